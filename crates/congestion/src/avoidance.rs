@@ -1,8 +1,8 @@
-//! How a connection goes on once it has found the path's capacity: congestion avoidance.
+//! Congestion avoidance: window growth once the capacity of the path has been found.
 //!
-//! An avoidance answers ACKs with the next window, says by which factor a window shrinks at congestion, and receives
-//! each reduction, from which it learns where the path was full. Recovery periods, the minimum window, application
-//! limits and undoing are the business of [`WindowController`](crate::WindowController), the same for all.
+//! An avoidance computes the next window from each ACK, chooses the factor of a reduction at congestion, and is
+//! informed of each reduction, from which it learns where the path was full. Recovery periods, the minimum window,
+//! application limits and undoing are handled by [`WindowController`](crate::WindowController) for all of them.
 
 mod cubic;
 mod new_reno;
@@ -26,36 +26,36 @@ pub trait Avoidance: fmt::Debug + Send {
     /// The factor by which the window shrinks at congestion.
     fn beta(&self, cause: Cause) -> f64;
 
-    /// The window was reduced. Avoidance goes on from [`Reduction::after`] when recovery is over. What
-    /// [`Avoidance::undo`] needs is put aside here.
+    /// The window was reduced. Avoidance continues from [`Reduction::after`] when recovery is over. The state that
+    /// [`Avoidance::undo`] needs is saved here.
     fn on_congestion(&mut self, reduction: &Reduction<'_>);
 
-    /// Slow start ended at `window` without a new congestion event: HyStart++ found the path full, or the window came
-    /// back up to the slow start threshold.
+    /// Slow start ended at `window` without a new congestion event: HyStart++ found the path full, or the window
+    /// reached the slow start threshold again.
     fn on_slow_start_exit(&mut self, window: u64);
 
-    /// The next window, in bytes, after an ACK of packets that the window let go. Not less than the present one.
+    /// The next window, in bytes, after an ACK of packets sent within the window. Not less than the present one.
     fn on_ack(&mut self, ack: &AvoidanceAck<'_>) -> u64;
 
-    /// The window is not in full use, so it must not grow (RFC 9002 §7.8). A rule that counts time stops its clock
+    /// The window is not fully used, so it must not grow (RFC 9002 §7.8). A rule that depends on time stops its clock
     /// until the next [`Avoidance::on_ack`].
     fn on_app_limited(&mut self, now: Time);
 
-    /// Persistent congestion was established: what is known of the path is void.
+    /// Persistent congestion was established: everything known of the path is invalid.
     fn on_persistent_congestion(&mut self);
 
-    /// A congestion was none: every loss in it was spurious. Takes back what [`Avoidance::on_congestion`] changed if it was
-    /// the latest, `age` 0. If `age` more have come since, all is left as it is, and undoing the one after it goes back to
-    /// what was before both. At most the latest four are undone.
+    /// A congestion event is undone: every loss in it was spurious. Reverts what [`Avoidance::on_congestion`] changed
+    /// if it was the latest, `age` 0. If `age` later events have occurred, nothing changes now, and undoing the event
+    /// after it reverts both. At most the latest four can be undone.
     fn undo(&mut self, age: usize);
 
-    /// How many windows the pacer lets go in a round trip; RFC 9002 §7.7 suggests 1.25.
+    /// Pacing gain: how many windows the pacer releases in a round trip; RFC 9002 §7.7 suggests 1.25.
     fn pacing_gain(&self) -> f64 {
         1.25
     }
 }
 
-/// What made a window shrink.
+/// The cause of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Packets were lost.
@@ -67,12 +67,12 @@ pub enum Cause {
 /// A reduction of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduction<'a> {
-    /// When it happened.
+    /// When it occurred.
     pub now: Time,
     /// The window at which the path proved to be full, in bytes.
     pub full: u64,
-    /// Whether `full` is a measurement of what the path and its queue hold, as Rapid Start's recovery makes it, rather
-    /// than the window that overflowed them.
+    /// Whether `full` is a measurement of the capacity of the path and its queue, as Rapid Start's recovery provides,
+    /// rather than the window that exceeded it.
     pub is_measured: bool,
     /// The window now, in bytes.
     pub after: u64,
@@ -84,7 +84,7 @@ pub struct Reduction<'a> {
     pub max_datagram_size: u64,
 }
 
-/// An ACK frame, as an avoidance sees it.
+/// The parts of an ACK frame that an avoidance uses.
 #[derive(Clone, Copy, Debug)]
 pub struct AvoidanceAck<'a> {
     /// When the frame was received.

@@ -1,8 +1,8 @@
 //! BBR version 3, as of draft-ietf-ccwg-bbr-06 (July 2026).
 //!
 //! BBR builds a model of the path, its bandwidth and its round-trip time, and sends at the rate and with the volume in
-//! flight that the model calls for. Loss is a signal among others: tolerated below 2 % a round, and a bound above.
-//! Comments name the draft's functions (`UpdateMaxBw()`) and variables (`BBR.max_bw`), so that a search for them lands
+//! flight that the model requires. Loss is one signal among others: tolerated below 2 % a round, and a bound above.
+//! Comments name the draft's functions (`UpdateMaxBw()`) and variables (`BBR.max_bw`), so that a search for them leads
 //! here.
 //!
 //! | file | owns | draft |
@@ -12,12 +12,12 @@
 //! | `constants.rs` | numbers | §2 |
 //! | `startup.rs`, `full_pipe.rs`, `drain.rs` | the first search | §5.3.1, §5.3.2 |
 //! | `probe_bandwidth.rs` | the cycle | §5.3.3 |
-//! | `probe_rtt.rs` | the look at the empty path, restart from idle | §5.3.4, §5.4 |
+//! | `probe_rtt.rs` | measuring the empty path, restart from idle | §5.3.4, §5.4 |
 //! | `model.rs` | filters and bounds | §5.5.1 to §5.5.9 |
 //! | `loss.rs` | losses into bounds | §5.5.10 |
 //! | `recovery.rs` | episodes, undo, persistent congestion | §5.5.11, §5.6.4.4 |
 //! | `control.rs` | pacing rate, quantum, window | §5.6 |
-//! | `random.rs` | the chance in waiting | §5.3.3.8 |
+//! | `random.rs` | random waiting times | §5.3.3.8 |
 //!
 //! Delivery-rate samples come from the [`sampler`](crate::sampler).
 //!
@@ -31,41 +31,42 @@
 //! 3. Gains are functions of the state. So `SetPacingRate()` uses the state's (the draft writes `C.pacing_gain`), and
 //!    the window gain 2.25 of UP ends with UP.
 //! 4. `ProbeRTT` takes the window down to max(0.5 × BDP, 4 datagrams), as the pseudocode has it, and saves the window
-//!    before the state changes: saved after, as written, it would be mixed with one from long ago.
+//!    before the state changes: saved after, as written, it would be mixed with a much older one.
 //! 5. Drain ends by time when `round_count` exceeds its start by more than 3, as the pseudocode has it: in the fourth
 //!    round.
-//! 6. High loss in Startup sets `full_bw_reached` alone, as the body has it; `full_bw_now` of the test appendix would
-//!    be reset before anyone looks.
-//! 7. The time scale of Reno counts datagrams: target in flight ÷ datagram size, at least 4. Without the floor, a path
-//!    that holds less than a datagram would probe without pause.
+//! 6. High loss in Startup sets only `full_bw_reached`, as in the body; `full_bw_now` of the test appendix would be
+//!    reset before it is read.
+//! 7. The time scale of Reno counts datagrams: target in flight ÷ datagram size, at least 4. Without the minimum, a
+//!    path that holds less than a datagram would probe continuously.
 //! 8. `min_rtt` and its companion start infinite, and their times with the first sample. A fresh `extra_acked` interval
 //!    starts with the first ACK.
-//! 9. An ACK whose rate sample is not believable ([`RateSample::rate`] is `None`) advances rounds and the window but is
-//!    no evidence of a plateau or of a maximum. An ACK that acknowledges nothing in flight moves nothing.
+//! 9. An ACK whose rate sample is not plausible ([`RateSample::rate`] is `None`) advances rounds and the window but is
+//!    no evidence of a plateau or of a maximum. An ACK that acknowledges nothing in flight changes nothing.
 //! 10. A bandwidth of zero sets no pacing rate, and none is set below one datagram a second: either could stall.
-//! 11. "In flight reaches the long-term bound" (§5.3.3.6) is judged ahead of the ACK and to within a datagram, since
-//!     the window, capped at the bound, is never full behind an ACK.
-//! 12. `C.is_cwnd_limited`: a packet was sent, in this round or the last, after which no other fitted the window.
+//! 11. "In flight reaches the long-term bound" (§5.3.3.6) is evaluated before the ACK and to within a datagram, since
+//!     the window, capped at the bound, is never full after an ACK.
+//! 12. `C.is_cwnd_limited`: a packet was sent, in this round or the last, after which no further one fitted the window.
 //! 13. State is saved once, when an episode begins, not again with each round's first loss, which would save what the
 //!     episode itself has changed. An episode is undone when the last of its losses turns out spurious, unless packets
 //!     were marked CE in it.
 //! 14. An ECN-CE mark is a loss of zero bytes: it opens an episode and makes the short-term bounds adapt at the round's
 //!     end, as RFC 8311 and RFC 3168 ask for a response, but it adds nothing to a loss rate, so it ends neither Startup
 //!     nor a probe. The draft specifies no response.
-//! 15. Persistent congestion is the draft's RTO. The window then falls to in flight and a datagram, and not below 4
-//!     datagrams, where the next ACK would lift it anyway.
-//! 16. The burst after a pause is two quanta: one as the draft has it, and one that a late timer may catch up with.
+//! 15. Persistent congestion is the draft's RTO. The window is then reduced to the bytes in flight plus a datagram, but
+//!     not below 4
+//!     datagrams, to which the next ACK would raise it anyway.
+//! 16. The burst after a pause is two quanta: one as in the draft, and one to compensate for late timers.
 //! 17. Restarting from idle paces at `bw` less the margin of 1 %, by the draft's pseudocode. It is noticed in
 //!     [`on_sent`](Controller::on_sent) too, so that short pauses, which a transport need not announce, count.
 //! 18. Startup's first pacing rate is that for 1 ms until the first RTT sample (§5.6.2); BBR never leaves pacing off.
 //!
 //! # Known limits
 //!
-//! - Only the latest four episodes can be undone. Reordering that goes on for longer, with loss thresholds that do not
-//!   adapt to it, takes the short-term bounds down by 0.7 in each round.
-//! - Where a round takes more than a second or so, `ProbeRTT`, due every five seconds, can cut off each probe before
-//!   its last ACKs are in. Then the bandwidth filter does not advance, and a path that became slower is believed by its
-//!   losses alone. The draft asks for both.
+//! - Only the latest four episodes can be undone. Reordering that lasts longer, with loss thresholds that do not adapt
+//!   to it, multiplies the short-term bounds by 0.7 in each round.
+//! - Where a round takes more than a second or so, `ProbeRTT`, due every five seconds, can end each probe before its
+//!   last ACKs have arrived. Then the bandwidth filter does not advance, and a path that became slower is noticed only
+//!   by its losses. The draft requires both.
 
 mod constants;
 mod control;
@@ -107,17 +108,17 @@ use crate::{
     state::{State, Statistics},
 };
 
-/// What a [`Bbr`] starts with.
+/// The initial configuration of a [`Bbr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The window before anything is known, in bytes (`C.InitialCwnd`; RFC 9002 §7.2 recommends ten datagrams). Less
-    /// than four datagrams counts as four. Too large, and the first flight overruns the path.
+    /// The initial window in bytes (`C.InitialCwnd`; RFC 9002 §7.2 recommends ten datagrams). Less than four datagrams
+    /// counts as four. If it is too large, the first flight overflows the queue.
     pub initial_window: u64,
-    /// The size of a full datagram, in bytes of UDP payload (`C.SMSS`). Zero counts as one; it is never taken for
-    /// more than 65 527.
+    /// The size of a full datagram, in bytes of UDP payload (`C.SMSS`). Zero counts as one; values above 65 527 are
+    /// clamped.
     pub max_datagram_size: u64,
-    /// Where the random waits between bandwidth probes come from. Flows that share a path should differ in it; the same
-    /// seed gives the same behaviour.
+    /// The seed of the random waits between bandwidth probes. Flows that share a path should use different seeds; the
+    /// same seed gives the same behaviour.
     pub seed: u64,
 }
 
@@ -154,14 +155,14 @@ pub struct Bbr {
     // The states.
     drain_start_round: u64,
     cycle: Cycle,
-    /// In `ProbeRTT`, once in flight has come down.
+    /// In `ProbeRTT`, once the bytes in flight are low enough.
     probe_rtt_hold: Option<Hold>,
     is_idle_restart: bool,
     recovery: Recovery,
 
     // The controls.
     window: u64,
-    /// The round in which the window last left no room.
+    /// The last round in which the window was full.
     window_limited_round: Option<u64>,
     pacing_rate: Bandwidth,
     has_rtt: bool,
@@ -169,7 +170,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A controller for a path of which nothing is known (`OnInit()`, §5.2.1).
+    /// A controller for a path about which nothing is known (`OnInit()`, §5.2.1).
     #[must_use]
     pub fn new(config: Config) -> Self {
         let max_datagram_size = config.max_datagram_size.clamp(1, DATAGRAM_SIZE_MAX);

@@ -1,4 +1,4 @@
-//! The settings of a window-based controller, as values.
+//! The settings of a window-based controller.
 
 use crate::spec::Settings;
 
@@ -6,13 +6,13 @@ use crate::spec::Settings;
 /// [spec](crate::Registry::parse), which also checks the ranges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The window at the start. Default: [`WindowSize::INITIAL_RFC9002`].
+    /// The initial window. Default: [`WindowSize::INITIAL_RFC9002`].
     pub initial_window: WindowSize,
-    /// The window is never less. Default: 2 datagrams (RFC 9002 §7.2).
+    /// The minimum window. Default: 2 datagrams (RFC 9002 §7.2).
     pub minimum_window: WindowSize,
-    /// How the first flight leaves. Default: the initial window over half a round trip.
+    /// How the first flight is sent. Default: the initial window over half a round trip.
     pub first_flight: FirstFlight,
-    /// How the window falls at the first congestion. Default: [`FirstRecovery::Cut`].
+    /// How the window is reduced at the first congestion. Default: [`FirstRecovery::Cut`].
     pub first_recovery: FirstRecovery,
     /// The decrease factor of the first recovery; `None` for that of the avoidance.
     pub startup_beta: Option<f64>,
@@ -23,16 +23,16 @@ pub struct Config {
     pub beta_ecn: Option<f64>,
     /// The pacing gain in avoidance and recovery; `None` for that of the avoidance.
     pub pacing_gain: Option<f64>,
-    /// Let the window grow only while it is in use (RFC 9002 §7.8). Default: true.
+    /// Whether the window grows only while it is used (RFC 9002 §7.8). Default: true.
     pub respect_app_limited: bool,
-    /// What a pause does to the window. Default: [`IdlePolicy::Keep`].
+    /// The effect of a pause on the window. Default: [`IdlePolicy::Keep`].
     pub idle: IdlePolicy,
-    /// The keys of a spec that single rules take, such as `queue-threshold`. Default: none set.
+    /// The keys of a spec that belong to single rules, such as `queue-threshold`. Default: none set.
     pub settings: Settings,
 }
 
 impl Default for Config {
-    /// RFC 9002 to the letter: slow start from ten datagrams, nothing more.
+    /// RFC 9002 to the letter: slow start from ten datagrams.
     fn default() -> Self {
         Self {
             initial_window: WindowSize::INITIAL_RFC9002,
@@ -59,9 +59,9 @@ pub enum WindowSize {
     Bytes(u64),
     /// A number of datagrams, but not more bytes than `limit` unless that is less than two datagrams.
     Limited {
-        /// How many datagrams at most.
+        /// Maximum number of datagrams.
         datagrams: u64,
-        /// How many bytes at most.
+        /// Maximum number of bytes.
         limit: u64,
     },
 }
@@ -86,7 +86,7 @@ impl WindowSize {
     }
 }
 
-/// How the first flight leaves, while only the round-trip time of the path is known.
+/// How the first flight is sent, while only the round-trip time of the path is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FirstFlight {
     /// The initial window, spread over this many round trips.
@@ -94,9 +94,9 @@ pub enum FirstFlight {
         /// 0.5 is classic paced slow start.
         round_trips: f64,
     },
-    /// Once the sender wants more than a burst, a window of this size, spread over one round trip. With up to twice the
-    /// initial window that is no faster than classic paced slow start, only longer (draft-kazuho-ccwg-rapid-start-02
-    /// §3.1). `None` for just that: twice the initial window.
+    /// Once the sender has more to send than a burst, a window of this size, spread over one round trip. With up to
+    /// twice the initial window that is no faster than classic paced slow start, only longer
+    /// (draft-kazuho-ccwg-rapid-start-02 §3.1). `None` for exactly twice the initial window.
     Jump {
         /// The window to jump to.
         window: Option<WindowSize>,
@@ -104,20 +104,20 @@ pub enum FirstFlight {
 }
 
 impl FirstFlight {
-    /// The initial window over half a round trip: as fast as slow start goes on.
+    /// The initial window over half a round trip: the rate at which slow start continues.
     pub const HALF_ROUND_TRIP: Self = Self::InitialWindow { round_trips: 0.5 };
 }
 
-/// How the window falls at the first congestion.
+/// How the window is reduced at the first congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstRecovery {
     /// At once by the decrease factor, as at any later congestion.
     Cut,
-    /// In proportion to what is lost and delivered in the round (draft-kazuho-ccwg-rapid-start-02 §3.3).
+    /// In proportion to the bytes lost and delivered in the round (draft-kazuho-ccwg-rapid-start-02 §3.3).
     Proportional(Variant),
 }
 
-/// Which text of Rapid Start.
+/// Which version of Rapid Start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// draft-kazuho-ccwg-rapid-start-02.
@@ -126,16 +126,15 @@ pub enum Variant {
     Quicly,
 }
 
-/// What a pause in sending does to the window.
+/// The effect of a pause in sending on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdlePolicy {
-    /// Nothing: the pacer keeps the restart from being a burst.
+    /// None: the pacer keeps the restart from being a burst.
     Keep,
-    /// RFC 9002 §7.8 with the means it points to, RFC 7661: a window unused stays, and is halved for each five minutes
-    /// of it, down to the initial window.
+    /// RFC 9002 §7.8 with the method it refers to, RFC 7661: an unused window is kept, and halved for each five
+    /// minutes, down to the initial window.
     Rfc9002,
-    /// RFC 5681 §4.1: after a pause of a retransmission timeout, no more than the initial window ("slow start after
-    /// idle").
+    /// RFC 5681 §4.1: after a pause of a retransmission timeout, at most the initial window ("slow start after idle").
     Rfc5681,
     /// RFC 2861: halved for each retransmission timeout of the pause, down to the initial window.
     Rfc2861,

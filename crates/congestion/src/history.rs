@@ -1,16 +1,15 @@
-//! The latest few of a kind.
+//! A short history of values.
 
 use alloc::vec::Vec;
 
-/// The latest [`HISTORY_LEN`] values, of which each may be taken out. Ages count from the newest, which is 0. Takes no
-/// memory until there is one.
+/// The latest [`HISTORY_LEN`] values, each of which can be removed. Ages count from the newest, which is 0. Does not
+/// allocate before the first value.
 #[derive(Clone, Debug)]
 pub(crate) struct History<T> {
     oldest_first: Vec<T>,
 }
 
-/// As many congestion events can be undone: adaptive loss thresholds learn within as many round trips to wait for packets
-/// that are late.
+/// As many congestion events can be undone: adaptive loss thresholds need as many round trips to adapt to late packets.
 const HISTORY_LEN: usize = 4;
 
 impl<T> History<T> {
@@ -20,7 +19,7 @@ impl<T> History<T> {
         }
     }
 
-    /// A new one; the oldest makes room for it.
+    /// Adds a value; replaces the oldest if full.
     pub(crate) fn push(&mut self, value: T) {
         if self.oldest_first.len() == HISTORY_LEN {
             self.oldest_first.remove(0);
@@ -41,7 +40,7 @@ impl<T> History<T> {
         self.oldest_first.get_mut(index)
     }
 
-    /// Takes one out; those older are one younger from then on.
+    /// Removes one; older ones become one younger.
     pub(crate) fn remove(&mut self, age: usize) -> Option<T> {
         let index = self.index(age)?;
         Some(self.oldest_first.remove(index))
@@ -56,7 +55,7 @@ impl<T> History<T> {
         self.oldest_first.iter().rev()
     }
 
-    /// The age of the first, from the newest, for which this holds.
+    /// The lowest age for which this holds.
     pub(crate) fn position(&self, is_wanted: impl FnMut(&T) -> bool) -> Option<usize> {
         self.iter().position(is_wanted)
     }

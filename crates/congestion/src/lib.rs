@@ -1,15 +1,15 @@
 //! Congestion control for QUIC that composes: any startup with any avoidance, BBRv3, and a pacer.
 //!
-//! All of it are pure state machines. Time is an argument, so is the seed of the little randomness there is; nothing is
-//! allocated after construction; no input panics. The crate knows windows, rates and round trips, and neither packets
-//! nor sockets, so any QUIC stack can use it.
+//! Everything is a pure state machine. Time is an argument, and so is the seed of the little randomness; nothing is
+//! allocated after construction; no input causes a panic. The crate deals with windows, rates and round trips, not with
+//! packets or sockets, so any QUIC stack can use it.
 //!
 //! | to | see |
 //! |---|---|
 //! | choose a controller by name | [`Registry::parse`], [`ControllerFactory::build`] |
 //! | drive one from a transport | [`controller`]: what to call, and when |
 //! | pace by it | [`Pacer`] |
-//! | keep the RTT it asks for | [`Rtt`] |
+//! | provide the RTT it needs | [`Rtt`] |
 //! | log or draw it | [`State`] |
 //! | write a startup or avoidance | [`startup`], with an example; [`avoidance`] |
 //! | add a whole controller | [`Registry::add_controller`], or [`ControllerFactory`] without a name |
@@ -17,7 +17,7 @@
 //!
 //! # Example
 //!
-//! A sender that has data without end, and a path of 40 ms that loses nothing:
+//! A sender with unlimited data, and a path of 40 ms without loss:
 //!
 //! ```
 //! use core::time::Duration;
@@ -52,11 +52,11 @@
 //!
 //! # Decisions
 //!
-//! - A controller hears of packets and of ACK frames: each packet acknowledged or lost is reported, then one call closes
-//!   the frame. Frames alone do not show which bytes were sent before recovery began; packets alone do not show that a
-//!   loss and an acknowledgment belong together (RFC 9002, Appendix A.7).
-//! - Packets are ordered by a receipt that the controller hands out, not by time or packet number: packets of a batch
-//!   have the same time, and each packet number space has its own numbers. The receipt also carries the state of the
+//! - A controller is informed of packets and of ACK frames: each packet acknowledged or lost is reported, then one call
+//!   closes the frame. Frames alone do not show which bytes were sent before recovery began; packets alone do not show
+//!   that a loss and an acknowledgment belong together (RFC 9002, Appendix A.7).
+//! - Packets are ordered by a receipt from the controller, not by time or packet number: packets of a batch have the
+//!   same time, and each packet number space has its own numbers. The receipt also carries the state of the
 //!   delivery-rate sampler, so no controller keeps a table of packets.
 //! - The transport counts the bytes in flight, and reports when it has no data to send.
 //! - Startup and avoidance are trait objects in one `WindowController`. First flight, growth and first recovery are

@@ -1,10 +1,11 @@
-//! When the next bytes may leave (RFC 9002 §7.7): a token bucket in time.
+//! Pacing (RFC 9002 §7.7): when the next bytes may be sent, by a token bucket.
 //!
-//! Tokens are bytes; they come at the controller's rate, up to its burst. Data may leave while there are tokens for it.
-//! Once the bucket has run dry, nothing leaves until a whole quantum has gathered, so that a sender with GSO sends
-//! trains of datagrams and not single ones. Over any interval, what is released is at most rate × interval + burst.
+//! Tokens are bytes; they accumulate at the controller's rate, up to its burst. Data may be sent while there are tokens
+//! for it. Once the bucket is empty, nothing is sent until a whole quantum has accumulated, so that a sender with GSO
+//! sends trains of datagrams and not single ones. Over any interval, what is released is at most rate × interval +
+//! burst.
 //!
-//! The first flight needs nothing special: the controller gives the rate that spreads its window over half a round
+//! The first flight needs no special case: the controller returns the rate that spreads its window over half a round
 //! trip, or over one.
 
 use core::time::Duration;
@@ -13,7 +14,7 @@ use lastbyte_units::Time;
 
 use crate::controller::Pacing;
 
-/// Tokens are kept in billionths of a byte, so that a rate in bytes per second times nanoseconds is exact.
+/// Tokens are stored in billionths of a byte, so that a rate in bytes per second times nanoseconds is exact.
 const SCALE: i128 = 1_000_000_000;
 
 /// A pacer for one path.
@@ -39,13 +40,13 @@ const SCALE: i128 = 1_000_000_000;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// Tokens at `updated_at`, scaled. Negative after something larger than the bucket.
+    /// Tokens at `updated_at`, scaled. Negative after a send larger than the bucket.
     tokens: i128,
     /// `None` before the first call: the bucket is full then.
     updated_at: Option<Time>,
     /// The rate since `updated_at`; `None` if it was not known then, so that the next one counts.
     rate: Option<u64>,
-    /// Whether data was held back and a quantum is being gathered.
+    /// Whether data was delayed and a quantum is accumulating.
     is_gathering: bool,
 }
 
@@ -61,8 +62,8 @@ impl Pacer {
         }
     }
 
-    /// How many bytes may leave now. Zero until a quantum has gathered, if the bucket had run dry.
-    /// A datagram larger than this must wait; ask [`Pacer::next_release`] how long.
+    /// How many bytes may be sent now. Zero until a quantum has accumulated, if the bucket was empty. A datagram larger
+    /// than this must wait; [`Pacer::next_release`] returns until when.
     pub fn budget(&mut self, now: Time, pacing: &Pacing) -> u64 {
         if pacing.rate.is_unlimited() {
             return u64::MAX;
@@ -72,31 +73,31 @@ impl Pacer {
             return 0;
         }
         self.is_gathering = false;
-        // Nearly always they fit into 64 bits, where division is several times faster.
+        // Usually they fit into 64 bits, where division is several times faster.
         match u64::try_from(self.tokens) {
             Ok(tokens) => tokens / SCALE as u64,
             Err(_) => u64::try_from(self.tokens / SCALE).unwrap_or(0),
         }
     }
 
-    /// Bytes left. Call it for all that leaves, also for what is not held back by the pacer, such as probes; with a
-    /// train of datagrams, once for all of it.
+    /// Records bytes sent. Call it for everything sent, including data that is not paced, such as probes; with a train
+    /// of datagrams, once for all of it.
     pub fn on_sent(&mut self, now: Time, bytes: u64, pacing: &Pacing) {
         if pacing.rate.is_unlimited() {
-            // What leaves unpaced empties the bucket all the same, so that paced bytes right behind add no burst to it.
+            // Unpaced data empties the bucket too, so that paced data right after it adds no burst.
             self.tokens = 0;
             self.updated_at = Some(now);
             self.rate = None;
             return;
         }
         self.refill(now, pacing);
-        // A debt is bounded: probes beyond the rate delay what follows by one burst at most.
+        // The debt is bounded: probes beyond the rate delay later data by at most one burst.
         let debt_max = -scaled(pacing.burst);
         self.tokens = (self.tokens - scaled(bytes)).max(debt_max);
     }
 
-    /// When the next quantum may leave, after [`Pacer::budget`] was too little for the next datagram: from now on the
-    /// pacer gathers a quantum. `None` if that is now; [`Time::MAX`] if the rate is zero.
+    /// When the next quantum may be sent, after [`Pacer::budget`] was too small for the next datagram: from now on the
+    /// pacer accumulates a quantum. `None` if that is now; [`Time::MAX`] if the rate is zero.
     pub fn next_release(&mut self, now: Time, pacing: &Pacing) -> Option<Time> {
         if pacing.rate.is_unlimited() {
             return None;
@@ -120,7 +121,7 @@ impl Pacer {
         Some(now + Duration::from_nanos(wait))
     }
 
-    /// Adds what has come since the last call, at the rate that held then.
+    /// Adds the tokens since the last call, at the rate of that time.
     fn refill(&mut self, now: Time, pacing: &Pacing) {
         let capacity = scaled(pacing.burst);
         if self.updated_at.is_some_and(|at| at >= now) {
@@ -154,7 +155,7 @@ fn scaled(bytes: u64) -> i128 {
     i128::from(bytes) * SCALE
 }
 
-/// The quantum, which a bucket of the burst's size can hold.
+/// The quantum, limited to the size of the bucket.
 fn quantum(pacing: &Pacing) -> u64 {
     pacing.quantum.min(pacing.burst)
 }

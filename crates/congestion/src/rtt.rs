@@ -10,9 +10,9 @@ pub const GRANULARITY: Duration = Duration::from_millis(1);
 /// The round-trip time to assume before the first sample, RFC 9002 §6.2.2 (`kInitialRtt`): 333 ms.
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 
-/// What is known of the round-trip time of one path.
+/// The round-trip time of one path.
 ///
-/// Feed [`Rtt::update`] with every sample that RFC 9002 §5.1 allows: an acknowledgment that newly acknowledges its
+/// Pass every sample that RFC 9002 §5.1 permits to [`Rtt::update`]: an acknowledgment that newly acknowledges its
 /// largest packet, and at least one ack-eliciting packet.
 ///
 /// ```
@@ -37,7 +37,7 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// An estimator that assumes `initial` until the first sample comes.
+    /// An estimator that assumes `initial` until the first sample.
     #[must_use]
     pub const fn new(initial: Duration) -> Self {
         let initial = nanos(initial);
@@ -53,9 +53,9 @@ impl Rtt {
 
     /// Takes a sample (RFC 9002 §5.1 to §5.3).
     ///
-    /// `latest` is the time from sending the largest newly acknowledged packet to `now`. `ack_delay` is what the peer
-    /// reports of its own delay: pass zero for Initial packets. `max_ack_delay` is the peer's transport parameter once
-    /// the handshake is confirmed, and `None` before, when the reported delay must not be capped by it.
+    /// `latest` is the time from sending the largest newly acknowledged packet to `now`. `ack_delay` is the delay that
+    /// the peer reports: pass zero for Initial packets. `max_ack_delay` is the peer's transport parameter once the
+    /// handshake is confirmed, and `None` before, when the reported delay must not be capped by it.
     pub fn update(
         &mut self,
         now: Time,
@@ -73,7 +73,7 @@ impl Rtt {
             self.variance = latest / 2;
             return;
         }
-        // §5.2: min_rtt never has the delay taken off, so that a peer that overstates it cannot shrink the minimum.
+        // §5.2: min_rtt is never reduced by the delay, so that a peer that overstates it cannot lower the minimum.
         self.min = self.min.min(latest);
         // §5.3
         let ack_delay = nanos(max_ack_delay.map_or(ack_delay, |limit| ack_delay.min(limit)));
@@ -86,19 +86,19 @@ impl Rtt {
         self.smoothed = weigh(self.smoothed, 7, self.adjusted, 8);
     }
 
-    /// Forgets the minimum and takes the latest sample for it, as RFC 9002 §5.2 asks after persistent congestion.
+    /// Replaces the minimum by the latest sample, as RFC 9002 §5.2 requires after persistent congestion.
     pub fn reset_min(&mut self) {
         self.min = self.latest;
     }
 
-    /// The latest sample, as it was taken.
+    /// The latest sample, unadjusted.
     #[must_use]
     pub const fn latest(&self) -> Duration {
         Duration::from_nanos(self.latest)
     }
 
-    /// The latest sample less the peer's acknowledgment delay, where that is plausible (RFC 9002 §5.3). Startups that
-    /// look for a growing queue look at this.
+    /// The latest sample less the peer's acknowledgment delay, if that is plausible (RFC 9002 §5.3). Startups use it to
+    /// detect a growing queue.
     #[must_use]
     pub const fn adjusted(&self) -> Duration {
         Duration::from_nanos(self.adjusted)
@@ -110,7 +110,7 @@ impl Rtt {
         Duration::from_nanos(self.smoothed)
     }
 
-    /// The mean deviation, `rttvar`.
+    /// The RTT variation, `rttvar`.
     #[must_use]
     pub const fn variance(&self) -> Duration {
         Duration::from_nanos(self.variance)
@@ -144,7 +144,7 @@ impl Rtt {
             .saturating_add(max_ack_delay)
     }
 
-    /// How long everything must have been lost for the congestion to be persistent (RFC 9002 §7.6.1).
+    /// The persistent congestion duration (RFC 9002 §7.6.1).
     #[must_use]
     pub fn persistent_congestion_duration(&self, max_ack_delay: Duration) -> Duration {
         const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;

@@ -1,20 +1,20 @@
-//! Delivery-rate sampling: how fast the path delivered, seen from the sender (draft-ietf-ccwg-bbr-06 §4.1).
+//! Delivery-rate sampling at the sender (draft-ietf-ccwg-bbr-06 §4.1).
 //!
-//! The sampler owns the count of bytes delivered and lost. It writes a [`DeliverySnapshot`] into every packet that is
-//! sent, and when an ACK frame comes in, compares the snapshot of the newest packet acknowledged with the present:
+//! The sampler owns the count of bytes delivered and lost. It attaches a [`DeliverySnapshot`] to every packet sent, and
+//! when an ACK frame arrives, compares the snapshot of the newest packet acknowledged with the current state:
 //!
 //! - send elapsed = `sent_at` − `first_sent_at`, over which the flight was sent,
 //! - ACK elapsed = now − `delivered_at`, over which it was acknowledged,
 //! - rate = bytes delivered since the snapshot ÷ the longer of the two.
 //!
-//! Taking the longer keeps compressed ACKs from suggesting a rate that was never sent. A sample that spans less than
-//! the minimum RTT has no rate: nothing can be delivered and acknowledged in less.
+//! Using the longer one keeps compressed ACKs from suggesting a rate that was never sent. A sample over less than the
+//! minimum RTT has no rate: nothing can be delivered and acknowledged in less time.
 //!
 //! # Decisions
 //!
-//! - A packet declared lost and acknowledged after all counts as delivered when that is found out, once: leaving it out
-//!   would make every reordering look like a slower path. The count of lost bytes never falls, as in the draft.
-//! - "Newest" is judged among the packets of one ACK frame, by time of sending and then by [`Receipt::send_index`].
+//! - A packet declared lost and acknowledged after all counts as delivered at that time, once: omitting it would make
+//!   every reordering look like a slower path. The count of lost bytes never decreases, as in the draft.
+//! - "Newest" is determined among the packets of one ACK frame, by time of sending and then by [`Receipt::send_index`].
 //!
 //! [`Receipt::send_index`]: crate::Receipt::send_index
 
@@ -27,7 +27,7 @@ use crate::{
     controller::{Packet, Sent},
 };
 
-/// What the sampler notes of a packet when it is sent.
+/// The sampler's snapshot when a packet is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliverySnapshot {
     /// Bytes delivered on the path so far (`P.delivered`).
@@ -38,7 +38,7 @@ pub struct DeliverySnapshot {
     pub first_sent_at: Time,
     /// Bytes lost so far (`P.lost`).
     pub lost: u64,
-    /// Bytes in flight, this packet included (`P.tx_in_flight`).
+    /// Bytes in flight, including this packet (`P.tx_in_flight`).
     pub in_flight: u64,
     /// Whether the sender had run out of data when the flight was sent (`P.is_app_limited`).
     pub app_limited: bool,
@@ -56,14 +56,14 @@ impl DeliverySnapshot {
     };
 }
 
-/// What one ACK frame says of the path (`RS`). All sizes are bytes.
+/// The result of one ACK frame (`RS`). All sizes are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
-    /// The delivery rate (`RS.delivery_rate`); `None` where the interval is too short to be believed.
+    /// The delivery rate (`RS.delivery_rate`); `None` if the interval is too short to be plausible.
     pub rate: Option<Bandwidth>,
     /// Delivered between the sending of the newest packet acknowledged and now (`RS.delivered`).
     pub delivered: u64,
-    /// The span that took: the longer of send and ACK elapsed (`RS.interval`).
+    /// The interval: the longer of send and ACK elapsed (`RS.interval`).
     pub interval: Duration,
     /// Delivered when the newest packet acknowledged was sent (`RS.prior_delivered`).
     pub prior_delivered: u64,
@@ -73,9 +73,9 @@ pub struct RateSample {
     pub lost: u64,
     /// Newly acknowledged by this frame (`RS.newly_acked`).
     pub newly_acked: u64,
-    /// From sending the newest packet acknowledged until now (`RS.rtt`), the peer's delay included.
+    /// From sending the newest packet acknowledged until now (`RS.rtt`), including the peer's delay.
     pub rtt: Duration,
-    /// Whether the application limited the flight (`RS.is_app_limited`): the path may be faster than the rate.
+    /// Whether the flight was application-limited (`RS.is_app_limited`): the path may be faster than the rate.
     pub app_limited: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct DeliveryRateSampler {
     delivered_at: Time,
     first_sent_at: Time,
     lost: u64,
-    /// While set, flights are limited by the application: until more than this is delivered (`C.app_limited`).
+    /// While set, flights are application-limited: until more than this is delivered (`C.app_limited`).
     app_limited_until: Option<u64>,
     newly_acked: u64,
     /// The newest packet that the current ACK frame acknowledged.
@@ -108,10 +108,10 @@ pub struct DeliveryRateSampler {
 }
 
 impl DeliveryRateSampler {
-    /// A packet was sent; the snapshot belongs into its receipt (§4.1.2.2).
+    /// A packet was sent; the snapshot must be stored in its receipt (§4.1.2.2).
     pub fn on_sent(&mut self, sent: &Sent<'_>) -> DeliverySnapshot {
         if sent.in_flight <= sent.bytes {
-            // Nothing was in flight: a new flight begins, and the pause before it is not part of any interval.
+            // Nothing was in flight: a new flight starts, and the pause before it is not part of any interval.
             self.first_sent_at = sent.now;
             self.delivered_at = sent.now;
         }
@@ -125,8 +125,8 @@ impl DeliveryRateSampler {
         }
     }
 
-    /// The application has nothing to send, while `in_flight` bytes are under way (§4.1.2.4). Holds until all of them
-    /// and one more are delivered.
+    /// The application has nothing to send, while `in_flight` bytes are outstanding (§4.1.2.4). Applies until all of
+    /// them and one more are delivered.
     pub fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some(self.delivered.saturating_add(in_flight));
     }
@@ -151,8 +151,8 @@ impl DeliveryRateSampler {
         self.deliver(now, packet.bytes);
     }
 
-    /// Ends an ACK frame: what it says of the path, or `None` if it acknowledged no packet in flight. `min_rtt` is the
-    /// path's smallest round-trip time, zero while unknown.
+    /// Ends an ACK frame: its sample, or `None` if it acknowledged no packet in flight. `min_rtt` is the path's minimum
+    /// round-trip time, zero while unknown.
     pub fn take_sample(&mut self, min_rtt: Duration) -> Option<RateSample> {
         if self
             .app_limited_until
@@ -187,13 +187,13 @@ impl DeliveryRateSampler {
         self.delivered
     }
 
-    /// Bytes lost since this packet was sent, itself included if it was.
+    /// Bytes lost since this packet was sent, including itself if it was.
     #[must_use]
     pub const fn lost_since(&self, packet: &Packet) -> u64 {
         self.lost.saturating_sub(packet.receipt.delivery().lost)
     }
 
-    /// Whether packets sent now are marked as limited by the application.
+    /// Whether packets sent now are marked as application-limited.
     #[must_use]
     pub const fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()

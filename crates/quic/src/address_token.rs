@@ -1,6 +1,6 @@
-//! The token that a server gives a client for its next connection (RFC 9000 §8.1.3, §19.7).
+//! The token that a server issues for a client's next connection (RFC 9000 §8.1.3, §19.7).
 //!
-//! What it says is the server's business ([`crate::crypto::token`]).
+//! Its content is defined by [`crate::crypto::token`].
 
 use lastbyte_wire::{BufferFull, Encode, Writer, frame::NewToken};
 
@@ -14,24 +14,24 @@ pub struct NewTokenOut {
 }
 
 impl NewTokenOut {
-    /// This token is to be sent.
+    /// Queues this token.
     pub fn offer(&mut self, token: Vec<u8>) {
         self.token = token;
         self.is_to_send = true;
     }
 
-    /// Whether the frame waits to be sent.
+    /// Whether the frame is pending.
     #[must_use]
     pub const fn wants_to_send(&self) -> bool {
         self.is_to_send
     }
 
-    /// Writes the frame, if it waits and fits.
+    /// Writes the frame, if it is pending and fits.
     pub fn write_frames(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
         if !self.is_to_send {
             return;
         }
-        // An empty token is none (§19.7).
+        // An empty token is invalid (§19.7).
         let Some(frame) = NewToken::new(&self.token) else {
             self.is_to_send = false;
             return;
@@ -42,7 +42,7 @@ impl NewTokenOut {
         }
     }
 
-    /// The peer has it.
+    /// The frame was acknowledged.
     pub fn on_acked(&mut self) {
         if !self.is_to_send {
             self.token = Vec::new();

@@ -1,7 +1,7 @@
-//! Connection IDs (RFC 9000 §5.1): those that were given to the peer, and those that it gave.
+//! Connection IDs (RFC 9000 §5.1): those issued to the peer, and those that the peer issued.
 //!
-//! What an ID of ours says, such as server and worker, is the [`ConnectionIdGenerator`]'s business. There are two kinds:
-//! [`RandomIds`], which say nothing, and [`QuicLbIds`], which lead load balancers and socket filters.
+//! The content of our IDs, such as server and worker, is decided by the [`ConnectionIdGenerator`]. There are two kinds:
+//! [`RandomIds`], without content, and [`QuicLbIds`], which are routable by load balancers and socket filters.
 
 mod generator;
 mod local;
@@ -15,11 +15,11 @@ pub use local::{LocalIds, RetireError};
 pub use peer::{PeerIdError, PeerIds};
 pub use quic_lb::{Decoded, QuicLb, QuicLbConfig, QuicLbError, QuicLbIds, Worker};
 
-/// Makes connection IDs that the peer will send packets to.
+/// Generates the connection IDs to which the peer will send packets.
 pub trait ConnectionIdGenerator {
-    /// A new ID, different from all before. All have the same length, so that short headers can be read.
+    /// A new ID, different from all before. All have the same length, so that short headers can be parsed.
     fn generate(&mut self) -> ConnectionId;
 
-    /// The stateless reset token of an ID: always the same for the same ID (RFC 9000 §10.3.2).
+    /// The stateless reset token of an ID: always the same for an ID (RFC 9000 §10.3.2).
     fn reset_token(&self, id: &ConnectionId) -> StatelessResetToken;
 }

@@ -5,65 +5,65 @@
 //!    └──── the peer closes, or resets ─────────────────────────────▶ ┘
 //! ```
 //!
-//! Closing answers packets with `CONNECTION_CLOSE` again, but to ever fewer of them, so that two ends cannot keep each
-//! other busy (§10.2.1). Draining says nothing.
+//! In the closing state `CONNECTION_CLOSE` is repeated in response to packets, but to fewer and fewer of them, so that
+//! two ends do not keep each other busy (§10.2.1). In the draining state nothing is sent.
 
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::TransportError;
 
-/// Why a connection ended, and who ended it.
+/// Why a connection ended, and which side ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// This side found an error of the transport.
+    /// This side detected a transport error.
     Local {
-        /// The code.
+        /// The error code.
         code: TransportError,
-        /// What was wrong, to act on.
+        /// The reason, to act on.
         reason: &'static str,
     },
-    /// The application of this side closed.
+    /// The application on this side closed the connection.
     LocalApplication {
-        /// Its code.
+        /// Its error code.
         code: u64,
     },
-    /// The peer found an error of the transport.
+    /// The peer detected a transport error.
     Peer {
-        /// The code.
+        /// The error code.
         code: TransportError,
     },
-    /// The application of the peer closed.
+    /// The peer's application closed the connection.
     PeerApplication {
-        /// Its code.
+        /// Its error code.
         code: u64,
     },
-    /// The peer has forgotten the connection (RFC 9000 §10.3).
+    /// A stateless reset: the peer has lost the connection's state (RFC 9000 §10.3).
     StatelessReset,
-    /// Nothing happened for too long (RFC 9000 §10.1). Nothing more is sent.
+    /// The idle timeout expired (RFC 9000 §10.1). Nothing more is sent.
     IdleTimeout,
-    /// The server speaks none of the versions that we do (RFC 9000 §6.2).
+    /// The server supports none of our versions (RFC 9000 §6.2).
     NoCommonVersion,
 }
 
 impl CloseReason {
-    /// Whether `CONNECTION_CLOSE` is to be sent.
+    /// Whether `CONNECTION_CLOSE` must be sent.
     #[must_use]
     pub const fn is_said(&self) -> bool {
         matches!(self, Self::Local { .. } | Self::LocalApplication { .. })
     }
 }
 
-/// How far the end has come.
+/// The state of the close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseState {
-    /// It has not begun.
+    /// The connection is open.
     Open,
-    /// We said `CONNECTION_CLOSE`, and say it again when asked.
+    /// Closing: `CONNECTION_CLOSE` was sent, and is repeated in response to packets.
     Closing,
-    /// Nothing is said any more.
+    /// Draining: nothing is sent.
     Draining,
-    /// All state may be dropped.
+    /// Closed: all state may be dropped.
     Over,
 }
 
@@ -72,18 +72,18 @@ pub enum CloseState {
 pub struct Close {
     state: CloseState,
     reason: Option<CloseReason>,
-    /// The reason phrase of the peer.
+    /// The peer's reason phrase.
     phrase: Box<str>,
     over_at: Option<Time>,
     is_to_send: bool,
     /// Packets received while closing.
     received: u64,
-    /// At how many of them `CONNECTION_CLOSE` is said again.
+    /// `CONNECTION_CLOSE` is repeated at this many of them.
     next_answer: u64,
 }
 
 impl Close {
-    /// A connection that is open.
+    /// An open connection.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -97,13 +97,13 @@ impl Close {
         }
     }
 
-    /// How far the end has come.
+    /// The state of the close.
     #[must_use]
     pub const fn state(&self) -> CloseState {
         self.state
     }
 
-    /// Why the connection ended; the first reason counts.
+    /// Why the connection ended; the first reason is kept.
     #[must_use]
     pub const fn reason(&self) -> Option<CloseReason> {
         self.reason
@@ -122,7 +122,7 @@ impl Close {
         }
     }
 
-    /// The connection ends. `probe_timeout` is the present one: three of them later all state may go (RFC 9000 §10.2).
+    /// Closes the connection. All state is kept for three times `probe_timeout` (RFC 9000 §10.2).
     pub fn begin(&mut self, now: Time, reason: CloseReason, probe_timeout: Duration) {
         match (self.state, reason) {
             (CloseState::Open, CloseReason::IdleTimeout | CloseReason::NoCommonVersion) => {
@@ -133,7 +133,7 @@ impl Close {
                 self.is_to_send = true;
             }
             (CloseState::Open, _) => self.state = CloseState::Draining,
-            // The peer closes as well: there is no one left to answer to (§10.2.2).
+            // The peer closes as well: no response is needed any more (§10.2.2).
             (CloseState::Closing, reason) if !reason.is_said() => {
                 self.state = CloseState::Draining;
                 self.is_to_send = false;
@@ -145,7 +145,7 @@ impl Close {
         self.over_at = Some(now + probe_timeout.saturating_mul(3));
     }
 
-    /// A packet came in after the end began.
+    /// A packet was received after the connection was closed.
     pub fn on_received(&mut self) {
         if self.state != CloseState::Closing {
             return;
@@ -158,18 +158,18 @@ impl Close {
         }
     }
 
-    /// Whether `CONNECTION_CLOSE` is to be sent now.
+    /// Whether `CONNECTION_CLOSE` must be sent now.
     #[must_use]
     pub const fn wants_to_send(&self) -> bool {
         self.is_to_send
     }
 
-    /// `CONNECTION_CLOSE` left.
+    /// `CONNECTION_CLOSE` was sent.
     pub fn on_sent(&mut self) {
         self.is_to_send = false;
     }
 
-    /// When [`Close::on_timeout`] wants to be called.
+    /// When [`Close::on_timeout`] is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         match self.state {
@@ -178,7 +178,7 @@ impl Close {
         }
     }
 
-    /// Ends the end, if it is time.
+    /// Enters the closed state, if it is time.
     pub fn on_timeout(&mut self, now: Time) {
         if self.deadline().is_some_and(|at| at <= now) {
             self.state = CloseState::Over;

@@ -1,8 +1,8 @@
 //! Unreliable datagrams (RFC 9221).
 //!
-//! Owns: what waits to be sent and what waits to be read, both bounded. What is received beyond the bound pushes out the
-//! oldest, and is counted; what is to be sent beyond it is refused. A datagram is acknowledged and congestion controlled as
-//! other data, and never sent again (§5).
+//! Owns the send queue and the receive queue, both bounded. A full receive queue drops its oldest datagram, and counts
+//! it; a full send queue rejects further ones. Datagrams are acknowledged and congestion controlled as other data, and
+//! never retransmitted (§5).
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ mod tests;
 pub struct Datagrams {
     outgoing: Queue,
     incoming: Queue,
-    /// The largest DATAGRAM frame that the peer takes, in bytes; 0 for none.
+    /// The largest DATAGRAM frame that the peer accepts, in bytes; 0 for none.
     peer_max: u64,
     dropped: u64,
 }
@@ -52,11 +52,11 @@ impl Queue {
 /// Why a datagram cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramError {
-    /// The peer takes none (RFC 9221 §3).
+    /// The peer does not support datagrams (RFC 9221 §3).
     NotSupported,
-    /// It is longer than the peer takes, or than fits a packet.
+    /// It exceeds the peer's limit or the size of a packet.
     TooLong,
-    /// Too many wait already.
+    /// The send queue is full.
     Full,
 }
 
@@ -73,9 +73,9 @@ impl core::fmt::Display for DatagramError {
 impl std::error::Error for DatagramError {}
 
 impl Datagrams {
-    /// How many wait, in each direction, at most.
+    /// Maximum number of datagrams in each queue.
     pub const COUNT_MAX: usize = 1024;
-    /// How many bytes of them wait, in each direction, at most.
+    /// Maximum number of bytes in each queue.
     pub const BYTES_MAX: usize = 1 << 20;
 
     /// The peer's `max_datagram_frame_size` (RFC 9221 §3).
@@ -83,18 +83,19 @@ impl Datagrams {
         self.peer_max = max_datagram_frame_size;
     }
 
-    /// The longest datagram that can be sent in packets with this much space for frames; `None` if the peer takes none.
+    /// The longest datagram that can be sent in packets with this much space for frames; `None` if the peer does not
+    /// support datagrams.
     #[must_use]
     pub fn len_max(&self, room: usize) -> Option<usize> {
         let peer = usize::try_from(self.peer_max).unwrap_or(usize::MAX);
         Datagram::data_len_max(room.min(peer), LengthField::Present).filter(|_| self.peer_max > 0)
     }
 
-    /// Sends a datagram, in packets with this much space for frames.
+    /// Queues a datagram, for packets with this much space for frames.
     ///
     /// # Errors
     ///
-    /// It cannot be sent, and is dropped.
+    /// Returns [`DatagramError`] if it cannot be sent; it is dropped.
     pub fn send(&mut self, data: Vec<u8>, room: usize) -> Result<(), DatagramError> {
         let len_max = self.len_max(room).ok_or(DatagramError::NotSupported)?;
         if data.len() > len_max {
@@ -112,7 +113,7 @@ impl Datagrams {
         self.incoming.pop()
     }
 
-    /// How many were dropped: received and not read in time, or too long for the path when their turn came.
+    /// How many were dropped: received and not read in time, or too long for the path when they were to be sent.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped
@@ -130,14 +131,14 @@ impl Datagrams {
         self.incoming.push(frame.data.to_vec());
     }
 
-    /// Whether datagrams wait to be sent.
+    /// Whether datagrams are waiting to be sent.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {
         !self.outgoing.waiting.is_empty()
     }
 
-    /// Writes as many frames as fit, into a packet that had `room` for frames when it was empty. A datagram that fits no
-    /// packet any more, since the path carries less than before, is dropped.
+    /// Writes as many frames as fit into a packet that had `room` for frames when it was empty. A datagram that fits no
+    /// packet any more, because the path now carries less, is dropped.
     pub fn write_frames(
         &mut self,
         writer: &mut Writer<'_>,

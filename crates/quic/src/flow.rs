@@ -1,14 +1,15 @@
-//! Flow control, of one stream or of the whole connection: how much we may send, how much the peer may (RFC 9000 §4).
+//! Flow control of one stream or of the whole connection, in both directions (RFC 9000 §4).
 //!
 //! Owns two counters: [`SendCredit`], which the peer raises, and [`ReceiveWindow`], which we raise as the application
-//! consumes. Neither knows frames; the stream module writes `MAX_DATA`, `DATA_BLOCKED` and their like from what they say.
+//! consumes. Neither knows frames; the stream module writes `MAX_DATA`, `DATA_BLOCKED` and the like.
 //!
-//! It must never let the peer send more than `consumed + window`, nor take a limit back (§4.1).
+//! Invariants: the peer may never send more than `consumed + window`, and a limit never decreases (§4.1).
 //!
-//! Decisions: a new limit is due when half the window is consumed, so that it arrives before the other half is, unless
-//! the path is longer than the window; then the window itself grows. It doubles when half of it went in less than two
-//! round trips, up to its maximum: a window of four bandwidth-delay products never holds a sender up, and idle or slow
-//! streams keep the small one. A blocked sender says so once per limit (§4.1), again only if that was lost (§13.3).
+//! Decisions: a new limit is due when half the window is consumed, so that it arrives before the other half is used up,
+//! unless the path is longer than the window; in that case the window grows. It doubles when half of it was used in
+//! less than two round trips, up to its maximum: a window of four bandwidth-delay products never blocks a sender, and
+//! idle or slow streams keep the small one. A blocked sender reports it once per limit (§4.1), and again only if that
+//! frame was lost (§13.3).
 
 use core::time::Duration;
 
@@ -18,14 +19,14 @@ use lastbyte_wire::VarInt;
 #[cfg(test)]
 mod tests;
 
-/// How much we may send: the peer's limit, and what of it is used (RFC 9000 §4.1).
+/// Sending credit: the peer's limit, and how much of it is used (RFC 9000 §4.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SendCredit {
-    /// Bytes, counted from the beginning.
+    /// Bytes from the start.
     limit: u64,
-    /// Bytes, counted from the beginning; never above `limit`.
+    /// Bytes from the start; never above `limit`.
     used: u64,
-    /// The limit for which the peer was told that we are blocked.
+    /// The limit that was reported in a `DATA_BLOCKED` frame.
     told: Option<u64>,
 }
 
@@ -46,13 +47,13 @@ impl SendCredit {
         self.limit.saturating_sub(self.used)
     }
 
-    /// The limit, in bytes since the beginning.
+    /// The limit, in bytes from the start.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// What was sent, in bytes since the beginning.
+    /// What was sent, in bytes from the start.
     #[must_use]
     pub const fn used(&self) -> u64 {
         self.used
@@ -64,7 +65,8 @@ impl SendCredit {
         self.used = self.used.saturating_add(bytes);
     }
 
-    /// The peer names a limit. One that is not higher is ignored, as frames are reordered (§4.1). Returns whether it rose.
+    /// The peer announces a limit. One that is not higher is ignored, since frames can be reordered (§4.1). Returns
+    /// whether it increased.
     pub fn raise(&mut self, limit: u64) -> bool {
         let rises = limit > self.limit;
         if rises {
@@ -73,62 +75,62 @@ impl SendCredit {
         rises
     }
 
-    /// The limit to put into a `DATA_BLOCKED` frame, if nothing may be sent and the peer was not told so.
+    /// The limit for a `DATA_BLOCKED` frame, if nothing may be sent and this was not reported yet.
     #[must_use]
     pub fn blocked_to_tell(&self) -> Option<u64> {
         (self.available() == 0 && self.told != Some(self.limit)).then_some(self.limit)
     }
 
-    /// The peer is being told that we are blocked.
+    /// A `DATA_BLOCKED` frame is sent.
     pub const fn on_blocked_told(&mut self) {
         self.told = Some(self.limit);
     }
 
-    /// What told it was lost: it is to be said again, if it still holds (§13.3).
+    /// A `DATA_BLOCKED` frame was lost: it is sent again if it still applies (§13.3).
     pub const fn on_blocked_lost(&mut self) {
         self.told = None;
     }
 
-    /// All that was sent counts as not sent, and no limit is known: the peer rejected 0-RTT (RFC 9001 §4.6.2).
+    /// Resets the credit: the peer rejected 0-RTT, so nothing counts as sent and no limit is known (RFC 9001 §4.6.2).
     pub fn restart(&mut self) {
         *self = Self::default();
     }
 }
 
-/// How large a receive window is, in bytes.
+/// Receive window sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSize {
-    /// To begin with; the peer learns it as a transport parameter. 0 forbids data until it is raised, which it never is.
+    /// Initial window, announced in a transport parameter. 0 forbids data, since it is never raised.
     pub initial: u64,
-    /// What it may grow to. Below `initial` it counts as `initial`.
+    /// Maximum window. A value below `initial` counts as `initial`.
     ///
-    /// The memory that can be held for an application that does not read, in bytes.
+    /// It bounds the memory held for an application that does not read, in bytes.
     pub maximum: u64,
 }
 
-/// The peer sent more than it may (RFC 9000 §4.1).
+/// The peer exceeded its limit (RFC 9000 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitExceeded;
 
-/// How much the peer may send: the limit it was told, and how the window behind it grows (RFC 9000 §4.1, §4.2).
+/// How much the peer may send: the announced limit, and how the window grows (RFC 9000 §4.1, §4.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiveWindow {
     /// Bytes received, by their highest offset.
     received: u64,
-    /// Bytes the application has taken or given up.
+    /// Bytes that the application has read or discarded.
     consumed: u64,
-    /// The limit the peer was told.
+    /// The announced limit.
     limit: u64,
     /// How far `limit` exceeds `consumed` when it is sent.
     size: u64,
     size_max: u64,
-    /// When the last limit became due, or the first data came.
+    /// When the last limit became due, or the first data arrived.
     since: Option<Time>,
     due: bool,
 }
 
 impl ReceiveWindow {
-    /// A window that the peer knows of by our transport parameters.
+    /// A window that was announced in our transport parameters.
     #[must_use]
     pub fn new(size: WindowSize) -> Self {
         let initial = size.initial.min(VarInt::MAX.get());
@@ -143,11 +145,11 @@ impl ReceiveWindow {
         }
     }
 
-    /// This many bytes beyond those seen before arrived.
+    /// This many new bytes arrived.
     ///
     /// # Errors
     ///
-    /// They go beyond the limit: `FLOW_CONTROL_ERROR`.
+    /// Returns [`LimitExceeded`] if they exceed the limit: `FLOW_CONTROL_ERROR`.
     pub fn on_received(&mut self, bytes: u64, now: Time) -> Result<(), LimitExceeded> {
         let received = self.received.saturating_add(bytes);
         if received > self.limit {
@@ -176,25 +178,25 @@ impl ReceiveWindow {
         self.due
     }
 
-    /// Whether the peer should be told a new limit.
+    /// Whether a new limit should be announced.
     #[must_use]
     pub const fn is_due(&self) -> bool {
         self.due
     }
 
-    /// The limit the peer should be told now: never lower than the last.
+    /// The limit to announce now: never lower than the last.
     #[must_use]
     pub fn next_limit(&self) -> VarInt {
         VarInt::saturating(self.limit.max(self.consumed.saturating_add(self.size)))
     }
 
-    /// The peer is being told [`ReceiveWindow::next_limit`].
+    /// [`ReceiveWindow::next_limit`] is sent.
     pub fn on_told(&mut self) {
         self.limit = self.next_limit().get();
         self.due = false;
     }
 
-    /// What told a limit was lost: the newest is to be told (§13.3).
+    /// An announcement was lost: the current limit must be announced (§13.3).
     pub const fn on_lost(&mut self) {
         self.due = true;
     }
@@ -205,19 +207,19 @@ impl ReceiveWindow {
         self.received
     }
 
-    /// Bytes the application has taken or given up.
+    /// Bytes that the application has read or discarded.
     #[must_use]
     pub const fn consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// The limit the peer was told last.
+    /// The last limit announced.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The size of the window now, in bytes.
+    /// The window size in bytes.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size

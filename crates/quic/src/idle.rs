@@ -1,14 +1,14 @@
-//! The idle timeout and keeping alive (RFC 9000 §10.1).
+//! Idle timeout and keep-alive (RFC 9000 §10.1).
 //!
-//! The timeout is the smaller of what both sides advertise, but never less than three probe timeouts, so that a few lost
-//! packets do not end a connection. It restarts with each packet received, and with the first ack-eliciting packet
-//! sent since (§10.1), no matter how many follow: a peer that is gone must be noticed.
+//! The timeout is the smaller of the values that both sides advertise, but at least three probe timeouts, so that a few
+//! lost packets do not end a connection. It restarts with each packet received, and with the first ack-eliciting packet
+//! sent after that (§10.1), but not with further ones, so that a peer that is gone is detected.
 
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
 
-/// How long a peer of whom something is waited for may be silent at most, before it is asked whether it is there.
+/// Longest silence of a peer from which data is expected, before a PING is sent.
 pub const AWAITING_MAX: Duration = Duration::from_secs(10);
 
 /// The idle timer of a connection.
@@ -24,8 +24,8 @@ pub struct IdleTimer {
 }
 
 impl IdleTimer {
-    /// A connection that begins now. `local` is our `max_idle_timeout`, zero for none; `keep_alive` how long nothing may
-    /// happen before a PING is sent, less than the timeout to be of use.
+    /// The timer of a new connection. `local` is our `max_idle_timeout`, zero for none; `keep_alive` is the silence
+    /// after which a PING is sent, which is only useful if it is shorter than the timeout.
     #[must_use]
     pub fn new(now: Time, local: Duration, keep_alive: Option<Duration>) -> Self {
         Self {
@@ -44,9 +44,9 @@ impl IdleTimer {
         }
     }
 
-    /// Whether something of the peer's is waited for. As long as it is, a third of the timeout without a packet, and no more
-    /// than [`AWAITING_MAX`], brings a PING: the connection outlives a slow answer, and a peer that has forgotten it gets to
-    /// say so by a stateless reset.
+    /// Sets whether data is expected from the peer. As long as it is, a PING is sent after a third of the timeout
+    /// without a packet, and at most [`AWAITING_MAX`]: the connection survives a slow response, and a peer that has
+    /// lost its state can answer with a stateless reset.
     pub const fn set_awaiting(&mut self, is_awaiting: bool) {
         self.is_awaiting = is_awaiting;
     }
@@ -57,7 +57,7 @@ impl IdleTimer {
         self.has_sent = false;
     }
 
-    /// An ack-eliciting packet left.
+    /// An ack-eliciting packet was sent.
     pub fn on_ack_eliciting_sent(&mut self, now: Time) {
         if !self.has_sent {
             self.has_sent = true;
@@ -65,18 +65,17 @@ impl IdleTimer {
         }
     }
 
-    /// When the connection is over, without a word (RFC 9000 §10.1); `None` for never. `probe_timeout` is the present
-    /// one.
+    /// When the connection is silently closed (RFC 9000 §10.1); `None` for never. `probe_timeout` is the current one.
     #[must_use]
     pub fn deadline(&self, probe_timeout: Duration) -> Option<Time> {
         let timeout = self.timeout?.max(probe_timeout.saturating_mul(3));
         Some(self.restarted_at + timeout)
     }
 
-    /// When a PING is to be sent to keep the connection alive (RFC 9000 §10.1.2); `None` for never.
+    /// When a PING is due to keep the connection alive (RFC 9000 §10.1.2); `None` for never.
     #[must_use]
     pub fn keep_alive_at(&self) -> Option<Time> {
-        // Once something that elicits an acknowledgment is out, that does it.
+        // Not needed while an ack-eliciting packet is in flight.
         if self.has_sent {
             return None;
         }

@@ -1,7 +1,7 @@
 //! A QUIC transport as a pure state machine: bytes and time in, bytes and deadlines out.
 //!
-//! An [`Endpoint`] routes the datagrams of a socket to its [`Connection`]s; the caller has the socket and the clock. Here two
-//! endpoints in one process exchange datagrams until a request arrives:
+//! An [`Endpoint`] routes the datagrams of a socket to its [`Connection`]s; the caller has the socket and the clock.
+//! Here two endpoints in one process exchange datagrams until a request arrives:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -15,7 +15,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Arc::new(Config::new("cubic".parse()?));
-//! // No protection, for simulations; `crypto::tls` has that of RFC 9001.
+//! // Plaintext, for simulations; `crypto::tls` provides the protection of RFC 9001.
 //! let alpn = || vec![b"echo".to_vec()];
 //! let (client_crypto, server_crypto) = (PlainClient::new(1, alpn()), PlainServer::new(2, alpn()));
 //! let server = EndpointConfig::server(Arc::clone(&config), Arc::new(server_crypto));
@@ -61,7 +61,7 @@
 //!
 //! # Modules
 //!
-//! | module | has |
+//! | module | content |
 //! |---|---|
 //! | [`endpoint`] | many connections behind one socket: demultiplexing, and answers that need no connection (RFC 9000 §5.2, §6, §8.1, §10.3) |
 //! | [`connection`] | datagrams in and out, the handshake, paths, timers |
@@ -73,16 +73,16 @@
 //! | [`path`] | anti-amplification, path validation, datagram size (RFC 9000 §8, §14) |
 //! | [`trace`], [`statistics`] | events and counters for logs |
 //!
-//! Modules that write frames work alike: they take `now`, write their own frames, leave a [`receipt::Receipt`] with the packet
-//! for each, get it back when the packet is acknowledged or lost, and return their own deadline.
+//! Modules that write frames work alike: they take `now`, write their own frames, store a [`receipt::Receipt`] with the
+//! packet for each, receive it back when the packet is acknowledged or lost, and return their own deadline.
 //!
-//! No module reads a clock, opens a socket or draws a random number: time and randomness are arguments. Received bytes never
-//! cause a panic, and each queue and buffer has a bound.
+//! No module reads a clock, opens a socket or draws a random number: time and randomness are arguments. Received bytes
+//! never cause a panic, and each queue and buffer has a bound.
 //!
 //! # Decisions
 //!
 //! - An ACK frame costs what it newly acknowledges: a run of acknowledged packets in the ring is skipped in one step.
-//! - Lost packets stay in the ring for four probe timeouts, so that a late acknowledgment is recognised, undoes the
+//! - Lost packets stay in the ring for four probe timeouts, so that a late acknowledgment is recognized, undoes the
 //!   congestion event, and raises the reordering thresholds.
 //! - A probe carries new data, or unacknowledged data of the expired space, and lost data of the other spaces.
 //! - Tickets are stateless and allow 0-RTT: each connection has its own session store for the TLS library, and the
@@ -90,9 +90,10 @@
 //!   restored by a handshake in memory (`crypto/tickets/client.rs`). Both depend on one version of rustls.
 //! - The probe timer runs, and probes ignore the window, when handshake data waits behind a full window of packets that
 //!   the peer cannot acknowledge yet.
-//! - Packets of an abandoned path leave the flight, and their fate does not reach the controller of the current path.
-//! - A client that moves before it has spare connection IDs keeps its ID, as behind a NAT.
-//! - Without a trace, nothing is prepared for one.
+//! - Packets of an abandoned path no longer count as in flight, and their acknowledgment or loss is not reported to the
+//!   controller of the current path.
+//! - A client that migrates before it has spare connection IDs keeps its ID, as behind a NAT.
+//! - Without a trace listener, nothing is computed for one.
 //! - For a compatible version change (RFC 9368 §2.3), keys of the other version are derived by an HKDF between the TLS
 //!   library and its provider.
 //! - A skipped packet number stays in the ring until its successor is acknowledged.

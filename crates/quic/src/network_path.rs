@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 /// The two addresses of a path (RFC 9000 §9): a 4-tuple without the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NetworkPath {
-    /// The local address. Its IP address is unspecified where the socket does not report it; such an address equals any
+    /// The local address. Its IP address is unspecified if the socket does not report it; such an address equals any
     /// other with the same port.
     pub local: SocketAddr,
     /// The peer's address.
@@ -13,7 +13,7 @@ pub struct NetworkPath {
 }
 
 impl NetworkPath {
-    /// Whether both are the same path, as far as is known.
+    /// Whether both are the same path, as far as known.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let is_vague = || self.local.ip().is_unspecified() || other.local.ip().is_unspecified();
@@ -22,7 +22,7 @@ impl NetworkPath {
                 || (self.local.port() == other.local.port() && is_vague()))
     }
 
-    /// Whether at most the peer's port differs, as when a NAT forgets its mapping (RFC 9000 §9.4).
+    /// Whether at most the peer's port differs, as after a NAT rebinding (RFC 9000 §9.4).
     #[must_use]
     pub fn is_same_but_for_port(&self, other: &Self) -> bool {
         self.remote.ip() == other.remote.ip()

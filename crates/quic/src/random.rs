@@ -1,17 +1,17 @@
-//! Random numbers of one connection, all from the seed it was given.
+//! Random numbers of one connection, all derived from its seed.
 //!
-//! What must not be guessed, such as the data of a `PATH_CHALLENGE`, is drawn with HMAC-SHA256, so that one number tells
-//! nothing of the next; what may be is a cheap generator's.
+//! Unpredictable values, such as the data of a `PATH_CHALLENGE`, are generated with HMAC-SHA256, so that one reveals
+//! nothing about the next; others come from a cheap generator.
 
 use std::fmt;
 
 use aws_lc_rs::hmac;
 use lastbyte_units::SplitMix64;
 
-/// How many bytes a seed has.
+/// The size of a seed in bytes.
 pub const SEED_LEN: usize = 32;
 
-/// A seed: random, secret, and for one connection.
+/// A seed: random, secret, and used for one connection only.
 pub type Seed = [u8; SEED_LEN];
 
 /// The random numbers of one connection.
@@ -47,7 +47,7 @@ impl Random {
         u64::from_be_bytes(self.bytes())
     }
 
-    /// Heads or tails, cheaply: not for what must not be guessed.
+    /// A random bit from the cheap generator: not for values that must be unpredictable.
     pub(crate) const fn bit(&mut self) -> bool {
         self.cheap.number() >> 63 == 1
     }

@@ -1,8 +1,8 @@
-//! What the source of a frame has to know again when its packet is acknowledged or lost.
+//! Receipts: what the source of a frame needs to know when the packet is acknowledged or lost.
 //!
-//! Each frame leaves a receipt with its packet. When the packet's fate is known, the receipt goes back to the source of the
-//! frame: if acknowledged, the source forgets; if lost, it decides what of it is still worth sending.
-//! Frames are never sent again as they were.
+//! Each frame stores a receipt with its packet. Once the packet is acknowledged or lost, the receipt is returned to the
+//! source of the frame. After an acknowledgment the source frees the data; after a loss it decides what is still worth
+//! sending. Frames are never sent again unchanged.
 
 use lastbyte_wire::{Direction, StreamId};
 
@@ -13,16 +13,16 @@ pub enum Receipt {
     Crypto {
         /// Offset in the space's CRYPTO stream.
         offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         len: u16,
     },
-    /// STREAM data `offset..offset + len`, with or without the end of the stream.
+    /// STREAM data `offset..offset + len`, with or without FIN.
     Stream {
         /// The stream.
         id: StreamId,
         /// Offset in the stream.
         offset: u64,
-        /// Bytes: of one frame, or of several that were acknowledged together ([`Receipt::joined`]).
+        /// Length in bytes: of one frame, or of several that were acknowledged together ([`Receipt::joined`]).
         len: u32,
         /// Whether the frame carried FIN.
         fin: bool,
@@ -51,23 +51,23 @@ pub enum Receipt {
     NewToken,
     /// `HANDSHAKE_DONE`.
     HandshakeDone,
-    /// ACK, which acknowledged this packet number as the largest.
+    /// ACK whose largest acknowledged number is this one.
     Ack {
         /// The largest acknowledged.
         largest: u64,
     },
     /// `ACK_FREQUENCY` of this sequence number.
     AckFrequency(u64),
-    /// `PATH_CHALLENGE` or `PATH_RESPONSE`: never repeated as such.
+    /// `PATH_CHALLENGE` or `PATH_RESPONSE`: never retransmitted.
     Path,
-    /// PING: to be answered, no more.
+    /// PING: carries nothing.
     Ping,
-    /// DATAGRAM: not repeated.
+    /// DATAGRAM: never retransmitted.
     Datagram,
 }
 
 impl Receipt {
-    /// One receipt for two frames, if `next` carried the data that follows that of `self` on the same stream.
+    /// One receipt for two frames, if `next` carried the data after that of `self` on the same stream.
     #[must_use]
     pub fn joined(&self, next: &Self) -> Option<Self> {
         match (*self, *next) {

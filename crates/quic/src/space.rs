@@ -2,19 +2,19 @@
 
 use lastbyte_wire::packet::PacketType;
 
-/// A packet number space, with packet numbers, keys, acknowledgments and CRYPTO data of its own.
+/// A packet number space, with its own packet numbers, keys, acknowledgments and CRYPTO data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Space {
-    /// Of Initial packets.
+    /// For Initial packets.
     Initial,
-    /// Of Handshake packets.
+    /// For Handshake packets.
     Handshake,
-    /// Of 0-RTT and 1-RTT packets: the application data space.
+    /// For 0-RTT and 1-RTT packets: the application data space.
     Application,
 }
 
 impl Space {
-    /// All of them, in the order a handshake goes through them.
+    /// All spaces, in the order of the handshake.
     pub const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Application];
 
     /// 0, 1 or 2.
@@ -62,7 +62,7 @@ impl<T> PerSpace<T> {
         }
     }
 
-    /// The value for a space, to be changed.
+    /// The value for a space, mutable.
     pub const fn get_mut(&mut self, space: Space) -> &mut T {
         match space {
             Space::Initial => &mut self.initial,

@@ -1,6 +1,6 @@
-//! How far a handshake is (RFC 9001 §4.1).
+//! Handshake stages (RFC 9001 §4.1).
 
-/// How far the handshake is.
+/// The stage of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// In progress.

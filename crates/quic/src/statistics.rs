@@ -1,6 +1,6 @@
-//! What a connection counts, for its line in the log.
+//! Counters of a connection, for its line in the connection log.
 //!
-//! Beside [`RecoveryStatistics`](crate::recovery::RecoveryStatistics), which counts what loss recovery knows of.
+//! [`RecoveryStatistics`](crate::recovery::RecoveryStatistics) has the counters of loss recovery.
 
 use core::time::Duration;
 
@@ -11,12 +11,12 @@ use lastbyte_wire::{
 
 use crate::receipt::Receipt;
 
-/// What a connection has counted.
+/// Counters of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packets.
     pub packets: PacketCounts,
-    /// Bytes of the datagrams received, whatever was in them.
+    /// Bytes of the datagrams received, whatever they contain.
     pub bytes_received: u64,
     /// Frames received.
     pub frames_received: FrameCounts,
@@ -24,16 +24,16 @@ pub struct Statistics {
     pub frames_sent: FrameCounts,
     /// Paths.
     pub paths: PathCounts,
-    /// How long after its start the handshake was confirmed; `None` if it is not yet.
+    /// Time from the start of the connection until the handshake was confirmed; `None` before that.
     pub handshake_confirmed_after: Option<Duration>,
 }
 
-/// Packets by what became of them.
+/// Counters of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Received and opened, without duplicates.
     pub received: u64,
-    /// Received, and not opened: not authentic.
+    /// Received but failed authentication.
     pub decryption_failed: u64,
     /// Received twice.
     pub duplicates: u64,
@@ -49,7 +49,7 @@ pub struct PacketCounts {
     pub zero_rtt_sent: u64,
     /// Handshake packets sent.
     pub handshake_sent: u64,
-    /// Received with a lower number than one before, in its space.
+    /// Received with a lower number than an earlier packet of the space.
     pub received_out_of_order: u64,
     /// Received in datagrams marked ECT(0).
     pub received_ect0: u64,
@@ -57,51 +57,51 @@ pub struct PacketCounts {
     pub received_ect1: u64,
     /// Received in datagrams marked CE.
     pub received_ce: u64,
-    /// The most packets that waited at a time for keys to open them.
+    /// Maximum number of packets waiting for keys at a time.
     pub delayed_max: u64,
-    /// Packets that were opened after they had waited.
+    /// Packets that were opened after waiting for keys.
     pub delayed_used: u64,
-    /// Packets that could not be kept till there are keys.
+    /// Packets dropped because no more could wait for keys.
     pub delayed_dropped: u64,
     /// Packet numbers skipped (RFC 9000 §21.4).
     pub skipped: u64,
 }
 
-/// Paths by what became of them. The path of the start does not count.
+/// Counters of paths. The initial path is not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathCounts {
-    /// Paths that came to be known.
+    /// Paths registered.
     pub created: u64,
-    /// Of them, those that were validated.
+    /// Paths validated.
     pub validated: u64,
-    /// Those that did not answer.
+    /// Paths that did not respond.
     pub validation_failed: u64,
-    /// Those that the peer moved to.
+    /// Paths to which the peer migrated.
     pub migration_elicited: u64,
-    /// Those that became the path in use.
+    /// Paths that became the path in use.
     pub promoted: u64,
-    /// Those given up for want of a connection ID to use on them.
+    /// Paths given up because no connection ID was available for them.
     pub closed_without_id: u64,
-    /// Packets sent on paths that became the one in use.
+    /// Packets sent on paths that became the path in use.
     pub packets_sent_promoted: u64,
     /// Packets acknowledged that were sent on such paths.
     pub packets_acked_promoted: u64,
 }
 
-/// Frames by kind.
+/// Counters of frames by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameCounts([u64; FrameKind::ALL.len()]);
 
 macro_rules! frame_kinds {
     ($($kind:ident $name:literal,)*) => {
-        /// A kind of frame that is counted separately.
+        /// A frame type that is counted separately.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum FrameKind {
             $(#[doc = concat!("`", $name, "` in logs.")] $kind,)*
         }
 
         impl FrameKind {
-            /// All kinds, in the order in which logs list them.
+            /// All types, in the order of the log.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
 
             /// The name in logs.
@@ -182,7 +182,7 @@ impl FrameKind {
         }
     }
 
-    /// The kind of the frame that left this receipt; `None` for those of paths, which are two kinds.
+    /// The type of the frame of this receipt; `None` for path frames, which are two types.
     pub(crate) const fn of_receipt(receipt: &Receipt) -> Option<Self> {
         Some(match receipt {
             Receipt::Crypto { .. } => Self::Crypto,
@@ -209,7 +209,7 @@ impl FrameKind {
 }
 
 impl FrameCounts {
-    /// The number of frames of this kind; of padding, the number of bytes.
+    /// The number of frames of this type; for padding, the number of bytes.
     #[must_use]
     pub fn of(&self, kind: FrameKind) -> u64 {
         self.0.get(kind as usize).copied().unwrap_or_default()

@@ -1,33 +1,33 @@
 //! The streams of a connection (RFC 9000 §2, §3, §4).
 //!
-//! [`Streams`] is the set of all of them. Start here: the fields are its parts, `settle` what keeps them in
-//! step.
+//! [`Streams`] is the set of all of them. Start with its fields, which are its parts, and `settle`, which keeps them consistent.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `incoming` | what the peer's frames do |
+//! | `incoming` | effects of the peer's frames |
 //! | `outgoing` | which frames are written, and in which order |
-//! | `fate` | what follows when they are acknowledged or lost |
-//! | `entry` | one stream: both parts, and what is to be done for it |
-//! | `application` | what the application asks for |
-//! | `send`, `body`, `source` | the sending part of a stream, its data, where that comes from |
-//! | `receive`, `assembler` | the receiving part, and data out of order |
+//! | `fate` | effects of acknowledged and lost frames |
+//! | `entry` | one stream: both parts, and its pending frames |
+//! | `application` | the application's interface |
+//! | `send`, `body`, `source` | the sending part of a stream, its data, sources of data |
+//! | `receive`, `assembler` | the receiving part, and out-of-order data |
 //! | `state` | the states of both parts, as tables |
-//! | `ids` | how many streams there are and may be |
-//! | `scheduler` | who sends next |
+//! | `ids` | stream IDs and limits |
+//! | `scheduler` | which stream sends next |
 //! | `event`, `error`, `config` | events, errors, configuration |
 //!
-//! It must never know packets, keys or timers; read a clock; panic for what a peer sends; hold a queue without a bound.
+//! This module knows nothing of packets, keys or timers, reads no clock, never panics because of a peer, and holds no
+//! unbounded queue.
 //!
 //! Decisions:
 //!
-//! - Live streams are in one ordered map, so that looking one up is O(log n) and the order the same in each run. A stream
-//!   is there until both parts are in a terminal state (§3.1, §3.2), and its events are told. Of finished ones nothing is
-//!   kept: an identifier that was opened and is not in the map is finished, and frames for it are ignored.
-//! - `MAX_STREAMS` rises as streams leave the map, so that a peer that opens and resets streams faster than the
-//!   application takes note is held up by its own limit.
-//! - Each frame is a thing to be done for a stream, a bit in a set; a stream with such bits is in a queue once. What a
-//!   frame says is decided when it is written, never before: so lost frames need no thought, the bit is set again.
+//! - Live streams are in one ordered map, so that a lookup is O(log n) and the order is the same in each run. A stream
+//!   is in the map until both parts are in a terminal state (§3.1, §3.2) and its events are taken. Nothing is kept of
+//!   finished streams: a stream that was opened and is not in the map is finished, and frames for it are ignored.
+//! - `MAX_STREAMS` increases as streams leave the map, so that a peer that opens and resets streams faster than the
+//!   application processes them is stopped by its own limit.
+//! - Each pending frame is a bit in the set of its stream; a stream with such bits is in a queue once. The content of a
+//!   frame is decided only when it is written, so a lost frame only sets its bit again.
 
 mod application;
 mod assembler;
@@ -76,29 +76,29 @@ use receive::ReceivePart;
 use scheduler::Scheduler;
 use send::SendPart;
 
-/// Until a round trip was measured (RFC 9002 §6.2.2).
+/// Before the first RTT sample (RFC 9002 §6.2.2).
 const RTT_INITIAL: Duration = Duration::from_millis(333);
 
-/// How far a stream is in both directions, for an application that gives up on peers that neither take nor send.
+/// The progress of a stream in both directions, for an application that gives up on peers that neither read nor send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of ours, from the first on, that the peer has acknowledged.
+    /// Bytes of ours that the peer has acknowledged without a gap.
     pub acked: u64,
-    /// Bytes that the application has handed over to be sent.
+    /// Bytes that the application has passed to be sent.
     pub end: u64,
-    /// Whether any of them, or the end of the stream, is not acknowledged.
+    /// Whether any of them, or the end of the stream, is unacknowledged.
     pub is_outstanding: bool,
-    /// Whether the peer's limit for this stream keeps some of them back (RFC 9000 §4.1).
+    /// Whether the peer's limit for this stream blocks some of them (RFC 9000 §4.1).
     pub is_blocked: bool,
-    /// How many of them are kept in memory, sources not counted.
+    /// How many of them are buffered, excluding sources.
     pub buffered: usize,
-    /// Behind the highest byte of the peer's that was received.
+    /// One more than the highest offset received from the peer.
     pub received: u64,
-    /// Whether the peer's data is incomplete, and all that came in order was read: the next step is the peer's.
+    /// Whether the peer's data is incomplete, and everything received in order was read: the peer must send next.
     pub awaits_peer: bool,
 }
 
-/// How much the peer lets us send on a new stream, by its transport parameters (RFC 9000 §18.2).
+/// Initial flow-control limits of a new stream, from the peer's transport parameters (RFC 9000 §18.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct InitialLimits {
     /// On a bidirectional stream that the peer opens.
@@ -118,9 +118,9 @@ pub struct Streams {
     local: PerDirection<LocalStreams>,
     peer: PerDirection<PeerStreams>,
     initial_limits: InitialLimits,
-    /// How much we may send on all streams.
+    /// Connection-level limit of what we send.
     credit: SendCredit,
-    /// How much the peer may send on all streams.
+    /// Connection-level limit of what the peer sends.
     window: ReceiveWindow,
     queues: Queues,
     rings: RingPool,
@@ -153,13 +153,13 @@ impl Streams {
         }
     }
 
-    /// The path's round trip, which tunes the windows. Before the first call 333 ms.
+    /// Sets the path's round-trip time, by which the windows are tuned. 333 ms before the first call.
     pub fn set_rtt(&mut self, rtt: Duration) {
         self.rtt = rtt;
     }
 
-    /// The peer's transport parameters: remembered ones, to send 0-RTT by (RFC 9000 §7.4.1), or those of the handshake.
-    /// Limits only rise. After [`Streams::on_zero_rtt_rejected`] the new ones are to be told.
+    /// Applies the peer's transport parameters: remembered ones, for 0-RTT (RFC 9000 §7.4.1), or those of the
+    /// handshake. Limits only increase. After [`Streams::on_zero_rtt_rejected`] the new ones must be passed.
     pub fn on_peer_parameters(&mut self, parameters: &TransportParameters) {
         let limits = &mut self.initial_limits;
         let raise = |limit: &mut u64, to: u64| *limit = to.max(*limit);
@@ -198,8 +198,9 @@ impl Streams {
         });
     }
 
-    /// The server rejected 0-RTT: nothing of what was sent is known to it (RFC 9001 §4.6.2). All is sent again as far as
-    /// the new limits permit, which [`Streams::on_peer_parameters`] must tell next. Receipts of 0-RTT packets are void.
+    /// The server rejected 0-RTT and has dropped everything that was sent (RFC 9001 §4.6.2). It is sent again as far as
+    /// the new limits permit, which must be passed to [`Streams::on_peer_parameters`] next. Receipts of 0-RTT packets
+    /// are void.
     pub fn on_zero_rtt_rejected(&mut self) {
         self.initial_limits = InitialLimits::default();
         self.credit.restart();
@@ -224,19 +225,19 @@ impl Streams {
         });
     }
 
-    /// What was sent.
+    /// Statistics of data sent.
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// How many streams are open, or not yet told to be over.
+    /// How many streams are open or have pending events.
     #[must_use]
     pub fn live(&self) -> usize {
         self.live.len()
     }
 
-    /// How many bytes of stream data are kept: written and not acknowledged, or received and not read.
+    /// How many bytes of stream data are buffered: written and unacknowledged, or received and unread.
     #[must_use]
     pub fn buffered(&self) -> usize {
         let of = |stream: &Stream| {
@@ -247,7 +248,7 @@ impl Streams {
         self.live.values().map(|stream| of(stream)).sum()
     }
 
-    /// How far both parts of a stream are; `None` if it is unknown or over.
+    /// The progress of both parts of a stream; `None` if it is unknown or finished.
     #[must_use]
     pub fn progress(&self, id: StreamId) -> Option<Progress> {
         let stream = self.live.get(&id)?;
@@ -264,19 +265,19 @@ impl Streams {
         })
     }
 
-    /// How much we may send on all streams: for logs.
+    /// Connection-level limit of what we send, for logs.
     #[must_use]
     pub const fn credit(&self) -> &SendCredit {
         &self.credit
     }
 
-    /// How much the peer may send on all streams: for logs.
+    /// Connection-level limit of what the peer sends, for logs.
     #[must_use]
     pub const fn window(&self) -> &ReceiveWindow {
         &self.window
     }
 
-    /// The states of both parts of a stream, as far as it has them; `None` if it is unknown or over.
+    /// The states of the parts that a stream has; `None` if it is unknown or finished.
     #[must_use]
     pub fn states(&self, id: StreamId) -> Option<(Option<SendState>, Option<ReceiveState>)> {
         let stream = self.live.get(&id)?;
@@ -294,7 +295,7 @@ impl Streams {
         id.initiator() == self.side
     }
 
-    /// How much we may send on a stream before the peer raises it.
+    /// How much we may send on a stream before the peer raises the limit.
     fn initial_limit(&self, id: StreamId) -> u64 {
         match (id.direction(), self.is_local(id)) {
             (Direction::Unidirectional, _) => self.initial_limits.unidirectional,
@@ -303,7 +304,7 @@ impl Streams {
         }
     }
 
-    /// Whether the peer lets us use the stream: it can take that back by rejecting 0-RTT.
+    /// Whether the peer permits us to use the stream; rejecting 0-RTT revokes that.
     fn is_permitted(&self, id: StreamId) -> bool {
         !self.is_local(id) || id.index() < self.local.get(id.direction()).limit()
     }
@@ -320,7 +321,7 @@ impl Streams {
         self.live.insert(id, Box::new(stream));
     }
 
-    /// Does something for each live stream, one that may settle it.
+    /// Calls a function for each live stream, which may settle it.
     fn for_all_live(&mut self, mut act: impl FnMut(&mut Self, StreamId)) {
         let mut next = self.live.first_key_value().map(|(id, _)| *id);
         while let Some(id) = next {
@@ -331,7 +332,7 @@ impl Streams {
         }
     }
 
-    /// Brings all queues in step with a stream to which something happened.
+    /// Updates all queues after a change of a stream.
     fn settle(&mut self, id: StreamId) {
         let is_permitted = self.is_permitted(id);
         let Some(stream) = self.live.get_mut(&id) else {
@@ -342,7 +343,7 @@ impl Streams {
         }
     }
 
-    /// The stream is over.
+    /// The stream is finished.
     fn remove(&mut self, id: StreamId) {
         self.live.remove(&id);
         if self.is_local(id) {
@@ -351,12 +352,12 @@ impl Streams {
         let peer = self.peer.get_mut(id.direction());
         peer.on_finished();
         if id.direction() == Direction::Bidirectional && peer.are_all_finished() {
-            // No request is open: a connection that is idle keeps no rings.
+            // No request is open: an idle connection keeps no rings.
             self.rings.clear();
         }
     }
 
-    /// Gives the connection's window what a stream released, and brings the queues in step.
+    /// Returns to the connection's window what a stream released, and updates the queues.
     fn release_and_settle(&mut self, id: StreamId, now: Time) {
         let rtt = self.rtt;
         if let Some(receive) = self
@@ -371,17 +372,17 @@ impl Streams {
     }
 }
 
-/// What waits for its turn, of all streams.
+/// The queues of all streams.
 #[derive(Debug, Default)]
 struct Queues {
     scheduler: Scheduler,
-    /// Streams with frames to be written, each once. One that is over by then is passed over.
+    /// Streams with pending frames, each once. A stream that is finished by then is skipped.
     control: VecDeque<StreamId>,
     events: EventQueue,
 }
 
 impl Queues {
-    /// Puts a stream into the queues where it belongs. Returns whether it is over, and to be removed.
+    /// Puts a stream into the queues where it belongs. Returns whether it is finished and must be removed.
     fn take_in(&mut self, id: StreamId, stream: &mut Stream, is_permitted: bool) -> bool {
         let class = stream.send.as_deref().and_then(SendPart::class);
         let wanted = class

@@ -1,7 +1,7 @@
 //! Trace events of a connection, for qlog, plots and the connection log.
 //!
-//! A connection without a listener asks once an event whether there is one, and computes nothing for it. A listener gets
-//! the frames of a packet as bytes: [`lastbyte_wire::frame::Frames`] reads them.
+//! A connection without a listener checks once per event whether there is one, and computes nothing for it. A listener
+//! receives the frames of a packet as bytes, which [`lastbyte_wire::frame::Frames`] parses.
 
 use core::time::Duration;
 
@@ -10,27 +10,27 @@ use lastbyte_wire::packet::PacketType;
 
 use crate::{NetworkPath, Stage, ack::EcnCodepoint, close::CloseReason, space::Space};
 
-/// Hears of a connection.
+/// Receives the trace events of a connection.
 pub trait Trace: Send {
-    /// Something happened.
+    /// An event occurred.
     fn on_event(&mut self, now: Time, event: &Event<'_>);
 }
 
-/// What happened.
+/// A trace event.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A packet left.
+    /// A packet was sent.
     PacketSent(Packet<'a>),
-    /// A packet came, and was opened.
+    /// A packet was received and opened.
     PacketReceived(Packet<'a>),
-    /// A packet came, and was not used.
+    /// A packet was received and dropped.
     PacketDropped {
-        /// Its type, if that could be told.
+        /// Its type, if it could be determined.
         packet_type: Option<PacketType>,
         /// Its size, in bytes.
         len: usize,
-        /// Why.
+        /// The reason.
         reason: DropReason,
     },
     /// A packet was acknowledged.
@@ -52,26 +52,26 @@ pub enum Event<'a> {
         number: u64,
         /// Its size, in bytes of UDP payload.
         len: u16,
-        /// By which rule.
+        /// The rule.
         trigger: LossTrigger,
     },
     /// A probe timeout expired in a space (RFC 9002 §6.2).
     ProbeTimeout(Space),
-    /// What recovery and congestion control know has changed.
+    /// Metrics of recovery or congestion control have changed.
     Metrics(&'a Metrics),
-    /// The handshake came so far.
+    /// The handshake reached this stage.
     Stage(Stage),
-    /// Keys of a space are there.
+    /// Keys of a space were installed.
     KeysInstalled(PacketType),
-    /// Keys of a space are gone.
+    /// Keys of a space were discarded.
     KeysDiscarded(PacketType),
-    /// The 1-RTT keys are of this generation now (RFC 9001 §6).
+    /// The key generation of 1-RTT packets is now this one (RFC 9001 §6).
     KeysUpdated(u64),
     /// The datagram size changed to this many bytes.
     DatagramSize(u16),
-    /// What became of a path.
+    /// The state of a path changed.
     Path(NetworkPath, PathEvent),
-    /// The connection ends.
+    /// The connection is closing.
     Closed(CloseReason),
 }
 
@@ -86,77 +86,77 @@ pub struct Packet<'a> {
     pub len: usize,
     /// Its frames.
     pub payload: &'a [u8],
-    /// The mark of its datagram.
+    /// The ECN mark of its datagram.
     pub ecn: EcnCodepoint,
-    /// Whether it probes for a larger datagram size.
+    /// Whether it is an MTU probe.
     pub is_mtu_probe: bool,
 }
 
-/// Why a packet was not used.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
-    /// It is none.
+    /// It is not a valid packet.
     Malformed,
-    /// There are no keys for it, nor room to keep it until there are.
+    /// There are no keys for it, and the buffer of such packets is full.
     NoKeys,
-    /// It is kept until there are keys.
+    /// It is buffered until keys are available.
     Buffered,
-    /// It is not authentic.
+    /// It failed authentication.
     DecryptionFailed,
-    /// It came before.
+    /// It is a duplicate.
     Duplicate,
-    /// It came from an address that it may not come from.
+    /// It came from an address that is not acceptable.
     UnknownPath,
-    /// It is a Retry or Version Negotiation packet that may not be taken.
+    /// It is a Retry or Version Negotiation packet that is not acceptable.
     Unexpected,
 }
 
-/// By which rule a packet was declared lost (RFC 9002 §6.1).
+/// The rule by which a packet was declared lost (RFC 9002 §6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossTrigger {
-    /// Enough later packets were acknowledged (§6.1.1).
+    /// Packet threshold (§6.1.1).
     ReorderingThreshold,
-    /// Enough time had passed (§6.1.2).
+    /// Time threshold (§6.1.2).
     TimeThreshold,
 }
 
-/// What became of a path.
+/// The state of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEvent {
-    /// It is known of.
+    /// It was registered.
     Created,
-    /// The peer answered there.
+    /// It is validated.
     Validated,
-    /// The peer did not.
+    /// Its validation failed.
     Failed,
-    /// It is the one in use.
+    /// It is in use.
     Promoted,
 }
 
-/// What recovery and congestion control know.
+/// Metrics of recovery and congestion control.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metrics {
     /// The congestion window, in bytes.
     pub window: u64,
     /// Bytes in flight.
     pub in_flight: u64,
-    /// The pacing rate; infinite for no pacing.
+    /// The pacing rate; infinite without pacing.
     pub pacing_rate: Bandwidth,
     /// Round-trip times; `None` before the first sample.
     pub rtt: Option<RttMetrics>,
-    /// What the controller says of itself.
+    /// The controller's state.
     pub state: State,
 }
 
-/// What is known of the round-trip time (RFC 9002 §5).
+/// The round-trip time (RFC 9002 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttMetrics {
-    /// The smoothed one.
+    /// The smoothed RTT.
     pub smoothed: Duration,
-    /// The least.
+    /// The minimum RTT.
     pub min: Duration,
-    /// The latest.
+    /// The latest RTT.
     pub latest: Duration,
-    /// The mean deviation.
+    /// The RTT variation.
     pub variance: Duration,
 }

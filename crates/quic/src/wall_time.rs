@@ -1,11 +1,11 @@
-//! Wall-clock time: what servers that share keys agree on, and what outlives a process.
+//! Wall-clock time: shared by servers that share keys, and stored across restarts.
 //!
-//! A type of its own, so that neither a span ([`Duration`]) nor monotonic time
+//! A type of its own, so that neither a duration ([`Duration`]) nor monotonic time
 //! ([`Time`](lastbyte_congestion::Time)) can be passed in its place.
 
 use core::{ops::Add, time::Duration};
 
-/// A point of wall-clock time. The clock behind it can be set, backwards too.
+/// A point in wall-clock time. The clock can be set, also backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WallTime {
     since_unix_epoch: Duration,
@@ -21,13 +21,13 @@ impl WallTime {
         Self { since_unix_epoch }
     }
 
-    /// How long after the Unix epoch it is.
+    /// The time since the Unix epoch.
     #[must_use]
     pub const fn since_unix_epoch(self) -> Duration {
         self.since_unix_epoch
     }
 
-    /// How long after `earlier` it is; zero if it is before that.
+    /// The time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         self.since_unix_epoch
@@ -38,7 +38,7 @@ impl WallTime {
 impl Add<Duration> for WallTime {
     type Output = Self;
 
-    /// Stays at the latest time there is instead of overflowing.
+    /// Saturates instead of overflowing.
     fn add(self, span: Duration) -> Self {
         Self::from_unix(self.since_unix_epoch.saturating_add(span))
     }

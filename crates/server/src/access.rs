@@ -1,10 +1,10 @@
-//! The access log: a line each request.
+//! The access log: one line per request.
 //!
-//! Owns: what is on a line, in which format. Never: writes; that is [`log`](super::log)'s, which drops and counts what it
-//! cannot take, and never holds a worker up.
+//! Owns the content and format of a line. [`log`](super::log) writes it; it drops and counts lines that do not fit its
+//! queue, and never blocks a worker.
 //!
-//! A line is written when the response is over: over HTTP/3 when all of it was acknowledged, over HTTP/1.1 and 2 when all
-//! of it was handed to the system; or when it is certain that this will not be, and then `complete` is false.
+//! A line is written when the response is over: over HTTP/3 when all of it was acknowledged, over HTTP/1.1 and 2 when
+//! all of it was passed to the system; or when that will not happen any more, and then `complete` is false.
 
 use std::{fmt::Write as _, net::SocketAddr, time::Duration};
 
@@ -17,29 +17,29 @@ use super::{
     log::LogWriter,
 };
 
-/// How lines look.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// One JSON object a line.
     #[default]
     Ndjson,
-    /// The Common Log Format, as NCSA's server wrote it.
+    /// The Common Log Format of NCSA httpd.
     Common,
-    /// The same with `referer` and `user-agent`.
+    /// The Combined Log Format: the same with `referer` and `user-agent`.
     Combined,
 }
 
-/// Where lines of requests go.
+/// The log of requests.
 #[derive(Clone, Debug)]
 pub struct AccessLog {
     writer: LogWriter,
     format: Format,
 }
 
-/// The longest text of a client's on a line, in bytes.
+/// The longest text from a client on a line, in bytes.
 const TEXT_MAX: usize = 2048;
 
-/// What will be on a line.
+/// The content of a line.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     /// Since the Unix epoch.
@@ -56,7 +56,7 @@ pub(crate) struct Record {
     pub(crate) body_len: u64,
 }
 
-/// How it ended.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending {
     pub(crate) took: Duration,
@@ -70,13 +70,13 @@ impl AccessLog {
         Self { writer, format }
     }
 
-    /// What becomes of its lines.
+    /// Counters of its lines.
     #[must_use]
     pub fn counts(&self) -> super::log::LogCounts {
         self.writer.counts()
     }
 
-    /// Notes what a request is.
+    /// Records a request.
     pub(crate) fn begin(request: &Request, peer: &Peer) -> Record {
         let field = |name: &str| {
             let value = request.fields().get(name).unwrap_or_default();
@@ -105,7 +105,7 @@ impl AccessLog {
             Format::Combined => {
                 let mut line = record.common();
                 let (referer, agent) = (escaped(&record.referer), escaped(&record.user_agent));
-                // Writing to a text cannot fail.
+                // Writing to a String cannot fail.
                 let _ = write!(line, " \"{referer}\" \"{agent}\"");
                 line
             }
@@ -169,7 +169,7 @@ fn common_date(since_epoch: Duration) -> String {
     format!("{day}/{month}/{year}:{} +0000", part(17..25))
 }
 
-/// A client's text is no longer than this, and ends at a whole character.
+/// Truncates text from a client, at a character boundary.
 fn cut(text: &str) -> String {
     let mut end = text.len().min(TEXT_MAX);
     while !text.is_char_boundary(end) {
@@ -178,7 +178,7 @@ fn cut(text: &str) -> String {
     text.get(..end).unwrap_or_default().to_owned()
 }
 
-/// Text of a client's between quotes: it cannot end them, nor the line.
+/// Escapes text from a client, which can end neither its quotes nor the line.
 fn escaped(text: &str) -> String {
     if text.is_empty() {
         return "-".into();

@@ -1,4 +1,4 @@
-//! Which configuration each connection gets, and the name of the arm that it is in.
+//! The arms of an experiment: the configuration of each connection.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -14,25 +14,25 @@ mod tests;
 /// An arm of an experiment.
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// Its name, as logs have it.
+    /// Its name in logs.
     pub name: String,
-    /// How many of the connections it gets, beside the others' shares.
+    /// Its weight relative to those of the other arms.
     pub share: f64,
-    /// What is set for its connections.
+    /// The configuration of its connections.
     pub config: Arc<Config>,
 }
 
-/// The arms of an experiment: each connection is drawn into one.
+/// The arms of an experiment: each connection is assigned to one.
 #[derive(Clone, Debug)]
 pub struct Arms {
     all: Vec<Arm>,
     total: f64,
-    /// What is hashed with a client's address, if that is what decides.
+    /// The salt, if clients are assigned by address.
     sticky: Option<Vec<u8>>,
 }
 
 impl Arms {
-    /// These arms. `None` without one, or if the shares are not numbers above 0.
+    /// These arms. `None` if there are none, or the shares are not numbers above 0.
     #[must_use]
     pub fn new(arms: Vec<Arm>) -> Option<Self> {
         let total: f64 = arms.iter().map(|arm| arm.share).sum();
@@ -46,9 +46,9 @@ impl Arms {
         })
     }
 
-    /// The same, where a client's address decides, and not chance: of IPv4 all of it, of IPv6 the first 64 bits, which one
-    /// network has. Nothing else of a client is known when its first datagram comes, no name and no cookie. `salt`
-    /// makes another experiment another draw.
+    /// The same, but assigned by the client's address instead of at random: all of an IPv4 address, the first 64 bits
+    /// of an IPv6 address, which one network shares. Nothing else is known of a client when its first datagram arrives,
+    /// neither a name nor a cookie. Another `salt` gives another assignment.
     #[must_use]
     pub fn sticky(self, salt: &str) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Arms {
         }
     }
 
-    /// What decides for a client.
+    /// What determines the assignment.
     fn number(&self, remote: SocketAddr, random: u64) -> u64 {
         let Some(salt) = &self.sticky else {
             return random;
@@ -73,9 +73,9 @@ impl Arms {
         first.map_or(random, |first| u64::from_be_bytes(*first))
     }
 
-    /// The arm of a draw.
+    /// The arm for a random number.
     fn draw(&self, random: u64) -> &Arm {
-        // 53 bits: all that a number between 0 and 1 can have.
+        // 53 bits: the precision of a number between 0 and 1.
         let mut at = (random >> 11) as f64 / (1_u64 << 53) as f64 * self.total;
         for arm in &self.all {
             if at < arm.share {
@@ -83,7 +83,7 @@ impl Arms {
             }
             at -= arm.share;
         }
-        // What rounding leaves over.
+        // Reached only by rounding.
         &self.all[self.all.len() - 1]
     }
 
@@ -100,7 +100,7 @@ impl Arms {
     }
 }
 
-/// The arms that new connections are drawn into, which can be changed, and those before that still have connections.
+/// The arms of new connections, which can be replaced, and earlier ones that still have connections.
 #[derive(Debug)]
 pub struct ArmsInUse(RwLock<Vec<Arc<Arms>>>);
 
@@ -111,10 +111,10 @@ impl ArmsInUse {
         Self(RwLock::new(vec![Arc::new(arms)]))
     }
 
-    /// From now on connections are drawn into these.
+    /// Replaces the arms of new connections.
     pub fn set(&self, arms: Arms) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // Who has a connection has its configuration, too.
+        // Whoever has a connection also has its configuration.
         all.retain(|old| {
             let mut configs = old.all.iter().map(|arm| &arm.config);
             configs.any(|config| Arc::strong_count(config) > 1)
@@ -122,7 +122,7 @@ impl ArmsInUse {
         all.insert(0, Arc::new(arms));
     }
 
-    /// Those of new connections.
+    /// The arms of new connections.
     #[must_use]
     pub fn current(&self) -> Arc<Arms> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);

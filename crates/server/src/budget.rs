@@ -1,35 +1,35 @@
 //! Memory for buffered bodies: of clients that read responses slowly, and of handlers that read requests slowly.
 //!
-//! Counts the buffered bytes, per connection and for the process, and decides whether more are permitted. It holds no data
-//! and wakes no task: a channel asks again when it is drained.
+//! Counts the buffered bytes, per connection and for the process, and decides whether more are permitted. It holds no
+//! data and wakes no task: a channel asks again when it is drained.
 //!
 //! # How it is used
 //!
-//! A server makes one [`Budget`], and of it one [`ConnectionBudget`] for each connection. Both channels of an
-//! [`exchange`](crate::exchange) are made with that of their connection. A handler needs to do nothing: `Outgoing::data`
-//! waits while there is no room, and a handler that awaits it before it reads the next piece from elsewhere, such as an
-//! upstream server, holds one piece besides.
+//! A server creates one [`Budget`], and from it one [`ConnectionBudget`] for each connection, which both channels of an
+//! [`exchange`](crate::exchange) use. A handler needs to do nothing: `Outgoing::data` waits while there is no room, and
+//! a handler that awaits it before it reads the next piece from elsewhere, such as an upstream server, holds one
+//! additional piece.
 //!
 //! # How much
 //!
 //! A connection may use [`Limits::connection`], but never more than a sixteenth of what the process has left: however
-//! many connections wait, one more finds room. A channel that is empty always takes one piece of
-//! [`PIECE_LEN`](crate::exchange::PIECE_LEN) bytes, whatever is left, so that every body moves at least piece by piece.
+//! many connections wait, there is room for one more. An empty channel always accepts one piece of
+//! [`PIECE_LEN`](crate::exchange::PIECE_LEN) bytes, so that every body makes progress at least piece by piece.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Which part of what is left one connection may use.
+/// The fraction of the remaining bytes that one connection may use.
 const PART: usize = 16;
 
-/// How many bytes may wait.
+/// Limits on buffered bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// For all connections together. Default: 256 MiB.
     pub process: usize,
-    /// For one. Default: 1 MiB.
+    /// For one connection. Default: 1 MiB.
     pub connection: usize,
 }
 
@@ -42,7 +42,7 @@ impl Default for Limits {
     }
 }
 
-/// What the process has. Clones share it.
+/// The budget of the process. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     limits: Limits,
@@ -57,7 +57,7 @@ impl Budget {
         }
     }
 
-    /// The part of a new connection.
+    /// The budget of a new connection.
     pub(crate) fn connection(&self) -> Arc<ConnectionBudget> {
         Arc::new(ConnectionBudget {
             process: self.clone(),
@@ -65,13 +65,13 @@ impl Budget {
         })
     }
 
-    /// How many bytes wait.
+    /// How many bytes are buffered.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 }
 
-/// What one connection has.
+/// The budget of a connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionBudget {
     process: Budget,
@@ -79,7 +79,7 @@ pub(crate) struct ConnectionBudget {
 }
 
 impl ConnectionBudget {
-    /// Whether more may wait.
+    /// Whether more may be buffered.
     pub(crate) fn has_room(&self) -> bool {
         let Limits {
             process,
@@ -89,7 +89,7 @@ impl ConnectionBudget {
         self.used.load(Ordering::Relaxed) < connection.min(left / PART)
     }
 
-    /// Adds waiting bytes.
+    /// Adds buffered bytes.
     pub(crate) fn add(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.process.used.fetch_add(bytes, Ordering::Relaxed);

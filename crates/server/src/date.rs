@@ -1,4 +1,4 @@
-//! The date of responses, made once a second (RFC 9110 §6.6.1).
+//! The `date` of responses, formatted once a second (RFC 9110 §6.6.1).
 
 use lastbyte_driver::Clock;
 

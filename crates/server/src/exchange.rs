@@ -1,8 +1,8 @@
-//! A request that is answered piece by piece, from another thread.
+//! A request whose response arrives piece by piece, from another thread.
 //!
-//! Two channels connect the handler's task with the connection, whatever its HTTP version: one for the body of the request,
-//! one for the response. Both are bounded in bytes and share the [budget](crate::budget) of their connection: a slow reader
-//! blocks the writer, up to the peer's flow control.
+//! Two channels connect the handler's task with the connection, whatever its HTTP version: one for the body of the
+//! request, one for the response. Both are bounded in bytes and share the [budget](crate::budget) of their connection:
+//! a slow reader blocks the writer, up to the peer's flow control.
 
 pub(crate) mod channel;
 
@@ -14,15 +14,15 @@ use lastbyte_http3::{Fields, Response};
 use self::channel::{Receiver, Sender, Size};
 use super::{budget::ConnectionBudget, handler::Answer};
 
-/// Maximum bytes of a request body that wait for the handler, plus one piece.
+/// Maximum bytes of a request body waiting for the handler, plus one piece.
 const REQUEST_BOUND: usize = 64 << 10;
-/// Maximum bytes of a response that wait for the connection and, over HTTP/3, for acknowledgments, plus one piece.
+/// Maximum bytes of a response waiting for the connection and, over HTTP/3, for acknowledgments, plus one piece.
 const RESPONSE_BOUND: usize = 320 << 10;
 /// Maximum size of a piece of data, in bytes.
 pub const PIECE_LEN: usize = 8 << 10;
 /// The size that counts for a part without data, in bytes.
 const HEAD_SIZE: usize = 1 << 10;
-/// The size that counts for a piece of data besides its bytes, in bytes: small pieces are bounded, too.
+/// The overhead counted for a piece of data, in bytes, so that the number of small pieces is bounded too.
 const PIECE_SIZE: usize = 128;
 
 /// A part of a response, in this order: any number of `Interim`, then either `Whole`, or one `Head`, any number of `Data`
@@ -32,7 +32,7 @@ pub(crate) enum ResponsePart {
     Interim(Response),
     /// The whole response.
     Whole(Answer),
-    /// The head of the response; a body follows.
+    /// The header of the response; a body follows.
     Head(Response),
     /// Bytes of the body.
     Data(Bytes),
@@ -54,9 +54,9 @@ impl Size for ResponsePart {
 pub enum Piece {
     /// Bytes.
     Data(Bytes),
-    /// The trailers, behind which comes the end.
+    /// The trailers, followed by the end.
     Trailers(Fields),
-    /// The end. A body that ends without it was cut off.
+    /// The end. A body without it was truncated.
     End,
 }
 
@@ -84,7 +84,7 @@ pub struct Exchange {
 
 /// The connection's ends of the channels of an exchange.
 pub(crate) struct Channels {
-    /// Takes the request body.
+    /// Receives the request body.
     pub(crate) incoming: Sender<Piece>,
     /// Provides the response.
     pub(crate) outgoing: Receiver<ResponsePart>,
@@ -109,7 +109,7 @@ pub(crate) fn exchange(budget: &Arc<ConnectionBudget>) -> (Exchange, Channels) {
 pub struct Incoming(Receiver<Piece>);
 
 impl Incoming {
-    /// The next piece. `None` after [`Piece::End`]; without that, the client gave its request up.
+    /// The next piece. `None` after [`Piece::End`]; before that, it means that the client cancelled its request.
     pub async fn next(&mut self) -> Option<Piece> {
         poll_fn(|context| self.0.poll_next(context)).await
     }
@@ -123,8 +123,8 @@ impl Incoming {
     }
 }
 
-/// Where a response goes. Dropped before its end, the response is cut off in a way that the client sees: a reset stream,
-/// or a connection that is closed; before its header, the client receives 502.
+/// The destination of a response. Dropped before its end, the response is truncated in a way that the client detects: a
+/// reset stream, or a closed connection; before its header, the client receives 502.
 #[derive(Debug)]
 pub struct Outgoing {
     sender: Sender<ResponsePart>,
@@ -138,7 +138,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Says something before the response, such as 103 Early Hints (RFC 8297). Clients of HTTP/1.1 and 2 do not hear it.
+    /// Sends an interim response, such as 103 Early Hints (RFC 8297). Clients of HTTP/1.1 and 2 do not receive it.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl Outgoing {
         self.send(ResponsePart::Interim(response)).await
     }
 
-    /// Answers with all there is to say.
+    /// Sends a complete answer.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Outgoing {
         self.send(ResponsePart::Whole(answer)).await
     }
 
-    /// Begins a response whose body follows.
+    /// Starts a response whose body follows.
     ///
     /// # Errors
     ///
@@ -166,13 +166,13 @@ impl Outgoing {
         self.send(ResponsePart::Head(response)).await
     }
 
-    /// Whether the response was begun.
+    /// Whether the response was started.
     #[must_use]
     pub const fn has_begun(&self) -> bool {
         self.has_head
     }
 
-    /// Sends bytes of the body. Waits while the client is slow to take what was sent before, and while too much waits
+    /// Sends bytes of the body. Waits while the client is slow to read earlier bytes, and while too much is buffered
     /// for the clients of this server.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Ends the response, with trailers perhaps.
+    /// Ends the response, with optional trailers.
     ///
     /// # Errors
     ///

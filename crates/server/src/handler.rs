@@ -1,13 +1,13 @@
-//! What answers a request, whatever version of HTTP it came with.
+//! Request handlers, for all versions of HTTP.
 //!
-//! Owns: what a handler is asked, and the three ways in which it may reply. Heads are those of [`lastbyte_http3`] for all
-//! versions: names in lower case, the target in `:path`, and nothing that is about a connection.
+//! Owns the trait, its arguments, and the three kinds of reply. Headers are those of [`lastbyte_http3`] for all
+//! versions: names in lower case, the target in `:path`, and no connection-specific fields.
 //!
 //! | reply | for |
 //! |---|---|
-//! | [`Reply::Now`] | what is known at once: files, generated objects, errors. No allocation besides the answer's own |
+//! | [`Reply::Now`] | answers known at once: files, generated objects, errors. No allocation besides the answer's own |
 //! | [`Reply::After`] | the same, later; nothing is opened or read until then |
-//! | [`Reply::Task`] | what other threads say piece by piece, and what wants the body of the request: a proxy |
+//! | [`Reply::Task`] | responses that other threads produce piece by piece, and requests whose body is needed: a proxy |
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
@@ -16,7 +16,7 @@ use lastbyte_quic::stream::Source;
 
 use super::exchange::Exchange;
 
-/// Answers requests, in the workers' threads, all at a time: it must not wait.
+/// Answers requests, concurrently on all worker threads: it must not block.
 pub trait Handler: Send + Sync {
     /// The reply to a request.
     fn answer(&self, request: &Request, peer: &Peer) -> Reply;
@@ -36,7 +36,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Its name, as logs have it.
+    /// Its name in logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,29 +48,30 @@ impl Version {
     }
 }
 
-/// Who asks.
+/// The client of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The client's address.
     pub remote: SocketAddr,
-    /// What it speaks.
+    /// The HTTP version.
     pub version: Version,
-    /// Whether the request came as 0-RTT, and may be a replay (RFC 8470). Only safe methods get here then.
+    /// Whether the request arrived in 0-RTT, and may be a replay (RFC 8470). The server passes only safe methods to the
+    /// handler then.
     pub is_early: bool,
 }
 
-/// What a handler replies.
+/// A handler's reply.
 pub enum Reply {
     /// This answer.
     Now(Answer),
-    /// This answer, after so long.
+    /// This answer, after a delay.
     After(Duration, Later),
     /// An answer from another thread or task. The function is called immediately, on the worker's thread, and passes the
     /// exchange on.
     Task(Task),
 }
 
-/// Makes an answer when its time has come. It is called where [`Handler::answer`] is, and must not wait.
+/// Creates an answer when it is due. Called on the same threads as [`Handler::answer`], it must not block.
 pub type Later = Box<dyn FnOnce() -> Answer + Send>;
 
 /// Passes an exchange to the task that answers it.
@@ -92,16 +93,16 @@ impl From<Answer> for Reply {
     }
 }
 
-/// An answer that is known as a whole.
+/// A complete answer.
 pub struct Answer {
     /// Status and fields.
     pub response: Response,
-    /// What follows them, if anything does.
+    /// The body, if any.
     pub body: Option<Box<dyn Source>>,
 }
 
 impl Answer {
-    /// An answer without a body, whose length is not said: 204, 304.
+    /// An answer without a body and without `content-length`: 204, 304.
     #[must_use]
     pub fn bare(status: u16) -> Self {
         Self {
@@ -110,7 +111,7 @@ impl Answer {
         }
     }
 
-    /// An answer whose body is this text.
+    /// An answer with this text as body.
     #[must_use]
     pub fn text(status: u16, text: impl Into<String>) -> Self {
         Self::source(
@@ -120,7 +121,7 @@ impl Answer {
         )
     }
 
-    /// An answer whose body is a source.
+    /// An answer with a source as body.
     #[must_use]
     pub fn source(status: u16, content_type: &str, source: Box<dyn Source>) -> Self {
         Self::bare(status)
@@ -128,7 +129,7 @@ impl Answer {
             .with_body(source)
     }
 
-    /// The same with a body, and its length among the fields.
+    /// Sets the body, and its length among the fields.
     #[must_use]
     pub fn with_body(self, source: Box<dyn Source>) -> Self {
         let mut answer = self.with("content-length", source.len().to_string());
@@ -136,20 +137,20 @@ impl Answer {
         answer
     }
 
-    /// The same with one field more.
+    /// Appends a field.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.response.fields_mut().push(name, value);
         self
     }
 
-    /// The same without its body, as `HEAD` is answered (RFC 9110 §9.3.2).
+    /// Removes the body, as for `HEAD` (RFC 9110 §9.3.2).
     #[must_use]
     pub fn head_only(self) -> Self {
         Self { body: None, ..self }
     }
 
-    /// How long the body is, in bytes.
+    /// The length of the body in bytes.
     #[must_use]
     pub fn body_len(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.len())

@@ -1,10 +1,10 @@
-//! Fields that are about one connection and go no further (RFC 9110 §7.6.1).
+//! Connection-specific fields, which are not forwarded (RFC 9110 §7.6.1).
 //!
-//! Owns: which they are, of HTTP/1.1 messages that come from clients and from servers behind.
+//! Owns the list of them, for HTTP/1.1 messages of clients and of upstream servers.
 
 use http::{HeaderMap, header};
 
-/// Whether a field always concerns the connection only. `te` does too: trailers are passed on in any case.
+/// Whether a field is always connection-specific. `te` is too: trailers are forwarded in any case.
 pub(crate) fn is_hop_by_hop(name: &str) -> bool {
     matches!(
         name,
@@ -22,7 +22,7 @@ pub(crate) fn is_hop_by_hop(name: &str) -> bool {
     )
 }
 
-/// The fields that the message itself says are about the connection, in lower case.
+/// The fields that the message itself declares connection-specific, in lower case.
 pub(crate) fn named_by_connection(map: &HeaderMap) -> Vec<String> {
     map.get_all(header::CONNECTION)
         .iter()

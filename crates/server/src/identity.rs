@@ -1,4 +1,4 @@
-//! Who the server is: its certificate chain and key.
+//! The server's identity: its certificate chain and key.
 
 #![expect(
     clippy::disallowed_methods,
@@ -17,13 +17,13 @@ mod tests;
 /// A certificate chain and its key.
 #[derive(Debug)]
 pub struct Identity {
-    /// The server's own certificate first.
+    /// The server's own certificate is first.
     pub chain: Vec<CertificateDer<'static>>,
-    /// The key of the first.
+    /// The key of the first certificate.
     pub key: PrivateKeyDer<'static>,
 }
 
-/// Why there is no identity.
+/// Why an identity cannot be created.
 #[derive(Debug)]
 pub struct IdentityError(String);
 
@@ -36,7 +36,7 @@ impl fmt::Display for IdentityError {
 impl std::error::Error for IdentityError {}
 
 impl Identity {
-    /// From files in PEM, as certificate authorities give them out.
+    /// Reads PEM files, as certificate authorities issue them.
     ///
     /// # Errors
     ///
@@ -57,8 +57,8 @@ impl Identity {
         Ok(Self { chain, key })
     }
 
-    /// A self-signed certificate, valid for two weeks (as browsers want those that are trusted by their hash),
-    /// for these names and addresses.
+    /// Creates a self-signed certificate for these names and addresses, valid for two weeks, which is the limit of
+    /// browsers for certificates trusted by their hash.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ impl Identity {
         })
     }
 
-    /// The hash of the public key, as Chromium's `--ignore-certificate-errors-spki-list` wants it: SHA-256 of
-    /// `SubjectPublicKeyInfo` in base64. `None` if the certificate cannot be read.
+    /// The hash of the public key for Chromium's `--ignore-certificate-errors-spki-list`: SHA-256 of
+    /// `SubjectPublicKeyInfo` in base64. `None` if the certificate cannot be parsed.
     #[must_use]
     pub fn public_key_hash(&self) -> Option<String> {
         let info = public_key_info(self.chain.first()?)?;
@@ -101,7 +101,7 @@ impl Identity {
     }
 }
 
-/// A day of the calendar, from days since 1 January 1970 (the proleptic Gregorian calendar, counted from 1 March).
+/// A calendar date, from days since 1 January 1970 (the proleptic Gregorian calendar, counted from 1 March).
 fn civil(days: i64) -> (i32, u8, u8) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -130,7 +130,7 @@ fn public_key_info(certificate: &[u8]) -> Option<&[u8]> {
     Some(whole)
 }
 
-/// The first element: as a whole, what is in it, and what follows it.
+/// The first element: complete, its content, and the rest.
 fn element(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let first = usize::from(*bytes.get(1)?);
     let (header_len, len) = if first < 0x80 {

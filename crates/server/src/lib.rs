@@ -1,4 +1,4 @@
-//! A web server: HTTP/3 on workers of [`lastbyte_driver`], HTTP/1.1 and 2 beside it, one handler for all.
+//! A web server: HTTP/3 on workers of [`lastbyte_driver`], HTTP/1.1 and 2 on hyper, one handler for all.
 //!
 //! ```no_run
 //! use std::{sync::Arc, time::Duration};
@@ -34,7 +34,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`handler`] | the [`Handler`] trait, requests' peers, and answers |
-//! | [`exchange`] | requests that are answered piece by piece, from other threads |
+//! | [`exchange`] | responses that other threads produce piece by piece |
 //! | `hop_by_hop` | the fields that apply to one connection only |
 //! | [`budget`] | the memory for buffered bodies |
 //! | [`representation`] | conditional requests, ranges, content codings |
@@ -50,24 +50,24 @@
 //! | `tls` | certificates and tickets of all listeners |
 //! | [`server`] | start, reload and shutdown |
 //!
-//! A body is a source that is read when there is room to send, so that a file of any size costs a file descriptor; or it
-//! arrives in pieces over a bounded channel.
+//! A body is a source that is read when there is room to send, so that a file of any size costs only a file descriptor;
+//! or it arrives in pieces over a bounded channel.
 //!
 //! # Decisions
 //!
-//! - One handler serves three versions. Heads are those of `http3`; a reply is an answer, a later answer, or a task that
-//!   writes to bounded channels ([`exchange`]). The QUIC worker and hyper both poll the channels, and a waker posts into
-//!   the worker's mailbox.
-//! - The server opens its sockets, or a service manager passes them ([`Inherited`]). Either way there is one UDP socket per
-//!   worker, in the order in which they were bound; steering depends on that order.
-//! - tokio and hyper run on their own threads. No datagram passes through them. A connection over TCP stays on one thread,
-//!   with a current-thread runtime (`tcp::threads`).
-//! - A connection is logged when all of the first response is acknowledged, as in H2O, or when it ends before that. No
-//!   connection is missing.
-//! - The kernel does not report when the last byte over TCP is acknowledged, so the stream polls for it (`tcp::observed`),
-//!   less often the longer it takes.
-//! - A TCP socket is closed when the client has received everything or stops reading (`tcp::lingering`): closing a socket
-//!   with unread data sends a reset, which discards what was sent.
+//! - One handler serves three versions. Headers are those of `http3`; a reply is an answer, a later answer, or a task
+//!   that writes to bounded channels ([`exchange`]). The QUIC worker and hyper both poll the channels, and a waker
+//!   posts into the worker's mailbox.
+//! - The server opens its sockets, or a service manager passes them ([`Inherited`]). Either way there is one UDP socket
+//!   per worker, in the order in which they were bound; steering depends on that order.
+//! - tokio and hyper run on their own threads. No datagram passes through them. A connection over TCP stays on one
+//!   thread, with a current-thread runtime (`tcp::threads`).
+//! - A connection is logged when all of its first response is acknowledged, as in H2O, or when it ends before that.
+//!   Every connection is logged.
+//! - The kernel does not report when the last byte over TCP is acknowledged, so the stream polls for it
+//!   (`tcp::observed`), less often the longer it takes.
+//! - A TCP socket is closed when the client has received everything or stops reading (`tcp::lingering`): closing a
+//!   socket with unread data sends a reset, which discards what was sent.
 //! - One thread writes all logs. Workers never wait for it: what does not fit its queue is dropped and counted.
 //! - Only safe requests are answered as 0-RTT; others get 425.
 //! - Paths are resolved by the kernel, below the directory only: `openat2` with `RESOLVE_BENEATH`.

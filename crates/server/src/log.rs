@@ -1,10 +1,11 @@
 //! Log files, written by a thread of their own.
 //!
-//! Responsible for the queue and the current file; [`archive`] handles rotated files. Workers never wait: a line that does not
-//! fit the queue is dropped and counted.
+//! Owns the queue and the current file; [`archive`] handles rotated files. Workers never wait: a line that does not fit
+//! the queue is dropped and counted.
 //!
-//! Lines are written whole and in order of arrival, several per call, as soon as the queue is empty. A process that is killed
-//! loses the lines in the queue; the file ends with a complete line, unless the system was interrupted during a write.
+//! Lines are written whole and in order of arrival, several per call, as soon as the queue is empty. A process that is
+//! killed loses the lines in the queue; the file ends with a complete line, unless the system was interrupted during a
+//! write.
 
 #![expect(clippy::disallowed_types, reason = "a server writes its log itself")]
 
@@ -30,13 +31,13 @@ mod tests;
 
 use self::archive::Archive;
 
-/// How many lines wait at most.
+/// Maximum number of lines in the queue.
 const QUEUE_MAX: usize = 16_384;
-/// How many bytes are written in one call, but for a longer line.
+/// Maximum number of bytes per write, except for a longer line.
 const WRITE_LEN: usize = 64 * 1024;
 
-/// Where lines are handed in; for each thread its own. The file is written to its end when all of them, and the
-/// [`LogThread`], are gone.
+/// The sending end of a log, cloned for each thread. The file is written completely when all of them and the
+/// [`LogThread`] are dropped.
 #[derive(Clone)]
 pub struct LogWriter {
     lines: SyncSender<String>,
@@ -50,37 +51,37 @@ struct Counts {
     failed: AtomicU64,
 }
 
-/// What became of lines.
+/// Counters of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogStatistics {
     /// Written.
     pub written: u64,
-    /// Dropped, since too many waited.
+    /// Dropped because the queue was full.
     pub dropped: u64,
-    /// Lost, since they could not be written, for instance to a full disk.
+    /// Lost because they could not be written, for example to a full disk.
     pub failed: u64,
 }
 
-/// What became of lines, to be asked for at any time; it keeps no log from ending.
+/// Access to the counters at any time; it does not keep the log open.
 #[derive(Clone, Debug)]
 pub struct LogCounts(Arc<Counts>);
 
 impl LogCounts {
-    /// Until now.
+    /// The current counters.
     #[must_use]
     pub fn read(&self) -> LogStatistics {
         self.0.read()
     }
 }
 
-/// The thread that writes.
+/// The writing thread.
 #[derive(Debug)]
 pub struct LogThread {
     thread: JoinHandle<Option<io::Error>>,
     counts: Arc<Counts>,
 }
 
-/// Begins to append to a file.
+/// Opens a file for appending.
 ///
 /// # Errors
 ///
@@ -101,13 +102,13 @@ pub fn start(path: &Path, settings: &LogSettings) -> io::Result<(LogWriter, LogT
 }
 
 impl LogWriter {
-    /// What becomes of lines.
+    /// The counters.
     #[must_use]
     pub fn counts(&self) -> LogCounts {
         LogCounts(Arc::clone(&self.counts))
     }
 
-    /// Hands in a line, without its end.
+    /// Queues a line, without its line end.
     pub fn write(&self, line: String) {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
             self.lines.try_send(line)
@@ -118,7 +119,7 @@ impl LogWriter {
 }
 
 impl LogThread {
-    /// Waits until all that was handed in is written, which is when no [`LogWriter`] is left. With what went wrong first.
+    /// Waits until everything is written, which requires that no [`LogWriter`] is left. Returns the first error too.
     #[must_use]
     pub fn finish(self) -> (LogStatistics, Option<io::Error>) {
         let error = match self.thread.join() {
@@ -128,7 +129,7 @@ impl LogThread {
         (self.counts.read(), error)
     }
 
-    /// What became of lines until now.
+    /// The current counters.
     #[must_use]
     pub fn statistics(&self) -> LogStatistics {
         self.counts.read()
@@ -166,7 +167,7 @@ fn write_all(queue: &Receiver<String>, mut file: Output, counts: &Counts) -> Opt
         match file.write(text.as_bytes()) {
             Ok(()) => counts.written.fetch_add(count, Ordering::Relaxed),
             Err(error) => {
-                // The next may find room again.
+                // The next line may find room again.
                 first_error.get_or_insert(error);
                 counts.failed.fetch_add(count, Ordering::Relaxed)
             }
@@ -181,7 +182,7 @@ struct Output {
     rotate_at: Option<u64>,
     archive: Archive,
     file: File,
-    /// Device and number: who has them is this file.
+    /// Device and number, which identify this file.
     identity: (u64, u64),
     len: u64,
     /// Whether the last write stopped in the middle of a line.
@@ -202,7 +203,7 @@ impl Output {
         })
     }
 
-    /// Goes on in a new file if somebody, such as logrotate, has moved this one away or taken it out; and sees if it was cut.
+    /// Reopens the file if it was renamed or removed, for example by logrotate; detects truncation.
     fn follow_name(&mut self) -> io::Result<()> {
         match fs::metadata(&self.path) {
             Ok(found) if identity(&found) == self.identity => {
@@ -228,7 +229,7 @@ impl Output {
             self.begin()?;
         }
         if self.is_torn {
-            // What was begun stays a line that is none; the next is whole.
+            // A partially written line stays invalid; the next one is complete.
             self.file.write_all(b"\n")?;
             self.is_torn = false;
         }

@@ -1,8 +1,9 @@
-//! Metrics in the text format of Prometheus, and the health of the server, on a listener of their own.
+//! Metrics in the text format of Prometheus, and the health check, on a separate listener.
 //!
-//! Workers make the counters for a response between their turns, some connections at a time (`application::measure`). All of
-//! it costs about 3 µs a connection, so one response is made at a time, and no more than a tenth of the time goes into them,
-//! however often a client asks. `/healthz` costs a command to each worker, and does not wait for metrics.
+//! Workers compute the counters for a response between their turns, some connections at a time
+//! (`application::measure`). This costs about 3 µs a connection, so one response is computed at a time, and at most a
+//! tenth of the time is spent on them, however often a client asks. `/healthz` costs a command to each worker, and does
+//! not wait for metrics.
 
 #![expect(
     clippy::disallowed_types,
@@ -63,9 +64,9 @@ pub(crate) struct Sources {
     pub(crate) began: Time,
 }
 
-/// All numbers at one moment.
+/// All numbers at one time.
 pub(crate) struct Numbers {
-    /// By worker; `None` for one that did not answer in time.
+    /// By worker; `None` for one that did not respond in time.
     pub(crate) workers: Vec<Option<Measured>>,
     pub(crate) tcp: tcp::Statistics,
     /// Buffered bytes of bodies.
@@ -89,7 +90,7 @@ impl Sources {
         numbers
     }
 
-    /// Sends each worker a command, and waits for their answers.
+    /// Sends each worker a command, and waits for the responses.
     async fn ask<T>(&self, command: fn(oneshot::Sender<T>) -> Command) -> Vec<Option<T>> {
         let asked: Vec<_> = self
             .workers
@@ -166,7 +167,8 @@ impl Sources {
     }
 }
 
-/// 200 if all workers respond and requests are accepted, else 503, with the reason. `silent`: a worker that does not respond.
+/// 200 if all workers respond and requests are accepted, otherwise 503 with the reason. `silent`: a worker that does
+/// not respond.
 fn health(silent: Option<usize>, is_draining: bool) -> (u16, String) {
     match silent {
         _ if is_draining => (503, "draining: no more requests are accepted\n".into()),
@@ -175,7 +177,7 @@ fn health(silent: Option<usize>, is_draining: bool) -> (u16, String) {
     }
 }
 
-/// Listens over plain HTTP: for the machine itself, or a trusted network.
+/// Listens over plain HTTP: for this machine, or a trusted network.
 pub(crate) fn listen(
     runtime: &runtime::Handle,
     listener: std::net::TcpListener,
@@ -207,7 +209,7 @@ async fn serve(stream: TcpStream, sources: Arc<Sources>, turn: Arc<Semaphore>) {
         let (sources, turn) = (Arc::clone(&sources), Arc::clone(&turn));
         async move { Ok::<_, Infallible>(sources.answer(&request, &turn).await) }
     });
-    // An error concerns the client alone.
+    // An error concerns only the client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)

@@ -7,22 +7,22 @@
 //! | module | responsibility |
 //! |---|---|
 //! | [`upstream`] | the upstream server, as a URL |
-//! | `pool` | connections to it: opened, kept, found dead |
+//! | `pool` | connections to it: opening, keeping, detecting closed ones |
 //! | `slots` | the limit on requests in flight |
 //! | [`fields`] | requests that are forwarded, fields that are removed and added |
-//! | `forwarded` | lists that proxies extend |
+//! | `forwarded` | list fields that proxies extend |
 //! | `body` | the body of a request, for hyper |
 //!
 //! | failure | the client receives |
 //! |---|---|
-//! | the request is not one that may be passed on, or its body breaks off | 400 |
-//! | its body does not go on for too long | 408 |
-//! | the upstream cannot be connected to, or breaks off, or sends what is not HTTP, before its response | 502 |
+//! | the request must not be forwarded, or its body is truncated | 400 |
+//! | its body stalls for too long | 408 |
+//! | connecting to the upstream fails, or it closes the connection or sends invalid HTTP before its response | 502 |
 //! | there are too many requests in flight | 503 |
-//! | it takes too long to connect to, or to begin its response | 504 |
-//! | the last three with the reason | `proxy-status` (RFC 9209) |
-//! | it breaks off, or sends nothing for too long, in its response; or the client takes nothing for too long | a reset stream, a connection that is closed |
-//! | the client goes | the connection to the upstream is closed, or over HTTP/2 the stream reset |
+//! | connecting to the upstream, or its response header, takes too long | 504 |
+//! | the last three also have the reason | `proxy-status` (RFC 9209) |
+//! | the upstream truncates its response, or stalls for too long; or the client reads nothing for too long | a reset stream, or a closed connection |
+//! | the client goes away | the connection to the upstream is closed, or over HTTP/2 the stream reset |
 
 mod body;
 pub mod fields;
@@ -53,23 +53,23 @@ use super::{
     handler::{Answer, Handler, Peer, Reply},
 };
 
-/// What can be set.
+/// Settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long it may take to connect, TLS with it, and how long a request waits for others to end. Default: 5 s.
+    /// Time limit for connecting, including TLS, and for a request to wait for others to end. Default: 5 s.
     pub connect: Duration,
-    /// How long until a response begins, once no more of the request comes. Default: 60 s.
+    /// Time limit for the response header, after the end of the request. Default: 60 s.
     pub response: Duration,
-    /// How long a body may make no progress, in either direction, on either side. Default: 60 s.
+    /// How long a body may stall, in either direction, on either side. Default: 60 s.
     pub stall: Duration,
-    /// How long a connection is kept that has nothing to do. Default: 30 s.
+    /// How long an idle connection is kept. Default: 30 s.
     pub idle: Duration,
-    /// How many of those. Default: 64.
+    /// Maximum number of idle connections. Default: 64.
     pub kept: usize,
-    /// Requests in flight to the upstream; over HTTP/1.1 that is connections. Default: 1024. When all are taken, another
-    /// request takes the place of the one whose client has neither taken nor sent anything for longest, 1 s at least.
+    /// Requests in flight to the upstream; over HTTP/1.1 that is connections. Default: 1024. When all are in use,
+    /// another request replaces the one whose client has been stalled longest, at least 1 s.
     pub requests: usize,
-    /// Streams of a connection of HTTP/2; beyond, there is another connection. Default: 32.
+    /// Streams per HTTP/2 connection; beyond, another connection is opened. Default: 32.
     pub streams: u32,
 }
 
@@ -90,7 +90,7 @@ impl Default for Limits {
 /// The handler.
 pub struct Proxy {
     shared: Arc<Shared>,
-    /// Gone only while it is dropped.
+    /// `None` only while it is dropped.
     runtime: Option<runtime::Runtime>,
 }
 
@@ -101,14 +101,14 @@ struct Shared {
     limits: Limits,
 }
 
-/// Interim responses that wait for the client; later ones are dropped, as hints may be.
+/// Interim responses waiting for the client; later ones are dropped, as they are hints.
 const HINTS_MAX: usize = 8;
-/// As much of a response is handed on at a time, in bytes: a client that takes this is not stalled.
+/// Pieces of a response, in bytes: a client that reads this much is not stalled.
 const PIECE: usize = 16 << 10;
 
 impl Proxy {
-    /// Forwards requests to this server, on this number of threads. `tls` is for `https`, and its ALPN protocols say which
-    /// versions of HTTP may be spoken.
+    /// Forwards requests to this server, on this number of threads. `tls` is for `https`; its ALPN protocols select the
+    /// permitted versions of HTTP.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // The last reference may be dropped by a thread that must not wait.
+        // The last reference may be dropped by a thread that must not block.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -165,13 +165,13 @@ impl Handler for Proxy {
     }
 }
 
-/// Passes one request on, unless it is given up before that.
+/// Forwards one request, unless it is cancelled before that.
 async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchange) {
     let Exchange {
         mut incoming,
         mut outgoing,
     } = exchange;
-    // A client that cancels at once, as in a flood of requests that are reset, costs the upstream nothing.
+    // A client that cancels at once, as in a flood of reset requests, costs the upstream nothing.
     task::yield_now().await;
     let len = fields::content_length(&head.headers);
     let first = if len == Some(0) {
@@ -210,7 +210,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     };
     tokio::select! {
         () = send(&shared, head, body, outgoing, &client) => {}
-        // Others want the slot, and this client does nothing with it.
+        // Others need the slot, and this client is stalled.
         () = client.given_up() => {}
     }
 }
@@ -220,7 +220,7 @@ async fn reply(outgoing: Outgoing, answer: Answer) {
     let _ = outgoing.answer(answer).await;
 }
 
-/// The answer to a request whose body ended too early.
+/// The response to a request whose body was truncated.
 fn cut_off(cause: Cause) -> Answer {
     match cause {
         Cause::CutOff => Answer::text(400, "The request body ended early\n"),
@@ -228,7 +228,7 @@ fn cut_off(cause: Cause) -> Answer {
     }
 }
 
-/// Sends a request, and its response back.
+/// Sends a request, and passes its response back.
 async fn send(
     shared: &Shared,
     head: http::request::Parts,
@@ -254,7 +254,7 @@ async fn send(
             biased;
             () = outgoing.gone() => return,
             Some(interim) = hints.recv() => {
-                // 100 is between the two who speak to each other (RFC 9110 §15.2.1); 101 was not asked for.
+                // 100 concerns only one hop (RFC 9110 §15.2.1); 101 was not requested.
                 if !matches!(interim.status(), 100 | 101) {
                     let informed = outgoing.inform(interim);
                     if hand_over(shared, client, informed).await.is_err() {
@@ -264,7 +264,7 @@ async fn send(
             }
             result = &mut asked => break Some(result),
             () = &mut timer => {
-                // A long upload is no long silence.
+                // A long upload is not a stall.
                 let now = progress.passed();
                 if now == seen {
                     break None;
@@ -297,7 +297,7 @@ async fn send(
     }
 }
 
-/// Waits until there is room for a part of the response, which is as long as the client takes to make some.
+/// Waits until there is room for a part of the response, as long as the client takes to make some.
 async fn hand_over(
     shared: &Shared,
     client: &Client,
@@ -334,7 +334,7 @@ fn failed(status: u16, error: &str, why: &str) -> Answer {
     Answer::text(status, text).with("proxy-status", proxy_status)
 }
 
-/// Passes a response back. Returns whether all of it came.
+/// Passes a response back. Returns whether it was complete.
 async fn give_back(
     shared: &Shared,
     response: http::Response<Incoming>,
@@ -371,7 +371,7 @@ async fn give_back(
                         trailers = frame.into_trailers().ok().map(|map| fields::trailers(&map));
                     }
                 },
-                // It broke off, or says nothing: dropped without its end, the response is reset.
+                // It was truncated or stalled: dropped without its end, the response is reset.
                 Ok(Some(Err(_))) | Err(_) => return false,
             }
         }

@@ -11,17 +11,18 @@
 //!
 //! Decisions:
 //! - The epoch starts with the first ACK after recovery, as §4.2 counts the time of the avoidance stage.
-//! - §4.2 says that `t` must not include time in which the window was not updated for want of data: the clock stops at
-//!   [`Avoidance::on_app_limited`], and the epoch moves on by the pause at the next ACK. `W_est` stands still likewise.
+//! - §4.2 says that `t` must not include time in which the window was not updated because of an application limit: the
+//!   clock stops at [`Avoidance::on_app_limited`], and the epoch is shifted by the pause at the next ACK. `W_est` does
+//!   not change either.
 //! - A reduction is by the window, not the bytes in flight, as §4.6 requires where growth stops while the window is not
-//!   in full use (it does: [`WindowController`](crate::WindowController)).
+//!   fully used (which it does: [`WindowController`](crate::WindowController)).
 //! - After slow start without a loss: `W_max = cwnd_prior = cwnd`, K = 0 (§4.10). After persistent congestion likewise,
 //!   when slow start has reached the threshold (§4.8).
-//! - Where a startup measured the capacity, `W_max` is twice that if fast convergence is on (there may be competing
-//!   flows, which slow start would have overshot as far), else just that: the editor's copy of September 2026 of
-//!   draft-kazuho-ccwg-rapid-start, §3.3.3. The -02 text is silent.
-//! - An undo (§4.9.2) restores the state kept at the event; who restores the window is the controller.
-//! - The cube root is `libm`'s, in software, so that every platform takes the same path.
+//! - Where a startup measured the capacity, `W_max` is twice that if fast convergence is on (since there may be
+//!   competing flows, and slow start would have overshot as far), otherwise the measurement itself: the editor's copy
+//!   of September 2026 of draft-kazuho-ccwg-rapid-start, §3.3.3. The -02 text is silent.
+//! - An undo (§4.9.2) restores the state saved at the event; the controller restores the window.
+//! - The cube root is `libm`'s, in software, so that every platform computes the same result.
 
 use core::time::Duration;
 
@@ -37,18 +38,18 @@ pub struct Cubic {
     beta_ecn: f64,
     fast_convergence: bool,
     curve: Curve,
-    /// The curve before each of the latest congestions, for undoing.
+    /// The curve before each of the latest congestion events, for undoing.
     saved: History<Curve>,
 }
 
-/// Where on which curve the window is.
+/// The position of the window on the curve.
 #[derive(Clone, Copy, Debug)]
 struct Curve {
-    /// `W_max`, bytes; `None` until the path was full once, and after persistent congestion.
+    /// `W_max`, bytes; `None` until the path was full for the first time, and after persistent congestion.
     max: Option<f64>,
     /// `cwnd_prior`, bytes: the window just before the latest reduction.
     prior: f64,
-    /// The factor of the latest reduction: alpha follows from it.
+    /// The factor of the latest reduction, from which alpha follows.
     beta: f64,
     epoch: Option<Epoch>,
 }
@@ -56,15 +57,15 @@ struct Curve {
 /// The present avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// `t_epoch`, moved on by the time that the window was not in full use.
+    /// `t_epoch`, shifted by the time in which the window was not fully used.
     start: Time,
-    /// Since when the window has not been in full use.
+    /// Since when the window has not been fully used.
     paused_at: Option<Time>,
     /// K, seconds.
     k: f64,
     /// `W_est`, bytes.
     estimate: f64,
-    /// The part of a byte by which the window is larger than its whole bytes.
+    /// The fraction of a byte by which the window exceeds its whole bytes.
     fraction: f64,
 }
 
@@ -114,7 +115,7 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// Moves the start on by a pause that ends now.
+    /// Shifts the start by a pause that ends now.
     fn resume(&mut self, now: Time) {
         if let Some(paused_at) = self.paused_at.take() {
             self.start = self.start + now.since(paused_at);
@@ -144,7 +145,7 @@ impl Avoidance for Cubic {
         self.saved.push(self.curve);
         let full = reduction.full as f64;
         let beta = self.beta(reduction.cause);
-        // §4.7, fast convergence: a window that did not come back to the last maximum has a competitor to make room for.
+        // §4.7, fast convergence: a window that did not reach the last maximum again has a competitor to make room for.
         // Where there may be competitors, a measured capacity counts twice, as the overshoot of slow start would.
         let has_less = self.curve.max.is_some_and(|max| full < max);
         let max = match (self.fast_convergence, reduction.is_measured) {

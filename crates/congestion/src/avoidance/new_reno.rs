@@ -1,4 +1,4 @@
-//! NewReno (RFC 9002 §7.3.3): one datagram a window acknowledged, half the window at congestion.
+//! NewReno (RFC 9002 §7.3.3): one datagram for each window acknowledged, half the window at congestion.
 
 use lastbyte_units::Time;
 
@@ -55,7 +55,7 @@ impl Avoidance for NewReno {
         if self.credit < ack.window {
             return ack.window;
         }
-        // At most one datagram for each window acknowledged; a frame that acknowledges more does not count for more.
+        // At most one datagram for each window acknowledged; a frame that acknowledges more does not count more.
         self.credit = (self.credit - ack.window).min(ack.window);
         ack.window.saturating_add(ack.max_datagram_size)
     }

@@ -1,7 +1,7 @@
 //! Pico: quicly's rule, which grows like NewReno or CUBIC, whichever is faster, with the arithmetic of NewReno.
 //!
-//! Between two congestion events the window grows by one datagram for each time a number of bytes is acknowledged. That number is set
-//! once at each event, so that the average slope is that of CUBIC on the same path:
+//! Between two congestion events the window grows by one datagram whenever a certain number of bytes is acknowledged.
+//! That number is set once at each event, so that the average slope is that of CUBIC on the same path:
 //!
 //! ```text
 //! reno  = beta × full                                                   NewReno: a window (after the cut) a datagram
@@ -9,9 +9,9 @@
 //! bytes acknowledged per datagram of growth = min(reno, cubic)
 //! ```
 //!
-//! with C = 0.4 /s³, `full` the window at which the path was full, M the datagram size, `rtt` in seconds, and
-//! c = (1 + 2 × cbrt(0.85)) / 2 ≈ 1.447, the mean over a normal epoch and one of fast convergence. That is quicly of
-//! April 2026; autumn's has 1.2937. Source: quicly `cc-pico.c`.
+//! with C = 0.4 /s³, `full` the window at which the path was full, M the datagram size, `rtt` in seconds, and c = (1 +
+//! 2 × cbrt(0.85)) / 2 ≈ 1.447, the mean over a normal epoch and one of fast convergence. That is quicly of April 2026;
+//! autumn's has 1.2937. Source: quicly `cc-pico.c`.
 
 use lastbyte_units::Time;
 
@@ -29,7 +29,7 @@ pub struct Pico {
 
 #[derive(Clone, Copy, Debug)]
 struct Slope {
-    /// Bytes to be acknowledged for one datagram of growth; `None` until the path was full once.
+    /// Bytes to be acknowledged for one datagram of growth; `None` until the path was full for the first time.
     bytes_per_datagram: Option<u64>,
     /// Bytes acknowledged since the window last grew.
     credit: u64,
@@ -89,7 +89,7 @@ impl Avoidance for Pico {
     }
 
     fn on_slow_start_exit(&mut self, window: u64) {
-        // Nothing known of the path but this window: NewReno's slope.
+        // Nothing is known of the path but this window: NewReno's slope.
         let reno = ((self.beta * window as f64) as u64).max(1);
         self.slope.bytes_per_datagram.get_or_insert(reno);
     }
@@ -124,7 +124,7 @@ impl Avoidance for Pico {
         }
     }
 
-    /// quicly paces at two windows a round trip in every phase but the jump.
+    /// quicly paces at two windows a round trip in every phase except the jump.
     fn pacing_gain(&self) -> f64 {
         2.0
     }

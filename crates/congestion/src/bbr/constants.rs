@@ -1,11 +1,11 @@
 //! The constants of BBR version 3, with their names in draft-ietf-ccwg-bbr-06: §2, and the table of gains in §5.6.1.
-//! What the draft gives in seconds are [`Duration`]s, percentages are shares.
+//! Values that the draft gives in seconds are [`Duration`]s, percentages are fractions.
 
 use core::time::Duration;
 
 /// `BBR.StartupPacingGain`: 4 ln 2, the smallest gain that can double the rate each round.
 pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
-/// `BBR.DrainPacingGain`: empties within one round what Startup queued.
+/// `BBR.DrainPacingGain`: drains within one round what Startup queued.
 pub(super) const DRAIN_PACING_GAIN: f64 = 0.5;
 /// The pacing gain of `ProbeBW_DOWN`.
 pub(super) const DOWN_PACING_GAIN: f64 = 0.9;
@@ -13,20 +13,20 @@ pub(super) const DOWN_PACING_GAIN: f64 = 0.9;
 pub(super) const UP_PACING_GAIN: f64 = 1.25;
 /// `BBR.DefaultCwndGain`.
 pub(super) const DEFAULT_WINDOW_GAIN: f64 = 2.0;
-/// The window gain of `ProbeBW_UP`, so that the window does not hold back what the pacing gain wants to try.
+/// The window gain of `ProbeBW_UP`, so that the window does not limit what the pacing gain probes.
 pub(super) const UP_WINDOW_GAIN: f64 = 2.25;
 /// `BBR.ProbeRTTCwndGain`.
 pub(super) const PROBE_RTT_WINDOW_GAIN: f64 = 0.5;
-/// What `BBR.PacingMarginPercent` (1) leaves of the rate.
+/// `BBR.PacingMarginPercent` (1) as a factor of the rate.
 pub(super) const PACING_MARGIN: f64 = 0.99;
 
 /// `BBR.LossThresh`: the reciprocal of the loss rate tolerated in a round, 2 %.
 pub(super) const LOSS_THRESHOLD_INVERSE: u64 = 50;
-/// `BBR.Beta`: what a reduction leaves.
+/// `BBR.Beta`: the factor of a reduction.
 pub(super) const BETA: f64 = 0.7;
-/// `BBR.Headroom`: the share of the long-term bound that is left to others.
+/// `BBR.Headroom`: the fraction of the long-term bound that is left to others.
 pub(super) const HEADROOM: f64 = 0.15;
-/// `BBR.MinPipeCwnd`, in datagrams: two on the way and the ACKs of two on the way back.
+/// `BBR.MinPipeCwnd`, in datagrams: two in flight and the ACKs of two in the other direction.
 pub(super) const MIN_PIPE_DATAGRAMS: u64 = 4;
 
 /// Growth of the delivery rate that shows that the pipe is not full: 25 %.
@@ -35,7 +35,7 @@ pub(super) const FULL_BANDWIDTH_GROWTH: f64 = 1.25;
 pub(super) const FULL_BANDWIDTH_ROUNDS: u32 = 3;
 /// `BBRStartupFullLossCnt`: discontiguous ranges that must be lost in a round for loss to end Startup.
 pub(super) const STARTUP_LOST_RANGES: u64 = 6;
-/// Rounds after which Drain ends although the queue seems not to be drained.
+/// Rounds after which Drain ends even if the queue does not seem to be drained.
 pub(super) const DRAIN_ROUNDS: u64 = 3;
 
 /// `BBR.ExtraAckedFilterLen`, in rounds.
@@ -49,14 +49,14 @@ pub(super) const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
 /// The shortest wait between bandwidth probes; up to a second is added at random (§5.3.3.8).
 pub(super) const PROBE_WAIT_BASE: Duration = Duration::from_secs(2);
-/// The most rounds between bandwidth probes: with a random start of 0 or 1, a bound of 62 or 63 rounds.
+/// Maximum number of rounds between bandwidth probes: with a random start of 0 or 1, a bound of 62 or 63 rounds.
 pub(super) const RENO_ROUNDS_MAX: u64 = 63;
 /// The largest exponent of the growth of the long-term bound.
 pub(super) const UP_ROUNDS_MAX: u32 = 30;
 
 /// The round-trip time that the first pacing rate assumes (§5.6.2).
 pub(super) const NOMINAL_RTT: Duration = Duration::from_millis(1);
-/// The time at the pacing rate that a quantum is worth (§5.6.3).
+/// The time at the pacing rate that a quantum corresponds to (§5.6.3).
 pub(super) const QUANTUM_TIME: Duration = Duration::from_millis(1);
 /// The largest quantum, in bytes.
 pub(super) const QUANTUM_MAX: u64 = 64 * 1024;

@@ -1,9 +1,10 @@
-//! What BBR controls with: pacing rate, quantum and window (draft-ietf-ccwg-bbr-06 §5.6).
+//! BBR's outputs: pacing rate, quantum and window (draft-ietf-ccwg-bbr-06 §5.6).
 //!
-//! - pacing rate = gain × `bw` × 0.99; until the pipe was full once it only rises,
+//! - pacing rate = gain × `bw` × 0.99; it only increases until the pipe was full once,
 //! - quantum = 1 ms of it, between two datagrams and 64 KiB,
 //! - `max_inflight` = max(gain × `bw` × `min_rtt` + `extra_acked`, quantum, 4 datagrams), two datagrams more in UP,
-//! - window: grows to `max_inflight` by what is acknowledged, is cut to it at once, and obeys the bounds of the state.
+//! - window: grows to `max_inflight` by the bytes acknowledged, is reduced to it at once, and is capped by the bounds
+//!   of the state.
 
 use core::time::Duration;
 
@@ -39,7 +40,7 @@ impl Bbr {
     /// `SetPacingRateWithGain()`.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         if self.bandwidth == Bandwidth::ZERO {
-            return; // nothing is known yet, or loss took all: the rate in use is the better guess
+            return; // nothing is known yet, or everything was lost: the current rate is the better estimate
         }
         let rate = self
             .bandwidth
@@ -50,7 +51,7 @@ impl Bbr {
         }
     }
 
-    /// A datagram a second: less could stall for good.
+    /// A datagram a second: a lower rate could stall forever.
     const fn least_pacing_rate(&self) -> Bandwidth {
         Bandwidth::from_bytes_per_second(self.max_datagram_size)
     }
@@ -78,7 +79,7 @@ impl Bbr {
         self.set_window(window.max(self.min_pipe()).min(cap));
     }
 
-    /// Sets the window and keeps the statistics of it.
+    /// Sets the window and updates its statistics.
     pub(super) fn set_window(&mut self, window: u64) {
         let window = window.min(WINDOW_MAX);
         let statistics = &mut self.statistics;
@@ -113,7 +114,7 @@ impl Bbr {
         self.with_quantization(in_flight)
     }
 
-    /// `Inflight()`: what fills the path at this rate, times the gain.
+    /// `Inflight()`: the bytes that fill the path at this rate, times the gain.
     pub(super) fn in_flight_at(&self, bandwidth: Bandwidth, gain: f64) -> u64 {
         self.with_quantization(self.bdp_multiple(bandwidth, gain))
     }
@@ -161,7 +162,7 @@ impl Bbr {
         self.max_datagram_size.saturating_mul(count)
     }
 
-    /// `C.is_cwnd_limited`: the window left no room for another datagram, in this round or the one before.
+    /// `C.is_cwnd_limited`: the window had no room for another datagram, in this round or the one before.
     pub(super) fn is_window_limited(&self) -> bool {
         self.window_limited_round
             .is_some_and(|round| self.rounds.count.saturating_sub(round) <= 1)

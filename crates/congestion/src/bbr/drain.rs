@@ -11,7 +11,7 @@ impl Bbr {
         self.drain_start_round = self.rounds.count;
     }
 
-    /// `CheckDrainDone()`: until what is in flight fits the path, or for three rounds if the path was overestimated.
+    /// `CheckDrainDone()`: until the bytes in flight fit the path, or for three rounds if the path was overestimated.
     pub(super) fn check_drain_done(&mut self, now: Time, in_flight: u64) {
         if self.mode == Mode::Drain
             && (in_flight <= self.in_flight_at(self.bandwidth, 1.0)

@@ -1,8 +1,8 @@
-//! Whether sending faster still brings more: the "full pipe" estimator of Startup and `ProbeBW_UP`
+//! The "full pipe" estimator of Startup and `ProbeBW_UP`: whether sending faster still increases the delivery rate
 //! (draft-ietf-ccwg-bbr-06 §5.3.1.2).
 //!
-//! Three rounds in which the delivery rate grew by less than 25 %, and which the application did not limit, show that
-//! the pipe is full.
+//! Three rounds that were not application-limited, in which the delivery rate grew by less than 25 %, show that the
+//! pipe is full.
 
 use super::constants::{FULL_BANDWIDTH_GROWTH, FULL_BANDWIDTH_ROUNDS};
 use crate::{bandwidth::Bandwidth, sampler::RateSample};
@@ -11,7 +11,7 @@ use crate::{bandwidth::Bandwidth, sampler::RateSample};
 pub(super) struct FullPipe {
     /// `BBR.full_bw_reached`: the pipe was full once.
     pub(super) is_reached: bool,
-    /// `BBR.full_bw_now`: the pipe is full, as far as the current probe can tell.
+    /// `BBR.full_bw_now`: the pipe is full, as far as the current probe shows.
     pub(super) is_now: bool,
     /// `BBR.full_bw`.
     baseline: Bandwidth,
@@ -20,14 +20,14 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// `ResetFullBW()`, with the rate that growth is to be measured from.
+    /// `ResetFullBW()`, with the rate from which growth is measured.
     pub(super) const fn restart(&mut self, baseline: Bandwidth) {
         self.is_now = false;
         self.baseline = baseline;
         self.rounds_without_growth = 0;
     }
 
-    /// `CheckFullBWReached()`, for an ACK that begins a round. A sample without a rate says nothing.
+    /// `CheckFullBWReached()`, for an ACK that starts a round. A sample without a rate has no effect.
     pub(super) fn on_round(&mut self, sample: &RateSample) {
         let Some(rate) = sample.rate else { return };
         if self.is_now || sample.app_limited {

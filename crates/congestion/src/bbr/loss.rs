@@ -1,12 +1,12 @@
 //! How BBR responds to loss (draft-ietf-ccwg-bbr-06 §5.5.10).
 //!
-//! While a bandwidth probe is under way, the first packet whose loss brings the loss rate over 2 % ends it and sets the
-//! long-term bound to the point where the rate crossed 2 %. Else, at the end of a round in which something was lost:
+//! During a bandwidth probe, the first packet whose loss raises the loss rate above 2 % ends it and sets the long-term
+//! bound to the point where the rate crossed 2 %. Otherwise, at the end of a round with losses:
 //!
 //! - `bw_shortterm` = max(`bw_latest`, 0.7 × `bw_shortterm`),
 //! - `inflight_shortterm` = max(`inflight_latest`, 0.7 × `inflight_shortterm`),
 //!
-//! where the latest are the largest rate and volume delivered in that round. Startup has its own rule, in
+//! where the latest values are the largest rate and volume delivered in that round. Startup has its own rule, in
 //! [`startup`](super::startup).
 
 use lastbyte_units::Time;
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{bandwidth::Bandwidth, controller::Packet, sampler::RateSample};
 
-/// The round over which losses are looked at, and what was delivered in it.
+/// The round in which losses are counted, and what was delivered in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossRound {
     /// Whether the current ACK ended the round (`BBR.loss_round_start`).
@@ -40,7 +40,7 @@ pub(super) struct LossRound {
 }
 
 impl LossRound {
-    /// `NoteLoss()`, but for the saving of the state, which is [`recovery`](super::recovery)'s.
+    /// `NoteLoss()`, except for saving the state, which [`recovery`](super::recovery) does.
     pub(super) const fn note(&mut self, delivered: u64) {
         if !self.is_loss {
             self.is_loss = true;
@@ -55,7 +55,7 @@ impl LossRound {
         self.next_of_range = Some(send_index.saturating_add(1));
     }
 
-    /// What was lost in this round was not.
+    /// A packet lost in this round was not lost after all.
     pub(super) const fn forgive(&mut self) {
         self.is_loss = false;
         self.ranges = 0;
@@ -72,7 +72,7 @@ impl LossRound {
         }
     }
 
-    /// `AdvanceLatestDeliverySignals()`: a new round begins with this sample.
+    /// `AdvanceLatestDeliverySignals()`: a new round starts with this sample.
     pub(super) fn advance(&mut self, sample: &RateSample) {
         if self.round_ended {
             self.clear();
@@ -89,13 +89,13 @@ impl LossRound {
     }
 }
 
-/// `IsInflightTooHigh()`: whether more than 2 % of what was in flight are lost.
+/// `IsInflightTooHigh()`: whether more than 2 % of the bytes in flight were lost.
 pub(super) fn is_too_high(lost: u64, in_flight: u64) -> bool {
     u128::from(lost) * u128::from(LOSS_THRESHOLD_INVERSE) > u128::from(in_flight)
 }
 
-/// `InflightAtLoss()`: what was in flight where losses crossed 2 %, somewhere in this packet, which may stand for a
-/// whole burst.
+/// `InflightAtLoss()`: the bytes in flight at which losses exceeded 2 %, somewhere in this packet, which may represent
+/// a whole burst.
 ///
 /// With `before` in flight and `lost_before` of it lost, the prefix p of the packet that may still be lost follows from
 /// (`lost_before` + p) / (`before` + p) = 2 %.
@@ -104,7 +104,7 @@ fn in_flight_at_loss(bytes: u64, in_flight: u64, lost: u64) -> u64 {
     let before = in_flight.saturating_sub(bytes);
     let lost_before = lost.saturating_sub(bytes);
     let prefix = (THRESHOLD * before as f64 - lost_before as f64) / (1.0 - THRESHOLD);
-    // Negative where the rate had been crossed earlier: then nothing of this packet fits.
+    // Negative if the rate was exceeded earlier: then nothing of this packet fits.
     before.saturating_add((prefix.max(0.0) as u64).min(bytes))
 }
 
@@ -124,7 +124,7 @@ impl Bbr {
         }
     }
 
-    /// `HandleInflightTooHigh()`, once a probe.
+    /// `HandleInflightTooHigh()`, once per probe.
     fn handle_in_flight_too_high(&mut self, now: Time, in_flight: u64, app_limited: bool) {
         self.cycle.is_previous_too_high = true;
         self.cycle.is_probe_sample = false;
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(in_flight_at_loss(10_000, 108_000, 10_000), 100_000);
         // 1 kB of it lost before: p = (1960 − 1000) / 0.98 = 979.
         assert_eq!(in_flight_at_loss(10_000, 108_000, 11_000), 98_979);
-        // Crossed before this packet.
+        // Exceeded before this packet.
         assert_eq!(in_flight_at_loss(10_000, 108_000, 15_000), 98_000);
         // A packet small enough to fit as a whole.
         assert_eq!(in_flight_at_loss(1_000, 100_000, 1_000), 100_000);

@@ -10,8 +10,8 @@
 //! | `ProbeBW_UP` | 1.25 | 2.25 | | long-term |
 //! | `ProbeRTT` | 1 | 0.5 | short-term | 0.85 × long-term, short-term |
 //!
-//! The gains are functions of the state, so that none can be forgotten on a way in or out. Where the short-term bounds
-//! are no cap, they are infinite.
+//! The gains are functions of the state, so that none can be forgotten in a transition. Where the short-term bounds are
+//! not a cap, they are infinite.
 
 use super::constants::{
     DEFAULT_WINDOW_GAIN, DOWN_PACING_GAIN, DRAIN_PACING_GAIN, PROBE_RTT_WINDOW_GAIN,
@@ -63,7 +63,7 @@ impl Mode {
         )
     }
 
-    /// `IsProbingBW()`: looking for more bandwidth, when loss is answered by the probe and not by the short-term model.
+    /// `IsProbingBW()`: probing for bandwidth, when the probe responds to loss and not the short-term model.
     pub(super) const fn is_probing(self) -> bool {
         matches!(
             self,
@@ -71,7 +71,7 @@ impl Mode {
         )
     }
 
-    /// The name shown outside.
+    /// The name in logs.
     pub(super) const fn phase(self) -> Phase {
         match self {
             Self::Startup => Phase::Startup,

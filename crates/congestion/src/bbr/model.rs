@@ -1,10 +1,10 @@
-//! What BBR believes of the path: rounds, bandwidth, round-trip time, aggregation, and the bounds that loss put on them
+//! BBR's model of the path: rounds, bandwidth, round-trip time, aggregation, and the bounds set by loss
 //! (draft-ietf-ccwg-bbr-06 §5.5.1 to §5.5.9).
 //!
 //! - `max_bw`: the largest delivery rate of this and the previous `ProbeBW` cycle,
 //! - `min_rtt`: the smallest RTT of ten seconds, fed from the smallest of five,
 //! - `extra_acked`: the most that was acknowledged beyond `bw` × time, over ten rounds,
-//! - bounds: `bw_shortterm`, `inflight_shortterm`, `inflight_longterm`, infinite while no loss spoke.
+//! - bounds: `bw_shortterm`, `inflight_shortterm`, `inflight_longterm`, infinite before any loss.
 //!
 //! Each filter is a small fixed array. Infinite is the largest value of the type.
 
@@ -15,7 +15,7 @@ use lastbyte_units::Time;
 use super::constants::{EXTRA_ACKED_ROUNDS, MIN_RTT_FILTER, PROBE_RTT_INTERVAL};
 use crate::{bandwidth::Bandwidth, sampler::RateSample};
 
-/// An in-flight bound that does not bind.
+/// An infinite bound on the bytes in flight.
 pub(super) const UNBOUNDED: u64 = u64::MAX;
 
 /// `bytes` × `gain`, saturating.
@@ -31,7 +31,7 @@ pub(super) fn scale(bytes: u64, gain: f64) -> u64 {
 pub(super) struct Rounds {
     /// `BBR.round_count`.
     pub(super) count: u64,
-    /// Whether the current ACK began a round (`BBR.round_start`).
+    /// Whether the current ACK started a round (`BBR.round_start`).
     pub(super) started: bool,
     /// `BBR.rounds_since_probe_up`.
     pub(super) since_probe_up: u64,
@@ -39,7 +39,7 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// `UpdateRound()`; `delivered` is all that is delivered by now.
+    /// `UpdateRound()`; `delivered` is the total delivered so far.
     pub(super) fn on_sample(&mut self, sample: &RateSample, delivered: u64) {
         self.started = sample.prior_delivered >= self.next_delivered;
         if self.started {
@@ -68,7 +68,7 @@ impl MaxBandwidth {
         self.previous_cycle.max(self.this_cycle)
     }
 
-    /// `UpdateMaxBw()`. A sample limited by the application counts only where it shows more than is known.
+    /// `UpdateMaxBw()`. An application-limited sample counts only if it exceeds the estimate.
     pub(super) fn on_sample(&mut self, sample: &RateSample) {
         if let Some(rate) = sample.rate
             && (!sample.app_limited || rate >= self.value())
@@ -77,7 +77,7 @@ impl MaxBandwidth {
         }
     }
 
-    /// `AdvanceMaxBwFilter()`: forgets the cycle before the previous one. A cycle that took no sample is not counted.
+    /// `AdvanceMaxBwFilter()`: drops the cycle before the previous one. A cycle without a sample is not counted.
     pub(super) fn advance(&mut self) {
         if self.this_cycle > Bandwidth::ZERO {
             self.previous_cycle = self.this_cycle;
@@ -100,7 +100,7 @@ pub(super) struct MinRtt {
     filter: Option<Smallest>,
     /// `BBR.probe_rtt_min_delay`.
     recent: Option<Smallest>,
-    /// `BBR.probe_rtt_expired`: `recent` was due to be refreshed when the current ACK came.
+    /// `BBR.probe_rtt_expired`: `recent` was due to be refreshed when the current ACK arrived.
     pub(super) is_probe_due: bool,
 }
 
@@ -140,7 +140,7 @@ impl MinRtt {
 pub(super) struct ExtraAcked {
     interval_start: Time,
     delivered: u64,
-    /// The largest of each of the latest rounds, at the round's number modulo the length.
+    /// The maximum of each of the latest rounds, indexed by the round's number modulo the length.
     rounds: [u64; EXTRA_ACKED_ROUNDS],
 }
 
@@ -156,7 +156,7 @@ impl ExtraAcked {
     ) {
         let mut expected = bandwidth.bytes_in(now.since(self.interval_start));
         if self.delivered <= expected {
-            // ACKs come no faster than expected: the episode of aggregation is over.
+            // ACKs do not arrive faster than expected: the episode of aggregation is over.
             self.delivered = 0;
             self.interval_start = now;
             expected = 0;
@@ -172,7 +172,7 @@ impl ExtraAcked {
         }
     }
 
-    /// Silence is over: what comes now is measured from here.
+    /// After an idle period: later ACKs are measured from here.
     pub(super) const fn restart(&mut self, now: Time) {
         self.interval_start = now;
     }
@@ -191,7 +191,7 @@ const fn slot(rounds: &Rounds) -> usize {
     (rounds.count % EXTRA_ACKED_ROUNDS as u64) as usize
 }
 
-/// What loss has put on the model (§5.5.10).
+/// The bounds set by loss (§5.5.10).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// `BBR.bw_shortterm`.
@@ -216,7 +216,7 @@ impl Bounds {
         self.in_flight_shortterm = UNBOUNDED;
     }
 
-    /// Loosened to what each was in `saved`.
+    /// Raised at least to the values in `saved`.
     pub(super) fn loosen(&mut self, saved: &Self) {
         self.bandwidth_shortterm = self.bandwidth_shortterm.max(saved.bandwidth_shortterm);
         self.in_flight_shortterm = self.in_flight_shortterm.max(saved.in_flight_shortterm);

@@ -1,14 +1,15 @@
-//! `ProbeBW`: the cycle DOWN, CRUISE, REFILL, UP in which BBR spends its life (draft-ietf-ccwg-bbr-06 §5.3.3).
+//! `ProbeBW`: the cycle DOWN, CRUISE, REFILL, UP, BBR's steady state (draft-ietf-ccwg-bbr-06 §5.3.3).
 //!
 //! - DOWN: yields until there is headroom and no queue.
 //! - CRUISE: sends at the estimated rate until it is time to probe: 2 to 3 s after DOWN began, or after as many rounds
-//!   as Reno would need to grow by what is in flight, 62 or 63 at most.
-//! - REFILL: forgets the short-term bounds and fills the pipe, for one round.
+//!   as Reno would need to grow by the bytes in flight, at most 62 or 63.
+//! - REFILL: resets the short-term bounds and fills the pipe, for one round.
 //! - UP: sends faster than the path delivered, raising the long-term bound by 1, 2, 4, … datagrams a round, until the
 //!   pipe is full, losses exceed 2 %, or, when the probe before this one met loss, the long-term bound is reached.
 //!
-//! A probe's ACKs come a round later than its packets; [`AckPhase`] tracks that. When they are all in, the bandwidth
-//! filter advances, and a probe that was cut short for precaution and met no loss is followed by a full one at once.
+//! A probe's ACKs arrive a round later than its packets are sent; [`AckPhase`] tracks that. When all have arrived, the
+//! bandwidth filter advances, and a probe that was ended early as a precaution and caused no loss is followed by a full
+//! one at once.
 
 use core::time::Duration;
 
@@ -23,24 +24,24 @@ use super::{
 };
 use crate::sampler::RateSample;
 
-/// `BBR.ack_phase`: which packets of a probe the ACKs are of.
+/// `BBR.ack_phase`: to which packets of a probe the ACKs belong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AckPhase {
-    /// Of no probe (`ACKS_INIT`, and `ACKS_REFILLING` and `ACKS_PROBE_FEEDBACK`, which nothing asks for).
+    /// To no probe (`ACKS_INIT`, and `ACKS_REFILLING` and `ACKS_PROBE_FEEDBACK`, which are never read).
     #[default]
     Other,
-    /// Still of a probe that is over (`ACKS_PROBE_STOPPING`).
+    /// To a probe that has ended (`ACKS_PROBE_STOPPING`).
     ProbeStopping,
 }
 
-/// Where in the cycle of probing the flow is.
+/// The position in the probing cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Cycle {
-    /// `BBR.is_bw_probe_sample`: what is acknowledged or lost now may be of a probe that was not answered yet.
+    /// `BBR.is_bw_probe_sample`: packets acknowledged or lost now may belong to a probe without a response so far.
     pub(super) is_probe_sample: bool,
-    /// `BBR.prev_probe_too_high`: the latest probe met excess loss.
+    /// `BBR.prev_probe_too_high`: the latest probe caused excess loss.
     pub(super) is_previous_too_high: bool,
-    /// `BBR.prev_probe_precautionary`: the latest probe was cut short at the long-term bound.
+    /// `BBR.prev_probe_precautionary`: the latest probe was ended at the long-term bound.
     is_previous_precautionary: bool,
     /// `BBR.cycle_stamp`.
     started_at: Time,
@@ -72,14 +73,14 @@ impl Default for Cycle {
 }
 
 impl Cycle {
-    /// The ACKs from now on are of packets sent before a probe ended.
+    /// Further ACKs are of packets sent before a probe ended.
     pub(super) const fn stop_probe_samples(&mut self) {
         self.ack_phase = AckPhase::ProbeStopping;
     }
 }
 
 impl Bbr {
-    /// `UpdateProbeBWCyclePhase()`. `in_flight` is what this ACK left.
+    /// `UpdateProbeBWCyclePhase()`. `in_flight` is the bytes in flight after this ACK.
     pub(super) fn update_cycle(&mut self, now: Time, in_flight: u64, sample: &RateSample) {
         if !self.full_pipe.is_reached || self.adapt_longterm(sample) {
             return;
@@ -131,7 +132,7 @@ impl Bbr {
         self.raise_longterm_slope();
     }
 
-    /// `AdaptLongTermModel()`: whether it decided on the next state.
+    /// `AdaptLongTermModel()`: returns whether it has chosen the next state.
     fn adapt_longterm(&mut self, sample: &RateSample) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStopping && self.rounds.started {
             self.cycle.is_probe_sample = false;
@@ -181,7 +182,7 @@ impl Bbr {
         let cycle = &mut self.cycle;
         let growth_this_round = 1 << cycle.up_rounds;
         cycle.up_rounds = (cycle.up_rounds + 1).min(UP_ROUNDS_MAX);
-        // Never zero: a datagram is a byte at least.
+        // Never zero: a datagram has at least one byte.
         cycle.up_acked_per_increment =
             (self.window / growth_this_round).max(self.max_datagram_size);
     }
@@ -192,7 +193,7 @@ impl Bbr {
             || self.rounds.since_probe_up >= self.reno_rounds()
     }
 
-    /// `IsRenoCoexistenceProbeTime()`: after how many rounds a Reno flow would have grown by what this one has in
+    /// `IsRenoCoexistenceProbeTime()`: after how many rounds a Reno flow would have grown by this flow's bytes in
     /// flight, and lost.
     fn reno_rounds(&self) -> u64 {
         let datagrams = self.target_in_flight() / self.max_datagram_size;
@@ -205,28 +206,28 @@ impl Bbr {
             && in_flight <= self.in_flight_at(self.max_bandwidth.value(), 1.0)
     }
 
-    /// `IsTimeToGoDown()`, and what follows if it is.
+    /// `IsTimeToGoDown()`, with its consequences.
     fn check_up_done(&mut self, now: Time, in_flight: u64, sample: &RateSample) {
-        // What was in flight ahead of this ACK: behind it, a window bounded by the long-term bound can never be full.
-        // Full is when no further datagram fits.
+        // The bytes in flight before this ACK: after it, a window limited by the long-term bound is never full. It is
+        // full when no further datagram fits.
         let in_flight_before = in_flight.saturating_add(sample.newly_acked);
         let is_bound_reached = in_flight_before.saturating_add(self.max_datagram_size)
             > self.bounds.in_flight_longterm;
         if self.cycle.is_previous_too_high && is_bound_reached {
             self.cycle.is_previous_precautionary = true;
         } else if self.is_limited_by_longterm() {
-            // The rate is held by the bound: that it does not grow says nothing.
+            // The bound limits the rate, so a constant rate has no meaning.
             self.full_pipe.restart(sample.rate.unwrap_or_default());
             return;
         } else if !self.full_pipe.is_now {
             return;
         }
-        // No excess loss so far; it may yet come with the ACKs of the last round.
+        // No excess loss so far; it may still be reported by the ACKs of the last round.
         self.cycle.is_previous_too_high = false;
         self.start_down(now);
     }
 
-    /// Whether the window was used up, in this round or the one before, and the long-term bound is what limits it.
+    /// Whether the window was full, in this round or the one before, and the long-term bound is what limits it.
     fn is_limited_by_longterm(&self) -> bool {
         self.is_window_limited() && self.window >= self.bounds.in_flight_longterm
     }

@@ -1,15 +1,15 @@
-//! `ProbeRTT`: halving what is in flight for a moment, to see the path without the flow's own queue
-//! (draft-ietf-ccwg-bbr-06 §5.3.4), and the restart from idle (§5.4), which does the same for free.
+//! `ProbeRTT`: briefly halving the bytes in flight, to measure the path without the flow's own queue
+//! (draft-ietf-ccwg-bbr-06 §5.3.4), and the restart from idle (§5.4), which does the same at no cost.
 //!
-//! Entered from any state when the smallest RTT of the latest five seconds was not refreshed, unless the flow just
-//! comes from idle. Held for 200 ms and one round, counted from when what is in flight has come down.
+//! Entered from any state when the smallest RTT of the latest five seconds was not refreshed, unless the flow was just
+//! idle. It lasts for 200 ms and one round after the bytes in flight are low enough.
 
 use lastbyte_units::Time;
 
 use super::{Bbr, constants::PROBE_RTT_DURATION, mode::Mode};
 use crate::sampler::RateSample;
 
-/// What is left to wait for in `ProbeRTT`, once in flight has come down.
+/// The remaining conditions of `ProbeRTT`, once the bytes in flight are low enough.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold {
     /// `BBR.probe_rtt_done_stamp`.
@@ -38,7 +38,7 @@ impl Bbr {
 
     /// `HandleProbeRTT()`.
     fn handle_probe_rtt(&mut self, now: Time, in_flight: u64) {
-        // The rates of so little in flight must not enter the model.
+        // The low rates of this state must not enter the model.
         self.sampler.on_app_limited(in_flight);
         if let Some(hold) = &mut self.probe_rtt_hold {
             hold.is_round_done |= self.rounds.started;
@@ -64,7 +64,7 @@ impl Bbr {
         self.restore_window();
         self.bounds.reset_shortterm();
         if self.full_pipe.is_reached {
-            // DOWN resets the clock of bandwidth probing; there is no queue left for it to drain.
+            // DOWN resets the clock of bandwidth probing; it has no queue left to drain.
             self.start_down(now);
             self.mode = Mode::ProbeBandwidthCruise;
         } else {

@@ -1,4 +1,4 @@
-//! The randomness in BBR: how long to wait between bandwidth probes (draft-ietf-ccwg-bbr-06 §5.3.3.8).
+//! BBR's randomness: how long to wait between bandwidth probes (draft-ietf-ccwg-bbr-06 §5.3.3.8).
 
 use core::time::Duration;
 
@@ -19,7 +19,7 @@ impl Random {
         self.0.number() >> 63
     }
 
-    /// Less than a second, by the nanosecond.
+    /// Less than a second, in nanoseconds.
     pub(super) const fn below_one_second(&mut self) -> Duration {
         // The bias of the remainder, 2⁻³⁴, is far below the resolution of any timer.
         Duration::from_nanos(self.0.number() % NANOS_PER_SECOND)

@@ -1,11 +1,10 @@
-//! Loss episodes: what to go back to when they turn out to be spurious, and persistent congestion
-//! (draft-ietf-ccwg-bbr-06 §5.5.11, §5.6.4.4).
+//! Loss episodes, undoing spurious ones, and persistent congestion (draft-ietf-ccwg-bbr-06 §5.5.11, §5.6.4.4).
 //!
-//! An episode begins with the loss (or CE mark) of a packet sent after the latest one began, as a congestion event of
-//! RFC 9002 §7.3.2 does, and recovery lasts until a packet sent after its beginning is acknowledged. The window and the
-//! bounds are saved when it begins. Every packet lost in it is counted; when every one was acknowledged after all, the
-//! episode never was: the bounds return at least to what they were, and a probe that the losses had ended starts again.
-//! If another has begun since, that one takes over what was saved, so that undoing it goes back to before both.
+//! An episode starts with the loss (or CE mark) of a packet sent after the previous one started, as a congestion event
+//! of RFC 9002 §7.3.2 does, and recovery lasts until a packet sent after its start is acknowledged. The window and the
+//! bounds are saved when it starts. Every packet lost in it is counted; if all of them are acknowledged later, the
+//! episode is undone: the bounds are restored at least to their saved values, and a probe that the losses had ended
+//! starts again. If another has started since, that one inherits the saved values, so that undoing it reverts both.
 
 use super::{Bbr, mode::Mode, model::Bounds};
 use crate::{bandwidth::Bandwidth, controller::Loss, history::History};
@@ -19,9 +18,9 @@ pub(super) enum Undo {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
-    /// Whether no packet sent after the latest episode began was acknowledged yet (`InLossRecovery()`).
+    /// Whether no packet sent after the latest episode started has been acknowledged (`InLossRecovery()`).
     is_active: bool,
-    /// The send index of the first packet sent after the latest episode began.
+    /// The send index of the first packet sent after the latest episode started.
     start: u64,
     /// `BBR.prior_cwnd`: the last window that neither recovery nor `ProbeRTT` had reduced.
     prior_window: u64,
@@ -31,14 +30,14 @@ pub(super) struct Recovery {
 
 #[derive(Clone, Debug)]
 struct Episode {
-    /// Losses of packets `since..end` are this episode's.
+    /// Losses of packets `since..end` belong to this episode.
     since: u64,
     end: u64,
     /// Packets lost and not acknowledged since.
     outstanding: u64,
-    /// Whether packets were marked CE: then congestion is proven, however many losses were spurious.
+    /// Whether packets were marked CE: then congestion is certain, however many losses were spurious.
     is_marked: bool,
-    /// What it was before.
+    /// The state before the episode.
     bounds: Bounds,
     undo: Option<Undo>,
 }
@@ -59,7 +58,7 @@ impl Recovery {
 }
 
 impl Bbr {
-    /// A packet was lost: begins an episode if it was sent after the latest one began.
+    /// A packet was lost: starts an episode if it was sent after the latest one started.
     pub(super) fn join_episode(&mut self, send_index: u64) {
         self.begin_episode_at(send_index);
         if let Some(age) = self.recovery.episode_of(send_index)
@@ -72,8 +71,8 @@ impl Bbr {
         }
     }
 
-    /// Packets were marked CE, and the newest packet acknowledged with them has this send index. Returns whether a
-    /// new episode began.
+    /// Packets were marked CE, and the newest packet acknowledged with them has this send index. Returns whether a new
+    /// episode started.
     pub(super) fn mark_episode(&mut self, send_index: u64) -> bool {
         let is_news = self.begin_episode_at(send_index);
         if let Some(episode) = self.recovery.episodes.newest_mut() {
@@ -104,7 +103,7 @@ impl Bbr {
         true
     }
 
-    /// A packet was acknowledged: recovery is over if it was sent after recovery began.
+    /// A packet was acknowledged: recovery is over if it was sent after recovery started.
     pub(super) fn check_recovery_done(&mut self, send_index: u64) {
         if self.recovery.is_active && send_index >= self.recovery.start {
             self.recovery.is_active = false;
@@ -112,8 +111,8 @@ impl Bbr {
         }
     }
 
-    /// Persistent congestion (RFC 9002 §7.6), which stands for the draft's `OnEnterRTO()`. Recovery restarts, so
-    /// that the window stays down until a packet sent from now on is acknowledged.
+    /// Persistent congestion (RFC 9002 §7.6), in place of the draft's `OnEnterRTO()`. Recovery restarts, so that the
+    /// window stays low until a packet sent from now on is acknowledged.
     pub(super) fn enter_persistent_congestion(&mut self, loss: &Loss<'_>) {
         self.statistics.persistent_congestions =
             self.statistics.persistent_congestions.saturating_add(1);
@@ -127,7 +126,7 @@ impl Bbr {
         self.set_window(window.max(self.min_pipe()).min(self.window));
     }
 
-    /// A packet was not lost after all; undoes its episode if none of the packets of that was.
+    /// A packet was not lost after all; undoes its episode if none of its packets was.
     pub(super) fn check_spurious(&mut self, send_index: u64) {
         let recovery = &mut self.recovery;
         let Some(age) = recovery.episode_of(send_index) else {

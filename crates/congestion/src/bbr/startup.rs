@@ -1,8 +1,8 @@
 //! Startup: doubling the rate each round until the pipe is full (draft-ietf-ccwg-bbr-06 §5.3.1).
 //!
 //! It ends when the delivery rate no longer grows ([`FullPipe`](super::full_pipe::FullPipe)), or when over a whole
-//! round of recovery more than 2 % were lost, in at least six discontiguous ranges. The draft has words but no
-//! pseudocode for the second: it is judged on the ACK that ends a round which began with the first loss.
+//! round of recovery more than 2 % were lost, in at least six discontiguous ranges. The draft has no pseudocode for the
+//! second: it is evaluated on the ACK that ends a round which started with the first loss.
 
 use lastbyte_units::Time;
 

@@ -1,4 +1,4 @@
-//! The test cases of draft-ietf-ccwg-bbr-06, Appendix A, by topic, and what else must hold.
+//! The test cases of draft-ietf-ccwg-bbr-06, Appendix A, by topic, and further properties.
 
 mod bandwidth;
 mod hooks;

@@ -11,7 +11,7 @@ const fn at(micros: u64) -> Time {
     Time::from_nanos(micros * 1000)
 }
 
-/// Sends single datagrams as soon as the pacer lets them go; returns when each left, in microseconds.
+/// Sends single datagrams as soon as the pacer permits; returns when each was sent, in microseconds.
 fn departures(pacing: &Pacing, count: usize) -> Vec<u64> {
     let mut pacer = Pacer::new();
     let mut now = Time::ZERO;
@@ -29,7 +29,7 @@ fn departures(pacing: &Pacing, count: usize) -> Vec<u64> {
 
 #[test]
 fn first_flight_over_half_a_round_trip_and_over_one() {
-    // 30 datagrams over 20 ms, or 60 over 40 ms: 14.4 Mb/s either way. Ten leave at once, the rest in pairs.
+    // 30 datagrams over 20 ms, or 60 over 40 ms: 14.4 Mb/s either way. Ten are sent at once, the rest in pairs.
     let rate = Bandwidth::from_delivery(30 * DATAGRAM, Duration::from_millis(20));
     assert_eq!(
         rate,
@@ -58,7 +58,7 @@ fn nothing_leaves_until_a_quantum_has_gathered() {
     assert_eq!(pacer.next_release(at(0), &pacing), Some(at(1000)));
     assert_eq!(pacer.budget(at(999), &pacing), 0);
     assert_eq!(pacer.budget(at(1000), &pacing), 12_500);
-    // What is left of a release needs no further gathering.
+    // The rest of a release needs no further accumulation.
     pacer.on_sent(at(1000), 10_000, &pacing);
     assert_eq!(pacer.budget(at(1000), &pacing), 2_500);
 }
@@ -92,7 +92,7 @@ fn what_left_unpaced_counts_once_pacing_begins() {
     assert_eq!(pacer.budget(at(0), &Pacing::UNLIMITED), u64::MAX);
     assert_eq!(pacer.next_release(at(0), &Pacing::UNLIMITED), None);
     pacer.on_sent(at(0), 36_000, &Pacing::UNLIMITED);
-    // 40 ms later the rate is known, and has filled the bucket meanwhile; at once it would be empty.
+    // 40 ms later the rate is known, and has filled the bucket in the meantime; at once it would be empty.
     assert_eq!(pacer.clone().budget(at(40_000), &pacing(12)), 12_000);
     assert_eq!(pacer.budget(at(0), &pacing(12)), 0);
 }

@@ -11,7 +11,7 @@ fn at(millis: u64) -> Time {
     Time::ZERO + ms(millis)
 }
 
-/// A sampler and what its transport keeps.
+/// A sampler and the state of its transport.
 #[derive(Default)]
 struct Sender {
     sampler: DeliveryRateSampler,
@@ -81,12 +81,12 @@ fn steady_flow_measures_its_own_rate() {
 fn compressed_acks_are_capped_by_the_send_rate() {
     let mut sender = Sender::default();
     let packets: Vec<_> = (0..11).map(|step| sender.send(step * 100)).collect();
-    // All are acknowledged within 1 ms, though they took a second to send.
+    // All are acknowledged within 1 ms, although they took a second to send.
     sender.ack(1100, &packets[..1]);
     let sample = sender.ack(1101, &packets[1..]);
     assert_eq!(sample.delivered, 11 * SIZE);
     assert_eq!(sample.interval, ms(1101));
-    // A later flight: what is delivered since its sending, over the time it took to send.
+    // A later flight: what is delivered since it was sent, over the time it took to send.
     let packets: Vec<_> = (0..3).map(|step| sender.send(2000 + step * 100)).collect();
     sender.ack(2210, &packets[..1]);
     let sample = sender.ack(2211, &packets[1..]);
@@ -137,7 +137,7 @@ fn interval_of_zero_has_no_rate() {
         receipt: Receipt::default(),
     };
     sampler.on_packet_acked(Time::ZERO, &packet);
-    // Sent after it was acknowledged: times ran backwards, and nothing may come of it.
+    // Sent after it was acknowledged: times ran backwards, and there must be no effect.
     let sample = sampler
         .take_sample(Duration::ZERO)
         .expect("a packet was acknowledged");

@@ -3,11 +3,11 @@
 use super::{Stage, idle::Windows};
 use crate::{avoidance::Cause, history::History};
 
-/// Which packets the latest congestion event answers, and the events that can still be undone.
+/// Which packets the latest congestion event covers, and the events that can still be undone.
 #[derive(Debug)]
 pub(super) struct Recovery {
     is_active: bool,
-    /// Packets of a lower send index were sent before the latest congestion event, and are answered by it.
+    /// Packets with a lower send index were sent before the latest congestion event, and are covered by it.
     end: u64,
     episodes: History<Episode>,
 }
@@ -15,14 +15,14 @@ pub(super) struct Recovery {
 /// A congestion event.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
-    /// Losses of packets `since..end` are this event's.
+    /// Losses of packets `since..end` belong to this event.
     since: u64,
     end: u64,
     /// Packets declared lost.
     lost: u64,
     /// Packets of these that arrived after all.
     late: u64,
-    /// Whether it may be undone: all its losses are of its own packets, and none marked.
+    /// Whether it may be undone: all its losses are of its own packets, and none was marked.
     is_undoable: bool,
     /// Whether only CE marks were seen so far.
     is_ecn_only: bool,
@@ -32,12 +32,12 @@ struct Episode {
     stage_before: Stage,
 }
 
-/// What undoing a congestion event takes.
+/// What is needed to undo a congestion event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     /// The age to pass to [`Avoidance::undo`](crate::avoidance::Avoidance::undo); `None` if it was not informed.
     pub(super) avoidance_age: Option<usize>,
-    /// What the window and the stage go back to; `None` if another event has come since, which then holds them.
+    /// The window and the stage to restore; `None` if another event has occurred since, which then holds them.
     pub(super) to: Option<(Windows, Stage)>,
 }
 
@@ -55,7 +55,7 @@ impl Recovery {
         self.is_active
     }
 
-    /// Whether the packet was sent before the latest congestion event, which thus answers its loss.
+    /// Whether the packet was sent before the latest congestion event, which therefore covers its loss.
     pub(super) const fn answers(&self, send_index: u64) -> bool {
         send_index < self.end
     }
@@ -102,7 +102,7 @@ impl Recovery {
         }
     }
 
-    /// A packet was lost that an earlier event answers.
+    /// A packet was lost that an earlier event covers.
     pub(super) fn on_answered_loss(&mut self, send_index: u64) {
         if let Some(age) = self.age_of(send_index)
             && let Some(episode) = self.episodes.get_mut(age)
@@ -111,7 +111,7 @@ impl Recovery {
         }
     }
 
-    /// A batch of losses ends, of which the latest event answers `packets`. Returns whether that event had seen only CE
+    /// A batch of losses ends, of which the latest event covers `packets`. Returns whether that event had seen only CE
     /// marks so far.
     pub(super) fn on_losses(&mut self, packets: u64) -> bool {
         self.episodes.newest_mut().is_some_and(|episode| {
@@ -120,7 +120,7 @@ impl Recovery {
         })
     }
 
-    /// A packet that the latest event answers was marked, so that this event was real.
+    /// A packet that the latest event covers was marked, so the event was not spurious.
     pub(super) fn on_answered_mark(&mut self) {
         if let Some(episode) = self.episodes.newest_mut() {
             episode.is_undoable = false;
@@ -135,8 +135,8 @@ impl Recovery {
         (episode.is_undoable && episode.late >= episode.lost).then_some(age)
     }
 
-    /// Undoes the event of this age. If another has come since, undoing that one goes back to before both. The latest is
-    /// kept if `window` has grown past what it was before (RFC 9438 §4.9.2); then there is nothing to do.
+    /// Undoes the event of this age. If another has occurred since, undoing that one reverts both. The latest is kept
+    /// if `window` has grown past its value before the event (RFC 9438 §4.9.2); then nothing changes.
     pub(super) fn undo(&mut self, age: usize, window: u64) -> Option<Undo> {
         let informed_since = self
             .episodes
@@ -167,7 +167,7 @@ impl Recovery {
         })
     }
 
-    /// The age of the congestion event that answers a packet, if it can still be undone.
+    /// The age of the congestion event that covers a packet, if it can still be undone.
     fn age_of(&self, send_index: u64) -> Option<usize> {
         self.episodes
             .position(|episode| (episode.since..episode.end).contains(&send_index))

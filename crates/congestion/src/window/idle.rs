@@ -1,4 +1,4 @@
-//! What a pause in sending does to the window: the table of [`IdlePolicy`].
+//! The effect of a pause in sending on the window: the table of [`IdlePolicy`].
 
 use core::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) fn after_idle(
     }
 }
 
-/// Halves the window once a period, down to the initial one, and remembers three quarters of it as the threshold.
+/// Halves the window once per period, down to the initial one, and stores three quarters of it as the threshold.
 fn decay(before: Windows, initial: u64, periods: u32) -> Windows {
     if periods == 0 {
         return before;

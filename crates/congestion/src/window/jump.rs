@@ -7,8 +7,8 @@
 //!   validating ──── last packet of the jump acknowledged ───────▶ done
 //! ```
 //!
-//! The jump waits for the sender to want more than a burst, so that a short exchange at the start does not use it up;
-//! and for an RTT sample, since it must be paced. It is tried once. Congestion before it disarms it.
+//! The jump waits until the sender has more than a burst to send, so that a short exchange at the start does not use it
+//! up; and for an RTT sample, since it must be paced. It happens once. Congestion before it disarms it.
 
 use crate::rtt::Rtt;
 
@@ -61,7 +61,7 @@ impl Jump {
         self.acked
     }
 
-    /// Whether the packet belongs to the jump, or left before it was validated.
+    /// Whether the packet belongs to the jump, or was sent before it was validated.
     pub(super) fn is_before_end(&self, send_index: u64) -> bool {
         match self.stage {
             Stage::Armed { .. } | Stage::Done => false,
@@ -70,8 +70,8 @@ impl Jump {
         }
     }
 
-    /// A packet was sent. Returns the window to jump to, if this is the moment: the next packet, `next`, is then the
-    /// first of the jump.
+    /// A packet was sent. Returns the window to jump to, if it is time: the next packet, `next`, is then the first of
+    /// the jump.
     pub(super) fn on_sent(
         &mut self,
         in_flight: u64,
@@ -122,7 +122,7 @@ impl Jump {
         }
     }
 
-    /// Congestion: no jump after this, and what was sent so far is all of it.
+    /// Congestion: no jump after this, and it ends with the packets sent so far.
     pub(super) fn on_congestion(&mut self, next: u64) {
         self.stage = match self.stage {
             Stage::Armed { .. } | Stage::Done => Stage::Done,

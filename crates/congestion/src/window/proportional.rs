@@ -1,5 +1,6 @@
-//! The first recovery of Rapid Start (draft-kazuho-ccwg-rapid-start-02 §3.3): the window comes down in proportion to
-//! what the round lost and delivered, so that it leaves recovery at beta × the bytes delivered, whatever was lost.
+//! The first recovery of Rapid Start (draft-kazuho-ccwg-rapid-start-02 §3.3): the window is reduced in proportion to
+//! the bytes lost and delivered in the round, so that it is beta × the bytes delivered at the end of recovery, whatever
+//! was lost.
 //!
 //! ```text
 //! on entry        window = pre × silence
@@ -10,20 +11,20 @@
 //! silence = loss = beta + K × (1 − beta)      ack = K × (1 − beta)      K = 2/3 (draft), 11/18 (quicly)
 //! ```
 //!
-//! With pre = A + L, the bytes in flight at entry, of which A come to be acknowledged and L lost, the window at exit is
-//! (A + L) × silence − A × ack − L × loss = A × beta, for any K: K only sets when sending starts again. The window is
-//! kept in this closed form, from the totals of the round, so no rounding adds up.
+//! With pre = A + L, the bytes in flight at entry, of which A are acknowledged and L lost, the window at exit is (A +
+//! L) × silence − A × ack − L × loss = A × beta, for any K: K only sets when sending starts again. The window is
+//! computed in this closed form, from the totals of the round, so rounding errors do not accumulate.
 //!
-//! Decisions where the draft leaves room:
+//! Decisions where the draft is not specific:
 //! - The packet whose loss starts the recovery counts as lost, and what the same ACK frame acknowledges counts as
-//!   acknowledged in the round: both were in flight at entry, as the derivation has it.
-//! - `pre` is the bytes in flight at entry, or the window if that is less. The draft says "cwnd", which is the same for a
-//!   sender that fills it; where pacing keeps the flight a little below the window, only the flight makes the window
-//!   come out at beta × delivered. quicly takes the window.
-//! - A sender with less than half its window in flight at entry was not probing the path, so the shares of its flight
-//!   say nothing about it: [`WindowController`](super::WindowController) makes an ordinary cut then.
-//! - quicly does not go below half of the initial window, or of what a jump delivered. The draft's optional floor of
-//!   beta × initial window is not used.
+//!   acknowledged in the round: both were in flight at entry, as the derivation assumes.
+//! - `pre` is the bytes in flight at entry, or the window if that is less. The draft says "cwnd", which is the same for
+//!   a sender that fills it; where pacing keeps the flight a little below the window, only the flight gives a window of
+//!   beta × delivered. quicly uses the window.
+//! - A sender with less than half its window in flight at entry was not probing the path, so the fractions of its
+//!   flight say nothing about it: [`WindowController`](super::WindowController) makes an ordinary cut in that case.
+//! - quicly does not reduce below half of the initial window, or of what a jump delivered. The draft's optional floor
+//!   of beta × initial window is not used.
 
 use core::fmt;
 
@@ -42,24 +43,24 @@ pub(super) struct Proportional {
     lost: u64,
 }
 
-/// What is known when the recovery starts. Sizes in bytes.
+/// The state when the recovery starts. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// The congestion window.
     pub(super) window: u64,
-    /// What was in flight when the first loss or mark was detected.
+    /// Bytes in flight when the first loss or mark was detected.
     pub(super) in_flight: u64,
     /// The initial window.
     pub(super) initial: u64,
     /// The minimum window.
     pub(super) minimum: u64,
-    /// What the jump delivered, if the loss hit it.
+    /// Bytes that the jump delivered, if the loss was part of it.
     pub(super) jump_delivered: Option<u64>,
     /// The decrease factor.
     pub(super) beta: f64,
 }
 
-/// What the versions of Rapid Start do differently.
+/// The differences between the versions of Rapid Start.
 trait Rule: fmt::Debug + Send + Sync {
     /// K: when sending starts again.
     fn k(&self) -> f64;
@@ -67,13 +68,14 @@ trait Rule: fmt::Debug + Send + Sync {
     /// The bytes that the factors apply to.
     fn pre(&self, entry: &Entry) -> u64;
 
-    /// A floor of the window beside the common one.
+    /// A minimum of the window besides the common one.
     fn floor(&self, entry: &Entry) -> u64;
 
     /// Whether the slow start threshold follows the window as packets are acknowledged, or only as they are lost.
     fn threshold_follows_acks(&self) -> bool;
 
-    /// The capacity that congestion avoidance starts from, if it is guessed on entry and not measured by the recovery.
+    /// The capacity that congestion avoidance starts from, if it is estimated on entry and not measured by the
+    /// recovery.
     fn capacity_on_entry(&self, entry: &Entry) -> Option<u64>;
 }
 
@@ -103,7 +105,7 @@ impl Rule for Draft02 {
     }
 }
 
-/// quicly as shipped in April 2026. Its threshold follows losses alone, so it leaves recovery in slow start.
+/// quicly as shipped in April 2026. Its threshold follows only losses, so it leaves recovery in slow start.
 #[derive(Debug)]
 struct Quicly;
 
@@ -130,7 +132,7 @@ impl Rule for Quicly {
     }
 }
 
-/// By how much the window falls.
+/// By how much the window is reduced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Factors {
     silence: f64,
@@ -200,7 +202,7 @@ impl Proportional {
         let window = self.pre as f64 * self.factors.silence
             - self.acked as f64 * self.factors.ack
             - self.lost as f64 * self.factors.loss;
-        // Rounded, so that a window that comes out at a whole byte is that byte. A negative one saturates to zero.
+        // Rounded, so that a window that is a whole number of bytes is exact. A negative one saturates to zero.
         (libm::round(window) as u64).max(self.floor)
     }
 }

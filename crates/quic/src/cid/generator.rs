@@ -1,7 +1,7 @@
-//! Where the generators of connections come from, and the simplest of them.
+//! Generators of connection IDs.
 //!
-//! Owns: [`ConnectionIds`], what an endpoint has one of and each connection gets a generator from; [`RandomIds`]. Never:
-//! knows which IDs are in use (RFC 9000 §5.1).
+//! Owns: [`ConnectionIds`], of which an endpoint has one, and from which each connection gets a generator;
+//! [`RandomIds`]. It does not know which IDs are in use (RFC 9000 §5.1).
 
 use std::{fmt, sync::Arc};
 
@@ -16,21 +16,21 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// The connection IDs of one endpoint: gives each of its connections a generator.
+/// The connection IDs of one endpoint: creates a generator for each of its connections.
 pub trait ConnectionIds: fmt::Debug + Send {
-    /// How many bytes each ID has, 0 to 20: always the same, as short headers do not say (RFC 9000 §5.2).
+    /// The length of each ID, 0 to 20 bytes: constant, as short headers do not contain it (RFC 9000 §5.2).
     fn id_len(&self) -> usize;
 
-    /// A generator for one connection. No two make the same ID. `reset_key` is what reset tokens are made with, and all
-    /// that is random comes from `seed`.
+    /// Creates a generator for one connection. No two produce the same ID. `reset_key` is the key of reset tokens, and
+    /// all randomness comes from `seed`.
     fn generator(
         &self,
         reset_key: &Arc<ResetKey>,
         seed: Seed,
     ) -> Box<dyn ConnectionIdGenerator + Send>;
 
-    /// Whether this endpoint may have made an ID. False means that the packet belongs to another worker or server: the
-    /// endpoint must not disown it with a stateless reset. What says nothing is our own.
+    /// Whether this endpoint may have issued an ID. False means that the packet belongs to another worker or server:
+    /// the endpoint must not answer it with a stateless reset. IDs without information are considered our own.
     fn is_own(&self, _id: &[u8]) -> bool {
         true
     }
@@ -43,8 +43,8 @@ pub struct RandomIds {
 }
 
 impl RandomIds {
-    /// IDs of this many bytes; `None` for more than 20. Fewer than 4 count as 0: IDs so short would soon come
-    /// twice. Only a client can do without (RFC 9000 §5.1).
+    /// IDs of this many bytes; `None` for more than 20. Fewer than 4 count as 0, as IDs so short would soon repeat.
+    /// Only a client can use empty IDs (RFC 9000 §5.1).
     #[must_use]
     pub const fn new(len: usize) -> Option<Self> {
         match len {
@@ -62,7 +62,7 @@ impl RandomIds {
 }
 
 impl Default for RandomIds {
-    /// 8 bytes: among 10^5 of them, two are the same once in 10^9 endpoints.
+    /// 8 bytes: among 10^5 of them, two are equal in one of 10^9 endpoints.
     fn default() -> Self {
         Self { len: 8 }
     }

@@ -1,8 +1,8 @@
-//! The connection IDs that the peer may use for us (RFC 9000 §5.1.1).
+//! The connection IDs that we issue to the peer (RFC 9000 §5.1.1).
 //!
-//! As many as the peer takes, and [`LocalIds::IDS_MAX`] at most, are issued ahead of need. For those that the peer retires,
-//! others are issued with the next packet, at most once a round trip: a peer that retires all it gets makes us issue
-//! [`LocalIds::IDS_MAX`] a round trip, and no more.
+//! As many as the peer stores, and at most [`LocalIds::IDS_MAX`], are issued in advance. Retired IDs are replaced with
+//! the next packet, at most once a round trip: a peer that retires everything it receives causes at most
+//! [`LocalIds::IDS_MAX`] new IDs a round trip.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -13,14 +13,14 @@ use lastbyte_wire::{BufferFull, ConnectionId, Encode, VarInt, Writer, frame::New
 use super::ConnectionIdGenerator;
 use crate::receipt::Receipt;
 
-/// The IDs given to the peer.
+/// The IDs issued to the peer.
 #[derive(Clone, Debug)]
 pub struct LocalIds {
     ids: VecDeque<Issued>,
     next_sequence: u64,
-    /// How many the peer keeps: its `active_connection_id_limit`.
+    /// How many the peer stores: its `active_connection_id_limit`.
     limit: usize,
-    /// When others may be issued for those that were retired; `None` for at once.
+    /// When retired IDs may be replaced; `None` for at once.
     refill_at: Option<Time>,
     changes: u64,
 }
@@ -29,25 +29,25 @@ pub struct LocalIds {
 struct Issued {
     sequence: u64,
     id: ConnectionId,
-    /// Whether a `NEW_CONNECTION_ID` frame has yet to leave.
+    /// Whether a `NEW_CONNECTION_ID` frame must be sent.
     is_to_send: bool,
-    /// Whether the peer may have it, as it was sent.
+    /// Whether it was sent, so that the peer may have it.
     was_sent: bool,
     /// Whether the peer is known to have it.
     is_known: bool,
 }
 
-/// A `RETIRE_CONNECTION_ID` frame that the peer must not send (RFC 9000 §19.16): `PROTOCOL_VIOLATION`.
+/// An invalid `RETIRE_CONNECTION_ID` frame (RFC 9000 §19.16): `PROTOCOL_VIOLATION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetireError {
     /// A sequence number that was never sent.
     NeverSent,
-    /// The ID that the frame's own packet was sent to.
+    /// The ID to which the frame's own packet was sent.
     InUse,
 }
 
 impl LocalIds {
-    /// No more are issued, whatever the peer takes.
+    /// Maximum number of IDs issued, even if the peer accepts more.
     pub const IDS_MAX: usize = 8;
 
     /// The ID of the handshake, of sequence number 0.
@@ -69,7 +69,7 @@ impl LocalIds {
         }
     }
 
-    /// The preferred address carried an ID, of sequence number 1 (RFC 9000 §5.1.1).
+    /// The preferred address included an ID, of sequence number 1 (RFC 9000 §5.1.1).
     pub fn add_of_preferred_address(&mut self, id: ConnectionId) {
         self.ids.push_back(Issued {
             sequence: self.next_sequence,
@@ -88,9 +88,9 @@ impl LocalIds {
         self.limit = limit.min(Self::IDS_MAX);
     }
 
-    /// Whether the peer lacks IDs that it may have.
+    /// Whether the peer may receive further IDs.
     fn is_short(&self) -> bool {
-        // An empty ID says that there are none to choose from (§5.1.1).
+        // An empty ID means that this side uses none (§5.1.1).
         self.ids.len() < self.limit && self.ids.front().is_none_or(|issued| !issued.id.is_empty())
     }
 
@@ -108,18 +108,18 @@ impl LocalIds {
         }
     }
 
-    /// When [`LocalIds::on_timeout`] wants to be called.
+    /// When [`LocalIds::on_timeout`] is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.refill_at.filter(|_| self.is_short())
     }
 
-    /// Time has passed.
+    /// Handles expired timers.
     pub fn on_timeout(&mut self, now: Time) {
         self.refill_at = self.refill_at.filter(|at| *at > now);
     }
 
-    /// The IDs that lead to this connection.
+    /// The IDs that identify this connection.
     pub fn iter(&self) -> impl Iterator<Item = ConnectionId> + '_ {
         self.ids.iter().map(|issued| issued.id)
     }
@@ -130,12 +130,12 @@ impl LocalIds {
         self.changes
     }
 
-    /// The peer retires an ID, in a packet that was sent to `destination`. Another is issued in its place later. Returns the
-    /// one that leads here no more; `None` for one retired before.
+    /// The peer retires an ID, in a packet that was sent to `destination`. It is replaced later. Returns the retired
+    /// ID; `None` for one retired before.
     ///
     /// # Errors
     ///
-    /// The frame is one that the peer must not send.
+    /// Returns [`RetireError`] if the frame is invalid.
     pub fn on_retire(
         &mut self,
         sequence: u64,
@@ -168,8 +168,8 @@ impl LocalIds {
             || self.ids.iter().any(|issued| issued.is_to_send)
     }
 
-    /// Issues IDs that the peer lacks, if none were issued for a `round_trip`, and writes as many `NEW_CONNECTION_ID` frames
-    /// as fit.
+    /// Issues the IDs that the peer may receive, if none were issued for a `round_trip`, and writes as many
+    /// `NEW_CONNECTION_ID` frames as fit.
     pub fn write_frames(
         &mut self,
         now: Time,
@@ -207,14 +207,14 @@ impl LocalIds {
         }
     }
 
-    /// Whether the peer has an ID of ours to spare, so that it can answer us at another address (RFC 9000 §9.5).
+    /// Whether the peer has an unused ID of ours, so that it can respond to another address (RFC 9000 §9.5).
     #[must_use]
     pub fn peer_can_change(&self) -> bool {
         let is_empty = self.ids.front().is_some_and(|issued| issued.id.is_empty());
         is_empty || self.ids.iter().filter(|issued| issued.is_known).count() > 1
     }
 
-    /// Says again what the peer is not known to have.
+    /// Sends all unacknowledged IDs again.
     pub fn send_again(&mut self) {
         for issued in &mut self.ids {
             issued.is_to_send |= !issued.is_known;

@@ -1,8 +1,8 @@
-//! The connection IDs that the peer gave us to send to (RFC 9000 §5.1.2, §19.15).
+//! The connection IDs that the peer issued to us (RFC 9000 §5.1.2, §19.15).
 //!
-//! One is in use; others are spare, for new paths. What the peer wants retired, or is no longer used, is said in
-//! `RETIRE_CONNECTION_ID` frames, which wait in a bounded queue: a peer that makes us retire faster than it acknowledges is
-//! closed (§5.1.2).
+//! One is in use; others are spare, for new paths. IDs that the peer retires, or that are no longer used, are reported
+//! in `RETIRE_CONNECTION_ID` frames, which wait in a bounded queue: a connection whose peer causes retirements faster
+//! than it acknowledges them is closed (§5.1.2).
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use lastbyte_wire::{
 
 use crate::receipt::Receipt;
 
-/// The IDs that the peer gave.
+/// The IDs that the peer issued.
 #[derive(Clone, Debug)]
 pub struct PeerIds {
     current: Known,
@@ -22,11 +22,11 @@ pub struct PeerIds {
     /// In use on other paths than the current one.
     reserved: Vec<Known>,
     retire_prior_to: u64,
-    /// Sequence numbers to be retired, and whether that was sent and waits for its acknowledgment.
+    /// Sequence numbers to be retired, and whether the frame was sent and awaits its acknowledgment.
     to_retire: VecDeque<(u64, bool)>,
-    /// The last that the peer knows to be retired: [`RETIRED_MAX`] at most.
+    /// The last ones that the peer knows to be retired: at most [`RETIRED_MAX`].
     retired: VecDeque<u64>,
-    /// The `active_connection_id_limit` that was sent to the peer.
+    /// Our `active_connection_id_limit`.
     limit: usize,
     changes: u64,
 }
@@ -38,21 +38,21 @@ struct Known {
     reset_token: Option<StatelessResetToken>,
 }
 
-/// A `NEW_CONNECTION_ID` frame that the peer must not send.
+/// Why a `NEW_CONNECTION_ID` frame is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerIdError {
-    /// The connection ID of the handshake is empty, so there are none to change to (RFC 9000 §19.15).
+    /// The connection ID of the handshake is empty, so no further IDs are permitted (RFC 9000 §19.15).
     Empty,
-    /// A sequence number came again with another ID, or an ID with another sequence number (§19.15).
+    /// A sequence number was repeated with another ID, or an ID with another sequence number (§19.15).
     Contradiction,
-    /// More than [`PeerIds`] was told to keep (§5.1.1).
+    /// More than our `active_connection_id_limit` (§5.1.1).
     TooMany,
-    /// More to be retired than is reasonable, with nothing acknowledged (§5.1.2).
+    /// Too many unacknowledged retirements (§5.1.2).
     TooManyToRetire,
 }
 
 impl PeerIdError {
-    /// The code to close with.
+    /// The error code of the close.
     #[must_use]
     pub const fn transport_error(self) -> TransportError {
         match self {
@@ -61,7 +61,7 @@ impl PeerIdError {
         }
     }
 
-    /// The reason to give.
+    /// The reason phrase of the close.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ impl PeerIds {
         }
     }
 
-    /// The ID to send to.
+    /// The ID in use.
     #[must_use]
     pub const fn current(&self) -> &ConnectionId {
         &self.current.id
@@ -104,13 +104,13 @@ impl PeerIds {
         self.current.id = id;
     }
 
-    /// The reset token of the handshake's ID: the transport parameter of a server.
+    /// The reset token of the handshake's ID: a transport parameter of servers.
     pub fn set_reset_token(&mut self, token: StatelessResetToken) {
         self.current.reset_token = Some(token);
         self.changes += 1;
     }
 
-    /// The reset tokens of the IDs in use or to spare.
+    /// The reset tokens of the IDs in use and spare.
     pub fn reset_tokens(&self) -> impl Iterator<Item = StatelessResetToken> + '_ {
         self.all().filter_map(|known| known.reset_token)
     }
@@ -121,10 +121,10 @@ impl PeerIds {
         self.changes
     }
 
-    /// Whether a datagram that ends so is a stateless reset (RFC 9000 §10.3.1). Compares in constant time.
+    /// Whether a datagram with this end is a stateless reset (RFC 9000 §10.3.1). Compares in constant time.
     #[must_use]
     pub fn is_reset_token(&self, token: &StatelessResetToken) -> bool {
-        // Counted, not searched: the time must not tell which of them it was.
+        // Compares with all tokens: the time must not reveal which one matched.
         let matching = self
             .all()
             .filter(|known| known.reset_token.is_some_and(|known| known == *token))
@@ -138,12 +138,11 @@ impl PeerIds {
         self.spare.len()
     }
 
-    /// A `NEW_CONNECTION_ID` frame was received. Returns the ID to send to from now on, if the peer retires the one in
-    /// use.
+    /// A `NEW_CONNECTION_ID` frame was received. Returns the ID to use from now on, if the peer retires the one in use.
     ///
     /// # Errors
     ///
-    /// The frame is one that the peer must not send.
+    /// Returns [`PeerIdError`] if the frame is invalid.
     pub fn on_new(&mut self, frame: &NewConnectionId) -> Result<Option<ConnectionId>, PeerIdError> {
         let new = Known {
             sequence: frame.sequence().get(),
@@ -162,9 +161,9 @@ impl PeerIds {
                 .iter()
                 .any(|(sequence, _)| *sequence == new.sequence);
         if self.retired.contains(&new.sequence) {
-            // A frame that was sent again, of an ID that the peer has dropped since.
+            // A retransmitted frame, of an ID that was retired since.
         } else if was_retired {
-            // §19.15: retired the moment it comes.
+            // §19.15: retired as soon as it arrives.
             self.retire(new.sequence)?;
         } else {
             let at = self
@@ -199,7 +198,7 @@ impl PeerIds {
         Ok(moved)
     }
 
-    /// Whether the frame says what is known already.
+    /// Whether the frame repeats what is known.
     fn check_known(&self, new: &Known) -> Result<bool, PeerIdError> {
         for known in self.all() {
             let is_same_id = known.id == new.id;
@@ -221,12 +220,12 @@ impl PeerIds {
         Ok(false)
     }
 
-    /// Takes a spare ID into use, and retires the one that was: for a new path, or since the peer wants it (§9.5).
-    /// Returns the new one; `None` if there is none to spare.
+    /// Switches to a spare ID and retires the previous one: for a new path, or because the peer requested it (§9.5).
+    /// Returns the new one; `None` if there is no spare ID.
     ///
     /// # Errors
     ///
-    /// Too many wait to be retired.
+    /// Returns [`PeerIdError`] if too many retirements are pending.
     pub fn move_on(&mut self) -> Result<Option<ConnectionId>, PeerIdError> {
         let Some(next) = self.spare.pop_front() else {
             return Ok(None);
@@ -236,7 +235,7 @@ impl PeerIds {
         Ok(Some(next.id))
     }
 
-    /// The preferred address came with an ID, of sequence number 1 (RFC 9000 §9.6.2).
+    /// The preferred address included an ID, of sequence number 1 (RFC 9000 §9.6.2).
     pub fn add_of_preferred_address(&mut self, id: ConnectionId, token: StatelessResetToken) {
         self.spare.push_front(Known {
             sequence: 1,
@@ -246,8 +245,8 @@ impl PeerIds {
         self.changes += 1;
     }
 
-    /// Lends an ID for another path, and says its sequence number (RFC 9000 §9.5). `None` if there is none to spare.
-    /// Where the peer does without IDs there is nothing to lend, and nothing needed.
+    /// Reserves an ID for another path and returns its sequence number (RFC 9000 §9.5). `None` if there is no spare ID.
+    /// If the peer uses empty IDs, none is reserved and none is needed.
     pub fn reserve(&mut self) -> Option<u64> {
         if self.current.id.is_empty() {
             return Some(self.current.sequence);
@@ -257,7 +256,7 @@ impl PeerIds {
         Some(known.sequence)
     }
 
-    /// An ID that was reserved, or the one in use; `None` if the peer has retired it since.
+    /// A reserved ID, or the one in use; `None` if the peer has retired it since.
     #[must_use]
     pub fn reserved(&self, sequence: u64) -> Option<&ConnectionId> {
         let in_use = self.reserved.iter().chain([&self.current]);
@@ -265,7 +264,7 @@ impl PeerIds {
         matching.next().map(|known| &known.id)
     }
 
-    /// The path of a reserved ID becomes the current one; the ID in use till now is reserved instead. Returns that one's sequence
+    /// The path of a reserved ID becomes the current one; the previous ID is reserved instead. Returns its sequence
     /// number.
     pub fn exchange(&mut self, sequence: u64) -> u64 {
         let before = self.current.sequence;
@@ -279,11 +278,11 @@ impl PeerIds {
         before
     }
 
-    /// The path of a reserved ID is no more.
+    /// The path of a reserved ID was removed.
     ///
     /// # Errors
     ///
-    /// Too many wait to be retired.
+    /// Returns [`PeerIdError`] if too many retirements are pending.
     pub fn give_back(&mut self, sequence: u64) -> Result<(), PeerIdError> {
         if let Some(at) = self
             .reserved
@@ -307,7 +306,7 @@ impl PeerIds {
         if self.to_retire.iter().any(|(known, _)| *known == sequence) {
             return Ok(());
         }
-        // §5.1.2 asks for at least twice the limit.
+        // §5.1.2 requires at least twice the limit.
         if self.to_retire.len() >= self.limit * 3 {
             return Err(PeerIdError::TooManyToRetire);
         }
@@ -357,7 +356,7 @@ impl PeerIds {
     }
 }
 
-/// A frame that is late by a round trip or two is about one of these.
+/// A frame that is late by a round trip or two concerns one of these.
 const RETIRED_MAX: usize = 32;
 
 #[cfg(test)]

@@ -1,26 +1,28 @@
-//! Connection IDs that lead load balancers and socket filters to a server, and to a worker on it (QUIC-LB,
-//! draft-ietf-quic-load-balancers §3 to §5).
+//! Routable connection IDs: load balancers and socket filters find the server, and the worker on it, in the ID
+//! (QUIC-LB, draft-ietf-quic-load-balancers §3 to §5).
 //!
-//! Owns: the layout of such an ID, both ways ([`QuicLb`]), and a generator of them ([`QuicLbIds`]). Never: routes.
+//! Owns: encoding and decoding of such IDs ([`QuicLb`]), and a generator of them ([`QuicLbIds`]). Routing is done
+//! elsewhere.
 //!
 //! | octets | plaintext |
 //! |---|---|
 //! | 0 | configuration in use (3 bits), length of the rest or random (5 bits) |
-//! | 1 .. 1 + s | server ID; with [`Worker`]s the server's own bytes, and then the worker in one |
+//! | 1 .. 1 + s | server ID; with [`Worker`]s the server's own bytes, followed by one byte for the worker |
 //! | .. | nonce |
 //!
 //! With a key, all but octet 0 is encrypted.
 //!
 //! # Decisions
 //!
-//! - *The worker is the last byte of the server ID*, so that a load balancer that knows nothing of workers routes by the
-//!   bytes before it, and a filter on a socket group finds it at a fixed place: without a key, it is at byte
-//!   1 + (length of the server's own bytes) of the connection ID, and so at that plus 1 in a packet with a short header.
-//!   With a key only [`QuicLb::decode`] tells.
-//! - *The first packets of a client* name an ID of its own choosing: whichever worker gets them takes them.
-//! - *Nonces count*, from a random start, so that none comes twice (§5.4.1). Without a key they would tell which IDs are
-//!   of one connection (§5.2): there, the counter goes through the same cipher under a key of the generator's own.
-//! - *Octets for the server's own use* (§3.2) there are none.
+//! - *The worker is the last byte of the server ID*, so that a load balancer that does not know of workers routes by
+//!   the bytes before it, and a filter on a socket group finds it at a fixed offset: without a key, it is at byte 1 +
+//!   (length of the server's own bytes) of the connection ID, and at that plus 1 in a packet with a short header. With
+//!   a key, only [`QuicLb::decode`] can find it.
+//! - *The first packets of a client* have an ID that the client chose: any worker that receives them accepts them.
+//! - *Nonces count*, from a random start, so that none repeats (§5.4.1). Without a key they would reveal which IDs
+//!   belong to one connection (§5.2): in that case the counter is encrypted with the same cipher under a private key of
+//!   the generator.
+//! - *Octets for the server's own use* (§3.2) are not used.
 
 use std::fmt;
 
@@ -34,19 +36,20 @@ mod ids;
 #[cfg(test)]
 mod tests;
 
-/// What load balancers and servers agree on (§3).
+/// The configuration shared by load balancers and servers (§3).
 #[derive(Clone, PartialEq, Eq)]
 pub struct QuicLbConfig {
-    /// Which configuration this is, 0 to 6, of those in use at a time (§3.1). 7 means that there is none.
+    /// The configuration's ID, 0 to 6 (§3.1). 7 means none.
     pub rotation: u8,
-    /// How many bytes the server ID has, the worker's among them: 1 to 15.
+    /// Length of the server ID in bytes, including the worker's: 1 to 15.
     pub server_id_len: usize,
-    /// How many bytes the nonce has: 4 to 18, and with the server ID 5 to 19.
+    /// Length of the nonce in bytes: 4 to 18; together with the server ID 5 to 19.
     pub nonce_len: usize,
-    /// The key, if server IDs are to be hidden from others. With a server ID and a nonce of 16 bytes together the cipher
-    /// is AES-128 itself; otherwise one of four rounds that resists casual looks only (§5.4).
+    /// The key, if server IDs are encrypted. With a server ID and a nonce of 16 bytes together the cipher is AES-128
+    /// itself; otherwise one of four rounds that resists only casual observers (§5.4).
     pub key: Option<[u8; 16]>,
-    /// Whether octet 0 says how long the ID is, for hardware that has to know (§3.1). Otherwise those bits are random.
+    /// Whether octet 0 contains the length of the ID, for hardware that needs it (§3.1). Otherwise those bits are
+    /// random.
     pub encodes_length: bool,
 }
 
@@ -62,16 +65,16 @@ impl fmt::Debug for QuicLbConfig {
     }
 }
 
-/// A configuration that cannot be.
+/// Why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuicLbError {
     /// Not 0 to 6.
     Rotation,
-    /// A server ID or nonce too short, or both together too long.
+    /// A server ID or nonce is too short, or both together are too long.
     Lengths,
-    /// A server ID that is not of the length that was agreed on.
+    /// A server ID does not have the configured length.
     ServerId,
-    /// The cipher refuses the key, which it has no reason to.
+    /// The cipher rejected the key, which does not happen.
     Key,
 }
 
@@ -90,14 +93,14 @@ impl fmt::Display for QuicLbError {
 
 impl std::error::Error for QuicLbError {}
 
-/// The layout, both ways.
+/// Encodes and decodes IDs.
 #[derive(Debug)]
 pub struct QuicLb {
     config: QuicLbConfig,
     cipher: Option<Cipher>,
 }
 
-/// What an ID says.
+/// The content of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
     plaintext: [u8; PLAINTEXT_MAX],
@@ -106,7 +109,7 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// The server ID, with the worker.
+    /// The server ID, including the worker.
     #[must_use]
     pub fn server_id(&self) -> &[u8] {
         self.plaintext.get(..self.server_id_len).unwrap_or_default()
@@ -120,7 +123,7 @@ impl Decoded {
             .unwrap_or_default()
     }
 
-    /// Server and worker, where the server ID was made of them.
+    /// Server and worker, if the server ID has that structure.
     #[must_use]
     pub fn worker(&self) -> Option<Worker<'_>> {
         let (worker, server) = self.server_id().split_last()?;
@@ -131,17 +134,17 @@ impl Decoded {
     }
 }
 
-/// A worker on a server: together, a server ID.
+/// A worker on a server, which together form a server ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worker<'a> {
     /// The server's own bytes.
     pub server: &'a [u8],
-    /// Which of its workers.
+    /// The worker's index.
     pub worker: u8,
 }
 
 impl Worker<'_> {
-    /// As a server ID.
+    /// The server ID.
     #[must_use]
     pub fn server_id(&self) -> Vec<u8> {
         [self.server, &[self.worker]].concat()
@@ -149,11 +152,11 @@ impl Worker<'_> {
 }
 
 impl QuicLb {
-    /// The layout of a configuration.
+    /// The codec of a configuration.
     ///
     /// # Errors
     ///
-    /// The configuration cannot be.
+    /// Returns [`QuicLbError`] if the configuration is invalid.
     pub fn new(config: QuicLbConfig) -> Result<Self, QuicLbError> {
         if config.rotation >= NO_CONFIGURATION {
             return Err(QuicLbError::Rotation);
@@ -171,27 +174,27 @@ impl QuicLb {
         Ok(Self { config, cipher })
     }
 
-    /// What was agreed on.
+    /// The configuration.
     #[must_use]
     pub const fn config(&self) -> &QuicLbConfig {
         &self.config
     }
 
-    /// How many bytes an ID has.
+    /// The length of an ID in bytes.
     #[must_use]
     pub const fn id_len(&self) -> usize {
         1 + self.config.server_id_len + self.config.nonce_len
     }
 
-    /// Where in an ID the worker's byte is, if server IDs are made of [`Worker`]s and there is no key.
+    /// The offset of the worker's byte in an ID, if server IDs consist of [`Worker`]s and there is no key.
     #[must_use]
     pub const fn worker_offset(&self) -> usize {
-        // Behind octet 0, the last of the server ID.
+        // After octet 0, the last byte of the server ID.
         self.config.server_id_len
     }
 
-    /// Makes an ID. `random` fills the bits of octet 0 that say nothing. `None` if server ID or nonce are not as long as
-    /// was agreed on.
+    /// Encodes an ID. `random` fills the unused bits of octet 0. `None` if server ID or nonce do not have the
+    /// configured length.
     #[must_use]
     pub fn encode(&self, server_id: &[u8], nonce: &[u8], random: u8) -> Option<ConnectionId> {
         if server_id.len() != self.config.server_id_len || nonce.len() != self.config.nonce_len {
@@ -217,8 +220,8 @@ impl QuicLb {
         ConnectionId::new(id)
     }
 
-    /// What an ID says, or what of a packet begins with one; `None` if it is not of this configuration, or too short.
-    /// That server and nonce were ever given out, it does not show: IDs that clients choose decode to anything.
+    /// Decodes an ID, or the start of a packet that begins with one; `None` if it is of another configuration, or too
+    /// short. This does not prove that the server issued it: IDs that clients choose decode to arbitrary values.
     #[must_use]
     pub fn decode(&self, id: &[u8]) -> Option<Decoded> {
         let len = self.id_len() - 1;
@@ -243,11 +246,11 @@ impl QuicLb {
     }
 }
 
-/// The most bytes of server ID and nonce together.
+/// Maximum length of server ID and nonce together.
 const PLAINTEXT_MAX: usize = ConnectionId::MAX_LEN - 1;
-/// The fewest bytes of a nonce.
+/// Minimum length of a nonce.
 const NONCE_MIN: usize = 4;
-/// Says in octet 0 that an ID leads nowhere (§3.1).
+/// The value of octet 0 for IDs that are not routable (§3.1).
 const NO_CONFIGURATION: u8 = 7;
-/// The bits of octet 0 that are the length, or random.
+/// The bits of octet 0 that hold the length, or random bits.
 const LOW_BITS: u8 = 0x1f;

@@ -1,7 +1,7 @@
-//! The limit on what is sent to an address that has not been validated: three times what came from it
+//! The anti-amplification limit: an address that is not validated may be sent three times the bytes received from it
 //! (RFC 9000 §8.1).
 
-/// How many bytes may leave for each byte received, RFC 9000 §8.1.
+/// How many bytes may be sent for each byte received, RFC 9000 §8.1.
 const FACTOR: u64 = 3;
 
 /// The anti-amplification limit of one path.
@@ -12,26 +12,26 @@ pub struct Amplification {
 }
 
 impl Amplification {
-    /// An address that may be forged: nothing may be sent before something was received.
+    /// An address that may be spoofed: nothing may be sent before something was received.
     #[must_use]
     pub const fn limited() -> Self {
         Self { credit: Some(0) }
     }
 
-    /// An address that is known to be the peer's, as that of a server to its client, or one with a valid token.
+    /// An address that is known to be the peer's: a server's address for its client, or one with a valid token.
     #[must_use]
     pub const fn unlimited() -> Self {
         Self { credit: None }
     }
 
-    /// A datagram came from the address. All of it counts, whatever is in it.
+    /// A datagram was received from the address. All of it counts, whatever it contains.
     pub fn on_datagram_received(&mut self, bytes: u64) {
         if let Some(credit) = &mut self.credit {
             *credit = credit.saturating_add(bytes.saturating_mul(FACTOR));
         }
     }
 
-    /// A datagram left for the address.
+    /// A datagram was sent to the address.
     pub fn on_datagram_sent(&mut self, bytes: u64) {
         if let Some(credit) = &mut self.credit {
             *credit = credit.saturating_sub(bytes);
@@ -49,7 +49,7 @@ impl Amplification {
         self.credit.is_none()
     }
 
-    /// How many bytes may leave.
+    /// How many bytes may be sent.
     #[must_use]
     pub fn budget(&self) -> u64 {
         self.credit.unwrap_or(u64::MAX)

@@ -1,14 +1,14 @@
-//! How many path validations may fail (RFC 9000 §9.3.1).
+//! A limit on failed path validations (RFC 9000 §9.3.1).
 //!
-//! A copy of a packet, sent on from an address that is not the peer's, makes us validate that address. After a hundred that
-//! failed, new addresses are not looked at, until some time has passed: with each [`FailedPaths::FORGOTTEN_EVERY`] one of
-//! them is forgotten, so that no attack ends migration for the rest of the connection.
+//! An attacker who forwards a copy of a packet from another address makes us validate that address. After a hundred
+//! failures, new addresses are ignored for some time: after each [`FailedPaths::FORGOTTEN_EVERY`] one failure is
+//! forgotten, so that no attack disables migration for the rest of the connection.
 
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
 
-/// Validations that failed of late.
+/// Recent failed validations.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedPaths {
     count: u32,
@@ -17,9 +17,9 @@ pub struct FailedPaths {
 }
 
 impl FailedPaths {
-    /// The most that may fail at once.
+    /// Maximum number of failures at once.
     pub const MAX: u32 = 100;
-    /// In the long run, one may fail in each such span.
+    /// The interval after which a failure is forgotten.
     pub const FORGOTTEN_EVERY: Duration = Duration::from_secs(5);
 
     /// None so far.
@@ -31,13 +31,13 @@ impl FailedPaths {
         }
     }
 
-    /// One more failed.
+    /// A validation failed.
     pub fn on_failed(&mut self, now: Time) {
         self.forget(now);
         self.count = self.count.saturating_add(1);
     }
 
-    /// Whether too many failed for another address to be looked at.
+    /// Whether too many failed to accept another address.
     pub fn are_too_many(&mut self, now: Time) -> bool {
         self.forget(now);
         self.count >= Self::MAX
@@ -67,14 +67,14 @@ mod tests {
             failed.on_failed(now);
         }
         assert!(failed.are_too_many(now));
-        // In the long run one in each span.
+        // In the long run one in each interval.
         for _ in 0..1000 {
             now = now + FailedPaths::FORGOTTEN_EVERY;
             assert!(!failed.are_too_many(now));
             failed.on_failed(now);
             assert!(failed.are_too_many(now));
         }
-        // A long time forgets all of them, and no more.
+        // After a long time all are forgotten, and no more than that.
         now = now + FailedPaths::FORGOTTEN_EVERY * 10_000;
         for _ in 0..FailedPaths::MAX {
             assert!(!failed.are_too_many(now));

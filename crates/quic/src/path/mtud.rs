@@ -1,42 +1,44 @@
-//! The largest datagram the path carries (RFC 9000 §14.3, RFC 8899: DPLPMTUD), and black holes.
+//! Path MTU discovery (RFC 9000 §14.3, RFC 8899: DPLPMTUD) and black hole detection.
 //!
 //! ```text
-//!   base ──── start ────▶ searching ──── nothing between found and refused ────▶ complete ──── 1 or 10 min ────▶ searching
-//!     ▲                                                                              │
-//!     └──── black hole: full-size packets are lost while small ones arrive ──────────┘
+//!   base ──── start ────▶ searching ──── no size left to try ────▶ complete ──── 1 or 10 min ────▶ searching
+//!     ▲                                                               │
+//!     └──── black hole: full-size packets are lost, small ones arrive ┘
 //! ```
 //!
-//! The search tries the sizes that paths have, largest first where one is likely, then halves what is left. A size is
-//! refused after three lost probes (`MAX_PROBES`); the loss of a probe is no congestion. One probe is out at a time. QUIC
-//! acknowledges, so there is no confirmation timer, and loss detection stands for the probe timer (RFC 8899 §5.1.1).
+//! The search tries the sizes that are common on paths, largest first where one is likely, then bisects the rest. A
+//! size is rejected after three lost probes (`MAX_PROBES`); the loss of a probe is not a congestion signal. One probe
+//! is in flight at a time. QUIC acknowledges packets, so there is no confirmation timer, and loss detection replaces
+//! the probe timer (RFC 8899 §5.1.1).
 
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
 
-/// `BASE_PLPMTU` for QUIC, RFC 9000 §14: what every path carries.
+/// `BASE_PLPMTU` for QUIC, RFC 9000 §14: every path carries it.
 const BASE: u16 = 1200;
 /// `MAX_PROBES`, RFC 8899 §5.1.2.
 const PROBES_MAX: u32 = 3;
 /// `PMTU_RAISE_TIMER`, RFC 8899 §5.1.1.
 const RAISE_AFTER: Duration = Duration::from_secs(600);
-/// The search is over when less than this is left to find: it would not pay for the probes.
+/// The search ends when less than this is left to gain, which would not pay for the probes.
 const STEP_MIN: u16 = 16;
-/// So often were packets of more than the base size lost, with none of that size acknowledged between: a black hole. What was
-/// sent before a loss was found counts with that one: a queue that overflows loses many in a row too.
+/// A black hole is detected after this many consecutive losses of packets above the base size, with none of that size
+/// acknowledged in between. Packets sent before a loss was detected count with it: a queue that overflows loses many in
+/// a row too.
 const BLACK_HOLE_LOSSES: u32 = 2;
-/// When to search again after a black hole: it may have been none, or be gone with the path that had it.
+/// When to search again after a black hole: the detection may have been wrong, or the path may have changed.
 const RAISE_AFTER_BLACK_HOLE: Duration = Duration::from_secs(60);
-/// UDP payloads of paths one meets: Ethernet under IPv4 and IPv6, and `PPPoE`; jumbo frames.
+/// Common UDP payload sizes: Ethernet with IPv4 and IPv6, and `PPPoE`; jumbo frames.
 const LIKELY: [u16; 5] = [8952, 8932, 1472, 1452, 1444];
 
-/// What is searched for.
+/// Configuration of the datagram size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MtuConfig {
-    /// The datagram size at the start, in bytes of UDP payload. 1200 is safe anywhere; more is a bet that loses
-    /// handshakes where it fails. Less than 1200 counts as 1200.
+    /// The initial datagram size, in bytes of UDP payload. 1200 is safe on any path; with more, handshakes fail on
+    /// paths that do not carry it. Less than 1200 counts as 1200.
     pub initial: u16,
-    /// The largest size to look for. Default: 1472, Ethernet under IPv4.
+    /// The largest size to probe. Default: 1472, Ethernet with IPv4.
     pub maximum: u16,
 }
 
@@ -54,7 +56,7 @@ enum Phase {
     /// Not started: the handshake is not done.
     Base,
     Searching,
-    /// Until then.
+    /// The time at which the next search starts.
     Complete(Time),
 }
 
@@ -64,13 +66,13 @@ pub struct MtuDiscovery {
     phase: Phase,
     current: u16,
     maximum: u16,
-    /// The smallest size known not to pass, or one more than the maximum.
+    /// The smallest size known to be too large, or one more than the maximum.
     refused: u16,
     /// The size being probed, and how often it was lost.
     probe: Option<(u16, u32)>,
     is_probe_out: bool,
     large_losses: u32,
-    /// When the last of them was found. What was sent before it tells nothing new.
+    /// When the last loss was detected. Packets sent before it carry no new information.
     large_loss_at: Option<Time>,
 }
 
@@ -91,19 +93,19 @@ impl MtuDiscovery {
         }
     }
 
-    /// The size of datagrams that are to arrive by all means, in bytes of UDP payload: what every path carries.
+    /// The size of datagrams that must arrive, in bytes of UDP payload: every path carries it.
     #[must_use]
     pub const fn safe(&self) -> u16 {
         BASE
     }
 
-    /// The size of datagrams, in bytes of UDP payload.
+    /// The datagram size, in bytes of UDP payload.
     #[must_use]
     pub const fn current(&self) -> u16 {
         self.current
     }
 
-    /// The peer takes datagrams of `max_udp_payload_size` bytes (RFC 9000 §18.2).
+    /// The peer accepts datagrams of `max_udp_payload_size` bytes (RFC 9000 §18.2).
     pub fn limit(&mut self, max_udp_payload_size: u64) {
         let limit = u16::try_from(max_udp_payload_size)
             .unwrap_or(u16::MAX)
@@ -112,7 +114,7 @@ impl MtuDiscovery {
         self.current = self.current.min(limit);
     }
 
-    /// The handshake is done, and the peer takes datagrams of `max_udp_payload_size` bytes: the search begins.
+    /// The handshake is done, and the peer accepts datagrams of `max_udp_payload_size` bytes: starts the search.
     pub fn start(&mut self, max_udp_payload_size: u64) {
         self.limit(max_udp_payload_size);
         self.search();
@@ -124,8 +126,8 @@ impl MtuDiscovery {
         self.probe = None;
     }
 
-    /// The size of the probe to send now, if any. It goes in a datagram of its own, not before one fits the window, and
-    /// not during a first flight.
+    /// The size of the probe to send now, if any. It is sent in a datagram of its own, when one fits the window, and
+    /// not during the first flight.
     pub fn next_probe(&mut self, now: Time) -> Option<u16> {
         if let Phase::Complete(until) = self.phase
             && until <= now
@@ -152,7 +154,7 @@ impl MtuDiscovery {
             return None;
         }
         if self.maximum > above && below > self.maximum {
-            // Nothing refused yet: the largest first. Most paths carry what their ends do.
+            // Nothing rejected yet: the largest first, since most paths carry what their ends do.
             return Some(self.maximum);
         }
         LIKELY
@@ -164,7 +166,7 @@ impl MtuDiscovery {
             })
     }
 
-    /// The probe left.
+    /// The probe was sent.
     pub fn on_probe_sent(&mut self) {
         self.is_probe_out = true;
     }
@@ -197,8 +199,8 @@ impl MtuDiscovery {
         }
     }
 
-    /// A packet other than a probe, sent then, was lost. Returns the base size if that makes a black hole: the search restarts
-    /// after a minute.
+    /// A packet other than a probe, sent at `sent_at`, was lost. Returns the base size if that indicates a black hole:
+    /// the search restarts after a minute.
     pub fn on_packet_lost(&mut self, now: Time, sent_at: Time, bytes: u16) -> Option<u16> {
         if bytes <= BASE || self.current <= BASE {
             return None;

@@ -1,7 +1,7 @@
-//! What the application asks of streams (RFC 9000 §2.4).
+//! The application's interface to streams (RFC 9000 §2.4).
 //!
-//! Owns the calls that open, write, read and give up streams, and how events are told. None of them waits: what cannot be
-//! done now is said, and an event follows when it can.
+//! Owns the calls that open, write, read and reset streams, and the delivery of events. None of them blocks: a call
+//! that cannot proceed returns, and an event follows when it can.
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{Direction, StreamId, VarInt};
@@ -11,18 +11,18 @@ use super::{
     event::EventSet, send::SendPart, state::ReceiveState,
 };
 
-/// What a read came to.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// How many bytes were taken.
+    /// How many bytes were read.
     pub bytes: usize,
-    /// Whether they were the last: the stream was read to its end.
+    /// Whether they were the last of the stream.
     pub end: bool,
 }
 
 impl Streams {
-    /// Opens a stream. `None` if the peer does not permit another: we send `STREAMS_BLOCKED`, and an event follows
-    /// when it permits (RFC 9000 §4.6).
+    /// Opens a stream. `None` if the peer permits no further one: `STREAMS_BLOCKED` is sent, and an event follows when
+    /// it does (RFC 9000 §4.6).
     pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let index = self.local.get_mut(direction).open()?;
         let id = StreamId::new(self.side, direction, index)?;
@@ -30,8 +30,8 @@ impl Streams {
         Some(id)
     }
 
-    /// The next stream that the peer opened. Streams that are over by now, their data having been taken by a sink, are
-    /// left out.
+    /// The next stream that the peer opened. Streams that are finished already, because a sink took their data, are
+    /// skipped.
     pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
         loop {
             let index = self.peer.get_mut(direction).accept()?;
@@ -46,7 +46,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// Nothing can be written any more.
+    /// Returns [`WriteError`] if the stream can no longer be written.
     pub fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, WriteError> {
         let buffer_max = self.config.send_buffer.max(1);
         let send = self.open_send(id)?;
@@ -64,12 +64,12 @@ impl Streams {
         Ok(accepted.len())
     }
 
-    /// How many bytes a write would take now, with a source behind them. If fewer than `wanted`, an event follows when there
-    /// is more room.
+    /// How many bytes a write would accept now, with a source after them. If fewer than `wanted`, an event follows when
+    /// there is more room.
     ///
     /// # Errors
     ///
-    /// Nothing can be written any more.
+    /// Returns [`WriteError`] if the stream can no longer be written.
     pub fn room(&mut self, id: StreamId, wanted: usize) -> Result<usize, WriteError> {
         let buffer_max = self.config.send_buffer.max(1);
         let send = self.open_send(id)?;
@@ -86,7 +86,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// Nothing can be written any more, or too many parts wait.
+    /// Returns [`WriteError`] if the stream can no longer be written, or too many parts are pending.
     pub fn send_source(&mut self, id: StreamId, source: Box<dyn Source>) -> Result<(), WriteError> {
         let send = self.open_send(id)?;
         if !send.body.has_room_for_part() {
@@ -99,22 +99,23 @@ impl Streams {
         Ok(())
     }
 
-    /// Ends the stream behind what was written. An event follows when all is acknowledged.
+    /// Ends the stream after the data written so far. An event follows when everything is acknowledged.
     ///
     /// # Errors
     ///
-    /// It was ended before.
+    /// Returns [`WriteError`] if it was ended before.
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         self.open_send(id)?.finish();
         self.settle(id);
         Ok(())
     }
 
-    /// Resets our part of the stream: nothing more is sent, and the peer receives `code`. No effect if it has ended.
+    /// Resets the sending part of the stream: nothing more is sent, and the peer receives `code`. Has no effect if it
+    /// has ended.
     ///
     /// # Errors
     ///
-    /// There is no such part.
+    /// Returns [`UnknownStream`] if there is no such part.
     pub fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), UnknownStream> {
         let stream = self.live.get_mut(&id).ok_or(UnknownStream)?;
         let send = stream.send.as_mut().ok_or(UnknownStream)?;
@@ -126,11 +127,11 @@ impl Streams {
         Ok(())
     }
 
-    /// Asks the peer to send no more: what arrives is thrown away (RFC 9000 §3.5).
+    /// Asks the peer to stop sending: data that arrives is discarded (RFC 9000 §3.5).
     ///
     /// # Errors
     ///
-    /// There is no such part.
+    /// Returns [`UnknownStream`] if there is no such part.
     pub fn stop_sending(
         &mut self,
         id: StreamId,
@@ -147,11 +148,11 @@ impl Streams {
         Ok(())
     }
 
-    /// Hands out data in order, slice by slice, until `read` takes less than it is given.
+    /// Passes data to `read` in order, slice by slice, until it consumes less than it is given.
     ///
     /// # Errors
     ///
-    /// There is nothing to be read any more.
+    /// Returns [`ReadError`] if the stream has no more data to read.
     pub fn read(
         &mut self,
         id: StreamId,
@@ -179,11 +180,12 @@ impl Streams {
         outcome
     }
 
-    /// Sets how important the stream is to others, now and from now on (RFC 9218). By default urgency 3, not incremental.
+    /// Sets the priority of the stream, for all data not sent yet (RFC 9218). The default is urgency 3, not
+    /// incremental.
     ///
     /// # Errors
     ///
-    /// There is no such stream.
+    /// Returns [`UnknownStream`] if there is no such stream.
     pub fn set_priority(&mut self, id: StreamId, priority: Priority) -> Result<(), UnknownStream> {
         let stream = self.live.get_mut(&id).ok_or(UnknownStream)?;
         stream.priority = priority;
@@ -191,7 +193,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The next thing that happened. A stream whose events are not asked for stays in memory.
+    /// The next event. A stream stays in memory until its events are taken.
     pub fn poll_event(&mut self) -> Option<StreamEvent> {
         if let Some(event) = self.queues.events.pop_general() {
             return Some(event);
@@ -205,7 +207,7 @@ impl Streams {
         None
     }
 
-    /// The next event of the first stream in the queue. Takes the stream off the queue with its last.
+    /// The next event of the first stream in the queue. Removes the stream from the queue with its last event.
     fn pop_event(&mut self, id: StreamId) -> Option<StreamEvent> {
         let mut event = None;
         if let Some(stream) = self.live.get_mut(&id) {

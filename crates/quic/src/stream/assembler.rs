@@ -1,11 +1,11 @@
-//! Puts received stream data in order (RFC 9000 §2.2).
+//! Reorders received stream data (RFC 9000 §2.2).
 //!
-//! Owns the bytes that cannot be handed on yet, in one ring buffer per stream that is there only while such bytes are;
-//! rings go back to a pool. It must never hand a byte on twice, out of order, or after it was discarded.
+//! Owns the bytes that cannot be delivered yet, in one ring buffer per stream that exists only while there are such
+//! bytes; rings return to a pool. No byte is delivered twice, out of order, or after it was discarded.
 //!
-//! Bounded: by flow control, as the ring spans from what was read to the highest offset received, and flow control counts
-//! just that (§4.1); and by a maximum number of gaps, as each costs memory and time of its own (§21.7). A byte that
-//! arrives twice may differ, and either is fine (§2.2): the last one stays, unless it was handed on.
+//! Bounds: flow control, since the ring spans from the first unread byte to the highest offset received, which is what
+//! flow control counts (§4.1); and a maximum number of gaps, since each costs memory and time of its own (§21.7). A
+//! byte received twice may differ, and either is acceptable (§2.2): the last one is kept, unless it was delivered.
 
 use std::{fmt, ops::Range};
 
@@ -14,10 +14,10 @@ use super::ranges::RangeSet;
 #[cfg(test)]
 mod tests;
 
-/// The smallest ring, in bytes. An HTTP/3 client's control and QPACK streams begin with a few dozen.
+/// The smallest ring, in bytes. An HTTP/3 client's control and QPACK streams start with a few dozen bytes.
 const RING_MIN: usize = 256;
 
-/// Rings that are not in use.
+/// Unused rings.
 #[derive(Default)]
 pub(super) struct RingPool {
     free: Vec<Box<[u8]>>,
@@ -25,7 +25,7 @@ pub(super) struct RingPool {
 }
 
 impl RingPool {
-    /// How many bytes are kept for the next stream that needs them. Larger rings go back to the system.
+    /// How many bytes are kept for the next stream. Larger rings are freed.
     const BYTES_MAX: usize = 1 << 20;
     /// Smaller rings are not kept: a stream that fills packets needs larger ones.
     const KEPT_MIN: usize = 2048;
@@ -41,7 +41,7 @@ impl RingPool {
         }
     }
 
-    /// Keeps the ring, and for it gives up smaller ones: a large one can stand in for those, and growing into it anew costs
+    /// Keeps the ring, and frees smaller ones instead: a large ring can replace those, and growing one again costs
     /// more.
     fn give(&mut self, ring: Box<[u8]>) {
         if !(Self::KEPT_MIN..=Self::BYTES_MAX).contains(&ring.len()) {
@@ -59,7 +59,7 @@ impl RingPool {
         self.free.push(ring);
     }
 
-    /// Frees all of them: what may come is not worth their memory.
+    /// Frees all of them: future streams are not worth their memory.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -71,7 +71,7 @@ impl fmt::Debug for RingPool {
     }
 }
 
-/// More gaps than are allowed.
+/// More gaps than permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooManyGaps;
 
@@ -105,12 +105,12 @@ impl Assembler {
         bytes.end <= self.read || self.held.has(&(bytes.start.max(self.read)..bytes.end))
     }
 
-    /// How much memory the ring takes, in bytes.
+    /// The memory of the ring in bytes.
     pub(super) fn memory(&self) -> usize {
         self.ring.len()
     }
 
-    /// Takes data that arrived. What was read before is left out.
+    /// Adds received data. Bytes that were read before are skipped.
     pub(super) fn insert(
         &mut self,
         offset: u64,
@@ -135,7 +135,7 @@ impl Assembler {
         if self.discards {
             self.advance_to(self.received_to());
         }
-        // The first range follows what was read, or a gap; each other follows a gap.
+        // The first range follows the read offset or a gap; each other follows a gap.
         if self.held.len() > gaps_max {
             return Err(TooManyGaps);
         }
@@ -154,13 +154,13 @@ impl Assembler {
         tail.get(..len).unwrap_or_default()
     }
 
-    /// This many more bytes have been read: those of [`Assembler::peek`], or in-order data that never was in the ring.
+    /// This many more bytes were read: those of [`Assembler::peek`], or in-order data that was never in the ring.
     pub(super) fn consume(&mut self, bytes: usize, pool: &mut RingPool) {
         self.advance_to(self.read.saturating_add(bytes as u64));
         self.release_if_empty(pool);
     }
 
-    /// Nothing will be read: bytes are dropped, only the received ranges are kept.
+    /// Nothing will be read: bytes are dropped, and only the received ranges are kept.
     pub(super) fn discard(&mut self, pool: &mut RingPool) {
         self.discards = true;
         self.advance_to(self.received_to());
@@ -178,7 +178,7 @@ impl Assembler {
         }
     }
 
-    /// Makes the ring long enough to hold everything from what was read to `end`.
+    /// Grows the ring to hold everything from the read offset to `end`.
     fn reach(&mut self, end: u64, pool: &mut RingPool) {
         let end = self.held.end().unwrap_or(end).max(end);
         let span = usize::try_from(end - self.read).unwrap_or(usize::MAX);
@@ -217,11 +217,11 @@ impl fmt::Debug for Assembler {
 
 /// Where in a ring of `len` bytes the byte at `offset` is.
 fn place(len: usize, offset: u64) -> usize {
-    // A ring is never as long as 2^64 bytes, so the remainder fits.
+    // A ring is always shorter than 2^64 bytes, so the remainder fits.
     offset.checked_rem(len as u64).unwrap_or_default() as usize
 }
 
-/// Copies `data`, which is not longer than the ring, to its place.
+/// Copies `data`, which is not longer than the ring, to its position.
 fn put(ring: &mut [u8], offset: u64, data: &[u8]) {
     let at = place(ring.len(), offset);
     let (head, tail) = data.split_at(data.len().min(ring.len() - at));

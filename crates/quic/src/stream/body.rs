@@ -1,10 +1,10 @@
-//! What a stream has to say: written bytes and sources, one behind the other.
+//! Data to be sent on a stream: written bytes and sources, one after the other.
 //!
-//! Owns the data from the first byte that is not acknowledged to the last that is known. So a response is a written
-//! header, a file, and written trailers, and only the written parts take memory. Bytes are released in order, as soon as
-//! all before them are acknowledged; sources likewise, as wholes.
+//! Owns the data from the first unacknowledged byte to the last known one. A response is, for example, a written
+//! header, a file, and written trailers, of which only the written parts take memory. Bytes are released in order, once
+//! all bytes before them are acknowledged; sources likewise, as a whole.
 //!
-//! Bounded: written bytes by the send buffer, parts by [`PARTS_MAX`].
+//! Bounds: the send buffer for written bytes, [`PARTS_MAX`] for parts.
 
 use std::{collections::VecDeque, fmt, ops::Range};
 
@@ -13,7 +13,7 @@ use super::source::{Source, SourceError};
 #[cfg(test)]
 mod tests;
 
-/// How many parts can wait to be acknowledged.
+/// Maximum number of unacknowledged parts.
 pub(super) const PARTS_MAX: usize = 64;
 
 enum Part {
@@ -25,7 +25,7 @@ impl Part {
     fn len(&self) -> u64 {
         match self {
             Self::Written(bytes) => bytes.len() as u64,
-            // Asked once: a source whose length changes must not shift what follows it.
+            // Read once: a source whose length changes must not shift what follows it.
             Self::Source(_, len) => *len,
         }
     }
@@ -67,12 +67,12 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Where the data known so far ends.
+    /// The offset at which the data known so far ends.
     pub(super) const fn end(&self) -> u64 {
         self.end
     }
 
-    /// How many written bytes are kept.
+    /// How many written bytes are buffered.
     pub(super) const fn written(&self) -> usize {
         self.written
     }
@@ -85,7 +85,7 @@ impl Body {
         self.parts.len() + count <= PARTS_MAX
     }
 
-    /// Appends bytes. The caller has seen to it that there is room.
+    /// Appends bytes. The caller ensures that there is room.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         match self.parts.back_mut() {
             Some(Part::Written(last)) => last.extend(bytes),
@@ -105,9 +105,9 @@ impl Body {
         }
     }
 
-    /// Fills `buffer` with the bytes from `offset` on, which must be there.
+    /// Fills `buffer` with the bytes from `offset` on, which must exist.
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
-        // Mostly there is one part, or the first has it all.
+        // Usually there is one part, or the first contains everything.
         if let Some(part) = self.parts.front()
             && offset.saturating_add(buffer.len() as u64) <= self.start.saturating_add(part.len())
         {
@@ -141,7 +141,7 @@ impl Body {
         Ok(())
     }
 
-    /// All before `offset` is acknowledged.
+    /// All bytes before `offset` are acknowledged.
     pub(super) fn release(&mut self, offset: u64) {
         while let Some(part) = self.parts.front_mut() {
             let done = offset.saturating_sub(self.start);
@@ -152,7 +152,7 @@ impl Body {
                     bytes.drain(..gone);
                     self.written = self.written.saturating_sub(gone);
                     self.start += gone as u64;
-                    // The last one stays, for its memory is used by the next write.
+                    // The last one is kept, since the next write reuses its memory.
                     if done < len || self.parts.len() == 1 {
                         return;
                     }

@@ -1,4 +1,4 @@
-//! What can be set for the streams of a connection.
+//! Configuration of a connection's streams.
 
 use lastbyte_wire::{
     StreamCount, TransportError, VarInt, transport_parameters::TransportParameters,
@@ -6,26 +6,27 @@ use lastbyte_wire::{
 
 use crate::flow::WindowSize;
 
-/// Limits for the streams of a connection. They bound the memory that a peer can make us use.
+/// Limits for the streams of a connection. They bound the memory that a peer can cause to be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Bytes the peer may send on all streams together beyond what the application consumed (RFC 9000 §4.1). Default
-    /// 1.5 MiB, growing to 24 MiB; below 2^62. Data that the application does not read takes up to twice as much memory.
+    /// Bytes that the peer may send on all streams together beyond what the application consumed (RFC 9000 §4.1).
+    /// Default 1.5 MiB, growing to 24 MiB; below 2^62. Data that the application does not read uses up to twice as much
+    /// memory.
     pub connection_window: WindowSize,
-    /// Bytes the peer may send on one stream beyond what the application consumed (RFC 9000 §4.1). Default 1 MiB,
-    /// growing to 16 MiB; below 2^62. Above the connection's window it has no effect.
+    /// Bytes that the peer may send on one stream beyond what the application consumed (RFC 9000 §4.1). Default 1 MiB,
+    /// growing to 16 MiB; below 2^62. A value above the connection's window has no effect.
     pub stream_window: WindowSize,
-    /// How many bidirectional streams the peer may have open at a time (RFC 9000 §4.6). Default 100; 0 to 2^16, above it
-    /// counts as that. Each takes half a kilobyte while it is open.
+    /// How many bidirectional streams the peer may have open at a time (RFC 9000 §4.6). Default 100; at most 2^16,
+    /// larger values are clamped. Each takes half a kilobyte while it is open.
     pub bidirectional_streams: u64,
-    /// How many unidirectional streams the peer may have open at a time (RFC 9000 §4.6). Default 100; 0 to 2^16, above it
-    /// counts as that.
+    /// How many unidirectional streams the peer may have open at a time (RFC 9000 §4.6). Default 100; at most 2^16,
+    /// larger values are clamped.
     pub unidirectional_streams: u64,
-    /// How many bytes one stream takes by `write` before the peer acknowledged them. Default 256 KiB, at least 1. A
-    /// stream of written data runs no faster than this per round trip; sources are not bound by it.
+    /// Size of a stream's send buffer: how many bytes `write` accepts before the peer acknowledges them. Default 256
+    /// KiB, at least 1. Written data is sent at no more than this per round trip; sources are not limited by it.
     pub send_buffer: usize,
-    /// How many gaps the received data of one stream may have (RFC 9000 §21.7). Default 4096, at least 1. With fewer,
-    /// heavy loss on a long path closes the connection; each costs 16 bytes.
+    /// How many gaps the received data of one stream may have (RFC 9000 §21.7). Default 4096, at least 1. With a lower
+    /// limit, heavy loss on a long path closes the connection; each gap costs 16 bytes.
     pub gaps_max: usize,
 }
 
@@ -49,10 +50,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The most streams of a kind that a peer may have open at a time.
+    /// The maximum number of streams of one type that a peer may have open at a time.
     pub const STREAMS_MAX: u64 = 1 << 16;
 
-    /// Puts what the peer has to know into our transport parameters (RFC 9000 §18.2).
+    /// Writes the stream limits into our transport parameters (RFC 9000 §18.2).
     pub fn announce(&self, parameters: &mut TransportParameters) {
         let stream = VarInt::saturating(self.stream_window.initial);
         let count = |streams: u64| {
@@ -70,13 +71,13 @@ impl Config {
 /// What has been sent and acknowledged, in bytes of stream data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Sent in STREAM frames, first and repeated.
+    /// Sent in STREAM frames, for the first time or again.
     pub data_sent: u64,
-    /// The repeated part of it, whether what was repeated was lost or only feared to be.
+    /// The retransmitted part of it, whether it was lost or sent again as a probe.
     pub data_resent: u64,
-    /// Acknowledged, from the first byte of each stream on.
+    /// Acknowledged without a gap from the start of each stream.
     pub data_acked: u64,
 }
 
-/// The code of an error that is our own limit's doing.
+/// The error code if one of our own limits is exceeded.
 pub(super) const LOCAL_LIMIT: TransportError = TransportError::INTERNAL_ERROR;

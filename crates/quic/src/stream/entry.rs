@@ -1,7 +1,7 @@
-//! One stream: its parts, and what is to be done for it (RFC 9000 §3).
+//! One stream: its parts, and its pending frames (RFC 9000 §3).
 //!
-//! Owns the frames about the stream other than its data: which are due, which are still of use, what they say. It must
-//! never decide what a frame says before it is written.
+//! Owns the frames about the stream other than its data: which are due, which are still useful, their content. The
+//! content is decided only when a frame is written.
 
 use lastbyte_wire::{
     BufferFull, Encode, StreamId, VarInt, Writer,
@@ -46,11 +46,11 @@ impl ControlSet {
 
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// In boxes, as half of the streams of an idle HTTP/3 connection have either.
+    /// Boxed, since half of the streams of an idle HTTP/3 connection have only one of them.
     pub(super) send: Option<Box<SendPart>>,
     pub(super) receive: Option<Box<ReceivePart>>,
     pub(super) priority: Priority,
-    /// Where the scheduler has it.
+    /// Its position in the scheduler.
     pub(super) place: Option<Place>,
     pub(super) control: ControlSet,
     pub(super) control_queued: bool,
@@ -72,7 +72,7 @@ impl Stream {
         }
     }
 
-    /// Whether nothing can happen to it any more, and nothing is left to tell.
+    /// Whether the stream is finished and no event is left.
     pub(super) fn is_over(&self) -> bool {
         let sends = self
             .send
@@ -85,7 +85,7 @@ impl Stream {
         !sends && !receives && !self.events_queued
     }
 
-    /// Notes which frames follow from its state.
+    /// Marks the frames that follow from its state.
     pub(super) fn note_control(&mut self) {
         if self
             .send
@@ -103,7 +103,7 @@ impl Stream {
         }
     }
 
-    /// Whether a frame still says something.
+    /// Whether a frame is still useful.
     pub(super) fn is_of_use(&self, control: ControlSet) -> bool {
         let (send, receive) = (self.send.as_deref(), self.receive.as_deref());
         if control == ControlSet::RESET_STREAM {
@@ -117,7 +117,7 @@ impl Stream {
         }
     }
 
-    /// Writes the frames that are due and of use. Those that do not fit stay due.
+    /// Writes the frames that are due and useful. Those that do not fit stay due.
     pub(super) fn write_control(
         &mut self,
         stream_id: StreamId,

@@ -1,17 +1,17 @@
-//! What can go wrong: by the peer's doing, which ends the connection, or by the application's, which it can handle.
+//! Errors: violations by the peer, which close the connection, and errors of the application, which it can handle.
 
 use std::fmt;
 
 use lastbyte_wire::{TransportError, VarInt, frame::FrameType};
 
-/// The peer broke a rule: the connection is to be closed (RFC 9000 §11.1).
+/// The peer violated a rule: the connection must be closed (RFC 9000 §11.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamError {
-    /// What to close with.
+    /// The code of the close.
     pub code: TransportError,
-    /// The frame that broke the rule.
+    /// The frame that violated the rule.
     pub frame_type: FrameType,
-    /// Which rule, and whose limit.
+    /// The violated rule, and whose limit it is.
     pub reason: &'static str,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for StreamError {
 
 impl std::error::Error for StreamError {}
 
-/// A broken rule, before it is known in which frame.
+/// A violation, before the frame type is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) code: TransportError,
@@ -61,18 +61,18 @@ impl Violation {
     }
 }
 
-/// Why nothing can be written.
+/// Why a stream cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// There is no such stream, it is finished, or only the peer sends on it.
+    /// The stream does not exist, is finished, or only the peer sends on it.
     UnknownStream,
     /// The stream was finished or reset.
     Finished,
-    /// The peer asked to stop, with this code; the stream is or will be reset.
+    /// The peer asked to stop sending, with this code; the stream is or will be reset.
     Stopped(VarInt),
-    /// Too many parts wait to be acknowledged. A writable event follows.
+    /// Too many unacknowledged parts. A writable event follows.
     Blocked,
-    /// No stream is longer than 2^62 − 1 bytes.
+    /// A stream has at most 2^62 − 1 bytes.
     TooLong,
 }
 
@@ -90,10 +90,10 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-/// Why nothing can be read.
+/// Why a stream cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// There is no such stream, it was read to its end, or only we send on it.
+    /// The stream does not exist, was read to its end, or only we send on it.
     UnknownStream,
     /// The peer reset the stream with this code.
     Reset(VarInt),
@@ -113,7 +113,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// There is no such stream, or not with that part.
+/// The stream does not exist, or has no such part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownStream;
 

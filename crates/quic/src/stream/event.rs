@@ -1,50 +1,50 @@
-//! What the application learns of streams.
+//! Stream events for the application.
 //!
-//! Owns the queue. It is bounded: each live stream is in it at most once, with a set of what happened, and a stream
-//! lives on until its events are told; each direction has a flag. So an application that does not ask for events lets the
-//! peer open no more streams, which is what bounds the rest.
+//! Owns the queue. It is bounded: each live stream is in it at most once, with a set of flags, and a stream stays alive
+//! until its events are taken. An application that does not take events therefore lets the peer open no more streams,
+//! which bounds the rest.
 
 use std::collections::VecDeque;
 
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
-/// Something happened to a stream.
+/// A stream event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
     /// The peer opened streams: accept them until there are none.
     Opened(Direction),
-    /// The peer permits more streams, and opening one had failed.
+    /// The peer permits more streams, after opening one failed.
     Available(Direction),
-    /// In-order data, or the end, waits to be read.
+    /// In-order data or the end is available.
     Readable(StreamId),
-    /// The peer reset its part. The receiving part is over when this event is returned (RFC 9000 §3.2).
+    /// The peer reset its part. The receiving part is finished when this event is returned (RFC 9000 §3.2).
     Reset {
         /// The stream.
         id: StreamId,
-        /// The peer's reason.
+        /// The peer's error code.
         code: VarInt,
     },
-    /// The peer wants no more data (RFC 9000 §3.5). Our part is or will be reset.
+    /// The peer asked us to stop sending (RFC 9000 §3.5). Our part is or will be reset.
     Stopped {
         /// The stream.
         id: StreamId,
-        /// The peer's reason.
+        /// The peer's error code.
         code: VarInt,
     },
     /// The source of the stream could not be read. Our part is reset.
     SourceFailed {
         /// The stream.
         id: StreamId,
-        /// The code it is reset with.
+        /// The error code of the reset.
         code: VarInt,
     },
-    /// There is room again for data, after a write that took less than all.
+    /// There is room for data again, after a write that accepted less than all.
     Writable(StreamId),
     /// All data and the end of our part were acknowledged.
     Finished(StreamId),
 }
 
-/// A set of things that happened to one stream; told from the lowest bit on.
+/// A set of events of one stream, taken from the lowest bit on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EventSet(u8);
 
@@ -68,7 +68,7 @@ impl EventSet {
         self.0 &= !other.0;
     }
 
-    /// Takes the first out.
+    /// Removes and returns the first.
     pub(super) const fn pop(&mut self) -> Option<Self> {
         if self.is_empty() {
             return None;
@@ -88,7 +88,7 @@ pub(super) struct EventQueue {
 }
 
 impl EventQueue {
-    /// What happened to no stream in particular.
+    /// Events that concern no particular stream.
     pub(super) fn pop_general(&mut self) -> Option<StreamEvent> {
         super::ids::DIRECTIONS.into_iter().find_map(|direction| {
             if std::mem::take(self.opened.get_mut(direction)) {

@@ -1,7 +1,7 @@
-//! What becomes of the frames that were written (RFC 9000 §13.3).
+//! Acknowledged and lost frames (RFC 9000 §13.3).
 //!
-//! Owns what follows when a packet is acknowledged or lost. Nothing is sent again as it was: what is lost is due again,
-//! if it is still of use, and says what is true when it is written.
+//! Owns the consequences. Frames are not retransmitted as they were: the content of a lost frame is sent again if it is
+//! still useful, with the values that are current when it is written.
 
 use lastbyte_wire::StreamId;
 
@@ -44,14 +44,14 @@ impl Streams {
         if is_last {
             stream.events.insert(EventSet::FINISHED);
         }
-        // A quarter of the buffer, so that the application does not write in crumbs.
+        // A quarter of the buffer, so that the application does not write in small pieces.
         let has_room =
             send.body.written() <= buffer_max - buffer_max / 4 && send.body.has_room_for_part();
         if send.wants_room && has_room && send.is_open() {
             send.wants_room = false;
             stream.events.insert(EventSet::WRITABLE);
         } else if !had_lost && !is_last {
-            // Nothing that a queue goes by has changed, as mostly.
+            // Usually nothing has changed on which a queue depends.
             return;
         }
         if self.queues.take_in(id, stream, is_permitted) {
@@ -59,8 +59,8 @@ impl Streams {
         }
     }
 
-    /// The frame of this receipt was lost, or may have been: for a probe, a packet's receipts can be handed in though it
-    /// is not lost (RFC 9002 §6.2.4). What is still of use will be sent again. Receipts of other sources are ignored.
+    /// The frame of this receipt was lost, or may have been: a probe passes the receipts of a packet that is not lost
+    /// (RFC 9002 §6.2.4). What is still useful will be sent again. Receipts of other sources are ignored.
     pub fn lost(&mut self, receipt: &Receipt) {
         match *receipt {
             Receipt::Stream {

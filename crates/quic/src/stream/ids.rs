@@ -1,7 +1,7 @@
-//! Which streams there are, by number alone (RFC 9000 §2.1, §4.6).
+//! Stream IDs and stream limits (RFC 9000 §2.1, §4.6).
 //!
-//! Owns, for each kind of stream, how many were opened and how many may be. A stream that was opened and is not in the
-//! table of live ones is finished: nothing else is remembered of it. It must never name a lower limit than before.
+//! Owns, for each type of stream, how many were opened and how many may be. A stream that was opened and is not in the
+//! table of live streams is finished: nothing else is remembered of it. Announced limits never decrease.
 
 use lastbyte_wire::{Direction, StreamCount};
 
@@ -52,7 +52,7 @@ pub(super) struct LocalStreams {
     limit: u64,
     /// The application wanted one more.
     wants_more: bool,
-    /// The limit for which the peer was told that we are blocked.
+    /// The limit that was reported in `STREAMS_BLOCKED`.
     told: Option<u64>,
 }
 
@@ -111,9 +111,9 @@ pub(super) struct BeyondLimit;
 #[derive(Clone, Debug)]
 pub(super) struct PeerStreams {
     opened: u64,
-    /// How many the application was given.
+    /// How many the application has accepted.
     accepted: u64,
-    /// How many the peer was told that it may open.
+    /// The limit last announced to the peer.
     limit: u64,
     /// How many may be open at a time.
     concurrent_max: u64,
@@ -133,7 +133,8 @@ impl PeerStreams {
         }
     }
 
-    /// The peer uses the stream of this index. Returns the indices that are opened by that, lower ones included (§3.2).
+    /// The peer uses the stream with this index. Returns the indices that are opened by that, including lower ones
+    /// (§3.2).
     pub(super) const fn open_to(
         &mut self,
         index: u64,
@@ -148,7 +149,7 @@ impl PeerStreams {
         Ok(opened..self.opened)
     }
 
-    /// The index of the next stream that the application does not have.
+    /// The index of the next stream that the application has not accepted.
     pub(super) const fn accept(&mut self) -> Option<u64> {
         if self.accepted == self.opened {
             return None;
@@ -157,14 +158,14 @@ impl PeerStreams {
         Some(self.accepted - 1)
     }
 
-    /// A stream is finished: the peer may open another, and learns it when half of its streams are finished.
+    /// A stream is finished: the peer may open another, which is announced when half of its streams are finished.
     pub(super) fn on_finished(&mut self) {
         self.finished += 1;
         let raise = self.next_limit().get().saturating_sub(self.limit);
         self.due |= raise > 0 && raise >= self.concurrent_max / 2;
     }
 
-    /// Whether none that the peer opened is live.
+    /// Whether none of the peer's streams is live.
     pub(super) const fn are_all_finished(&self) -> bool {
         self.finished == self.opened
     }

@@ -1,7 +1,7 @@
-//! What the peer's frames do to streams (RFC 9000 §3, §4, §19.4, §19.5, §19.8 to §19.14).
+//! Effects of the peer's frames on streams (RFC 9000 §3, §4, §19.4, §19.5, §19.8 to §19.14).
 //!
-//! Owns the rules of who may send which frame for which stream. Whatever breaks one is a [`StreamError`], with which the
-//! connection is to be closed; frames for finished streams are ignored, for they can be late.
+//! Owns the rules about which peer may send which frame for which stream. A violation is a [`StreamError`], with which
+//! the connection must be closed; frames for finished streams are ignored, since they can be late.
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::frame::FrameType;
@@ -12,7 +12,7 @@ use super::{
     receive::Buffers, send::StopEffect,
 };
 
-/// The part of a stream that a frame is about, as seen from here.
+/// The part of a stream that a frame concerns, from our point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Sending,
@@ -20,12 +20,13 @@ enum Part {
 }
 
 impl Streams {
-    /// STREAM: in-order data goes to the sink right away, if it takes it (RFC 9000 §19.8). Returns whether the frame brought
-    /// something new: a byte or an end that was not here.
+    /// STREAM: in-order data is passed to the sink at once, if it accepts it (RFC 9000 §19.8). Returns whether the
+    /// frame brought new data: a byte or the end.
     ///
     /// # Errors
     ///
-    /// The stream may not be, or not yet; a limit is exceeded; the final size changes; there are too many gaps.
+    /// Returns [`StreamError`] if the stream is not permitted or does not exist yet, a limit is exceeded, the final
+    /// size changes, or there are too many gaps.
     pub fn on_stream(
         &mut self,
         frame: &frame::Stream<'_>,
@@ -62,7 +63,7 @@ impl Streams {
         if receive.on_data(id, offset, frame.data, sink, &mut buffers)? {
             stream.events.insert(EventSet::READABLE);
         } else if !receive.is_readable() {
-            // The sink took what it had left before.
+            // The sink read what it had left before.
             stream.events.remove(EventSet::READABLE);
         }
         let released = receive.release(now, self.rtt);
@@ -71,7 +72,7 @@ impl Streams {
             && receive.state() == ReceiveState::Recv
             && !receive.window.is_due();
         if is_quiet {
-            // Nothing for any queue, as mostly where a sink takes the data.
+            // No queue changes, as is usual where a sink takes the data.
             return Ok(is_new);
         }
         if self.queues.take_in(id, stream, is_permitted) {
@@ -80,11 +81,12 @@ impl Streams {
         Ok(is_new)
     }
 
-    /// `RESET_STREAM`: the peer gives its part up (RFC 9000 §19.4).
+    /// `RESET_STREAM`: the peer resets its part (RFC 9000 §19.4).
     ///
     /// # Errors
     ///
-    /// The stream may not be, or not yet; a limit is exceeded; the final size changes.
+    /// Returns [`StreamError`] if the stream is not permitted or does not exist yet, a limit is exceeded, or the final
+    /// size changes.
     pub fn on_reset_stream(
         &mut self,
         frame: &frame::ResetStream,
@@ -122,11 +124,11 @@ impl Streams {
         Ok(())
     }
 
-    /// `STOP_SENDING`: the peer wants no more of our part, which is reset with its code (RFC 9000 §3.5, §19.5).
+    /// `STOP_SENDING`: the peer needs no more of our part, which is reset with its code (RFC 9000 §3.5, §19.5).
     ///
     /// # Errors
     ///
-    /// The stream may not be, or not yet.
+    /// Returns [`StreamError`] if the stream is not permitted or does not exist yet.
     pub fn on_stop_sending(&mut self, frame: &frame::StopSending) -> Result<(), StreamError> {
         let id = frame.stream_id;
         self.open_by_peer(id, Part::Sending)
@@ -155,7 +157,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// The stream may not be, or not yet.
+    /// Returns [`StreamError`] if the stream is not permitted or does not exist yet.
     pub fn on_max_stream_data(&mut self, frame: &frame::MaxStreamData) -> Result<(), StreamError> {
         let id = frame.stream_id;
         self.open_by_peer(id, Part::Sending)
@@ -176,7 +178,7 @@ impl Streams {
         if local.raise(frame.maximum) {
             *self.queues.events.available.get_mut(direction) = true;
         }
-        // Streams opened in a 0-RTT that was rejected can have waited for this.
+        // Streams opened in rejected 0-RTT may have waited for this.
         for index in before..opened.min(frame.maximum.get()) {
             if let Some(id) = StreamId::new(self.side, direction, index) {
                 self.settle(id);
@@ -184,16 +186,16 @@ impl Streams {
         }
     }
 
-    /// `DATA_BLOCKED`: of no consequence, as limits are raised without being asked for (RFC 9000 §4.1, §19.12).
+    /// `DATA_BLOCKED`: no effect, since limits are raised without being requested (RFC 9000 §4.1, §19.12).
     pub fn on_data_blocked(&mut self, frame: &frame::DataBlocked) {
         let _ = (&self, frame);
     }
 
-    /// `STREAM_DATA_BLOCKED`: opens the stream, else of no consequence (RFC 9000 §3.2, §19.13).
+    /// `STREAM_DATA_BLOCKED`: opens the stream, and has no other effect (RFC 9000 §3.2, §19.13).
     ///
     /// # Errors
     ///
-    /// The stream may not be, or not yet.
+    /// Returns [`StreamError`] if the stream is not permitted or does not exist yet.
     pub fn on_stream_data_blocked(
         &mut self,
         frame: &frame::StreamDataBlocked,
@@ -202,12 +204,13 @@ impl Streams {
             .map_err(|violation| violation.in_frame(FrameType::STREAM_DATA_BLOCKED))
     }
 
-    /// `STREAMS_BLOCKED`: of no consequence (RFC 9000 §4.6, §19.14).
+    /// `STREAMS_BLOCKED`: no effect (RFC 9000 §4.6, §19.14).
     pub fn on_streams_blocked(&mut self, frame: &frame::StreamsBlocked) {
         let _ = (&self, frame);
     }
 
-    /// Checks that the peer may name the stream in a frame about that part, and opens the peer's streams up to it (§3.2).
+    /// Checks that the peer may refer to that part of the stream in a frame, and opens the peer's streams up to it
+    /// (§3.2).
     fn open_by_peer(&mut self, id: StreamId, part: Part) -> Result<(), Violation> {
         let direction = id.direction();
         let is_local = self.is_local(id);

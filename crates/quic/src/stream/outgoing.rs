@@ -1,7 +1,7 @@
-//! What of streams goes into packets (RFC 9000 §2.3, §4.1, §12.4).
+//! Writing stream frames into packets (RFC 9000 §2.3, §4.1, §12.4).
 //!
-//! Owns the order: frames that keep the connection going first, as they are small and others wait for them, then data in
-//! the scheduler's order. Each frame leaves a receipt. All of them are ack-eliciting and count as in flight.
+//! Owns the order: flow-control frames first, since they are small and unblock others, then data in the scheduler's
+//! order. Each frame leaves a receipt. All of them are ack-eliciting and count as in flight.
 
 use lastbyte_wire::{
     BufferFull, Encode, StreamId, VarInt, Writer,
@@ -19,7 +19,7 @@ use crate::receipt::Receipt;
 
 /// How a frame fills its packet.
 struct Fit {
-    /// PADDING before the frame.
+    /// Number of PADDING bytes before the frame.
     padding: usize,
     len: usize,
     length_field: LengthField,
@@ -28,8 +28,8 @@ struct Fit {
 impl Streams {
     /// Whether there is something to write, as far as flow control permits. O(1).
     ///
-    /// A stream that has been reset or is over, or a limit that has risen, can make it say yes once too often:
-    /// [`Streams::write_frames`] then writes nothing, and it says no.
+    /// May return a false positive once, after a stream was reset or finished or a limit was raised:
+    /// [`Streams::write_frames`] then writes nothing, and the next call returns false.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {
         !self.queues.control.is_empty()
@@ -39,8 +39,8 @@ impl Streams {
             || self.wants_to_send_data()
     }
 
-    /// Whether there is stream data, or a stream's end, to write: what makes a sender limited by its window and not by
-    /// the application. O(1).
+    /// Whether stream data or a stream's end is waiting, so that the sender is limited by its window and not by the
+    /// application. O(1).
     #[must_use]
     pub fn wants_to_send_data(&self) -> bool {
         let credit = &self.credit;
@@ -49,7 +49,7 @@ impl Streams {
                 && (credit.available() > 0 || credit.blocked_to_tell().is_some()))
     }
 
-    /// Writes what fits into the packet. A STREAM frame that fills it has no length, so nothing may be written behind
+    /// Writes what fits into the packet. A STREAM frame that fills it has no length, so nothing may be written after it
     /// once the writer is full. Returns whether anything was written; all of it is ack-eliciting.
     pub fn write_frames(
         &mut self,
@@ -65,7 +65,7 @@ impl Streams {
         writer.position() > before
     }
 
-    /// Frames about the connection as a whole.
+    /// Writes frames about the connection as a whole.
     fn write_limits(
         &mut self,
         writer: &mut Writer<'_>,
@@ -104,7 +104,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Frames about single streams, but their data.
+    /// Writes frames about single streams, except their data.
     fn write_control(
         &mut self,
         writer: &mut Writer<'_>,
@@ -186,7 +186,7 @@ impl Streams {
             fin: header.fin,
         });
         if send.class() == stream.place.map(Place::class) {
-            // There is more of the same, as mostly: it stays in its queue, and in no other.
+            // Usually there is more data of the same kind: the stream stays in its queue, and in no other.
             return Ok(());
         }
         if self.queues.take_in(id, stream, is_permitted) {
@@ -196,8 +196,8 @@ impl Streams {
     }
 }
 
-/// How to put a chunk into `space` bytes: without a length, if that fills it. A frame that a length field would not let
-/// end where the packet does is moved to its end by PADDING, rather than be split for a byte or two.
+/// How to put a chunk into `space` bytes: without a length if that fills it. A frame that would fill it but for its
+/// length field is moved to the packet's end by PADDING, rather than split for a byte or two.
 #[inline]
 fn fit(header: &StreamHeader, chunk: &Chunk, space: usize) -> Option<Fit> {
     let wanted = usize::try_from(chunk.len).unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
-//! Sets of offsets, as ranges: what was acknowledged, what was lost, what was received.
+//! Sets of offsets, stored as ranges: acknowledged, lost, received.
 //!
-//! Owns the arithmetic of ranges, nothing else. Ranges are sorted, not empty, and do not touch. They live in a ring, so
-//! that the set of a stream that moves forward does not allocate. Who uses one bounds its number of ranges.
+//! Owns only the arithmetic of ranges. Ranges are sorted, non-empty, and do not touch. They are stored in a ring, so
+//! that the set of a stream that moves forward does not allocate. The user of a set bounds its number of ranges.
 
 use std::{collections::VecDeque, ops::Range};
 
@@ -24,7 +24,7 @@ impl RangeSet {
         self.spans.is_empty()
     }
 
-    /// How many ranges, not how many offsets.
+    /// The number of ranges, not of offsets.
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }
@@ -38,7 +38,7 @@ impl RangeSet {
         self.spans.front().map(|span| span.start..span.end)
     }
 
-    /// Behind the highest offset.
+    /// One more than the highest offset.
     pub(super) fn end(&self) -> Option<u64> {
         self.spans.back().map(|span| span.end)
     }
@@ -47,7 +47,7 @@ impl RangeSet {
         self.spans.iter().map(|span| span.start..span.end)
     }
 
-    /// Whether all of `range` is in it.
+    /// Whether it contains all of `range`.
     pub(super) fn has(&self, range: &Range<u64>) -> bool {
         let at = self.spans.partition_point(|span| span.end < range.end);
         range.is_empty()
@@ -82,7 +82,7 @@ impl RangeSet {
         }
     }
 
-    /// Takes all of `range` out.
+    /// Removes all of `range`.
     #[inline]
     pub(super) fn remove(&mut self, range: Range<u64>) {
         if !self.spans.is_empty() && !range.is_empty() {
@@ -115,7 +115,7 @@ impl RangeSet {
         }
     }
 
-    /// Adds what of `range` is not in `other`.
+    /// Adds the part of `range` that is not in `other`.
     pub(super) fn insert_except(&mut self, range: Range<u64>, other: &Self) {
         let mut start = range.start;
         let from = other.spans.partition_point(|span| span.end <= range.start);

@@ -1,11 +1,11 @@
 //! The receiving part of a stream (RFC 9000 §3.2, §4.1, §4.5).
 //!
-//! Owns the data on its way to the application, the final size, and the state that follows. It must never hand on data
-//! beyond the limit or the final size, let the final size change, or hand on a byte twice.
+//! Owns the data on its way to the application, the final size, and the resulting state. It delivers no data beyond the
+//! limit or the final size, lets the final size not change, and delivers no byte twice.
 //!
-//! In-order data goes right from the packet to the sink; only what the sink does not take is copied. Once nobody will
-//! read, data is counted as consumed when it arrives, so that it does not hold up other streams; what the final size says
-//! beyond it likewise.
+//! In-order data goes directly from the packet to the sink; only what the sink does not accept is copied. Once the
+//! application reads no more, data counts as consumed when it arrives, so that it does not block other streams; so do
+//! bytes up to the final size that will never arrive.
 
 use std::{ops::Range, time::Duration};
 
@@ -22,19 +22,19 @@ use crate::flow::{ReceiveWindow, WindowSize};
 
 /// The destination of received data, called while its packet is processed.
 pub trait StreamSink {
-    /// Takes the next bytes of a stream, in order, each byte once; `fin` tells that the stream ends behind them, and can
-    /// come without bytes. Returns how many bytes were taken: the rest is kept, to be read later. If all are, the end is
-    /// taken too.
+    /// Receives the next bytes of a stream, in order, each byte once; `fin` means that the stream ends after them, and
+    /// can come without bytes. Returns how many bytes were accepted: the rest is kept to be read later. If all are, the
+    /// end is accepted too.
     fn data(&mut self, id: StreamId, offset: u64, data: &[u8], fin: bool) -> usize;
 
-    /// Whether the stream's data is to go here at all. If not, it is kept to be read later.
+    /// Whether the stream's data goes to this sink at all. If not, it is kept to be read later.
     fn takes(&self, id: StreamId) -> bool {
         let _ = id;
         true
     }
 }
 
-/// The sink of an application that reads when it likes: takes nothing.
+/// The sink of an application that reads when it chooses: accepts nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeepAll;
 
@@ -48,7 +48,7 @@ impl StreamSink for KeepAll {
     }
 }
 
-/// What keeps the buffers in bounds.
+/// The limits of the buffers.
 pub(super) struct Buffers<'a> {
     pub(super) pool: &'a mut RingPool,
     pub(super) gaps_max: usize,
@@ -59,15 +59,15 @@ pub(super) struct ReceivePart {
     state: ReceiveState,
     pub(super) assembler: Assembler,
     pub(super) window: ReceiveWindow,
-    /// Behind the highest byte received; the final size, once it is known.
+    /// One more than the highest offset received; the final size, once it is known.
     highest: u64,
     final_size: Option<u64>,
-    /// How many bytes were given back to the connection's window.
+    /// How many bytes were returned to the connection's window.
     released: u64,
-    /// The application got the end.
+    /// The application has received the end.
     end_told: bool,
     reset_code: VarInt,
-    /// We asked the peer to stop.
+    /// We asked the peer to stop sending.
     stop_code: Option<VarInt>,
 }
 
@@ -94,7 +94,7 @@ impl ReceivePart {
         self.reset_code
     }
 
-    /// The code of `STOP_SENDING`, as long as it is of use (§3.5).
+    /// The code of `STOP_SENDING`, as long as that is useful (§3.5).
     pub(super) fn stop_to_send(&self) -> Option<VarInt> {
         self.stop_code.filter(|_| self.state.lacks_data())
     }
@@ -103,17 +103,17 @@ impl ReceivePart {
         self.stop_code.is_some()
     }
 
-    /// Whether a `MAX_STREAM_DATA` frame is of use: the peer may have data that we would read.
+    /// Whether a `MAX_STREAM_DATA` frame is useful: the peer may have data that we would read.
     pub(super) fn wants_more(&self) -> bool {
         self.state == ReceiveState::Recv && !self.is_stopped()
     }
 
-    /// Behind the highest byte received.
+    /// One more than the highest offset received.
     pub(super) const fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Whether data is missing and all that came in order was read.
+    /// Whether data is missing and everything in order was read.
     pub(super) fn awaits_peer(&self) -> bool {
         !self.is_stopped() && self.state.lacks_data() && self.assembler.peek().is_empty()
     }
@@ -127,14 +127,14 @@ impl ReceivePart {
             }
     }
 
-    /// Whether a STREAM frame of these bytes brings any that are not here, or the end.
+    /// Whether a STREAM frame with these bytes brings any that are new, or the end.
     pub(super) fn lacks(&self, bytes: Range<u64>, fin: bool) -> bool {
         bytes.end > self.highest
             || (fin && self.final_size.is_none())
             || (self.state.lacks_data() && !self.assembler.has(bytes))
     }
 
-    /// Checks where a STREAM frame ends, and takes credit for it (§4.1).
+    /// Checks the end offset of a STREAM frame, and charges it to flow control (§4.1).
     pub(super) fn admit(
         &mut self,
         end: u64,
@@ -180,7 +180,7 @@ impl ReceivePart {
         Ok(())
     }
 
-    /// Hands on the data of a frame that was admitted, or keeps it. Returns whether there is more to read than before.
+    /// Delivers the data of an admitted frame, or keeps it. Returns whether there is more to read than before.
     pub(super) fn on_data(
         &mut self,
         id: StreamId,
@@ -221,7 +221,7 @@ impl ReceivePart {
         Ok(has_more && self.is_readable())
     }
 
-    /// Gives the sink what of a frame comes next in order, if that is in it. Returns what the sink left.
+    /// Passes the next in-order bytes of a frame to the sink, if it has them. Returns what the sink did not accept.
     fn hand_on<'d>(
         &mut self,
         id: StreamId,
@@ -246,7 +246,7 @@ impl ReceivePart {
         Some(fresh.get(taken..).unwrap_or_default())
     }
 
-    /// Lets `read` have what is in order, until it takes less than it is offered.
+    /// Passes in-order data to `read` until it consumes less than it is given.
     fn drain(
         &mut self,
         read: &mut dyn FnMut(u64, &[u8], bool) -> usize,
@@ -275,13 +275,13 @@ impl ReceivePart {
         total
     }
 
-    /// The application reads. Returns how many bytes it took, and whether that was the end.
+    /// The application reads. Returns how many bytes it consumed, and whether that was the end.
     pub(super) fn read(
         &mut self,
         read: &mut dyn FnMut(&[u8]) -> usize,
         pool: &mut RingPool,
     ) -> (usize, bool) {
-        // An end without data takes no call: the caller learns of it from what is returned.
+        // An end without data makes no call: the caller learns of it from the result.
         let mut read = |_, bytes: &[u8], _| if bytes.is_empty() { 0 } else { read(bytes) };
         let bytes = self.drain(&mut read, pool);
         (bytes, self.end_told)
@@ -292,7 +292,7 @@ impl ReceivePart {
         self.step(ReceiveInput::Read);
     }
 
-    /// The peer gives the stream up (§3.2). Returns whether it is news.
+    /// The peer resets the stream (§3.2). Returns whether this is new.
     pub(super) fn on_reset(
         &mut self,
         final_size: u64,
@@ -320,14 +320,14 @@ impl ReceivePart {
         Ok(is_news)
     }
 
-    /// The application knows of the reset.
+    /// The application was notified of the reset.
     pub(super) fn on_reset_told(&mut self) {
         if self.state == ReceiveState::ResetRecvd {
             self.step(ReceiveInput::ResetTold);
         }
     }
 
-    /// The application wants no more. Returns whether `STOP_SENDING` is to be sent.
+    /// The application needs no more data. Returns whether `STOP_SENDING` must be sent.
     pub(super) fn stop(&mut self, code: VarInt, pool: &mut RingPool) -> bool {
         if self.is_stopped() || self.state.is_terminal() {
             return false;
@@ -342,7 +342,7 @@ impl ReceivePart {
         self.state.lacks_data()
     }
 
-    /// How many bytes are to be given back to the connection's window since the last time. Tells `window` too.
+    /// How many bytes to return to the connection's window since the last call. Updates `window` too.
     pub(super) fn release(&mut self, now: Time, rtt: Duration) -> u64 {
         let is_given_up = self.is_stopped()
             || matches!(

@@ -1,15 +1,15 @@
-//! Which stream sends next (RFC 9000 §2.3, RFC 9218 §10).
+//! The stream scheduler (RFC 9000 §2.3, RFC 9218 §10).
 //!
-//! Owns the order of the streams that have something to send, and nothing else of them. Lower urgency goes first, always.
-//! Within an urgency:
+//! Owns the order of the streams that have something to send, and nothing else of them. Lower urgency always goes
+//! first. Within an urgency:
 //!
-//! 1. what needs no connection credit goes first, in the order of identifiers: data sent again, and ends of streams. It
-//!    is bounded by what was lost, so it cannot starve others, and none of it waits behind a stream without an end;
-//! 2. streams that are not incremental go one after the other, in the order of identifiers;
+//! 1. what needs no connection credit goes first, in order of stream IDs: retransmissions and ends of streams. They are
+//!    bounded by what was lost, so they cannot starve others, and do not wait behind an endless stream;
+//! 2. non-incremental streams are sent one after the other, in order of stream IDs;
 //! 3. incremental streams take turns, a frame each;
-//! 4. if both kinds wait, they alternate, so that neither starves (RFC 9218 leaves it open).
+//! 4. if both kinds are waiting, they alternate, so that neither starves (RFC 9218 leaves this open).
 //!
-//! Every question is a look at the front of ordered sets: O(log n) to change, O(1) to ask whether anything waits.
+//! The queues are ordered sets: O(log n) to change, O(1) to ask whether anything is waiting.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use lastbyte_wire::StreamId;
 #[cfg(test)]
 mod tests;
 
-/// How important a stream is (RFC 9218 §4).
+/// The priority of a stream (RFC 9218 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Priority {
     level: u8,
@@ -26,18 +26,19 @@ pub struct Priority {
 }
 
 impl Priority {
-    /// Before all that an application can ask for by number: for streams that others depend on, such as the control and
-    /// QPACK streams of HTTP/3.
+    /// Above all urgencies available to applications: for streams on which others depend, such as the control and QPACK
+    /// streams of HTTP/3.
     pub const CRITICAL: Self = Self {
         level: 0,
         incremental: false,
     };
-    /// The lowest there is.
+    /// The lowest priority.
     pub const URGENCY_MAX: u8 = 7;
-    /// What holds if nothing is said (RFC 9218 §4.1).
+    /// The default (RFC 9218 §4.1).
     pub const URGENCY_DEFAULT: u8 = 3;
 
-    /// `urgency` is 0 (first) to 7 (last); above it counts as 7. Incremental streams share, others go one by one.
+    /// `urgency` is 0 (first) to 7 (last); larger values count as 7. Incremental streams share bandwidth, others are
+    /// sent one by one.
     #[must_use]
     pub const fn new(urgency: u8, incremental: bool) -> Self {
         let urgency = if urgency > Self::URGENCY_MAX {
@@ -61,18 +62,18 @@ impl Default for Priority {
 /// What a stream has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Something that takes no credit of the connection: data sent again, or an end without data.
+    /// Data that needs no connection credit: retransmissions, or an end without data.
     Unmetered,
-    /// New data, which the stream's own limit permits.
+    /// New data within the stream's own limit.
     Fresh,
 }
 
-/// Where a stream waits.
+/// The position of a stream in the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     priority: Priority,
     class: Class,
-    /// The turn of an incremental stream, else 0.
+    /// The turn of an incremental stream, otherwise 0.
     turn: u64,
 }
 
@@ -92,7 +93,7 @@ struct Level {
 }
 
 impl Level {
-    /// The stream whose frame is next on this level.
+    /// The stream that sends next on this level.
     fn next(&self, has_credit: bool) -> Option<StreamId> {
         if let Some(id) = self.unmetered.first() {
             return Some(*id);
@@ -116,7 +117,7 @@ impl Level {
 
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
-    /// Those that were ever used.
+    /// The levels used so far.
     levels: [Option<Box<Level>>; Priority::URGENCY_MAX as usize + 2],
     /// Bit n is set if there is a stream on level n.
     occupied: u16,
@@ -134,7 +135,7 @@ impl Scheduler {
         self.fresh > 0
     }
 
-    /// The stream whose frame is next.
+    /// The stream that sends next.
     pub(super) fn next(&self, has_credit: bool) -> Option<StreamId> {
         let mut occupied = self.occupied;
         while let Some(Some(level)) = self.levels.get(occupied.trailing_zeros() as usize) {
@@ -146,7 +147,7 @@ impl Scheduler {
         None
     }
 
-    /// Puts a stream where it belongs, or nowhere. `at` is where it is.
+    /// Moves a stream to its queue, or out of all. `at` is its present position.
     pub(super) fn place(
         &mut self,
         id: StreamId,

@@ -1,11 +1,10 @@
 //! The sending part of a stream (RFC 9000 §3.1, §13.3).
 //!
-//! Owns what of the stream's data is acknowledged, lost, in flight and not yet sent, its end, and the state that follows.
-//! It must never send data beyond the peer's limit for the stream, nor data that is acknowledged, nor name two ends
-//! (§4.5).
+//! Owns which data is acknowledged, lost, in flight and not yet sent, the end, and the resulting state. It sends no
+//! data beyond the peer's limit for the stream, none that is acknowledged, and only one final size (§4.5).
 //!
-//! What is in flight is what was sent and is neither acknowledged nor lost; it needs no set of its own. Lost data goes
-//! before new data of the same stream (§13.3).
+//! What is in flight is what was sent and is neither acknowledged nor lost; it needs no set of its own. Lost data is
+//! sent before new data of the same stream (§13.3).
 
 use lastbyte_wire::VarInt;
 
@@ -23,7 +22,7 @@ mod tests;
 /// The end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
-    /// The application may say more.
+    /// The application may write more.
     Open,
     /// To be sent, for the first time or again.
     Due,
@@ -31,11 +30,11 @@ enum Fin {
     Acked,
 }
 
-/// What a frame would carry.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) offset: u64,
-    /// How much there is, at most.
+    /// The maximum number of bytes.
     pub(super) len: u64,
     /// Whether it was sent before.
     pub(super) repeated: bool,
@@ -48,16 +47,16 @@ pub(super) struct SendPart {
     pub(super) body: Body,
     /// Data before this offset was sent.
     sent: u64,
-    /// All before this offset is acknowledged.
+    /// All data before this offset is acknowledged.
     acked_to: u64,
-    /// What else is acknowledged.
+    /// Other acknowledged ranges.
     acked: RangeSet,
     lost: RangeSet,
     fin: Fin,
     reset_code: VarInt,
     /// The peer's `STOP_SENDING`.
     stopped: Option<VarInt>,
-    /// The application could not write all it wanted.
+    /// A write of the application was not accepted completely.
     pub(super) wants_room: bool,
 }
 
@@ -95,7 +94,7 @@ impl SendPart {
         self.sent
     }
 
-    /// Whether the application may still add data.
+    /// Whether the application may write more.
     pub(super) fn is_open(&self) -> bool {
         self.state.sends_data() && self.fin == Fin::Open
     }
@@ -105,13 +104,13 @@ impl SendPart {
         self.acked_to
     }
 
-    /// Whether data or the end is not acknowledged.
+    /// Whether data or the end is unacknowledged.
     pub(super) fn is_outstanding(&self) -> bool {
         self.state.sends_data()
             && (self.acked_to < self.body.end() || matches!(self.fin, Fin::Due | Fin::InFlight))
     }
 
-    /// Whether the peer's limit for the stream keeps data back.
+    /// Whether the peer's limit for the stream blocks data.
     pub(super) fn is_blocked(&self) -> bool {
         self.state.sends_data() && self.has_new_data() && self.credit.available() == 0
     }
@@ -122,7 +121,7 @@ impl SendPart {
         }
     }
 
-    /// Whether lost data waits to be sent again.
+    /// Whether lost data is waiting to be sent again.
     pub(super) fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
@@ -135,7 +134,7 @@ impl SendPart {
         self.fin == Fin::Due && !self.has_new_data()
     }
 
-    /// Which of the scheduler's queues it belongs into.
+    /// The scheduler queue it belongs to.
     pub(super) fn class(&self) -> Option<Class> {
         if !self.state.sends_data() {
             None
@@ -162,7 +161,7 @@ impl SendPart {
         self.step(SendInput::Data);
     }
 
-    /// What the next frame would carry, if the connection's flow control has `credit` bytes left.
+    /// The content of the next frame, if the connection's flow control has `credit` bytes left.
     pub(super) fn next_chunk(&self, credit: u64) -> Option<Chunk> {
         if !self.state.sends_data() {
             return None;
@@ -184,7 +183,7 @@ impl SendPart {
         })
     }
 
-    /// Whether a frame that ends at `end` is to carry FIN.
+    /// Whether a frame that ends at `end` carries FIN.
     pub(super) fn is_end(&self, end: u64) -> bool {
         !matches!(self.fin, Fin::Open | Fin::Acked) && end == self.body.end()
     }
@@ -218,7 +217,7 @@ impl SendPart {
         if start < end {
             self.lost.remove(start..end);
             if start == self.acked_to && self.acked.is_empty() {
-                // In order, as most comes: the set would only be passed through.
+                // In order, as usual: the set is not needed.
                 self.acked_to = end;
                 self.body.release(end);
             } else {
@@ -243,7 +242,8 @@ impl SendPart {
         is_all
     }
 
-    /// A frame was lost. Returns whether the stream should be reset instead of sent again, as the peer asked for (§3.5).
+    /// A frame was lost. Returns whether the stream should be reset instead of sent again, as the peer requested
+    /// (§3.5).
     pub(super) fn on_lost(&mut self, offset: u64, len: u64, fin: bool) -> bool {
         if !self.state.sends_data() {
             return false;
@@ -259,7 +259,7 @@ impl SendPart {
         self.stopped.is_some() && (!self.lost.is_empty() || self.fin == Fin::Due)
     }
 
-    /// The peer wants no more. Returns whether the stream is to be reset for that (RFC 9000 §3.5).
+    /// The peer needs no more data. Returns whether the stream must be reset for that (RFC 9000 §3.5).
     pub(super) fn on_stop_sending(&mut self, code: VarInt) -> StopEffect {
         if self.stopped.is_some() || !self.state.sends_data() {
             return StopEffect::None;
@@ -272,7 +272,7 @@ impl SendPart {
         }
     }
 
-    /// Gives the stream up. Returns whether `RESET_STREAM` is to be sent.
+    /// Resets the stream. Returns whether `RESET_STREAM` must be sent.
     pub(super) fn reset(&mut self, code: VarInt) -> bool {
         let resets = self.step(SendInput::Reset);
         if resets {
@@ -294,7 +294,7 @@ impl SendPart {
         self.lost.clear();
     }
 
-    /// The peer knows nothing of what was sent (RFC 9001 §4.6.2): it is to be sent again, from the start.
+    /// The peer has dropped everything that was sent (RFC 9001 §4.6.2): it is sent again from the start.
     pub(super) fn on_zero_rtt_rejected(&mut self) {
         debug_assert_eq!(self.acked_to, 0, "what was rejected is never acknowledged");
         self.credit.restart();
@@ -309,7 +309,7 @@ impl SendPart {
         }
     }
 
-    /// Whether the transition is one.
+    /// Applies a transition. Returns whether it is possible in this state.
     fn step(&mut self, input: SendInput) -> bool {
         let next = self.state.after(input);
         self.state = next.unwrap_or(self.state);
@@ -317,13 +317,13 @@ impl SendPart {
     }
 }
 
-/// What `STOP_SENDING` brings about.
+/// The effect of `STOP_SENDING`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopEffect {
-    /// Nothing: it was said before, or comes too late.
+    /// None: it was received before, or comes too late.
     None,
-    /// The application learns of it; all was sent already, so a reset can wait for a loss.
+    /// The application is notified; everything was sent already, so a reset can wait for a loss.
     Told,
-    /// The application learns of it, and the stream is reset.
+    /// The application is notified, and the stream is reset.
     Reset,
 }

@@ -1,8 +1,8 @@
-//! Where stream data comes from, if it need not be kept: a source can be read again at any offset.
+//! Sources of stream data that need not be buffered: they can be read again at any offset.
 //!
-//! Owns the trait and its use for bytes in memory. Files and generated data implement it where they live. A stream reads
-//! a source right into the packet, and reads it again if the packet is lost, so nothing is buffered (RFC 9000 §13.3 asks
-//! that data sent again be the same).
+//! Owns the trait and its implementation for bytes in memory. Files and generated data implement it elsewhere. A stream
+//! reads a source directly into the packet, and reads it again if the packet is lost, so nothing is buffered (RFC 9000
+//! §13.3 requires that retransmitted data is the same).
 
 use std::{fmt, sync::Arc};
 
@@ -10,16 +10,17 @@ use lastbyte_wire::VarInt;
 
 /// Data of known length that can be read again at an offset.
 ///
-/// Reading must not wait: a file is to be in memory, or fast. The bytes at an offset must stay the same (RFC 9000 §2.2).
+/// Reading must not block: a file should be in the page cache, or on a fast disk. The bytes at an offset must stay the
+/// same (RFC 9000 §2.2).
 pub trait Source: Send {
-    /// How many bytes there are. It must not change.
+    /// The number of bytes. It must not change.
     fn len(&self) -> u64;
 
     /// Fills all of `buffer` with the bytes from `offset` on; `offset` + `buffer.len()` is at most [`Source::len`].
     ///
     /// # Errors
     ///
-    /// The bytes cannot be read. The stream is then reset with the code.
+    /// Returns [`SourceError`] if the bytes cannot be read. The stream is then reset with its code.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError>;
 
     /// Whether there are no bytes.
@@ -28,7 +29,7 @@ pub trait Source: Send {
     }
 }
 
-/// A source cannot be read, for instance as the file was truncated.
+/// A source cannot be read, for example because the file was truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceError {
     /// The application's error code to reset the stream with.

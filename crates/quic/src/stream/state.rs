@@ -1,7 +1,7 @@
 //! The states of the two parts of a stream (RFC 9000 §3.1, §3.2), as tables.
 //!
-//! Owns which state follows which, and nothing of the data. `None` in the table is what cannot happen: the parts ask only
-//! for transitions that are there, and the whole table is a test.
+//! Owns the transitions, and nothing of the data. `None` in the table is an impossible transition; the parts never
+//! request one. The whole table is tested.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ pub enum SendState {
     Send,
     /// All data and the end of the stream were sent once.
     DataSent,
-    /// The stream was given up; `RESET_STREAM` is sent or about to be.
+    /// The stream was reset; `RESET_STREAM` is sent or about to be.
     ResetSent,
     /// Terminal: all data was acknowledged.
     DataRecvd,
@@ -23,7 +23,7 @@ pub enum SendState {
     ResetRecvd,
 }
 
-/// What happens to a sending part.
+/// An event of a sending part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SendInput {
     /// STREAM without FIN, or `STREAM_DATA_BLOCKED`, is sent.
@@ -73,28 +73,28 @@ pub enum ReceiveState {
     Recv,
     /// The end of the stream is known; data is missing.
     SizeKnown,
-    /// All data is here; the application has not read all of it.
+    /// All data has arrived; the application has not read all of it.
     DataRecvd,
-    /// The peer gave the stream up; the application does not know yet.
+    /// The peer reset the stream; the application has not been notified.
     ResetRecvd,
     /// Terminal: the application read all data.
     DataRead,
-    /// Terminal: the application knows that the peer gave the stream up.
+    /// Terminal: the application knows that the peer reset the stream.
     ResetRead,
 }
 
-/// What happens to a receiving part.
+/// An event of a receiving part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ReceiveInput {
     /// The end of the stream becomes known by a FIN.
     Fin,
-    /// The last missing data is here.
+    /// The last missing data arrived.
     AllData,
     /// `RESET_STREAM` is received.
     Reset,
     /// The application has read all data.
     Read,
-    /// The application was told of the reset.
+    /// The application was notified of the reset.
     ResetTold,
 }
 
@@ -103,8 +103,8 @@ impl ReceiveState {
         use ReceiveInput as I;
         Some(match (self, input) {
             (Self::Recv | Self::SizeKnown, I::Fin) => Self::SizeKnown,
-            // Both optional transitions of figure 3 are declined: once all data is here a reset changes nothing, and
-            // after a reset data is thrown away.
+            // Both optional transitions of figure 3 are not used: once all data has arrived a reset changes nothing,
+            // and after a reset data is discarded.
             (Self::SizeKnown, I::AllData) | (Self::DataRecvd, I::Fin | I::Reset) => Self::DataRecvd,
             (Self::Recv | Self::SizeKnown, I::Reset) | (Self::ResetRecvd, I::Fin | I::Reset) => {
                 Self::ResetRecvd
@@ -117,13 +117,13 @@ impl ReceiveState {
         })
     }
 
-    /// Whether nothing more will be handed to the application.
+    /// Whether nothing more will be delivered to the application.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::DataRead | Self::ResetRead)
     }
 
-    /// Whether data is missing: only then is it of use, and only then are `STOP_SENDING` and `MAX_STREAM_DATA` (§3.5).
+    /// Whether data is missing: only then are data, `STOP_SENDING` and `MAX_STREAM_DATA` useful (§3.5).
     #[must_use]
     pub const fn lacks_data(self) -> bool {
         matches!(self, Self::Recv | Self::SizeKnown)

@@ -1,7 +1,7 @@
-//! A queue with a bound in bytes, from one to one, that both ends poll.
+//! A single-producer, single-consumer queue with a bound in bytes, polled by both ends.
 //!
-//! Owns: what waits, in the queue and behind it, its part of the connection's [budget](crate::budget), and who is to be
-//! woken. Never: blocks. Wakers may be those of an async runtime or of a worker of ours,
+//! Owns the elements in the queue and their part of the connection's [budget](crate::budget), the count of bytes taken
+//! out but not acknowledged, and both wakers. It never blocks. Wakers may be those of an async runtime or of a worker,
 //! and are called outside of the lock.
 
 use std::{
@@ -20,7 +20,8 @@ pub(crate) trait Size {
     fn size(&self) -> usize;
 }
 
-/// A queue that takes elements until their sizes reach `bound`, or the budget is used up. An empty queue always takes one.
+/// A queue that accepts elements until their sizes reach `bound`, or the budget is used up. An empty queue always
+/// accepts one.
 pub(crate) fn channel<T: Size>(
     bound: usize,
     budget: Arc<ConnectionBudget>,
@@ -49,13 +50,13 @@ struct Shared<T> {
 
 struct State<T> {
     queue: VecDeque<T>,
-    /// Of what is in the queue.
+    /// Bytes in the queue.
     size: usize,
-    /// Of what was taken out, and still waits behind it.
+    /// Bytes taken out of the queue and not acknowledged.
     held: usize,
     has_sender: bool,
     has_receiver: bool,
-    /// Who waits for room, and who for a piece.
+    /// The sender waiting for room, and the receiver waiting for an element.
     sender: Option<Waker>,
     receiver: Option<Waker>,
 }
@@ -70,7 +71,7 @@ impl<T> Shared<T> {
         waiting == 0 || (waiting < self.bound && self.budget.has_room())
     }
 
-    /// The waker of a sender that waits for room, if there is some now.
+    /// The waker of a sender that waits for room, if there is room now.
     fn wakes(&self, state: &mut State<T>) -> Option<Waker> {
         if self.has_room(state) {
             state.sender.take()
@@ -93,7 +94,7 @@ fn wake(waker: Option<Waker>) {
     }
 }
 
-/// The end that pieces are put into.
+/// The sending end.
 pub(crate) struct Sender<T: Size>(Arc<Shared<T>>);
 
 impl<T: Size> Sender<T> {
@@ -121,7 +122,7 @@ impl<T: Size> Sender<T> {
         }
     }
 
-    /// Puts a piece in. Who did not ask for room before may go beyond the bound by this piece.
+    /// Puts an element in. A sender that did not ask for room may exceed the bound by this element.
     pub(crate) fn push(&self, piece: T) {
         let mut state = self.0.state();
         if !state.has_receiver {
@@ -147,11 +148,11 @@ impl<T: Size> Drop for Sender<T> {
     }
 }
 
-/// The end that pieces come out of.
+/// The receiving end.
 pub(crate) struct Receiver<T: Size>(Arc<Shared<T>>);
 
 impl<T: Size> Receiver<T> {
-    /// The next piece, in order; `None` when there will be none.
+    /// The next element, in order; `None` when there will be none.
     pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.state();
         let Some(piece) = state.queue.pop_front() else {
@@ -170,7 +171,7 @@ impl<T: Size> Receiver<T> {
         Poll::Ready(Some(piece))
     }
 
-    /// The bytes that were taken out and are not acknowledged by the peer yet.
+    /// Sets the number of bytes taken out and not acknowledged by the peer.
     pub(crate) fn set_held(&self, bytes: usize) {
         let mut state = self.0.state();
         let before = std::mem::replace(&mut state.held, bytes);

@@ -31,7 +31,7 @@ impl Size for Heavy {
     }
 }
 
-/// The budget of a connection that may use this many bytes.
+/// The budget of a connection with this limit in bytes.
 fn room(connection: usize) -> Arc<ConnectionBudget> {
     Budget::new(Limits {
         connection,
@@ -87,7 +87,7 @@ fn a_writer_is_woken_when_nobody_reads_any_more() {
     assert_eq!(sender.poll_gone(&mut context), Poll::Ready(()));
 }
 
-/// A peer that sends one byte at a time fills no more memory than another.
+/// A peer that sends one byte at a time uses no more memory than another.
 #[test]
 fn pieces_of_one_byte_have_a_bound_too() {
     let mut context = Context::from_waker(Waker::noop());
@@ -100,7 +100,7 @@ fn pieces_of_one_byte_have_a_bound_too() {
     assert_eq!(count, super::REQUEST_BOUND.div_ceil(129));
 }
 
-/// Two responses on one connection: the first uses the budget up, the other moves piece by piece.
+/// Two responses on one connection: the first uses the budget up, the other advances piece by piece.
 #[test]
 fn a_queue_waits_for_the_budget_of_its_connection_unless_it_is_empty() {
     let count = Arc::new(Count::default());
@@ -117,7 +117,7 @@ fn a_queue_waits_for_the_budget_of_its_connection_unless_it_is_empty() {
     assert_eq!(second.poll_ready(&mut context), Poll::Ready(Ok(())));
     second.push(Heavy(10));
     assert_eq!(second.poll_ready(&mut context), Poll::Pending);
-    // What was taken out, and is not acknowledged, still counts.
+    // Bytes taken out and not acknowledged still count.
     let taken = second_out.poll_next(&mut context);
     assert_eq!(taken, Poll::Ready(Some(Heavy(10))));
     assert_eq!(count.0.load(Ordering::Relaxed), 1, "it is empty");

@@ -1,15 +1,15 @@
 //! Rotated log files: `NAME.1` is the newest, compressed or not.
 //!
-//! Responsible for their names and number, and for compressing them in a thread of its own. The current file is not touched.
+//! Owns their names and number, and compresses them in a separate thread. The current file is not changed.
 //!
 //! # Decisions
 //!
-//! - *Only rotated files are compressed.* The current file consists of whole lines that can be read at once,
-//!   and a process that is killed loses none of them.
-//! - *A file is packed beside itself* (`NAME.1.gz.part`), synchronised, renamed, and only then removed. Whatever stops that
-//!   leaves the unpacked file, which the next start, or the next rotation, packs.
-//! - *No file is rotated during compression*: the current one grows beyond its size. So names stay what they are for
-//!   the thread that packs, and the one that writes never waits.
+//! - *Only rotated files are compressed.* The current file consists of complete lines that can be read at once, and a
+//!   process that is killed loses none of them.
+//! - *A file is compressed to a temporary file* (`NAME.1.gz.part`), which is synchronised and renamed before the
+//!   original is removed. An interruption leaves the original, which the next start or rotation compresses.
+//! - *No file is rotated during compression*: the current one grows beyond its size. So names do not change during
+//!   compression, and the writing thread never waits.
 
 use std::{
     fs::{self, File},
@@ -34,13 +34,13 @@ pub(super) struct Archive {
     path: PathBuf,
     keep: u32,
     packing: Packing,
-    /// The thread that packs, if one ever did.
+    /// The compressing thread, if it was started.
     packer: Option<JoinHandle<()>>,
     is_ending: Arc<AtomicBool>,
 }
 
 impl Archive {
-    /// Packs what an earlier process left.
+    /// Compresses what an earlier process left.
     pub(super) fn open(path: &Path, settings: &LogSettings) -> Self {
         let mut archive = Self {
             path: path.to_owned(),
@@ -58,7 +58,7 @@ impl Archive {
         self.packer.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Puts the file of the log away, and drops the oldest.
+    /// Rotates the file of the log, and removes the oldest.
     pub(super) fn put_away(&mut self) -> io::Result<()> {
         for number in (1..self.keep).rev() {
             self.shift(number)?;
@@ -69,7 +69,7 @@ impl Archive {
         Ok(())
     }
 
-    /// `NAME.1` becomes `NAME.2`, in whichever form there is one.
+    /// Renames `NAME.1` to `NAME.2`, compressed or not.
     fn shift(&self, number: u32) -> io::Result<()> {
         self.remove(number + 1)?;
         for packing in PACKINGS {
@@ -96,7 +96,7 @@ impl Archive {
         let is_ending = Arc::clone(&self.is_ending);
         self.work(move || {
             for number in 1..=keep {
-                // What cannot be packed, for instance on a full disk, stays as it is, and is tried again.
+                // A file that cannot be compressed, for example on a full disk, is kept, and tried again.
                 let _ = pack(&path, number, packing, &is_ending);
             }
         });
@@ -107,7 +107,7 @@ impl Archive {
         self.packer = thread.spawn(work).ok();
     }
 
-    /// Until all is packed.
+    /// Until everything is compressed.
     #[cfg(test)]
     pub(super) fn wait(&mut self) {
         if let Some(packer) = self.packer.take() {
@@ -117,7 +117,7 @@ impl Archive {
 }
 
 impl Drop for Archive {
-    /// Does not wait for more than the piece that is being packed.
+    /// Waits only for the piece being compressed.
     fn drop(&mut self) {
         self.is_ending.store(true, Ordering::Relaxed);
         if let Some(packer) = self.packer.take() {
@@ -155,7 +155,7 @@ fn write(file: File, part: &Path, packing: Packing, is_ending: &AtomicBool) -> i
         if is_ending.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        // Lines are text, but for one that a full disk tore.
+        // Lines are text, except for one truncated by a full disk.
         packed.line(&String::from_utf8_lossy(&line))?;
         line.clear();
     }

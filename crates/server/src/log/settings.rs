@@ -5,8 +5,8 @@ use lastbyte_record::packed::Packing;
 /// How a log file is rotated and compressed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSettings {
-    /// Size in bytes at which the file is rotated to `NAME.1`, the previous `NAME.1` to `NAME.2`, and so on, and a new one
-    /// begun. Default: never.
+    /// Size in bytes at which the file is rotated to `NAME.1`, the previous `NAME.1` to `NAME.2`, and so on, and a new
+    /// one is created. Default: never.
     pub rotate_at: Option<u64>,
     /// Number of rotated files to keep. Default: 0, which means 1.
     pub keep: u32,

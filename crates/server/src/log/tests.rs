@@ -91,7 +91,7 @@ fn what_a_full_disk_does_not_take_is_counted() {
     );
 }
 
-/// All lines of a packed file, by the library's own reader.
+/// All lines of a compressed file, read with the library's own reader.
 fn unpacked(path: &Path, packing: Packing) -> String {
     let mut text = String::new();
     let file = File::open(path).expect("a file");
@@ -125,7 +125,7 @@ fn what_was_put_away_is_packed_and_nothing_is_lost() {
             output.archive.wait();
             output.write(format!("{run}\n").as_bytes()).expect("room");
         }
-        // An end in the middle of packing leaves the file as it was: the next start packs it.
+        // A process that ends during compression leaves the file unchanged: the next start compresses it.
         let mut archive = Archive::open(&path, &settings);
         archive.wait();
         let name = |number: u32| {
@@ -152,7 +152,7 @@ fn what_a_crash_left_is_packed_and_older_forms_grow_old() {
     let directory = Temporary::new("packed-crash");
     let path = directory.0.join("log");
     let write = |name: &str, text: &str| fs::write(directory.0.join(name), text).expect("room");
-    // Packed in part, and packed but not removed.
+    // Partially compressed, and compressed but not removed.
     write("log.1", "one\n");
     write("log.1.gz.part", "rubbish");
     write("log.2", "two\n");
@@ -164,7 +164,7 @@ fn what_a_crash_left_is_packed_and_older_forms_grow_old() {
         (read("log.1.gz"), read("log.2.gz")),
         ("one\n".into(), "two\n".into())
     );
-    // From then on unpacked: those that are there move up all the same.
+    // Uncompressed from then on: existing files are renamed all the same.
     write("log", "zero\n");
     let mut archive = Archive::open(&path, &packed(Packing::None));
     archive.put_away().expect("room");

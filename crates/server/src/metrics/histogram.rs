@@ -1,17 +1,16 @@
-//! Times in buckets, as Prometheus wants them.
+//! Histograms of times for Prometheus.
 
 use std::time::Duration;
 
-/// The upper bounds of the buckets, in milliseconds: four for each doubling of a hundred would be more than anybody draws;
-/// these are a factor of two to two and a half apart.
+/// The upper bounds of the buckets, in milliseconds, a factor of two to two and a half apart.
 pub(crate) const BOUNDS_MS: [u64; 16] = [
     1, 2, 5, 10, 20, 50, 100, 200, 350, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000,
 ];
 
-/// How often which time was.
+/// Counts of times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Histogram {
-    /// By bucket, the last for what is longer than all bounds.
+    /// By bucket; the last is for times above all bounds.
     counts: [u64; BOUNDS_MS.len() + 1],
     sum: Duration,
 }
@@ -32,7 +31,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
-    /// The bounds in seconds as text, with how many were no longer than that.
+    /// The bounds in seconds as text, with the cumulative counts.
     pub(crate) fn cumulated(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         let bounds = BOUNDS_MS.iter().map(|bound| {
             let seconds = Duration::from_millis(*bound).as_secs_f64();

@@ -1,6 +1,6 @@
-//! Numbers as Prometheus reads them: the text format 0.0.4.
+//! The Prometheus text format 0.0.4.
 //!
-//! Owns: names. Each is a promise: dashboards stand on them.
+//! Owns the names of metrics, which must not change: dashboards depend on them.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -13,12 +13,12 @@ use lastbyte_record::connection_log::{
 use super::{Numbers, histogram::Histogram};
 use crate::application::Statistics;
 
-/// A text that grows metric by metric.
+/// A text that is built metric by metric.
 struct Text(String);
 
 impl Text {
     fn metric(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
@@ -46,7 +46,7 @@ fn escaped(text: &str) -> String {
         .replace('\n', "\\n")
 }
 
-/// Whether a statistic of the transport can be summed over connections: a count, and not a state or a maximum.
+/// Whether a statistic of the transport can be summed over connections: a counter, not a state or a maximum.
 pub(super) fn is_sum(field: &Field<Snapshot>) -> bool {
     let is_count = matches!(field.unit, Unit::Count | Unit::Bytes | Unit::Flag);
     let key = field.key.name();

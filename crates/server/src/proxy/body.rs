@@ -1,7 +1,7 @@
 //! The body of a request on its way to the upstream.
 //!
-//! Owns: the pieces that come from the client, as hyper asks for them, and what ended them too early. Never: outlives its
-//! exchange: once the response is over, or given up, no more of the request is sent.
+//! Owns the pieces from the client, as hyper requests them, and what ended them early. It ends with its exchange: once
+//! the response is over or cancelled, no more of the request is sent.
 
 use std::{
     convert::Infallible,
@@ -30,16 +30,16 @@ use super::{
 };
 use crate::exchange::{Incoming, Piece};
 
-/// Why the body of a request ended too early.
+/// Why the body of a request ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// The client broke off, or sent what is no body.
+    /// The client truncated it, or it is invalid.
     CutOff,
-    /// The client sent nothing for too long.
+    /// The client stalled for too long.
     Late,
 }
 
-/// What is known of a body while it is sent.
+/// The state of a body while it is sent.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// How many pieces were passed on.
@@ -70,23 +70,23 @@ impl Progress {
     }
 }
 
-/// Where a body comes from, and what may stop it.
+/// The source of a body, and what may stop it.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) incoming: Incoming,
     pub(super) client: Arc<Client>,
     pub(super) upstream: Arc<Upstream>,
-    /// How long the client may send nothing.
+    /// How long the client may stall.
     pub(super) limit: Duration,
     /// Closed when the exchange is over.
     pub(super) over: oneshot::Receiver<Infallible>,
 }
 
-/// What comes from the client, piece by piece, as it is asked for.
+/// The pieces from the client, as they are requested.
 #[derive(Debug)]
 pub(super) struct RequestBody {
     first: Option<Piece>,
-    /// Gone when all of it came.
+    /// `None` once all of it arrived.
     rest: Option<Source>,
     len: Option<u64>,
     progress: Arc<Progress>,
@@ -115,12 +115,12 @@ impl RequestBody {
         }
     }
 
-    /// What can be known of it from elsewhere.
+    /// A handle to its state.
     pub(super) fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
 
-    /// Keeps a stream in use as long as the body is.
+    /// Keeps a stream in use as long as the body.
     pub(super) fn hold(&mut self, stream: Stream) {
         self.stream = Some(stream);
     }

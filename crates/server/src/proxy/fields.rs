@@ -1,7 +1,7 @@
-//! Heads and trailers on their way through a proxy (RFC 9110 §7.6).
+//! Headers and trailers forwarded by a proxy (RFC 9110 §7.6).
 //!
-//! Owns: which requests are passed on at all, which fields are about one hop and go no further, and what is added about the
-//! client. Never: trusts that a request was validated before; no name that matters to the upstream can be forged here.
+//! Owns which requests are forwarded at all, which fields are connection-specific, and what is added about the client.
+//! It does not rely on earlier validation of the request; no field that matters to the upstream can be forged here.
 
 use std::{fmt, net::IpAddr};
 
@@ -14,7 +14,7 @@ use crate::{
     hop_by_hop::{is_hop_by_hop, named_by_connection},
 };
 
-/// Why a request is not passed on.
+/// Why a request is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(&'static str);
 
@@ -26,7 +26,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What this proxy sets itself, and what would speak for it: the client's fields of these names are not copied.
+/// Fields set by this proxy, and aliases of them: the client's fields with these names are dropped.
 fn is_ours(name: &str) -> bool {
     matches!(
         name,
@@ -35,10 +35,10 @@ fn is_ours(name: &str) -> bool {
         || name.starts_with("proxy-")
 }
 
-/// Whether a field of a request goes on to the upstream. As with nginx, names are letters, digits and `-`: programs behind
-/// CGI and its successors read `_`, and some any other character, as `-`.
+/// Whether a field of a request is forwarded. As in nginx, names consist of letters, digits and `-`: CGI programs and
+/// their successors read `_`, and some any other character, as `-`.
 fn goes_on(name: &str, upstream: &Upstream) -> bool {
-    // Names come in lower case (RFC 9114 §4.2; hyper makes them so): another could not be compared, and is dropped.
+    // Names are in lower case (RFC 9114 §4.2; hyper converts them): another could not be compared, and is dropped.
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.bytes().all(is_plain) {
         return !name.is_empty() && !is_hop_by_hop(name) && !is_ours(name);
@@ -51,8 +51,8 @@ fn goes_on(name: &str, upstream: &Upstream) -> bool {
         && !is_known(&name.replace('_', "-"))
 }
 
-/// Whether a path leaves its base for some server, or could: a segment is `.` or `..`, also encoded, with `\` as a
-/// separator, or with parameters (`..;a`) that some servers cut off before they resolve dots.
+/// Whether a path leaves its base on some server, or could: a segment is `.` or `..`, also encoded, with `\` as a
+/// separator, or with parameters (`..;a`) that some servers remove before they resolve dots.
 fn has_dot_segment(target: &str) -> bool {
     let path = target.split('?').next().unwrap_or_default();
     let path = path
@@ -82,11 +82,11 @@ fn target(request: &Request, upstream: &Upstream) -> Result<PathAndQuery, Refuse
         .ok_or(Refused("invalid character in the request target"))
 }
 
-/// The head of a request as it goes to the upstream.
+/// The header of a request to the upstream.
 ///
 /// # Errors
 ///
-/// Returns [`Refused`] if the request must not be passed on: its target or authority is not valid, leads out of the
+/// Returns [`Refused`] if the request must not be forwarded: its target or authority is not valid, leads out of the
 /// upstream's base path, or a field cannot be sent.
 pub fn request(
     request: &Request,
@@ -118,7 +118,7 @@ pub fn request(
             copy(map, line.name, line.value)?;
         }
     }
-    // It may have come in parts for the sake of compression; it is one field (RFC 9114 §4.2.1).
+    // It may have been split for better compression; it is one field (RFC 9114 §4.2.1).
     let mut cookie = Vec::new();
     if request.fields().join("cookie", "; ", &mut cookie) {
         map.insert(header::COOKIE, value(&cookie)?);
@@ -140,13 +140,13 @@ pub fn request(
     map.insert("x-forwarded-proto", HeaderValue::from_static("https"));
     map.insert("x-forwarded-host", host);
     if peer.is_early {
-        // RFC 8470 §5.1: the upstream may answer 425, which goes back.
+        // RFC 8470 §5.1: the upstream may respond with 425, which is passed back.
         map.insert("early-data", HeaderValue::from_static("1"));
     }
     Ok(head)
 }
 
-/// RFC 9110 §5.5: blanks around a value are not part of it.
+/// RFC 9110 §5.5: whitespace around a value is not part of it.
 fn value(bytes: &[u8]) -> Result<HeaderValue, Refused> {
     HeaderValue::from_bytes(bytes.trim_ascii())
         .map_err(|_| Refused("control character in a field value"))
@@ -157,7 +157,7 @@ fn copy(map: &mut HeaderMap, name: &str, bytes: &[u8]) -> Result<(), Refused> {
         HeaderName::from_bytes(name.as_bytes()).map_err(|_| Refused("invalid field name"))?;
     let value = value(bytes)?;
     if name == header::CONTENT_LENGTH {
-        // RFC 9110 §8.6: one, or the same ones as one.
+        // RFC 9110 §8.6: one, or equal ones as one.
         let differs = map.get(&name).is_some_and(|other| *other != value);
         if differs || value.is_empty() || !value.as_bytes().iter().all(u8::is_ascii_digit) {
             return Err(Refused("invalid content-length"));
@@ -170,8 +170,8 @@ fn copy(map: &mut HeaderMap, name: &str, bytes: &[u8]) -> Result<(), Refused> {
         .map_err(|_| Refused("too many fields"))
 }
 
-/// Adds to the list that the client sent, if all of that is valid; else the list begins here, so that nothing of the client's
-/// can swallow what is added.
+/// Appends to the client's list if that is valid; otherwise starts a new list, so that nothing of the client's can hide
+/// what is appended.
 fn extend(
     map: &mut HeaderMap,
     fields: &Fields,
@@ -202,7 +202,7 @@ const fn via(version: Version) -> &'static str {
     }
 }
 
-/// RFC 7239 §4: an address of IPv6 stands in brackets and quotes. No valid authority has a quote or a backslash in it.
+/// RFC 7239 §4: an IPv6 address is in brackets and quotes. A valid authority contains neither quote nor backslash.
 fn element(client: IpAddr, authority: &str) -> String {
     let client = match client {
         IpAddr::V4(address) => address.to_string(),
@@ -215,7 +215,8 @@ pub(super) fn content_length(map: &HeaderMap) -> Option<u64> {
     map.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// The trailers of a request that go on: none that routes, frames, authenticates or modifies a request (RFC 9110 §6.5.1).
+/// The trailers of a request that are forwarded: none that routes, frames, authenticates or modifies a request (RFC
+/// 9110 §6.5.1).
 pub(super) fn request_trailers(fields: &Fields, upstream: &Upstream) -> HeaderMap {
     let is_of_head = |name: &str| {
         name.starts_with("content-")
@@ -228,23 +229,23 @@ pub(super) fn request_trailers(fields: &Fields, upstream: &Upstream) -> HeaderMa
     let mut map = HeaderMap::new();
     for line in fields {
         if goes_on(line.name, upstream) && !is_of_head(line.name) {
-            // A trailer that cannot be sent is left out: the body is whole without it.
+            // A trailer that cannot be sent is omitted: the body is complete without it.
             let _ = copy(&mut map, line.name, line.value);
         }
     }
     map
 }
 
-/// The fields of a response that go further.
+/// The fields of a response that are forwarded.
 pub(super) fn copy_response(map: &HeaderMap, fields: &mut Fields) {
     let named = named_by_connection(map);
-    // RFC 9112 §6.3: beside `transfer-encoding` the length does not count.
+    // RFC 9112 §6.3: `transfer-encoding` overrides the length.
     let is_chunked = map.contains_key(header::TRANSFER_ENCODING);
     for (name, value) in map {
         let name = name.as_str();
         let is_named = named.iter().any(|known| known == name);
         let is_void = is_chunked && name == "content-length";
-        // What is behind does not know of the HTTP/3 that is here.
+        // The upstream does not know of this server's HTTP/3.
         if !is_hop_by_hop(name) && !is_named && !is_void && name != "alt-svc" {
             fields.push(name, value.as_bytes());
         }

@@ -1,7 +1,8 @@
-//! Fields that proxies extend, as clients send them: `Forwarded` (RFC 7239 §4), `X-Forwarded-For`, `Via` (RFC 9110 §7.6.3).
+//! List fields that proxies extend, as clients send them: `Forwarded` (RFC 7239 §4), `X-Forwarded-For`, `Via` (RFC 9110
+//! §7.6.3).
 //!
-//! Owns the syntax that a list must have before anything is added to it. A list that is not closed, such as an open quote,
-//! would swallow what comes behind it.
+//! Owns the syntax that a list must have before anything is appended to it. A list with an open quote, for example,
+//! would hide what follows.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -15,7 +16,7 @@ fn token(text: &str) -> Option<&str> {
     text.get(len..).filter(|_| len > 0)
 }
 
-/// Splits a quoted string off the front, whose opening quote is gone already (RFC 9110 §5.6.4).
+/// Splits a quoted string off the front, after its opening quote (RFC 9110 §5.6.4).
 fn quoted(text: &str) -> Option<&str> {
     let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -53,7 +54,7 @@ pub(super) fn is_forwarded(list: &str) -> bool {
     }
 }
 
-/// Whether this is a list of IP addresses, with ports or without.
+/// Whether this is a list of IP addresses, with or without ports.
 pub(super) fn is_addresses(list: &str) -> bool {
     list.split(',').map(str::trim_ascii).all(|element| {
         let bare = element
@@ -65,7 +66,7 @@ pub(super) fn is_addresses(list: &str) -> bool {
     })
 }
 
-/// Whether this is a list of protocols and names; comments are not taken, since they can hold anything.
+/// Whether this is a list of protocols and names; comments are not accepted, since they can contain anything.
 pub(super) fn is_via(list: &str) -> bool {
     let is_word = |word: &str| {
         let is_part = |byte: u8| is_token_byte(byte) || b"/:[]".contains(&byte);

@@ -1,17 +1,18 @@
 //! Connections to the upstream.
 //!
-//! Owns: making them (in clear text HTTP/1.1, or 2 if the URL says so; over TLS the version that ALPN selects, RFC 7301), keeping those
-//! that have nothing to do, and trying another when one turned out to be dead before the request had left. Never: sends a
-//! request twice that may have arrived (RFC 9110 §9.2.2).
+//! Opens connections (in plaintext HTTP/1.1, or 2 if the URL says so; over TLS the version that ALPN selects, RFC
+//! 7301), keeps idle ones, and tries another when one turns out to be closed before the request was sent. A request
+//! that may have arrived is never sent twice (RFC 9110 §9.2.2).
 //!
 //! # Decisions
 //!
-//! - *A connection that is being made belongs to no request*: a request that is given up meanwhile leaves it to the next, so
-//!   that clients that ask and cancel open no more connections than others.
-//! - *Few are made at a time*: [`CONNECTS_MAX`], and one where HTTP/2 may be spoken, since that one can serve all who wait.
-//! - *Streams of HTTP/2 cannot hold each other back*: the window of a connection is as large as those of all its streams
-//!   together, and beyond [`Limits::streams`] there is another connection. A client that takes nothing of its response fills the window
-//!   of its own stream, and no other.
+//! - *A connection being opened belongs to no request*: if a request is cancelled meanwhile, the next one uses it, so
+//!   that clients that cancel requests open no more connections than others.
+//! - *Few are opened at a time*: [`CONNECTS_MAX`], and one where HTTP/2 is possible, since that one can serve all
+//!   waiting requests.
+//! - *Streams of HTTP/2 cannot block each other*: the window of a connection is as large as those of all its streams
+//!   together, and beyond [`Limits::streams`] there is another connection. A client that does not read its response
+//!   fills only the window of its own stream.
 
 use std::{
     future::poll_fn,
@@ -42,26 +43,26 @@ use super::{Limits, body::RequestBody, upstream::Upstream};
 type Request = http::Request<RequestBody>;
 type Response = http::Response<Incoming>;
 
-/// Connections that are being made at a time.
+/// Maximum number of connections being opened at a time.
 const CONNECTS_MAX: usize = 32;
-/// What hyper buffers of a response of HTTP/1.1, and of its head, in bytes. A stalled response holds about twice that: what was read,
-/// and the buffer that the piece which waits was cut from.
+/// hyper's buffer for an HTTP/1.1 response and its header, in bytes. A stalled response holds about twice that: what
+/// was read, and the buffer from which the waiting piece was cut.
 const BUFFER: usize = 16 << 10;
-/// How much of a response of HTTP/2 may wait for its client, in bytes.
+/// Maximum bytes of an HTTP/2 response waiting for its client.
 const STREAM_WINDOW: u32 = 128 << 10;
-/// What HTTP/2 is called in the handshake (RFC 9113 §3.2).
+/// The ALPN identifier of HTTP/2 (RFC 9113 §3.2).
 const HTTP2: &[u8] = b"h2";
 
-/// Why there is no response, with what was found out about it.
+/// Why there is no response, with details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SendFailure {
-    /// It cannot be connected to.
+    /// Connecting failed.
     Refused(String),
-    /// It is not who it should be, or does not speak TLS.
+    /// TLS failed: wrong certificate, or no TLS.
     Tls(String),
-    /// Connecting takes too long.
+    /// Connecting took too long.
     Late,
-    /// It broke off, or said what is no HTTP.
+    /// The connection was closed, or the response is not valid HTTP.
     Broken(String),
 }
 
@@ -72,15 +73,15 @@ pub(super) struct Pool {
     limits: Limits,
     kept: Arc<Mutex<Kept>>,
     connecting: Arc<Semaphore>,
-    /// Whether the server may turn out to speak HTTP/2, so that one connection is made at a time.
+    /// Whether the server may support HTTP/2, so that one connection is opened at a time.
     may_be_http2: AtomicBool,
 }
 
 #[derive(Default)]
 struct Kept {
-    /// Without anything to do, since then; the one that was used last is at the end.
+    /// Idle connections, with the time since; the most recently used is last.
     http1: Vec<(http1::SendRequest<RequestBody>, Instant)>,
-    /// With streams that are in use, or free.
+    /// With streams that are in use or free.
     http2: Vec<Multiplexed>,
 }
 
@@ -88,13 +89,13 @@ struct Kept {
 #[derive(Clone)]
 struct Multiplexed {
     sender: http2::SendRequest<RequestBody>,
-    /// One permit for each stream that is not in use.
+    /// One permit for each unused stream.
     free: Arc<Semaphore>,
-    /// How many streams the server allows (`SETTINGS_MAX_CONCURRENT_STREAMS`).
+    /// How many streams the server permits (`SETTINGS_MAX_CONCURRENT_STREAMS`).
     allowed: Arc<AtomicUsize>,
 }
 
-/// A stream of a connection of HTTP/2: in use until both directions are done with it.
+/// A stream of an HTTP/2 connection: in use until both directions are finished.
 pub(super) type Stream = Arc<OwnedSemaphorePermit>;
 
 enum Connection {
@@ -102,7 +103,7 @@ enum Connection {
     Http2(Multiplexed, Stream),
 }
 
-/// A connection that a response comes over; to be given back when all of it came.
+/// The connection of a response; to be returned when all of it has arrived.
 pub(super) struct Lease {
     connection: Option<http1::SendRequest<RequestBody>>,
     kept: Arc<Mutex<Kept>>,
@@ -117,7 +118,7 @@ impl Lease {
         };
         let (kept, most) = (self.kept, self.most);
         tokio::spawn(async move {
-            // It may have been the last that this connection says.
+            // This may be the last response on this connection.
             if connection.ready().await.is_ok() {
                 lock(&kept).keep(connection, most);
             }
@@ -157,7 +158,7 @@ impl Pool {
         })
     }
 
-    /// Sends a request, and gives the head of its response.
+    /// Sends a request, and returns the header of its response.
     pub(super) async fn send(
         self: &Arc<Self>,
         request: Request,
@@ -170,14 +171,14 @@ impl Pool {
             };
             match self.send_over(connection, request).await {
                 Ok(answered) => return Ok(answered),
-                // It was closed while idle, and the request was not sent.
+                // The connection was closed while idle, and the request was not sent.
                 Err((Some(unsent), _)) if !is_new => request = unsent,
                 Err((_, why)) => return Err(SendFailure::Broken(why)),
             }
         }
     }
 
-    /// A connection, and whether it was made for this.
+    /// A connection, and whether it was opened for this request.
     async fn get(self: &Arc<Self>) -> Result<(Connection, bool), SendFailure> {
         if let Some(kept) = self.take() {
             return Ok((kept, false));
@@ -218,7 +219,7 @@ impl Pool {
                 request.body_mut().hold(Arc::clone(&stream));
                 let sent = connection.sender.try_send_request(request).await;
                 if sent.is_err() {
-                    // It may be about to end: no other request goes over it.
+                    // It may be about to close: no other request uses it.
                     lock(&self.kept)
                         .http2
                         .retain(|kept| !Arc::ptr_eq(&kept.free, &connection.free));
@@ -242,7 +243,7 @@ impl Pool {
         let host = head.headers.remove(http::header::HOST);
         let authority = host.and_then(|host| host.to_str().ok().map(str::to_owned));
         let mut parts = head.uri.into_parts();
-        // How this server is spoken to; `x-forwarded-proto` has what the client did.
+        // The scheme of the upstream; `x-forwarded-proto` has the client's.
         parts.scheme = Some(if self.upstream.is_secure {
             http::uri::Scheme::HTTPS
         } else {
@@ -255,7 +256,7 @@ impl Pool {
         http::Request::from_parts(head, body)
     }
 
-    /// One that is there.
+    /// An existing one.
     fn take(&self) -> Option<Connection> {
         let mut kept = lock(&self.kept);
         kept.http2.retain(|kept| !kept.sender.is_closed());
@@ -325,7 +326,7 @@ impl Pool {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(window.min(i32::MAX.unsigned_abs()))
             .max_send_buf_size(BUFFER)
-            // A server that is gone is found out while requests wait for it.
+            // Detects a server that is gone while requests wait for it.
             .keep_alive_interval(self.limits.idle / 2)
             .keep_alive_timeout(self.limits.connect)
             .handshake(TokioIo::new(stream))
@@ -370,7 +371,7 @@ impl Pool {
 }
 
 impl Multiplexed {
-    /// A stream that is not in use, if the server allows that many.
+    /// An unused stream, if the server permits that many.
     fn stream(&self, streams: u32) -> Option<Stream> {
         let used = (streams.max(1) as usize).saturating_sub(self.free.available_permits());
         if used >= self.allowed.load(Ordering::Relaxed) {

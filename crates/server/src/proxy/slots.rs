@@ -1,7 +1,7 @@
-//! How many requests are in flight to the upstream.
+//! The limit on requests in flight to the upstream.
 //!
-//! Owns: the limit, and which request is given up when all slots are taken: the one whose client has neither taken nor sent
-//! anything for longest. So stalled clients hold slots only while no other request needs them.
+//! Owns the limit, and which request is cancelled when all slots are in use: the one whose client has been stalled
+//! longest. So stalled clients occupy slots only while no other request needs them.
 
 use std::{
     collections::BTreeMap,
@@ -36,12 +36,12 @@ struct Taken {
     slots: BTreeMap<u64, Arc<Client>>,
 }
 
-/// What a client keeps waiting.
+/// What is waiting for a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
     /// The upstream waits for more of the request.
     Request,
-    /// More of the response waits to be taken.
+    /// More of the response waits to be read.
     Response,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Side {
 #[derive(Debug)]
 pub(super) struct Client {
     began: Instant,
-    /// By [`Side`]: since when it is waited for, in milliseconds from `began`, and 1 more; 0 if it is not.
+    /// By [`Side`]: since when the client is waited for, in milliseconds from `began`, plus 1; 0 if it is not.
     waits: [AtomicU64; 2],
     given_up: Notify,
 }
@@ -63,7 +63,7 @@ impl Client {
         }
     }
 
-    /// It is waited for from now on, unless it has been already.
+    /// The client is waited for from now on, unless it has been already.
     pub(super) fn on_wait(&self, side: Side) {
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let _ = self.waits(side).compare_exchange(
@@ -74,7 +74,7 @@ impl Client {
         );
     }
 
-    /// It took or sent something.
+    /// The client made progress.
     pub(super) fn on_progress(&self, side: Side) {
         self.waits(side).store(0, Ordering::Relaxed);
     }
@@ -90,7 +90,7 @@ impl Client {
     }
 }
 
-/// One of them, until it is dropped.
+/// A slot, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) client: Arc<Client>,
@@ -152,7 +152,7 @@ impl Slots {
         }
     }
 
-    /// Gives up the request whose client has been waited for longest, if one is stalled.
+    /// Cancels the request whose client has been stalled longest, if one is stalled.
     fn give_up_one(&self) {
         let now = self.began.elapsed();
         let mut taken = self.taken();
@@ -163,7 +163,7 @@ impl Slots {
             .min();
         if let Some((since, number)) = stalled
             && now.saturating_sub(Duration::from_millis(since)) >= STALLED
-            // Out of the list at once: the next that waits gives up another.
+            // Removed from the list at once: the next waiting request cancels another.
             && let Some(client) = taken.slots.remove(&number)
         {
             client.given_up.notify_one();
@@ -182,7 +182,7 @@ mod tests {
 
     use super::{Side, Slots};
 
-    /// Slots that have been there for 10 s.
+    /// Slots that have been used for 10 s.
     fn slots(count: usize) -> Arc<Slots> {
         let mut slots = Arc::try_unwrap(Slots::new(count)).expect("the only one");
         slots.began = Instant::now() - Duration::from_secs(10);

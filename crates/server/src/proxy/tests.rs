@@ -110,7 +110,7 @@ fn rfc7239_8_1_nothing_that_a_client_sends_swallows_what_is_added() {
     assert_eq!(all(&head, "forwarded"), [expected]);
     assert_eq!(all(&head, "x-forwarded-for"), ["192.0.2.9"]);
     assert_eq!(all(&head, "via"), ["3 lastbyte"]);
-    // Lists that are valid grow; one line that is not spoils them all.
+    // Valid lists are extended; one invalid line invalidates them all.
     let asked = get("/")
         .with("forwarded", "for=1.2.3.4;by=\"a, b\"")
         .with("x-forwarded-for", "1.2.3.4")
@@ -143,7 +143,7 @@ fn fields_that_programs_could_take_for_others_are_not_passed_on() {
         assert!(!head.headers.contains_key(name), "{name}");
     }
     assert_eq!(all(&head, "x-mine"), ["1"]);
-    // Who asks for `_` gets those that stand for nothing else.
+    // With `_` permitted, only fields that are no alias of another pass.
     let peer = Peer {
         remote: PEER.parse().expect("an address"),
         version: Version::Http2,
@@ -227,7 +227,7 @@ fn rfc9112_3_2_what_is_no_path_or_no_host_is_not_passed_on() {
         let asked = Request::new("GET", "https", authority, "/");
         assert!(passed(&asked, "http://behind").is_err(), "{authority:?}");
     }
-    // A client of HTTP/1.0 need not say which host it means.
+    // An HTTP/1.0 client need not send a host.
     let asked = Request::new("GET", "https", "", "/");
     for (url, host) in [
         ("http://behind", "behind"),

@@ -1,26 +1,26 @@
-//! The server behind, as a URL.
+//! The upstream server, as a URL.
 
 use std::fmt;
 
-/// A server that requests are passed on to.
+/// A server to which requests are forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// Whether TLS is spoken with it.
+    /// Whether TLS is used.
     pub is_secure: bool,
-    /// Whether it speaks HTTP/2 in clear text, which nothing could agree on (RFC 9113 §3.3).
+    /// Whether it uses HTTP/2 in plaintext, with prior knowledge (RFC 9113 §3.3).
     pub is_h2c: bool,
-    /// Its name or address; of IPv6 without brackets.
+    /// Its name or address; IPv6 addresses without brackets.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// What comes before the path of each request, without a slash at its end.
+    /// The prefix of each request's path, without a trailing slash.
     pub base: String,
-    /// Whether fields with `_` in their names are passed on. CGI, and what follows it, reads `_` as `-`.
+    /// Whether fields with `_` in their names are forwarded. CGI and its successors read `_` as `-`.
     pub takes_underscores: bool,
 }
 
 impl Upstream {
-    /// Its host and port as an authority, for requests that name none.
+    /// Its host and port as an authority, for requests without one.
     pub(super) fn authority(&self) -> String {
         let host = if self.host.contains(':') {
             format!("[{}]", self.host)
@@ -34,7 +34,7 @@ impl Upstream {
     }
 }
 
-/// A text that is no server.
+/// Why a text is not an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamError(String);
 

@@ -3,7 +3,7 @@ use lastbyte_units::Time;
 use super::*;
 use crate::{rtt::Rtt, spec::Value};
 
-/// The datagram size of these tests: windows read in thousands.
+/// The datagram size of these tests, which makes windows easy to read in thousands.
 const M: u64 = 1000;
 
 struct Flow {
@@ -75,7 +75,7 @@ fn rfc9438_4_2_window_follows_the_closed_formula() {
     let mut rounds_checked = 0;
     while flow.now.since(start) < Duration::from_secs(9) {
         flow.round();
-        // The window aims at where the curve is a round trip ahead, and gets there within the round trip.
+        // The window aims at the curve's value one round trip ahead, and reaches it within the round trip.
         let t = flow.now.since(start).as_secs_f64();
         let expected = closed_formula(t, 100e3, 70e3);
         let error = (flow.window as f64 - expected).abs() / expected;
@@ -108,7 +108,7 @@ fn rfc9438_4_2_plateau_is_reached_after_k() {
 
 #[test]
 fn rfc9438_4_3_is_as_friendly_as_reno_on_short_paths() {
-    // On 10 ms the cubic term hardly moves; the window follows W_est: alpha = 0.529 datagrams a round trip.
+    // At 10 ms the cubic term hardly changes; the window follows W_est: alpha = 0.529 datagrams a round trip.
     let mut flow = Flow::new(&Config::default(), Duration::from_millis(10));
     flow.reduce(20 * M, 14 * M, false);
     let before = flow.window;
@@ -139,7 +139,7 @@ fn rfc9438_4_4_target_is_at_most_half_a_window_more() {
     let mut flow = Flow::new(&Config::default(), Duration::from_millis(100));
     flow.reduce(100 * M, 70 * M, false);
     flow.ack(M);
-    // 100 s without an ACK and without being short of data: the curve is far above.
+    // 100 s without an ACK and without an application limit: the curve is far above.
     flow.now = flow.now + Duration::from_secs(100);
     let before = flow.window;
     flow.ack(before);
@@ -160,7 +160,7 @@ fn rfc9438_4_2_clock_stands_still_without_data() {
         (0..5).for_each(|_| flow.round());
     }
     paused.cubic.on_app_limited(paused.now);
-    // Told again, while it lasts: the first time counts.
+    // Repeated calls during a pause: the first one counts.
     paused.now = paused.now + Duration::from_secs(4);
     paused.cubic.on_app_limited(paused.now);
     paused.now = paused.now + Duration::from_secs(6);
@@ -237,7 +237,7 @@ fn rfc9438_4_9_2_undo_restores_the_curve() {
 
 #[test]
 fn growth_below_a_byte_is_not_lost() {
-    // Acknowledging ten bytes at a time must come to the same as acknowledging thousands.
+    // Acknowledging ten bytes at a time must give the same result as acknowledging thousands.
     let mut fine = Flow::new(&Config::default(), Duration::from_millis(100));
     let mut coarse = Flow::new(&Config::default(), Duration::from_millis(100));
     fine.reduce(100 * M, 70 * M, false);

@@ -40,7 +40,7 @@ fn a15_longterm_bound_grows_by_doubling_steps() {
     flow.path.queue_bytes *= 10;
     flow.set_rate(flow.path.rate.scaled(10.0));
     flow.run_to(Phase::ProbeBandwidthRefill, secs(4));
-    // So low that the window is held by it all the time.
+    // So low that the window is always limited by it.
     flow.controller.bounds.in_flight_longterm = flow.path.bdp() / 20;
     flow.run_to(Phase::ProbeBandwidthUp, secs(1));
     let mut growth = Vec::new();
@@ -68,7 +68,7 @@ fn a16_a_tenth_of_the_bandwidth_is_believed_after_two_cycles() {
     flow.set_rate(flow.path.rate.scaled(0.1));
     flow.path.queue_bytes = flow.path.bdp();
     let (start, phases) = (flow.now, flow.phases.len());
-    // Loss tells at once: within a few rounds, long before the filter forgets.
+    // Loss is noticed at once: within a few rounds, long before the filter expires.
     assert!(flow.run_until(secs(3), |flow| {
         flow.controller.bandwidth < flow.path.rate.scaled(1.3)
     }));
@@ -90,7 +90,7 @@ fn a16_a_tenth_of_the_bandwidth_is_believed_after_two_cycles() {
     assert!(rate > flow.path.rate.scaled(0.9), "{rate}");
 }
 
-/// Throughput after startup, as a share of the link.
+/// Throughput after startup, as a fraction of the link rate.
 fn utilization(bits_per_second: u64, delay: Duration, warm_up: Duration, span: Duration) -> f64 {
     let mut flow = flow(Path::new(bits_per_second, delay, 2.0));
     flow.run(warm_up);
@@ -123,7 +123,7 @@ fn sweep_of_rates_and_round_trip_times_fills_the_link() {
         .map(|(rate, delay, warm_up, span)| utilization(*rate, *delay, *warm_up, *span))
         .collect();
     for (path, share) in paths.iter().zip(&shares) {
-        // ProbeRTT lasts a round at least, which is dear where a round takes half a second or more.
+        // ProbeRTT lasts at least a round, which is expensive if a round takes half a second or more.
         let least = if path.1 > ms(500) { 0.82 } else { 0.9 };
         assert!(*share > least, "{path:?}: {share}; all: {shares:.3?}");
     }

@@ -1,4 +1,4 @@
-//! Any calls in any order: nothing overflows, and the promises of [`Controller`] hold.
+//! Any calls in any order: nothing overflows, and the guarantees of [`Controller`] hold.
 
 use core::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
 enum Hook {
     Sent(u64, u64),
     AppLimited(u64),
-    /// Of a packet sent before, or one of which only this is known.
+    /// A packet sent before, or one of which only this is known.
     Fate(Fate, usize, Option<Packet>),
     CloseLosses(u64, bool),
     Marked(u64, u64),
@@ -30,7 +30,7 @@ enum Fate {
     Spurious,
 }
 
-/// Anything, and often what sits at an edge or is plausible.
+/// Anything, and often boundary or plausible values.
 fn number() -> BoxedStrategy<u64> {
     prop_oneof![
         any::<u64>(),
@@ -90,7 +90,7 @@ fn hook() -> impl Strategy<Value = Hook> {
     ]
 }
 
-/// A controller, its transport's memory, and a clock that mostly runs forward, by steps or at once.
+/// A controller, its transport's memory, and a clock that usually moves forward, in small or large steps.
 struct Driver {
     bbr: Bbr,
     rtt: Rtt,
@@ -100,7 +100,7 @@ struct Driver {
 }
 
 impl Driver {
-    /// Lets time pass, by a step or back to the start, and tells.
+    /// Advances the clock by a step, or sets it back to the start, and returns it.
     fn step(&mut self, nanos: u64, hook: Hook) {
         self.now = match nanos {
             u64::MAX => Time::ZERO,
@@ -188,7 +188,7 @@ impl Driver {
     }
 
     fn check(&self) -> Result<(), TestCaseError> {
-        // No UDP payload is larger, so the controller takes none for larger.
+        // No UDP payload is larger, so the controller clamps it.
         let size = self.max_datagram_size.min(65_527);
         prop_assert!(self.bbr.window() >= size.saturating_mul(4));
         let pacing = self.bbr.pacing(&self.rtt);

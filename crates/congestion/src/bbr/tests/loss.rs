@@ -25,9 +25,9 @@ fn a6_loss_ends_up_though_the_application_limits_it() {
     flow.run(ms(120));
     assert_eq!(flow.phase(), Phase::ProbeBandwidthUp);
     flow.path.loss = 0.2;
-    // DOWN may be over with the same ACK, since so little is in flight.
+    // DOWN may end with the same ACK, since so little is in flight.
     assert!(flow.run_until(ms(300), |flow| flow.phase() != Phase::ProbeBandwidthUp));
-    // What was lost was sent when the application set the pace: no word on what the path holds.
+    // The lost packets were application-limited: they say nothing about the capacity of the path.
     assert_eq!(flow.controller.bounds.in_flight_longterm, UNBOUNDED);
     assert!(flow.controller.cycle.is_previous_too_high);
 }
@@ -51,14 +51,14 @@ fn probe_after_loss_is_precautionary_and_then_repeated_in_full() {
     let mut flow = flow_in(Phase::ProbeBandwidthUp, 0.2);
     flow.run_to(Phase::ProbeBandwidthDown, secs(1));
     assert!(flow.controller.cycle.is_previous_too_high);
-    // The queue grows: what was too much is no longer.
+    // The queue grows: what was too much no longer is.
     flow.path.queue_bytes *= 20;
     flow.postpone_probe_rtt();
     flow.run_to(Phase::ProbeBandwidthUp, secs(4));
     let start = flow.now;
     let longterm = flow.controller.bounds.in_flight_longterm;
     flow.run_to(Phase::ProbeBandwidthDown, secs(1));
-    // It went no further than the bound, without loss, and so goes on to a full probe at once.
+    // It stopped at the bound without loss, and so continues with a full probe at once.
     assert!(flow.now.since(start) < ms(120));
     assert!(flow.in_flight <= longterm);
     flow.run_to(Phase::ProbeBandwidthUp, ms(400));
@@ -84,8 +84,8 @@ fn random_loss_of_one_percent_costs_little() {
     flow.path.loss = 0.01;
     flow.run(secs(5));
     let rate = flow.run(secs(20));
-    // Between probes, the rate follows what is delivered down, by loss and by the pacing margin, a round at a time; the
-    // probe brings it back (§5.3.3.8.3).
+    // Between probes, the rate decreases with what is delivered, by loss and by the pacing margin, a round at a time;
+    // the probe restores it (§5.3.3.8.3).
     assert!(rate > flow.path.rate.scaled(0.75), "{rate}");
 }
 
@@ -103,7 +103,7 @@ fn loss_in_cruise_takes_the_shortterm_bounds_down_once_a_round() {
         !flow.controller.bounds.bandwidth_shortterm.is_unlimited()
     }));
     let bounds = flow.controller.bounds;
-    // One loss hardly slows delivery, and the bound is no lower than what was delivered.
+    // One loss hardly reduces the delivery rate, and the bound is no lower than what was delivered.
     assert!(bounds.bandwidth_shortterm > known.scaled(0.9));
     assert!(
         bounds.in_flight_shortterm >= scale(window, 0.7)
@@ -115,7 +115,7 @@ fn loss_in_cruise_takes_the_shortterm_bounds_down_once_a_round() {
         bounds.bandwidth_shortterm
     );
     assert_eq!(flow.controller.statistics.loss_episodes, 1);
-    // The next probe starts from the model of the long term.
+    // The next probe starts from the long-term model.
     flow.run_to(Phase::ProbeBandwidthRefill, secs(4));
     assert!(flow.controller.bounds.bandwidth_shortterm.is_unlimited());
 }
@@ -245,8 +245,8 @@ fn window_returns_after_persistent_congestion_that_was_real() {
     flow.lose_all(true);
     assert_eq!(flow.controller.window(), 4 * SIZE);
     flow.path.loss = 0.0;
-    // With the first packet that comes through, recovery is over, and the window what it was, less what a round with
-    // losses takes.
+    // With the first packet that arrives, recovery is over and the window is restored, less the effect of a round with
+    // losses.
     flow.run(ms(70));
     assert!(flow.controller.window() >= scale(window, 0.69));
     flow.run(secs(4));
@@ -286,13 +286,13 @@ fn mark_is_a_loss_of_zero_bytes() {
     flow.run(ms(300));
     let newest = flow.sent / SIZE;
     mark(&mut flow, newest);
-    // Of packets sent before the answer: no news.
+    // Of packets sent before the response: no new event.
     mark(&mut flow, newest - 1);
     let statistics = &flow.controller.statistics;
     assert_eq!((statistics.loss_episodes, statistics.ecn_episodes), (1, 1));
     flow.run(ms(300));
     assert!(!flow.controller.bounds.bandwidth_shortterm.is_unlimited());
-    // A probe it does not end, nor does it touch the long-term bound.
+    // It does not end a probe, nor change the long-term bound.
     flow.run_to(Phase::ProbeBandwidthUp, secs(4));
     flow.run(ms(60));
     let newest = flow.sent / SIZE;

@@ -1,4 +1,4 @@
-//! The filters and episodes by hand, without a path.
+//! The filters and episodes in isolation, without a path.
 
 use core::time::Duration;
 
@@ -45,7 +45,7 @@ fn maximum_is_of_this_cycle_and_the_one_before() {
     filter.on_sample(&sample(60, false));
     filter.advance();
     assert_eq!(filter.value(), rate(60));
-    // Nothing was seen in this cycle: the ones before are all there is.
+    // Nothing was measured in this cycle: only the earlier ones count.
     filter.advance();
     filter.advance();
     assert_eq!(filter.value(), rate(60));
@@ -219,7 +219,7 @@ fn an_earlier_episode_that_was_none_is_undone_with_the_latest() {
     bbr.on_spurious_loss(at(ms(202)), &second[0]);
     assert_eq!(bbr.statistics.episodes_undone, 2);
     assert_eq!(bbr.bounds.in_flight_shortterm, u64::MAX);
-    // A loss from now on of what was sent before is an episode that can be undone as well.
+    // A later loss of earlier packets is an episode that can be undone as well.
     bbr.on_packet_lost(at(ms(203)), &second[1]);
     bbr.on_spurious_loss(at(ms(204)), &second[1]);
     assert_eq!(bbr.statistics.episodes_undone, 3);

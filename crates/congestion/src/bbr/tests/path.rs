@@ -1,9 +1,9 @@
-//! A path and a sender in virtual time, packet by packet: whatever implements [`Controller`] can be driven over it.
+//! A path and a sender in virtual time, packet by packet, for any [`Controller`].
 //!
 //! A packet passes a policer, random loss, a drop-tail queue and a link of some rate, then the propagation delay; the
-//! receiver acknowledges each at once, or in batches where ACKs are aggregated. The sender keeps to window and pacing,
-//! and finds losses by the packet threshold of RFC 9002 §6.1.1 and, when all else is silent, by a timeout. One seed
-//! decides all.
+//! receiver acknowledges each at once, or in batches where ACKs are aggregated. The sender obeys window and pacing, and
+//! detects losses by the packet threshold of RFC 9002 §6.1.1 and, without ACKs, by a timeout. One seed determines
+//! everything.
 
 use core::time::Duration;
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -16,27 +16,27 @@ use crate::{
 pub(super) const SIZE: u64 = 1200;
 const PACKET_THRESHOLD: usize = 3;
 
-/// What the network does. Fields may be changed while a flow runs.
+/// Properties of the network. Fields may be changed while a flow runs.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub(super) rate: Bandwidth,
-    /// Both ways, without queue and transmission.
+    /// Round-trip time without queueing and transmission.
     pub(super) delay: Duration,
-    /// What the drop-tail queue ahead of the link holds.
+    /// Size of the drop-tail queue before the link.
     pub(super) queue_bytes: u64,
-    /// Share of packets lost at random.
+    /// Fraction of packets lost at random.
     pub(super) loss: f64,
     /// ACKs arrive only at multiples of this; zero for no aggregation.
     pub(super) ack_interval: Duration,
     pub(super) policer: Option<Policer>,
     /// Delays every second one of the next packets by this much, so that others overtake it.
     pub(super) reorder: Option<(u64, Duration)>,
-    /// Every second of the next so many packets is lost.
+    /// Every second one of this many next packets is lost.
     pub(super) drop_alternate: u64,
 }
 
 impl Path {
-    /// A path with a queue of `queue_bdps` times what fits on it.
+    /// A path with a queue of `queue_bdps` bandwidth-delay products.
     pub(super) fn new(bits_per_second: u64, delay: Duration, queue_bdps: f64) -> Self {
         let rate = Bandwidth::from_bits_per_second(bits_per_second);
         let queue = rate.bytes_in(delay) as f64 * queue_bdps;
@@ -57,7 +57,7 @@ impl Path {
     }
 }
 
-/// A token bucket that drops what exceeds it.
+/// A token bucket that drops excess packets.
 #[derive(Clone, Debug)]
 pub(super) struct Policer {
     rate: Bandwidth,
@@ -87,11 +87,11 @@ impl Policer {
     }
 }
 
-/// What the application has to send.
+/// What the application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Greedy,
-    /// A packet at a time, at this rate.
+    /// One packet at a time, at this rate.
     Steady(Bandwidth),
     Silent,
 }
@@ -122,7 +122,7 @@ pub(super) struct Flow<C> {
     packets: Vec<(Packet, Fate)>,
     /// Arrivals of acknowledgments at the sender.
     acks: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Whatever is older has a fate.
+    /// All older packets are acknowledged or lost.
     oldest: usize,
     largest_acked: Option<usize>,
     link_free_at: Time,
@@ -181,7 +181,7 @@ impl<C: Controller> Flow<C> {
         self.controller.state().phase
     }
 
-    /// Runs for a span; then the rate at which data was delivered in it.
+    /// Runs for a span; returns the delivery rate in it.
     pub(super) fn run(&mut self, span: Duration) -> Bandwidth {
         let (end, delivered) = (self.now + span, self.delivered);
         self.run_until(span, |_| false);
@@ -189,7 +189,7 @@ impl<C: Controller> Flow<C> {
         Bandwidth::from_delivery(self.delivered - delivered, span)
     }
 
-    /// Runs until this holds, and tells whether it did within the limit.
+    /// Runs until this holds; returns whether it did within the limit.
     pub(super) fn run_until(&mut self, limit: Duration, done: impl Fn(&Self) -> bool) -> bool {
         let end = self.now + limit;
         while !done(self) {
@@ -224,12 +224,12 @@ impl<C: Controller> Flow<C> {
         );
     }
 
-    /// What the link still has to send of what reached it.
+    /// Bytes queued at the link.
     pub(super) fn queued(&self) -> u64 {
         self.path.rate.bytes_in(self.link_free_at.since(self.now))
     }
 
-    /// Changes the rate of the link; what is queued is sent at the new one.
+    /// Changes the rate of the link; queued packets are sent at the new one.
     pub(super) fn set_rate(&mut self, rate: Bandwidth) {
         let queued = self.queued();
         self.path.rate = rate;
@@ -317,7 +317,7 @@ impl<C: Controller> Flow<C> {
         self.acks.push(Reverse((at, index)));
     }
 
-    /// Takes all acknowledgments that arrive now as one ACK frame.
+    /// Processes all acknowledgments that arrive now as one ACK frame.
     fn receive_acks(&mut self) {
         let mut acked = Vec::new();
         while let Some(Reverse((at, index))) = self.acks.peek().copied()
@@ -395,13 +395,13 @@ impl<C: Controller> Flow<C> {
         self.active_at + self.rtt.probe_timeout(self.path.ack_interval) + self.path.delay
     }
 
-    /// Nothing was heard for long: all that is in flight is lost.
+    /// No ACK for a long time: everything in flight is lost.
     fn time_out(&mut self) {
         self.lose_all(false);
         self.active_at = self.now;
     }
 
-    /// Declares everything in flight lost. It may arrive nevertheless.
+    /// Declares everything in flight lost. It may still arrive.
     pub(super) fn lose_all(&mut self, persistent: bool) {
         let lost = self.take_lost(self.packets.len());
         self.tell_lost(&lost, persistent);

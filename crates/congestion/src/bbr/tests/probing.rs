@@ -74,7 +74,7 @@ fn short_round_trips_probe_on_the_time_scale_of_reno() {
         .iter()
         .find(|refill| *refill > down)
         .expect("one more probe");
-    // The path holds 21 datagrams: 20 or 21 rounds of 10 ms, and a bit of queue.
+    // The path holds 21 datagrams: 20 or 21 rounds of 10 ms, and a small queue.
     let wait = refill.since(*down);
     assert!((ms(200)..ms(300)).contains(&wait), "{wait:?}");
 }
@@ -108,7 +108,7 @@ fn up_paces_a_quarter_faster_and_down_a_tenth_slower() {
         let rate = bbr.bandwidth.scaled(gain * PACING_MARGIN);
         assert_eq!(bbr.pacing(&flow.rtt).rate, rate);
     }
-    // UP has room for two datagrams more than its gain gives.
+    // UP permits two datagrams more than its gain gives.
     let floor = |flow: &Flow<Bbr>| flow.controller.in_flight_at(Bandwidth::ZERO, 1.0);
     assert_eq!(floor(&flow), 4 * SIZE);
     flow.run_to(Phase::ProbeBandwidthUp, secs(8));
@@ -120,7 +120,7 @@ fn a7_up_never_ends_when_limited_by_the_application_without_loss() {
     let mut flow = probing(8.0);
     flow.run_to(Phase::ProbeBandwidthRefill, secs(4));
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(2_000_000));
-    // What was sent before is not of the application's making.
+    // Earlier packets are not application-limited.
     flow.run_to(Phase::ProbeBandwidthUp, secs(1));
     flow.controller.full_pipe.restart(Bandwidth::ZERO);
     let entered = flow.phases.len();
@@ -178,7 +178,7 @@ fn a9_down_ends_by_time_and_skips_cruise() {
 fn a10_probe_rtt_comes_after_five_seconds_and_lasts_200_ms() {
     let mut flow = probing(8.0);
     flow.run(secs(1));
-    // From now on, the way is longer than it ever was.
+    // From now on, the path is longer than ever before.
     flow.path.delay = ms(55);
     flow.run_to(Phase::ProbeRtt, secs(10));
     let entered = flow.now;
@@ -191,7 +191,7 @@ fn a10_probe_rtt_comes_after_five_seconds_and_lasts_200_ms() {
     assert!(flow.controller.window() > 3 * bdp / 2, "restored");
     let lasted = flow.now.since(entered);
     assert!((ms(200)..ms(400)).contains(&lasted), "{lasted:?}");
-    // Not before five seconds from now, and within ten seconds of it the new delay is believed.
+    // Not within five seconds from now, but within ten seconds of it the new delay is accepted.
     let left = flow.now;
     flow.run_to(Phase::ProbeRtt, secs(10));
     assert!(flow.now.since(left) > secs(5));
@@ -222,7 +222,7 @@ fn a11_probe_rtt_is_skipped_after_idleness() {
     flow.source = Source::Silent;
     flow.run(secs(6));
     assert_eq!(flow.in_flight, 0);
-    // A packet that takes longer than the minimum, so that nothing but idleness can refresh it.
+    // A packet that takes longer than the minimum, so that only idleness can refresh it.
     flow.path.delay = ms(51);
     flow.source = Source::Greedy;
     let phases = flow.phases.len();
@@ -334,7 +334,7 @@ fn a22_refill_limited_by_the_application_leaves_the_bandwidth_alone() {
     let mut flow = probing(8.0);
     flow.run_to(Phase::ProbeBandwidthCruise, secs(4));
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(1_000_000));
-    // Until all that was sent at full rate is acknowledged.
+    // Until everything sent at full rate is acknowledged.
     flow.run(ms(300));
     let known = flow.controller.max_bandwidth.value();
     flow.run_to(Phase::ProbeBandwidthRefill, secs(4));

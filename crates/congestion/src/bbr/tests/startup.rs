@@ -41,7 +41,7 @@ fn a1_plateau_ends_startup_within_2_percent_of_the_link() {
 fn a1_startup_takes_a_logarithmic_number_of_rounds() {
     let mut flow = flow(Path::new(1_000_000_000, ms(20), 4.0));
     flow.run_to(Phase::Drain, secs(2));
-    // 10 datagrams to 2083 in log2 = 7.7 rounds, three to see the plateau, and one behind.
+    // 10 datagrams to 2083 in log2 = 7.7 rounds, three to detect the plateau, and one for the ACKs.
     assert!(
         flow.controller.rounds.count <= 14,
         "{}",
@@ -65,7 +65,7 @@ fn pacing_rate_of_startup_starts_by_the_rtt_and_never_falls() {
         Bandwidth::from_bytes_per_second(12_000_000).scaled(2.77),
         0.001
     ));
-    // A tenth of what the initial window makes of the RTT: samples of it must not slow the search.
+    // A tenth of the initial window per RTT: samples of it must not slow the search.
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(240_000));
     flow.run(secs(3));
     let initial = Bandwidth::from_bits_per_second(2_400_000).scaled(2.77);
@@ -91,7 +91,7 @@ fn a2_few_ranges_or_little_loss_do_not_end_startup() {
     let mut flow = flow(Path::new(50_000_000, ms(40), 4.0));
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(10_000_000));
     flow.run(secs(1));
-    // Five ranges among some 41 packets a round: 12 %, yet not discontiguous enough.
+    // Five ranges among some 41 packets a round: 12 %, but not enough discontiguous ranges.
     flow.path.drop_alternate = 10;
     flow.run(ms(400));
     assert_eq!(flow.dropped, 5 * SIZE);
@@ -121,7 +121,7 @@ fn a3_drain_paces_at_half_and_ends_when_in_flight_fits() {
     let rate = bbr.bandwidth.scaled(DRAIN_PACING_GAIN * PACING_MARGIN);
     assert_eq!(bbr.pacing(&flow.rtt).rate, rate);
     assert!(flow.in_flight > bbr.in_flight_at(bbr.bandwidth, 1.0));
-    // DOWN may be over with the same ACK: it ends by the same measure.
+    // DOWN may end with the same ACK: it uses the same condition.
     assert!(flow.run_until(ms(150), |flow| flow.phase() != Phase::Drain));
     let bbr = &flow.controller;
     assert!(flow.in_flight <= bbr.in_flight_at(bbr.bandwidth, 1.0));
@@ -172,7 +172,7 @@ fn a20_probe_rtt_in_startup_returns_to_startup() {
     let mut flow = flow(Path::new(50_000_000, ms(40), 4.0));
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(3_000_000));
     flow.run(secs(3));
-    // A longer way, so that the smallest delay is not seen again.
+    // A longer path, so that the smallest delay does not occur again.
     flow.path.delay = ms(60);
     flow.run_to(Phase::ProbeRtt, secs(10));
     flow.run_until(secs(2), |flow| flow.phase() != Phase::ProbeRtt);

@@ -51,7 +51,7 @@ impl Issuer {
         self.ids.on_retire(sequence, id(destination).as_slice())
     }
 
-    /// Sequence numbers and IDs of the frames written into so many bytes.
+    /// Sequence numbers and IDs of the frames written into this many bytes.
     fn written(&mut self, room: usize) -> Vec<(u64, ConnectionId)> {
         let mut buffer = vec![0; room];
         let mut writer = Writer::new(&mut buffer);
@@ -140,7 +140,7 @@ fn a_peer_that_retires_all_it_gets_makes_us_issue_a_few_a_round_trip() {
             assert!(issuer.retire(*sequence, 0).expect("it was sent").is_some());
             assert_eq!(issuer.written(1000), []);
         }
-        // The next one is a guess.
+        // The next one is guessed.
         let next = sequences.last().expect("some") + 1;
         assert_eq!(issuer.retire(next, 0), Err(RetireError::NeverSent));
         issuer.wait();

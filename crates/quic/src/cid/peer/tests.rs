@@ -149,7 +149,7 @@ fn rfc9000_10_3_1_reset_tokens_of_all_ids_in_use() {
     assert!(!ids.is_reset_token(&token(0)), "retired");
 }
 
-/// An ID that we gave back, above `retire_prior_to`, and whose retirement the peer has acknowledged.
+/// An ID that we retired, above `retire_prior_to`, whose retirement the peer has acknowledged.
 #[test]
 fn rfc9000_19_15_a_late_copy_of_a_retired_id_does_not_bring_it_back() {
     let mut ids = ids(4);
@@ -160,7 +160,7 @@ fn rfc9000_19_15_a_late_copy_of_a_retired_id_does_not_bring_it_back() {
     ids.on_acked(1);
     assert_eq!(ids.on_new(&new(1, 0)), Ok(None));
     assert_eq!((ids.spare_count(), ids.wants_to_send()), (0, false));
-    // What it says of others counts.
+    // Its `retire_prior_to` counts.
     assert_eq!(ids.on_new(&new(2, 0)), Ok(None));
     assert_eq!(ids.on_new(&new(1, 1)), Ok(Some(id(2))));
     assert_eq!(retired(&mut ids), [0]);

@@ -1,10 +1,11 @@
-//! The cipher of QUIC-LB (draft-ietf-quic-load-balancers §5.4): one block of AES-128 for 16 bytes, and for other lengths a
-//! Feistel network of four rounds around it.
+//! The cipher of QUIC-LB (draft-ietf-quic-load-balancers §5.4): one block of AES-128 for 16 bytes, and for other
+//! lengths a Feistel network of four rounds.
 //!
-//! Owns: bytes in place, both ways. Never: knows what they say.
+//! Encrypts and decrypts bytes in place, without knowing their meaning.
 //!
-//! Decision: halves are kept as wide as the longest, and what of the byte that both halves share is not a half's own is
-//! cleared after each round. §5.4.2's text clears a half of the wrong name in one place; its vectors agree with this.
+//! Decision: halves are stored in full width, and in the byte that both halves share, the bits of the other half are
+//! cleared after each round. §5.4.2's text clears a half under the wrong name in one place; its vectors agree with this
+//! code.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ use aws_lc_rs::cipher::{
     AES_128, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey,
 };
 
-/// A key, both ways.
+/// A key, for both directions.
 pub(super) struct Cipher {
     forward: EncryptingKey,
     backward: DecryptingKey,
@@ -25,7 +26,7 @@ impl fmt::Debug for Cipher {
 }
 
 impl Cipher {
-    /// `None` if the cipher refuses the key, which it has no reason to.
+    /// `None` if the cipher rejects the key, which does not happen.
     pub(super) fn new(key: &[u8; BLOCK]) -> Option<Self> {
         let unbound = || UnboundCipherKey::new(&AES_128, key).ok();
         Some(Self {
@@ -59,7 +60,7 @@ impl Cipher {
         halves.join(bytes)
     }
 
-    /// What one half is mixed into the other as (§5.4.2).
+    /// The round function (§5.4.2).
     fn round(&self, half: &[u8; HALF_MAX], len: u8, pass: u8) -> Option<[u8; BLOCK]> {
         let mut block = [0; BLOCK];
         block.get_mut(..HALF_MAX)?.copy_from_slice(half);
@@ -69,7 +70,7 @@ impl Cipher {
     }
 }
 
-/// The two halves, each from its first byte on, zero behind its last.
+/// The two halves, each from its first byte on, zero after its last.
 struct Halves {
     left: [u8; HALF_MAX],
     right: [u8; HALF_MAX],
@@ -96,8 +97,7 @@ impl Halves {
         Some(halves)
     }
 
-    /// An odd number of bytes has one that both halves have a part of: the left one its high bits, the right one its low
-    /// bits.
+    /// With an odd number of bytes both halves share one: the left one has its high bits, the right one its low bits.
     fn clear_shared(&mut self) -> Option<()> {
         if self.len % 2 == 1 {
             *self.left.get_mut(self.half_len - 1)? &= 0xf0;
@@ -135,6 +135,6 @@ impl Halves {
 }
 
 const BLOCK: usize = 16;
-/// Beside the length and the pass.
+/// Input of the round function besides the length and the pass.
 const HALF_MAX: usize = BLOCK - 2;
 const PASSES: u8 = 4;

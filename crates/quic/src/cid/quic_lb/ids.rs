@@ -1,6 +1,6 @@
 //! A generator of QUIC-LB connection IDs.
 //!
-//! Owns: the nonces of one server ID, all connections together. Never: reads an ID but to say whether it is its own.
+//! Owns the nonces of one server ID, for all connections together. It decodes IDs only to recognize its own.
 
 use std::sync::{
     Arc,
@@ -29,21 +29,21 @@ pub struct QuicLbIds {
 struct Shared {
     layout: QuicLb,
     server_id: Vec<u8>,
-    /// What nonces count up, all connections together.
+    /// The counter of nonces, for all connections together.
     counter: AtomicU64,
-    /// What comes before the counter where a nonce has more than 8 bytes.
+    /// The bytes before the counter if a nonce has more than 8 bytes.
     prefix: [u8; PLAINTEXT_MAX],
-    /// Hides the counter where the layout has no key.
+    /// Encrypts the counter if the layout has no key.
     blind: Cipher,
 }
 
 impl QuicLbIds {
-    /// The IDs of this server ID. `seed` says where nonces begin: another one for each start of a server, or nonces come
-    /// twice.
+    /// The IDs of this server ID. `seed` determines the first nonce: it must differ for each start of a server, or
+    /// nonces repeat.
     ///
     /// # Errors
     ///
-    /// The configuration cannot be, or the server ID is not as long as it says.
+    /// Returns [`QuicLbError`] if the configuration is invalid, or the server ID does not have the configured length.
     pub fn new(config: QuicLbConfig, server_id: &[u8], seed: Seed) -> Result<Self, QuicLbError> {
         if server_id.len() != config.server_id_len {
             return Err(QuicLbError::ServerId);
@@ -61,7 +61,7 @@ impl QuicLbIds {
         })
     }
 
-    /// The layout, to read IDs with.
+    /// The codec, to decode IDs with.
     #[must_use]
     pub fn layout(&self) -> &QuicLb {
         &self.shared.layout
@@ -114,7 +114,7 @@ struct QuicLbGenerator {
 impl ConnectionIdGenerator for QuicLbGenerator {
     fn generate(&mut self) -> ConnectionId {
         let [random] = self.random.bytes();
-        // The lengths were checked when the layout was made.
+        // The lengths were checked when the codec was created.
         self.shared.next(random).unwrap_or(ConnectionId::EMPTY)
     }
 

@@ -21,7 +21,7 @@ fn layout(key: Option<&str>, server_id_len: usize, nonce_len: usize) -> QuicLb {
     .expect("a layout")
 }
 
-/// Key, server ID, nonce, and what comes after octet 0.
+/// Key, server ID, nonce, and the bytes after octet 0.
 const VECTORS: [(&str, &str, &str, &str); 5] = [
     (KEY, "ed793a", "ee080dbf", "20b1d07b359d3c"),
     (
@@ -175,7 +175,7 @@ fn quic_lb_5_4_1_nonces_never_repeat_not_even_short_ones_of_many_connections() {
             let mut generator = ids.generator(&reset_key, [connection; 32]);
             made.extend((0..1000).map(|_| generator.generate().as_slice().to_vec()));
         }
-        // By chance, one in 10^5 random nonces of 32 bits would have come twice.
+        // Of 10^5 random nonces of 32 bits one would probably have repeated.
         made.sort_unstable();
         made.dedup();
         assert_eq!(made.len(), 100_000);

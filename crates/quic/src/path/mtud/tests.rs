@@ -99,7 +99,7 @@ fn rfc8899_4_3_a_black_hole_leads_back_to_the_base() {
     search(&mut mtu, 1472, Time::ZERO);
     let at = Time::from_nanos;
     assert_eq!(mtu.on_packet_lost(at(5), at(4), 1472), None);
-    mtu.on_packet_acked(1472); // it was only loss
+    mtu.on_packet_acked(1472); // it was ordinary loss
     assert_eq!(mtu.on_packet_lost(at(7), at(6), 1472), None);
     mtu.on_packet_acked(60); // says nothing of large ones
     let small = mtu.on_packet_lost(at(9), at(8), 100);
@@ -114,7 +114,7 @@ fn rfc8899_4_3_a_black_hole_leads_back_to_the_base() {
     assert_eq!(mtu.current(), 1472);
 }
 
-/// A queue that overflows loses what came last, in a row; found lost by one acknowledgment, or one by one by the timer.
+/// A queue that overflows loses the last packets in a row; detected by one acknowledgment, or one by one by the timer.
 #[test]
 fn rfc8899_4_3_a_burst_of_loss_is_no_black_hole() {
     let mut mtu = started(1472);

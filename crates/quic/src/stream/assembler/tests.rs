@@ -4,7 +4,7 @@ use super::*;
 
 const GAPS_MAX: usize = 64;
 
-/// What the stream says at an offset.
+/// The byte of the stream at an offset.
 fn byte(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 7) as u8
 }
@@ -14,7 +14,7 @@ fn bytes(start: u64, len: u64) -> Vec<u8> {
 }
 
 proptest! {
-    /// The model is a map from offset to whether the byte arrived, and a position.
+    /// The model is a map from offset to whether the byte arrived, and a read offset.
     #[test]
     fn assembler_is_a_map_of_bytes(
         segments in vec((0..20_000_u64, 0..3000_u64, 0..6000_usize), 1..120),

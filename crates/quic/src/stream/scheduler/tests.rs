@@ -25,7 +25,7 @@ impl Bench {
         );
     }
 
-    /// The streams of the next `count` frames, each of which leaves more to send.
+    /// The streams of the next `count` frames, each of which leaves more data to send.
     fn order(&mut self, count: usize) -> Vec<u64> {
         let mut order = Vec::new();
         while order.len() < count

@@ -11,7 +11,7 @@ enum Byte {
 }
 
 proptest! {
-    /// The model knows of each byte what became of it.
+    /// The model stores the state of each byte.
     #[test]
     fn sending_part_is_a_map_of_bytes(
         actions in vec((0..5_u8, 1..400_u64, any::<prop::sample::Index>()), 1..200),

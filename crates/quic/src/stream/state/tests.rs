@@ -4,7 +4,7 @@ use super::*;
 fn rfc9000_3_1_all_transitions_of_a_sending_part() {
     use SendInput::{AllAcked, Data, Fin, Reset, ResetAcked};
     use SendState as S;
-    // What follows on Data, Fin, Reset, AllAcked, ResetAcked.
+    // The next state on Data, Fin, Reset, AllAcked, ResetAcked.
     let sending = Some(S::Send);
     let sent = Some(S::DataSent);
     let reset = Some(S::ResetSent);
@@ -32,7 +32,7 @@ fn rfc9000_3_1_all_transitions_of_a_sending_part() {
 fn rfc9000_3_2_all_transitions_of_a_receiving_part() {
     use ReceiveInput::{AllData, Fin, Read, Reset, ResetTold};
     use ReceiveState as R;
-    // What follows on Fin, AllData, Reset, Read, ResetTold.
+    // The next state on Fin, AllData, Reset, Read, ResetTold.
     let known = Some(R::SizeKnown);
     let had = Some(R::DataRecvd);
     let reset = Some(R::ResetRecvd);

@@ -1,4 +1,4 @@
-//! Two sets of streams, and between them a path that loses, reorders, repeats, and forgets to acknowledge.
+//! Two sets of streams, connected by a path that loses, reorders, duplicates, and drops acknowledgments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ impl Random {
     }
 }
 
-/// What the sender of a stream says at an offset.
+/// The byte of a stream at an offset.
 fn byte(sender: Side, id: StreamId, offset: u64) -> u8 {
     let seed = id.get() * 7 + u64::from(sender == Side::Server);
     ((offset + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8
@@ -89,10 +89,10 @@ struct End {
     side: Side,
     streams: Streams,
     received: Received,
-    /// How long our part of each stream is, and how much of it was written.
+    /// The length of our part of each stream, and how much of it was written.
     ours: BTreeMap<StreamId, (u64, u64)>,
     to_open: Vec<Direction>,
-    /// Streams that either end gave up.
+    /// Streams that either end reset.
     given_up: BTreeSet<StreamId>,
     finished: BTreeSet<StreamId>,
     gives_up: bool,
@@ -233,7 +233,7 @@ impl End {
     }
 }
 
-/// A packet under way: when it arrives, what is in it, and what its sender hears of it.
+/// A packet in flight: when it arrives, its content, and what its sender learns of it.
 struct Packet {
     from: usize,
     payload: Vec<u8>,
@@ -276,7 +276,7 @@ fn run(seed: u64, gives_up: bool) {
             continue;
         }
         if path.len() > 10 || random.below(3) == 0 {
-            // Mostly the oldest.
+            // Usually the oldest.
             let reorders = random.below(4) == 0;
             let at = random.below(if reorders { path.len() as u64 } else { 1 });
             let fate = random.below(10);
@@ -292,7 +292,7 @@ fn run(seed: u64, gives_up: bool) {
             if fate <= 2 {
                 lose(streams, &packet.receipts);
             }
-            // What arrived can be declared lost, and acknowledged long after.
+            // A packet that arrived can be declared lost, and acknowledged much later.
             if fate == 2 {
                 late.push(packet);
             } else if fate > 2 {
@@ -310,7 +310,8 @@ fn run(seed: u64, gives_up: bool) {
     check(&ends);
 }
 
-/// What left a stream in its queues saw that nothing had changed for them: settling all streams changes nothing.
+/// A call that left a stream in its queues found that nothing had changed for them: settling all streams must change
+/// nothing.
 fn assert_settled(streams: &mut Streams) {
     let state = |streams: &Streams| -> Vec<_> {
         let of = |stream: &Stream| (stream.place, stream.control, stream.control_queued);

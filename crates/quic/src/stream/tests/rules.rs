@@ -1,10 +1,10 @@
-//! What a peer may not do, and what it learns when it does.
+//! What a peer must not do, and how violations are reported.
 
 use lastbyte_wire::{TransportError, frame};
 
 use super::*;
 
-/// A server with the small configuration, to which a client speaks.
+/// A server with the small configuration, which receives a client's frames.
 fn server() -> Streams {
     let mut streams = Streams::new(Side::Server, small());
     streams.on_peer_parameters(&parameters(&small()));
@@ -132,7 +132,7 @@ fn rfc9000_4_1_data_beyond_the_connection_limit_is_a_flow_control_error() {
             );
         }
         assert_eq!(code(&mut server, &last), FLOW);
-        // The application, which does not know yet, gives the stream up: nothing is released that was not charged.
+        // The application, which does not know yet, resets the stream: nothing is released that was not charged.
         assert!(server.stop_sending(id(8), varint(1), NOW).is_ok());
     }
 }
@@ -275,7 +275,7 @@ fn rfc9000_3_5_stop_sending_is_answered_with_a_reset() {
         final_size: varint(5),
     };
     assert_eq!(frames(&payload), [Frame::ResetStream(expected)]);
-    // What becomes of the data does not matter any more; the reset is repeated until it is acknowledged.
+    // The data does not matter any more; the reset is repeated until it is acknowledged.
     lose(&mut client, &receipts);
     assert!(!client.wants_to_send());
     lose(&mut client, &resets);
@@ -320,7 +320,7 @@ fn rfc9000_3_5_stop_sending_is_repeated_while_data_is_missing() {
     assert!(matches!(frames(&payload)[..], [Frame::StopSending(_)]));
     lose(&mut server, &receipts);
     assert_eq!(packet(&mut server, 1200).0, payload);
-    // Data still counts, and is given back at once.
+    // Data still counts, and is returned at once.
     assert_eq!(code(&mut server, &stream(2, 7, b"end", true)), Ok(()));
     assert_eq!(server.window().consumed(), 10);
     assert_eq!(code(&mut server, &stream(2, 5, b"..", false)), Ok(()));
@@ -349,7 +349,7 @@ fn rfc9000_21_7_too_many_gaps_close_the_connection() {
     assert_eq!(last, Err(TransportError::INTERNAL_ERROR));
 }
 
-/// Takes nothing at first, then all.
+/// Accepts nothing at first, then everything.
 struct Hesitant(bool);
 
 impl StreamSink for Hesitant {
@@ -375,8 +375,8 @@ fn readable_is_not_told_when_the_sink_took_the_rest_meanwhile() {
     assert_eq!(server.live(), 0);
 }
 
-/// RFC 9000 §3.2: a stream that was read to its end is over, also where `MAX_STREAM_DATA` for it was due and waits for the
-/// next packet, which congestion control may hold back.
+/// RFC 9000 §3.2: a stream that was read to its end is finished, even if a `MAX_STREAM_DATA` for it is pending, which
+/// congestion control may delay.
 #[test]
 fn a_stream_that_is_over_does_not_wait_for_frames_that_are_of_no_use_any_more() {
     let mut server = server();

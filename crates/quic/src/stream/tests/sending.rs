@@ -1,4 +1,4 @@
-//! What goes into packets, in which order, and what the application hears.
+//! What is sent, in which order, and the events of the application.
 
 use lastbyte_wire::frame;
 
@@ -108,7 +108,7 @@ fn rfc9000_4_1_a_blocked_sender_says_so_once() {
     }
     assert_eq!(seen, [(0, 4000), (4, 4000), (u64::MAX, 10_000)]);
     assert_eq!(client.statistics().data_sent, 10_000);
-    // Lost ones are said again while they hold.
+    // Lost ones are sent again while they apply.
     let maximum = varint(20_000);
     client.on_max_data(&frame::MaxData { maximum });
     lose(&mut client, &all);
@@ -191,7 +191,7 @@ fn room_is_what_a_write_takes_and_more_of_it_is_told() {
         acknowledge(&mut client, &receipts);
     }
     assert_eq!(events(&mut client), [StreamEvent::Writable(id)]);
-    // A source takes a part of its own, and what is written before it too.
+    // A source takes a part of its own, and so do bytes written before it.
     for _ in 0..62 {
         client.send_source(id, Box::new(vec![1])).expect("open");
     }
