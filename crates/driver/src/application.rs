@@ -38,10 +38,13 @@ pub struct Turn {
 pub trait Application {
     /// Commands from other threads, sent by a [`Remote`](crate::Remote).
     type Command: Send + 'static;
+    /// The application's data of a connection. The endpoint stores it beside the connection.
+    type Data;
 
     /// Called when a client has opened a connection, before its first datagram is passed to
-    /// [`on_datagram`](Self::on_datagram).
-    fn on_accepted(&mut self, now: Time, handle: Handle, connection: &mut Connection);
+    /// [`on_datagram`](Self::on_datagram). Returns the data of the connection.
+    fn on_accepted(&mut self, now: Time, handle: Handle, connection: &mut Connection)
+    -> Self::Data;
 
     /// Passes a received datagram to its connection. Override it only to receive stream data in a sink of your own as it
     /// arrives; call [`Connection::handle_datagram`] exactly once.
@@ -50,18 +53,25 @@ pub trait Application {
         now: Time,
         handle: Handle,
         connection: &mut Connection,
+        data: &mut Self::Data,
         datagram: Datagram<'_>,
     ) {
-        let _ = (&self, handle);
+        let _ = (&self, handle, data);
         let Datagram { path, ecn, bytes } = datagram;
         connection.handle_datagram(now, &path, ecn, bytes, &mut KeepAll);
     }
 
     /// Called after datagrams arrived for a connection or a timer of it expired: it may have events to poll.
-    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection);
+    fn on_ready(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        connection: &mut Connection,
+        data: &mut Self::Data,
+    );
 
     /// Called when a connection has ended. Its last events can still be polled.
-    fn on_closed(&mut self, now: Time, closed: Closed);
+    fn on_closed(&mut self, now: Time, closed: Closed<Self::Data>);
 
     /// Called with the worker's counters before commands are delivered, so that a command can ask for them.
     fn on_statistics(&mut self, statistics: &Statistics) {
@@ -69,10 +79,15 @@ pub trait Application {
     }
 
     /// Called for each command from another thread.
-    fn on_command(&mut self, now: Time, endpoint: &mut Endpoint, command: Self::Command);
+    fn on_command(
+        &mut self,
+        now: Time,
+        endpoint: &mut Endpoint<Self::Data>,
+        command: Self::Command,
+    );
 
     /// Called once per turn, after all other events and before anything is sent.
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn;
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint<Self::Data>) -> Turn;
 
     /// Called when datagrams could not be sent for a reason that may be temporary. Loss recovery retransmits their data.
     fn on_send_error(&mut self, now: Time, path: &NetworkPath, error: &io::Error) {

@@ -28,10 +28,11 @@
 //!
 //! impl Application for App {
 //!     type Command = ();
+//!     type Data = ();
 //!
 //!     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 //!
-//!     fn on_ready(&mut self, _: Time, _: Handle, connection: &mut Connection) {
+//!     fn on_ready(&mut self, _: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
 //!         while let Some(event) = connection.poll_event() {
 //!             println!("{event:?}");
 //!         }

@@ -44,7 +44,7 @@ impl<C: Send + 'static> WorkerPool<C> {
     ) -> io::Result<Self>
     where
         A: Application<Command = C>,
-        M: Fn(usize) -> io::Result<(Endpoint, A)> + Clone + Send + 'static,
+        M: Fn(usize) -> io::Result<(Endpoint<A::Data>, A)> + Clone + Send + 'static,
     {
         let waiters: Vec<Waiter> = sockets
             .iter()

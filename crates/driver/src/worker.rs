@@ -15,7 +15,7 @@ use lastbyte_congestion::Time;
 use lastbyte_quic::{
     ack::EcnCodepoint,
     connection::{NetworkPath, Transmit},
-    endpoint::{Endpoint, Handle, Route},
+    endpoint::{Endpoint, Route},
 };
 use lastbyte_udp::{Batch, Ecn, Ready, SendError, Socket, Waiter, sharpen_timers};
 
@@ -52,7 +52,7 @@ const SEND_BUFFER_LEN: usize = 65_000;
 pub struct Worker<A: Application> {
     socket: Socket,
     waiter: Waiter,
-    endpoint: Endpoint,
+    endpoint: Endpoint<A::Data>,
     application: A,
     clock: Clock,
     limits: Limits,
@@ -62,9 +62,6 @@ pub struct Worker<A: Application> {
     buffer: Box<[u8]>,
     /// Datagrams in the buffer that the kernel has not accepted yet, from this offset on.
     waiting: Option<(Transmit, usize)>,
-    /// Connections that may have events, each once, and a flag per index for those in the list.
-    marked: Vec<Handle>,
-    is_marked: Vec<bool>,
     forwarder: Option<Forwarder>,
     queue: Option<ForwardedQueue>,
     commands: Option<Commands<A::Command>>,
@@ -85,7 +82,7 @@ impl<A: Application> Worker<A> {
     /// Returns the system's error if no file descriptor can be created.
     pub fn new(
         socket: Socket,
-        endpoint: Endpoint,
+        endpoint: Endpoint<A::Data>,
         application: A,
         clock: Clock,
     ) -> io::Result<Self> {
@@ -102,7 +99,7 @@ impl<A: Application> Worker<A> {
     /// Opens no file descriptor.
     pub(super) fn with_waiter(
         socket: Socket,
-        mut endpoint: Endpoint,
+        mut endpoint: Endpoint<A::Data>,
         application: A,
         clock: Clock,
         waiter: Waiter,
@@ -119,8 +116,6 @@ impl<A: Application> Worker<A> {
             batch: Some(Batch::new()),
             buffer: vec![0; SEND_BUFFER_LEN].into_boxed_slice(),
             waiting: None,
-            marked: Vec::new(),
-            is_marked: Vec::new(),
             forwarder: None,
             queue: None,
             commands: None,
@@ -152,7 +147,7 @@ impl<A: Application> Worker<A> {
     }
 
     /// The endpoint.
-    pub const fn endpoint(&mut self) -> &mut Endpoint {
+    pub const fn endpoint(&mut self) -> &mut Endpoint<A::Data> {
         &mut self.endpoint
     }
 
@@ -184,9 +179,7 @@ impl<A: Application> Worker<A> {
                 self.take_commands();
             }
             let now = self.clock.now();
-            while let Some(handle) = self.endpoint.poll_timeout(now) {
-                self.mark_ready(handle);
-            }
+            while self.endpoint.poll_timeout(now).is_some() {}
             self.notify_ready(now);
             let turn = self.application.on_turn(now, &mut self.endpoint);
             self.notify_ready(now);
@@ -271,22 +264,18 @@ impl<A: Application> Worker<A> {
 
     /// Processes a datagram of one of this worker's connections.
     fn take(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
-        let (handle, is_new) = match self.endpoint.route(now, &path, bytes) {
-            Route::Connection(handle) => (handle, false),
-            Route::Accepted(handle) => (handle, true),
-            Route::Reset(handle) => return self.mark_ready(handle),
-            Route::Answered(_) | Route::Kept | Route::Dropped(_) => return,
-        };
-        let Some(connection) = self.endpoint.connection(handle) else {
-            return;
-        };
-        if is_new {
-            self.application.on_accepted(now, handle, connection);
+        let application = &mut self.application;
+        let route = self
+            .endpoint
+            .route_with(now, &path, bytes, |handle, connection| {
+                application.on_accepted(now, handle, connection)
+            });
+        if let Route::Connection(handle) | Route::Accepted(handle) = route
+            && let Some((connection, data)) = self.endpoint.entry(handle)
+        {
+            let datagram = Datagram { path, ecn, bytes };
+            application.on_datagram(now, handle, connection, data, datagram);
         }
-        let datagram = Datagram { path, ecn, bytes };
-        self.application
-            .on_datagram(now, handle, connection, datagram);
-        self.mark_ready(handle);
     }
 
     fn take_forwarded(&mut self) {
@@ -306,27 +295,11 @@ impl<A: Application> Worker<A> {
         }
     }
 
-    /// Marks a connection as having events.
-    fn mark_ready(&mut self, handle: Handle) {
-        let index = handle.index() as usize;
-        if self.is_marked.len() <= index {
-            self.is_marked.resize(index + 1, false);
-        }
-        if let Some(is_marked) = self.is_marked.get_mut(index)
-            && !std::mem::replace(is_marked, true)
-        {
-            self.marked.push(handle);
-        }
-    }
-
     /// Calls the application for each connection that may have events.
     fn notify_ready(&mut self, now: Time) {
-        for handle in self.marked.drain(..) {
-            if let Some(is_marked) = self.is_marked.get_mut(handle.index() as usize) {
-                *is_marked = false;
-            }
-            if let Some(connection) = self.endpoint.connection(handle) {
-                self.application.on_ready(now, handle, connection);
+        while let Some(handle) = self.endpoint.poll_touched() {
+            if let Some((connection, data)) = self.endpoint.entry(handle) {
+                self.application.on_ready(now, handle, connection, data);
             }
         }
     }

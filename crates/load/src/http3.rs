@@ -62,7 +62,7 @@ pub(crate) fn run(
     config.limits.handshake_timeout = state.settings.client.connect_timeout;
     config.limits.connections = config.limits.connections.max(state.share.connections);
     config.limits.handshakes = config.limits.handshakes.max(state.share.connections);
-    let endpoint = Endpoint::new(config, seed).map_err(io::Error::other)?;
+    let endpoint = Endpoint::with_data(config, seed).map_err(io::Error::other)?;
     state.is_started |= state.share.own_connections() == 0;
     if let Some(network) = state.settings.network.clone() {
         return run_over(&network, state, target, tls, clock, endpoint, local);
@@ -86,7 +86,7 @@ fn run_over(
     target: &Target,
     tls: &Tls,
     clock: Clock,
-    mut endpoint: Endpoint,
+    mut endpoint: Endpoint<usize>,
     local: SocketAddr,
 ) -> io::Result<ThreadResult> {
     let share = &state.share;
@@ -110,7 +110,7 @@ fn run_over(
     _: &Target,
     _: &Tls,
     _: Clock,
-    _: Endpoint,
+    _: Endpoint<usize>,
     _: SocketAddr,
 ) -> io::Result<ThreadResult> {
     Err(io::ErrorKind::Unsupported.into())
@@ -210,8 +210,6 @@ struct Http3Load<'a> {
     transport: Arc<Config>,
     crypto: Arc<dyn ClientCrypto>,
     clients: Vec<Client>,
-    /// The connection of each handle, by index.
-    by_handle: Vec<usize>,
     /// Connections with free streams, the one that waits longest first.
     free: VecDeque<usize>,
     /// Connections to close.
@@ -271,7 +269,6 @@ impl<'a> Http3Load<'a> {
             transport: Arc::new(settings.client.transport.clone()),
             crypto: tls.quic(),
             clients: clients.collect(),
-            by_handle: Vec::new(),
             free: VecDeque::with_capacity(count),
             to_close: Vec::with_capacity(count),
             next_tick: Time::ZERO,
@@ -282,16 +279,15 @@ impl<'a> Http3Load<'a> {
         }
     }
 
-    /// The connection of a handle.
-    fn index(&self, handle: Handle) -> Option<usize> {
-        let index = *self.by_handle.get(handle.index() as usize)?;
-        let client = self.clients.get(index)?;
-        (client.handle == Some(handle)).then_some(index)
+    /// Whether the connection is that of the client, which has not given it up.
+    fn is_current(&self, index: usize, handle: Handle) -> bool {
+        let client = self.clients.get(index);
+        client.is_some_and(|client| client.handle == Some(handle))
     }
 
     // ---- connections -------------------------------------------------------------------------------------------------
 
-    fn connect(&mut self, now: Time, index: usize, endpoint: &mut Endpoint) {
+    fn connect(&mut self, now: Time, index: usize, endpoint: &mut Endpoint<usize>) {
         let path = NetworkPath {
             local: self.locals[index % self.locals.len()],
             remote: self.remote,
@@ -313,11 +309,9 @@ impl<'a> Http3Load<'a> {
                 client.http3 = http3::Connection::client(&self.state.settings.client.http3);
                 client.sections_counted = 0;
                 client.is_blocked = false;
-                let place = handle.index() as usize;
-                if self.by_handle.len() <= place {
-                    self.by_handle.resize(place + 1, usize::MAX);
+                if let Some((_, data)) = endpoint.entry(handle) {
+                    *data = index;
                 }
-                self.by_handle[place] = index;
             }
             Err(error) => {
                 let why = format!("cannot connect to {}: {error}", self.remote);
@@ -399,7 +393,7 @@ impl<'a> Http3Load<'a> {
     // ---- requests ----------------------------------------------------------------------------------------------------
 
     /// Sends the requests that are due, on the connections with free streams in turn.
-    fn send_due(&mut self, now: Time, endpoint: &mut Endpoint) {
+    fn send_due(&mut self, now: Time, endpoint: &mut Endpoint<usize>) {
         while let Some(index) = self.free.pop_front() {
             self.clients[index].is_listed = false;
             let client = &mut self.clients[index];
@@ -531,7 +525,7 @@ impl<'a> Http3Load<'a> {
 
     // ---- time --------------------------------------------------------------------------------------------------------
 
-    fn on_tick(&mut self, now: Time, endpoint: &mut Endpoint) {
+    fn on_tick(&mut self, now: Time, endpoint: &mut Endpoint<usize>) {
         self.state.on_tick(now);
         let timeout = self.state.settings.timeout;
         let mut is_silent = false;
@@ -637,7 +631,7 @@ impl<'a> Http3Load<'a> {
         }
     }
 
-    fn close_some(&mut self, now: Time, endpoint: &mut Endpoint) {
+    fn close_some(&mut self, now: Time, endpoint: &mut Endpoint<usize>) {
         for _ in 0..CLOSES_PER_TURN {
             let Some(handle) = self.to_close.pop() else {
                 return;
@@ -651,25 +645,30 @@ impl<'a> Http3Load<'a> {
 
 impl Application for Http3Load<'_> {
     type Command = ();
+    /// The index of its client.
+    type Data = usize;
 
-    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) -> usize {
+        usize::MAX
+    }
 
     fn on_datagram(
         &mut self,
         now: Time,
         handle: Handle,
         connection: &mut Connection,
+        data: &mut usize,
         datagram: Datagram<'_>,
     ) {
         let Datagram { path, ecn, bytes } = datagram;
         if self.state.is_measuring(now) {
             self.state.recorder.counts.total_bytes += bytes.len() as u64;
         }
-        let Some(index) = self.index(handle) else {
+        if !self.is_current(*data, handle) {
             connection.handle_datagram(now, &path, ecn, bytes, &mut KeepAll);
             return;
-        };
-        let client = &mut self.clients[index];
+        }
+        let client = &mut self.clients[*data];
         let mut bodies = Bodies {
             in_flight: &client.in_flight,
             data_bytes: &mut self.state.recorder.counts.data_bytes,
@@ -678,11 +677,18 @@ impl Application for Http3Load<'_> {
         connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
     }
 
-    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
-        let Some(index) = self.index(handle) else {
+    fn on_ready(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        connection: &mut Connection,
+        data: &mut usize,
+    ) {
+        let index = *data;
+        if !self.is_current(index, handle) {
             while connection.poll_event().is_some() {}
             return;
-        };
+        }
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::HandshakeComplete => {
@@ -707,15 +713,15 @@ impl Application for Http3Load<'_> {
         self.list_if_free(index);
     }
 
-    fn on_closed(&mut self, now: Time, closed: Closed) {
-        if let Some(index) = self.index(closed.handle) {
-            self.on_transport_closed(now, index, &closed.connection);
+    fn on_closed(&mut self, now: Time, closed: Closed<usize>) {
+        if self.is_current(closed.data, closed.handle) {
+            self.on_transport_closed(now, closed.data, &closed.connection);
         }
     }
 
-    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+    fn on_command(&mut self, _: Time, _: &mut Endpoint<usize>, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint<usize>) -> Turn {
         if self.is_ending {
             self.close_some(now, endpoint);
             return Turn {

@@ -22,7 +22,7 @@ use lastbyte_quic::{
     Time,
     ack::EcnCodepoint,
     connection::NetworkPath,
-    endpoint::{Endpoint, Handle, Route},
+    endpoint::{Endpoint, Route},
 };
 use lastbyte_udp::{Batch, Options, Poller, SendError, Socket, Transmit, sharpen_timers};
 
@@ -148,9 +148,9 @@ impl ModelPaths {
 }
 
 /// Runs turns until the application reports that it is done.
-pub(crate) fn run<A: Application>(
+pub(crate) fn run<A: Application<Data: Default>>(
     network: &mut ModelPaths,
-    endpoint: &mut Endpoint,
+    endpoint: &mut Endpoint<A::Data>,
     application: &mut A,
     clock: &Clock,
 ) -> io::Result<()> {
@@ -159,20 +159,17 @@ pub(crate) fn run<A: Application>(
     let mut batch = Batch::new();
     let mut buffer = vec![0; SEND_BUFFER_LEN].into_boxed_slice();
     let mut ready = Vec::new();
-    let mut marked = Vec::new();
     // Set when the application is done: the last packets are still inside the links.
     let mut until = None;
     loop {
-        deliver(network, endpoint, application, clock, &mut marked);
+        deliver(network, endpoint, application, clock);
         let now = clock.now();
-        while let Some(handle) = endpoint.poll_timeout(now) {
-            marked.push(handle);
-        }
-        notify(&mut marked, now, endpoint, application);
+        while endpoint.poll_timeout(now).is_some() {}
+        notify(now, endpoint, application);
         let mut deadline = None;
         if until.is_none() {
             let turn = application.on_turn(now, endpoint);
-            notify(&mut marked, now, endpoint, application);
+            notify(now, endpoint, application);
             deadline = turn.deadline;
             until = turn.is_done.then(|| now + DRAIN);
         }
@@ -205,12 +202,11 @@ pub(crate) fn run<A: Application>(
 }
 
 /// Delivers all datagrams that have left their links. Reads the clock for each, because a burst takes time.
-fn deliver<A: Application>(
+fn deliver<A: Application<Data: Default>>(
     network: &mut ModelPaths,
-    endpoint: &mut Endpoint,
+    endpoint: &mut Endpoint<A::Data>,
     application: &mut A,
     clock: &Clock,
-    marked: &mut Vec<Handle>,
 ) {
     while let Some(mut arrival) = network.paths.poll(clock.now()) {
         let now = clock.now();
@@ -227,45 +223,33 @@ fn deliver<A: Application>(
             }
             continue;
         }
-        match endpoint.route(now, &path, &mut arrival.bytes) {
-            Route::Connection(handle) => {
-                if let Some(connection) = endpoint.connection(handle) {
-                    let datagram = Datagram {
-                        path,
-                        ecn: received(arrival.ecn),
-                        bytes: &mut arrival.bytes,
-                    };
-                    application.on_datagram(now, handle, connection, datagram);
-                    marked.push(handle);
-                }
-            }
-            Route::Reset(handle) => marked.push(handle),
-            // A client accepts no connections.
-            Route::Accepted(_) | Route::Answered(_) | Route::Kept | Route::Dropped(_) => {}
+        // A client accepts no connections.
+        if let Route::Connection(handle) = endpoint.route(now, &path, &mut arrival.bytes)
+            && let Some((connection, data)) = endpoint.entry(handle)
+        {
+            let datagram = Datagram {
+                path,
+                ecn: received(arrival.ecn),
+                bytes: &mut arrival.bytes,
+            };
+            application.on_datagram(now, handle, connection, data, datagram);
         }
     }
 }
 
 /// Calls the application once for each connection that may have events.
-fn notify<A: Application>(
-    marked: &mut Vec<Handle>,
-    now: Time,
-    endpoint: &mut Endpoint,
-    application: &mut A,
-) {
-    marked.sort_unstable();
-    marked.dedup();
-    for handle in marked.drain(..) {
-        if let Some(connection) = endpoint.connection(handle) {
-            application.on_ready(now, handle, connection);
+fn notify<A: Application>(now: Time, endpoint: &mut Endpoint<A::Data>, application: &mut A) {
+    while let Some(handle) = endpoint.poll_touched() {
+        if let Some((connection, data)) = endpoint.entry(handle) {
+            application.on_ready(now, handle, connection, data);
         }
     }
 }
 
 /// Puts the datagrams of the endpoint into their links. Returns whether there may be more.
-fn transmit(
+fn transmit<D>(
     network: &mut ModelPaths,
-    endpoint: &mut Endpoint,
+    endpoint: &mut Endpoint<D>,
     now: Time,
     buffer: &mut [u8],
 ) -> bool {

@@ -21,7 +21,8 @@
 //! 1. [`Endpoint::route`] each datagram; with a handle, [`Endpoint::connection`] and there
 //!    [`Connection::handle_datagram`].
 //! 2. [`Endpoint::poll_timeout`] until it says `None`: each handle names a connection whose timer expired.
-//! 3. The application's turn: [`Endpoint::connection`] of those with something to do.
+//! 3. The application's turn: [`Endpoint::poll_touched`] until it returns `None`: each handle names a connection that may have
+//!    events, to be read with [`Endpoint::entry`] or [`Endpoint::connection`].
 //! 4. [`Endpoint::poll_transmit`] until it says `None`, and [`Endpoint::poll_closed`].
 //! 5. Wait for a datagram, or until [`Endpoint::deadline`].
 //!
@@ -35,6 +36,8 @@
 //! - *Timers are polled one by one*, so that the caller learns whose events to look at.
 //! - *An Initial packet has to open before anything is kept for it.* Its keys are no secret (RFC 9001 §5.2), but noise and
 //!   damage go no further.
+//! - *The application's data of a connection is stored beside it* (`D`), so that no caller keeps a table by handle: it is made
+//!   when a client is accepted ([`Endpoint::route_with`]), and is returned in [`Closed`].
 //! - *Wall-clock time*, which only tokens need, is said once ([`Endpoint::set_wall_clock`]), and goes on with `now`.
 
 mod accept;
@@ -96,15 +99,17 @@ use crate::{
     random::{Random, Seed},
 };
 
-/// Many connections behind one socket.
-pub struct Endpoint {
-    slots: Slab<Slot>,
+/// Many connections behind one socket, each with a `D` of the application's.
+pub struct Endpoint<D = ()> {
+    slots: Slab<Slot<D>>,
     demux: Demux,
     timers: Timers,
     /// Connections to be looked at, each once.
     ready: VecDeque<Handle>,
+    /// Connections that a datagram or a timer reached, each once, until they are polled or closed.
+    touched: VecDeque<Handle>,
     /// Those that are over.
-    closed: VecDeque<Closed>,
+    closed: VecDeque<Closed<D>>,
     answers: Answers,
     early: EarlyDatagrams,
     server: Option<Server>,
@@ -158,12 +163,24 @@ impl fmt::Display for ConnectError {
 impl std::error::Error for ConnectError {}
 
 impl Endpoint {
+    /// An endpoint whose connections have no data of the application's; otherwise as [`Endpoint::with_data`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoint::with_data`].
+    pub fn new(config: EndpointConfig, seed: Seed) -> Result<Self, EndpointConfigError> {
+        Self::with_data(config, seed)
+    }
+}
+
+impl<D> Endpoint<D> {
     /// An endpoint without connections. All its randomness comes from `seed`.
     ///
     /// # Errors
     ///
-    /// A server needs connection IDs.
-    pub fn new(config: EndpointConfig, seed: Seed) -> Result<Self, EndpointConfigError> {
+    /// Returns [`EndpointConfigError::IdLength`] if connection IDs are longer than 20 bytes, or if those of a server are empty,
+    /// and [`EndpointConfigError::Key`] if no token keys can be derived.
+    pub fn with_data(config: EndpointConfig, seed: Seed) -> Result<Self, EndpointConfigError> {
         let id_len = config.ids.id_len();
         if id_len > ConnectionId::MAX_LEN || (id_len == 0 && config.server.is_some()) {
             return Err(EndpointConfigError::IdLength);
@@ -186,6 +203,7 @@ impl Endpoint {
             demux,
             timers: Timers::default(),
             ready: VecDeque::new(),
+            touched: VecDeque::new(),
             closed: VecDeque::new(),
             answers: Answers::new(config.limits.answers),
             early: EarlyDatagrams::default(),
@@ -216,7 +234,8 @@ impl Endpoint {
         self.wall_clock = WallClock::new(now, wall_time);
     }
 
-    /// Makes a connection to the server of this name. `token` is of an earlier connection to it, or empty.
+    /// Makes a connection to the server of this name. `token` is of an earlier connection to it, or empty. The connection's data
+    /// is the default; [`Endpoint::entry`] gives access to it.
     ///
     /// # Errors
     ///
@@ -229,7 +248,10 @@ impl Endpoint {
         config: &Arc<connection::Config>,
         crypto: Arc<dyn ClientCrypto>,
         token: Vec<u8>,
-    ) -> Result<Handle, ConnectError> {
+    ) -> Result<Handle, ConnectError>
+    where
+        D: Default,
+    {
         if self.is_full() {
             return Err(ConnectError::TooMany);
         }
@@ -255,17 +277,32 @@ impl Endpoint {
             deadline: now + self.limits.handshake_timeout,
             validated: None,
         };
-        Ok(self.add(connection, Side::Client, handshake))
+        Ok(self.add(connection, Side::Client, handshake, |_, _| D::default()))
     }
 
     /// A connection to do something with. It is looked at in the next [`Endpoint::poll_transmit`]. `None` if it is gone.
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
+        self.entry(handle).map(|(connection, _)| connection)
+    }
+
+    /// A connection as [`Endpoint::connection`], and the application's data of it.
+    pub fn entry(&mut self, handle: Handle) -> Option<(&mut Connection, &mut D)> {
         let slot = self.slots.get_mut(handle)?;
         if !slot.is_ready {
             slot.is_ready = true;
             self.ready.push_back(handle);
         }
-        Some(&mut slot.connection)
+        Some((&mut slot.connection, &mut slot.data))
+    }
+
+    /// The next connection that [`Endpoint::route`] or [`Endpoint::poll_timeout`] returned since it was polled here last, in the
+    /// order of their first return. A caller that looks at each connection at once has no need of it.
+    pub fn poll_touched(&mut self) -> Option<Handle> {
+        let handle = self.touched.pop_front()?;
+        if let Some(slot) = self.slots.get_mut(handle) {
+            slot.is_touched = false;
+        }
+        Some(handle)
     }
 
     /// A connection to look at only.
@@ -344,13 +381,14 @@ impl Endpoint {
                 continue;
             }
             self.connection(handle)?.on_timeout(now);
+            self.touch(handle);
             return Some(handle);
         }
         None
     }
 
     /// The next connection that is over.
-    pub fn poll_closed(&mut self) -> Option<Closed> {
+    pub fn poll_closed(&mut self) -> Option<Closed<D>> {
         self.closed.pop_front()
     }
 
@@ -417,7 +455,7 @@ impl Endpoint {
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl<D> fmt::Debug for Endpoint<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("connections", &self.connections())

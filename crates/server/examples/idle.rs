@@ -242,6 +242,7 @@ struct Idle {
 
 impl Application for Idle {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
@@ -250,13 +251,14 @@ impl Application for Idle {
         now: Time,
         _: Handle,
         connection: &mut Connection,
+        (): &mut (),
         datagram: Datagram<'_>,
     ) {
         let Datagram { path, ecn, bytes } = datagram;
         connection.handle_datagram(now, &path, ecn, bytes, &mut lastbyte_quic::stream::KeepAll);
     }
 
-    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection, (): &mut ()) {
         while connection.poll_event().is_some() {}
         let http3 = self.http3.get_mut(handle.index() as usize);
         let Some(http3) = http3.and_then(Option::as_mut) else {

@@ -30,7 +30,7 @@ pub(crate) use self::{mailbox::Mailbox, measure::Measured};
 use self::{
     measure::Measure,
     running::Running,
-    served::{First, Served, Sink, Start, find},
+    served::{First, Served, Sink, Start},
 };
 use super::{
     access::AccessLog,
@@ -75,15 +75,15 @@ pub(crate) struct Shared {
 /// Makes a listener for a new connection: with its number, and the time now.
 pub(crate) type MakeTrace = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;
 
+/// The connections of a worker.
+type Connections = Endpoint<Box<Served>>;
+
 /// HTTP/3 on one worker.
 pub(crate) struct Http3Server {
     shared: Shared,
     worker: usize,
     workers: usize,
     mailbox: Arc<Mailbox>,
-    /// By the number of their handle.
-    connections: Vec<Option<Box<Served>>>,
-    count: usize,
     /// When which connection wants to be called: few have such a time.
     due: BTreeSet<(Time, Handle)>,
     measure: Measure,
@@ -107,8 +107,6 @@ impl Http3Server {
             worker,
             workers,
             mailbox,
-            connections: Vec::new(),
-            count: 0,
             due: BTreeSet::new(),
             measure: Measure::default(),
             date: Date::default(),
@@ -116,10 +114,6 @@ impl Http3Server {
             ends_at: None,
             is_closing: false,
         }
-    }
-
-    fn served(&mut self, handle: Handle) -> Option<&mut Box<Served>> {
-        find(&mut self.connections, handle)
     }
 
     /// A number that no other connection of this process has.
@@ -133,12 +127,10 @@ impl Http3Server {
         now: Time,
         handle: Handle,
         connection: &mut Connection,
+        served: &mut Served,
         stream: StreamId,
         request: Request,
     ) {
-        let Some(served) = find(&mut self.connections, handle) else {
-            return;
-        };
         let peer = Peer {
             remote: served.remote,
             version: Version::Http3,
@@ -193,17 +185,18 @@ impl Http3Server {
         }
     }
 
-    fn on_event(&mut self, now: Time, handle: Handle, connection: &mut Connection, event: Event) {
-        let event = match event {
-            Event::Request { stream, request } => {
-                return self.on_request(now, handle, connection, stream, request);
-            }
-            event => event,
-        };
-        let Some(served) = find(&mut self.connections, handle) else {
-            return;
-        };
+    fn on_event(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        connection: &mut Connection,
+        served: &mut Served,
+        event: Event,
+    ) {
         match event {
+            Event::Request { stream, request } => {
+                self.on_request(now, handle, connection, served, stream, request);
+            }
             Event::Data { stream } => match served.running.get_mut(&stream) {
                 Some(running) => running.read_body(&mut served.http3, connection, now, stream),
                 None => {
@@ -262,11 +255,9 @@ impl Http3Server {
 
     /// Hands requests on that other threads answer, unless they were given up in the turn in which they came: a client
     /// that asks and cancels in one breath costs those threads nothing.
-    fn start(&mut self, endpoint: &mut Endpoint) {
+    fn start(&mut self, endpoint: &mut Connections) {
         for start in mem::take(&mut self.starting) {
-            let served = find(&mut self.connections, start.handle);
-            let (Some(connection), Some(served)) = (endpoint.connection(start.handle), served)
-            else {
+            let Some((connection, served)) = endpoint.entry(start.handle) else {
                 continue;
             };
             if !served.running.contains_key(&start.stream) {
@@ -278,10 +269,7 @@ impl Http3Server {
     }
 
     /// Answers whose time has come.
-    fn answer_delayed(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
-        let Some(served) = find(&mut self.connections, handle) else {
-            return;
-        };
+    fn answer_delayed(&mut self, now: Time, connection: &mut Connection, served: &mut Served) {
         while let Some(first) = served.delayed.first_entry()
             && first.key().0 <= now
         {
@@ -297,25 +285,21 @@ impl Http3Server {
     }
 
     /// Streams that other threads have something for.
-    fn read_mail(&mut self, now: Time, endpoint: &mut Endpoint) {
+    fn read_mail(&mut self, now: Time, endpoint: &mut Connections) {
         for (handle, stream) in self.mailbox.take() {
-            let served = find(&mut self.connections, handle);
-            // The handle of a connection that is over leads nowhere.
-            let (Some(connection), Some(served)) = (endpoint.connection(handle), served) else {
+            // The connection may be over.
+            let Some((connection, served)) = endpoint.entry(handle) else {
                 continue;
             };
             served.flush_response(connection, stream, &mut self.measure, &mut self.date);
             if let Some(running) = served.running.get_mut(&stream) {
                 running.read_body(&mut served.http3, connection, now, stream);
             }
-            self.on_ready(now, handle, connection);
+            self.on_ready(now, handle, connection, served);
         }
     }
 
-    fn reschedule(&mut self, handle: Handle) {
-        let Some(served) = find(&mut self.connections, handle) else {
-            return;
-        };
+    fn reschedule(&mut self, handle: Handle, served: &mut Served) {
         let due = served.next_deadline();
         let before = mem::replace(&mut served.due, due);
         if before != due {
@@ -328,26 +312,25 @@ impl Http3Server {
         }
     }
 
-    fn begin_shutdown(&mut self, now: Time, endpoint: &mut Endpoint, limit: Duration) {
+    fn begin_shutdown(&mut self, now: Time, endpoint: &mut Connections, limit: Duration) {
         self.ends_at = Some(now + limit);
         endpoint.set_accepting(false);
         for handle in endpoint.handles().collect::<Vec<_>>() {
-            let Some(connection) = endpoint.connection(handle) else {
+            let Some((connection, served)) = endpoint.entry(handle) else {
                 continue;
             };
-            if let Some(served) = self.served(handle) {
-                served.http3.shut_down(connection, now);
-            }
+            served.http3.shut_down(connection, now);
             // The client may have vanished, and no datagram come that would bring the next step about.
-            self.on_ready(now, handle, connection);
+            self.on_ready(now, handle, connection, served);
         }
     }
 }
 
 impl Application for Http3Server {
     type Command = Command;
+    type Data = Box<Served>;
 
-    fn on_accepted(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+    fn on_accepted(&mut self, now: Time, _: Handle, connection: &mut Connection) -> Box<Served> {
         self.measure.statistics.accepted += 1;
         let number = self.number();
         if let Some(trace) = self
@@ -358,7 +341,7 @@ impl Application for Http3Server {
         {
             connection.set_trace(trace);
         }
-        let served = Served {
+        Box::new(Served {
             number,
             remote: connection.network().remote,
             http3: http3::Connection::server(&self.shared.http3),
@@ -371,78 +354,63 @@ impl Application for Http3Server {
             running: BTreeMap::new(),
             held: Vec::new(),
             records: BTreeMap::new(),
-        };
-        let index = handle.index() as usize;
-        if self.connections.len() <= index {
-            self.connections.resize_with(index + 1, || None);
-        }
-        self.connections[index] = Some(Box::new(served));
-        self.count += 1;
+        })
     }
 
     fn on_datagram(
         &mut self,
         now: Time,
-        handle: Handle,
+        _: Handle,
         connection: &mut Connection,
+        served: &mut Box<Served>,
         datagram: Datagram<'_>,
     ) {
-        let Some(served) = self.served(handle) else {
-            return;
-        };
         let Datagram { path, ecn, bytes } = datagram;
         let mut sink = Sink(&served.running);
         let mut sink = served.http3.sink(&mut sink);
         connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
     }
 
-    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+    fn on_ready(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        connection: &mut Connection,
+        served: &mut Box<Served>,
+    ) {
         while connection.poll_event().is_some() {}
-        let Some(served) = self.served(handle) else {
-            return;
-        };
         if !served.is_counted && connection.stage() != Stage::Handshaking {
             served.is_counted = true;
             self.measure.on_handshake(connection);
         }
-        while let Some(event) = self
-            .served(handle)
-            .and_then(|served| served.http3.poll(connection, now))
-        {
-            self.on_event(now, handle, connection, event);
+        while let Some(event) = served.http3.poll(connection, now) {
+            self.on_event(now, handle, connection, served, event);
         }
-        if connection.is_address_validated()
-            && let Some(served) = find(&mut self.connections, handle)
-        {
+        if connection.is_address_validated() {
             self.starting.append(&mut served.held);
         }
-        self.answer_delayed(now, handle, connection);
-        if let Some(served) = self.served(handle) {
-            for (stream, running) in &mut served.running {
-                running.count_held(connection, *stream);
-            }
+        self.answer_delayed(now, connection, served);
+        for (stream, running) in &mut served.running {
+            running.count_held(connection, *stream);
         }
-        self.reschedule(handle);
+        self.reschedule(handle, served);
     }
 
-    fn on_closed(&mut self, now: Time, closed: Closed) {
-        let index = closed.handle.index() as usize;
-        if let Some(mut served) = self.connections.get_mut(index).and_then(Option::take) {
-            self.count -= 1;
-            if let Some(due) = served.due {
-                self.due.remove(&(due, closed.handle));
-            }
-            served.end_all_records(&self.shared, now);
-            let _ = served.log(&self.shared, &closed.connection, None);
-            self.measure.on_closed(&closed);
+    fn on_closed(&mut self, now: Time, mut closed: Closed<Box<Served>>) {
+        self.measure.on_closed(&closed);
+        let served = &mut closed.data;
+        if let Some(due) = served.due {
+            self.due.remove(&(due, closed.handle));
         }
+        served.end_all_records(&self.shared, now);
+        let _ = served.log(&self.shared, &closed.connection, None);
     }
 
     fn on_statistics(&mut self, statistics: &WorkerStatistics) {
         self.measure.worker = *statistics;
     }
 
-    fn on_command(&mut self, now: Time, endpoint: &mut Endpoint, command: Command) {
+    fn on_command(&mut self, now: Time, endpoint: &mut Connections, command: Command) {
         match command {
             Command::ShutDown(limit) => self.begin_shutdown(now, endpoint, limit),
             // Looked for in each turn.
@@ -453,22 +421,20 @@ impl Application for Http3Server {
         }
     }
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Connections) -> Turn {
         self.read_mail(now, endpoint);
         while let Some((due, handle)) = self.due.first().copied()
             && due <= now
         {
             self.due.pop_first();
-            if let Some(served) = self.served(handle) {
+            if let Some((connection, served)) = endpoint.entry(handle) {
                 served.due = None;
-            }
-            if let Some(connection) = endpoint.connection(handle) {
-                self.on_ready(now, handle, connection);
+                self.on_ready(now, handle, connection, served);
             }
         }
         self.start(endpoint);
         let next = self.due.first().map(|(due, _)| *due);
-        let slice = self.measure.advance(endpoint, self.count).then_some(now);
+        let slice = self.measure.advance(endpoint).then_some(now);
         let deadline = [next, self.ends_at, slice].into_iter().flatten().min();
         let Some(ends_at) = self.ends_at else {
             return Turn {
@@ -479,8 +445,7 @@ impl Application for Http3Server {
         if ends_at <= now && !self.is_closing {
             self.is_closing = true;
             for handle in endpoint.handles().collect::<Vec<_>>() {
-                let served = find(&mut self.connections, handle);
-                if let (Some(connection), Some(served)) = (endpoint.connection(handle), served) {
+                if let Some((connection, served)) = endpoint.entry(handle) {
                     served.http3.close(connection, now, Code::NO_ERROR);
                     served.end_all_records(&self.shared, now);
                     let _ = served.log(&self.shared, connection, None);
@@ -489,7 +454,7 @@ impl Application for Http3Server {
         }
         Turn {
             deadline,
-            is_done: self.count == 0 || self.is_closing,
+            is_done: endpoint.connections() == 0 || self.is_closing,
         }
     }
 }

@@ -623,7 +623,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
             server.tokens = Some(Arc::clone(&tokens));
             server.choose = Some(arms.clone());
         }
-        let endpoint = Endpoint::new(config, random_io()?).map_err(io::Error::other)?;
+        let endpoint = Endpoint::with_data(config, random_io()?).map_err(io::Error::other)?;
         let mailbox = for_workers.get(worker).cloned().unwrap_or_default();
         let application = Http3Server::new(shared.clone(), worker, workers, mailbox);
         Ok((endpoint, application))

@@ -60,10 +60,11 @@ struct Clients {
 
 impl Application for Clients {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
-    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection, (): &mut ()) {
         while connection.poll_event().is_some() {}
         let found = self.all.iter_mut().find(|(known, _)| *known == handle);
         let Some((_, http3)) = found else {

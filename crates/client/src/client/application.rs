@@ -13,6 +13,7 @@ use crate::{dns, link::Bodies};
 impl Application for Client<'_> {
     /// Signals that the mailbox contains events.
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
@@ -21,6 +22,7 @@ impl Application for Client<'_> {
         now: Time,
         handle: Handle,
         connection: &mut Connection,
+        (): &mut (),
         datagram: Datagram<'_>,
     ) {
         let Datagram { path, ecn, bytes } = datagram;
@@ -38,7 +40,7 @@ impl Application for Client<'_> {
         connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
     }
 
-    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection, (): &mut ()) {
         while let Some(event) = connection.poll_event() {
             self.on_transport_event(now, handle, connection, event);
         }

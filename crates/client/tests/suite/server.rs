@@ -222,6 +222,7 @@ impl Site {
 
 impl Application for Site {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, handle: Handle, _: &mut Connection) {
         self.accepted.fetch_add(1, Ordering::SeqCst);
@@ -229,12 +230,19 @@ impl Application for Site {
         self.connections.insert(handle, (http3, BTreeMap::new()));
     }
 
-    fn on_datagram(&mut self, now: Time, _: Handle, quic: &mut Connection, datagram: Datagram<'_>) {
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        _: Handle,
+        quic: &mut Connection,
+        (): &mut (),
+        datagram: Datagram<'_>,
+    ) {
         let Datagram { path, ecn, bytes } = datagram;
         quic.handle_datagram(now, &path, ecn, bytes, &mut lastbyte_quic::stream::KeepAll);
     }
 
-    fn on_ready(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
+    fn on_ready(&mut self, now: Time, handle: Handle, quic: &mut Connection, (): &mut ()) {
         self.abort_messages(now, handle, quic);
         while quic.poll_event().is_some() {}
         loop {

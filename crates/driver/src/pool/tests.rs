@@ -41,12 +41,13 @@ struct Echo {
 
 impl Application for Echo {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {
         self.accepted.send(self.number).expect("a receiver");
     }
 
-    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
         while connection.poll_event().is_some() {}
         while let Some(event) = connection.streams().poll_event() {
             let StreamEvent::Readable(id) = event else {
@@ -98,12 +99,13 @@ struct Requester {
 
 impl Application for Requester {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {
         unreachable!("a client");
     }
 
-    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
         while let Some(event) = connection.poll_event() {
             if event == Event::HandshakeComplete {
                 self.handshakes -= 1;

@@ -2,7 +2,7 @@ use std::{sync::mpsc, thread, time::Duration};
 
 use lastbyte_quic::{
     connection::Connection,
-    endpoint::{Closed, EndpointConfig},
+    endpoint::{Closed, EndpointConfig, Handle},
 };
 use lastbyte_udp::Options;
 
@@ -19,12 +19,13 @@ struct Deadlines<F> {
 
 impl<F: FnMut(Time, u64, u64) -> Option<Time>> Application for Deadlines<F> {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {
         unreachable!("no server");
     }
 
-    fn on_ready(&mut self, _: Time, _: Handle, _: &mut Connection) {}
+    fn on_ready(&mut self, _: Time, _: Handle, _: &mut Connection, (): &mut ()) {}
 
     fn on_closed(&mut self, _: Time, _: Closed) {}
 

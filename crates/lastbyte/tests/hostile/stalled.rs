@@ -49,10 +49,11 @@ struct Stalling {
 
 impl Application for Stalling {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
-    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection, (): &mut ()) {
         while connection.poll_event().is_some() {}
         let Some(index) = self.http3.iter().position(|(of, _)| *of == handle) else {
             return;

@@ -91,6 +91,7 @@ impl BodySink for Drain {
 
 impl Application for Plain {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
@@ -99,6 +100,7 @@ impl Application for Plain {
         now: Time,
         _: Handle,
         connection: &mut Connection,
+        (): &mut (),
         datagram: Datagram<'_>,
     ) {
         let Datagram { path, ecn, bytes } = datagram;
@@ -107,7 +109,7 @@ impl Application for Plain {
         connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
     }
 
-    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
         while let Some(event) = connection.poll_event() {
             self.is_open |= matches!(event, Event::HandshakeComplete);
             assert!(!matches!(event, Event::Closed(_)), "{event:?}");

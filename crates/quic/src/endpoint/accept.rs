@@ -12,7 +12,8 @@ use lastbyte_wire::{
 };
 
 use super::{
-    Answer, DropReason, Endpoint, EndpointConfigError, Handshake, RetryPolicy, Route, ServerConfig,
+    Answer, DropReason, Endpoint, EndpointConfigError, Handle, Handshake, RetryPolicy, Route,
+    ServerConfig,
     address::{Proof, TokenStore, Tokens},
     demux::{InitialRoute, address_bytes},
     prefix::Prefix,
@@ -72,13 +73,14 @@ impl Initial {
     }
 }
 
-impl Endpoint {
+impl<D> Endpoint<D> {
     /// A long header of a version that is spoken here, which leads nowhere.
     pub(super) fn answer_initial(
         &mut self,
         now: Time,
         path: &NetworkPath,
         datagram: &mut [u8],
+        make: impl FnOnce(Handle, &mut Connection) -> D,
     ) -> Route {
         let initial = match self.read_initial(path, datagram) {
             Ok(initial) => initial,
@@ -132,7 +134,7 @@ impl Endpoint {
                 return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
             }
         }
-        self.accept(now, path, &initial, proof)
+        self.accept(now, path, &initial, proof, make)
     }
 
     /// The header of the datagram's first packet. Leaves a copy of the packet in `scratch`. A datagram of 0-RTT packets is
@@ -269,7 +271,14 @@ impl Endpoint {
         })
     }
 
-    fn accept(&mut self, now: Time, path: &NetworkPath, initial: &Initial, proof: Proof) -> Route {
+    fn accept(
+        &mut self,
+        now: Time,
+        path: &NetworkPath,
+        initial: &Initial,
+        proof: Proof,
+        make: impl FnOnce(Handle, &mut Connection) -> D,
+    ) -> Route {
         let Some(server) = &self.server else {
             return DropReason::NoServer.into();
         };
@@ -324,7 +333,7 @@ impl Endpoint {
         let reordered = self.early.take(&route);
         self.statistics.early_used += reordered.len() as u64;
         connection.set_reordered_0rtt(reordered);
-        let handle = self.add(connection, Side::Server, handshake);
+        let handle = self.add(connection, Side::Server, handshake, make);
         if let Some(slot) = self.slots.get_mut(handle) {
             self.demux.open(handle, &mut slot.routes, route);
             slot.token_extra = token_extra;

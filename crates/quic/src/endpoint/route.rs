@@ -15,7 +15,7 @@ use super::{
     demux::{InitialRoute, address_bytes},
     reset, version,
 };
-use crate::connection::NetworkPath;
+use crate::connection::{Connection, NetworkPath};
 
 /// What became of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,13 +69,30 @@ impl From<DropReason> for Route {
 /// RFC 9000 §14.1: what begins a connection comes in a datagram at least so long.
 const INITIAL_DATAGRAM_MIN: usize = 1200;
 
-impl Endpoint {
+impl<D> Endpoint<D> {
+    /// Finds or makes the connection of a datagram; a new one's data is the default. Otherwise as [`Endpoint::route_with`].
+    pub fn route(&mut self, now: Time, path: &NetworkPath, datagram: &mut [u8]) -> Route
+    where
+        D: Default,
+    {
+        self.route_with(now, path, datagram, |_, _| D::default())
+    }
+
     /// A datagram came. If it leads to a connection, or begins one, that is to be given it with
-    /// [`Connection::handle_datagram`](crate::connection::Connection::handle_datagram), found by
-    /// [`Endpoint::connection`]; otherwise all is done. The datagram stays as it is.
-    pub fn route(&mut self, now: Time, path: &NetworkPath, datagram: &mut [u8]) -> Route {
+    /// [`Connection::handle_datagram`], found by [`Endpoint::connection`]; otherwise all is done. The datagram stays as it is.
+    /// `make` returns the data of a connection that it begins.
+    pub fn route_with(
+        &mut self,
+        now: Time,
+        path: &NetworkPath,
+        datagram: &mut [u8],
+        make: impl FnOnce(Handle, &mut Connection) -> D,
+    ) -> Route {
         self.statistics.datagrams += 1;
-        let route = self.find(now, path, datagram);
+        let route = self.find(now, path, datagram, make);
+        if let Route::Connection(handle) | Route::Accepted(handle) | Route::Reset(handle) = route {
+            self.touch(handle);
+        }
         match route {
             Route::Connection(_) => self.statistics.routed += 1,
             Route::Accepted(_) => self.statistics.accepted += 1,
@@ -92,7 +109,13 @@ impl Endpoint {
         route
     }
 
-    fn find(&mut self, now: Time, path: &NetworkPath, datagram: &mut [u8]) -> Route {
+    fn find(
+        &mut self,
+        now: Time,
+        path: &NetworkPath,
+        datagram: &mut [u8],
+        make: impl FnOnce(Handle, &mut Connection) -> D,
+    ) -> Route {
         let Ok(invariant) = Invariant::decode(datagram) else {
             // It may be short and still be a reset.
             return self
@@ -114,7 +137,7 @@ impl Endpoint {
                 if let Some(route) = self.take_reset(now, path, datagram) {
                     return route;
                 }
-                self.answer_long(now, path, datagram)
+                self.answer_long(now, path, datagram, make)
             }
         }
     }
@@ -189,7 +212,13 @@ impl Endpoint {
     }
 
     /// A long header that leads nowhere.
-    fn answer_long(&mut self, now: Time, path: &NetworkPath, datagram: &mut [u8]) -> Route {
+    fn answer_long(
+        &mut self,
+        now: Time,
+        path: &NetworkPath,
+        datagram: &mut [u8],
+        make: impl FnOnce(Handle, &mut Connection) -> D,
+    ) -> Route {
         let Ok(Invariant::Long(long)) = Invariant::decode(datagram) else {
             return DropReason::Malformed.into();
         };
@@ -201,7 +230,7 @@ impl Endpoint {
         };
         let version = long.version.known();
         if version.is_some_and(|version| server.config.speaks(version)) {
-            return self.answer_initial(now, path, datagram);
+            return self.answer_initial(now, path, datagram, make);
         }
         if datagram.len() < INITIAL_DATAGRAM_MIN {
             return DropReason::TooSmall.into();

@@ -2,6 +2,8 @@
 //!
 //! Owns: what is kept beside each connection, and what clients' handshakes add up to. Never: decides that one begins.
 
+use core::mem;
+
 use lastbyte_congestion::Time;
 use lastbyte_wire::Side;
 
@@ -22,11 +24,13 @@ pub(super) struct Load {
 }
 
 /// A connection, and what the endpoint keeps for it.
-pub(super) struct Slot {
+pub(super) struct Slot<D> {
     pub(super) connection: Box<Connection>,
+    pub(super) data: D,
     side: Side,
     pub(super) routes: Routes,
     pub(super) is_ready: bool,
+    pub(super) is_touched: bool,
     /// Until the handshake is complete.
     pub(super) handshake: Option<Handshake>,
     /// Where the client was when it completed the handshake.
@@ -46,38 +50,53 @@ pub(super) struct Handshake {
 
 /// A connection that is over, and leads nowhere any more: its last events can be read.
 #[derive(Debug)]
-pub struct Closed {
+pub struct Closed<D = ()> {
     /// What it was known by.
     pub handle: Handle,
     /// It itself. [`Connection::close_reason`] tells why.
     pub connection: Box<Connection>,
+    /// The application's data.
+    pub data: D,
     /// Whether it was given up since its handshake took too long ([`Limits::handshake_timeout`](super::Limits::handshake_timeout)); then it has no reason of
     /// its own.
     pub is_handshake_timeout: bool,
 }
 
-impl Endpoint {
+impl<D> Endpoint<D> {
     pub(super) fn add(
         &mut self,
         connection: Connection,
         side: Side,
         handshake: Handshake,
+        make: impl FnOnce(Handle, &mut Connection) -> D,
     ) -> Handle {
+        let handle = self.slots.next_handle();
+        let mut connection = Box::new(connection);
         let mut slot = Slot {
-            connection: Box::new(connection),
+            data: make(handle, &mut connection),
+            connection,
             side,
             routes: Routes::default(),
             is_ready: true,
+            is_touched: false,
             handshake: Some(handshake),
             established: None,
             token_extra: Vec::new(),
             owes_token: side == Side::Server,
         };
         self.load.begin(side, &handshake, &mut self.prefixes);
-        let handle = self.slots.next_handle();
         self.demux.sync(handle, &mut slot.routes, &slot.connection);
         self.ready.push_back(handle);
         self.slots.insert(slot)
+    }
+
+    /// Notes that a connection may have events.
+    pub(super) fn touch(&mut self, handle: Handle) {
+        if let Some(slot) = self.slots.get_mut(handle)
+            && !mem::replace(&mut slot.is_touched, true)
+        {
+            self.touched.push_back(handle);
+        }
     }
 
     /// Notes what has changed about a connection that has nothing more to send.
@@ -138,12 +157,16 @@ impl Endpoint {
         if let Some(prefix) = &slot.established {
             self.established.end(prefix);
         }
+        if slot.is_touched {
+            self.touched.retain(|touched| *touched != handle);
+        }
         self.timers.set(handle.index(), None);
         self.demux.remove(handle, slot.routes);
         self.statistics.closed += 1;
         self.closed.push_back(Closed {
             handle,
             connection: slot.connection,
+            data: slot.data,
             is_handshake_timeout,
         });
     }

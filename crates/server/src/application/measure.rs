@@ -144,7 +144,7 @@ impl Measure {
         }
     }
 
-    pub(super) fn on_closed(&mut self, closed: &Closed) {
+    pub(super) fn on_closed<D>(&mut self, closed: &Closed<D>) {
         add(&mut self.ended, &closed.connection);
         if let Some(pass) = &mut self.pass
             && pass.is_ahead(&closed.handle)
@@ -154,7 +154,7 @@ impl Measure {
     }
 
     /// Starts to make a copy, or adds a receiver to the one that is being made.
-    pub(super) fn begin(&mut self, endpoint: &Endpoint, answer: oneshot::Sender<Measured>) {
+    pub(super) fn begin<D>(&mut self, endpoint: &Endpoint<D>, answer: oneshot::Sender<Measured>) {
         self.answers.retain(|answer| !answer.is_closed());
         self.answers.push(answer);
         self.pass.get_or_insert_with(|| Pass {
@@ -164,7 +164,7 @@ impl Measure {
     }
 
     /// Goes on with a copy that is being made, and sends it when it is complete. Returns whether it is not.
-    pub(super) fn advance(&mut self, endpoint: &Endpoint, connections: usize) -> bool {
+    pub(super) fn advance<D>(&mut self, endpoint: &Endpoint<D>) -> bool {
         let Some(pass) = &mut self.pass else {
             return false;
         };
@@ -182,7 +182,7 @@ impl Measure {
             worker: self.worker,
             transport,
             ttlb: self.ttlb.clone(),
-            connections: connections as u64,
+            connections: endpoint.connections() as u64,
             handshakes: endpoint.handshakes() as u64,
         };
         for answer in self.answers.drain(..) {

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// A connection.
-pub(super) struct Served {
+pub(crate) struct Served {
     pub(super) number: u64,
     pub(super) remote: SocketAddr,
     pub(super) http3: http3::Connection,
@@ -197,14 +197,6 @@ impl Served {
         log.write(line);
         ttlb
     }
-}
-
-/// The connection of a handle, unless it is over.
-pub(super) fn find(
-    connections: &mut [Option<Box<Served>>],
-    handle: Handle,
-) -> Option<&mut Box<Served>> {
-    connections.get_mut(handle.index() as usize)?.as_mut()
 }
 
 /// The sink of request bodies that no handler reads.

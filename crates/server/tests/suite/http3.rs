@@ -77,10 +77,11 @@ impl Client {
 
 impl Application for Client {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
-    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
         while connection.poll_event().is_some() {}
         if connection.stage() != Stage::Handshaking
             && let Some((request, body)) = self.request.take()

@@ -48,10 +48,11 @@ struct Visit {
 
 impl Application for Visit {
     type Command = ();
+    type Data = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
-    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::ZeroRtt { is_accepted } => self.was_accepted = Some(is_accepted),

@@ -101,6 +101,54 @@ fn servers_with_ids_for_load_balancers_serve_as_well() {
 }
 
 #[test]
+fn data_stays_with_its_connection_and_touched_connections_are_polled_once() {
+    let mut server = Endpoint::<String>::with_data(server_config(), [1; 32]).expect("an endpoint");
+    let mut handles = Vec::new();
+    let mut copies = Vec::new();
+    for index in 0..3 {
+        let mut client = client(index as u8);
+        let _ = connect(&mut client, START, index);
+        for (_, mut datagram) in sent(&mut client, START) {
+            let path = from_client(index);
+            let route = server.route_with(START, &path, &mut datagram, |_, connection| {
+                connection.network().remote.to_string()
+            });
+            if let Route::Accepted(handle) = route {
+                handles.push(handle);
+            }
+            copies.push((path, datagram));
+        }
+    }
+    let mut touch = |server: &mut Endpoint<String>| {
+        for (path, datagram) in &mut copies {
+            let route = server.route_with(START, path, datagram, |_, _| unreachable!("no other"));
+            assert!(matches!(route, Route::Connection(_)), "{route:?}");
+        }
+    };
+    touch(&mut server);
+    assert_eq!(handles.len(), 3);
+    let polled: Vec<_> = core::iter::from_fn(|| server.poll_touched()).collect();
+    assert_eq!(polled, handles);
+    for (index, handle) in handles.iter().enumerate() {
+        let (_, data) = server.entry(*handle).expect("lives");
+        assert_eq!(*data, client_address(index).to_string());
+        data.push('!');
+    }
+    // Those that are closed are not polled.
+    touch(&mut server);
+    let _ = sent(&mut server, START);
+    let late = START + Limits::default().handshake_timeout;
+    assert_eq!(server.poll_timeout(late), None);
+    assert_eq!(server.poll_touched(), None);
+    let mut data: Vec<_> = core::iter::from_fn(|| server.poll_closed())
+        .map(|closed| closed.data)
+        .collect();
+    data.sort_unstable();
+    let expected = [0, 1, 2].map(|index| format!("{}!", client_address(index)));
+    assert_eq!(data, expected);
+}
+
+#[test]
 fn those_that_are_ready_take_turns() {
     let mut world = World::new(server_with(|_| {}), 3);
     for index in 0..3 {

@@ -179,7 +179,7 @@ pub(super) fn close_code(
 }
 
 /// All that the endpoint has to send now.
-pub(super) fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(NetworkPath, Vec<u8>)> {
+pub(super) fn sent<D>(endpoint: &mut Endpoint<D>, now: Time) -> Vec<(NetworkPath, Vec<u8>)> {
     let mut buffer = [0; 1500];
     let mut datagrams = Vec::new();
     while let Some(transmit) = endpoint.poll_transmit(now, &mut buffer) {
@@ -222,7 +222,7 @@ pub(super) fn assert_empty(endpoint: &Endpoint) {
         (0, 0)
     );
     assert_eq!(endpoint.answers.len(), 0);
-    assert!(endpoint.ready.is_empty());
+    assert!(endpoint.ready.is_empty() && endpoint.touched.is_empty());
     assert_eq!(endpoint.deadline(), None);
 }
 
