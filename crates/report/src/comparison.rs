@@ -12,6 +12,7 @@
 //! | `comparison/queries.rs` | the text of all queries, and the size bins |
 //! | `comparison/gather.rs` | from a log to counts |
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
+//! | `comparison/paths.rs` | the change of each path, of paired connections |
 //! | `comparison/text.rs` | results and warnings as sentences |
 //! | `comparison/format.rs` | number formats |
 //! | `comparison/figure.rs` | the charts |
@@ -25,6 +26,7 @@ mod figure;
 mod format;
 mod gather;
 mod page;
+mod paths;
 mod queries;
 mod settings;
 mod tables;

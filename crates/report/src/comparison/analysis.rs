@@ -3,11 +3,12 @@
 use super::{
     error::Error,
     gather::{Cell, Histogram, Tally},
-    queries::{BINS, Dialect, QueryBuilder, Subgroup},
+    paths::Paths,
+    queries::{BINS, Dialect, QueryBuilder, Subgroup, chart_shares},
     settings::Settings,
 };
 use crate::statistics::{
-    Counts,
+    Counts, Z_95,
     bootstrap::{self, Against, Interval, Measure, Member, Pairs},
     tests_of::{self, Estimate, RankTest},
 };
@@ -40,6 +41,8 @@ pub(super) struct Analysis {
     pub(super) arms: Vec<Arm>,
     pub(super) is_paired: bool,
     pub(super) pairs: usize,
+    /// The change of each path, if connections are paired.
+    pub(super) paths: Option<Paths>,
     /// All; then bins; then sites.
     pub(super) groups: Vec<Group>,
     pub(super) ratio: Option<(f64, f64)>,
@@ -70,8 +73,10 @@ pub(super) struct Group {
     pub(super) times: Vec<Counts>,
     /// Change by arm, at the percentiles 1 to 99.
     pub(super) curves: Vec<Vec<Interval>>,
-    /// Change of the mean, by arm; the baseline has none.
+    /// Change of the mean, by arm, with its own 95 % interval; the baseline has none.
     pub(super) means: Vec<Option<Estimate>>,
+    /// The same, in intervals that are simultaneous with [`LossGroup::together`] and the shares of completed transfers.
+    pub(super) means_together: Vec<Option<Estimate>>,
     /// Test of whether the arm's times tend to be less than the baseline's.
     pub(super) ranks: Vec<Option<RankTest>>,
     /// Its p, corrected for the number of tests in its list.
@@ -93,8 +98,10 @@ pub(super) struct LossGroup {
     pub(super) title: String,
     /// Hundredths of a percent, by arm.
     pub(super) loss: Vec<Counts>,
-    /// Difference of the mean to the baseline's, in percentage points.
+    /// Difference of the mean to the baseline's, in hundredths of a percentage point, with its own 95 % interval.
     pub(super) differences: Vec<Option<Estimate>>,
+    /// The same, in intervals that are simultaneous with [`Group::means_together`].
+    pub(super) together: Vec<Option<Estimate>>,
     /// Of P50, P90 and P99, likewise.
     pub(super) percentiles: Vec<Vec<Interval>>,
     pub(super) query: String,
@@ -114,11 +121,9 @@ pub(super) struct MeasureTable {
     pub(super) query: String,
 }
 
-/// The percentiles of charts.
-pub(super) fn chart_shares() -> Vec<f64> {
-    (1..=99)
-        .map(|percentile| f64::from(percentile) / 100.0)
-        .collect()
+/// The half width of intervals that are simultaneous over mean, packet loss and completion of all arms but the baseline.
+pub(super) fn beside_z(arms: usize) -> f64 {
+    tests_of::simultaneous(3 * arms.saturating_sub(1))
 }
 
 pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Error> {
@@ -146,6 +151,11 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     }
     adjust(&mut subgroups);
     groups.extend(subgroups);
+    let paths = tally.blocks.as_ref().map(|blocks| {
+        let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+        let pairs = pairs(blocks.iter().map(|block| &block.members[..]), &order);
+        Paths::new(&pairs, &names, &queries)
+    });
     let counts: Vec<u64> = groups[0].times.iter().map(Counts::total).collect();
     let loss = losses(&tally, &order, &queries, &settings);
     let measures = measures(&tally, &order, &queries);
@@ -158,6 +168,7 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
         is_paired: tally.blocks.is_some(),
         pairs: tally.blocks.as_ref().map_or(0, Vec::len),
         ratio: tests_of::chi_squared(&counts, &shares),
+        paths,
         outside_bins: outside.sum(),
         not_eligible: tally.not_eligible,
         too_small: tally.too_small,
@@ -269,18 +280,22 @@ fn group(
     };
     let curves = against.intervals(&resampled);
     let others = || (0..order.len()).map(|arm| (arm > 0).then_some(arm));
+    let means = |z: f64| {
+        others()
+            .map(|arm| match &pairs {
+                Some(pairs) => tests_of::mean_change_paired(pairs_of(pairs, arm?).into_iter(), z),
+                None => tests_of::mean_change(&times[arm?], &times[0], z),
+            })
+            .collect()
+    };
     Group {
         title: match &subgroup {
             Subgroup::All => "All connections".to_owned(),
             Subgroup::Bin(bin) => BINS[*bin].2.to_owned(),
             Subgroup::Site(site) => site.clone(),
         },
-        means: others()
-            .map(|arm| match &pairs {
-                Some(pairs) => tests_of::mean_change_paired(pairs_of(pairs, arm?).into_iter()),
-                None => tests_of::mean_change(&times[arm?], &times[0]),
-            })
-            .collect(),
+        means: means(Z_95),
+        means_together: means(beside_z(order.len())),
         ranks: others()
             .map(|arm| match &pairs {
                 Some(pairs) => tests_of::wilcoxon(pairs.of(arm?, 0)),
@@ -410,20 +425,22 @@ fn losses(
         let subgroup = place.map_or(Subgroup::All, |site| {
             Subgroup::Site(tally.sites[site].clone())
         });
+        let differences = |z: f64| match &pairs {
+            Some(pairs) => (0..order.len())
+                .map(|arm| {
+                    let arm = (arm > 0).then_some(arm)?;
+                    tests_of::mean_difference_paired(pairs.of(arm, 0), z)
+                })
+                .collect(),
+            None => differences(&loss, z),
+        };
         LossGroup {
             title: place.map_or_else(
                 || "All connections".to_owned(),
                 |site| tally.sites[site].clone(),
             ),
-            differences: match &pairs {
-                Some(pairs) => (0..order.len())
-                    .map(|arm| {
-                        let arm = (arm > 0).then_some(arm)?;
-                        tests_of::mean_difference_paired(pairs.of(arm, 0))
-                    })
-                    .collect(),
-                None => differences(&loss),
-            },
+            differences: differences(Z_95),
+            together: differences(beside_z(order.len())),
             percentiles,
             query: queries.loss(&subgroup),
             loss,
@@ -434,12 +451,12 @@ fn losses(
         .collect()
 }
 
-fn differences(values: &[Counts]) -> Vec<Option<Estimate>> {
+fn differences(values: &[Counts], z: f64) -> Vec<Option<Estimate>> {
     let differences = values.iter().enumerate().map(|(arm, counts)| {
         if arm == 0 {
             None
         } else {
-            tests_of::mean_difference(counts, &values[0])
+            tests_of::mean_difference(counts, &values[0], z)
         }
     });
     differences.collect()
@@ -460,7 +477,7 @@ fn measures(tally: &Tally, order: &[usize], queries: &QueryBuilder<'_>) -> Vec<M
                 title,
                 unit,
                 note,
-                differences: differences(&values),
+                differences: differences(&values, Z_95),
                 values,
                 share_of,
                 query,

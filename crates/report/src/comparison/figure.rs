@@ -5,7 +5,8 @@
 use core::fmt::Write;
 
 use super::{
-    analysis::{Analysis, Group},
+    analysis::{Analysis, Group, SMALL},
+    paths::Paths,
     queries::Subgroup,
 };
 use crate::{
@@ -46,6 +47,16 @@ pub(super) enum Size {
     Small,
 }
 
+impl Size {
+    /// The size of text.
+    fn font(self) -> f32 {
+        match self {
+            Self::Wide => 13.0,
+            Self::Narrow | Self::Small => 12.5,
+        }
+    }
+}
+
 /// A chart and the position of its plot, which the page needs for its read-out.
 #[derive(Debug)]
 pub(super) struct Chart {
@@ -63,17 +74,72 @@ pub(super) struct Plot {
     pub(super) domain: (f64, f64),
 }
 
+/// What a chart shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Subject<'a> {
+    /// The changes of percentiles of a group.
+    Group(&'a Group),
+    /// The percentiles of the changes of paths.
+    Paths(&'a Paths),
+}
+
+impl<'a> Subject<'a> {
+    /// Change by arm, at the percentiles 1 to 99.
+    pub(super) fn curves(self) -> &'a [Vec<Interval>] {
+        match self {
+            Self::Group(group) => &group.curves,
+            Self::Paths(paths) => &paths.curves,
+        }
+    }
+
+    /// Whether the arm has too few connections to show small differences.
+    pub(super) fn is_small(self, arm: usize) -> bool {
+        match self {
+            Self::Group(group) => group.is_small(arm),
+            Self::Paths(paths) => paths.counts[arm] < SMALL,
+        }
+    }
+
+    fn title(self) -> String {
+        match self {
+            Self::Group(group) if group.subgroup == Subgroup::All => {
+                "TTLB change by percentile".to_owned()
+            }
+            Self::Group(group) => format!("TTLB change by percentile: {}", group.title),
+            Self::Paths(_) => "TTLB change of each path".to_owned(),
+        }
+    }
+}
+
 /// All charts that become files: the name and the scene of each.
 pub(super) fn all(analysis: &Analysis) -> Vec<(String, Scene)> {
     let mut charts = Vec::new();
     let domains = Domains::of(analysis);
+    if let Some(paths) = &analysis.paths {
+        let subject = Subject::Paths(paths);
+        let chart = chart(
+            analysis,
+            subject,
+            Size::Wide,
+            domains.of_subject(subject),
+            true,
+        );
+        charts.push(("ttlb-paths".to_owned(), chart.scene));
+    }
     for group in &analysis.groups {
         let name = match &group.subgroup {
             Subgroup::All => "ttlb".to_owned(),
             Subgroup::Bin(bin) => format!("ttlb-size-{}", bin + 1),
             Subgroup::Site(site) => format!("ttlb-site-{}", plain(site)),
         };
-        let chart = chart(analysis, group, Size::Wide, domains.of_group(group), true);
+        let subject = Subject::Group(group);
+        let chart = chart(
+            analysis,
+            subject,
+            Size::Wide,
+            domains.of_subject(subject),
+            true,
+        );
         charts.push((name, chart.scene));
     }
     charts
@@ -95,6 +161,7 @@ fn plain(name: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Domains {
     all: (f64, f64),
+    paths: (f64, f64),
     bins: (f64, f64),
     sites: (f64, f64),
 }
@@ -106,31 +173,36 @@ impl Domains {
                 .groups
                 .iter()
                 .filter(|group| wanted(&group.subgroup));
-            domain(groups, from, to)
+            domain(groups.map(Subject::Group), from, to)
         };
         Self {
             all: of(|group| *group == Subgroup::All, 5, 95),
+            paths: domain(analysis.paths.iter().map(Subject::Paths), 3, 97),
             bins: of(|group| matches!(group, Subgroup::Bin(_)), 8, 92),
             sites: of(|group| matches!(group, Subgroup::Site(_)), 12, 88),
         }
     }
 
-    pub(super) fn of_group(&self, group: &Group) -> (f64, f64) {
-        match group.subgroup {
-            Subgroup::All => self.all,
-            Subgroup::Bin(_) => self.bins,
-            Subgroup::Site(_) => self.sites,
+    pub(super) fn of_subject(&self, subject: Subject<'_>) -> (f64, f64) {
+        match subject {
+            Subject::Paths(_) => self.paths,
+            Subject::Group(group) => match group.subgroup {
+                Subgroup::All => self.all,
+                Subgroup::Bin(_) => self.bins,
+                Subgroup::Site(_) => self.sites,
+            },
         }
     }
 }
 
 /// The range of changes from one percentile to another with a margin, clamped to a factor of a third to two: values outside
 /// are not drawn. Bands count where there are enough connections to make them narrow.
-fn domain<'a>(groups: impl Iterator<Item = &'a Group>, from: usize, to: usize) -> (f64, f64) {
+fn domain<'a>(subjects: impl Iterator<Item = Subject<'a>>, from: usize, to: usize) -> (f64, f64) {
     let (mut low, mut high) = (-4.0f64, 4.0f64);
-    for group in groups {
-        for (arm, curve) in group.curves.iter().enumerate().skip(1) {
-            let is_small = group.is_small(arm);
+    for subject in subjects {
+        let is_main = matches!(subject, Subject::Group(group) if group.subgroup == Subgroup::All);
+        for (arm, curve) in subject.curves().iter().enumerate().skip(1) {
+            let is_small = subject.is_small(arm);
             // With few connections the tails are noise.
             let (from, to) = if is_small {
                 (25.max(from), 75.min(to))
@@ -138,7 +210,7 @@ fn domain<'a>(groups: impl Iterator<Item = &'a Group>, from: usize, to: usize) -
                 (from, to)
             };
             for (place, cell) in curve.iter().enumerate().take(to).skip(from - 1) {
-                let is_inner = (9..90).contains(&place) && group.subgroup == Subgroup::All;
+                let is_inner = (9..90).contains(&place) && is_main;
                 let bands = [cell.alone, cell.together.filter(|_| is_inner)]
                     .into_iter()
                     .flatten();
@@ -216,23 +288,24 @@ impl Drawing {
 /// A chart of a group. A chart that becomes a file has a heading.
 pub(super) fn chart(
     analysis: &Analysis,
-    group: &Group,
+    subject: Subject<'_>,
     size: Size,
     domain: (f64, f64),
     heading: bool,
 ) -> Chart {
-    let (width, height, font) = match size {
-        Size::Wide => (1000.0, 560.0, 13.0),
-        Size::Narrow => (390.0, 470.0, 12.5),
-        Size::Small => (390.0, 330.0, 12.5),
+    let (width, height) = match size {
+        Size::Wide => (1000.0, 560.0),
+        Size::Narrow => (390.0, 470.0),
+        Size::Small => (390.0, 330.0),
     };
+    let font = size.font();
     let mut drawing = Drawing {
         fonts: Fonts::new(),
         shapes: Vec::new(),
     };
     let mut top = 14.0;
     if heading {
-        top = self::heading(&mut drawing, analysis, group, width);
+        top = self::heading(&mut drawing, analysis, subject, width);
     }
     let height = height + if heading { top - 14.0 } else { 0.0 };
     let plot = Plot {
@@ -244,14 +317,22 @@ pub(super) fn chart(
     };
     let x = Linear::new(domain, (f64::from(plot.left), f64::from(plot.right)));
     let y = Linear::new((0.0, 100.0), (f64::from(plot.bottom), f64::from(plot.top)));
-    axes(&mut drawing, analysis, &plot, &x, &y, size, font);
-    bands(&mut drawing, group, &plot, &x, &y);
+    axes(&mut drawing, analysis, subject, &plot, &x, &y, size);
+    bands(&mut drawing, subject, &plot, &x, &y);
     zero_line(&mut drawing, analysis, &plot, &x, size, font);
-    estimates(&mut drawing, group, &plot, &x, &y, size);
+    estimates(&mut drawing, subject.curves(), &plot, &x, &y, size);
     if size != Size::Small {
-        names(&mut drawing, analysis, group, &plot, &x, &y, font);
+        names(
+            &mut drawing,
+            analysis,
+            subject.curves(),
+            &plot,
+            &x,
+            &y,
+            font,
+        );
     }
-    if heading && (1..analysis.arms.len()).any(|arm| group.is_small(arm)) {
+    if heading && (1..analysis.arms.len()).any(|arm| subject.is_small(arm)) {
         let text = "few connections: read the band, not the line";
         let at = (f32::midpoint(plot.left, plot.right), plot.bottom - 9.0);
         label(
@@ -264,29 +345,26 @@ pub(super) fn chart(
             text,
         );
     }
-    let title = match group.subgroup {
-        Subgroup::All => "TTLB change by percentile".to_owned(),
-        _ => format!("TTLB change by percentile: {}", group.title),
-    };
     let scene = Scene {
         width,
         height,
-        title,
-        description: described(analysis, group),
+        title: subject.title(),
+        description: described(analysis, subject),
         shapes: drawing.shapes,
     };
     Chart { scene, plot }
 }
 
 /// The confidence bands: filled for each percentile alone, dashed for the joint band.
-fn bands(drawing: &mut Drawing, group: &Group, plot: &Plot, x: &Linear, y: &Linear) {
-    let arms = || group.curves.iter().enumerate().skip(1);
+fn bands(drawing: &mut Drawing, subject: Subject<'_>, plot: &Plot, x: &Linear, y: &Linear) {
+    let arms = || subject.curves().iter().enumerate().skip(1);
     for (arm, curve) in arms() {
         let fill = color(arm).with_opacity(0.16);
         band(drawing, curve, |cell| cell.alone, plot, x, y, fill);
     }
-    // The joint band is the test of the whole experiment; subgroups have another.
-    for (arm, curve) in arms().filter(|_| group.subgroup == Subgroup::All) {
+    // The joint band is the test of the whole experiment; subgroups have another, and paths have none.
+    let is_main = matches!(subject, Subject::Group(group) if group.subgroup == Subgroup::All);
+    for (arm, curve) in arms().filter(|_| is_main) {
         let stroke = Stroke {
             color: color(arm).with_opacity(0.6),
             width: 1.0,
@@ -305,13 +383,13 @@ fn bands(drawing: &mut Drawing, group: &Group, plot: &Plot, x: &Linear, y: &Line
 /// The lines of the estimates.
 fn estimates(
     drawing: &mut Drawing,
-    group: &Group,
+    curves: &[Vec<Interval>],
     plot: &Plot,
     x: &Linear,
     y: &Linear,
     size: Size,
 ) {
-    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
+    for (arm, curve) in curves.iter().enumerate().skip(1) {
         let stroke = Stroke {
             color: color(arm),
             width: if size == Size::Small { 2.0 } else { 2.4 },
@@ -323,13 +401,17 @@ fn estimates(
 }
 
 /// A description of the chart for screen readers.
-fn described(analysis: &Analysis, group: &Group) -> String {
+fn described(analysis: &Analysis, subject: Subject<'_>) -> String {
     let baseline = &analysis.arms[0].name;
+    let of = match subject {
+        Subject::Group(_) => "",
+        Subject::Paths(_) => " over the same path",
+    };
     let mut text = format!(
-        "Horizontal axis: change of the time to last byte relative to {baseline}, in percent; left of zero is faster. Vertical axis: \
+        "Horizontal axis: change of the time to last byte relative to {baseline}{of}, in percent; left of zero is faster. Vertical axis: \
          percentile, 0 to 100."
     );
-    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
+    for (arm, curve) in subject.curves().iter().enumerate().skip(1) {
         let at = |percentile: usize| {
             let estimate = curve.get(percentile - 1).and_then(|cell| cell.estimate);
             estimate.map_or_else(|| "unknown".to_owned(), super::format::percent)
@@ -347,14 +429,23 @@ fn described(analysis: &Analysis, group: &Group) -> String {
     text
 }
 
-fn heading(drawing: &mut Drawing, analysis: &Analysis, group: &Group, width: f32) -> f32 {
-    let title = match group.subgroup {
-        Subgroup::All => super::text::title(analysis),
-        _ => format!("{}: {}", super::text::title(analysis), group.title),
+fn heading(drawing: &mut Drawing, analysis: &Analysis, subject: Subject<'_>, width: f32) -> f32 {
+    let title = super::text::title(analysis);
+    let (title, subtitle) = match subject {
+        Subject::Group(group) => (
+            match group.subgroup {
+                Subgroup::All => title,
+                _ => format!("{title}: {}", group.title),
+            },
+            super::text::subtitle(analysis, group),
+        ),
+        Subject::Paths(paths) => (
+            format!("{title}: each path"),
+            super::text::paths_subtitle(analysis, paths),
+        ),
     };
     let title = drawing.fitted(&title, 18.0, true, width - 36.0);
     drawing.text((18.0, 30.0), Anchor::Start, 18.0, true, INK, title);
-    let subtitle = super::text::subtitle(analysis, group);
     let subtitle = drawing.fitted(&subtitle, 12.5, false, width - 36.0);
     drawing.text((18.0, 50.0), Anchor::Start, 12.5, false, MUTED, subtitle);
     68.0
@@ -363,12 +454,13 @@ fn heading(drawing: &mut Drawing, analysis: &Analysis, group: &Group, width: f32
 fn axes(
     drawing: &mut Drawing,
     analysis: &Analysis,
+    subject: Subject<'_>,
     plot: &Plot,
     x: &Linear,
     y: &Linear,
     size: Size,
-    font: f32,
 ) {
+    let font = size.font();
     for percentile in [0, 10, 25, 50, 75, 90, 100] {
         let at = y.place(f64::from(percentile)) as f32;
         drawing.line((plot.left, at), (plot.right, at), GRID, 1.0, false);
@@ -433,7 +525,10 @@ fn axes(
             font,
             false,
             INK,
-            "percentile of connections, by TTLB",
+            match subject {
+                Subject::Group(_) => "percentile of connections, by TTLB",
+                Subject::Paths(_) => "percentile of paths, by their change",
+            },
         );
     }
 }
@@ -565,14 +660,14 @@ fn band(
 fn names(
     drawing: &mut Drawing,
     analysis: &Analysis,
-    group: &Group,
+    curves: &[Vec<Interval>],
     plot: &Plot,
     x: &Linear,
     y: &Linear,
     font: f32,
 ) {
     let mut taken: Vec<(f32, f32, f32)> = Vec::new();
-    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
+    for (arm, curve) in curves.iter().enumerate().skip(1) {
         let text = drawing.fitted(&analysis.arms[arm].name, font, true, 150.0);
         let width = drawing.width(&text, font, true);
         let at = |curve: &[Interval], percentile: usize| {
@@ -593,8 +688,7 @@ fn names(
                     continue;
                 }
                 // The distance of the text to the nearest other line, name or the zero line.
-                let lines = group
-                    .curves
+                let lines = curves
                     .iter()
                     .enumerate()
                     .skip(1)

@@ -35,6 +35,16 @@ pub(super) fn percent_range((low, high): (f64, f64)) -> String {
     )
 }
 
+/// A share: `12.3 %`.
+pub(super) fn share(value: f64) -> String {
+    format!("{:.1}\u{a0}%", value * 100.0)
+}
+
+/// `11.1 to 13.6 %`.
+pub(super) fn share_range((low, high): (f64, f64)) -> String {
+    format!("{:.1} to\u{a0}{:.1}\u{a0}%", low * 100.0, high * 100.0)
+}
+
 /// Percentage points: `+0.46 pp`.
 pub(super) fn points(value: f64) -> String {
     format!("{}\u{a0}pp", signed(value, 2))

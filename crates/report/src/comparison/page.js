@@ -8,14 +8,14 @@
    * @property {(number | null)[]} e Estimated change, in percent.
    * @property {(number | null)[]} l Lower end of the 95 % interval, in percent.
    * @property {(number | null)[]} h Upper end of the 95 % interval, in percent.
-   * @property {(number | null)[]} m TTLB, in milliseconds.
+   * @property {(number | null)[] | null} m TTLB, in milliseconds; `null` in the chart of paths, which has changes only.
    */
 
   /**
    * A chart. A plot is its left, top, right and bottom edge in the SVG, and the changes at its left and right edge.
    * @typedef {object} Chart
    * @property {[number, number, number, number, number, number][]} plots The plots, one per size of the chart.
-   * @property {(number | null)[]} base TTLB of the baseline at P1 to P99, in milliseconds.
+   * @property {(number | null)[] | null} base TTLB of the baseline at P1 to P99, in milliseconds; `null` in the chart of paths.
    * @property {Curve[]} arms The other arms.
    */
 
@@ -112,14 +112,15 @@
           dot.setAttribute("cy", String(y));
         });
       }
-      rows[0][0].textContent = ms(chart.base[place]);
+      if (chart.base) rows[0][0].textContent = ms(chart.base[place]);
       chart.arms.forEach((arm, i) => {
-        const cells = rows[i + 1];
-        cells[0].textContent = ms(arm.m[place]);
-        cells[1].textContent = percent(arm.e[place]) + " ";
+        const cells = rows[chart.base ? i + 1 : i];
+        if (arm.m) cells[0].textContent = ms(arm.m[place]);
+        const change = cells[cells.length - 1];
+        change.textContent = percent(arm.e[place]) + " ";
         const small = document.createElement("small");
         small.textContent = range(arm.l[place], arm.h[place]);
-        cells[1].append(small);
+        change.append(small);
       });
     }
     slider.value = String(percentile);

@@ -8,15 +8,16 @@ use core::fmt::Write;
 use serde_json::{Value, json};
 
 use super::{
-    analysis::{Analysis, Group, chart_shares},
-    figure::{self, Chart, Domains, Size},
+    analysis::{Analysis, Group},
+    figure::{self, Chart, Domains, Size, Subject},
     format::{self, count, percent, percent_range},
-    queries::{Dialect, Subgroup},
+    paths::Paths,
+    queries::{Dialect, Subgroup, chart_shares},
     tables,
     text::{self, Significance},
 };
 use crate::{
-    statistics::{Counts, bootstrap::Interval},
+    statistics::{Counts, bootstrap::Interval, tests_of::Estimate},
     svg::{self, escaped},
 };
 
@@ -34,6 +35,7 @@ pub(super) fn document(analysis: &Analysis) -> String {
     };
     page.head();
     page.overall();
+    page.paths();
     page.verdicts();
     page.parts("size", "By object size", |subgroup| {
         matches!(subgroup, Subgroup::Bin(_))
@@ -156,6 +158,9 @@ pub(super) fn json(analysis: &Analysis) -> String {
         });
         json!({ "title": group.title, "arms": arms.collect::<Vec<_>>(), "query": group.query })
     });
+    let claims = text::claims(analysis).into_iter().map(|claim| {
+        json!({ "list": claim.list, "arm": claim.arm, "what": claim.what, "change": if claim.is_less { "less" } else { "more" } })
+    });
     let value = json!({
         "experiment": analysis.experiment,
         "baseline": analysis.arms[0].name,
@@ -166,10 +171,30 @@ pub(super) fn json(analysis: &Analysis) -> String {
         "verdicts": text::verdicts(analysis),
         "beside": text::beside(analysis),
         "subgroups": text::subgroups(analysis),
+        "paths": text::paths(analysis),
+        "significant": claims.collect::<Vec<_>>(),
+        "changes_of_paths": analysis.paths.as_ref().map(|paths| changes_of_paths(analysis, paths)),
         "groups": groups.collect::<Vec<_>>(),
         "loss_percent": loss.collect::<Vec<_>>(),
     });
     format!("{value:#}\n")
+}
+
+/// The change of each path, for other programs: by arm, as shares.
+fn changes_of_paths(analysis: &Analysis, paths: &Paths) -> Value {
+    let share = |value: Option<Estimate>| value.map(|one| json!([one.value, one.interval]));
+    let arms = analysis.arms.iter().enumerate().skip(1).map(|(arm, one)| {
+        let curve = paths.curves[arm].iter();
+        json!({
+            "arm": one.name,
+            "paths": paths.counts[arm],
+            "share_slower_by_5_percent": share(paths.slower[arm]),
+            "share_faster_by_5_percent": share(paths.faster[arm]),
+            "changes_estimate_alone": curve.map(|cell| json!([cell.estimate, cell.alone])).collect::<Vec<_>>(),
+            "query": paths.queries[arm],
+        })
+    });
+    Value::Array(arms.collect())
 }
 
 struct Page<'a> {
@@ -267,6 +292,9 @@ impl Page<'_> {
         if has(|subgroup| matches!(subgroup, Subgroup::Site(_))) {
             links.push(("site", "Site"));
         }
+        if self.analysis.paths.is_some() {
+            links.insert(1, ("paths", "Each path"));
+        }
         links.extend([
             ("times", "TTLB"),
             ("loss", "Loss"),
@@ -305,13 +333,13 @@ impl Page<'_> {
                 (None, Some(range)) => format!("{}, 95\u{a0}% at P50 alone", percent_range(range)),
                 (None, None) => "too few connections for an interval".to_owned(),
             };
-            let mean = group.means[arm].map_or_else(absent_value, |mean| {
+            let mean = group.means_together[arm].map_or_else(absent_value, |mean| {
                 value(&percent(mean.value), mean.excludes_zero())
             });
             let loss = analysis
                 .loss
                 .first()
-                .and_then(|loss| format::hundredths(loss.differences[arm]));
+                .and_then(|loss| format::hundredths(loss.together[arm]));
             let loss = loss.map_or_else(absent_value, |loss| {
                 value(&format::points(loss.value), loss.excludes_zero())
             });
@@ -322,10 +350,17 @@ impl Page<'_> {
                     text::significance(&p90) != Significance::None,
                 )
             });
+            let slower = analysis.paths.as_ref().and_then(|paths| paths.slower[arm]);
+            let slower = slower.map_or_else(String::new, |slower| {
+                format!(
+                    "<div><dt>paths slower by &gt;\u{a0}5\u{a0}%</dt><dd>{}</dd></div>",
+                    format::share(slower.value)
+                )
+            });
             let _ = writeln!(
                 self.body,
                 "<div class=\"card\"><h2>{}</h2><p class=\"{class}\">{estimate}</p><p>median TTLB{verdict}</p><p>{range}</p>\
-                 <dl><div><dt>P90</dt>{p90}</div><div><dt>mean</dt>{mean}</div><div><dt>mean loss</dt>{loss}</div></dl></div>",
+                 <dl><div><dt>P90</dt>{p90}</div><div><dt>mean</dt>{mean}</div><div><dt>mean loss</dt>{loss}</div>{slower}</dl></div>",
                 tables::named(&one.name, Some(arm)),
             );
         }
@@ -336,7 +371,7 @@ impl Page<'_> {
         let group = &self.analysis.groups[0];
         self.add("<section id=\"all\"><h2>TTLB change by percentile</h2>\n");
         self.slider();
-        self.chart(group, &[Size::Wide, Size::Narrow]);
+        self.chart(Subject::Group(group), &[Size::Wide, Size::Narrow]);
         self.add(
             "<p class=\"note\">Left of zero is faster. The value at P50 is the change of the median: (arm − baseline) / baseline. Bands are 95 % intervals \
              for each percentile alone. Dashed lines are 95 % simultaneous intervals over P5 to P95 and all arms: a difference is significant \
@@ -344,6 +379,35 @@ impl Page<'_> {
         );
         self.query(&group.curve_query);
         self.numbers(group);
+        self.add("</section>\n");
+    }
+
+    /// The change of each path, of paired connections.
+    fn paths(&mut self) {
+        let analysis = self.analysis;
+        let Some(paths) = &analysis.paths else {
+            return;
+        };
+        self.add("<section id=\"paths\"><h2>TTLB change of each path</h2>\n");
+        self.chart(Subject::Paths(paths), &[Size::Wide, Size::Narrow]);
+        self.list("verdicts", &text::paths(analysis));
+        self.add(
+            "<p class=\"note\">The chart above compares percentiles of all connections: a path that became slower and one that became faster cancel. \
+             Here each path counts on its own: its change is (arm − baseline) / baseline of the two connections over it, and the chart shows \
+             the distribution of these changes. Where a line crosses zero, the arm is faster below and slower above. A path on which neither \
+             transfer completed is unchanged. Intervals of a percentile lie between two of the values (order statistics); the shares have \
+             Wilson’s intervals, simultaneous over all shares of this list (Bonferroni).</p>\n",
+        );
+        let table = tables::paths(analysis, paths);
+        self.add(&table);
+        let queries: Vec<(String, String)> = analysis
+            .arms
+            .iter()
+            .zip(&paths.queries)
+            .skip(1)
+            .map(|(arm, query)| (arm.name.clone(), query.clone()))
+            .collect();
+        self.queries(&queries);
         self.add("</section>\n");
     }
 
@@ -357,23 +421,24 @@ impl Page<'_> {
     }
 
     /// A chart in one or more sizes, with its read-out.
-    fn chart(&mut self, group: &Group, sizes: &[Size]) {
+    fn chart(&mut self, subject: Subject<'_>, sizes: &[Size]) {
         let analysis = self.analysis;
-        let title = if group.subgroup == Subgroup::All {
-            String::new()
-        } else {
-            let total: u64 = group.times.iter().map(Counts::total).sum();
-            let is_small = (1..analysis.arms.len()).any(|arm| group.is_small(arm));
-            let few = if is_small {
-                " (few: read the bands)"
-            } else {
-                ""
-            };
-            format!(
-                "<b>{}</b> <span>{} connections{few}</span>",
-                escaped(&group.title),
-                count(total)
-            )
+        let title = match subject {
+            Subject::Group(group) if group.subgroup != Subgroup::All => {
+                let total: u64 = group.times.iter().map(Counts::total).sum();
+                let is_small = (1..analysis.arms.len()).any(|arm| group.is_small(arm));
+                let few = if is_small {
+                    " (few: read the bands)"
+                } else {
+                    ""
+                };
+                format!(
+                    "<b>{}</b> <span>{} connections{few}</span>",
+                    escaped(&group.title),
+                    count(total)
+                )
+            }
+            Subject::Group(_) | Subject::Paths(_) => String::new(),
         };
         let number = self.charts.len();
         let _ = writeln!(
@@ -382,8 +447,13 @@ impl Page<'_> {
         );
         let mut plots = Vec::new();
         for size in sizes {
-            let Chart { scene, plot } =
-                figure::chart(analysis, group, *size, self.domains.of_group(group), false);
+            let Chart { scene, plot } = figure::chart(
+                analysis,
+                subject,
+                *size,
+                self.domains.of_subject(subject),
+                false,
+            );
             let class = match (size, sizes.len()) {
                 (Size::Wide, 2..) => "wide",
                 (Size::Narrow, 2..) => "narrow",
@@ -406,31 +476,42 @@ impl Page<'_> {
         let _ = writeln!(
             self.body,
             "<div class=\"read\">{}</div></figure>",
-            self.readout(group, 50)
+            self.readout(subject, 50)
         );
-        let base: Vec<Option<Value>> = chart_shares()
-            .iter()
-            .map(|share| group.times[0].percentile(*share).map(in_milliseconds))
-            .collect();
+        // The times of an arm at P1 to P99. Paths have changes only.
+        let times = |arm: usize| match subject {
+            Subject::Paths(_) => None,
+            Subject::Group(group) => Some(
+                chart_shares()
+                    .iter()
+                    .map(|share| group.times[arm].percentile(*share).map(in_milliseconds))
+                    .collect::<Vec<_>>(),
+            ),
+        };
         let arms: Vec<Value> = (1..analysis.arms.len())
             .map(|arm| {
-                let curve = &group.curves[arm];
+                let curve = &subject.curves()[arm];
                 let thousandths = |value: f64| (value * 1e5).round() / 1e3;
-                let column = |of: &dyn Fn(&Interval) -> Option<f64>| curve.iter().map(|cell| of(cell).map(thousandths)).collect::<Vec<_>>();
+                let column = |of: &dyn Fn(&Interval) -> Option<f64>| {
+                    curve
+                        .iter()
+                        .map(|cell| of(cell).map(thousandths))
+                        .collect::<Vec<_>>()
+                };
                 json!({
                     "e": column(&|cell| cell.estimate),
                     "l": column(&|cell| cell.alone.map(|(low, _)| low)),
                     "h": column(&|cell| cell.alone.map(|(_, high)| high)),
-                    "m": chart_shares().iter().map(|share| group.times[arm].percentile(*share).map(in_milliseconds)).collect::<Vec<_>>(),
+                    "m": times(arm),
                 })
             })
             .collect();
         self.charts
-            .push(json!({ "plots": plots, "base": base, "arms": arms }));
+            .push(json!({ "plots": plots, "base": times(0), "arms": arms }));
     }
 
     /// The values of a chart at one percentile, in the markup that the script writes.
-    fn readout(&self, group: &Group, percentile: usize) -> String {
+    fn readout(&self, subject: Subject<'_>, percentile: usize) -> String {
         let share = percentile as f64 / 100.0;
         let ms = |value: Option<u64>| {
             value.map_or_else(
@@ -438,14 +519,24 @@ impl Page<'_> {
                 |value| format!("{}\u{a0}ms", format::bare_milliseconds(value)),
             )
         };
-        let base = ms(group.times[0].percentile(share));
-        let mut rows = format!(
-            "<table><thead><tr><th></th><th scope=\"col\">TTLB</th><th scope=\"col\">change (95\u{a0}% interval)</th></tr></thead>\
-             <tbody><tr><th scope=\"row\">{}</th><td>{base}</td><td></td></tr>",
-            tables::named(&self.analysis.arms[0].name, Some(0))
-        );
+        // A cell with the time of an arm. Paths have changes only.
+        let time = |arm: usize| match subject {
+            Subject::Paths(_) => String::new(),
+            Subject::Group(group) => {
+                format!("<td>{}</td>", ms(group.times[arm].percentile(share)))
+            }
+        };
+        let mut rows = match subject {
+            Subject::Paths(_) => "<table><thead><tr><th></th><th scope=\"col\">change of a path (95\u{a0}% interval)</th></tr></thead><tbody>".to_owned(),
+            Subject::Group(_) => format!(
+                "<table><thead><tr><th></th><th scope=\"col\">TTLB</th><th scope=\"col\">change (95\u{a0}% interval)</th></tr></thead>\
+                 <tbody><tr><th scope=\"row\">{}</th>{}<td></td></tr>",
+                tables::named(&self.analysis.arms[0].name, Some(0)),
+                time(0),
+            ),
+        };
         for (arm, one) in self.analysis.arms.iter().enumerate().skip(1) {
-            let cell = group.curves[arm][percentile - 1];
+            let cell = subject.curves()[arm][percentile - 1];
             let change = cell
                 .estimate
                 .map_or_else(|| format::ABSENT.to_owned(), percent);
@@ -454,9 +545,9 @@ impl Page<'_> {
                 .map_or_else(|| "too few".to_owned(), percent_range);
             let _ = write!(
                 rows,
-                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{change} <small>{range}</small></td></tr>",
+                "<tr><th scope=\"row\">{}</th>{}<td>{change} <small>{range}</small></td></tr>",
                 tables::named(&one.name, Some(arm)),
-                ms(group.times[arm].percentile(share)),
+                time(arm),
             );
         }
         rows.push_str("</tbody></table>");
@@ -501,8 +592,8 @@ impl Page<'_> {
         }
         self.add(
             "<p class=\"note\">The first list is the main test of this experiment: its 95 % confidence covers all percentiles from P5 to P95 and all arms \
-             together. The second list has a 95 % interval for each value alone, and the third has its own correction. The three lists \
-             together can be wrong in more than 5 % of experiments. A difference that is not significant can still exist: the width of the \
+             together. The second list has 95 % intervals that are simultaneous over its values and all arms (Bonferroni), and the third \
+             is corrected for its number of tests (Holm). If no arm differs, each list is wrong in at most 5 % of experiments. A difference that is not significant can still exist: the width of the \
              bands shows how large it could be.</p></section>\n",
         );
     }
@@ -523,7 +614,7 @@ impl Page<'_> {
             self.legend()
         );
         for group in &groups {
-            self.chart(group, &[Size::Small]);
+            self.chart(Subject::Group(group), &[Size::Small]);
         }
         self.add("</div>\n<p class=\"note\">All charts have the same horizontal scale; values outside it are in the table.</p>\n");
         let table = tables::subgroups(analysis, &groups, &format!("{title}: change of TTLB"));
@@ -699,7 +790,8 @@ impl Page<'_> {
                 analysis.settings.replicates, analysis.settings.seed
             ),
             "Means: the delta method on the logarithm of the ratio, from the variances of both arms (for pairs, of their differences). \
-             Shares: Wilson’s interval; for differences, Newcombe’s. Numbers of connections: Pearson’s chi-squared test."
+             Shares: Wilson’s interval; for differences, Newcombe’s. Cards and sentences widen these intervals for the number of values and \
+             arms that they state (Bonferroni); tables have 95 % intervals of each value alone. Numbers of connections: Pearson’s chi-squared test."
                 .to_owned(),
             "The packet loss of a connection is the share of the packets sent that were declared lost, rounded to a hundredth of a percent; \
              packets acknowledged late still count as lost. The mean weights all connections equally. For pairs, intervals are of paired \

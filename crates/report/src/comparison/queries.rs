@@ -209,6 +209,14 @@ pub(super) struct QueryBuilder<'a> {
     has_size_rule: bool,
 }
 
+/// The percentiles of charts, as shares.
+pub(super) fn chart_shares() -> Vec<f64> {
+    (1..=99)
+        .map(|percentile| f64::from(percentile) / 100.0)
+        .collect()
+}
+
+/// The same in a query.
 const CHART_SHARES: &str = "$p ||= (1..99).map { |p| p / 100.0 }";
 
 impl<'a> QueryBuilder<'a> {
@@ -266,6 +274,24 @@ impl<'a> QueryBuilder<'a> {
             r#"{}group_by({}) {{ |r| percentile(r["{TTLB}"] || 1e12, {CHART_SHARES}) }} >> map_values {{ |arm| arm.zip(_[{baseline}]).map {{ |a, b| (100.0 * a / b - 100).round(2) }} }} >> _.reject {{ |name| name == {baseline} }}"#,
             self.selected(subgroup),
             self.arm(),
+        )
+    }
+
+    /// The change of each path in percent at the percentiles 1 to 99, for connections in pairs.
+    pub(super) fn paths(&self, subgroup: &Subgroup, arm: &str) -> String {
+        let time_of = |name: &str| {
+            format!(
+                r#"average({} == {} ? r["{TTLB}"] || 1e12 : nil)"#,
+                self.arm(),
+                quoted(name)
+            )
+        };
+        format!(
+            r"{}group_by({}) {{ |r| [{}, {}] }} >> _.values >> flat >> select(_[0] && _[1]) >> (100.0 * _[0] / _[1] - 100).round(2) >> percentile(_, {CHART_SHARES})",
+            self.selected(subgroup),
+            of(SEED),
+            time_of(arm),
+            time_of(self.baseline),
         )
     }
 

@@ -6,13 +6,14 @@ use super::{
     analysis::{Analysis, Group, LossGroup, MeasureTable, TABLE},
     format::{
         ABSENT, count, hundredths, mean_milliseconds, milliseconds, p_value, percent,
-        percent_range, points, points_range, signed,
+        percent_range, points, points_range, share, share_range, signed,
     },
+    paths::Paths,
     text::{self, Significance},
 };
 use crate::{
     statistics::{
-        Counts,
+        Counts, Z_95,
         bootstrap::Interval,
         tests_of::{self, Estimate},
     },
@@ -168,18 +169,18 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
     let ended: Vec<Counts> = group.times.iter().map(Counts::finished_only).collect();
     for (arm, one) in analysis.arms.iter().enumerate() {
         let times = &group.times[arm];
-        let share = tests_of::share(times.finished(), times.total());
+        let completed = tests_of::share(times.finished(), times.total(), Z_95);
         let mut cells = vec![
             count(times.total()),
             count(times.finished()),
-            share.map_or_else(
+            completed.map_or_else(
                 || ABSENT.to_owned(),
                 |share| format!("{:.2}\u{a0}%", share.value * 100.0),
             ),
             if arm == 0 {
                 String::new()
             } else {
-                let difference = text::success_difference(analysis, arm);
+                let difference = text::success_difference(analysis, arm, Z_95);
                 let scaled = difference.map(|one| Estimate {
                     value: one.value * 100.0,
                     interval: (one.interval.0 * 100.0, one.interval.1 * 100.0),
@@ -198,6 +199,27 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
                     _ => ABSENT.to_owned(),
                 });
             }
+        }
+        table.row(&one.name, Some(arm), &cells);
+    }
+    table.finish()
+}
+
+/// The change of each path: shares of slower and faster paths, and percentiles of the change.
+pub(super) fn paths(analysis: &Analysis, paths: &Paths) -> String {
+    let percentiles = [5, 25, 50, 75, 90, 95];
+    let heads = percentiles.map(|percentile| format!("P{percentile}"));
+    let mut columns = vec!["arm", "paths", "slower by > 5 %", "faster by > 5 %"];
+    columns.extend(heads.iter().map(String::as_str));
+    let mut table = Table::new("Change of TTLB over the same path", &columns);
+    for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
+        let mut cells = vec![
+            count(paths.counts[arm]),
+            estimate(paths.slower[arm], share, share_range),
+            estimate(paths.faster[arm], share, share_range),
+        ];
+        for percentile in percentiles {
+            cells.push(change(&paths.curves[arm][percentile - 1]));
         }
         table.row(&one.name, Some(arm), &cells);
     }

@@ -14,6 +14,9 @@ use super::{
 };
 use crate::statistics::Counts;
 
+mod null;
+mod paths;
+
 /// A line that H2O wrote, from the talk on Rapid Start.
 const H2O: &str = include_str!("../../../record/src/connection_log/sample-line.json");
 
@@ -160,6 +163,7 @@ fn check_queries(analysis: &Analysis, text: &str) -> usize {
             }
         }
     }
+    paths::check_queries(analysis, text);
     let counts = ask(&analysis.counts_query, text);
     for (arm, one) in analysis.arms.iter().enumerate() {
         let times = &analysis.groups[0].times[arm];

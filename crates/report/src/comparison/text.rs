@@ -1,8 +1,12 @@
 //! The results in sentences: which differences are significant, which are not, and warnings.
 
 use super::{
-    analysis::{Analysis, Group, RATIO_ALARM, SMALL},
-    format::{count, hundredths, p_value, percent, percent_range, points, points_range},
+    analysis::{Analysis, Group, RATIO_ALARM, SMALL, beside_z},
+    format::{
+        count, hundredths, p_value, percent, percent_range, points, points_range, share,
+        share_range,
+    },
+    paths::Paths,
     queries::{Dialect, Subgroup},
 };
 use crate::statistics::{
@@ -149,16 +153,17 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
     text
 }
 
-/// Mean, packet loss and completion, a sentence per arm, each value with its own 95 % interval.
+/// Mean, packet loss and completion, a sentence per arm, in simultaneous intervals: a value moved where its interval excludes
+/// zero.
 pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
     let group = &analysis.groups[0];
     for arm in 1..analysis.arms.len() {
         let name = &analysis.arms[arm].name;
         let mut parts = Vec::new();
-        if let Some(mean) = group.means[arm] {
+        if let Some(mean) = group.means_together[arm] {
             parts.push(format!(
-                "the mean TTLB of completed transfers {} {} (95 %: {})",
+                "the mean TTLB of completed transfers {} {} (95 % simultaneous: {})",
                 moved(mean),
                 percent(mean.value),
                 percent_range(mean.interval)
@@ -167,25 +172,23 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
         if let Some(loss) = analysis
             .loss
             .first()
-            .and_then(|loss| hundredths(loss.differences[arm]))
+            .and_then(|loss| hundredths(loss.together[arm]))
         {
             parts.push(format!(
-                "the mean packet loss {} {} (95 %: {})",
+                "the mean packet loss {} {} (95 % simultaneous: {})",
                 moved(loss),
                 points(loss.value),
                 points_range(loss.interval)
             ));
         }
-        if let Some(success) = success_difference(analysis, arm) {
-            parts.push(if success.interval.0 <= 0.0 && success.interval.1 >= 0.0 {
-                "the share of completed transfers does not differ significantly".to_owned()
-            } else {
-                let change = if success.value < 0.0 { "fell" } else { "rose" };
-                format!(
-                    "the share of completed transfers {change}: {}",
-                    points(success.value * 100.0)
-                )
-            });
+        if let Some(success) = success_together(analysis, arm) {
+            let (low, high) = success.interval;
+            parts.push(format!(
+                "the share of completed transfers {} {} (95 % simultaneous: {})",
+                moved(success),
+                points(success.value * 100.0),
+                points_range((low * 100.0, high * 100.0))
+            ));
         }
         if !parts.is_empty() {
             all.push(format!("{name}: {}.", parts.join("; ")));
@@ -194,15 +197,98 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
     all
 }
 
-/// The difference of the share of completed transfers.
-pub(super) fn success_difference(analysis: &Analysis, arm: usize) -> Option<Estimate> {
+/// The difference of the share of completed transfers, simultaneous with those of mean and packet loss.
+fn success_together(analysis: &Analysis, arm: usize) -> Option<Estimate> {
+    success_difference(analysis, arm, beside_z(analysis.arms.len()))
+}
+
+/// The difference of the share of completed transfers, in an interval of `z` standard deviations.
+pub(super) fn success_difference(analysis: &Analysis, arm: usize, z: f64) -> Option<Estimate> {
     let of = |arm: usize| {
         (
             analysis.groups[0].times[arm].finished(),
             analysis.groups[0].times[arm].total(),
         )
     };
-    tests_of::share_difference(of(arm), of(0))
+    tests_of::share_difference(of(arm), of(0), z)
+}
+
+/// How many paths an arm makes slower or faster, a sentence per arm.
+pub(super) fn paths(analysis: &Analysis) -> Vec<String> {
+    let Some(paths) = &analysis.paths else {
+        return Vec::new();
+    };
+    (1..analysis.arms.len())
+        .filter_map(|arm| {
+            let (slower, faster) = (paths.slower[arm]?, paths.faster[arm]?);
+            Some(format!(
+                "{}: {} of {} paths are slower by more than 5\u{a0}% (95 % simultaneous: {}); {} are faster by more than 5\u{a0}% \
+                 (95 % simultaneous: {}).",
+                analysis.arms[arm].name,
+                share(slower.value),
+                count(paths.counts[arm]),
+                share_range(slower.interval),
+                share(faster.value),
+                share_range(faster.interval),
+            ))
+        })
+        .collect()
+}
+
+/// The subtitle of the chart of each path's change.
+pub(super) fn paths_subtitle(analysis: &Analysis, paths: &Paths) -> String {
+    format!(
+        "TTLB relative to {} over the same path · {} paths · bands: 95 % at each percentile",
+        analysis.arms[0].name,
+        count(paths.counts.iter().copied().max().unwrap_or(0)),
+    )
+}
+
+/// A significant difference that a list of the page states.
+pub(super) struct Claim<'a> {
+    pub(super) list: &'static str,
+    pub(super) arm: &'a str,
+    /// What differs: a percentile, a value or a subgroup.
+    pub(super) what: String,
+    pub(super) is_less: bool,
+}
+
+/// All significant differences that the page states.
+pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
+    let mut all = Vec::new();
+    for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
+        let mut add = |list, what: String, is_less| {
+            all.push(Claim {
+                list,
+                arm: &one.name,
+                what,
+                is_less,
+            });
+        };
+        for (wanted, is_less) in [(Significance::Faster, true), (Significance::Slower, false)] {
+            if let Some(at) = runs(&analysis.groups[0].curves[arm], wanted) {
+                add("percentiles", at, is_less);
+            }
+        }
+        let loss = analysis.loss.first().and_then(|loss| loss.together[arm]);
+        for (what, value) in [
+            ("mean", analysis.groups[0].means_together[arm]),
+            ("mean packet loss", loss),
+            ("completed transfers", success_together(analysis, arm)),
+        ] {
+            if let Some(value) = value.filter(Estimate::excludes_zero) {
+                add("beside", what.to_owned(), value.value < 0.0);
+            }
+        }
+        for group in analysis.groups.iter().skip(1) {
+            if let (Some(p), Some(rank)) = (group.adjusted[arm], group.ranks[arm])
+                && p < 0.05
+            {
+                add("subgroups", group.title.clone(), rank.share_less > 0.5);
+            }
+        }
+    }
+    all
 }
 
 fn moved(estimate: Estimate) -> &'static str {
@@ -302,8 +388,8 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
         ));
     }
     for arm in 1..analysis.arms.len() {
-        if let Some(success) = success_difference(analysis, arm)
-            && (success.interval.1 < 0.0 || success.interval.0 > 0.0)
+        if let Some(success) = success_together(analysis, arm)
+            && success.excludes_zero()
         {
             all.push(format!(
                 "{} and {} differ in the share of completed transfers. Their means cover completed transfers only, so they are not of comparable \

@@ -220,7 +220,7 @@ pub struct Against<'a> {
 }
 
 /// The minimum number of connections beyond a percentile for an interval.
-const BEYOND_MIN: f64 = 5.0;
+pub(crate) const BEYOND_MIN: f64 = 5.0;
 /// The joint band covers the percentiles between these shares. Beyond them, a few connections would widen it everywhere.
 const JOINT: (f64, f64) = (0.05, 0.95);
 

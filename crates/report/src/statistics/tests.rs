@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::{
-    Counts,
+    Counts, Z_95,
     bootstrap::{self, Against, Measure, Member, Pairs},
     random::Random,
     tests_of::{self, Estimate},
@@ -55,6 +55,16 @@ fn near_interval(ours: Option<Estimate>, theirs: &Value, what: &str) {
 }
 
 #[test]
+fn simultaneous_intervals_are_as_wide_as_their_number_demands() {
+    // scipy.stats.norm.isf(0.025 / n) for n of 1, 9 and 100.
+    for (intervals, wanted) in [(1, 1.959_963_984_5), (9, 2.772_921_4), (100, 3.480_756_4)] {
+        let z = tests_of::simultaneous(intervals);
+        assert!((z - wanted).abs() < 1e-6, "{intervals}: {z}");
+    }
+    assert!((tests_of::simultaneous(1) - Z_95).abs() < 1e-12);
+}
+
+#[test]
 fn distributions_and_tests_of_two_groups_agree_with_scipy() {
     let answers = answers();
     let mut cases = 0;
@@ -90,17 +100,17 @@ fn distributions_and_tests_of_two_groups_agree_with_scipy() {
             );
         }
         near_interval(
-            tests_of::mean_change(&ours, &theirs),
+            tests_of::mean_change(&ours, &theirs, Z_95),
             &case["mean_change"],
             "mean change",
         );
         near_interval(
-            tests_of::mean_difference(&ours, &theirs),
+            tests_of::mean_difference(&ours, &theirs, Z_95),
             &case["mean_difference"],
             "mean difference",
         );
         near_interval(
-            tests_of::mean_change_paired(pairs.iter().copied()),
+            tests_of::mean_change_paired(pairs.iter().copied(), Z_95),
             &case["mean_change_paired"],
             "mean change of pairs",
         );
@@ -142,14 +152,14 @@ fn intervals_of_shares_and_holm_agree_with_scipy() {
     for case in list(&answers["wilson"]) {
         let of = |key: &str| case[key].as_u64().expect("a count");
         near_interval(
-            tests_of::share(of("count"), of("total")),
+            tests_of::share(of("count"), of("total"), Z_95),
             &case["answer"],
             "Wilson",
         );
     }
     for case in list(&answers["newcombe"]) {
         let (first, second) = (whole(&case["first"]), whole(&case["second"]));
-        let ours = tests_of::share_difference((first[0], first[1]), (second[0], second[1]));
+        let ours = tests_of::share_difference((first[0], first[1]), (second[0], second[1]), Z_95);
         near_interval(ours, &case["answer"], "Newcombe");
     }
     let holm = tests_of::holm(&numbers(&answers["holm"]["p"]));
@@ -193,8 +203,8 @@ fn empty_and_single_groups_have_no_variance() {
             .map(|test| (test.p, test.share_less)),
         Some((1.0, 0.5))
     );
-    assert_eq!(tests_of::mean_change(&one, &one), None);
-    assert_eq!(tests_of::share(0, 0), None);
+    assert_eq!(tests_of::mean_change(&one, &one, Z_95), None);
+    assert_eq!(tests_of::share(0, 0, Z_95), None);
     assert!(tests_of::holm(&[]).is_empty());
 }
 
@@ -365,7 +375,7 @@ fn differences_of_pairs_leave_out_what_paths_have_in_common() {
         })
         .chain([(None, Some(1)), (Some(1), None)])
         .collect();
-    let paired = tests_of::mean_difference_paired(pairs.iter().copied()).expect("pairs");
+    let paired = tests_of::mean_difference_paired(pairs.iter().copied(), Z_95).expect("pairs");
     // As a textbook has it, in two passes.
     let differences: Vec<f64> = pairs
         .iter()
@@ -386,11 +396,11 @@ fn differences_of_pairs_leave_out_what_paths_have_in_common() {
                 .map(|pair| if side == 0 { pair.0 } else { pair.1 }),
         )
     });
-    let apart = tests_of::mean_difference(&one, &other).expect("an interval");
+    let apart = tests_of::mean_difference(&one, &other, Z_95).expect("an interval");
     let width = |one: Estimate| one.interval.1 - one.interval.0;
     assert!(width(paired) * 20.0 < width(apart), "{paired:?} {apart:?}");
     assert_eq!(
-        tests_of::mean_difference_paired([(Some(1), Some(2))].into_iter()),
+        tests_of::mean_difference_paired([(Some(1), Some(2))].into_iter(), Z_95),
         None
     );
 }

@@ -1,6 +1,6 @@
 //! Tests of hypotheses, and intervals that need no resampling. Each names the function of `SciPy` that it agrees with.
 
-use super::{Counts, Z_95, special};
+use super::{Counts, special};
 
 /// The result of a rank test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -159,12 +159,12 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// An estimate and its 95 % interval.
+/// An estimate and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// As it was seen.
     pub value: f64,
-    /// The 95 % interval.
+    /// The interval.
     pub interval: (f64, f64),
 }
 
@@ -176,13 +176,30 @@ impl Estimate {
     }
 }
 
-/// The interval of a share (Wilson): `scipy.stats.binomtest(…).proportion_ci(method="wilson")`.
+/// The half width, in standard deviations, of intervals that all contain their true values in 95 % of experiments, if there
+/// are this many (Bonferroni). One is [`Z_95`](super::Z_95).
 #[must_use]
-pub fn share(count: u64, total: u64) -> Option<Estimate> {
+pub fn simultaneous(intervals: usize) -> f64 {
+    let wanted = 0.05 / intervals.max(1) as f64;
+    let (mut low, mut high) = (0.0f64, 40.0f64);
+    for _ in 0..80 {
+        let middle = f64::midpoint(low, high);
+        if special::normal_two_sided(middle) > wanted {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+/// The interval of a share, of `z` standard deviations (Wilson): `scipy.stats.binomtest(…).proportion_ci(method="wilson")`.
+#[must_use]
+pub fn share(count: u64, total: u64, z: f64) -> Option<Estimate> {
     if total == 0 {
         return None;
     }
-    let (n, share, z) = (total as f64, count as f64 / total as f64, Z_95);
+    let (n, share) = (total as f64, count as f64 / total as f64);
     let center = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
     let half = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
     Some(Estimate {
@@ -193,8 +210,8 @@ pub fn share(count: u64, total: u64) -> Option<Estimate> {
 
 /// The interval of the difference of two shares, from the intervals of both (Newcombe's method 10).
 #[must_use]
-pub fn share_difference(first: (u64, u64), second: (u64, u64)) -> Option<Estimate> {
-    let (one, other) = (share(first.0, first.1)?, share(second.0, second.1)?);
+pub fn share_difference(first: (u64, u64), second: (u64, u64), z: f64) -> Option<Estimate> {
+    let (one, other) = (share(first.0, first.1, z)?, share(second.0, second.1, z)?);
     let value = one.value - other.value;
     let low = (one.value - one.interval.0).hypot(other.interval.1 - other.value);
     let high = (one.interval.1 - one.value).hypot(other.value - other.interval.0);
@@ -205,15 +222,16 @@ pub fn share_difference(first: (u64, u64), second: (u64, u64)) -> Option<Estimat
 }
 
 /// The relative change of the mean from the second to the first, of the members with a value: normal on the scale of logarithms
-/// (delta method).
+/// (delta method), in an interval of `z` standard deviations.
 #[must_use]
-pub fn mean_change(first: &Counts, second: &Counts) -> Option<Estimate> {
+pub fn mean_change(first: &Counts, second: &Counts, z: f64) -> Option<Estimate> {
     let relative = |counts: &Counts| {
         Some(counts.variance()? / counts.finished() as f64 / counts.mean()?.powi(2))
     };
     log_normal(
         first.mean()? / second.mean()?,
         relative(first)? + relative(second)?,
+        z,
     )
 }
 
@@ -221,6 +239,7 @@ pub fn mean_change(first: &Counts, second: &Counts) -> Option<Estimate> {
 #[must_use]
 pub fn mean_change_paired(
     pairs: impl Iterator<Item = (Option<u64>, Option<u64>)> + Clone,
+    z: f64,
 ) -> Option<Estimate> {
     let both = pairs.filter_map(|(first, second)| Some((first? as f64, second? as f64)));
     let (mut n, mut first, mut second) = (0.0, 0.0, 0.0);
@@ -236,26 +255,27 @@ pub fn mean_change_paired(
     let squares: f64 = both
         .map(|(one, other)| (one / first - other / second).powi(2))
         .sum();
-    log_normal(first / second, squares / (n - 1.0) / n)
+    log_normal(first / second, squares / (n - 1.0) / n, z)
 }
 
-fn log_normal(ratio: f64, variance: f64) -> Option<Estimate> {
+fn log_normal(ratio: f64, variance: f64, z: f64) -> Option<Estimate> {
     if !(ratio.is_finite() && ratio > 0.0 && variance.is_finite()) {
         return None;
     }
-    let half = Z_95 * variance.sqrt();
+    let half = z * variance.sqrt();
     Some(Estimate {
         value: ratio - 1.0,
         interval: ((ratio.ln() - half).exp_m1(), (ratio.ln() + half).exp_m1()),
     })
 }
 
-/// The difference of the means of the members with a value: normal, with separate variances.
+/// The difference of the means of the members with a value: normal, with separate variances. The interval has `z` standard
+/// deviations.
 #[must_use]
-pub fn mean_difference(first: &Counts, second: &Counts) -> Option<Estimate> {
+pub fn mean_difference(first: &Counts, second: &Counts, z: f64) -> Option<Estimate> {
     let value = first.mean()? - second.mean()?;
     let of = |counts: &Counts| Some(counts.variance()? / counts.finished() as f64);
-    let half = Z_95 * (of(first)? + of(second)?).sqrt();
+    let half = z * (of(first)? + of(second)?).sqrt();
     Some(Estimate {
         value,
         interval: (value - half, value + half),
@@ -267,6 +287,7 @@ pub fn mean_difference(first: &Counts, second: &Counts) -> Option<Estimate> {
 #[must_use]
 pub fn mean_difference_paired(
     pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>,
+    z: f64,
 ) -> Option<Estimate> {
     let both = pairs.filter_map(|(first, second)| Some(first? as f64 - second? as f64));
     // Welford's sums, in one pass.
@@ -280,7 +301,7 @@ pub fn mean_difference_paired(
     if n < 2.0 {
         return None;
     }
-    let half = Z_95 * (squares / (n - 1.0) / n).sqrt();
+    let half = z * (squares / (n - 1.0) / n).sqrt();
     Some(Estimate {
         value: mean,
         interval: (mean - half, mean + half),

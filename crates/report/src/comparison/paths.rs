@@ -1,0 +1,92 @@
+//! The change of each path: the time of an arm relative to the baseline's over the same path. Only paired connections have it.
+//!
+//! The other charts compare the percentiles of two groups, so a path that became slower and another that became faster cancel.
+//! Here each path counts on its own, which shows how many an arm harms. A path on which neither transfer completed is
+//! unchanged; a transfer that never completed is slower than any that did.
+
+use super::queries::{QueryBuilder, Subgroup, chart_shares};
+use crate::statistics::{
+    Z_95,
+    bootstrap::{BEYOND_MIN, Interval, Pairs},
+    counts::rank,
+    tests_of::{self, Estimate},
+};
+
+/// A path is slower or faster if its time changes by more than this share.
+pub(super) const NOTABLE: f64 = 0.05;
+
+/// The changes of paths, by arm. The baseline has none.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
+    /// Paths with a connection of the arm and one of the baseline.
+    pub(super) counts: Vec<u64>,
+    /// The percentiles 1 to 99 of the change.
+    pub(super) curves: Vec<Vec<Interval>>,
+    /// The share of paths that are slower by more than [`NOTABLE`], in an interval that is simultaneous with the others here.
+    pub(super) slower: Vec<Option<Estimate>>,
+    /// The share of paths that are faster by more than [`NOTABLE`], likewise.
+    pub(super) faster: Vec<Option<Estimate>>,
+    /// The query for the percentiles of each arm.
+    pub(super) queries: Vec<String>,
+}
+
+impl Paths {
+    pub(super) fn new(pairs: &Pairs, names: &[&str], queries: &QueryBuilder<'_>) -> Self {
+        let arms = names.len();
+        let z = tests_of::simultaneous(2 * arms.saturating_sub(1));
+        let mut paths = Self {
+            counts: vec![0; arms],
+            curves: vec![Vec::new(); arms],
+            slower: vec![None; arms],
+            faster: vec![None; arms],
+            queries: vec![String::new(); arms],
+        };
+        for (arm, name) in names.iter().enumerate().skip(1) {
+            let mut changes: Vec<f64> = pairs.of(arm, 0).map(change).collect();
+            changes.sort_by(f64::total_cmp);
+            let total = changes.len() as u64;
+            let count = |wanted: fn(f64) -> bool| {
+                changes.iter().filter(|change| wanted(**change)).count() as u64
+            };
+            paths.counts[arm] = total;
+            paths.slower[arm] = tests_of::share(count(|change| change > NOTABLE), total, z);
+            paths.faster[arm] = tests_of::share(count(|change| change < -NOTABLE), total, z);
+            paths.curves[arm] = chart_shares()
+                .into_iter()
+                .map(|share| percentile(&changes, share))
+                .collect();
+            paths.queries[arm] = queries.paths(&Subgroup::All, name);
+        }
+        paths
+    }
+}
+
+fn change((ours, base): (Option<u64>, Option<u64>)) -> f64 {
+    match (ours, base) {
+        (Some(ours), Some(base)) => (ours.max(1) as f64) / (base.max(1) as f64) - 1.0,
+        (None, Some(_)) => f64::INFINITY,
+        (Some(_), None) => -1.0,
+        (None, None) => 0.0,
+    }
+}
+
+/// A percentile by nearest rank. Its interval is between two of the values, whose ranks follow from the binomial distribution
+/// (normal approximation), so it assumes nothing of the distribution of the changes.
+fn percentile(changes: &[f64], share: f64) -> Interval {
+    let total = changes.len() as f64;
+    let at = |rank: usize| {
+        changes
+            .get(rank.checked_sub(1)?)
+            .copied()
+            .filter(|one| one.is_finite())
+    };
+    let (middle, half) = (total * share, Z_95 * (total * share * (1.0 - share)).sqrt());
+    let is_wide = total * share.min(1.0 - share) >= BEYOND_MIN && middle - half >= 1.0;
+    Interval {
+        estimate: at(rank(changes.len() as u64, share) as usize),
+        alone: at((middle - half) as usize)
+            .zip(at((middle + half).ceil() as usize + 1))
+            .filter(|_| is_wide),
+        together: None,
+    }
+}

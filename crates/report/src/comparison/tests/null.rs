@@ -1,0 +1,106 @@
+//! Pages of logs in which all arms are the same: what they claim is false.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// The number of pages on which each list states a significant difference.
+fn false_claims(pages: u64, text: impl Fn(u64) -> String) -> BTreeMap<&'static str, u64> {
+    let mut claims = BTreeMap::new();
+    for seed in 0..pages {
+        let settings = Settings { seed, ..quick() };
+        let comparison = read(&text(seed), settings).expect("a report");
+        let lists: BTreeSet<&str> = text::claims(&comparison.analysis)
+            .iter()
+            .map(|claim| claim.list)
+            .collect();
+        for list in lists {
+            *claims.entry(list).or_insert(0) += 1;
+        }
+    }
+    claims
+}
+
+const SAME: [(&str, f64); 4] = [("baseline", 0.0), ("a", 0.0), ("b", 0.0), ("c", 0.0)];
+const PAGES: u64 = 60;
+/// At 5 %, 3 pages are expected, and more than 6 in 3 % of all choices of seeds.
+const WRONG_MAX: u64 = 6;
+
+/// All lines of a seed have the path's time, each with noise of its own, and in the same way its loss.
+fn pairs(seed: u64) -> String {
+    let mut chance = Chance(77_000 + seed);
+    let mut text = String::new();
+    for path in 0..250 {
+        let time = 300.0 * (0.9 * chance.normal()).exp();
+        for (arm, _) in SAME {
+            let ttlb = (time * (0.1 * chance.normal()).exp() * 1000.0).round() / 1000.0;
+            let lost = (5.0 * chance.unit() * chance.unit()) as u64;
+            text += &line(
+                &json!({ "arm": arm, "seed": path, "ttlb": ttlb, "content_length": 300_000 + path, "site": SITES[path % 3],
+                         "num-packets.sent": 250, "num-packets.lost": lost }),
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn no_list_of_a_page_claims_a_difference_of_equal_arms_in_more_than_5_percent_of_pages() {
+    let apart = false_claims(PAGES, |seed| log(50_000 + seed, 1200, &SAME, 0.01));
+    let paired = false_claims(PAGES, pairs);
+    for claims in [apart, paired] {
+        assert!(
+            claims.values().all(|wrong| *wrong <= WRONG_MAX),
+            "{claims:?} of {PAGES}"
+        );
+    }
+}
+
+/// The page states what there is: the lists are not silent.
+#[test]
+fn every_list_states_a_large_difference() {
+    let text = log(3, 6000, &[("baseline", 0.0), ("fast", -0.3)], 0.0);
+    let mut worse = String::new();
+    for line in text.lines() {
+        // The arm loses packets, and does not complete.
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        if line["arm"] == "fast" {
+            let sent = line["num-packets.sent"].as_u64().unwrap_or(0);
+            line["num-packets.lost"] = json!(sent / 5);
+            if line["seed"]
+                .as_u64()
+                .is_some_and(|seed| seed.is_multiple_of(9))
+            {
+                line["ttlb"] = Value::Null;
+            }
+        }
+        worse.push_str(&line.to_string());
+        worse.push('\n');
+    }
+    let comparison = read(&worse, quick()).expect("a report");
+    let claims = text::claims(&comparison.analysis);
+    let mut found: BTreeSet<(&str, &str, bool)> = BTreeSet::new();
+    for claim in &claims {
+        assert_eq!(claim.arm, "fast");
+        let what = if claim.list == "beside" {
+            claim.what.as_str()
+        } else {
+            ""
+        };
+        found.insert((claim.list, what, claim.is_less));
+    }
+    for wanted in [
+        ("percentiles", "", true),
+        ("beside", "mean", true),
+        ("beside", "mean packet loss", false),
+        ("beside", "completed transfers", true),
+        ("subgroups", "", true),
+    ] {
+        assert!(found.contains(&wanted), "{wanted:?}: {found:?}");
+    }
+    let json: Value = serde_json::from_str(&comparison.json()).expect("JSON");
+    assert_eq!(
+        json["significant"].as_array().map(Vec::len),
+        Some(claims.len())
+    );
+}
