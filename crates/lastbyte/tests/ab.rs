@@ -6,7 +6,7 @@
 )]
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -100,7 +100,7 @@ const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid
 #[test]
 fn paired_connections_differ_in_their_arm_alone() {
     let folder = folder("ab-paired");
-    let output = ab(&folder, &["--connections", "16", "--paired", "--json"]);
+    let output = ab(&folder, &["--connections", "16", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("an object");
     let arms = summary["arms"].as_array().expect("arms");
@@ -132,6 +132,46 @@ fn paired_connections_differ_in_their_arm_alone() {
             assert!(four.iter().all(|line| line[key] == four[0][key]), "{key}");
         }
     }
+}
+
+/// `--paired` was an option before it was the default. Scripts that give it still run.
+#[test]
+fn unpaired_connections_have_seeds_of_their_own() {
+    let folder = folder("ab-unpaired");
+    let seeds = |arguments: &[&str]| {
+        let output = ab(&folder, arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let lines = log(&folder);
+        let seeds: BTreeSet<u64> = lines
+            .iter()
+            .filter_map(|line| line["seed"].as_u64())
+            .collect();
+        (lines.len(), seeds.len())
+    };
+    assert_eq!(seeds(&["--connections", "24", "--unpaired"]), (24, 24));
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    assert!(page.contains("--seed 1 --unpaired --out ab"));
+    assert_eq!(
+        seeds(&["--connections", "24", "--paired", "--force"]),
+        (24, 6)
+    );
+    assert!(!ab(&folder, &["--paired", "--unpaired"]).status.success());
+}
+
+#[test]
+fn shares_without_effect_are_reported() {
+    let folder = folder("ab-shares");
+    let text = "name = \"two\"\n[[arms]]\nname = \"a\"\nspec = \"newreno\"\nshare = 3\n[[arms]]\nname = \"b\"\nspec = \"bbr\"\n";
+    fs::write(folder.join("two.toml"), text).expect("a file");
+    let said = |arguments: &[&str]| stderr(&ab(&folder, arguments)).contains("shares of the arms");
+    assert!(said(&["two.toml", "--connections", "2"]));
+    assert!(!said(&[
+        "two.toml",
+        "--connections",
+        "2",
+        "--unpaired",
+        "--force"
+    ]));
 }
 
 #[test]

@@ -249,10 +249,7 @@ fn a_packed_log_that_breaks_off_is_reported_as_far_as_it_goes() {
 #[test]
 fn an_experiment_ends_with_its_report() {
     let folder = folder("report-ab");
-    let output = run(
-        &folder,
-        &["ab", "--connections", "48", "--paired", "--seed", "5"],
-    );
+    let output = run(&folder, &["ab", "--connections", "48", "--seed", "5"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(
         stdout(&output).contains("report: ab/report.html"),
@@ -262,7 +259,7 @@ fn an_experiment_ends_with_its_report() {
     let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
     for part in [
         "12 paths, each in every arm",
-        "lastbyte ab --connections 48 --seed 5 --paired --out ab",
+        "lastbyte ab --connections 48 --seed 5 --out ab",
         "lastbyte report ab/conns.ndjson --baseline slow-start --seed 5",
         "rapid-start",
     ] {
@@ -295,7 +292,15 @@ fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
     .expect("an experiment");
     let output = run(
         &folder,
-        &["ab", "aa.toml", "--connections", "400", "--seed", "11"],
+        &[
+            "ab",
+            "aa.toml",
+            "--connections",
+            "400",
+            "--seed",
+            "11",
+            "--unpaired",
+        ],
     );
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(
@@ -306,14 +311,7 @@ fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
     // In pairs there is not even a difference.
     let output = run(
         &folder,
-        &[
-            "ab",
-            "aa.toml",
-            "--connections",
-            "40",
-            "--paired",
-            "--force",
-        ],
+        &["ab", "aa.toml", "--connections", "40", "--force"],
     );
     assert!(
         stdout(&output).contains("other: no significant difference from one"),
@@ -332,7 +330,7 @@ fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
 #[test]
 fn an_interrupted_experiment_is_reported_on_as_far_as_it_goes() {
     let folder = folder("report-interrupted");
-    let words = ["ab", "--connections", "1000000", "--paired", "--seed", "2"];
+    let words = ["ab", "--connections", "1000000", "--seed", "2"];
     let mut child = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
         .args(words)
         .current_dir(&folder)
@@ -373,9 +371,7 @@ fn an_interrupted_experiment_is_reported_on_as_far_as_it_goes() {
         "{seen} {lines}"
     );
     let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
-    assert!(page.contains(&format!(
-        "lastbyte ab --connections {lines} --seed 2 --paired"
-    )));
+    assert!(page.contains(&format!("lastbyte ab --connections {lines} --seed 2")));
 }
 
 /// A name on the command line need not be UTF-8; the page says how it was given.

@@ -33,8 +33,8 @@ const EXAMPLES: &str = "\
 Examples:
   # The four arms over the built-in population: a log, a table, and a page.
   lastbyte ab
-  # Each path in every arm: fewer connections show smaller differences.
-  lastbyte ab --paired --connections 4000 --out paired
+  # Each path in one arm drawn at random, as in production: wider intervals.
+  lastbyte ab --unpaired --connections 20000 --out unpaired
   # An experiment of your own, with another seed.
   lastbyte ab mine.toml --seed 7 --out mine
 
@@ -55,8 +55,11 @@ pub(crate) struct Arguments {
     /// Random seed [default: the experiment's]
     #[arg(long, value_parser = units::seed)]
     seed: Option<u64>,
-    /// Simulate each path in every arm, not in one drawn at random
+    /// Simulate each path in one arm drawn at random, as in production, not in every arm
     #[arg(long)]
+    unpaired: bool,
+    /// The default since paired connections are the default; accepted for scripts.
+    #[arg(long, hide = true, conflicts_with = "unpaired")]
     paired: bool,
     /// Application protocol: h3 or raw (no HTTP) [default: the experiment's]
     #[arg(long, value_name = "NAME")]
@@ -96,6 +99,16 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         return Err(Failure::Usage(format!(
             "`connections`: {total} (expected at most {CONNECTIONS_MAX})"
         )));
+    }
+    if !arguments.unpaired
+        && experiment
+            .arms
+            .iter()
+            .any(|arm| arm.share.total_cmp(&experiment.arms[0].share).is_ne())
+    {
+        say(
+            "the shares of the arms have no effect on paired connections: each path is in every arm (--unpaired draws one arm per path)",
+        );
     }
     files::create_folder(&arguments.out)?;
     let log = format!("conns.ndjson{}", arguments.log_compress.suffix());
@@ -173,12 +186,12 @@ fn page(
     log: &Path,
 ) -> Result<Option<(String, String)>, Failure> {
     let arms = &experiment.arms;
-    let shares = if arguments.paired {
-        Vec::new()
-    } else {
+    let shares = if arguments.unpaired {
         arms.iter()
             .map(|arm| (arm.name.clone(), arm.share))
             .collect()
+    } else {
+        Vec::new()
     };
     let settings = Settings {
         baseline: arms.get(experiment.baseline).map(|arm| arm.name.clone()),
@@ -218,7 +231,11 @@ fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) 
     let file = file.map_or_else(String::new, |file| {
         format!(" {}", report::shell(file.as_os_str()))
     });
-    let paired = if arguments.paired { " --paired" } else { "" };
+    let unpaired = if arguments.unpaired {
+        " --unpaired"
+    } else {
+        ""
+    };
     let protocol = arguments.protocol;
     let protocol = protocol.map_or_else(String::new, |one| format!(" --protocol {}", one.name()));
     let packing = match arguments.log_compress {
@@ -227,7 +244,7 @@ fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) 
         Packing::Zstd => " --log-compress zstd",
     };
     let command = format!(
-        "lastbyte ab{file} --connections {done} --seed {}{paired}{protocol}{packing} --out {}",
+        "lastbyte ab{file} --connections {done} --seed {}{unpaired}{protocol}{packing} --out {}",
         experiment.seed,
         report::shell(arguments.out.as_os_str())
     );

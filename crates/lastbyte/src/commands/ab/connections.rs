@@ -38,7 +38,7 @@ pub(super) fn simulate_all(
     let lines = Mutex::new(Lines {
         log,
         out,
-        together: if arguments.paired { arms } else { 1 },
+        together: if arguments.unpaired { 1 } else { arms },
         total,
         waiting: BTreeMap::new(),
         written: 0,
@@ -50,7 +50,7 @@ pub(super) fn simulate_all(
     let indices: Vec<u64> = (0..total).collect();
     run_with_bar(&indices, arguments.jobs, interrupt, &bar, |index| {
         if lock().failure.is_none() {
-            let line = line(experiment, *index, arguments.paired);
+            let line = line(experiment, *index, !arguments.unpaired);
             lock().take(*index, line);
         }
     });
