@@ -1,15 +1,16 @@
-//! What a resource is sent as, and what of it a request wants (RFC 9110 §8, §12 to §14).
+//! Representations, conditional requests and ranges (RFC 9110 §8, §12 to §14).
 //!
-//! Owns: the order in which conditions and ranges are looked at, and the answer that follows. Never: opens a file, reads a
-//! clock, or knows a version of HTTP. Any handler can use it: a [`Representation`] in, an answer out.
+//! Owns the order in which conditions and ranges are evaluated, and the resulting answer. It opens no files, reads no
+//! clock and is independent of the HTTP version, so any handler can use it: it converts a [`Representation`] into an
+//! answer.
 //!
 //! | module | owns | RFC 9110 |
 //! |---|---|---|
 //! | [`validator`] | entity tags and dates, as text and compared | §8.8 |
-//! | [`conditional`] | which of the conditions holds, and what then | §13 |
-//! | [`range`] | what a `Range` field asks for | §14 |
-//! | [`assembly`] | the bytes of one range, or of several with what stands between them | §14.6 |
-//! | [`coding`] | which content coding a client likes best | §12.5.3 |
+//! | [`conditional`] | evaluation of conditions | §13 |
+//! | [`range`] | parsing of `Range` | §14 |
+//! | [`assembly`] | bodies of one or several ranges | §14.6 |
+//! | [`coding`] | selection of a content coding | §12.5.3 |
 
 pub mod assembly;
 pub mod coding;
@@ -30,7 +31,7 @@ use self::{
 };
 use super::handler::Answer;
 
-/// What a resource is sent as, apart from its bytes.
+/// The metadata of a representation.
 #[derive(Clone, Debug)]
 pub struct Representation {
     /// Its length in bytes.
@@ -39,18 +40,18 @@ pub struct Representation {
     pub content_type: &'static str,
     /// Its `content-encoding`, if it has one.
     pub coding: Option<&'static str>,
-    /// The validators that identify it among representations of the resource.
+    /// Its entity tag.
     pub etag: Option<EntityTag>,
-    /// When it was changed last, since the Unix epoch.
+    /// The time of its last change, since the Unix epoch.
     pub modified: Option<Duration>,
-    /// Whether another might have been chosen by `accept-encoding`.
+    /// Whether it was selected by `accept-encoding`.
     pub varies: bool,
 }
 
-/// The random boundary of multipart bodies. It cannot be guessed, so no body contains it.
+/// The random boundary of multipart bodies. It is unpredictable, so no body contains it.
 pub type Boundary = [u8; 16];
 
-/// A representation with the head of its whole response, for any number of requests.
+/// A representation with the header of its complete response, for any number of requests.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     representation: Representation,
@@ -60,7 +61,7 @@ pub struct Prepared {
 impl Prepared {
     /// The answer to a request for it. `now` is the time since the Unix epoch.
     ///
-    /// Only `GET` has ranges (§14.2); requests with methods other than `GET` and `HEAD` get all of it.
+    /// Only `GET` supports ranges (§14.2); requests with other methods receive the whole representation.
     #[must_use]
     pub fn answer(
         &self,
@@ -80,7 +81,7 @@ impl Prepared {
             reads,
         ) {
             Verdict::Proceed => {}
-            // §15.4.5: what a cache needs to update what it has, and nothing else.
+            // §15.4.5: only the fields that a cache needs to update its entry.
             Verdict::NotModified => return representation.describe(Answer::bare(304)),
             Verdict::Failed => {
                 let answer = Answer::text(412, "Precondition failed\n");
@@ -117,7 +118,7 @@ impl Prepared {
 }
 
 impl Representation {
-    /// Makes the head of its whole response.
+    /// Creates the header of its complete response.
     #[must_use]
     pub fn prepare(self) -> Prepared {
         let head = self.begin(200, self.content_type);
@@ -129,7 +130,7 @@ impl Representation {
         }
     }
 
-    /// Whether the condition on `Range` holds (§13.1.5).
+    /// Whether the condition `If-Range` is true (§13.1.5).
     fn range_applies(&self, fields: &Fields, now: Duration) -> bool {
         fields.get("if-range").is_none_or(|condition| {
             conditional::if_range(condition, self.etag.as_ref(), self.modified, now)
@@ -149,7 +150,7 @@ impl Representation {
         answer
     }
 
-    /// What 200 and 206 have in common.
+    /// The common fields of 200 and 206.
     fn begin(&self, status: u16, content_type: &str) -> Answer {
         let mut answer = Answer {
             response: Response::new(status).with("content-type", content_type),

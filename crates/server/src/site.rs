@@ -1,17 +1,17 @@
-//! What `lastbyte serve` serves: a directory, or objects by their size.
+//! The handler of `lastbyte serve`: a directory, or generated objects.
 //!
-//! Owns: methods, what a path means, redirects, which of a file's representations is sent. What conditions and ranges of a
-//! request bring about is for [`representation`](super::representation).
+//! Owns methods, the meaning of paths, redirects, and the choice among a file's representations.
+//! [`representation`](super::representation) evaluates conditions and ranges.
 //!
-//! | path | what it is |
+//! | path | response |
 //! |---|---|
-//! | of a file | the file, or a sibling that holds it compressed |
+//! | of a file | the file, or a compressed sibling |
 //! | `/32k`, `/1m`, `/1000` | that many bytes, unless there is such a file |
 //! | `/delay/50ms/PATH` | the resource at `/PATH` after a delay |
 //! | `/status/503` | an answer with that status |
 //!
-//! All but the first are for tests and measurements: each client may have as many bytes, and hold as many requests, as it
-//! likes. A directory is served without them unless [`Site::with_generated`] asks for them.
+//! All but the first are for tests and measurements: each client can request any number of bytes, and keep any number
+//! of requests waiting. A directory is served without them unless [`Site::with_generated`] asks for them.
 
 mod cache;
 mod directory;
@@ -46,12 +46,12 @@ use super::{
 #[cfg(test)]
 mod tests;
 
-/// The longest that an answer is put off.
+/// Maximum delay.
 const DELAY_MAX: Duration = Duration::from_secs(60);
-/// What is answered here (RFC 9110 §9).
+/// The supported methods (RFC 9110 §9).
 const ALLOW: &str = "GET, HEAD, OPTIONS";
 
-/// A directory, objects by size, or both: files come first.
+/// A directory, generated objects, or both: files take precedence.
 #[derive(Clone, Debug)]
 pub struct Site {
     directory: Option<Directory>,
@@ -61,7 +61,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Objects by size alone: `/400kB` is 400 000 bytes, `/32KiB` and `/32k` are 32 768, `/1000` is 1000.
+    /// Serves only generated objects: `/400kB` is 400 000 bytes, `/32KiB` and `/32k` are 32 768, `/1000` is 1000.
     #[must_use]
     pub const fn generated() -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Site {
         }
     }
 
-    /// A directory.
+    /// Serves a directory.
     ///
     /// # Errors
     ///
@@ -85,15 +85,15 @@ impl Site {
         })
     }
 
-    /// Whether there are objects by size, delays and statuses, where there is no file of that name. Default: only without a
-    /// directory.
+    /// Sets whether there are generated objects, delays and statuses, where there is no file of that name. Default:
+    /// only without a directory.
     #[must_use]
     pub fn with_generated(self, generates: bool) -> Self {
         Self { generates, ..self }
     }
 
-    /// How many files responses may hold open at a time; beyond, requests are answered with 503. A file that several
-    /// responses send is open once. Default: no limit.
+    /// Sets how many files responses may hold open at a time; beyond, requests are answered with 503. A file that
+    /// several responses send is open once. Default: no limit.
     #[must_use]
     pub fn with_open_files(mut self, limit: usize) -> Self {
         if let Some(directory) = &mut self.directory {
@@ -102,8 +102,8 @@ impl Site {
         self
     }
 
-    /// How long a file that was found is used without another look-up, and small files without another read. A file that was
-    /// replaced or changed is noticed after this time at the latest. Zero: each request looks its file up. Default: zero.
+    /// Sets how long a file is cached without another look-up, and small files without another read. A replaced or
+    /// changed file is noticed after this time at the latest. Zero: each request looks its file up. Default: zero.
     #[must_use]
     pub fn with_file_cache(mut self, valid_for: Duration) -> Self {
         if let Some(directory) = &mut self.directory {
@@ -112,13 +112,13 @@ impl Site {
         self
     }
 
-    /// Whether a directory without `index.html` is listed. Default: no.
+    /// Sets whether a directory without `index.html` is listed. Default: no.
     #[must_use]
     pub fn with_listings(self, lists: bool) -> Self {
         Self { lists, ..self }
     }
 
-    /// Whether files whose names begin with a dot are there. Default: no, but for `.well-known`.
+    /// Sets whether files whose names start with a dot are served. Default: no, except `.well-known`.
     #[must_use]
     pub fn with_hidden(mut self, shows_hidden: bool) -> Self {
         if let Some(directory) = &mut self.directory {
@@ -127,7 +127,7 @@ impl Site {
         self
     }
 
-    /// A field that all answers to `GET` and `HEAD` get, such as `cache-control`. The name is in lower case.
+    /// Adds a field to all answers to `GET` and `HEAD`, such as `cache-control`. The name is in lower case.
     #[must_use]
     pub fn with_field(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
@@ -182,7 +182,7 @@ impl Site {
         }
     }
 
-    /// An answer with the fields that all get.
+    /// An answer with the common fields.
     fn finish(&self, mut answer: Answer, is_head: bool) -> Answer {
         for (name, value) in &self.fields {
             answer = answer.with(name, value);
@@ -190,7 +190,7 @@ impl Site {
         if is_head { answer.head_only() } else { answer }
     }
 
-    /// How long to wait, and what for, if the path says so.
+    /// The delay and the delayed path, if the path requests one.
     fn delayed<'a>(&self, target: &'a str) -> Option<(Duration, &'a str)> {
         let rest = target.strip_prefix("/delay/").filter(|_| self.generates)?;
         let slash = rest.find('/').unwrap_or(rest.len());
@@ -210,7 +210,7 @@ impl Handler for Site {
         match request.method() {
             "GET" | "HEAD" => match self.delayed(target) {
                 Some((span, target)) => {
-                    // Nothing is opened before.
+                    // Nothing is opened before the delay is over.
                     let (site, target) = (self.clone(), target.to_owned());
                     let request = without_other_fields(request);
                     let later = move || site.finish(site.get(&request, &target), is_head);
@@ -226,7 +226,7 @@ impl Handler for Site {
     }
 }
 
-/// The request with what decides on the answer alone.
+/// The parts of a request that determine the answer.
 fn without_other_fields(request: &Request) -> Request {
     let mut kept = Request::new(request.method(), "https", "", request.path().unwrap_or("/"));
     for line in request.fields() {
@@ -239,7 +239,7 @@ fn without_other_fields(request: &Request) -> Request {
     kept
 }
 
-/// The answer with a file, in the coding that the client likes best.
+/// The answer with a file, in the client's preferred coding.
 fn file(found: &FoundFile, request: &Request) -> Answer {
     let mut chosen = &found.original;
     if !found.compressed.is_empty() {
@@ -259,7 +259,7 @@ fn file(found: &FoundFile, request: &Request) -> Answer {
         .answer(source, request, Clock::since_epoch(), boundary)
 }
 
-/// An object by its size. What is in it never changes.
+/// A generated object. Its content never changes.
 fn object(len: u64) -> Representation {
     Representation {
         len,
@@ -273,13 +273,13 @@ fn object(len: u64) -> Representation {
 
 fn boundary() -> Boundary {
     let mut boundary = Boundary::default();
-    // Without randomness, no handshake comes this far; and a boundary of zeros is in no file of anybody's but by intent.
+    // Without randomness no handshake gets this far; and no file contains a boundary of zeros by accident.
     let _ = rand::fill(&mut boundary);
     boundary
 }
 
-/// Leads to the same path with a slash at its end (RFC 9110 §15.4.2). It is put together anew: two slashes at its begin
-/// would name another host.
+/// Redirects to the same path with a trailing slash (RFC 9110 §15.4.2). The location is built from the parts: two
+/// leading slashes would name another host.
 fn moved(path: &str, query: Option<&str>) -> Answer {
     let relative = directory::relative(path).unwrap_or_default();
     let mut to = String::from("/");
@@ -295,11 +295,11 @@ fn moved(path: &str, query: Option<&str>) -> Answer {
     Answer::text(301, "Moved to the same path with a trailing slash\n").with("location", to)
 }
 
-/// An answer with a status of the client's choice, from 200 on.
+/// An answer with a status chosen by the client, from 200 on.
 fn status_answer(text: &str) -> Answer {
     match text.parse::<u16>() {
         Ok(status @ (204 | 304)) => Answer::bare(status),
-        // Nothing may follow it, and no length either (RFC 9110 §15.3.6).
+        // It has no body, and no length either (RFC 9110 §15.3.6).
         Ok(205) => Answer {
             response: Response::new(205).with("content-length", "0"),
             body: None,

@@ -1,6 +1,6 @@
-//! Bodies that are put together of ranges (RFC 9110 §14.6, §15.3.7).
+//! Bodies that consist of ranges (RFC 9110 §14.6, §15.3.7).
 //!
-//! Owns: where in the body which bytes are. Nothing is copied before it is sent.
+//! Owns the mapping from offsets in the body to ranges. Nothing is copied before it is sent.
 
 use lastbyte_quic::stream::{Source, SourceError};
 use lastbyte_wire::VarInt;
@@ -10,14 +10,14 @@ use super::range::ByteRange;
 /// Ranges of a source, and text between them.
 pub struct Assembly {
     source: Box<dyn Source>,
-    /// Where in the body each begins, in order.
+    /// The offset in the body at which each starts, ascending.
     segments: Vec<(u64, Segment)>,
     len: u64,
 }
 
 enum Segment {
     Text(Vec<u8>),
-    /// The source, from here on.
+    /// The source, from this offset on.
     Range(u64),
 }
 
@@ -65,7 +65,7 @@ impl Assembly {
     }
 }
 
-/// Nothing is asked for beyond the end: this is never said.
+/// Never used: nothing is read beyond the end.
 const OUT_OF_PLACE: SourceError = SourceError { code: VarInt::ZERO };
 
 impl Source for Assembly {

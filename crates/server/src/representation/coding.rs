@@ -4,18 +4,18 @@
 
 use lastbyte_http3::Fields;
 
-/// A coding that files are kept in, beside the file itself.
+/// A coding for which compressed files are kept beside the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coding {
     /// Its name in fields.
     pub name: &'static str,
     /// Another name that means the same.
     pub alias: Option<&'static str>,
-    /// What its files end in.
+    /// The suffix of its files.
     pub suffix: &'static str,
 }
 
-/// Those that are known. RFC 7932, RFC 8878, RFC 1952.
+/// The supported codings: RFC 7932, RFC 8878, RFC 1952.
 pub const CODINGS: [Coding; 3] = [
     Coding {
         name: "br",
@@ -34,19 +34,19 @@ pub const CODINGS: [Coding; 3] = [
     },
 ];
 
-/// What a client says of codings, in thousandths: 0 is not at all.
+/// A client's preferences for codings, in thousandths: 0 is not acceptable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     named: Vec<(String, u16)>,
     others: Option<u16>,
 }
 
-/// The most codings that are looked at.
+/// Maximum number of codings that are parsed.
 const NAMED_MAX: usize = 32;
 
 impl Accepted {
-    /// What the fields of a request say. Without `accept-encoding` a client may get anything, but what it did not ask for
-    /// it mostly cannot read: then no coding is accepted.
+    /// Parses the fields of a request. Without `accept-encoding` any coding is permitted, but such clients usually
+    /// cannot decode any: then none is accepted.
     #[must_use]
     pub fn of(fields: &Fields) -> Self {
         let mut text = Vec::new();
@@ -78,7 +78,7 @@ impl Accepted {
         found.map(|(_, weight)| *weight)
     }
 
-    /// How much a coding is wanted.
+    /// The weight of a coding.
     #[must_use]
     pub fn weight(&self, coding: Coding) -> u16 {
         self.named(coding.name)
@@ -87,14 +87,15 @@ impl Accepted {
             .unwrap_or(0)
     }
 
-    /// How much no coding is wanted: as little as can be, if it is not said, since it is acceptable all the same.
+    /// The weight of no coding: the minimum if it is not listed, since it is acceptable all the same.
     #[must_use]
     pub fn identity(&self) -> u16 {
         self.named("identity").or(self.others).unwrap_or(1)
     }
 
-    /// Which of these is best, with their lengths in bytes: what is wanted most, and of those the shortest. `None` for no
-    /// coding; also when nothing is acceptable, since a body that must be decoded by luck is still better than 406.
+    /// The best of these codings, given with their lengths in bytes: the one with the highest weight, and of those the
+    /// shortest. `None` for no coding; also when nothing is acceptable, since a response that the client may not be
+    /// able to decode is better than 406.
     #[must_use]
     pub fn best<T: Copy>(&self, candidates: &[(Coding, u64, T)]) -> Option<T> {
         candidates

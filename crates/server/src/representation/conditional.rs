@@ -1,7 +1,6 @@
 //! Conditional requests (RFC 9110 §13).
 //!
-//! Owns: what each condition means, and which of them counts. A date that is none is as if it were not there; a list of
-//! tags that is none matches nothing.
+//! Owns the meaning and precedence of conditions. An invalid date is ignored; an invalid list of tags matches nothing.
 
 use std::time::Duration;
 
@@ -9,18 +8,18 @@ use lastbyte_http3::Fields;
 
 use super::validator::{EntityTag, parse_date};
 
-/// What follows from the conditions of a request.
+/// The result of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Do as if there were none.
+    /// All true: continue.
     Proceed,
     /// 304: the client has it already.
     NotModified,
-    /// 412: it is not what the client takes it for.
+    /// 412: a precondition failed.
     Failed,
 }
 
-/// Looks at the conditions in the order of §13.2.2. `is_read` says whether the method is `GET` or `HEAD`.
+/// Evaluates the conditions in the order of §13.2.2. `is_read` is whether the method is `GET` or `HEAD`.
 #[must_use]
 pub fn evaluate(
     fields: &Fields,
@@ -31,7 +30,7 @@ pub fn evaluate(
     let modified = modified.map(|modified| modified.as_secs());
     let date = |name: &str| parse_date(fields.get(name)?);
     if fields.get("if-match").is_some() {
-        // §13.1.1: compared strongly.
+        // §13.1.1: strong comparison.
         if !any(fields, "if-match", etag, EntityTag::matches_strongly) {
             return Verdict::Failed;
         }
@@ -41,10 +40,10 @@ pub fn evaluate(
         return Verdict::Failed;
     }
     let has_it = if fields.get("if-none-match").is_some() {
-        // §13.1.2: compared weakly.
+        // §13.1.2: weak comparison.
         any(fields, "if-none-match", etag, EntityTag::matches_weakly)
     } else {
-        // §13.1.3: for other methods the date does not count.
+        // §13.1.3: the date is ignored for other methods.
         let dates = date("if-modified-since").zip(modified);
         is_read && dates.is_some_and(|(limit, modified)| modified <= limit)
     };
@@ -55,7 +54,7 @@ pub fn evaluate(
     }
 }
 
-/// Whether a tag of the field is that of what is there; `*` is anything that is.
+/// Whether a tag of the field matches; `*` matches any.
 fn any(
     fields: &Fields,
     name: &str,
@@ -71,8 +70,8 @@ fn any(
     etag.is_some_and(|etag| tags.iter().any(|tag| matches(tag, etag)))
 }
 
-/// Whether the condition `If-Range` holds (§13.1.5): by a strong tag, or by the very date of the last change, if that is
-/// long enough ago to be a strong validator (§8.8.2.2).
+/// Whether the condition `If-Range` is true (§13.1.5): by a strong tag, or by the exact date of the last change, if
+/// that is long enough ago to be a strong validator (§8.8.2.2).
 #[must_use]
 pub fn if_range(
     condition: &[u8],

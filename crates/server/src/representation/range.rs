@@ -1,25 +1,25 @@
-//! Which bytes a request wants (RFC 9110 §14.1, §14.2).
+//! Range requests (RFC 9110 §14.1, §14.2).
 //!
-//! A field that is not understood is as if it were not there: another unit, or a text that is no set of ranges. So is one
-//! that asks for more than there is to be had by asking for all of it: more than [`RANGES_MAX`] ranges, or ranges that
-//! overlap so that together they are longer than the whole (§17.15).
+//! A field that cannot be parsed is ignored: another unit, or an invalid set of ranges. So is one that requests more
+//! than the representation: more than [`RANGES_MAX`] ranges, or overlapping ranges that together are longer than the
+//! whole (§17.15).
 
 use lastbyte_http3::Fields;
 
-/// The most ranges that are answered one by one.
+/// Maximum number of ranges in a response.
 pub const RANGES_MAX: usize = 16;
 
-/// Bytes from `first` to `last`, both included, of something that is longer than `last`.
+/// Bytes from `first` to `last`, inclusive, of a representation that is longer than `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
-    /// The first.
+    /// The first offset.
     pub first: u64,
-    /// The last.
+    /// The last offset.
     pub last: u64,
 }
 
 impl ByteRange {
-    /// How many bytes these are: one at least.
+    /// The number of bytes, at least one.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.last - self.first + 1
@@ -32,14 +32,14 @@ impl ByteRange {
     }
 }
 
-/// What is wanted.
+/// The requested part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// All of it.
     All,
-    /// These ranges: one at least.
+    /// These ranges, at least one.
     Some(Vec<ByteRange>),
-    /// None of it is there: 416.
+    /// Not satisfiable: 416.
     Nothing,
 }
 
@@ -53,7 +53,7 @@ pub fn wanted(fields: &Fields, len: u64) -> Wanted {
     parse(line, len).unwrap_or(Wanted::All)
 }
 
-/// `None` if it is not understood.
+/// `None` if it cannot be parsed.
 fn parse(line: &[u8], len: u64) -> Option<Wanted> {
     let (unit, set) = std::str::from_utf8(line).ok()?.split_once('=')?;
     // §14.1: units are case-insensitive.
@@ -91,12 +91,12 @@ fn parse(line: &[u8], len: u64) -> Option<Wanted> {
     })
 }
 
-/// What one of a set of ranges is.
+/// One of a set of ranges.
 enum Spec {
     Bytes(ByteRange),
-    /// Nothing of it is there.
+    /// Not satisfiable.
     Beyond,
-    /// It is none.
+    /// Invalid.
     Nonsense,
 }
 

@@ -94,7 +94,7 @@ fn rfc9110_13_1_each_condition_by_itself() {
 fn rfc9110_13_2_2_tags_come_before_dates_and_matching_before_not() {
     let earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
     let cases = [
-        // A date does not count beside its tag.
+        // The date is ignored beside a tag.
         (
             &[("if-match", "\"a\""), ("if-unmodified-since", earlier)][..],
             200,
@@ -160,7 +160,7 @@ fn rfc9110_14_1_2_ranges_and_what_they_hold() {
         assert_eq!(field(&answer, "content-range"), Some("bytes */10"));
         assert_eq!(field(&answer, "etag"), None, "of an error there is none");
     }
-    // What is not understood is as if it were not there.
+    // Invalid fields are ignored.
     for range in [
         "bytes=4-2",
         "bytes=a-",
@@ -180,7 +180,7 @@ fn rfc9110_14_1_2_ranges_and_what_they_hold() {
         );
         assert_eq!(field(&answer, "accept-ranges"), Some("bytes"));
     }
-    // §14.2: of GET alone.
+    // §14.2: only for GET.
     assert_eq!(status("HEAD", &[("range", "bytes=0-0")]), 200);
     assert_eq!(
         status("GET", &[("range", "bytes=0-0"), ("range", "bytes=1-1")]),
@@ -205,7 +205,7 @@ fn rfc9110_14_6_several_ranges_are_parts_of_one_body() {
         field(&answer, "content-length"),
         Some(expected.len().to_string().as_str())
     );
-    // Read in any pieces it is the same.
+    // Reading it in pieces of any size gives the same.
     let body = answer.body.expect("a body");
     for size in 1..20 {
         let mut pieces = Vec::new();
@@ -253,7 +253,7 @@ fn rfc9110_13_1_5_a_range_of_what_it_was_is_not_sent_of_what_it_is() {
             "{condition}"
         );
     }
-    // A date of this very second may be that of the next change, too.
+    // A date in the current second may be that of the next change, too.
     let request = Request::new("GET", "https", "localhost", "/")
         .with(range.0, range.1)
         .with("if-range", DATE);

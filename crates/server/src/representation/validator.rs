@@ -9,12 +9,12 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityTag {
     is_weak: bool,
-    /// Without its quotes.
+    /// Without the quotes.
     opaque: String,
 }
 
 impl EntityTag {
-    /// A tag that changes whenever a byte does. What may not stand in a tag is left out.
+    /// A tag that changes whenever a byte does. Characters that a tag must not contain are omitted.
     #[must_use]
     pub fn strong(opaque: &str) -> Self {
         let is_allowed = |c: &char| matches!(*c, '!' | '#'..='~') || *c > '\u{7f}';
@@ -24,7 +24,7 @@ impl EntityTag {
         }
     }
 
-    /// A tag that may stay the same though bytes change.
+    /// A tag that may stay the same although bytes change.
     #[must_use]
     pub fn weak(opaque: &str) -> Self {
         Self {
@@ -33,25 +33,25 @@ impl EntityTag {
         }
     }
 
-    /// Whether both are the very same bytes (§8.8.3.2).
+    /// Strong comparison (§8.8.3.2).
     #[must_use]
     pub fn matches_strongly(&self, other: &Self) -> bool {
         !self.is_weak && !other.is_weak && self.opaque == other.opaque
     }
 
-    /// Whether both may stand for each other.
+    /// Weak comparison.
     #[must_use]
     pub fn matches_weakly(&self, other: &Self) -> bool {
         self.opaque == other.opaque
     }
 
-    /// The tags of a field of several: `"a", W/"b"`. `None` if it is no such list.
+    /// A list of tags: `"a", W/"b"`. `None` if it is invalid.
     #[must_use]
     pub fn parse_list(text: &[u8]) -> Option<Vec<Self>> {
         let mut rest = std::str::from_utf8(text).ok()?;
         let mut tags = Vec::new();
         loop {
-            // Empty elements are to be tolerated (§5.6.1.2).
+            // Empty elements must be accepted (§5.6.1.2).
             rest = rest.trim_start_matches([' ', '\t', ',']);
             if rest.is_empty() {
                 return Some(tags);
@@ -65,7 +65,7 @@ impl EntityTag {
         }
     }
 
-    /// A tag at the begin of a text, and what follows it.
+    /// A tag at the start of a text, and the rest.
     fn parse(text: &str) -> Option<(Self, &str)> {
         let (is_weak, quoted) = match text.strip_prefix("W/") {
             Some(rest) => (true, rest),
@@ -87,16 +87,16 @@ impl fmt::Display for EntityTag {
     }
 }
 
-/// The latest date that has four digits for its year, and fits the format.
+/// The latest date with a year of four digits, as the format requires.
 const DATE_MAX: Duration = Duration::from_secs(253_402_300_799);
 
-/// A time since the Unix epoch as a date of HTTP (§5.6.7).
+/// Formats a time since the Unix epoch as an HTTP date (§5.6.7).
 #[must_use]
 pub fn http_date(since_epoch: Duration) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + since_epoch.min(DATE_MAX))
 }
 
-/// A date in any of the three formats, in seconds since the Unix epoch.
+/// Parses a date in any of the three formats, to seconds since the Unix epoch.
 #[must_use]
 pub fn parse_date(text: &[u8]) -> Option<u64> {
     let date = httpdate::parse_http_date(std::str::from_utf8(text).ok()?.trim()).ok()?;

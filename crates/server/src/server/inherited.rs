@@ -1,7 +1,6 @@
 //! Sockets opened by another process: socket activation.
 //!
-//! Responsible for the purpose of each socket, and for checking its type. The caller finds the descriptors
-//! (`sd_listen_fds(3)`).
+//! Owns the purpose of each socket, and checks its type. The caller finds the descriptors (`sd_listen_fds(3)`).
 
 use std::{
     fmt,
@@ -18,16 +17,15 @@ use super::{Settings, StartError, WORKER_BYTE};
 #[cfg(test)]
 mod tests;
 
-/// The name of a socket for clear text that leads to `https` (`FileDescriptorName=`).
+/// The name of a plain-HTTP socket that redirects to HTTPS (`FileDescriptorName=`).
 const PLAIN: &str = "http";
-/// The name of a socket for metrics and health.
+/// The name of a socket for metrics and health checks.
 const METRICS: &str = "metrics";
 
-/// Sockets that a server does not open itself, since a service manager did. They take the place of addresses in
-/// [`Settings`]. Default: none.
+/// Sockets passed by a service manager. They replace the addresses in [`Settings`]. Default: none.
 #[derive(Default)]
 pub struct Inherited {
-    /// For HTTP/3, one a worker, all of one address.
+    /// For HTTP/3, one per worker, all with one address.
     udp: Vec<UdpSocket>,
     /// For HTTP/1.1 and 2.
     tcp: Option<TcpListener>,
@@ -36,7 +34,7 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// A UDP socket: for HTTP/3.
+    /// Adds a UDP socket, for HTTP/3.
     ///
     /// # Errors
     ///
@@ -51,8 +49,8 @@ impl Inherited {
         Ok(())
     }
 
-    /// A TCP socket: to lead from clear text to `https` if its name is `http`, for metrics if it is `metrics`, and
-    /// otherwise for HTTP/1.1 and 2.
+    /// Adds a TCP socket: for redirects to HTTPS if its name is `http`, for metrics if it is `metrics`, and otherwise
+    /// for HTTP/1.1 and 2.
     ///
     /// # Errors
     ///
@@ -78,7 +76,7 @@ impl Inherited {
         Ok(())
     }
 
-    /// How many UDP sockets there are.
+    /// The number of UDP sockets.
     #[must_use]
     pub fn udp_count(&self) -> usize {
         self.udp.len()
@@ -92,7 +90,7 @@ impl Inherited {
         self.metrics.take()
     }
 
-    /// Those for the versions of HTTP, if there are any: then all that are needed have to be there.
+    /// Takes those for HTTP, if any: then all required ones must be present.
     pub(super) fn take_main(settings: &mut Settings) -> Result<Option<Main>, StartError> {
         let (versions, inherited) = (settings.versions, &mut settings.inherited);
         let (udp, tcp) = (std::mem::take(&mut inherited.udp), inherited.tcp.take());
@@ -153,7 +151,7 @@ impl Inherited {
     }
 }
 
-/// What HTTP is spoken on.
+/// The sockets for HTTP.
 pub(super) struct Main {
     pub(super) address: SocketAddr,
     pub(super) udp: Option<(Vec<Socket>, Steering)>,
@@ -189,7 +187,7 @@ fn workers_of(
             _ => adopt(given, count).map_err(StartError::System),
         };
     }
-    // Others beside it: only where the same user opened the first.
+    // Further sockets with the same address: permitted only if the same user opened the first.
     let others = wanted.or_else(|| thread::available_parallelism().ok().map(NonZeroUsize::get));
     let others = others.unwrap_or(1).min(usize::from(u8::MAX));
     if others > 1 && given.iter().all(shares_its_port) {

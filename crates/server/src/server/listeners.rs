@@ -18,12 +18,12 @@ use rustix::net::{
 
 use super::{Settings, StartError, WORKER_BYTE, inherited::Inherited};
 
-/// All of them.
+/// All listening sockets.
 pub(super) struct Listeners {
     pub(super) address: SocketAddr,
-    /// One for each worker of HTTP/3.
+    /// One per HTTP/3 worker.
     pub(super) udp: Option<(Vec<Socket>, Steering)>,
-    /// None, one for all threads of HTTP/1.1 and 2, or one for each.
+    /// None, one for all threads of HTTP/1.1 and 2, or one per thread.
     pub(super) tcp: Vec<TcpListener>,
     pub(super) plain: Option<TcpListener>,
     pub(super) metrics: Option<TcpListener>,
@@ -32,7 +32,7 @@ pub(super) struct Listeners {
 /// Number of attempts to find a port that is free over both transports.
 const TRIES: usize = 20;
 
-/// How many threads there are for one transport.
+/// The number of threads of each transport.
 pub(super) fn threads(settings: &Settings) -> usize {
     settings
         .workers
@@ -41,7 +41,7 @@ pub(super) fn threads(settings: &Settings) -> usize {
         .min(usize::from(u8::MAX))
 }
 
-/// Takes those that were handed over, and opens the others.
+/// Takes the passed sockets, and opens the others.
 pub(super) fn bind(settings: &mut Settings) -> Result<Listeners, StartError> {
     let mut listeners = match Inherited::take_main(settings)? {
         Some(main) => Listeners {

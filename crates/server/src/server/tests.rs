@@ -24,7 +24,7 @@ fn rfc9000_10_3_2_resets_outlive_the_process_but_fit_one_server_only() {
     assert!(of_host(b"a host") != of_number(b"a private key", 0));
 }
 
-/// RFC 9000 §10.3.2: under one key for reset tokens no ID may come twice, and the key is the same after a restart.
+/// RFC 9000 §10.3.2: with one key for reset tokens no ID may repeat, and the key is the same after a restart.
 #[test]
 fn connection_ids_have_ten_random_bytes() {
     let ids = |seed| {
@@ -43,7 +43,7 @@ fn connection_ids_have_ten_random_bytes() {
             nonce.to_vec()
         })
         .collect();
-    // Each byte of it takes most values, so that none is a counter's or always the same.
+    // Each byte of it takes most values, so none is a counter or constant.
     for at in 0..10 {
         let values: BTreeSet<u8> = nonces.iter().map(|it| it[at]).collect();
         assert!(values.len() > 200, "byte {at}: {} values", values.len());

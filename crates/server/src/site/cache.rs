@@ -1,20 +1,20 @@
 //! Files that were found recently.
 //!
-//! A request for a file that is in the cache makes no system call to find it: the entry holds the open file, or its content
-//! if that is small, the siblings that hold it compressed, and the heads of its responses. An entry is used for a set time
-//! since the file was last looked up; then the file is looked up again, and the entry stays if nothing changed.
+//! A request for a cached file needs no system call to find it: the entry holds the open file, or its content if that
+//! is small, its compressed siblings, and the headers of its responses. An entry is valid for a configured time after
+//! the file was looked up; then the file is looked up again, and the entry is kept if nothing changed.
 //!
 //! # Decisions
 //!
-//! - **One part per thread**, so that no thread waits for another. A thread that finds its part in use by another looks the
-//!   file up without the cache.
+//! - **One part per thread**, so that no thread waits for another. A thread that finds its part in use by another looks
+//!   the file up without the cache.
 //! - **Bounded** per part: [`ENTRIES_MAX`] entries, [`BYTES_MAX`] bytes, and a share of a quarter of the files that
 //!   responses may hold open. If no descriptor is left, the open files of all parts are released.
-//! - **Clock with counters** for eviction: an entry is evicted when it was used less often than the hand passed it. Requests
-//!   for many different files evict each other, and not files that are requested all the time. Paths are compared after
-//!   decoding, so a file has one entry, however it is spelled.
-//! - **Files changed less than a second ago are not cached**: a second change could have the same date. Neither are paths
-//!   that lead to no file, so a new file is found at once.
+//! - **Clock with counters** for eviction: an entry is evicted when it was used less often than the hand passed it.
+//!   Requests for many different files evict each other's entries, and not those of frequently requested files. Paths
+//!   are compared after decoding, so a file has one entry, however it is spelled.
+//! - **Files changed less than a second ago are not cached**: a second change could have the same date. Neither are
+//!   paths without a file, so a new file is found at once.
 
 use std::{
     cell::Cell,
@@ -32,7 +32,7 @@ use lastbyte_driver::Clock;
 
 use super::found::{Found, FoundFile};
 
-/// Files of up to this many bytes are kept in memory.
+/// Maximum size of files kept in memory.
 const BODY_MAX: u64 = 64 << 10;
 /// Maximum number of entries of a part.
 const ENTRIES_MAX: usize = 4096;
@@ -55,7 +55,7 @@ pub(super) struct FileCache {
 struct Part {
     index: BTreeMap<Arc<str>, usize>,
     entries: Vec<Entry>,
-    /// The entry that is next to be evicted or passed.
+    /// The position of the clock hand.
     hand: usize,
     bytes: usize,
     descriptors: usize,
@@ -67,7 +67,7 @@ struct Entry {
     path: Arc<str>,
     file: Arc<FoundFile>,
     checked_at: Time,
-    /// Uses since the hand passed, as far as they count.
+    /// Uses since the hand passed, up to a maximum.
     uses: u8,
 }
 
@@ -75,7 +75,7 @@ impl FileCache {
     /// Entries are used for `valid_for` after each look-up; responses may hold `open_files` files open.
     pub(super) fn new(valid_for: Duration, open_files: usize) -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        // HTTP/3 and the other versions have threads of their own.
+        // HTTP/3 and the other versions have separate threads.
         let parts = 2 * threads;
         let part = || Mutex::new(Part::new(open_files / 4 / parts));
         Self {
@@ -85,7 +85,7 @@ impl FileCache {
         }
     }
 
-    /// What a decoded path leads to: from the cache, or by `look_up`.
+    /// Resolves a decoded path: from the cache, or by `look_up`.
     pub(super) fn find(&self, path: &str, look_up: impl Fn() -> Found) -> Found {
         let Some(mut part) = self.part() else {
             return look_up();
@@ -150,7 +150,7 @@ impl Part {
         self.entries.get_mut(*self.index.get(path)?)
     }
 
-    /// Puts a file that was looked up into the cache, if it can be. Returns the file to send.
+    /// Caches a file that was looked up, if possible. Returns the file to send.
     fn keep(&mut self, path: &str, file: Arc<FoundFile>, now: Time) -> Arc<FoundFile> {
         if let Some(entry) = self.get(path)
             && entry.file.is_same(&file)
@@ -163,7 +163,7 @@ impl Part {
         if !file.is_settled {
             return file;
         }
-        // Nothing else has it yet.
+        // Not shared yet.
         let mut file = file;
         if Arc::get_mut(&mut file).is_none_or(|file| file.load(BODY_MAX).is_err()) {
             return file;
@@ -196,7 +196,7 @@ impl Part {
         self.entries.push(entry);
     }
 
-    /// Removes the first entry at or behind the hand that was not used since the hand passed it.
+    /// Removes the first entry at or after the hand that was not used since the hand passed it.
     fn evict(&mut self) {
         loop {
             if self.hand >= self.entries.len() {
@@ -210,7 +210,7 @@ impl Part {
             if !is_used {
                 self.remove_at(self.hand);
             }
-            // The newest entry takes the place of one that was removed, and counts as passed.
+            // The newest entry fills the gap, and counts as passed.
             self.hand += 1;
             if !is_used {
                 return;
@@ -254,7 +254,7 @@ impl Entry {
         self.uses = (self.uses + 1).min(USES_MAX);
     }
 
-    /// What counts for it.
+    /// Its size as counted by the limit.
     fn bytes(&self) -> usize {
         self.path.len() + self.file.loaded() + ENTRY_SIZE
     }

@@ -39,16 +39,16 @@ pub(crate) mod tests;
 #[derive(Clone, Debug)]
 pub(crate) struct Directory {
     root: Arc<OwnedFd>,
-    /// The same, without links in it.
+    /// Its canonical path.
     path: PathBuf,
     shows_hidden: bool,
     open_files: Arc<OpenFiles>,
-    /// How long a found file is used without another look-up.
+    /// How long a look-up is cached.
     valid_for: Duration,
     cache: Option<Arc<FileCache>>,
 }
 
-/// A pipe must not keep a worker waiting for its writer, nor a terminal become ours.
+/// Opening a pipe must not block a worker until there is a writer, nor may a terminal become the controlling one.
 const FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
@@ -84,7 +84,7 @@ impl Directory {
         self.shows_hidden
     }
 
-    /// How long a found file is used without another look-up; zero for not at all.
+    /// Sets how long a look-up is cached; zero for not at all.
     pub(crate) fn cache_for(&mut self, valid_for: Duration) {
         self.valid_for = valid_for;
         self.clear_cache();
@@ -95,7 +95,7 @@ impl Directory {
         self.cache = (!self.valid_for.is_zero()).then(cache);
     }
 
-    /// What the path of a request, without its query, leads to.
+    /// Resolves the path of a request, without its query.
     pub(crate) fn find(&self, path: &str) -> Found {
         let Some(cache) = &self.cache else {
             return self.look_up(path);
@@ -122,7 +122,7 @@ impl Directory {
                 | io::ErrorKind::InvalidInput
                 | io::ErrorKind::CrossesDevices
                 | io::ErrorKind::InvalidFilename => Found::Nothing,
-                // A link that leads in a circle; a socket, or a device that is not there.
+                // A cycle of links; a socket, or a missing device.
                 _ if [Errno::LOOP, Errno::NXIO]
                     .map(Some)
                     .contains(&Errno::from_io_error(&error)) =>
@@ -149,7 +149,7 @@ impl Directory {
             FileType::RegularFile if !names_directory => {
                 return Ok(self.describe(relative, file, &stat));
             }
-            // Neither a pipe nor a device: to read one could take for ever.
+            // Neither a pipe nor a device: reading one could block forever.
             _ => return Ok(Found::Nothing),
         }
         let index = relative.join("index.html");
@@ -194,7 +194,7 @@ impl Directory {
         }))
     }
 
-    /// The same file compressed; one that is older than the file itself holds what it was.
+    /// A compressed sibling; one that is older than the file is out of date.
     fn sibling(
         &self,
         relative: &Path,
@@ -210,7 +210,7 @@ impl Directory {
         self.open_files.share(file, &stat).filter(|_| fits)
     }
 
-    /// Opens what lies below the root when all links are followed.
+    /// Opens what is below the root after all links are followed.
     fn open_inside(&self, relative: &Path) -> io::Result<OwnedFd> {
         let relative = if relative.as_os_str().is_empty() {
             Path::new(".")
@@ -221,7 +221,7 @@ impl Directory {
         let opened = openat2(&*self.root, relative, FLAGS, Mode::empty(), beneath);
         match opened {
             Ok(file) => Ok(file),
-            // A link with an absolute path leads out for the kernel, also where that path is inside.
+            // For the kernel a link with an absolute path leaves the directory, even if that path is inside.
             Err(Errno::XDEV | Errno::NOSYS | Errno::PERM) => {
                 self.open_resolved(relative, opened.err() == Some(Errno::XDEV))
             }
@@ -229,7 +229,7 @@ impl Directory {
         }
     }
 
-    /// The same by a path without links. Where the kernel knows `openat2`, it makes sure that there are none.
+    /// The same for a path without links. If the kernel supports `openat2`, it ensures that there are none.
     fn open_resolved(&self, relative: &Path, has_openat2: bool) -> io::Result<OwnedFd> {
         let path = std::fs::canonicalize(self.path.join(relative))?;
         let inside = path
@@ -259,7 +259,7 @@ impl Directory {
     }
 }
 
-/// A path as one below the root; `None` if it leads out, or is none.
+/// A path relative to the root; `None` if it leaves the root or is invalid.
 pub(super) fn relative(path: &str) -> Option<PathBuf> {
     let decoded = percent_decode_str(path).decode_utf8().ok()?;
     let mut relative = PathBuf::new();
@@ -286,7 +286,7 @@ fn canonical(path: &str) -> Option<Cow<'_, str>> {
     let relative = relative(path)?;
     let mut canonical = format!("/{}", relative.to_str()?);
     match (canonical.len(), path.ends_with('/')) {
-        // The root without a slash at its end: a redirect, unlike the root.
+        // The root without a trailing slash: a redirect, unlike the root.
         (1, false) => canonical.push('.'),
         (1, true) | (_, false) => {}
         (_, true) => canonical.push('/'),
@@ -301,7 +301,7 @@ fn is_hidden(relative: &Path) -> bool {
     })
 }
 
-/// Whether a name is one that is not shown.
+/// Whether a name is hidden.
 pub(super) fn is_hidden_name(name: &str) -> bool {
     name.starts_with('.') && name != ".well-known"
 }

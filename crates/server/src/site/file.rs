@@ -1,12 +1,12 @@
 //! A file as the body of a response.
 //!
-//! Holds the open file and its attributes when it was found, and guarantees that only this content is sent as complete. A
-//! file that is replaced (a new one under its name) is sent to its end as it was. A file that is changed in place or
-//! truncated is detected, and its response is reset. A change within the same tick of the file system's clock as the
-//! opening, which does not change the length either, is not detected.
+//! Holds the open file and its attributes when it was found, and guarantees that only this content is sent as complete.
+//! A file that is replaced by a new one with the same name is sent completely as it was. A file that is changed in
+//! place or truncated is detected, and its response is reset. A change within the same tick of the file system's clock
+//! as the opening, which does not change the length either, is not detected.
 //!
-//! A response that is read in order reads its file ahead, into a buffer of the thread's pool ([`read_ahead`]). Other reads,
-//! such as those of retransmissions, read their own bytes only.
+//! A response that is read in order reads its file ahead, into a buffer of the thread's pool ([`read_ahead`]). Other
+//! reads, such as those of retransmissions, read their own bytes only.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -24,9 +24,9 @@ pub(super) const INTERNAL_ERROR: VarInt = VarInt::from_u32(0x102);
 
 /// Bytes read between checks that the file is unchanged.
 const CHECK_EVERY: u64 = 256 << 10;
-/// The least that is read ahead, in bytes.
+/// Minimum read-ahead, in bytes.
 const AHEAD_MIN: usize = 8 << 10;
-/// Reads of at least this many bytes read into their destination.
+/// Reads of at least this many bytes go directly to their destination.
 const DIRECT_MIN: usize = 16 << 10;
 
 /// An open file.
@@ -38,7 +38,8 @@ pub(crate) struct FileSource {
     /// Where the next read starts, if the file is read in order.
     next: Cell<Option<u64>>,
     ahead: Cell<Option<Loan>>,
-    /// How much to read ahead: halved when the buffer passed to another response before all of it was sent, else doubled.
+    /// How much to read ahead: halved if the buffer was passed to another response before all of it was sent, otherwise
+    /// doubled.
     ahead_len: Cell<usize>,
 }
 
@@ -93,7 +94,7 @@ impl FileSource {
         }
         let left = loan.end.checked_sub(offset).filter(|left| *left > 0);
         let Some(left) = left else {
-            // The reader went on elsewhere.
+            // The reader continued elsewhere.
             self.end_loan();
             return None;
         };
@@ -112,7 +113,7 @@ impl FileSource {
         Some(count)
     }
 
-    /// Reads ahead, if that is worth it for a reader that wants `wanted` bytes, and a buffer is free.
+    /// Reads ahead, if that is worth it for a read of `wanted` bytes, and a buffer is free.
     fn read_ahead(&self, offset: u64, wanted: usize) -> Result<bool, Errno> {
         let left = self.len().saturating_sub(offset);
         let len = usize::try_from(left).map_or(BUFFER_LEN, |left| left.min(self.ahead_len.get()));
@@ -162,8 +163,8 @@ impl Source for FileSource {
             code: INTERNAL_ERROR,
         };
         let has_read_ahead = self.read(offset, buffer).map_err(changed)?;
-        // Checked after reading: what was read before the change is the content before the change. The last bytes of the
-        // file are checked in any case.
+        // Checked after reading: bytes read before the change belong to the old content. The last bytes of the file are
+        // checked in any case.
         let end = offset + buffer.len() as u64;
         if has_read_ahead || end >= self.check_at.get() || end == self.len() {
             if !self.file.is_unchanged() {

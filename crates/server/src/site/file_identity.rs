@@ -1,4 +1,4 @@
-//! The attributes by which a change of a file is detected, and the entity tag that follows from them.
+//! The attributes by which a change of a file is detected, and its entity tag.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rustix::fs::Stat;
 
 use crate::representation::validator::EntityTag;
 
-/// A file that was changed so recently may be changed again without another date: its tag is weak.
+/// A file changed so recently may change again without another date: its tag is weak.
 const UNSETTLED: Duration = Duration::from_secs(1);
 
 /// The attributes by which a change of a file is detected.
@@ -28,12 +28,12 @@ impl Identity {
         }
     }
 
-    /// Whether the last change is long enough ago that another would have another date.
+    /// Whether the last change is long enough ago that another one would have another date.
     pub(super) fn is_settled(self, now: Duration) -> bool {
         now >= self.modified + UNSETTLED
     }
 
-    /// The tag of what is in the file. Servers that have the same copy, with its times, give the same.
+    /// The entity tag of the content. Servers with the same copy, including its times, generate the same tag.
     pub(super) fn etag(self, now: Duration, coding: Option<&str>) -> EntityTag {
         let Self { len, modified } = self;
         let suffix = coding.map_or(String::new(), |coding| format!("-{coding}"));

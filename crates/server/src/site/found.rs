@@ -1,4 +1,4 @@
-//! What the path of a request leads to.
+//! The result of resolving a request's path.
 
 use std::{io, os::fd::OwnedFd, sync::Arc, time::Duration};
 
@@ -10,24 +10,24 @@ use super::{
 };
 use crate::representation::{Prepared, Representation, coding::Coding};
 
-/// What a path leads to.
+/// The result of resolving a path.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// A file.
     File(Arc<FoundFile>),
-    /// A directory that was named without the slash at its end.
+    /// A directory whose path lacks the trailing slash.
     Unslashed,
     /// A directory without an index.
     Directory(OwnedFd),
-    /// Nothing, or nothing that may be seen.
+    /// Nothing, or nothing that may be served.
     Nothing,
-    /// Unknown: the process or the system has no file descriptor left, or none for one more response.
+    /// Unknown: the process or the system has no file descriptor left, or the limit of open files is reached.
     Exhausted,
-    /// It is there, but cannot be read.
+    /// It exists, but cannot be read.
     Failed,
 }
 
-/// A file, and its siblings that hold it compressed.
+/// A file, and its compressed siblings.
 #[derive(Debug)]
 pub(crate) struct FoundFile {
     pub(crate) original: Variant,
@@ -36,7 +36,7 @@ pub(crate) struct FoundFile {
     pub(super) is_settled: bool,
 }
 
-/// A file with a content coding or none, and the heads of its responses.
+/// A file with one content coding or none, and the headers of its responses.
 #[derive(Debug)]
 pub(crate) struct Variant {
     content: Content,
@@ -122,7 +122,7 @@ impl FoundFile {
                 .all(|(one, other)| one.key == other.key && one.coding == other.coding)
     }
 
-    /// Whether the files that it holds open have the content that they were opened for.
+    /// Whether the open files still have the content that they were opened for.
     pub(super) fn is_unchanged(&self) -> bool {
         self.variants().all(|variant| match &variant.content {
             Content::Open(file) => file.is_unchanged(),
@@ -152,7 +152,7 @@ impl FoundFile {
             .sum()
     }
 
-    /// Files that it holds open.
+    /// The number of files it holds open.
     pub(super) fn descriptors(&self) -> usize {
         self.variants()
             .filter(|variant| matches!(variant.content, Content::Open(_)))

@@ -1,6 +1,6 @@
-//! A page that lists a directory: names, sizes, dates.
+//! Directory listings: names, sizes, dates.
 //!
-//! Owns: the page. Never: shows what the site does not serve, or lets a name be anything but text.
+//! Only what the site serves is listed, and all names are escaped.
 
 use std::{fmt::Write as _, io, os::fd::BorrowedFd, time::Duration};
 
@@ -10,10 +10,10 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 use super::{directory::is_hidden_name, file_identity::Identity};
 use crate::representation::validator::http_date;
 
-/// The most names on a page. Beyond, it says so.
+/// Maximum number of names; if there are more, the page says so.
 const NAMES_MAX: usize = 10_000;
 
-/// What is not itself in a path (RFC 3986 §3.3).
+/// Characters that must be escaped in a path (RFC 3986 §3.3).
 pub(super) const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -39,7 +39,7 @@ struct Entry {
     modified: Duration,
 }
 
-/// The page for an open directory. `title` is its path, as people read it.
+/// The page of an open directory. `title` is its decoded path.
 pub(super) fn page(
     directory: BorrowedFd<'_>,
     title: &str,
@@ -61,7 +61,7 @@ pub(super) fn page(
         } else {
             entry.len.to_string()
         };
-        // `./`, so that a colon in a name makes no scheme of it (RFC 3986 §4.2). Writing to a text cannot fail.
+        // `./`, so that a colon in a name is not taken for a scheme (RFC 3986 §4.2). Writing to a String cannot fail.
         let _ = writeln!(
             page,
             "<tr><td><a href=\"./{}{slash}\">{}{slash}</a></td><td align=\"right\">{len}</td><td>{}</td></tr>",
@@ -82,14 +82,14 @@ fn read(directory: BorrowedFd<'_>, shows_hidden: bool) -> io::Result<(Vec<Entry>
     let mut entries = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
-        // A name that is no text cannot be asked for either.
+        // A name that is not valid UTF-8 cannot be requested either.
         let Ok(name) = entry.file_name().to_str() else {
             continue;
         };
         if matches!(name, "." | "..") || (is_hidden_name(name) && !shows_hidden) {
             continue;
         }
-        // A link is shown as what it is, whatever it leads to: that is not looked at before somebody asks.
+        // A link is listed as such, wherever it leads: its target is resolved only on request.
         let Ok(stat) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
             continue;
         };

@@ -13,7 +13,7 @@ use rustix::fs::{Stat, fstat};
 
 use super::file_identity::Identity;
 
-/// Which file it is, and what is in it.
+/// Identifies a file and its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     device: u64,
@@ -21,14 +21,14 @@ pub(super) struct Key {
     pub(super) identity: Identity,
 }
 
-/// All of them.
+/// All open files.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     limit: usize,
     files: Mutex<BTreeMap<Key, Weak<OpenFile>>>,
 }
 
-/// One that is open.
+/// An open file.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     file: OwnedFd,
@@ -53,7 +53,7 @@ impl OpenFiles {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file, by the descriptor that it is open with already, if any. `None` if too many are open.
+    /// The file, sharing an open descriptor if there is one. `None` if too many are open.
     pub(super) fn share(self: &Arc<Self>, file: OwnedFd, stat: &Stat) -> Option<Arc<OpenFile>> {
         let key = Key {
             device: stat.st_dev,
@@ -83,7 +83,7 @@ impl OpenFile {
         self.key
     }
 
-    /// Whether it has the content that it was opened for.
+    /// Whether it still has the content that it was opened for.
     pub(super) fn is_unchanged(&self) -> bool {
         fstat(self).is_ok_and(|stat| Identity::of(&stat) == self.key.identity)
     }
@@ -143,7 +143,7 @@ mod tests {
         assert!(files.files().is_empty());
     }
 
-    /// A response that began before goes on with what the file was.
+    /// A response that started before continues with the old file.
     #[test]
     fn a_file_that_was_replaced_is_another() {
         let directory = Temporary::new("open-replaced");

@@ -1,9 +1,9 @@
-//! Buffers that files are read ahead into.
+//! Buffers for reading files ahead.
 //!
-//! Each thread has one pool of at most [`BUFFERS_MAX`] buffers of [`BUFFER_LEN`] bytes, whatever the number of responses. A
-//! response holds a buffer only while it has sent a part of what is in it. A buffer that was not read from for
-//! [`IDLE_READS`] reads of the thread belongs to a stalled response, and passes to the next response that needs one; so
-//! stalled responses cost no memory, and a file is read twice at most once per `IDLE_READS` reads and buffer.
+//! Each thread has one pool of at most [`BUFFERS_MAX`] buffers of [`BUFFER_LEN`] bytes, whatever the number of
+//! responses. A response holds a buffer only while a part of its content is unsent. A buffer that was not used for
+//! [`IDLE_READS`] reads of the thread belongs to a stalled response, and is given to the next response that needs one;
+//! so stalled responses cost no memory, and at most one read per `IDLE_READS` reads and buffer is repeated.
 
 use std::{
     cell::RefCell,
@@ -23,7 +23,7 @@ thread_local! {
     static POOL: RefCell<Pool> = const { RefCell::new(Pool::new()) };
 }
 
-/// The numbers of loans, of all threads: a source may move from one thread to another.
+/// The numbers of loans, over all threads: a source may move from one thread to another.
 static LOANS: AtomicU64 = AtomicU64::new(1);
 
 /// A part of a file in a buffer of the pool.
@@ -39,7 +39,7 @@ pub(super) struct Loan {
 
 struct Pool {
     buffers: Vec<Buffer>,
-    /// Indices of buffers that are not lent; the last one returned, which is likely in the cache of the CPU, is lent first.
+    /// Indices of free buffers; the last one returned, which is likely in the CPU's cache, is used first.
     free: Vec<usize>,
     reads: u64,
 }
@@ -81,7 +81,7 @@ pub(super) fn lend(
     })
 }
 
-/// Copies from a loan. `false` if the buffer was passed on, or belongs to another thread.
+/// Copies from a loan. `false` if the buffer was given to another response, or belongs to another thread.
 pub(super) fn copy(loan: &Loan, offset: u64, into: &mut [u8]) -> bool {
     POOL.with_borrow_mut(|pool| {
         pool.reads += 1;
@@ -101,7 +101,7 @@ pub(super) fn copy(loan: &Loan, offset: u64, into: &mut [u8]) -> bool {
     })
 }
 
-/// Returns a loan to the pool. Without effect if the buffer was passed on, or belongs to another thread.
+/// Returns a loan to the pool. Has no effect if the buffer was given to another response, or belongs to another thread.
 pub(super) fn give_back(loan: &Loan) {
     // A thread that ends may have dropped its pool already.
     let _ = POOL.try_with(|pool| pool.borrow_mut().give_back(loan));

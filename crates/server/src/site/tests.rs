@@ -83,7 +83,7 @@ fn a_directory_has_no_generated_objects_unless_asked_for() {
     }
 }
 
-/// A request that is put off must not hold a descriptor for a minute.
+/// A delayed request must not hold a descriptor for a minute.
 #[test]
 fn an_answer_that_is_put_off_opens_its_file_when_its_time_has_come() {
     let directory = Temporary::new("late");

@@ -1,7 +1,7 @@
-//! Tickets of TLS over TCP, sealed under the same secrets as those over QUIC, by keys of their own.
+//! Tickets of TLS over TCP, sealed with keys derived from the same secrets as those over QUIC.
 //!
-//! Owns: sealing and opening; the time at which a ticket was made is inside, so that none lives longer than it may. Never:
-//! serves QUIC, whose tickets bring 0-RTT and are made by `lastbyte_quic`.
+//! Owns sealing and opening; a ticket contains its time of creation, so that none is valid longer than permitted.
+//! QUIC's tickets, which permit 0-RTT, are created by `lastbyte_quic`.
 //!
 //! AES-256-GCM-SIV, so that random nonces on many servers that share a secret are safe (RFC 8452).
 
@@ -24,10 +24,10 @@ use rustls::server::ProducesTickets;
 
 const KEY_ID_LEN: usize = 4;
 const KEY_LEN: usize = 32;
-/// The longest that is opened: a client's certificates are inside.
+/// The longest ticket that is opened: it may contain a client's certificates.
 const TICKET_MAX: usize = 16 << 10;
 
-/// Makes and opens tickets: the first key seals, all open.
+/// Creates and opens tickets: the first key seals, all open.
 pub(super) struct TcpTickets(RwLock<Vec<Key>>);
 
 struct Key {
@@ -35,7 +35,7 @@ struct Key {
     aead: LessSafeKey,
 }
 
-/// The secrets of a text that was found to be right: a line each, of 64 hexadecimal digits.
+/// The secrets of a valid text: one per line, of 64 hexadecimal digits.
 pub(super) fn secrets(text: &[u8]) -> Vec<[u8; SECRET_LEN]> {
     let text = String::from_utf8_lossy(text);
     let lines = text
@@ -59,7 +59,7 @@ impl TcpTickets {
         Ok(Self(RwLock::new(keys)))
     }
 
-    /// Takes another's keys in place of its own.
+    /// Replaces the keys by those of another.
     pub(super) fn replace(&self, other: Self) {
         let keys = other.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = keys;
@@ -77,7 +77,7 @@ impl hkdf::KeyType for Derived {
 impl Key {
     fn derive(secret: &[u8; SECRET_LEN]) -> Option<Self> {
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"lastbyte ticket key over TCP");
-        // What is inside is the library's own encoding of a session: another version has other keys.
+        // A ticket contains the library's own encoding of a session: another version has other keys.
         let info = [b"rustls ".as_slice(), RUSTLS_VERSION.as_bytes()];
         let mut derived = [0; KEY_LEN + KEY_ID_LEN];
         salt.extract(secret)

@@ -46,7 +46,7 @@ pub(super) fn compare(paths: &[PathBuf]) -> Result<String, Failure> {
     }
 }
 
-/// The results of a run, as far as they are compared.
+/// The results of a run that are compared.
 struct Results {
     value: Value,
     /// Latencies in ns. Requests without a response have no value, and so count as slower than all others.
@@ -157,7 +157,7 @@ fn text(before: &Results, after: &Results) -> String {
     );
     if let Some(test) = mann_whitney(&before.latencies, &after.latencies) {
         let p = test.p;
-        // The test is an approximation that has no further digits.
+        // The test is an approximation, and further digits would be meaningless.
         let p_text = if p < P_MIN {
             format!("p < {P_MIN:.0e}")
         } else {
@@ -177,7 +177,7 @@ fn text(before: &Results, after: &Results) -> String {
     text
 }
 
-/// The settings that are not the same, apart from the addresses.
+/// The settings that differ, apart from the addresses.
 fn different_settings(before: &Results, after: &Results) -> Vec<String> {
     let Some(settings) = before.value["settings"].as_object() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What is remembered in files, from one run to the next: alternative services, sessions, cookies.
+//! Files that are kept from one run to the next: alternative services, sessions, cookies.
 
 use std::{
     io::{Read as _, Write},
@@ -18,11 +18,11 @@ pub(super) struct Keep<'a> {
 }
 
 impl<'a> Keep<'a> {
-    /// Reads them, as far as they are there.
+    /// Reads the files that exist.
     pub(super) fn open(arguments: &'a Arguments) -> Result<(Self, Memory), Failure> {
         let mut sessions = None;
         if let Some(path) = &arguments.connection.session_store {
-            // Sessions make things faster, and nothing works only with them.
+            // Sessions are an optimization, and nothing depends on them.
             match SessionFile::open(path, Clock::since_epoch) {
                 Ok((file, warning)) => {
                     if let Some(warning) = warning {
@@ -62,7 +62,7 @@ impl<'a> Keep<'a> {
         ))
     }
 
-    /// Writes what is known now.
+    /// Writes the current state.
     pub(super) fn save(&self, memory: &Memory) -> Result<(), Failure> {
         if let (Some(sessions), Some(path)) =
             (&self.sessions, &self.arguments.connection.session_store)
@@ -84,7 +84,7 @@ impl<'a> Keep<'a> {
                 let written = std::io::stdout().lock().write_all(text.as_bytes());
                 written.map_err(|error| Failure::stdout(&error))?;
             } else if files::replace(path, text.as_bytes()).is_err() {
-                // What was fetched is there all the same, as with curl.
+                // The fetches succeeded all the same, as with curl.
                 warn(self.arguments, path, "cannot write cookies");
             }
         }
@@ -92,7 +92,7 @@ impl<'a> Keep<'a> {
     }
 }
 
-/// The cookies that are known beforehand; `None` if none are to be kept.
+/// The cookies read from files; `None` if cookies are disabled.
 fn cookies(arguments: &Arguments) -> Option<CookieJar> {
     let it = &arguments.request;
     let mut files = it
@@ -104,7 +104,7 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
         return None;
     }
     let mut jar = CookieJar::default();
-    // A file of no name is there to say that cookies are to be kept.
+    // An empty file name enables cookies.
     for name in files.filter(|name| !name.is_empty()) {
         let path = Path::new(name);
         let text = if name == "-" {
@@ -125,7 +125,7 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
                     );
                 }
             }
-            // The first run has none, and may be the one that makes it.
+            // On the first run the file does not exist yet, and may be created at the end.
             Err(_) if it.cookie_jar.as_deref() == Some(path) && !path.exists() => {}
             Err(what) => warn(arguments, path, &what),
         }
@@ -136,10 +136,10 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
     Some(jar)
 }
 
-/// Something is not as it should be, and it goes on all the same.
+/// Prints a warning.
 fn warn(arguments: &Arguments, path: &Path, what: &str) {
     if !arguments.shown.silent {
-        // There is no way to report that stderr is gone.
+        // There is no way to report that stderr is closed.
         let _ = writeln!(std::io::stderr(), "warning: `{}`: {what}", path.display());
     }
 }

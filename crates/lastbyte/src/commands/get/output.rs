@@ -1,4 +1,4 @@
-//! Where what arrives goes: bodies to files and the terminal, talk to stderr, events to qlog.
+//! Output: bodies to files and the terminal, log output to stderr, events to qlog.
 
 mod target;
 
@@ -32,28 +32,28 @@ use crate::{
     jobs::Interrupt,
 };
 
-/// How many ticks of a tenth of a second pass before the bar appears.
+/// Number of ticks, of a tenth of a second each, before the progress bar appears.
 const TICKS_WITHOUT_BAR: u32 = 10;
 
-/// How many bodies go to the terminal.
+/// How many bodies are written to the terminal.
 pub(super) fn to_stdout(arguments: &Arguments) -> usize {
     (0..arguments.urls.0.len())
         .filter(|fetch| output_of(arguments, *fetch) == Output::Stdout)
         .count()
 }
 
-/// The last response of a fetch, for the report afterwards.
+/// The last response of a fetch, for the report at the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastHead {
     /// Its fields.
     pub(super) fields: Fields,
-    /// How long the heads of all its responses were.
+    /// Total length of the headers of all its responses.
     pub(super) heads_len: u64,
-    /// Where the body went, if that is a file.
+    /// The file of the body, if any.
     pub(super) path: Option<PathBuf>,
 }
 
-/// Takes what arrives.
+/// The listener of the run.
 pub(super) struct Outputs<'a> {
     arguments: &'a Arguments,
     interrupt: &'a Interrupt,
@@ -61,11 +61,11 @@ pub(super) struct Outputs<'a> {
     targets: Vec<Target>,
     heads: Vec<LastHead>,
     stdout: Box<dyn Write>,
-    /// Where heads go, if they are wanted.
+    /// The destination of headers, if requested.
     dump: Option<Box<dyn Write>>,
     handshakes: BTreeMap<usize, Handshake>,
     qlogs: Vec<(PathBuf, Health)>,
-    /// What went wrong that is not about one fetch.
+    /// Errors that do not concern a single fetch.
     failure: Option<Failure>,
     ticks: u32,
     received: u64,
@@ -120,7 +120,7 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    /// Whether all that is not about one fetch went well.
+    /// Whether there were only errors that concern single fetches.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -136,12 +136,12 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    /// What the handshakes came to, by the number of the connection.
+    /// The handshakes, by connection number.
     pub(super) fn into_handshakes(self) -> BTreeMap<usize, Handshake> {
         self.handshakes
     }
 
-    /// The last response of each fetch, for the report afterwards.
+    /// The last response of each fetch, for the report at the end.
     pub(super) fn take_heads(&mut self) -> Vec<LastHead> {
         for (head, target) in self.heads.iter_mut().zip(&self.targets) {
             head.path = target.path().map(Path::to_owned);
@@ -156,7 +156,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Shows a head to all who want to see it.
+    /// Writes a header to all its destinations.
     fn take_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
         let line = head.status_line();
         self.say_fields('<', line.trim_end(), head.response.fields());
@@ -189,10 +189,10 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Says something in any case.
+    /// Prints a message unconditionally.
     fn warn(&self, text: &str) {
         let say = || {
-            // There is no way to report that stderr is gone.
+            // There is no way to report that stderr is closed.
             let _ = io::stderr().lock().write_all(text.as_bytes());
         };
         match &self.bar {
@@ -243,7 +243,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// How fast bytes came since the request, on average, and how long the rest takes at that rate.
+/// The average rate since the request, and the remaining time at that rate.
 fn pace(received: u64, expected: u64, since: Duration) -> String {
     let seconds = since.as_secs_f64();
     if received == 0 || seconds <= 0.0 {
@@ -257,7 +257,7 @@ fn pace(received: u64, expected: u64, since: Duration) -> String {
     }
 }
 
-/// What was found of a name, for people; nothing of what was not looked for.
+/// The result of a name lookup, as text; omits what was not queried.
 fn resolved(lookup: &Lookup) -> String {
     let host = &lookup.origin.host;
     let mut text = String::new();
@@ -295,7 +295,7 @@ fn resolved(lookup: &Lookup) -> String {
     text
 }
 
-/// What a terminal can be shown of a server's words.
+/// Escapes text from a server for the terminal.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
@@ -330,7 +330,7 @@ impl Listener for Outputs<'_> {
     }
 
     fn on_end(&mut self, fetch: usize) -> io::Result<()> {
-        // A body of no bytes makes a file, too.
+        // An empty body creates a file, too.
         self.write(fetch, &[])?;
         if let Some(target) = self.targets.get_mut(fetch) {
             target.finish()?;
@@ -371,7 +371,7 @@ impl Listener for Outputs<'_> {
     }
 
     fn on_done(&mut self, fetch: usize, outcome: &Outcome) {
-        // What has arrived of a body is kept, as far as that is possible: why it ended is said elsewhere.
+        // The received part of a body is kept, as far as possible: its error is reported elsewhere.
         if outcome.failure.is_some() {
             if let Some(target) = self.targets.get_mut(fetch) {
                 let _ = target.finish();
@@ -481,7 +481,7 @@ impl Listener for Outputs<'_> {
     fn on_tick(&mut self) -> bool {
         self.show_progress();
         if to_stdout(self.arguments) > 0 {
-            // A reader of the file sees what has arrived. An error is found by the next body.
+            // Makes received data visible to readers of the file. The next write reports an error.
             let _ = self.stdout.flush();
         }
         !self.interrupt.is_pressed() && self.failure.is_none()
@@ -492,11 +492,11 @@ impl Listener for Outputs<'_> {
 mod tests {
     use super::*;
 
-    /// A bar that appears late does not count what came before as if it had come at once.
+    /// A bar that appears late does not treat earlier bytes as if they had arrived at once.
     #[test]
     fn speed_counts_from_the_request() {
         let seconds = Duration::from_secs;
-        // 1 Mb/s, as an emulated path has it.
+        // 1 Mb/s, as on an emulated path.
         assert_eq!(pace(125_000, 400_000, seconds(1)), "122.07 KiB/s 2s");
         assert_eq!(pace(375_000, 400_000, seconds(3)), "122.07 KiB/s 0s");
         assert_eq!(pace(0, 400_000, seconds(3)), "");

@@ -1,4 +1,4 @@
-//! From arguments to requests.
+//! Conversion of arguments to requests.
 
 mod form;
 mod netrc;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::files;
 
-/// Why a request cannot be made: an exit code, and the error.
+/// Why a request cannot be created: an exit code and the error.
 type Refusal = (u8, String);
 
 /// The requests, one for each URL.
@@ -76,7 +76,7 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         method.clone_into(&mut fetch.method);
         fetch.is_method_fixed = it.method.is_some();
         fetch.fields = fields.clone();
-        // A field that is said so takes the place of all others, as with curl.
+        // A field given on the command line replaces all others of that name, as with curl.
         fetch.sends_cookies = !it.header.iter().any(|text| is_cookie(text));
         fetch.upload = upload;
         fetch.follow = follow;
@@ -102,7 +102,7 @@ fn retry(arguments: &Arguments) -> Option<Retry> {
     })
 }
 
-/// What is in `.netrc`, if it is to be read; one that is not there says nothing, unless it was named.
+/// The content of `.netrc`, if it is enabled; a missing file is ignored, unless it was named.
 #[expect(
     clippy::disallowed_methods,
     reason = "`.netrc` is in the home directory"
@@ -124,7 +124,7 @@ fn netrc_of(arguments: &Arguments) -> Result<Option<String>, Refusal> {
         .transpose()
 }
 
-/// What clap cannot know.
+/// Checks that clap cannot express.
 fn check(arguments: &Arguments) -> Result<(), Refusal> {
     let it = &arguments.request;
     let usage = |what: &str| Err((2, what.to_owned()));
@@ -170,7 +170,7 @@ fn parse(text: &str) -> Result<Url, Refusal> {
     })
 }
 
-/// An address that names a folder is for the file of the same name there.
+/// A URL that ends in `/` gets the file's name appended.
 fn with_name(url: Url, path: &str) -> Result<Url, Refusal> {
     let name = Path::new(path).file_name().and_then(|name| name.to_str());
     let Some(name) = name.filter(|name| url.file_name().is_none() && *name != "-") else {
@@ -194,13 +194,13 @@ fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<
                 Output::RemoteName => url.file_name().map(Into::into),
             };
             let path = path.map(|path| in_folder(arguments, &path));
-            // A file that is not there yet has no bytes.
+            // A missing file has no bytes.
             Ok(path.map(|path| path.metadata().map_or(0, |about| about.len())))
         }
     }
 }
 
-/// What is always said, and what was asked for. The latter takes the place of the former.
+/// The default fields and the given ones, which take precedence.
 fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> {
     let it = &arguments.request;
     let mut lines: Vec<(String, Option<String>)> = Vec::new();
@@ -236,7 +236,7 @@ fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> 
         },
     ];
     for (name, value) in usual.into_iter().flatten() {
-        // As with curl, a name of nothing is not sent.
+        // As with curl, a field with an empty name is not sent.
         if lines.iter().all(|(other, _)| other != name) && !value.is_empty() {
             fields.push(name, value);
         }
@@ -273,7 +273,7 @@ fn is_cookie(field: &str) -> bool {
     name.trim().eq_ignore_ascii_case("cookie")
 }
 
-/// What `-b` says; files are read elsewhere.
+/// The cookies given by `-b`; files are read elsewhere.
 fn cookies(said: &[String]) -> Option<String> {
     let said: Vec<&str> = said
         .iter()

@@ -1,4 +1,4 @@
-//! From arguments to settings.
+//! Conversion of arguments to settings.
 
 use std::{io::Write, path::PathBuf, sync::Arc};
 
@@ -15,10 +15,10 @@ use crate::{failure::Failure, files};
 /// Servers send tickets a round trip after the handshake.
 const TICKET_WAIT: core::time::Duration = core::time::Duration::from_secs(1);
 
-/// For how long a fetch may be slow, if only how slow is said.
+/// The default of --speed-time.
 const SPEED_TIME: core::time::Duration = core::time::Duration::from_secs(30);
 
-/// Why nothing is begun.
+/// Why the run cannot start.
 pub(super) enum Refusal {
     Usage(Failure),
     Authorities(String),
@@ -68,7 +68,7 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
     settings.dns_servers.clone_from(&it.dns_servers);
     settings.connect_timeout = it.connect_timeout;
     settings.time_limit = it.max_time;
-    // As with curl: of each, the other has a default.
+    // As with curl, each option has a default if the other is given.
     settings.speed_limit = match (it.speed_limit, it.speed_time) {
         (None, None) | (Some(0), _) => None,
         (limit, span) => Some((limit.unwrap_or(1), span.unwrap_or(SPEED_TIME))),
@@ -85,7 +85,7 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
     }
     settings.parallel = it.parallel_max.get();
     if output::to_stdout(arguments) > 1 {
-        // One after the other, so that they do not mix.
+        // One after the other, so that their output is not mixed.
         settings.parallel = 1;
     }
     Ok(settings)
@@ -105,10 +105,10 @@ fn versions(arguments: &Arguments) -> Versions {
     }
 }
 
-/// What is said of proxies, and else what is in the environment, as with curl.
+/// The proxies of the command line, or otherwise of the environment, as with curl.
 fn proxies(arguments: &Arguments) -> Result<Proxies, String> {
     let it = &arguments.connection;
-    // With capitals, what is called `http_proxy` could be a field of a request to a CGI program.
+    // In capitals, `HTTP_PROXY` could be a header field of a request to a CGI program.
     let http = it
         .proxy
         .clone()
@@ -139,7 +139,7 @@ fn proxies(arguments: &Arguments) -> Result<Proxies, String> {
     })
 }
 
-/// The first of these that the environment has, and that says something.
+/// The first of these environment variables that is set and not empty.
 #[expect(clippy::disallowed_methods, reason = "proxies are named so everywhere")]
 fn variable(names: &[&str]) -> Option<String> {
     let said = names.iter().filter_map(|name| std::env::var(name).ok());
@@ -160,7 +160,7 @@ fn key_log(arguments: &Arguments) -> Result<Option<Arc<dyn rustls::KeyLog>>, Fai
         let mut file = file
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        // A debugger's file is not worth a connection.
+        // A failing key log must not fail a connection.
         let _ = writeln!(file, "{line}");
     }))))
 }

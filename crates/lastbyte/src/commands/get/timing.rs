@@ -1,4 +1,4 @@
-//! When what happened: a waterfall for people, and JSON.
+//! The timing report: a waterfall as text, and JSON.
 
 use core::time::Duration;
 use std::{collections::BTreeMap, fmt::Write as _};
@@ -9,19 +9,19 @@ use serde_json::{Map, Value, json};
 
 use super::{exit::exit_code, output::LastHead};
 
-/// One time that all was fetched.
+/// One round, in which everything was fetched.
 pub(super) struct Round {
     pub(super) report: Report,
-    /// What is known of the last response of each fetch.
+    /// The last response of each fetch.
     pub(super) heads: Vec<LastHead>,
     pub(super) handshakes: BTreeMap<usize, Handshake>,
 }
 
-/// How long the parts of a fetch took; of several requests, as with redirects, those of the last. What it did not do itself
-/// is `None`.
+/// The durations of the parts of a fetch; after redirects, those of the last request. `None` for a part that it did not
+/// do itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Since the beginning of the round.
+    /// Since the start of the round.
     pub(super) begin: Duration,
     /// All redirects.
     pub(super) redirects: Option<Duration>,
@@ -38,9 +38,9 @@ pub(super) struct Parts {
     pub(super) tls: Option<Duration>,
     /// Since the request was sent.
     pub(super) first_byte: Option<Duration>,
-    /// Since the head of the response.
+    /// Since the header of the response.
     pub(super) body: Option<Duration>,
-    /// All of it.
+    /// The whole fetch.
     pub(super) total: Duration,
 }
 
@@ -131,11 +131,11 @@ fn kind(handshake: &Handshake) -> &'static str {
 }
 
 fn millis(span: Duration) -> f64 {
-    // Microseconds are as fine as a loop of an application can tell.
+    // Microseconds are as precise as an event loop can measure.
     (span.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// How wide the bars are.
+/// The width of the bars.
 const BAR: usize = 40;
 
 /// All fetches of all rounds, as a waterfall.
@@ -206,7 +206,7 @@ fn line(text: &mut String, round: &Round, fetch: &Fetch, outcome: &Outcome, long
     );
 }
 
-/// One letter for each part of the time that was spent on the same thing.
+/// One letter for each part of the time.
 fn bar(parts: &Parts, outcome: &Outcome, longest: Duration) -> String {
     let place = |at: Duration| {
         let share = at.as_secs_f64() / longest.as_secs_f64().max(1e-9);
@@ -233,7 +233,7 @@ fn bar(parts: &Parts, outcome: &Outcome, longest: Duration) -> String {
         ),
     ];
     for (letter, from, to) in spans {
-        // With 0-RTT, waiting begins while the connection is made: that is shown.
+        // With 0-RTT, waiting starts during the handshake, which is shown.
         let is_hidden = letter == 'c' && (outcome.is_early || parts.connect.is_none());
         if from < to && !is_hidden {
             let (from, to) = (place(from), place(to));
@@ -246,7 +246,7 @@ fn bar(parts: &Parts, outcome: &Outcome, longest: Duration) -> String {
     cells.into_iter().collect()
 }
 
-/// The figures of all rounds, by name.
+/// The statistics of all rounds, by name.
 fn columns(rounds: &[Round]) -> [(&'static str, Vec<f64>); 3] {
     let mut connect = Vec::new();
     let mut first_byte = Vec::new();

@@ -1,4 +1,4 @@
-//! What `--write-out` prints of each fetch, with curl's names for it.
+//! `--write-out`: prints variables of each fetch, with curl's names.
 
 use std::{
     io::{self, Write},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{failure::Failure, files};
 
-/// A format, as it was said.
+/// A parsed format.
 #[derive(Debug)]
 pub(super) struct WriteOut(Vec<Piece>);
 
@@ -25,14 +25,14 @@ enum Piece {
     Variable(&'static str),
     /// A field of the response.
     Header(String),
-    /// What follows goes there.
+    /// Further output goes to stdout or stderr.
     Stdout,
     Stderr,
-    /// What follows is only for fetches that failed.
+    /// Further output is only for fetches that failed.
     OnError,
 }
 
-/// Those of curl that there are, without those that are steps of the printing.
+/// curl's variables, without those that control the output.
 const VARIABLES: [&str; 35] = [
     "content_type",
     "errormsg",
@@ -74,7 +74,7 @@ const VARIABLES: [&str; 35] = [
 impl WriteOut {
     /// # Errors
     ///
-    /// Returns [`Failure::Usage`] if the format's file cannot be read, or names an unknown variable.
+    /// Returns [`Failure::Usage`] if the format's file cannot be read, or contains an unknown variable.
     pub(super) fn new(arguments: &Arguments) -> Result<Option<Self>, Failure> {
         let Some(said) = &arguments.shown.write_out else {
             return Ok(None);
@@ -124,7 +124,7 @@ impl WriteOut {
                     Piece::OnError => {}
                 }
             }
-            // There is no way to report that stderr is gone.
+            // There is no way to report that stderr is closed.
             let _ = io::stderr().write_all(stderr.as_bytes());
             let mut lock = io::stdout().lock();
             let written = lock.write_all(stdout.as_bytes());
@@ -195,7 +195,7 @@ fn variable(name: &str) -> Result<Piece, Failure> {
     })
 }
 
-/// As curl writes it: seconds with six digits behind the point, the status with three.
+/// In curl's format: seconds with six decimals, the status with three digits.
 fn text(value: &Value, name: &str) -> String {
     match value {
         Value::Null => String::new(),
@@ -211,7 +211,7 @@ fn text(value: &Value, name: &str) -> String {
     }
 }
 
-/// What can be told of a fetch.
+/// The data of a fetch.
 struct Told<'a> {
     arguments: &'a Arguments,
     fetch: &'a Fetch,
@@ -229,7 +229,7 @@ impl Told<'_> {
         })
     }
 
-    /// Since the fetch began; what did not happen counts as nothing, as with curl.
+    /// Since the fetch started; an event that did not occur counts as 0, as with curl.
     fn seconds(&self, name: &str) -> f64 {
         let timing = &self.outcome.timing;
         let until = match name {
@@ -313,7 +313,7 @@ impl Told<'_> {
                 let status = handshake.and_then(|handshake| handshake.tunnel_status);
                 status.unwrap_or(0).into()
             }
-            // Who is not trusted is not asked.
+            // Without a trusted certificate there is no response.
             "ssl_verify_result" => 0.into(),
             "url" => {
                 let said = self.arguments.urls.0.get(self.index);

@@ -80,7 +80,7 @@ fn a_file_that_was_changed_is_noticed_after_the_time() {
     settle(&directory, "f", b"new", 2000);
     assert!(Arc::ptr_eq(&old, &file(&long, "/f")));
     assert_eq!(text(&file(&short, "/f")), b"new");
-    // A new file under the name, of the same length and date.
+    // A new file with the same name, length and date.
     settle(&directory, "g", b"NEW", 2000);
     fs::rename(directory.0.join("g"), directory.0.join("f")).expect("a file");
     assert_eq!(text(&file(&short, "/f")), b"NEW");
@@ -129,11 +129,11 @@ fn cached_files_leave_descriptors_to_responses() {
     let first = file(&site, "/0");
     assert!(Arc::ptr_eq(&first, &file(&site, "/0")));
     let second = file(&site, "/1");
-    // The second is kept, in place of the first.
+    // The second one is cached instead of the first.
     assert!(Arc::ptr_eq(&second, &file(&site, "/1")));
     assert!(!Arc::ptr_eq(&first, &file(&site, "/0")));
     drop((first, second));
-    // All that responses may hold; the file in the cache gives way.
+    // All that responses may hold; the cached file is released.
     let held: Vec<_> = names[1..].iter().map(|name| file(&site, name)).collect();
     assert_eq!(held.len(), open_files);
     assert!(matches!(site.find("/0"), Found::Exhausted));
@@ -175,14 +175,14 @@ fn a_flood_of_names_neither_grows_the_cache_nor_evicts_files_in_use() {
         assert_eq!(*path, part.entries[*at].path);
     }
     assert!(part.entries.len() > 500, "{}", part.entries.len());
-    // Those that are not used any more give way.
+    // Those that are not used any more are evicted.
     for n in 0..20_000 {
         insert(&mut part, &site, &format!("/later/{n}"));
     }
     assert!(hot.iter().all(|path| part.get(path).is_none()));
 }
 
-/// A thread that holds a part must not make others wait.
+/// A thread that uses a part must not make others wait.
 #[test]
 fn a_part_in_use_is_passed_by() {
     let directory = Temporary::new("cache-busy");

@@ -11,7 +11,7 @@ use lastbyte_quic::stream::Source;
 use super::*;
 use crate::site::file::INTERNAL_ERROR;
 
-/// A directory of its own for a test, gone when the test is over.
+/// A temporary directory, removed after the test.
 pub(crate) struct Temporary(pub(crate) PathBuf);
 
 impl Temporary {
@@ -141,7 +141,7 @@ fn a_file_that_is_changed_in_place_never_ends_as_if_it_were_whole() {
     let mut bytes = [0; 5];
     whole.read_at(0, &mut bytes).expect("as it was");
     part.read_at(0, &mut bytes).expect("as it was");
-    // As long as before, and of another date.
+    // Of the same length, with another date.
     directory.file("f", "abcdefghij");
     let file = fs::File::options().write(true).open(&path).expect("a file");
     let other = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -149,7 +149,7 @@ fn a_file_that_is_changed_in_place_never_ends_as_if_it_were_whole() {
     assert!(whole.read_at(5, &mut bytes).is_err(), "the last bytes");
     assert!(part.read_at(1, &mut bytes).is_err(), "any bytes");
 
-    // A new file under the name is no change of the one that is sent.
+    // A new file with the same name does not change the one being sent.
     let before = source(&site, "/f", false);
     directory.file("new", "0123456789");
     fs::rename(directory.0.join("new"), path).expect("a file");

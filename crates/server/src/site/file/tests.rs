@@ -107,7 +107,7 @@ fn one_range_of_a_packet_is_not_read_ahead_and_the_next_in_order_is() {
     assert!(source.ahead.get().is_some());
 }
 
-/// With more responses than buffers, those without one read their own bytes, and what is read ahead needlessly is bounded.
+/// With more responses than buffers, those without one read their own bytes, and useless read-ahead is bounded.
 #[test]
 fn more_responses_than_buffers_all_get_their_bytes() {
     let directory = with_file("ahead-many");

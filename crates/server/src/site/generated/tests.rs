@@ -43,7 +43,7 @@ fn bytes_are_the_same_at_an_offset_however_they_are_read() {
             .expect("it has them");
         assert_eq!(part, whole[offset..offset + len]);
     }
-    // A piece of a packet's or a page's size in the wrong place is found out.
+    // A misplaced piece of the size of a packet or a page is detected.
     for shift in [1, 1200, 1452, 4096, 65_536] {
         assert_ne!(whole[..100], whole[shift..shift + 100]);
     }

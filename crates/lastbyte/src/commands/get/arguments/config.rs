@@ -4,13 +4,13 @@ use std::{ffi::OsString, path::Path};
 
 use crate::files;
 
-/// Why there is no command line: an exit code, and what to say.
+/// Why the command line is invalid: an exit code and a message.
 type Refusal = (u8, String);
 
-/// How deep files name files.
+/// Maximum nesting of files.
 const DEPTH_MAX: usize = 8;
 
-/// The words of a command line, with what the files of its `-K` say in their place, if it is one of `get`.
+/// The arguments of a command line, with `-K` replaced by the content of its file, if it is one of `get`.
 pub(crate) fn expanded(
     words: impl IntoIterator<Item = OsString>,
 ) -> Result<Vec<OsString>, Refusal> {
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Result<Vec<String>, Refusal> {
     Ok(text.lines().flat_map(line).collect())
 }
 
-/// `name value`, `name = value`, `name: value`, `-o value`, `--name`; values with blanks stand between quotes.
+/// `name value`, `name = value`, `name: value`, `-o value`, `--name`; values with blanks are quoted.
 fn line(line: &str) -> Vec<String> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
@@ -96,7 +96,7 @@ fn line(line: &str) -> Vec<String> {
 
 fn value(text: &str) -> Option<String> {
     let Some(quoted) = text.strip_prefix('"') else {
-        // What is behind a blank is a remark, or nothing.
+        // After a blank, a comment or nothing.
         return text
             .split_whitespace()
             .next()

@@ -1,4 +1,4 @@
-//! Options whose order on the command line counts, of several kinds: where bodies go, and what is sent.
+//! Groups of options whose order on the command line matters: destinations of bodies, and data to send.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Where one body goes: the terminal, or a file that is made when the first of it comes.
+//! The destination of one body: the terminal, or a file that is created when the first bytes arrive.
 
 #![expect(
     clippy::disallowed_types,
@@ -22,14 +22,13 @@ use crate::{
     failure::Failure,
 };
 
-/// Bodies are written in pieces of this size: a packet holds much less.
+/// Bodies are written in pieces of this size, which is much more than a packet contains.
 const BUFFER_LEN: usize = 256 << 10;
 
 /// The same for stdout: a pipe of Linux holds 64 KiB.
 const STDOUT_BUFFER_LEN: usize = 128 << 10;
 
-/// Opens stdout, without the line buffer of [`io::stdout`]: it would write each piece up to its last newline, and the rest by
-/// itself.
+/// Opens stdout, without the line buffer of [`io::stdout`], which would split each piece at its last newline.
 pub(super) fn stdout() -> io::Result<BufWriter<File>> {
     let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     Ok(BufWriter::with_capacity(STDOUT_BUFFER_LEN, stdout))
@@ -40,12 +39,12 @@ pub(super) struct Target {
     /// The file; none for the terminal.
     path: Option<PathBuf>,
     writer: Option<BufWriter<File>>,
-    /// The server's name for it takes the place of ours.
+    /// The server's file name replaces ours.
     takes_name: bool,
     makes_folders: bool,
-    /// It goes on where the file ends.
+    /// The download continues at the end of the file.
     appends: bool,
-    /// Where it begins in the file.
+    /// The offset in the file at which it starts.
     begin: u64,
 }
 
@@ -77,12 +76,12 @@ impl Target {
         })
     }
 
-    /// The file that it went to, if it is one.
+    /// The path of the file, if it is one.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The server may have a name for it.
+    /// The server may specify a name.
     pub(super) fn on_head(&mut self, head: &Head<'_>) {
         if self.takes_name
             && let Some(name) = head.text("content-disposition").and_then(name_of)
@@ -94,7 +93,7 @@ impl Target {
 
     /// # Errors
     ///
-    /// Says which file it is.
+    /// Returns the error of creating the file, with its name.
     pub(super) fn write(&mut self, bytes: &[u8], stdout: &mut dyn Write) -> io::Result<()> {
         let Some(path) = &self.path else {
             return stdout.write_all(bytes);
@@ -124,7 +123,7 @@ impl Target {
         let mut options = File::options();
         options.write(true);
         if self.takes_name {
-            // What a server names is not to take the place of anything.
+            // A name chosen by a server must not overwrite an existing file.
             options.create_new(true);
         } else if self.appends {
             options.append(true).create(true);
@@ -134,7 +133,7 @@ impl Target {
         options.open(path)
     }
 
-    /// What has come is forgotten, as it comes again; on the terminal it stays.
+    /// Discards what has arrived, as it will be sent again; on the terminal it stays.
     pub(super) fn restart(&mut self) -> io::Result<()> {
         let Some(writer) = self.writer.take() else {
             return Ok(());
@@ -142,7 +141,7 @@ impl Target {
         let mut file = writer
             .into_inner()
             .map_err(io::IntoInnerError::into_error)?;
-        // A device has no length, and takes no part of this.
+        // A device has no length, and is not truncated.
         if file.metadata()?.is_file() {
             file.set_len(self.begin)?;
             file.seek(SeekFrom::Start(self.begin))?;
@@ -151,17 +150,17 @@ impl Target {
         Ok(())
     }
 
-    /// The file gets the time that its server says, as far as the system permits.
+    /// Sets the modification time announced by the server, as far as the system permits.
     pub(super) fn set_time(&self, last_modified: &str) {
         if let (Some(path), Ok(time)) = (&self.path, httpdate::parse_http_date(last_modified))
             && let Ok(file) = File::options().append(true).open(path)
         {
-            // It is not worth the failure of what is there.
+            // It is not worth failing the download.
             let _ = file.set_modified(time);
         }
     }
 
-    /// All that is buffered is written.
+    /// Writes all buffered data.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.writer
             .take()
@@ -169,7 +168,7 @@ impl Target {
     }
 }
 
-/// The `filename` of a `content-disposition` (RFC 6266 §4.1): the last part of it, whatever path stands before it (§4.3).
+/// The `filename` of a `content-disposition` (RFC 6266 §4.1): only its last path segment (§4.3).
 fn name_of(value: &str) -> Option<&str> {
     let at = value.to_ascii_lowercase().find("filename=")?;
     let rest = value.get(at + "filename=".len()..)?.trim_start();

@@ -1,4 +1,4 @@
-//! `-F`: the parts of a form (RFC 7578), as curl reads and writes them.
+//! `-F`: the parts of a form (RFC 7578), in curl's syntax.
 
 use std::{fmt::Write as _, path::Path, sync::Arc};
 
@@ -8,7 +8,7 @@ use lastbyte_quic::stream::{Source, SourceError};
 use super::{Refusal, uploads};
 use crate::commands::get::arguments::Datum;
 
-/// A form, and its `content-type`; `None` if nothing is said of one.
+/// A form, and its `content-type`; `None` if no form is given.
 pub(super) fn form(data: &[Datum]) -> Result<Option<(String, Upload)>, Refusal> {
     if !data.iter().any(Datum::is_part) {
         return Ok(None);
@@ -61,7 +61,7 @@ enum Content {
 }
 
 impl Part {
-    /// `NAME=TEXT`, whatever the text begins with.
+    /// `NAME=TEXT`, whatever the text starts with.
     fn literal(text: &str) -> Result<Self, Refusal> {
         let (name, content) = split(text)?;
         Ok(Self {
@@ -72,7 +72,7 @@ impl Part {
         })
     }
 
-    /// `NAME=TEXT`, `NAME=@FILE` to send a file, `NAME=<FILE` for what is in one; each with `;type=` and `;filename=`.
+    /// `NAME=TEXT`, `NAME=@FILE` to send a file, `NAME=<FILE` for its content; each with `;type=` and `;filename=`.
     fn read(text: &str) -> Result<Self, Refusal> {
         let (name, rest) = split(text)?;
         let (mark, rest) = match rest.chars().next() {
@@ -94,7 +94,7 @@ impl Part {
             let (value, next) = word(after);
             rest = next;
             match key.trim() {
-                // Parameters of a type stand behind it.
+                // Parameters of a type follow it.
                 "type" => {
                     let mut kind = value;
                     while let Some(more) = rest.strip_prefix(';')
@@ -127,7 +127,7 @@ impl Part {
                 } else {
                     match uploads::file(&value)? {
                         Upload::Source(source) => Content::Source(source),
-                        // Of a pipe, it is not known how long it is.
+                        // The length of a pipe is unknown.
                         Upload::Stream(_) => Content::Text(uploads::read(&value)?),
                     }
                 }
@@ -136,7 +136,7 @@ impl Part {
         Ok(part)
     }
 
-    /// It is a file: with its name, and what it is by that.
+    /// Sent as a file: with its name and type.
     fn set_file(&mut self, path: &str) {
         let own = Path::new(path).file_name().and_then(|name| name.to_str());
         let name = self.file_name.take();
@@ -176,7 +176,7 @@ fn split(text: &str) -> Result<(&str, &str), Refusal> {
     text.split_once('=').ok_or_else(wrong)
 }
 
-/// Up to the next `;`, which between quotes is one of the text; and the rest.
+/// Splits at the next `;` outside of quotes.
 fn word(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(';').unwrap_or(text.len());
@@ -203,14 +203,14 @@ fn word(text: &str) -> (String, &str) {
     (text[..end].to_owned(), &text[end..])
 }
 
-/// As browsers write names (HTML, "multipart form data").
+/// As browsers escape names (HTML, "multipart form data").
 fn quoted(name: &str) -> String {
     name.replace('"', "%22")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// What a file is by its name, if it is one of those that curl knows.
+/// The content type for a file name, if it is one that curl knows.
 fn kind_of(name: &str) -> Option<&'static str> {
     const KINDS: [(&str, &str); 10] = [
         (".gif", "image/gif"),
@@ -229,10 +229,10 @@ fn kind_of(name: &str) -> Option<&'static str> {
     found.map(|(_, kind)| *kind)
 }
 
-/// Several sources, one after the other.
+/// Concatenated sources.
 #[derive(Default)]
 struct Joined {
-    /// Each with where it begins.
+    /// Each with its offset.
     parts: Vec<(u64, Arc<dyn Source + Sync>)>,
     len: u64,
 }

@@ -1,6 +1,6 @@
-//! `.netrc`: names and passwords by host, as ftp had them and curl reads them.
+//! `.netrc`: names and passwords by host, in the format of ftp and curl.
 
-/// `NAME:PASSWORD` for a host: of the first entry that names it, or else of the one for all.
+/// `NAME:PASSWORD` for a host: from its first entry, or otherwise from the default entry.
 pub(super) fn credentials(text: &str, host: &str) -> Option<String> {
     let mut words = words(text).into_iter();
     let mut found: Option<(String, String)> = None;
@@ -33,7 +33,7 @@ pub(super) fn credentials(text: &str, host: &str) -> Option<String> {
     found.map(|(name, password)| format!("{name}:{password}"))
 }
 
-/// Without remarks and macros; what stands between quotes is one.
+/// Tokens, without comments and macros; a quoted string is one token.
 fn words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut is_macro = false;

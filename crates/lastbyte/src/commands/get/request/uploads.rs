@@ -1,4 +1,4 @@
-//! What is sent: files, standard input, what the command line says.
+//! Request bodies: files, standard input, data on the command line.
 
 #![expect(
     clippy::disallowed_types,
@@ -23,7 +23,7 @@ use crate::{commands::get::arguments::Datum, files};
 #[cfg(test)]
 mod tests;
 
-/// A file as a whole, `-` for standard input.
+/// A complete file, `-` for standard input.
 pub(super) fn read(path: &str) -> Result<Vec<u8>, Refusal> {
     if path == "-" {
         let mut bytes = Vec::new();
@@ -36,14 +36,14 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>, Refusal> {
     files::read(Path::new(path)).map_err(|what| (26, what))
 }
 
-/// All of what `-d` and its relatives say, joined by `&`.
+/// The data of `-d` and related options, joined by `&`.
 pub(super) fn body(data: &[Datum]) -> Result<Option<Vec<u8>>, Refusal> {
     let mut body: Option<Vec<u8>> = None;
     for datum in data {
         let bytes = match datum {
             Datum::Raw(text) => text.clone().into_bytes(),
             Datum::Escaped(text) => form(text)?,
-            // These are no pairs, and sent otherwise.
+            // Form parts are not pairs, and sent separately.
             Datum::Form(_) | Datum::FormString(_) => continue,
             Datum::Text(text) | Datum::Binary(text) => match text.strip_prefix('@') {
                 None => text.clone().into_bytes(),
@@ -67,7 +67,7 @@ pub(super) fn body(data: &[Datum]) -> Result<Option<Vec<u8>>, Refusal> {
     Ok(body)
 }
 
-/// As curl's `--data-urlencode` reads it: what comes first, `=` or `@`, decides.
+/// As curl's `--data-urlencode` parses it: the first `=` or `@` decides.
 fn form(text: &str) -> Result<Vec<u8>, Refusal> {
     let (name, content) = match text.find(['=', '@']) {
         Some(at) if text[at..].starts_with('=') => {
@@ -78,7 +78,7 @@ fn form(text: &str) -> Result<Vec<u8>, Refusal> {
     };
     let mut escaped = String::new();
     push_escaped(&content, &mut escaped);
-    // As forms have it, and curl.
+    // As in HTML forms, and curl.
     let escaped = escaped.replace("%20", "+");
     let out = if name.is_empty() {
         escaped
@@ -88,7 +88,7 @@ fn form(text: &str) -> Result<Vec<u8>, Refusal> {
     Ok(out.into_bytes())
 }
 
-/// A file's name as part of a path.
+/// A file name as a path segment.
 pub(super) fn escaped(name: &str) -> String {
     let mut out = String::new();
     push_escaped(name.as_bytes(), &mut out);
@@ -106,9 +106,9 @@ fn push_escaped(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// What `-T` names: a file that can be read again, or something that is read as it is sent.
+/// The upload of `-T`: a file that can be read again, or a stream that is read while it is sent.
 pub(super) fn file(path: &str) -> Result<Upload, Refusal> {
-    // curl does not wait for what is behind `.`; here it is waited for in a thread anyway.
+    // curl does not block for input with `.`; here a thread blocks in any case.
     if path == "-" || path == "." {
         return Ok(Upload::stream(std::io::stdin()));
     }
@@ -127,7 +127,7 @@ pub(super) fn file(path: &str) -> Result<Upload, Refusal> {
     }))
 }
 
-/// A file that is sent.
+/// A file being sent.
 struct FileSource {
     file: Mutex<File>,
     len: u64,
