@@ -15,7 +15,7 @@
 //! | [`key_update`] | the 1-RTT keys over their generations, and the limits of their use (RFC 9001 §6) |
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
 //! | [`tickets`] | stateless tickets with 0-RTT, and client sessions that are kept (RFC 9001 §4.5, §4.6) |
-//! | [`kdf_hook`] | what of key derivation is ours to see and to change |
+//! | [`hkdf`], [`kdf_hook`] | key derivation, and what of it is ours to see and to change |
 //! | [`plain`] | the same shape without cryptography, for simulators: one seed, the same bytes |
 //! | [`retry`], [`token`], [`reset`] | RFC 9001 §5.8, RFC 9000 §8.1, §10.3.2 |
 //!
@@ -45,6 +45,7 @@ pub(crate) use crate::space::PerSpace;
 pub use crate::space::Space;
 
 pub mod aead;
+mod hkdf;
 pub mod initial;
 mod kdf_hook;
 pub mod key_log;

@@ -6,30 +6,37 @@
 //! Decision: the TLS library derives them, as it does all others, so that there is one derivation in the house. That it
 //! does so with the salts and labels that `lastbyte_wire` knows is a test.
 
+use std::sync::LazyLock;
+
 use lastbyte_wire::{ConnectionId, Side, packet::Version};
-use rustls::{Tls13CipherSuite, crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256, quic};
+use rustls::{
+    SupportedCipherSuite, Tls13CipherSuite,
+    crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256, quic,
+};
 
 use super::{
     Keys,
     aead::{AES_128_GCM_BY_RING, AeadProvider},
-    tls,
+    kdf_hook, tls,
 };
 
 #[cfg(test)]
 pub(super) mod tests;
 
-const fn for_quic(suite: &'static Tls13CipherSuite) -> quic::Suite {
-    match suite.quic {
-        Some(quic) => quic::Suite { suite, quic },
-        None => panic!("not a cipher suite for QUIC"),
-    }
+fn for_quic(base: &'static Tls13CipherSuite) -> quic::Suite {
+    let (Some(suite), Some(quic)) = (kdf_hook::hooked(base), base.quic) else {
+        unreachable!("AES-128-GCM with SHA-256 is for QUIC");
+    };
+    quic::Suite { suite, quic }
 }
 
 /// `AEAD_AES_128_GCM` with SHA-256, whatever the handshake will agree on (RFC 9001 §5.2, §5.3).
-static AWS_LC: quic::Suite = match TLS13_AES_128_GCM_SHA256.tls13() {
-    Some(suite) => for_quic(suite),
-    None => panic!("not a cipher suite of TLS 1.3"),
-};
+static AWS_LC: LazyLock<quic::Suite> = LazyLock::new(|| {
+    let SupportedCipherSuite::Tls13(suite) = TLS13_AES_128_GCM_SHA256 else {
+        unreachable!("a cipher suite of TLS 1.3");
+    };
+    for_quic(suite)
+});
 
 /// The keys of this side for Initial packets, given the destination connection ID of the client's first one, or of the
 /// one that follows a Retry.
@@ -51,7 +58,7 @@ pub fn keys_by(
         Side::Server => rustls::Side::Server,
     };
     let suite = match aead {
-        AeadProvider::AwsLc => AWS_LC,
+        AeadProvider::AwsLc => *AWS_LC,
         AeadProvider::Ring => for_quic(&AES_128_GCM_BY_RING),
     };
     suite

@@ -1,8 +1,8 @@
 //! An HKDF that sees the pre-shared keys of tickets go by, can say others (RFC 8446 §4.6.1, §7.1; RFC 5869), and can take
 //! the labels of another version of QUIC (RFC 9001 §5.1, RFC 9369 §3.3.1).
 //!
-//! Owns: cipher suites that are another's but for this HKDF. Never: changes a key but within [`answer`] and
-//! [`with_labels`], or keeps one beyond [`record`].
+//! Owns: cipher suites that are another's but for this HKDF, whose outputs `hkdf.rs` computes. Never: changes a key but
+//! within [`answer`] and [`with_labels`], or keeps one beyond [`record`].
 //!
 //! Decisions:
 //!
@@ -18,20 +18,24 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use aws_lc_rs::hmac;
 use lastbyte_wire::packet::Version;
 use rustls::{
     CipherSuiteCommon, ConnectionTrafficSecrets, Error, SupportedCipherSuite, Tls13CipherSuite,
     crypto::{
-        ActiveKeyExchange, CryptoProvider,
+        CryptoProvider,
         cipher::{
             AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, MessageDecrypter,
             MessageEncrypter, OutboundOpaqueMessage, OutboundPlainMessage, Tls13AeadAlgorithm,
             UnsupportedOperationError,
         },
+        hash::HashAlgorithm,
         hmac::Tag,
         tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError},
     },
 };
+
+use super::hkdf::Prk;
 
 /// What all labels begin with.
 const PREFIX: &[u8] = b"tls13 ";
@@ -214,46 +218,31 @@ impl MessageDecrypter for NoRecordKey {
     }
 }
 
-struct HookedHkdf(&'static dyn Hkdf);
+/// Derives keys with this HMAC, as `hkdf.rs` has it.
+struct HookedHkdf(hmac::Algorithm);
 
-struct HookedExpander(Box<dyn HkdfExpander>);
+struct HookedExpander(Prk);
 
-impl HookedHkdf {
-    fn expander(expander: Box<dyn HkdfExpander>) -> Box<dyn HkdfExpander> {
-        Box::new(HookedExpander(expander))
-    }
-}
+static SHA256: HookedHkdf = HookedHkdf(hmac::HMAC_SHA256);
+static SHA384: HookedHkdf = HookedHkdf(hmac::HMAC_SHA384);
 
 impl Hkdf for HookedHkdf {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
-        Self::expander(self.0.extract_from_zero_ikm(salt))
+        let zeros = [0; OkmBlock::MAX_LEN];
+        self.extract_from_secret(salt, &zeros[..self.0.tag_len()])
     }
 
     fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
-        Self::expander(self.0.extract_from_secret(salt, secret))
-    }
-
-    fn extract_from_kx_shared_secret(
-        &self,
-        salt: Option<&[u8]>,
-        exchange: Box<dyn ActiveKeyExchange>,
-        peer_public_key: &[u8],
-    ) -> Result<Box<dyn HkdfExpander>, Error> {
-        self.0
-            .extract_from_kx_shared_secret(salt, exchange, peer_public_key)
-            .map(Self::expander)
+        Box::new(HookedExpander(Prk::extract(self.0, salt, secret)))
     }
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
-        Self::expander(self.0.expander_for_okm(okm))
+        Box::new(HookedExpander(Prk::new(self.0, okm)))
     }
 
     fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> Tag {
-        self.0.hmac_sign(key, message)
-    }
-
-    fn fips(&self) -> bool {
-        self.0.fips()
+        let key = hmac::Key::new(self.0, key.as_ref());
+        Tag::new(hmac::sign(&key, message).as_ref())
     }
 }
 
@@ -264,8 +253,8 @@ impl HkdfExpander for HookedExpander {
             return Ok(());
         }
         match relabelled(info) {
-            Some(info) => self.0.expand_slice(&[&info], output),
-            None => self.0.expand_slice(info, output),
+            Some(info) => self.0.expand(&[&info], output),
+            None => self.0.expand(info, output),
         }
     }
 
@@ -297,57 +286,61 @@ impl HkdfExpander for HookedExpander {
     }
 
     fn hash_len(&self) -> usize {
-        self.0.hash_len()
+        self.0.block_len()
     }
 }
 
-/// Each suite that was asked for, and what was made of it.
+/// A suite, and the one with the hook that was made of it.
 struct Hooked {
     base: &'static Tls13CipherSuite,
-    tapped: &'static Tls13CipherSuite,
+    hooked: &'static Tls13CipherSuite,
 }
 
 static ALL: Mutex<Vec<Hooked>> = Mutex::new(Vec::new());
 
-fn tapped(base: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
+/// The suite with the hook. `None` if its hash is neither SHA-256 nor SHA-384.
+pub(super) fn hooked(base: &'static Tls13CipherSuite) -> Option<&'static Tls13CipherSuite> {
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let known = all
         .iter()
-        .find(|known| ptr::eq(known.base, base) || ptr::eq(known.tapped, base));
+        .find(|known| ptr::eq(known.base, base) || ptr::eq(known.hooked, base));
     if let Some(known) = known {
-        return known.tapped;
+        return Some(known.hooked);
     }
-    let hkdf: &'static HookedHkdf = Box::leak(Box::new(HookedHkdf(base.hkdf_provider)));
-    let tapped: &'static Tls13CipherSuite = Box::leak(Box::new(Tls13CipherSuite {
+    let hkdf_provider = match base.common.hash_provider.algorithm() {
+        HashAlgorithm::SHA256 => &SHA256,
+        HashAlgorithm::SHA384 => &SHA384,
+        _ => return None,
+    };
+    let hooked: &'static Tls13CipherSuite = Box::leak(Box::new(Tls13CipherSuite {
         common: CipherSuiteCommon {
             suite: base.common.suite,
             hash_provider: base.common.hash_provider,
             confidentiality_limit: base.common.confidentiality_limit,
         },
-        hkdf_provider: hkdf,
+        hkdf_provider,
         aead_alg: Box::leak(Box::new(NoRecords {
             key_len: base.aead_alg.key_len(),
             fips: base.aead_alg.fips(),
         })),
         quic: base.quic,
     }));
-    all.push(Hooked { base, tapped });
-    tapped
+    all.push(Hooked { base, hooked });
+    Some(hooked)
 }
 
-/// A provider of cryptography that is another but for what it lets `crypto` see and do. A configuration built with it can
-/// keep a client's sessions ([`super::tickets::client`]), which it has to be for that, and go on in another version of QUIC
-/// than it began with (RFC 9368 §2.3), which otherwise neither side does. It is for QUIC only: TLS over TCP fails with it, as
-/// it makes no keys for TLS records.
+/// A provider of cryptography that is another but for key derivation, which is aws-lc's, and for what it lets `crypto` see and
+/// do. A configuration built with it can keep a client's sessions ([`super::tickets::client`]), which it has to be for that,
+/// and go on in another version of QUIC than it began with (RFC 9368 §2.3), which otherwise neither side does. It is for QUIC
+/// only: TLS over TCP fails with it, as it makes no keys for TLS records.
 #[must_use]
 pub fn provider(base: CryptoProvider) -> CryptoProvider {
     let cipher_suites = base
         .cipher_suites
         .iter()
         .map(|suite| {
-            suite
-                .tls13()
-                .map_or(*suite, |suite| SupportedCipherSuite::Tls13(tapped(suite)))
+            let hooked = suite.tls13().and_then(hooked);
+            hooked.map_or(*suite, SupportedCipherSuite::Tls13)
         })
         .collect();
     CryptoProvider {
@@ -363,6 +356,6 @@ pub(super) fn is_hooked(provider: &CryptoProvider) -> bool {
     suites.all(|suite| {
         suite
             .tls13()
-            .is_none_or(|suite| all.iter().any(|known| ptr::eq(known.tapped, suite)))
+            .is_none_or(|suite| all.iter().any(|known| ptr::eq(known.hooked, suite)))
     })
 }
