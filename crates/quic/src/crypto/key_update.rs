@@ -21,6 +21,9 @@
 //!
 //! - *Next keys are made ahead* ([`OneRttKeys::prepare`]), after the datagram that brought an update has been answered,
 //!   so that an update takes no more time than any packet (§6.3).
+//! - *Those of the first update* are made ahead once the peer has sent [`PREPARED_FROM`] packets, since most connections end
+//!   before any update. A packet with the other key phase that comes earlier, authentic or not, has them made, once: its time
+//!   shows the key phase of that one packet, which §6.3 allows.
 //! - *The old key lives three PTO* from the first packet opened with its successor (§6.5).
 //! - *We update at half of the confidentiality limit*, long before a peer that acknowledges late could make us stop.
 //! - *The next update waits* three PTO from the acknowledgment of the last one, as §6.5 advises.
@@ -40,6 +43,8 @@ mod tests;
 pub use error_kind::{KeyUpdateErrorKind, NoUpdate};
 pub use next::{KeyUpdates, NextKeys};
 
+/// From this packet number of the peer's on, the keys of the first update are made ahead.
+const PREPARED_FROM: u64 = 16;
 /// The packets reserved for `CONNECTION_CLOSE` and its repetition.
 const CLOSING_PACKETS: u64 = 8;
 
@@ -107,14 +112,14 @@ enum Candidate {
 impl OneRttKeys {
     /// The first generation.
     #[must_use]
-    pub fn new(keys: Keys, mut updates: KeyUpdates) -> Self {
+    pub fn new(keys: Keys, updates: KeyUpdates) -> Self {
         Self {
             seal_header: keys.seal.header,
             open_header: keys.open.header,
             seal: keys.seal.packet,
             open: keys.open.packet,
             old: None,
-            next: Some(updates.next()),
+            next: None,
             updates,
             generation: 0,
             numbers: GenerationNumbers::default(),
@@ -178,6 +183,9 @@ impl OneRttKeys {
         let packet = packet.unmask(mask);
         let number = packet.number().expand(largest_received);
         let candidate = self.candidate(packet.key_phase(), number);
+        if candidate == Candidate::Next && self.generation == 0 {
+            self.make_next();
+        }
         let opened = match candidate {
             Candidate::Current => Some(&self.open),
             Candidate::Old => self.old.as_ref().map(|old| &old.open),
@@ -344,13 +352,20 @@ impl OneRttKeys {
         self.may_update_from = None;
     }
 
-    /// Makes the next keys if they are not there. To be called when a datagram has been dealt with, not while: making
-    /// them takes time, which would tell an observer of the update (RFC 9001 §6.3).
+    /// Makes the next keys if they are not there and a packet may ask for them. To be called when a datagram has been dealt
+    /// with, not while: making them takes time, which would tell an observer of the update (RFC 9001 §6.3).
     #[inline]
     pub fn prepare(&mut self) {
-        if self.next.is_none() {
-            self.next = Some(self.updates.next());
+        let is_long = |largest: PacketNumber| largest.get() >= PREPARED_FROM;
+        if self.next.is_none()
+            && (self.generation > 0 || self.numbers.largest_opened.is_some_and(is_long))
+        {
+            self.make_next();
         }
+    }
+
+    fn make_next(&mut self) {
+        self.next.get_or_insert_with(|| self.updates.next());
     }
 
     /// When to call [`Self::on_timeout`].

@@ -364,3 +364,32 @@ fn rfc9001_6_6_the_integrity_limit_is_one_for_all_keys() {
     assert_eq!(keys.count_forged(1), OpenError::NotAuthentic);
     assert_eq!(keys.count_forged(1), OpenError::IntegrityLimitReached);
 }
+
+#[test]
+fn keys_of_the_first_update_are_made_when_a_packet_may_ask_for_them() {
+    let open = |keys: &mut OneRttKeys, n, generation| {
+        let mut packet = short_packet(&mut peers(generation), n, b"frames").unwrap();
+        open_short(keys, &mut packet, ms(0)).map(|opened| opened.generation)
+    };
+    let mut keys = ours();
+    let last = PREPARED_FROM as u32 - 1;
+    for n in 0..=last {
+        assert_eq!(open(&mut keys, n, 0), Ok(0));
+        keys.prepare();
+        assert!(keys.next.is_none(), "after packet {n}");
+    }
+    assert_eq!(open(&mut keys, last + 1, 0), Ok(0));
+    assert!(keys.next.is_none(), "not while the packet is opened");
+    keys.prepare();
+    assert!(keys.next.is_some());
+
+    // Earlier by a packet of the next generation, authentic or not.
+    let mut keys = ours();
+    assert_eq!(open(&mut keys, 0, 3), FORGED);
+    assert!(keys.next.is_some());
+    assert_eq!(keys.generation(), 0);
+    assert_eq!(open(&mut keys, 1, 1), Ok(1));
+    assert!(keys.next.is_none());
+    keys.prepare();
+    assert!(keys.next.is_some(), "of later updates always ahead");
+}
