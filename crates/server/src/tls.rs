@@ -111,6 +111,8 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
         .with_no_client_auth()
         .with_cert_resolver(certificate.clone());
     quic.alpn_protocols = vec![http3::ALPN.to_vec()];
+    // A client has one connection to a server at a time, and receives another ticket with each (RFC 8446, Appendix C.4).
+    quic.send_tls13_tickets = 1;
     let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
     let mut tcp = ServerConfig::builder_with_provider(Arc::new(base))
         .with_protocol_versions(&versions)
