@@ -19,14 +19,16 @@ use std::{hint::black_box, net::SocketAddr, process::ExitCode, sync::Arc, time::
 
 use lastbyte_http3::{Body, BodySink, Config, Connection, Event, Request, Response};
 use lastbyte_quic::{
-    Time,
+    Time, WallTime,
     ack::EcnCodepoint,
     cid::{ConnectionIds, RandomIds},
     connection::{self as transport, ClientStart, NetworkPath, ServerStart, Stage},
     crypto::{
         ClientCrypto, ServerCrypto,
         plain::{PlainClient, PlainServer},
+        provider,
         reset::ResetKey,
+        tickets::{Tickets, clock::WallClock, keys::TicketKeys},
         tls::{TlsClient, TlsServer},
     },
     path::MtuConfig,
@@ -87,11 +89,10 @@ impl Crypto {
             .expect("a certificate");
         let mut roots = RootCertStore::empty();
         roots.add(identity.cert.der().clone()).expect("a root");
-        let mut provider = default_provider();
-        provider
-            .cipher_suites
+        let mut base = default_provider();
+        base.cipher_suites
             .retain(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256);
-        let provider: Arc<CryptoProvider> = Arc::new(provider);
+        let provider: Arc<CryptoProvider> = Arc::new(provider(base));
         let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .expect("TLS 1.3")
@@ -108,10 +109,23 @@ impl Crypto {
             )
             .expect("an identity");
         server.alpn_protocols = vec![lastbyte_http3::ALPN.to_vec()];
+        server.send_tls13_tickets = 1;
+        let keys = TicketKeys::new(&[[9; 32]]).expect("a key");
+        let tickets = Tickets::new(keys, Arc::new(Noon));
         Self::new(
             TlsClient::new(client).expect("a client"),
-            TlsServer::new(server).expect("a server"),
+            TlsServer::with_tickets(server, Arc::new(tickets)).expect("a server"),
         )
+    }
+}
+
+/// The time of day: always the same.
+#[derive(Debug)]
+struct Noon;
+
+impl WallClock for Noon {
+    fn now(&self) -> WallTime {
+        WallTime::from_unix(Duration::from_secs(1_800_000_000))
     }
 }
 
@@ -227,7 +241,7 @@ enum Case {
     Request,
     /// All that the server does for a handshake.
     HandshakePlain,
-    /// The same with TLS 1.3, a P-256 certificate and AES-128-GCM.
+    /// The same with TLS 1.3, a P-256 certificate, AES-128-GCM and a ticket.
     HandshakeTls,
 }
 
