@@ -7,6 +7,8 @@
 )]
 #![expect(dead_code, reason = "shared with other tests")]
 
+#[path = "bench/connection_log.rs"]
+mod connection_log;
 #[path = "bench/network.rs"]
 mod network;
 #[path = "common/serving.rs"]

@@ -29,6 +29,7 @@ use lastbyte_wire::StreamId;
 #[cfg(target_os = "linux")]
 use crate::network::{self, ModelPaths};
 use crate::{
+    connection_log::ConnectionLog,
     dispatcher::Due,
     recorder::{Cause, InFlight},
     settings::Network,
@@ -219,12 +220,17 @@ struct Http3Load<'a> {
     /// Whether no connection is left, nor will be established again.
     has_given_up: bool,
     is_ending: bool,
+    log: Option<ConnectionLog>,
 }
 
 impl<'a> Http3Load<'a> {
     fn new(state: ThreadState, target: &'a Target, tls: &'a Tls, locals: Vec<SocketAddr>) -> Self {
         let settings = Arc::clone(&state.settings);
         let count = state.share.own_connections();
+        let log = settings.connection_log.as_ref().map(|sink| {
+            let (thread, threads) = (state.share.thread, state.share.threads);
+            ConnectionLog::new(Arc::clone(sink), settings.method(), thread, threads)
+        });
         let streams = settings.streams;
         let requests = settings.requests.iter().map(|request| {
             let origin = request.url.origin();
@@ -275,6 +281,7 @@ impl<'a> Http3Load<'a> {
             probe: None,
             has_given_up: false,
             is_ending: false,
+            log,
             state,
         }
     }
@@ -304,6 +311,9 @@ impl<'a> Http3Load<'a> {
         client.started = now;
         match connected {
             Ok(handle) => {
+                if let Some(log) = &mut self.log {
+                    log.on_started(now, handle);
+                }
                 client.phase = Phase::Connecting;
                 client.handle = Some(handle);
                 client.http3 = http3::Connection::client(&self.state.settings.client.http3);
@@ -362,6 +372,9 @@ impl<'a> Http3Load<'a> {
     }
 
     fn on_transport_closed(&mut self, now: Time, index: usize, quic: &Connection) {
+        if let (Some(log), Some(handle)) = (&mut self.log, self.clients[index].handle) {
+            log.write(handle, quic);
+        }
         let (close, phrase) = (quic.close_reason(), quic.close_phrase());
         let (cause, why) = match self.clients[index].phase {
             Phase::Connecting => {
@@ -475,6 +488,9 @@ impl<'a> Http3Load<'a> {
                 if let Some(request) = self.take(index, stream) {
                     self.state.recorder.on_done(&request, now);
                     let client = &mut self.clients[index];
+                    if let (Some(log), Some(handle)) = (&mut self.log, client.handle) {
+                        log.on_finished(now, handle, stream);
+                    }
                     client.done += u64::from(request.is_measured);
                     client.has_answered = true;
                     client.last = Some(now);
@@ -498,6 +514,9 @@ impl<'a> Http3Load<'a> {
 
     fn on_head(&mut self, now: Time, index: usize, stream: StreamId, response: http3::Response) {
         let client = &mut self.clients[index];
+        if let (Some(log), Some(handle)) = (&mut self.log, client.handle) {
+            log.on_head(now, handle, stream, &response);
+        }
         if !client.has_first_byte {
             client.has_first_byte = true;
             let first_byte = now.nanos_since(client.started) as f64;
@@ -637,6 +656,9 @@ impl<'a> Http3Load<'a> {
                 return;
             };
             if let Some(quic) = endpoint.connection(handle) {
+                if let Some(log) = &mut self.log {
+                    log.write(handle, quic);
+                }
                 quic.close(now, Code::NO_ERROR.get());
             }
         }
@@ -692,6 +714,9 @@ impl Application for Http3Load<'_> {
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::HandshakeComplete => {
+                    if let Some(log) = &mut self.log {
+                        log.on_handshake(now, handle);
+                    }
                     let client = &mut self.clients[index];
                     client.phase = Phase::Open;
                     client.was_open = true;

@@ -23,6 +23,7 @@
 //!     active_timeout: None,
 //!     seed: 1,
 //!     network: None,
+//!     connection_log: None,
 //! };
 //! let control = Arc::new(Control::new(settings.threads, Arc::default()));
 //! let measurement = run(&settings, &control)?;
@@ -42,6 +43,7 @@
 //! | [`Error`] | why a run could not start |
 //! | `thread_state` | what the engines share: start, end, CPU time |
 //! | `http3` | the engine for HTTP/3: an application of `lastbyte-driver` |
+//! | `connection_log` | a line per connection, from the engine of HTTP/3 |
 //! | `network` | connections over model paths, for the engine of HTTP/3 |
 //! | `tcp` | the engine for HTTP/1.1 and 2: hyper's connections on a runtime of each thread |
 //!
@@ -67,6 +69,7 @@
 
 #![forbid(unsafe_code)]
 
+mod connection_log;
 pub mod dispatcher;
 mod error;
 pub mod histogram;
@@ -82,6 +85,7 @@ mod target;
 mod tcp;
 mod thread_state;
 
+pub use connection_log::LineSink;
 pub use dispatcher::{Amount, Arrivals};
 pub use error::Error;
 pub use run::{Measurement, run};

@@ -74,6 +74,12 @@ pub fn run(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, E
             settings.threads, settings.connections
         )));
     }
+    if settings.connection_log.is_some() && settings.version != Version::Http3 {
+        return Err(Error::Settings(format!(
+            "the connection log has connections over QUIC, not {} (expected HTTP/3)",
+            settings.version
+        )));
+    }
     if settings.network.is_some() {
         if settings.version != Version::Http3 {
             return Err(Error::Settings(format!(

@@ -12,7 +12,10 @@ use lastbyte_emulate::PathModel;
 use lastbyte_http3::Fields;
 use lastbyte_units::SplitMix64;
 
-use crate::dispatcher::{Amount, Arrivals};
+use crate::{
+    connection_log::LineSink,
+    dispatcher::{Amount, Arrivals},
+};
 
 /// The version of HTTP of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +100,8 @@ pub struct Settings {
     pub seed: u64,
     /// Model paths, with HTTP/3 on Linux. Default: none, the real network alone.
     pub network: Option<Network>,
+    /// Receives a line for each connection at its end, with HTTP/3. Default: none.
+    pub connection_log: Option<Arc<dyn LineSink>>,
 }
 
 impl Settings {

@@ -58,7 +58,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "load",
         &[
-            "client", "driver", "emulate", "http3", "link", "quic", "udp", "units", "wire",
+            "client", "driver", "emulate", "http3", "link", "quic", "record", "udp", "units",
+            "wire",
         ],
     ),
     ("emulate", &["link", "udp", "units"]),

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `arguments` | the options |
 //! | `compare` | the change between two runs |
+//! | `log` | the file of the connection log |
 //! | `settings` | from options to the settings of a run, and the file of requests |
 
 mod arguments;
 mod compare;
+mod log;
 mod settings;
 
 use std::{
@@ -19,9 +21,10 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lastbyte_load::{Control, Error, Measurement, Settings, report};
+use lastbyte_load::{Control, Error, LineSink, Measurement, Settings, report};
 
 pub(crate) use self::arguments::Arguments;
+use self::log::LogFile;
 use crate::{failure::Failure, jobs::Interrupt};
 
 /// The exit code of an interrupted program in shells: 128 + SIGINT.
@@ -35,7 +38,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print(&compare::compare(&arguments.compare)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let settings = settings::settings(arguments)?;
+    let log = match &arguments.connection_log {
+        Some(path) => Some(LogFile::create(path)?),
+        None => None,
+    };
+    let sink = log.clone().map(|log| log as Arc<dyn LineSink>);
+    let settings = settings::settings(arguments, sink)?;
     let interrupt = Interrupt::listen();
     let control = Arc::new(Control::new(settings.threads, interrupt.flag()));
     let measurement = watched(&settings, &control).map_err(|error| match error {
@@ -50,6 +58,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         report::text(&settings, &measurement)
     };
     print(&text)?;
+    if let Some(log) = log {
+        log.finish()?;
+    }
     if measurement.is_interrupted {
         return Ok(ExitCode::from(INTERRUPTED));
     }

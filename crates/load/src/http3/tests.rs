@@ -46,6 +46,7 @@ fn settings(server: &Server, path: &str, requests: u64) -> Settings {
         active_timeout: None,
         seed: 1,
         network: None,
+        connection_log: None,
     }
 }
 

@@ -33,6 +33,7 @@ fn settings(arrivals: Arrivals, amount: Amount) -> Settings {
         active_timeout: None,
         seed: 1,
         network: None,
+        connection_log: None,
     }
 }
 

@@ -62,6 +62,16 @@ pub(crate) struct Arguments {
     /// Print the results as CSV: a header and one row
     #[arg(long, help_heading = "Output")]
     pub(crate) csv: bool,
+    /// Write a line of the connection log for each connection (docs/connection-log.md); `.gz` and `.zst` compress it
+    ///
+    /// HTTP/3 only. An existing file is overwritten.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Output",
+        conflicts_with = "compare"
+    )]
+    pub(crate) connection_log: Option<PathBuf>,
     /// Print the change between the results of two runs (--json), without a run
     #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, help_heading = "Output", conflicts_with_all = ["urls", "input_file", "json", "csv"])]
     pub(crate) compare: Vec<PathBuf>,

@@ -6,7 +6,7 @@ use std::{io::Read as _, path::Path, sync::Arc};
 use lastbyte_client::{Family, Settings as ClientSettings, Versions};
 use lastbyte_emulate::PathModel;
 use lastbyte_http3::Fields;
-use lastbyte_load::{Amount, Arrivals, Network, Request, Settings, Version};
+use lastbyte_load::{Amount, Arrivals, LineSink, Network, Request, Settings, Version};
 use lastbyte_quic::connection::Config;
 use lastbyte_sim::{self as sim, Experiment, Population};
 
@@ -25,7 +25,10 @@ const REQUESTS_MAX: usize = 100_000;
 /// The highest weight of a URL.
 const WEIGHT_MAX: u32 = 1000;
 
-pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+pub(super) fn settings(
+    arguments: &Arguments,
+    log: Option<Arc<dyn LineSink>>,
+) -> Result<Settings, Failure> {
     let load = &arguments.load;
     let version = match arguments.connection.http {
         Http::One => Version::Http1,
@@ -72,6 +75,7 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     }
     Ok(Settings {
         network,
+        connection_log: log,
         client: client(arguments)?,
         version,
         requests,
