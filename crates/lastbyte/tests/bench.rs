@@ -11,6 +11,8 @@
 mod connection_log;
 #[path = "bench/network.rs"]
 mod network;
+#[path = "bench/schema.rs"]
+mod schema;
 #[path = "common/serving.rs"]
 mod serving;
 
