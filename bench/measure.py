@@ -409,12 +409,12 @@ def timed_tables(results, servers, cases):
     return {"server": cells("server"), "client": cells("client"), "ratios": table(["", *cases], ratios), "memory": peaks}
 
 
-def put(name, text):
+def put(name, text, path=PAGE):
     """Replaces the part of the page between the marks with this name."""
-    page = open(PAGE).read()
+    page = open(path).read()
     first, last = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     start, end = page.index(first) + len(first), page.index(last)
-    with open(PAGE, "w") as file:
+    with open(path, "w") as file:
         file.write(page[:start] + "\n" + text + "\n\n" + page[end:])
 
 

@@ -23,7 +23,6 @@ fn errors(place: &str, schema: &Value, value: &Value, found: &mut Vec<String>) {
     let len = value.as_array().map(|items| items.len() as u64);
     for (keyword, rule) in schema.as_object().expect("a schema") {
         match keyword.as_str() {
-            "$schema" | "title" | "description" => {}
             "type" => {
                 let one = rule.as_str().is_some_and(is_of);
                 let several = rule.as_array();
@@ -36,7 +35,7 @@ fn errors(place: &str, schema: &Value, value: &Value, found: &mut Vec<String>) {
             "const" if value != rule => wrong(rule.to_string()),
             "enum" if !rule.as_array().expect("values").contains(value) => wrong(rule.to_string()),
             "minimum" if value.as_f64() < rule.as_f64() && value.is_number() => {
-                wrong(format!("{rule} or more"))
+                wrong(format!("{rule} or more"));
             }
             "maximum" if value.as_f64() > rule.as_f64() => wrong(format!("{rule} or less")),
             "minItems" if len < rule.as_u64() => {
@@ -45,9 +44,20 @@ fn errors(place: &str, schema: &Value, value: &Value, found: &mut Vec<String>) {
             "maxItems" if len > rule.as_u64() => {
                 wrong(format!("{rule} or fewer items"));
             }
-            "const" | "enum" | "minimum" | "maximum" | "minItems" | "maxItems" => {}
-            // Below, with what is inside.
-            "properties" | "required" | "additionalProperties" | "items" => {}
+            // What is inside follows below; the others were fulfilled.
+            "const"
+            | "enum"
+            | "minimum"
+            | "maximum"
+            | "minItems"
+            | "maxItems"
+            | "$schema"
+            | "title"
+            | "description"
+            | "properties"
+            | "required"
+            | "additionalProperties"
+            | "items" => {}
             other => panic!("unknown keyword {other}"),
         }
     }
