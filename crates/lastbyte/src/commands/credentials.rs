@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use lastbyte_client::{Identity, Settings, Trust};
 
-use super::get::pin;
 use crate::files;
 
 /// The certificates of both ends.
@@ -57,5 +56,18 @@ impl Credentials {
             settings.identity = Some(Identity { certificates, key });
         }
         Ok(())
+    }
+}
+
+/// Checks a SHA-256 in Base64: 32 bytes are 43 characters and an `=`.
+pub(super) fn pin(text: &str) -> Result<String, String> {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
+    let letters = text.strip_suffix('=').unwrap_or_default();
+    if letters.len() == 43 && letters.chars().all(is_letter) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "invalid pin `{text}` (expected SHA-256 in Base64: 44 characters, the last is `=`)"
+        ))
     }
 }

@@ -25,10 +25,7 @@ use lastbyte_client::{Fetch, RunError, run as fetch};
 use lastbyte_driver::Clock;
 
 pub(crate) use self::arguments::Arguments;
-pub(super) use self::{
-    arguments::{connect_to, pin},
-    request::field,
-};
+pub(super) use self::{arguments::connect_to, request::field};
 use self::{
     exit::{INTERRUPTED, result},
     keep::Keep,

@@ -19,7 +19,7 @@ use lastbyte_client::{ConnectTo, Override};
 pub(crate) use self::config::expanded;
 pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Urls};
 pub(crate) use self::values::Resume;
-pub(in crate::commands) use self::values::{connect_to, pin};
+pub(in crate::commands) use self::values::connect_to;
 use self::values::{dns_server, pinned, redirects, resolve, resume, size, span};
 use crate::commands::{credentials::Credentials, values::Aead};
 

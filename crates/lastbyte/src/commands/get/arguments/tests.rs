@@ -3,6 +3,7 @@ use clap::Parser;
 use core::net::IpAddr;
 
 use super::*;
+use crate::commands::credentials::pin;
 
 #[derive(Debug, Parser)]
 struct Line {

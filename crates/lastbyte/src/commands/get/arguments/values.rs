@@ -9,6 +9,7 @@ use lastbyte_client::{ConnectTo, Override, Url};
 use lastbyte_units as units;
 
 use super::Pins;
+use crate::commands::credentials::pin;
 
 /// Parses a time span; without a unit, the number is in seconds, as in curl.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
@@ -139,19 +140,6 @@ pub(super) fn redirects(text: &str) -> Result<i64, String> {
         _ => Err(format!(
             "invalid limit `{text}` (expected a number of redirects, or -1 for no limit)"
         )),
-    }
-}
-
-/// Checks a SHA-256 in Base64: 32 bytes are 43 characters and an `=`.
-pub(in crate::commands) fn pin(text: &str) -> Result<String, String> {
-    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
-    let letters = text.strip_suffix('=').unwrap_or_default();
-    if letters.len() == 43 && letters.chars().all(is_letter) {
-        Ok(text.to_owned())
-    } else {
-        Err(format!(
-            "invalid pin `{text}` (expected SHA-256 in Base64: 44 characters, the last is `=`)"
-        ))
     }
 }
 
