@@ -69,70 +69,95 @@ impl CryptoCache {
     }
 }
 
-pub(crate) fn build(
-    settings: &Settings,
-    store: &Arc<dyn SessionStore>,
-) -> Result<Crypto, CryptoError> {
-    let invalid = |error: &dyn fmt::Display| CryptoError::Trust(error.to_string());
-    let invalid_identity = |error: &dyn fmt::Display| CryptoError::Identity(error.to_string());
-    let plain = settings.aead.crypto_provider();
-    let provider = lastbyte_quic::crypto::provider(plain.clone());
-    // A library that is built with jitter entropy gathers it when random bytes are first drawn, which takes 20 to 50 ms. Draw
-    // some now, so that this delay does not appear in the timing of the first connection.
-    let mut unused = [0; 1];
-    let drawn = provider.secure_random.fill(&mut unused);
-    drawn.map_err(|_| invalid(&"cannot obtain random bytes"))?;
-    let provider = Arc::new(provider);
-    let verifier = settings.trust.verifier(&settings.pins, &provider);
-    let verifier = Arc::new(verifier.map_err(CryptoError::Trust)?);
+fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, CryptoError> {
+    let Configurations {
+        mut quic,
+        tcp,
+        verifier,
+    } = Configurations::new(settings)?;
+    quic.enable_early_data = settings.early_data;
     let shared: Arc<dyn ServerCertVerifier> = Arc::clone(&verifier) as _;
-    let identity = match &settings.identity {
-        Some(identity) => Some(identity.parse().map_err(CryptoError::Identity)?),
-        None => None,
-    };
-    let config_for = |provider: Arc<rustls::crypto::CryptoProvider>,
-                      versions: &[&'static rustls::SupportedProtocolVersion]| {
-        let builder = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(versions)
-            .map_err(|error| invalid(&error))?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::clone(&shared));
-        let mut config = match &identity {
-            None => builder.with_no_client_auth(),
-            Some((chain, key)) => builder
-                .with_client_auth_cert(chain.clone(), key.clone_key())
-                .map_err(|error| {
-                    invalid_identity(&format!("client certificate and key do not match: {error}"))
-                })?,
-        };
-        if let Some(key_log) = &settings.key_log {
-            config.key_log = Arc::clone(key_log);
-        }
-        Ok(config)
-    };
-    let mut config = config_for(provider, &[&rustls::version::TLS13])?;
-    config.alpn_protocols = vec![http3::ALPN.to_vec()];
-    config.enable_early_data = settings.early_data;
-    // Over TCP, rustls resumes sessions within the process only: they cannot be saved, and hyper cannot send 0-RTT.
-    let versions: Vec<_> = [
-        settings.tls13.then_some(&rustls::version::TLS13),
-        settings.tls12.then_some(&rustls::version::TLS12),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let tcp = Arc::new(config_for(Arc::new(plain), &versions)?);
     let sessions = ClientSessions {
         store: Arc::clone(store),
-        verifier: Arc::clone(&shared),
+        verifier: shared,
         clock: Arc::new(SystemClock),
     };
-    let client = TlsClient::with_sessions(config, sessions).map_err(|error| invalid(&error))?;
+    let client = TlsClient::with_sessions(quic, sessions)
+        .map_err(|error| CryptoError::Trust(error.to_string()))?;
     Ok(Crypto {
         client: Arc::new(client),
         verifier,
-        tcp,
+        tcp: Arc::new(tcp),
     })
+}
+
+/// The TLS configurations of these settings, without sessions over QUIC.
+pub(crate) struct Configurations {
+    pub(crate) quic: rustls::ClientConfig,
+    /// The configuration for TCP, without ALPN.
+    pub(crate) tcp: rustls::ClientConfig,
+    pub(crate) verifier: Arc<Verifier>,
+}
+
+impl Configurations {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, CryptoError> {
+        let invalid = |error: &dyn fmt::Display| CryptoError::Trust(error.to_string());
+        let invalid_identity = |error: &dyn fmt::Display| CryptoError::Identity(error.to_string());
+        let plain = settings.aead.crypto_provider();
+        let provider = lastbyte_quic::crypto::provider(plain.clone());
+        // A library that is built with jitter entropy gathers it when random bytes are first drawn, which takes 20 to 50 ms. Draw
+        // some now, so that this delay does not appear in the timing of the first connection.
+        let mut unused = [0; 1];
+        let drawn = provider.secure_random.fill(&mut unused);
+        drawn.map_err(|_| invalid(&"cannot obtain random bytes"))?;
+        let provider = Arc::new(provider);
+        let verifier = settings.trust.verifier(&settings.pins, &provider);
+        let verifier = Arc::new(verifier.map_err(CryptoError::Trust)?);
+        let shared: Arc<dyn ServerCertVerifier> = Arc::clone(&verifier) as _;
+        let identity = match &settings.identity {
+            Some(identity) => Some(identity.parse().map_err(CryptoError::Identity)?),
+            None => None,
+        };
+        let config_for =
+            |provider: Arc<rustls::crypto::CryptoProvider>,
+             versions: &[&'static rustls::SupportedProtocolVersion]| {
+                let builder = rustls::ClientConfig::builder_with_provider(provider)
+                    .with_protocol_versions(versions)
+                    .map_err(|error| invalid(&error))?
+                    .dangerous()
+                    .with_custom_certificate_verifier(Arc::clone(&shared));
+                let mut config = match &identity {
+                    None => builder.with_no_client_auth(),
+                    Some((chain, key)) => builder
+                        .with_client_auth_cert(chain.clone(), key.clone_key())
+                        .map_err(|error| {
+                            invalid_identity(&format!(
+                                "client certificate and key do not match: {error}"
+                            ))
+                        })?,
+                };
+                if let Some(key_log) = &settings.key_log {
+                    config.key_log = Arc::clone(key_log);
+                }
+                Ok(config)
+            };
+        let mut config = config_for(provider, &[&rustls::version::TLS13])?;
+        config.alpn_protocols = vec![http3::ALPN.to_vec()];
+        // Over TCP, rustls resumes sessions within the process only: they cannot be saved, and hyper cannot send 0-RTT.
+        let versions: Vec<_> = [
+            settings.tls13.then_some(&rustls::version::TLS13),
+            settings.tls12.then_some(&rustls::version::TLS12),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let tcp = config_for(Arc::new(plain), &versions)?;
+        Ok(Self {
+            quic: config,
+            tcp,
+            verifier,
+        })
+    }
 }
 
 /// The TLS configurations of a client.

@@ -1,14 +1,15 @@
 //! TLS configurations for programs that drive connections of their own, such as a load generator.
 
-use std::{io, sync::Arc};
+use std::{fmt, io, sync::Arc};
 
 use lastbyte_quic::{
     close::CloseReason,
-    crypto::{ClientCrypto, tickets::client::SessionStore},
+    crypto::{ClientCrypto, tls::TlsClient},
 };
+use rustls::client::Resumption;
 
 use crate::{
-    crypto::{self, Crypto},
+    crypto::Configurations,
     failure::Failure,
     link,
     run::RunError,
@@ -16,43 +17,62 @@ use crate::{
     tcp,
 };
 
-/// The TLS configurations that [`run`](crate::run) would use for these settings.
-#[derive(Debug)]
+/// The TLS configurations that [`run`](crate::run) would use for these settings, with sessions that are kept by rustls.
 pub struct Tls {
-    crypto: Crypto,
+    configurations: Configurations,
     connect_timeout: core::time::Duration,
 }
 
 impl Tls {
-    /// Builds the configurations. QUIC sessions are kept in `store`.
+    /// Builds the configurations.
     ///
     /// # Errors
     ///
     /// Returns [`RunError::Trust`] if there are no trusted roots, and [`RunError::Identity`] if the client certificate or
     /// its key is invalid.
-    pub fn new(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Self, RunError> {
+    pub fn new(settings: &Settings) -> Result<Self, RunError> {
         Ok(Self {
-            crypto: crypto::build(settings, store)?,
+            configurations: Configurations::new(settings)?,
             connect_timeout: settings.connect_timeout,
         })
     }
 
-    /// The configuration for QUIC.
-    #[must_use]
-    pub fn quic(&self) -> Arc<dyn ClientCrypto> {
-        Arc::clone(&self.crypto.client)
+    /// A configuration for QUIC that resumes sessions as given, with or without 0-RTT.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RunError::Trust`] if the configuration cannot be used for QUIC.
+    pub fn quic(
+        &self,
+        resumption: Resumption,
+        early_data: bool,
+    ) -> Result<Arc<dyn ClientCrypto>, RunError> {
+        let mut config = self.configurations.quic.clone();
+        config.resumption = resumption;
+        config.enable_early_data = early_data;
+        let client = TlsClient::new(config);
+        let client = client.map_err(|error| RunError::Trust(error.to_string()))?;
+        Ok(Arc::new(client))
     }
 
-    /// The configuration for TCP, with the ALPN protocols of these versions.
+    /// A configuration for TCP that resumes sessions as given, with the ALPN protocols of these versions.
     #[must_use]
-    pub fn tcp(&self, versions: Versions) -> Arc<rustls::ClientConfig> {
-        self.crypto.tcp(versions)
+    pub fn tcp(&self, versions: Versions, resumption: Resumption) -> Arc<rustls::ClientConfig> {
+        let mut config = self.configurations.tcp.clone();
+        config.alpn_protocols = versions.alpn();
+        config.resumption = resumption;
+        Arc::new(config)
     }
 
     /// Why a QUIC handshake failed: the verifier's reason, if it rejected the certificate.
     #[must_use]
     pub fn quic_failure(&self, close: Option<CloseReason>, phrase: &str) -> Failure {
-        link::handshake_failure(close, phrase, &self.crypto.verifier, self.connect_timeout)
+        link::handshake_failure(
+            close,
+            phrase,
+            &self.configurations.verifier,
+            self.connect_timeout,
+        )
     }
 
     /// Why an established QUIC connection ended.
@@ -65,5 +85,11 @@ impl Tls {
     #[must_use]
     pub fn tcp_failure(error: &io::Error) -> Failure {
         tcp::tls_failure(error)
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").finish_non_exhaustive()
     }
 }

@@ -192,6 +192,91 @@ fn a_duration_bounds_the_measured_time() {
     }
 }
 
+/// `--no-keepalive` uses a connection for each request, whose handshakes are full or resumed.
+#[test]
+fn a_connection_for_each_request_measures_handshakes() {
+    let place = Place::new("bench-handshakes");
+    let handshakes = |json: &Value, key: &str| count(json, &format!("/handshakes/{key}"));
+    for http in VERSIONS {
+        for (option, full) in [("--no-keepalive", 60), ("--resume", 5), ("--0rtt", 5)] {
+            if option == "--0rtt" && http != "3" {
+                continue;
+            }
+            let all = ["--http", http, "-n", "60", "-c", "5", "--no-keepalive"];
+            let own = (option != "--no-keepalive").then_some(option);
+            let all: Vec<&str> = all.into_iter().chain(own).collect();
+            let json = place.json(&all, "/1kB");
+            let context = format!("{http} {option}: {json:#}");
+            assert_eq!(count(&json, "/requests/succeeded"), 60, "{context}");
+            assert_eq!(count(&json, "/requests/failed"), 0, "{context}");
+            assert_eq!(count(&json, "/connections/established"), 60, "{context}");
+            assert_eq!(count(&json, "/connections/lost"), 0, "{context}");
+            assert_eq!(handshakes(&json, "full"), full, "{context}");
+            assert_eq!(handshakes(&json, "resumed"), 60 - full, "{context}");
+            let early = if option == "--0rtt" { 55 } else { 0 };
+            assert_eq!(handshakes(&json, "early_data_accepted"), early, "{context}");
+            assert_eq!(handshakes(&json, "early_data_rejected"), 0, "{context}");
+            let rate = json["handshakes"]["per_second"].as_f64();
+            let seconds = count(&json, "/elapsed_us") as f64 / 1e6;
+            let expected = 60.0 / seconds;
+            assert!(
+                rate.is_some_and(|rate| (rate / expected - 1.0).abs() < 0.01),
+                "{context}"
+            );
+        }
+    }
+}
+
+/// The seed decides which requests get new connections; an open loop has the same ones.
+#[test]
+fn a_mix_uses_connections_by_weight() {
+    let place = Place::new("bench-mix");
+    for http in VERSIONS {
+        let mix = if http == "3" {
+            "new=1,0rtt=3,reused=6"
+        } else {
+            "new=1,resumed=3,reused=6"
+        };
+        let run = |more: &[&str]| {
+            let all = ["--http", http, "-n", "300", "-c", "3", "--mix", mix];
+            let json = place.json(&[&all[..], more].concat(), "/1kB");
+            assert_eq!(count(&json, "/requests/succeeded"), 300, "{http}: {json:#}");
+            let handshakes = ["full", "resumed", "early_data_accepted"]
+                .map(|key| count(&json, &format!("/handshakes/{key}")));
+            assert_eq!(
+                handshakes[0] + handshakes[1],
+                count(&json, "/connections/established"),
+                "{http}: {json:#}"
+            );
+            handshakes
+        };
+        let first = run(&[]);
+        // Of 300 requests, about 30 are on new connections with full handshakes, and about 90 on resumed ones.
+        assert!((15..=50).contains(&first[0]), "{http}: {first:?}");
+        assert!((65..=115).contains(&first[1]), "{http}: {first:?}");
+        assert_eq!(first[2], if http == "3" { first[1] } else { 0 }, "{http}");
+        assert_eq!(run(&[]), first, "{http}");
+        assert_ne!(run(&["--seed", "2"]), first, "{http}");
+    }
+}
+
+/// A server that refuses 0-RTT, or gives no tickets at all, still answers every request.
+#[test]
+fn sessions_that_the_server_does_not_accept_lead_to_other_handshakes() {
+    let folder = folder("bench-no-0rtt");
+    certificate(&folder, "a");
+    let options = ["--cert", "a.pem", "--key", "a.key", "--no-0rtt"];
+    let server = Serving::start(&folder, &options);
+    let all = ["-n", "20", "-c", "2", "--no-keepalive", "--0rtt", "--json"];
+    let output = bench(&folder, &all, &server.url("/1kB"));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json = json(&output);
+    assert_eq!(count(&json, "/requests/succeeded"), 20, "{json:#}");
+    assert_eq!(count(&json, "/handshakes/resumed"), 18, "{json:#}");
+    let early = count(&json, "/handshakes/early_data_accepted");
+    assert_eq!(early, 0, "{json:#}");
+}
+
 /// A failure that ends a run at once: its exit code, and the line on stderr.
 fn refused(folder: &Path, arguments: &[&str], url: &str) -> (i32, String) {
     let start = Instant::now();
@@ -364,6 +449,17 @@ fn options_that_contradict_each_other_are_usage_errors() {
         (&["-i", "absent"], "cannot read `absent`"),
         (&["-i", "urls"], "`urls`, line 1: invalid weight `0`"),
         (&["-d", "absent"], "cannot read `absent`"),
+        (
+            &["--http", "2", "--0rtt"],
+            "0-RTT is not supported over HTTP/2 (expected HTTP/3)",
+        ),
+        (
+            &["-X", "POST", "--mix", "0rtt=1,reused=1"],
+            "a POST request cannot be sent in 0-RTT",
+        ),
+        (&["--no-keepalive", "-m", "2"], "expected `-m 1`"),
+        (&["--mix", "old=1"], "expected `new`, `resumed`, `0rtt`"),
+        (&["--no-keepalive", "--mix", "new=1"], "cannot be used with"),
         (&["--json", "--csv"], "cannot be used with"),
         (&["--compare", "a", "b"], "cannot be used with"),
     ];
@@ -487,7 +583,7 @@ fn every_example_runs() {
         }
         count += 1;
     }
-    assert!(count >= 13, "{count}");
+    assert!(count >= 17, "{count}");
 }
 
 /// The lines of the final table that the page explains are those that are printed.

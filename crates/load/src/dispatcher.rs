@@ -9,6 +9,8 @@ use core::time::Duration;
 use lastbyte_quic::Time;
 use lastbyte_units::SplitMix64;
 
+use crate::mix::{Handshake, Mix};
+
 #[cfg(test)]
 mod tests;
 
@@ -73,6 +75,12 @@ impl Share {
         (self.connections + self.threads - 1 - self.thread) / self.threads
     }
 
+    /// The number of one of its connections among those of all threads, counted from the number of threads: the numbers below
+    /// are those of the threads, so that no two draw the same random numbers.
+    const fn number_of(&self, connection: usize) -> u64 {
+        ((connection + 1) * self.threads + self.thread) as u64
+    }
+
     /// The number of requests of one of its connections, of `total` that all connections have to send.
     #[must_use]
     pub const fn requests_of(&self, connection: usize, total: u64) -> u64 {
@@ -91,6 +99,8 @@ pub struct Due {
     pub at: Time,
     /// Whether it counts: it was not due during the warm-up.
     pub is_measured: bool,
+    /// The handshake of the new connection that it gets; `None` if it uses the client's connection.
+    pub handshake: Option<Handshake>,
 }
 
 /// The schedule of one thread.
@@ -98,6 +108,7 @@ pub struct Due {
 pub struct Dispatcher {
     /// The order of requests, by index, with repetitions; each connection goes round it.
     cycle: Box<[u32]>,
+    mix: Option<Mix>,
     connections: Box<[Connection]>,
     arrivals: Option<Schedule>,
     /// The measured time starts here.
@@ -108,10 +119,12 @@ pub struct Dispatcher {
     remaining: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Connection {
     /// The place in the cycle.
     next: usize,
+    /// Draws from the mix.
+    random: SplitMix64,
     /// Requests that it has yet to start, in a closed loop of a fixed number.
     remaining: u64,
 }
@@ -195,6 +208,7 @@ impl Dispatcher {
         let connections: Box<[Connection]> = (0..share.own_connections())
             .map(|connection| Connection {
                 next: 0,
+                random: SplitMix64::stream(seed, share.number_of(connection)),
                 remaining: if is_counted {
                     share.requests_of(connection, total)
                 } else {
@@ -212,12 +226,20 @@ impl Dispatcher {
         };
         Self {
             cycle: cycle(weights),
+            mix: None,
             connections,
             arrivals: schedule,
             measured_from,
             end,
             remaining,
         }
+    }
+
+    /// The same schedule, with requests that get their connections in these ways.
+    #[must_use]
+    pub fn with_mix(mut self, mix: Option<Mix>) -> Self {
+        self.mix = mix;
+        self
     }
 
     /// Takes the request that a connection with a free stream should send now, if any.
@@ -243,6 +265,7 @@ impl Dispatcher {
             request,
             at,
             is_measured: at >= self.measured_from,
+            handshake: self.mix.and_then(|mix| mix.draw(&mut own.random)),
         })
     }
 

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use lastbyte_client::{Failure, ReachabilityProbe, Tls};
+use lastbyte_client::{Failure, ReachabilityProbe, RunError, Tls};
 use lastbyte_driver::{Application, Clock, Datagram, Turn, Worker};
 #[cfg(target_os = "linux")]
 use lastbyte_emulate::PathModel;
@@ -24,14 +24,17 @@ use lastbyte_quic::{
     stream::KeepAll,
 };
 use lastbyte_udp::{Options, Socket};
-use lastbyte_wire::StreamId;
+use lastbyte_wire::{StreamId, packet::Version};
+use rustls::client::Resumption;
 
 #[cfg(target_os = "linux")]
 use crate::network::{self, ModelPaths};
 use crate::{
     connection_log::ConnectionLog,
     dispatcher::Due,
+    mix::Handshake,
     recorder::{Cause, InFlight},
+    sessions::Sessions,
     settings::Network,
     target::Target,
     thread_state::{TICK, ThreadResult, ThreadState},
@@ -69,7 +72,7 @@ pub(crate) fn run(
         return run_over(&network, state, target, tls, clock, endpoint, local);
     }
     let socket = Socket::bind(local, &Options::default())?;
-    let load = Http3Load::new(state, target, tls, vec![socket.local_address()]);
+    let load = Http3Load::new(state, target, tls, vec![socket.local_address()])?;
     let mut worker = Worker::new(socket, endpoint, load, clock)?;
     worker.run()?;
     let statistics = *worker.statistics();
@@ -94,7 +97,7 @@ fn run_over(
     let own = (0..share.own_connections()).map(|index| index * share.threads + share.thread);
     let models: Vec<PathModel> = own.map(|index| network.path_of(index)).collect();
     let mut paths = ModelPaths::new(clock.now(), local, target.address, &models)?;
-    let mut load = Http3Load::new(state, target, tls, paths.locals());
+    let mut load = Http3Load::new(state, target, tls, paths.locals())?;
     network::run(&mut paths, &mut endpoint, &mut load, &clock)?;
     let counts = &mut load.state.recorder.counts;
     counts.datagrams_sent += paths.datagrams.0;
@@ -117,6 +120,39 @@ fn run_over(
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// The TLS configuration of each handshake.
+struct Crypto {
+    full: Arc<dyn ClientCrypto>,
+    resumed: Arc<dyn ClientCrypto>,
+    zero_rtt: Arc<dyn ClientCrypto>,
+}
+
+impl Crypto {
+    fn new(state: &ThreadState, tls: &Tls) -> Result<Self, RunError> {
+        let sessions = Sessions::new(state.share.own_connections());
+        let resumption = |handshake| {
+            if state.settings.is_resuming() {
+                sessions.resumption(handshake)
+            } else {
+                Resumption::disabled()
+            }
+        };
+        Ok(Self {
+            full: tls.quic(resumption(Handshake::Full), false)?,
+            resumed: tls.quic(resumption(Handshake::Resumed), false)?,
+            zero_rtt: tls.quic(resumption(Handshake::ZeroRtt), true)?,
+        })
+    }
+
+    fn of(&self, handshake: Handshake) -> Arc<dyn ClientCrypto> {
+        Arc::clone(match handshake {
+            Handshake::Full => &self.full,
+            Handshake::Resumed => &self.resumed,
+            Handshake::ZeroRtt => &self.zero_rtt,
+        })
+    }
+}
+
 /// A request that is ready to be sent any number of times.
 struct Prepared {
     head: http3::Request,
@@ -137,8 +173,13 @@ impl Prepared {
 enum Phase {
     /// It is to be established at this time.
     Waiting(Time),
-    /// Its handshake is in progress.
-    Connecting,
+    /// It is established when there is a request for it.
+    Idle,
+    /// Its handshake is in progress. Requests may be sent in early data.
+    Connecting {
+        /// Whether requests may be sent in early data.
+        is_early: bool,
+    },
     /// It carries requests.
     Open,
     /// The server accepts no more requests on it.
@@ -158,8 +199,19 @@ struct Client {
     failures: u32,
     /// Whether it has been established before.
     was_open: bool,
+    /// When the first attempt to establish it started.
+    first_started: Option<Time>,
+    /// When the last one did.
     started: Time,
     has_first_byte: bool,
+    /// Whether a request was sent since then.
+    has_carried: bool,
+    /// Whether the handshake is confirmed: the server's tickets have arrived as well, since they are sent together.
+    is_confirmed: bool,
+    /// Whether the next request waits for that, since it needs another connection and a ticket.
+    awaits_tickets: bool,
+    /// The server's last address token, which is used once (RFC 9000 §8.1.3).
+    token: Vec<u8>,
     /// Whether there was a response since it was established last.
     has_answered: bool,
     /// Whether the server permits no further stream now.
@@ -174,6 +226,18 @@ struct Client {
     done: u64,
     /// When the last response ended.
     last: Option<Time>,
+}
+
+impl Client {
+    /// Whether a request can be sent now, or a connection established for it.
+    fn is_free(&self, streams: usize) -> bool {
+        let accepts = match self.phase {
+            Phase::Idle | Phase::Open => true,
+            Phase::Connecting { is_early } => is_early,
+            Phase::Waiting(_) | Phase::Draining | Phase::Over => false,
+        };
+        accepts && !self.is_blocked && !self.awaits_tickets && self.in_flight.len() < streams
+    }
 }
 
 /// Passes the number of body bytes to the counters.
@@ -209,7 +273,9 @@ struct Http3Load<'a> {
     server_name: &'a str,
     requests: Vec<Prepared>,
     transport: Arc<Config>,
-    crypto: Arc<dyn ClientCrypto>,
+    crypto: Crypto,
+    /// The server's HTTP/3 settings, for requests in early data (RFC 9114 §7.2.4.2).
+    peer_settings: Option<http3::Settings>,
     clients: Vec<Client>,
     /// Connections with free streams, the one that waits longest first.
     free: VecDeque<usize>,
@@ -224,7 +290,12 @@ struct Http3Load<'a> {
 }
 
 impl<'a> Http3Load<'a> {
-    fn new(state: ThreadState, target: &'a Target, tls: &'a Tls, locals: Vec<SocketAddr>) -> Self {
+    fn new(
+        state: ThreadState,
+        target: &'a Target,
+        tls: &'a Tls,
+        locals: Vec<SocketAddr>,
+    ) -> io::Result<Self> {
         let settings = Arc::clone(&state.settings);
         let count = state.share.own_connections();
         let log = settings.connection_log.as_ref().map(|sink| {
@@ -249,15 +320,24 @@ impl<'a> Http3Load<'a> {
                 body: settings.body.clone(),
             }
         });
+        let phase = match settings.mix {
+            None => Phase::Waiting(Time::ZERO),
+            Some(_) => Phase::Idle,
+        };
         let clients = (0..count).map(|_| Client {
-            phase: Phase::Waiting(Time::ZERO),
+            phase,
             handle: None,
             http3: http3::Connection::client(&settings.client.http3),
             in_flight: VecDeque::with_capacity(streams),
             failures: 0,
             was_open: false,
+            first_started: None,
             started: Time::ZERO,
             has_first_byte: false,
+            has_carried: false,
+            is_confirmed: false,
+            awaits_tickets: false,
+            token: Vec::new(),
             has_answered: false,
             is_blocked: false,
             pending: None,
@@ -266,14 +346,21 @@ impl<'a> Http3Load<'a> {
             done: 0,
             last: None,
         });
-        Self {
+        let crypto = Crypto::new(&state, tls).map_err(io::Error::other)?;
+        let mut transport = settings.client.transport.clone();
+        if settings.is_resuming() {
+            // A session belongs to the version that it was issued in (RFC 9369 §5).
+            transport.versions = vec![Version::V1];
+        }
+        let mut load = Self {
             tls,
             remote: target.address,
             locals,
             server_name: &target.server_name,
             requests: requests.collect(),
-            transport: Arc::new(settings.client.transport.clone()),
-            crypto: tls.quic(),
+            transport: Arc::new(transport),
+            crypto,
+            peer_settings: None,
             clients: clients.collect(),
             free: VecDeque::with_capacity(count),
             to_close: Vec::with_capacity(count),
@@ -283,7 +370,11 @@ impl<'a> Http3Load<'a> {
             is_ending: false,
             log,
             state,
+        };
+        for index in 0..count {
+            load.list_if_free(index);
         }
+        Ok(load)
     }
 
     /// Whether the connection is that of the client, which has not given it up.
@@ -299,35 +390,68 @@ impl<'a> Http3Load<'a> {
             local: self.locals[index % self.locals.len()],
             remote: self.remote,
         };
+        let client = &mut self.clients[index];
+        let own = client.pending.and_then(|due| due.handshake);
+        let handshake = match own.unwrap_or(self.state.settings.handshake) {
+            _ if !client.was_open => Handshake::Full,
+            handshake => handshake,
+        };
+        let token = match handshake {
+            Handshake::Full => Vec::new(),
+            Handshake::Resumed | Handshake::ZeroRtt => core::mem::take(&mut client.token),
+        };
         let connected = endpoint.connect(
             now,
             path,
             self.server_name,
             &self.transport,
-            Arc::clone(&self.crypto),
-            Vec::new(),
+            self.crypto.of(handshake),
+            token,
         );
-        let client = &mut self.clients[index];
+        client.first_started.get_or_insert(now);
         client.started = now;
+        client.has_first_byte = false;
+        client.has_carried = false;
+        // Without sessions, there is nothing to wait for.
+        client.is_confirmed = !self.state.settings.is_resuming();
+        client.awaits_tickets = false;
         match connected {
             Ok(handle) => {
                 if let Some(log) = &mut self.log {
                     log.on_started(now, handle);
                 }
-                client.phase = Phase::Connecting;
+                let quic = endpoint.connection(handle);
+                let may_be_early = quic.is_some_and(|quic| quic.is_zero_rtt());
+                let remembered = self.peer_settings.filter(|_| may_be_early);
+                let http3 = http3::Connection::client(&self.state.settings.client.http3);
+                client.http3 = match remembered {
+                    Some(remembered) => http3.with_remembered(remembered),
+                    None => http3,
+                };
+                client.phase = Phase::Connecting {
+                    is_early: remembered.is_some(),
+                };
                 client.handle = Some(handle);
-                client.http3 = http3::Connection::client(&self.state.settings.client.http3);
                 client.sections_counted = 0;
                 client.is_blocked = false;
                 if let Some((_, data)) = endpoint.entry(handle) {
                     *data = index;
                 }
+                self.list_if_free(index);
             }
             Err(error) => {
                 let why = format!("cannot connect to {}: {error}", self.remote);
                 self.on_connection_failed(now, index, Cause::Error, &why);
             }
         }
+    }
+
+    /// Closes a connection that has done its part: the next request gets another.
+    fn retire(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        client.phase = Phase::Idle;
+        client.is_blocked = false;
+        self.to_close.extend(client.handle.take());
     }
 
     /// Ends a connection and the requests on it.
@@ -377,7 +501,7 @@ impl<'a> Http3Load<'a> {
         }
         let (close, phrase) = (quic.close_reason(), quic.close_phrase());
         let (cause, why) = match self.clients[index].phase {
-            Phase::Connecting => {
+            Phase::Connecting { .. } => {
                 let failure = self.tls.quic_failure(close, phrase);
                 let cause = match failure {
                     Failure::ConnectTimeout(_) => Cause::Timeout,
@@ -394,10 +518,7 @@ impl<'a> Http3Load<'a> {
     /// Whether a connection can send a request now.
     fn list_if_free(&mut self, index: usize) {
         let client = &mut self.clients[index];
-        let is_free = client.phase == Phase::Open
-            && !client.is_blocked
-            && client.in_flight.len() < self.state.settings.streams;
-        if is_free && !client.is_listed {
+        if client.is_free(self.state.settings.streams) && !client.is_listed {
             client.is_listed = true;
             self.free.push_back(index);
         }
@@ -410,12 +531,9 @@ impl<'a> Http3Load<'a> {
         while let Some(index) = self.free.pop_front() {
             self.clients[index].is_listed = false;
             let client = &mut self.clients[index];
-            if client.phase != Phase::Open || client.is_blocked {
+            if !client.is_free(self.state.settings.streams) {
                 continue;
             }
-            let Some(quic) = client.handle.and_then(|handle| endpoint.connection(handle)) else {
-                continue;
-            };
             let next = client.pending.take();
             let Some(due) = next.or_else(|| self.state.dispatcher.take(now, index)) else {
                 if self.state.dispatcher.next_arrival().is_some() {
@@ -426,10 +544,27 @@ impl<'a> Http3Load<'a> {
                 }
                 continue;
             };
+            let is_for_another = due.handshake.is_some() && client.has_carried;
+            if is_for_another && !client.is_confirmed {
+                client.pending = Some(due);
+                client.awaits_tickets = true;
+                continue;
+            }
+            if client.phase == Phase::Idle || is_for_another {
+                client.pending = Some(due);
+                self.retire(index);
+                self.connect(now, index, endpoint);
+                continue;
+            }
+            let Some(quic) = client.handle.and_then(|handle| endpoint.connection(handle)) else {
+                client.pending = Some(due);
+                continue;
+            };
             let request = InFlight::new(&due, now);
             let Some(prepared) = self.requests.get(due.request) else {
                 continue;
             };
+            client.has_carried = true;
             match client.http3.request(quic, &prepared.head, prepared.body()) {
                 Ok(stream) => {
                     self.state.recorder.on_started(&request);
@@ -502,6 +637,10 @@ impl<'a> Http3Load<'a> {
                     self.state.recorder.on_failed(&request, Cause::Error, &why);
                 }
             }
+            http3::Event::Settings => {
+                let settings = self.clients[index].http3.peer_settings();
+                self.peer_settings = settings.copied().or(self.peer_settings);
+            }
             http3::Event::RequestsAvailable => self.clients[index].is_blocked = false,
             http3::Event::GoAway { .. } => self.clients[index].phase = Phase::Draining,
             http3::Event::Failed(error) => {
@@ -519,8 +658,8 @@ impl<'a> Http3Load<'a> {
         }
         if !client.has_first_byte {
             client.has_first_byte = true;
-            let first_byte = now.nanos_since(client.started) as f64;
-            self.state.recorder.first_byte.push(first_byte);
+            let first_byte = now.nanos_since(client.started);
+            self.state.recorder.first_byte.record(first_byte);
         }
         let sections = client.http3.statistics().sections_received;
         let bytes = sections - client.sections_counted;
@@ -553,15 +692,27 @@ impl<'a> Http3Load<'a> {
             let quic = client.handle.and_then(|handle| endpoint.connection(handle));
             match (client.phase, quic) {
                 (Phase::Waiting(at), _) if at <= now => {
-                    if self.state.is_over(now) {
+                    if client.pending.is_some() {
+                        self.connect(now, index, endpoint);
+                    } else if self.state.is_over(now) {
                         client.phase = Phase::Over;
+                    } else if self.state.settings.mix.is_some() {
+                        client.phase = Phase::Idle;
+                        self.list_if_free(index);
                     } else {
                         self.connect(now, index, endpoint);
                     }
                     continue;
                 }
-                (Phase::Connecting, _) => is_silent |= client.started + PROBE_INTERVAL <= now,
-                (Phase::Open | Phase::Draining, Some(quic)) => {
+                (Phase::Connecting { .. } | Phase::Open | Phase::Draining, Some(quic)) => {
+                    let is_connecting = matches!(client.phase, Phase::Connecting { .. });
+                    let limit = self.state.settings.client.connect_timeout;
+                    if client.awaits_tickets && client.started + limit <= now {
+                        // The next connection has a full handshake then.
+                        client.is_confirmed = true;
+                        client.awaits_tickets = false;
+                    }
+                    is_silent |= is_connecting && client.started + PROBE_INTERVAL <= now;
                     while let Some((stream, request)) = client.in_flight.front().copied() {
                         is_silent |= request.sent + PROBE_INTERVAL <= now;
                         if request.sent + timeout > now {
@@ -599,7 +750,7 @@ impl<'a> Http3Load<'a> {
         let is_over = |client: &Client| client.phase == Phase::Over;
         self.has_given_up = self.clients.iter().all(is_over);
         let is_settled =
-            |client: &Client| !matches!(client.phase, Phase::Waiting(_) | Phase::Connecting);
+            |client: &Client| !matches!(client.phase, Phase::Waiting(_) | Phase::Connecting { .. });
         if !self.state.is_started && self.clients.iter().all(is_settled) {
             self.state.on_settled(now);
         }
@@ -612,7 +763,8 @@ impl<'a> Http3Load<'a> {
                 self.probe = None;
                 let why = format!("cannot connect to {}: {error}", self.remote);
                 for index in 0..self.clients.len() {
-                    if !matches!(self.clients[index].phase, Phase::Waiting(_) | Phase::Over) {
+                    let phase = self.clients[index].phase;
+                    if !matches!(phase, Phase::Waiting(_) | Phase::Idle | Phase::Over) {
                         self.on_connection_failed(now, index, Cause::Error, &why);
                     }
                 }
@@ -638,8 +790,8 @@ impl<'a> Http3Load<'a> {
             if client.pending.take().is_some_and(|due| due.is_measured) {
                 self.state.recorder.counts.not_started += 1;
             }
-            if client.was_open {
-                let from = client.started.max(measured_from);
+            if let Some(started) = client.first_started.filter(|_| client.was_open) {
+                let from = started.max(measured_from);
                 let until = client.last.unwrap_or(now).max(from);
                 self.state
                     .recorder
@@ -720,10 +872,26 @@ impl Application for Http3Load<'_> {
                     let client = &mut self.clients[index];
                     client.phase = Phase::Open;
                     client.was_open = true;
-                    let counts = &mut self.state.recorder.counts;
-                    counts.connected += 1;
-                    let connect = now.nanos_since(client.started) as f64;
-                    self.state.recorder.connect.push(connect);
+                    let is_resumed = connection.session().is_resumed() == Some(true);
+                    let is_measured = self.state.is_measuring(now);
+                    let recorder = &mut self.state.recorder;
+                    recorder.on_connected(client.started, now, Some(is_resumed), is_measured);
+                }
+                Event::HandshakeConfirmed => {
+                    let client = &mut self.clients[index];
+                    client.is_confirmed = true;
+                    client.awaits_tickets = false;
+                }
+                Event::ZeroRtt { is_accepted: true } => {
+                    self.state.recorder.counts.early_data_accepted += 1;
+                }
+                Event::ZeroRtt { is_accepted: false } => {
+                    // The transport sends the requests again.
+                    self.clients[index].http3.on_zero_rtt_rejected();
+                    self.state.recorder.counts.early_data_rejected += 1;
+                }
+                Event::NewToken(token) if self.state.settings.is_resuming() => {
+                    self.clients[index].token = token;
                 }
                 Event::Closed(_) => {
                     self.on_transport_closed(now, index, connection);
@@ -734,6 +902,12 @@ impl Application for Http3Load<'_> {
         }
         while let Some(event) = self.clients[index].http3.poll(connection, now) {
             self.on_http3_event(now, index, connection, event);
+        }
+        let client = &self.clients[index];
+        let is_spent = client.phase == Phase::Open && client.has_carried && client.is_confirmed;
+        let mix = self.state.settings.mix;
+        if is_spent && client.in_flight.is_empty() && mix.is_some_and(|mix| !mix.is_reusing()) {
+            self.retire(index);
         }
         self.list_if_free(index);
     }
@@ -779,7 +953,8 @@ impl Application for Http3Load<'_> {
             .dispatcher
             .end()
             .filter(|_| self.state.is_started);
-        let deadline = [Some(self.next_tick), arrival, end];
+        let rest = (!self.to_close.is_empty()).then_some(now);
+        let deadline = [Some(self.next_tick), arrival, end, rest];
         Turn {
             deadline: deadline.into_iter().flatten().min(),
             is_done: false,

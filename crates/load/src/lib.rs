@@ -3,7 +3,7 @@
 //! ```no_run
 //! use std::{sync::Arc, time::Duration};
 //!
-//! use lastbyte_load::{Amount, Arrivals, Control, Request, Settings, Version, report, run};
+//! use lastbyte_load::{Amount, Arrivals, Control, Handshake, Request, Settings, Version, report, run};
 //! use lastbyte_quic::connection::Config;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,6 +21,8 @@
 //!     threads: 1,
 //!     timeout: Duration::from_secs(30),
 //!     active_timeout: None,
+//!     handshake: Handshake::Full,
+//!     mix: None,
 //!     seed: 1,
 //!     network: None,
 //!     connection_log: None,
@@ -36,6 +38,7 @@
 //! |---|---|
 //! | [`dispatcher`] | the schedule: which request is due when, on which connection |
 //! | [`histogram`] | durations in constant memory; percentiles, and when there are enough values for one |
+//! | [`mix`] | how requests get their connections: handshakes and weights |
 //! | [`recorder`] | what a thread counts and measures |
 //! | [`report`] | the final table, JSON and CSV |
 //! | [`settings`], [`run`](run()) | settings, progress and interruption; threads and their results |
@@ -47,12 +50,12 @@
 //! | `network` | connections over model paths, for the engine of HTTP/3 |
 //! | `tcp` | the engine for HTTP/1.1 and 2: hyper's connections on a runtime of each thread |
 //!
-//! The first four are pure: time and randomness are arguments.
+//! The first five are pure: time and randomness are arguments.
 //!
 //! # Bounds
 //!
-//! A thread keeps [`Settings::streams`] requests per connection, two histograms of 270 KB each, and at most 33 different
-//! errors. An open loop that falls behind keeps no list of late requests: their times are computed when they are sent. Each
+//! A thread keeps [`Settings::streams`] requests per connection, four histograms of 270 KB each, and at most 33 different
+//! errors. It keeps two TLS sessions per connection, at most 10,000, and only if sessions are resumed. An open loop that falls behind keeps no list of late requests: their times are computed when they are sent. Each
 //! request ends within [`Settings::timeout`], each attempt to connect within the client's time limit, and a run of a fixed
 //! number of requests gives up a connection after four failures. Over model paths, each connection has a socket, and the
 //! links of a thread hold at most 1 GiB of datagrams (at least 1 MiB per direction of a path); more are dropped and counted.
@@ -64,7 +67,12 @@
 //! - Model paths have an event loop of their own: `lastbyte-driver`'s reads one socket, and its datagrams go to the endpoint
 //!   as they arrive.
 //! - An open loop starts when its connections are established, so that handshakes do not count as waiting time.
-//! - Sessions are not resumed: each connection is a full handshake.
+//! - TLS sessions are kept by rustls, not as bytes: to restore one from bytes costs a handshake in memory, which would count
+//!   as CPU time of the generator.
+//! - Connections that resume sessions use QUIC version 1 only, since a session belongs to the version it was issued in
+//!   (RFC 9369 §5).
+//! - With a [`Mix`], a client has one request at a time. Otherwise a new connection would have to wait for the requests on
+//!   the one before.
 //! - The histogram is our own: a hundred lines, where `hdrhistogram` brings four crates.
 
 #![forbid(unsafe_code)]
@@ -74,6 +82,7 @@ pub mod dispatcher;
 mod error;
 pub mod histogram;
 mod http3;
+pub mod mix;
 #[cfg(target_os = "linux")]
 mod network;
 pub mod recorder;
@@ -88,6 +97,7 @@ mod thread_state;
 pub use connection_log::LineSink;
 pub use dispatcher::{Amount, Arrivals};
 pub use error::Error;
+pub use mix::{Handshake, Mix};
 pub use run::{Measurement, run};
 pub use settings::{Control, Network, Progress, Request, Settings, Version};
 pub use thread_state::ThreadUse;

@@ -48,6 +48,16 @@ pub struct Counts {
     pub connect_failed: u64,
     /// Established connections that ended before the run did.
     pub disconnected: u64,
+    /// TLS handshakes that were completed in the measured time.
+    pub handshakes: u64,
+    /// Full TLS handshakes, over the whole run.
+    pub full_handshakes: u64,
+    /// Handshakes that resumed a TLS session, over the whole run.
+    pub resumed_handshakes: u64,
+    /// Connections whose early data the server accepted, over the whole run.
+    pub early_data_accepted: u64,
+    /// Connections whose early data the server rejected, so that it was sent again after the handshake.
+    pub early_data_rejected: u64,
     /// UDP datagrams sent, over the whole run.
     pub datagrams_sent: u64,
     /// UDP datagrams received, over the whole run.
@@ -73,6 +83,11 @@ impl Counts {
             connected,
             connect_failed,
             disconnected,
+            handshakes,
+            full_handshakes,
+            resumed_handshakes,
+            early_data_accepted,
+            early_data_rejected,
             datagrams_sent,
             datagrams_received,
         } = other;
@@ -95,6 +110,11 @@ impl Counts {
             (&mut self.connected, connected),
             (&mut self.connect_failed, connect_failed),
             (&mut self.disconnected, disconnected),
+            (&mut self.handshakes, handshakes),
+            (&mut self.full_handshakes, full_handshakes),
+            (&mut self.resumed_handshakes, resumed_handshakes),
+            (&mut self.early_data_accepted, early_data_accepted),
+            (&mut self.early_data_rejected, early_data_rejected),
             (&mut self.datagrams_sent, datagrams_sent),
             (&mut self.datagrams_received, datagrams_received),
         ] {
@@ -148,9 +168,9 @@ pub struct Recorder {
     /// From when a request was due to the end of its response, in ns: corrected for coordinated omission.
     pub latency: Histogram,
     /// For each connection that was established, how long that took, in ns.
-    pub connect: Vec<f64>,
+    pub connect: Histogram,
     /// For each connection, the time from its start to the first byte of a response, in ns.
-    pub first_byte: Vec<f64>,
+    pub first_byte: Histogram,
     /// For each connection, its responses per second.
     pub rates: Vec<f64>,
     /// What went wrong, and how often.
@@ -164,8 +184,6 @@ impl Recorder {
     #[must_use]
     pub fn new(connections: usize) -> Self {
         Self {
-            connect: Vec::with_capacity(connections),
-            first_byte: Vec::with_capacity(connections),
             rates: Vec::with_capacity(connections),
             ..Self::default()
         }
@@ -241,6 +259,23 @@ impl Recorder {
         self.counts.unfinished += u64::from(request.is_measured);
     }
 
+    /// A connection that was started at this time is established. `is_resumed` is whether a TLS session was resumed; `None`
+    /// without TLS. Its handshake counts in the rate if `is_measured`.
+    pub fn on_connected(
+        &mut self,
+        started: Time,
+        now: Time,
+        is_resumed: Option<bool>,
+        is_measured: bool,
+    ) {
+        let counts = &mut self.counts;
+        counts.connected += 1;
+        counts.handshakes += u64::from(is_resumed.is_some() && is_measured);
+        counts.full_handshakes += u64::from(is_resumed == Some(false));
+        counts.resumed_handshakes += u64::from(is_resumed == Some(true));
+        self.connect.record(now.nanos_since(started));
+    }
+
     /// A connection has answered this number of requests in this time.
     pub fn on_connection_end(&mut self, done: u64, lasted: Duration) {
         if !lasted.is_zero() {
@@ -253,8 +288,8 @@ impl Recorder {
         self.counts.add(&other.counts);
         self.service.merge(&other.service);
         self.latency.merge(&other.latency);
-        self.connect.extend_from_slice(&other.connect);
-        self.first_byte.extend_from_slice(&other.first_byte);
+        self.connect.merge(&other.connect);
+        self.first_byte.merge(&other.first_byte);
         self.rates.extend_from_slice(&other.rates);
         for (why, times) in &other.errors {
             self.on_error(*times, why);

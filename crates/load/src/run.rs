@@ -5,14 +5,13 @@ use std::{io, sync::Arc, thread, time::Duration};
 use lastbyte_client::Tls;
 use lastbyte_driver::Clock;
 use lastbyte_emulate::Report;
-use lastbyte_quic::{Time, crypto::tickets::client::SessionStore};
+use lastbyte_quic::Time;
 
 use crate::{
     dispatcher::{Amount, Share},
     error::Error,
     http3,
     recorder::Recorder,
-    sessions::NoSessions,
     settings::{Control, Settings, Version},
     target::Target,
     tcp,
@@ -68,12 +67,6 @@ impl Measurement {
 /// [`Error::Tls`] if there are no trusted roots, and [`Error::Io`] if a thread or a socket fails. Failures of connections
 /// and requests are counted instead.
 pub fn run(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, Error> {
-    if settings.threads > settings.connections {
-        return Err(Error::Settings(format!(
-            "more threads than connections: {} (expected at most {})",
-            settings.threads, settings.connections
-        )));
-    }
     if settings.connection_log.is_some() && settings.version != Version::Http3 {
         return Err(Error::Settings(format!(
             "the connection log has connections over QUIC, not {} (expected HTTP/3)",
@@ -93,8 +86,7 @@ pub fn run(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, E
     }
     let target = Target::find(settings)?;
     let shared = Arc::new(settings.clone());
-    let store: Arc<dyn SessionStore> = Arc::new(NoSessions);
-    let tls = Tls::new(&settings.client, &store).map_err(Error::Tls)?;
+    let tls = Tls::new(&settings.client).map_err(Error::Tls)?;
     let clock = Clock::new();
     let start = clock.now();
     let results = thread::scope(|scope| {

@@ -15,6 +15,7 @@ use lastbyte_units::SplitMix64;
 use crate::{
     connection_log::LineSink,
     dispatcher::{Amount, Arrivals},
+    mix::{Handshake, Mix},
 };
 
 /// The version of HTTP of a run.
@@ -96,7 +97,11 @@ pub struct Settings {
     pub timeout: Duration,
     /// The time after which a connection is closed, with all requests on it. Default: none.
     pub active_timeout: Option<Duration>,
-    /// The seed of Poisson arrivals.
+    /// How a connection is established again. The first connection of each client has a full handshake.
+    pub handshake: Handshake,
+    /// How each request gets its connection. Default: all requests of a client use one connection.
+    pub mix: Option<Mix>,
+    /// The seed of Poisson arrivals and of the mix.
     pub seed: u64,
     /// Model paths, with HTTP/3 on Linux. Default: none, the real network alone.
     pub network: Option<Network>,
@@ -113,6 +118,53 @@ impl Settings {
             None if self.body.is_some() => "POST",
             None => "GET",
         }
+    }
+
+    /// Whether connections resume TLS sessions.
+    pub(crate) fn is_resuming(&self) -> bool {
+        self.handshake != Handshake::Full || self.mix.is_some_and(Mix::is_resuming)
+    }
+
+    /// Whether requests are sent in early data.
+    fn uses_zero_rtt(&self) -> bool {
+        self.handshake == Handshake::ZeroRtt || self.mix.is_some_and(|mix| mix.zero_rtt > 0)
+    }
+
+    /// Checks that the settings do not contradict each other, for a server with or without TLS.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong.
+    pub(crate) fn check(&self, is_tls: bool) -> Result<(), String> {
+        if self.threads > self.connections {
+            return Err(format!(
+                "more threads than connections: {} (expected at most {})",
+                self.threads, self.connections
+            ));
+        }
+        if self.mix.is_some() && self.streams > 1 {
+            return Err(format!(
+                "with --mix or --no-keepalive, a connection has one request at a time: `-m {}` (expected `-m 1`; add connections with `-c`)",
+                self.streams
+            ));
+        }
+        if self.is_resuming() && !is_tls {
+            return Err("`http` has no sessions to resume (expected `https`)".to_owned());
+        }
+        if self.uses_zero_rtt() && self.version != Version::Http3 {
+            let version = self.version;
+            return Err(format!(
+                "0-RTT is not supported over {version} (expected HTTP/3)"
+            ));
+        }
+        let is_safe = matches!(self.method(), "GET" | "HEAD" | "OPTIONS") && self.body.is_none();
+        if self.uses_zero_rtt() && !is_safe {
+            return Err(format!(
+                "a {} request cannot be sent in 0-RTT, since it could be replayed (expected GET, HEAD or OPTIONS without a body)",
+                self.method()
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -44,6 +44,7 @@ impl Target {
                 first.url
             ));
         }
+        settings.check(is_tls).map_err(Error::Settings)?;
         let target = connect_target(origin, &settings.client.connect_to);
         let client = &settings.client;
         let ip =

@@ -22,6 +22,7 @@ use hyper::{Response, body::Incoming};
 use lastbyte_client::{Failure, Tls, Versions};
 use lastbyte_driver::Clock;
 use lastbyte_quic::Time;
+use rustls::client::Resumption;
 use tokio::{
     runtime,
     task::{JoinSet, LocalSet, spawn_local},
@@ -30,12 +31,14 @@ use tokio::{
 
 use self::{
     arrivals::Arrivals,
-    connect::{Message, Sender, Server, chain},
+    connect::{Message, Sender, Server, TlsConfigs, chain},
     counted::Received,
 };
 use crate::{
     dispatcher::Due,
+    mix::{Handshake, Mix},
     recorder::{Cause, InFlight},
+    sessions::Sessions,
     settings::{Settings, Version},
     target::Target,
     thread_state::{TICK, ThreadResult, ThreadState},
@@ -49,8 +52,6 @@ struct Shared {
     state: RefCell<ThreadState>,
     settings: Arc<Settings>,
     clients: RefCell<Vec<Client>>,
-    /// Requests that are due and could not be sent, with the index of their connection.
-    pending: RefCell<Vec<(usize, Due)>>,
     arrivals: Arrivals,
     messages: Vec<Message>,
     server: Server,
@@ -58,8 +59,11 @@ struct Shared {
 }
 
 /// The counters of a connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Client {
+    /// When the first attempt to establish it started.
+    first_started: Option<Time>,
+    /// When the last one did.
     started: Option<Time>,
     was_open: bool,
     failures: u32,
@@ -74,6 +78,8 @@ struct Client {
     is_settled: bool,
     /// Whether there was a response since it was established last.
     has_answered: bool,
+    /// Requests that are due and could not be sent yet, at most one per stream.
+    pending: Vec<Due>,
 }
 
 /// Why there is no complete response.
@@ -105,6 +111,14 @@ pub(crate) fn run(
         Version::Http2 | Version::Http3 => Versions::Http2Only,
     };
     let count = state.share.own_connections();
+    let sessions = Sessions::new(count);
+    let resumption = |handshake| {
+        if settings.is_resuming() {
+            sessions.resumption(handshake)
+        } else {
+            Resumption::disabled()
+        }
+    };
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -113,18 +127,15 @@ pub(crate) fn run(
         let shared = Rc::new(Shared {
             messages: messages(&settings)?,
             state: RefCell::new(state),
-            settings,
+            settings: Arc::clone(&settings),
             clients: RefCell::new(vec![Client::default(); count]),
-            pending: RefCell::default(),
             arrivals: Arrivals::new()?,
             server: Server {
                 address: target.address,
                 name: target.server_name.clone(),
-                tls: target.is_tls.then(|| {
-                    let mut config = rustls::ClientConfig::clone(&tls.tcp(versions));
-                    // Each connection is a full handshake.
-                    config.resumption = rustls::client::Resumption::disabled();
-                    Arc::new(config)
+                tls: target.is_tls.then(|| TlsConfigs {
+                    full: tls.tcp(versions, resumption(Handshake::Full)),
+                    resumed: tls.tcp(versions, resumption(Handshake::Resumed)),
                 }),
                 is_http2: versions == Versions::Http2Only,
             },
@@ -146,6 +157,7 @@ fn messages(settings: &Settings) -> io::Result<Vec<Message>> {
         let origin = request.url.origin();
         let authority = origin.authority();
         let is_http1 = settings.version == Version::Http1;
+        let is_last = settings.mix.is_some_and(|mix| !mix.is_reusing());
         let uri = if is_http1 {
             request.url.path().to_owned()
         } else {
@@ -159,6 +171,9 @@ fn messages(settings: &Settings) -> io::Result<Vec<Message>> {
         let has_host = settings.fields.get("host").is_some();
         if is_http1 && !has_host {
             builder = builder.header("host", &authority);
+        }
+        if is_http1 && is_last && settings.fields.get("connection").is_none() {
+            builder = builder.header("connection", "close");
         }
         for line in &settings.fields {
             if is_http1 || line.name != "host" {
@@ -212,13 +227,12 @@ impl Shared {
 
     fn end(&self, now: Time) {
         let mut state = self.state.borrow_mut();
-        let pending = self.pending.borrow_mut();
-        let unsent = pending.iter().filter(|(_, due)| due.is_measured).count();
-        state.recorder.counts.not_started += unsent as u64;
         let measured_from = state.dispatcher.measured_from();
         for client in self.clients.borrow().iter() {
+            let unsent = client.pending.iter().filter(|due| due.is_measured).count();
+            state.recorder.counts.not_started += unsent as u64;
             state.recorder.counts.unfinished += client.in_flight;
-            if let Some(started) = client.started.filter(|_| client.was_open) {
+            if let Some(started) = client.first_started.filter(|_| client.was_open) {
                 let from = started.max(measured_from);
                 let until = client.last.unwrap_or(now).max(from);
                 state
@@ -232,7 +246,17 @@ impl Shared {
 
     /// Establishes a connection, uses it, and repeats that while there are requests to send.
     async fn keep_connected(self: Rc<Self>, index: usize) {
+        // An open loop without a mix starts when all connections are established.
+        let mut is_wanted = self.settings.mix.is_none();
         loop {
+            if !is_wanted {
+                self.set_settled(index);
+                let Some(due) = self.next_due(index).await else {
+                    return;
+                };
+                self.set_pending(index, due);
+            }
+            is_wanted = false;
             let limit = self.settings.active_timeout;
             let used = self.use_connection(index);
             let result = match limit {
@@ -244,25 +268,57 @@ impl Shared {
             };
             let now = self.clock.now();
             let Err((cause, why)) = result else {
-                return;
+                if self.settings.mix.is_none() {
+                    return;
+                }
+                continue;
             };
             let Some(pause) = self.on_connection_failed(now, index, cause, &why) else {
                 return;
             };
             sleep(pause).await;
+            is_wanted = self.settings.mix.is_none();
         }
+    }
+
+    fn set_settled(&self, index: usize) {
+        if let Some(client) = self.clients.borrow_mut().get_mut(index) {
+            client.is_settled = true;
+        }
+    }
+
+    fn set_pending(&self, index: usize, due: Due) {
+        if let Some(client) = self.clients.borrow_mut().get_mut(index) {
+            client.pending.push(due);
+        }
+    }
+
+    /// The handshake of the connection that a client needs next.
+    fn handshake(&self, index: usize) -> Handshake {
+        let clients = self.clients.borrow();
+        let client = clients.get(index).filter(|client| client.was_open);
+        client.map_or(Handshake::Full, |client| {
+            let own = client.pending.first().and_then(|due| due.handshake);
+            own.unwrap_or(self.settings.handshake)
+        })
     }
 
     /// Establishes a connection and sends requests on it, until there is none left or the connection fails.
     async fn use_connection(self: &Rc<Self>, index: usize) -> Result<(), (Cause, String)> {
         let started = self.clock.now();
         if let Some(client) = self.clients.borrow_mut().get_mut(index) {
-            client.started.get_or_insert(started);
+            client.first_started.get_or_insert(started);
+            client.started = Some(started);
+            client.has_first_byte = false;
         }
         let limit = self.settings.client.connect_timeout;
         let established = timeout(
             limit,
-            connect::establish(&self.server, Rc::clone(self) as Rc<dyn Received>),
+            connect::establish(
+                &self.server,
+                self.handshake(index),
+                Rc::clone(self) as Rc<dyn Received>,
+            ),
         )
         .await;
         let failure = |failure: Failure| (Cause::Error, failure.to_string());
@@ -283,9 +339,10 @@ impl Shared {
             client.has_answered = false;
         }
         {
-            let recorder = &mut self.state.borrow_mut().recorder;
-            recorder.counts.connected += 1;
-            recorder.connect.push(now.nanos_since(started) as f64);
+            let state = &mut *self.state.borrow_mut();
+            let (is_resumed, is_measured) = (connection.is_resumed, state.is_measuring(now));
+            let recorder = &mut state.recorder;
+            recorder.on_connected(started, now, is_resumed, is_measured);
         }
         let mut streams = JoinSet::new();
         let count = match connection.sender {
@@ -304,6 +361,7 @@ impl Shared {
             }
         }
         let mut failed = None;
+        let mut has_failed_stream = false;
         loop {
             tokio::select! {
                 biased;
@@ -319,6 +377,7 @@ impl Shared {
                 }
                 ended = streams.join_next() => match ended {
                     Some(Ok(Err(why))) => {
+                        has_failed_stream = true;
                         failed.get_or_insert(why);
                         self.arrivals.forget(index);
                     }
@@ -327,8 +386,10 @@ impl Shared {
                 },
             }
         }
+        // With a mix, a connection also ends because its stream has done its part.
+        let is_lost = has_failed_stream || self.settings.mix.is_none();
         match failed {
-            Some(why) if self.has_more(index) => {
+            Some(why) if is_lost && self.has_more(index) => {
                 self.state.borrow_mut().recorder.counts.disconnected += 1;
                 Err((Cause::Error, why))
             }
@@ -336,10 +397,16 @@ impl Shared {
         }
     }
 
+    /// Whether a connection carries more than one request.
+    fn keeps_connections(&self) -> bool {
+        self.settings.mix.is_none_or(Mix::is_reusing)
+    }
+
     /// Whether there are requests to send on a connection.
     fn has_more(&self, index: usize) -> bool {
         let state = self.state.borrow();
-        let is_pending = self.pending.borrow().iter().any(|(of, _)| *of == index);
+        let clients = self.clients.borrow();
+        let is_pending = clients.get(index).is_some_and(|it| !it.pending.is_empty());
         is_pending || !(state.dispatcher.is_idle(index) || state.is_over(self.clock.now()))
     }
 
@@ -371,10 +438,8 @@ impl Shared {
             }
             return Some(pause);
         }
-        let mut pending = self.pending.borrow_mut();
-        let given_up = |(of, _): &mut (usize, Due)| *of == index;
-        let unsent = pending.extract_if(.., given_up);
-        let unsent = unsent.filter(|(_, due)| due.is_measured).count() as u64;
+        let unsent = client.pending.drain(..);
+        let unsent = unsent.filter(|due| due.is_measured).count() as u64;
         let abandoned = unsent + state.dispatcher.abandon(index);
         state.recorder.on_abandoned(abandoned, cause, why);
         if lost + abandoned == 0 {
@@ -387,14 +452,25 @@ impl Shared {
 
     /// Sends requests on a stream, one after the other. Returns the reason if the connection cannot be used any more.
     async fn send_requests(self: Rc<Self>, index: usize, mut sender: Sender) -> Result<(), String> {
+        let mut has_carried = false;
         loop {
             sender.ready().await.map_err(|error| chain(&error))?;
             if sender.is_closed() {
                 return Err(CLOSED.to_owned());
             }
             let Some(due) = self.next_due(index).await else {
-                return Ok(());
+                return if sender.is_closed() {
+                    Err(CLOSED.to_owned())
+                } else {
+                    Ok(())
+                };
             };
+            if has_carried && due.handshake.is_some() {
+                // It gets a connection of its own.
+                self.set_pending(index, due);
+                return Ok(());
+            }
+            has_carried = true;
             let now = self.clock.now();
             let mut request = InFlight::new(&due, now);
             let Some(message) = self.messages.get(due.request).cloned() else {
@@ -414,13 +490,15 @@ impl Shared {
                         client.done += u64::from(request.is_measured);
                         client.has_answered = true;
                         client.last = Some(now);
-                        client.last = Some(now);
+                    }
+                    if !self.keeps_connections() {
+                        return Ok(());
                     }
                 }
                 Ok(Err(error)) => {
                     if error.is_unsent {
                         state.recorder.on_unsent(&request);
-                        self.pending.borrow_mut().push((index, due));
+                        self.set_pending(index, due);
                     } else {
                         state.recorder.on_failed(&request, Cause::Error, &error.why);
                     }
@@ -484,7 +562,7 @@ impl Shared {
         {
             client.has_first_byte = true;
             if let Some(started) = client.started {
-                recorder.first_byte.push(now.nanos_since(started) as f64);
+                recorder.first_byte.record(now.nanos_since(started));
             }
         }
         if !request.is_measured {
@@ -516,9 +594,8 @@ impl Shared {
     /// Waits for the next request of a stream; `None` if there is none left.
     async fn next_due(&self, index: usize) -> Option<Due> {
         let unsent = {
-            let mut pending = self.pending.borrow_mut();
-            let place = pending.iter().position(|(of, _)| *of == index);
-            place.map(|place| pending.swap_remove(place).1)
+            let mut clients = self.clients.borrow_mut();
+            clients.get_mut(index).and_then(|it| it.pending.pop())
         };
         if unsent.is_some() {
             return unsent;

@@ -83,7 +83,8 @@ impl ThreadState {
             settings.amount,
             &weights,
             settings.seed,
-        );
+        )
+        .with_mix(settings.mix);
         Self {
             is_started: !dispatcher.is_open_loop(),
             recorder: Recorder::new(share.own_connections()),

@@ -14,8 +14,7 @@ use self::server::Server;
 use super::*;
 use crate::{
     dispatcher::{Amount, Arrivals, Share},
-    sessions::NoSessions,
-    settings::{Control, Request, Settings, Version},
+    settings::{Control, Request, Settings},
 };
 
 #[global_allocator]
@@ -29,7 +28,7 @@ fn settings(server: &Server, path: &str, requests: u64) -> Settings {
     client.family = lastbyte_client::Family::Ipv4;
     Settings {
         client,
-        version: Version::Http3,
+        version: crate::settings::Version::Http3,
         requests: vec![Request {
             url: server.url(path).parse().expect("a URL"),
             weight: 1,
@@ -44,6 +43,8 @@ fn settings(server: &Server, path: &str, requests: u64) -> Settings {
         threads: 1,
         timeout: Duration::from_secs(10),
         active_timeout: None,
+        handshake: Handshake::Full,
+        mix: None,
         seed: 1,
         network: None,
         connection_log: None,
@@ -53,8 +54,7 @@ fn settings(server: &Server, path: &str, requests: u64) -> Settings {
 /// Runs in the calling thread. Returns the results, and the number of allocations of this thread.
 fn run_here(settings: Settings) -> (ThreadResult, u64) {
     let target = Target::find(&settings).expect("an address");
-    let store: Arc<dyn lastbyte_quic::crypto::tickets::client::SessionStore> = Arc::new(NoSessions);
-    let tls = Tls::new(&settings.client, &store).expect("TLS");
+    let tls = Tls::new(&settings.client).expect("TLS");
     let clock = Clock::new();
     let share = Share {
         thread: 0,
@@ -169,8 +169,7 @@ impl Application for Plain {
 /// Sends this number of requests without the engine. Returns the number of allocations of this thread.
 fn run_plain(server: &Server, requests: u64) -> u64 {
     let settings = settings(server, "100", requests);
-    let store: Arc<dyn lastbyte_quic::crypto::tickets::client::SessionStore> = Arc::new(NoSessions);
-    let tls = Tls::new(&settings.client, &store).expect("TLS");
+    let tls = Tls::new(&settings.client).expect("TLS");
     let target = Target::find(&settings).expect("an address");
     let any = (Ipv4Addr::UNSPECIFIED, 0).into();
     let socket = Socket::bind(any, &Options::default()).expect("a socket");
@@ -181,7 +180,7 @@ fn run_plain(server: &Server, requests: u64) -> u64 {
             remote: target.address,
         },
         transport: Arc::new(settings.client.transport.clone()),
-        crypto: tls.quic(),
+        crypto: tls.quic(Resumption::disabled(), false).expect("TLS"),
         http3: http3::Connection::client(&settings.client.http3),
         request: http3::Request::new("GET", "https", &authority, "/100").with("user-agent", "test"),
         handle: None,

@@ -20,8 +20,6 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
     let recorder = &measurement.recorder;
     let counts = &recorder.counts;
     let [_, informational, success, redirection, client, server] = counts.statuses;
-    let urls = settings.requests.iter();
-    let urls: Vec<String> = urls.map(|request| request.url.to_string()).collect();
     let threads = measurement.threads.iter().map(|thread| {
         json!({
             "cpu_us": thread.cpu.as_micros() as u64,
@@ -32,34 +30,7 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
     json!({
         "format": FORMAT,
         "generator": concat!("lastbyte ", env!("CARGO_PKG_VERSION")),
-        "settings": {
-            "urls": urls,
-            "http": settings.version.to_string(),
-            "method": settings.method(),
-            "connections": settings.connections,
-            "streams": settings.streams,
-            "threads": settings.threads,
-            "requests": match settings.amount {
-                Amount::Requests(count) => Some(count),
-                Amount::Time { .. } => None,
-            },
-            "duration_us": match settings.amount {
-                Amount::Requests(_) => None,
-                Amount::Time { measured, .. } => Some(measured.as_micros() as u64),
-            },
-            "warm_up_us": match settings.amount {
-                Amount::Requests(_) => None,
-                Amount::Time { warm_up, .. } => Some(warm_up.as_micros() as u64),
-            },
-            "arrivals": match settings.arrivals {
-                Arrivals::Closed => "closed",
-                Arrivals::Constant { .. } => "constant",
-                Arrivals::Poisson { .. } => "poisson",
-            },
-            "rate": settings.arrivals.rate(),
-            "seed": settings.seed,
-            "network": settings.network.as_ref().map(|network| network.name.as_str()),
-        },
+        "settings": settings_of(settings),
         "is_interrupted": measurement.is_interrupted,
         "elapsed_us": measurement.elapsed.as_micros() as u64,
         "requests_per_second": measurement.rate(),
@@ -96,9 +67,10 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
             "failed": counts.connect_failed,
             "lost": counts.disconnected,
         },
+        "handshakes": handshakes(measurement),
         "request_time": summary(recorder.service.summary()),
-        "connect_time": summary(Summary::of(&recorder.connect)),
-        "first_byte_time": summary(Summary::of(&recorder.first_byte)),
+        "connect_time": summary(recorder.connect.summary()),
+        "first_byte_time": summary(recorder.first_byte.summary()),
         "connection_rate": Summary::of(&recorder.rates).map(|it| json!({
             "min": it.min,
             "max": it.max,
@@ -108,11 +80,58 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
         })),
         "latency_us": by_percentile(&recorder.latency),
         "service_time_us": by_percentile(&recorder.service),
+        "connect_time_us": by_percentile(&recorder.connect),
         "latency_histogram": buckets(&recorder.latency),
         "paths": measurement.paths.as_ref().map(paths),
         "generator_threads": threads.collect::<Vec<Value>>(),
         "errors": recorder.errors,
         "warnings": warnings(settings, measurement),
+    })
+}
+
+fn settings_of(settings: &Settings) -> Value {
+    let urls = settings.requests.iter();
+    let urls: Vec<String> = urls.map(|request| request.url.to_string()).collect();
+    json!({
+            "urls": urls,
+            "http": settings.version.to_string(),
+            "method": settings.method(),
+            "connections": settings.connections,
+            "streams": settings.streams,
+            "threads": settings.threads,
+            "requests": match settings.amount {
+                Amount::Requests(count) => Some(count),
+                Amount::Time { .. } => None,
+            },
+            "duration_us": match settings.amount {
+                Amount::Requests(_) => None,
+                Amount::Time { measured, .. } => Some(measured.as_micros() as u64),
+            },
+            "warm_up_us": match settings.amount {
+                Amount::Requests(_) => None,
+                Amount::Time { warm_up, .. } => Some(warm_up.as_micros() as u64),
+            },
+            "arrivals": match settings.arrivals {
+                Arrivals::Closed => "closed",
+                Arrivals::Constant { .. } => "constant",
+                Arrivals::Poisson { .. } => "poisson",
+            },
+            "rate": settings.arrivals.rate(),
+            "seed": settings.seed,
+            "network": settings.network.as_ref().map(|network| network.name.as_str()),
+            "handshake": settings.handshake.name(),
+            "mix": settings.mix.map(|mix| mix.to_string()),
+    })
+}
+
+fn handshakes(measurement: &Measurement) -> Value {
+    let counts = &measurement.recorder.counts;
+    json!({
+        "per_second": measurement.per_second(counts.handshakes),
+        "full": counts.full_handshakes,
+        "resumed": counts.resumed_handshakes,
+        "early_data_accepted": counts.early_data_accepted,
+        "early_data_rejected": counts.early_data_rejected,
     })
 }
 

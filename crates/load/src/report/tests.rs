@@ -5,6 +5,7 @@ use lastbyte_quic::{Time, connection::Config};
 use super::*;
 use crate::{
     dispatcher::{Amount, Arrivals},
+    mix::Handshake,
     recorder::{Cause, InFlight, Recorder},
     settings::{Request, Version},
     thread_state::ThreadUse,
@@ -31,6 +32,8 @@ fn settings(arrivals: Arrivals, amount: Amount) -> Settings {
         threads: 1,
         timeout: Duration::from_secs(1),
         active_timeout: None,
+        handshake: Handshake::Full,
+        mix: None,
         seed: 1,
         network: None,
         connection_log: None,
@@ -60,8 +63,12 @@ fn measurement() -> Measurement {
     recorder.counts.datagrams_sent = 7;
     recorder.counts.datagrams_received = 9;
     recorder.counts.connected = 2;
-    recorder.connect = vec![1e6, 3e6];
-    recorder.first_byte = vec![2e6, 4e6];
+    recorder.counts.handshakes = 2;
+    recorder.counts.full_handshakes = 2;
+    for millis in [1, 3] {
+        recorder.connect.record(millis * 1_000_000);
+        recorder.first_byte.record((millis + 1) * 1_000_000);
+    }
     recorder.rates = vec![500.0, 502.0];
     Measurement {
         recorder,
@@ -86,6 +93,7 @@ status codes: 990 2xx, 0 3xx, 10 4xx, 0 5xx
 traffic: 5.00MB (5242880) total, 9.77KB (10000) headers (space savings 90.00%), 4.00MB (4194304) data
 UDP datagrams: 7 sent, 9 received
 connections: 2 established, 0 failed, 0 lost
+handshakes: 2 full, 0 resumed (early data: 0 accepted, 0 rejected), 2.00/s
 
                           min         max        mean          sd    +/- sd
 time for request:      2.00ms      2.00ms      2.00ms         0us   100.00%

@@ -90,6 +90,15 @@ pub fn text(settings: &Settings, measurement: &Measurement) -> String {
         "connections: {} established, {} failed, {} lost",
         counts.connected, counts.connect_failed, counts.disconnected
     );
+    let _ = writeln!(
+        text,
+        "handshakes: {} full, {} resumed (early data: {} accepted, {} rejected), {:.2}/s",
+        counts.full_handshakes,
+        counts.resumed_handshakes,
+        counts.early_data_accepted,
+        counts.early_data_rejected,
+        measurement.per_second(counts.handshakes)
+    );
     table(&mut text, measurement);
     latencies(&mut text, settings, measurement);
     let _ = writeln!(text, "\n{}", generator(measurement));
@@ -111,8 +120,8 @@ fn table(text: &mut String, measurement: &Measurement) {
     );
     for (name, summary) in [
         ("time for request:", recorder.service.summary()),
-        ("time for connect:", Summary::of(&recorder.connect)),
-        ("time to 1st byte:", Summary::of(&recorder.first_byte)),
+        ("time for connect:", recorder.connect.summary()),
+        ("time to 1st byte:", recorder.first_byte.summary()),
     ] {
         row(text, name, summary, time);
     }
@@ -161,10 +170,14 @@ fn latencies(text: &mut String, settings: &Settings, measurement: &Measurement) 
         }
         text.push('\n');
     };
-    if settings.arrivals.rate().is_some() {
+    // A closed loop has no waiting time, unless requests wait for their connections.
+    if settings.arrivals.rate().is_some() || settings.mix.is_some() {
         line("latency:", &recorder.latency);
     }
     line("service time:", &recorder.service);
+    if settings.mix.is_some() {
+        line("connect:", &recorder.connect);
+    }
 }
 
 /// How busy the generator was.

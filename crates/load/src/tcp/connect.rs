@@ -12,7 +12,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use lastbyte_client::{Failure, Tls};
-use rustls::pki_types::ServerName;
+use rustls::{HandshakeKind, pki_types::ServerName};
 use tokio::{
     net::TcpStream,
     task::{JoinSet, spawn_local},
@@ -20,6 +20,7 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use super::counted::{Counted, Received};
+use crate::mix::Handshake;
 
 /// The largest receive windows of HTTP/2 (RFC 9113 §6.9.1), halved: as h2load's, so that they never limit the server.
 const WINDOW_LEN: u32 = (1 << 30) - 1;
@@ -32,9 +33,15 @@ pub(super) struct Server {
     pub(super) address: SocketAddr,
     /// The name in its certificate.
     pub(super) name: String,
-    pub(super) tls: Option<Arc<rustls::ClientConfig>>,
+    pub(super) tls: Option<TlsConfigs>,
     /// Whether HTTP/2 is used, and not HTTP/1.1.
     pub(super) is_http2: bool,
+}
+
+/// The TLS configuration of each handshake.
+pub(super) struct TlsConfigs {
+    pub(super) full: Arc<rustls::ClientConfig>,
+    pub(super) resumed: Arc<rustls::ClientConfig>,
 }
 
 /// Sends requests on a connection.
@@ -71,6 +78,8 @@ pub(super) struct Connection {
     pub(super) sender: Sender,
     /// The task that reads and writes. It ends when this is dropped.
     pub(super) driver: JoinSet<hyper::Result<()>>,
+    /// Whether a TLS session was resumed; `None` without TLS.
+    pub(super) is_resumed: Option<bool>,
 }
 
 /// Runs hyper's own tasks on the thread that the connection belongs to.
@@ -90,6 +99,7 @@ where
 /// Establishes a connection.
 pub(super) async fn establish(
     server: &Server,
+    handshake: Handshake,
     received: Rc<dyn Received>,
 ) -> Result<Connection, Failure> {
     let address = server.address;
@@ -97,27 +107,35 @@ pub(super) async fn establish(
     let tcp = tcp.map_err(|error| cannot_connect(address, &error))?;
     // Requests are written as a whole, so Nagle's algorithm would only delay them. Failure has no consequence but delay.
     let _ = tcp.set_nodelay(true);
-    let Some(config) = &server.tls else {
-        return handshake(tcp, received, server.is_http2).await;
+    let Some(configs) = &server.tls else {
+        return start_http(tcp, received, server.is_http2, None).await;
+    };
+    let config = match handshake {
+        Handshake::Full => &configs.full,
+        // TLS over TCP is used without 0-RTT.
+        Handshake::Resumed | Handshake::ZeroRtt => &configs.resumed,
     };
     let name = ServerName::try_from(server.name.clone())
         .map_err(|error| Failure::Tls(format!("invalid TLS server name: {error}")))?;
     let connector = TlsConnector::from(Arc::clone(config));
     let tls = connector.connect(name, tcp).await;
     let tls = tls.map_err(|error| Tls::tcp_failure(&error))?;
-    let is_http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
+    let session = tls.get_ref().1;
+    let is_http2 = session.alpn_protocol() == Some(b"h2");
+    let is_resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
     if server.is_http2 && !is_http2 {
         return Err(Failure::Tls(
             "the server does not support HTTP/2".to_owned(),
         ));
     }
-    handshake(tls, received, server.is_http2).await
+    start_http(tls, received, server.is_http2, Some(is_resumed)).await
 }
 
-async fn handshake<S>(
+async fn start_http<S>(
     stream: S,
     received: Rc<dyn Received>,
     is_http2: bool,
+    is_resumed: Option<bool>,
 ) -> Result<Connection, Failure>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
@@ -139,7 +157,11 @@ where
         driver.spawn_local(connection);
         Sender::Http1(sender)
     };
-    Ok(Connection { sender, driver })
+    Ok(Connection {
+        sender,
+        driver,
+        is_resumed,
+    })
 }
 
 fn cannot_connect(address: SocketAddr, error: &std::io::Error) -> Failure {

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use lastbyte_client::{ConnectTo, Url};
+use lastbyte_load::Mix;
 use lastbyte_units as units;
 
 use crate::commands::{
     credentials::Credentials,
     get::connect_to,
-    values::{THREADS_MAX, count, positive},
+    values::{Aead, THREADS_MAX, count, positive},
 };
 
 const EXAMPLES: &str = "\
@@ -27,6 +28,12 @@ Examples, beside a server (`lastbyte serve --self-signed`):
     https://localhost:4433/1kB
   # 100 connections, each over an LTE path of its own.
   lastbyte bench -k -n 100 -c 100 --network lte https://localhost:4433/100kB
+  # Handshakes: a connection for each request, with resumed sessions.
+  lastbyte bench -k -n 1000 -c 10 --no-keepalive --resume \\
+    https://localhost:4433/1kB
+  # 1 of 61 requests on a new connection, 10 in 0-RTT, 50 reuse one.
+  lastbyte bench -k -n 1000 -c 10 --mix new=1,0rtt=10,reused=50 \\
+    https://localhost:4433/1kB
   # Results for programs.
   lastbyte bench -k -n 1000 --json https://localhost:4433/1kB
   # The change between two such results.
@@ -133,7 +140,7 @@ pub(crate) struct Load {
         requires = "rate"
     )]
     pub(crate) arrivals: ArrivalProcess,
-    /// Random seed of the intervals and paths
+    /// Random seed of the intervals, paths and --mix
     #[arg(long, value_name = "SEED", default_value = "1", value_parser = units::seed)]
     pub(crate) seed: u64,
 }
@@ -172,12 +179,31 @@ pub(crate) struct Connection {
     /// Close each connection after this time, with the requests on it
     #[arg(short = 'T', long = "connection-active-timeout", value_name = "SPAN", value_parser = units::span)]
     pub(crate) active_timeout: Option<Duration>,
+    /// Use a connection for each request
+    #[arg(long, conflicts_with = "mix")]
+    pub(crate) no_keepalive: bool,
+    /// Resume TLS sessions, except for the first connection of each client
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Resume TLS sessions with requests in early data (HTTP/3)
+    #[arg(long = "0rtt")]
+    pub(crate) zero_rtt: bool,
+    /// Weights of how requests get a connection, such as new=1,0rtt=10,reused=50
+    ///
+    /// Each request draws one of: `new` (full handshake), `resumed` (resumed TLS session), `0rtt` (resumed session, request in early data), `reused` (connection of the client's last request).
+    #[arg(long, value_name = "WEIGHTS")]
+    pub(crate) mix: Option<Mix>,
+    /// Library that protects packets and TLS records with AES-GCM
+    ///
+    /// The handshake uses aws-lc.
+    #[arg(long, value_enum, default_value_t = Aead::Auto)]
+    pub(crate) aead: Aead,
     /// Connect to HOST2:PORT2 in place of HOST1:PORT1; repeatable
     ///
     /// An empty HOST1 or PORT1 matches all; an empty HOST2 or PORT2 keeps the original. TLS still verifies HOST1.
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = connect_to)]
     pub(crate) connect_to: Vec<ConnectTo>,
-    /// Run each connection over a model path of its own: a named network, or a TOML file (docs/network.md); repeatable
+    /// Model path of each connection: a named network or a TOML file (docs/network.md); repeatable
     ///
     /// Several networks are taken in turn. HTTP/3 only.
     #[arg(long, value_name = "NAME|FILE")]

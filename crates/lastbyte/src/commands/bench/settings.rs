@@ -6,7 +6,9 @@ use std::{io::Read as _, path::Path, sync::Arc};
 use lastbyte_client::{Family, Settings as ClientSettings, Versions};
 use lastbyte_emulate::PathModel;
 use lastbyte_http3::Fields;
-use lastbyte_load::{Amount, Arrivals, LineSink, Network, Request, Settings, Version};
+use lastbyte_load::{
+    Amount, Arrivals, Handshake, LineSink, Mix, Network, Request, Settings, Version,
+};
 use lastbyte_quic::connection::Config;
 use lastbyte_sim::{self as sim, Experiment, Population};
 
@@ -73,6 +75,15 @@ pub(super) fn settings(
     if network.is_some() {
         check_descriptors(connections, descriptors::raise())?;
     }
+    let it = &arguments.connection;
+    let handshake = match (it.zero_rtt, it.resume) {
+        (true, _) => Handshake::ZeroRtt,
+        (false, true) => Handshake::Resumed,
+        (false, false) => Handshake::Full,
+    };
+    let mix = it
+        .mix
+        .or_else(|| it.no_keepalive.then(|| Mix::only(handshake)));
     Ok(Settings {
         network,
         connection_log: log,
@@ -89,6 +100,8 @@ pub(super) fn settings(
         threads: load.jobs,
         timeout: arguments.request.timeout,
         active_timeout: arguments.connection.active_timeout,
+        handshake,
+        mix,
         seed: load.seed,
     })
 }
@@ -165,6 +178,7 @@ fn client(arguments: &Arguments) -> Result<ClientSettings, Failure> {
     };
     settings.connect_to.clone_from(&it.connect_to);
     settings.connect_timeout = it.connect_timeout;
+    settings.aead = it.aead.choose().provider;
     Ok(settings)
 }
 
