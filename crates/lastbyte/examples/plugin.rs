@@ -1,6 +1,7 @@
-//! All commands, with a startup of your own: an experiment that compares it, a server that runs it.
+//! All commands, with a startup of your own: simulations and an experiment that compare it, a server that runs it.
 //!
 //! ```text
+//! cargo run --release -p lastbyte --example plugin -- sim --arm cubic --arm surge:patience=0.5
 //! cargo run --release -p lastbyte --example plugin -- ab crates/lastbyte/examples/plugin.toml
 //! cargo run --release -p lastbyte --example plugin -- serve --self-signed --congestion surge
 //! ```

@@ -47,8 +47,8 @@ enum Command {
     Bench(Box<commands::bench::Arguments>),
 }
 
-/// Runs a command line, whose first word is the program's name. `ab`, `serve` and `specs` use the congestion controls of
-/// `registry`; the other commands use the built-in ones.
+/// Runs a command line, whose first word is the program's name. Wherever it names a congestion control, in options or in
+/// files, those of `registry` are available.
 #[must_use]
 pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> ExitCode {
     let words = match commands::get::words(words) {
@@ -62,8 +62,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
     let result = match arguments.command {
         // Without a command there is `--version`.
         None => commands::version::run(arguments.verbose),
-        Some(Command::Get(arguments)) => commands::get::run(&arguments),
-        Some(Command::Sim(arguments)) => commands::sim::run(&arguments),
+        Some(Command::Get(arguments)) => commands::get::run(&arguments, registry),
+        Some(Command::Sim(arguments)) => commands::sim::run(&arguments, registry),
         Some(Command::Emulate(arguments)) => commands::emulate::run(&arguments),
         Some(Command::Ab(arguments)) => commands::ab::run(&arguments, registry),
         Some(Command::Report(arguments)) => commands::report::run(&arguments),

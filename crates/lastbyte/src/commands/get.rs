@@ -22,6 +22,7 @@ mod write_out;
 use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use lastbyte_client::{Fetch, RunError, run as fetch};
+use lastbyte_congestion::Registry;
 use lastbyte_driver::Clock;
 
 pub(crate) use self::arguments::Arguments;
@@ -46,8 +47,8 @@ pub(crate) fn words(given: impl IntoIterator<Item = OsString>) -> Result<Vec<OsS
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let settings = match settings(arguments) {
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let settings = match settings(arguments, registry) {
         Ok(settings) => settings,
         Err(Refusal::Usage(failure)) => return Err(failure),
         Err(Refusal::Authorities(what)) => return Ok(failed(arguments, 77, &what)),

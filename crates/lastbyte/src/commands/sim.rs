@@ -8,6 +8,7 @@ mod table;
 use core::time::Duration;
 use std::{io::Write, process::ExitCode};
 
+use lastbyte_congestion::Registry;
 use lastbyte_record::qlog::Dialect;
 use lastbyte_sim::{
     self as sim, CrossTraffic, FlowPlan, Request, Scenario, Security, Transport,
@@ -36,8 +37,8 @@ struct Job {
 }
 
 /// Does what it was told.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let jobs = jobs(arguments)?;
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let jobs = jobs(arguments, registry)?;
     plot::check(&arguments.plot, &jobs)?;
     if let Some(trace) = arguments.trace.as_ref().filter(|_| !arguments.force) {
         files::check_absent(trace)?;
@@ -63,9 +64,10 @@ fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
 }
 
 /// The simulations, in order of network, size, arm, handshake and seed.
-fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
+fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>, Failure> {
     arguments.check().map_err(Failure::Usage)?;
-    let arms = arguments.arms().map_err(Failure::Usage)?;
+    let arms = arguments.arms(registry).map_err(Failure::Usage)?;
+    let cross = arguments.cross(registry).map_err(Failure::Usage)?;
     let mut jobs = Vec::new();
     for (network, mut path) in arguments.path.paths()? {
         path.client_acks = arguments.client_acks.or(path.client_acks);
@@ -83,7 +85,7 @@ fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
                         seed,
                         handshake,
                     };
-                    let scenario = scenario(arguments, path.clone(), arm, &label);
+                    let scenario = scenario(arguments, path.clone(), &cross, arm, &label);
                     jobs.push(Job { label, scenario });
                 }
             }
@@ -92,7 +94,13 @@ fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
     Ok(jobs)
 }
 
-fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, label: &Label) -> Scenario {
+fn scenario(
+    arguments: &Arguments,
+    path: sim::Path,
+    cross: &[CrossTraffic],
+    arm: &Arm,
+    label: &Label,
+) -> Scenario {
     let requests: Vec<Request> = (0..arguments.requests)
         .map(|index| Request {
             pause: if index == 0 {
@@ -115,14 +123,7 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, label: &Label) ->
     Scenario {
         path,
         flows: flows.collect(),
-        cross: arguments
-            .cross
-            .iter()
-            .map(|kind| CrossTraffic {
-                start: Duration::ZERO,
-                kind: kind.clone(),
-            })
-            .collect(),
+        cross: cross.to_vec(),
         transport: Transport {
             protocol: arguments.protocol,
             handshake: label.handshake,

@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf, sync::Arc};
 
 use lastbyte_client::{Exceptions, Family, Proxies, Proxy, Settings, Versions};
-use lastbyte_congestion::Spec;
+use lastbyte_congestion::Registry;
 use lastbyte_quic::{connection::Config, crypto::key_log::KeyLogLines};
 
 use super::{
@@ -32,7 +32,7 @@ impl From<Failure> for Refusal {
     }
 }
 
-pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
+pub(super) fn settings(arguments: &Arguments, registry: &Registry) -> Result<Settings, Refusal> {
     let it = &arguments.connection;
     let congestion = match &it.startup {
         None => it.congestion.clone(),
@@ -41,7 +41,7 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
             format!("{startup}{joint}congestion={}", it.congestion)
         }
     };
-    let congestion: Spec = congestion.parse().map_err(Failure::usage)?;
+    let congestion = registry.parse(&congestion).map_err(Failure::usage)?;
     let mut settings = Settings::new(Config::new(congestion));
     settings.versions = versions(arguments);
     it.credentials

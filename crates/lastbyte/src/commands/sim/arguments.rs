@@ -3,9 +3,9 @@
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
-use lastbyte_congestion::Spec;
+use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link::Rate;
-use lastbyte_sim::{ClientAcks, CrossKind, Handshake, Protocol};
+use lastbyte_sim::{ClientAcks, CrossKind, CrossTraffic, Handshake, Protocol};
 use lastbyte_units as units;
 
 use crate::commands::{path::PathArguments, values};
@@ -76,14 +76,14 @@ pub(crate) struct Arguments {
     /// Cross traffic: a spec (endless QUIC flow) or cbr:RATE; repeatable
     ///
     /// cbr:5mbit sends packets at a constant bit rate.
-    #[arg(long, value_name = "SPEC", value_parser = cross, help_heading = "Transfer")]
-    pub(crate) cross: Vec<CrossKind>,
+    #[arg(long, value_name = "SPEC", help_heading = "Transfer")]
+    pub(crate) cross: Vec<String>,
 
     /// Congestion control spec to compare; repeatable
     ///
     /// Default: slow-start, jumpstart, rapid-no-jump, rapid-start. `lastbyte specs` lists presets and keys.
-    #[arg(long, value_name = "SPEC", value_parser = arm, help_heading = "Endpoints")]
-    pub(crate) arm: Vec<Arm>,
+    #[arg(long, value_name = "SPEC", help_heading = "Endpoints")]
+    pub(crate) arm: Vec<String>,
     /// Application protocol: h3, or raw (no HTTP, as in quicly's simulator)
     #[arg(
         long,
@@ -205,20 +205,12 @@ fn twice<T: PartialEq + core::fmt::Debug>(flag: &str, values: &[T]) -> Result<()
     }
 }
 
-fn arm(text: &str) -> Result<Arm, String> {
-    let spec = text.parse::<Spec>().map_err(|error| error.to_string())?;
-    Ok(Arm {
-        label: text.to_owned(),
-        spec,
-    })
-}
-
-fn cross(text: &str) -> Result<CrossKind, String> {
+fn cross(text: &str, registry: &Registry) -> Result<CrossKind, String> {
     if let Some(rate) = text.strip_prefix("cbr:") {
         let rate: Rate = units::rate(rate).map_err(|error| error.with_value())?;
         return Ok(CrossKind::Constant(rate));
     }
-    let spec = text.parse::<Spec>().map_err(|error| error.to_string())?;
+    let spec = registry.parse(text).map_err(|error| error.to_string())?;
     Ok(CrossKind::Bulk(spec))
 }
 
@@ -228,8 +220,7 @@ const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid
 impl Arguments {
     /// Checks combinations of options.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let labels: Vec<&str> = self.arm.iter().map(|arm| arm.label.as_str()).collect();
-        twice("--arm", &labels)?;
+        twice("--arm", &self.arm)?;
         twice("--size", &self.size)?;
         twice("--handshake", &self.handshake)?;
         let shortest = self.size.iter().min().copied().unwrap_or(0);
@@ -256,12 +247,28 @@ impl Arguments {
     }
 
     /// The arms of --arm, or the default four.
-    pub(crate) fn arms(&self) -> Result<Vec<Arm>, String> {
-        if self.arm.is_empty() {
-            FOUR_ARMS.into_iter().map(arm).collect()
+    pub(crate) fn arms(&self, registry: &Registry) -> Result<Vec<Arm>, String> {
+        let labels = if self.arm.is_empty() {
+            FOUR_ARMS.map(str::to_owned).to_vec()
         } else {
-            Ok(self.arm.clone())
-        }
+            self.arm.clone()
+        };
+        let arms = labels.into_iter().map(|label| {
+            let spec = registry.parse(&label);
+            let spec = spec.map_err(|error| format!("--arm: {error}"))?;
+            Ok(Arm { label, spec })
+        });
+        arms.collect()
+    }
+
+    /// The cross traffic of --cross.
+    pub(crate) fn cross(&self, registry: &Registry) -> Result<Vec<CrossTraffic>, String> {
+        let cross = self.cross.iter().map(|text| {
+            let kind = cross(text, registry).map_err(|error| format!("--cross: {error}"))?;
+            let start = Duration::ZERO;
+            Ok(CrossTraffic { start, kind })
+        });
+        cross.collect()
     }
 
     /// Whether packets are sent as ECN-capable.
