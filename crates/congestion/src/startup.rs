@@ -34,8 +34,8 @@
 //!     fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth {
 //!         let queued = ack.rtt_sample.is_some_and(|sample| sample >= 2 * ack.rtt.min());
 //!         Growth {
-//!             bytes: ack.bytes / 2, // bytes acknowledged in a round trip are a window's worth: 1.5× a round trip
 //!             done: queued,
+//!             ..Growth::by(ack.bytes / 2) // bytes acknowledged in a round trip are a window's worth: 1.5× a round trip
 //!         }
 //!     }
 //!
@@ -66,7 +66,7 @@ pub use slow_start::SlowStart;
 
 use lastbyte_units::Time;
 
-use crate::rtt::Rtt;
+use crate::{rtt::Rtt, sampler::RateSample};
 
 /// A growth rule for the first slow start. See the [module](self) for an example.
 pub trait Startup: fmt::Debug + Send {
@@ -82,9 +82,16 @@ pub trait Startup: fmt::Debug + Send {
     fn pacing_gain(&self) -> f64 {
         2.0
     }
+
+    /// Whether [`StartupAck::rate`] is wanted, which costs some instructions for each packet. Asked once, when the controller is
+    /// made.
+    fn samples_rate(&self) -> bool {
+        false
+    }
 }
 
-/// An ACK frame, as a startup sees it.
+/// An ACK frame, as a startup sees it. The first loss and the first ECN-CE mark end startup before the rule receives their
+/// frame.
 #[derive(Clone, Copy, Debug)]
 pub struct StartupAck<'a> {
     /// When the frame was received.
@@ -92,6 +99,15 @@ pub struct StartupAck<'a> {
     /// Bytes newly acknowledged. Zero while the sender does not use its window: growth must stand still then
     /// (RFC 9002 §7.8).
     pub bytes: u64,
+    /// Bytes acknowledged on the path so far, whether the window was in use or not.
+    pub delivered: u64,
+    /// Bytes sent on the path so far.
+    pub sent: u64,
+    /// Bytes in flight after this frame.
+    pub in_flight: u64,
+    /// The delivery rate since the newest packet that this frame acknowledged was sent. `None` unless the rule
+    /// [asks for it](Startup::samples_rate), and if the frame acknowledges no packet in flight.
+    pub rate: Option<RateSample>,
     /// The congestion window, in bytes.
     pub window: u64,
     /// The send index ([`Receipt::send_index`](crate::Receipt::send_index)) of the latest packet acknowledged so far.
@@ -109,6 +125,9 @@ pub struct StartupAck<'a> {
 pub struct Growth {
     /// By how many bytes the window grows.
     pub bytes: u64,
+    /// The largest window after this ACK, in bytes; less than the present window lowers it, to the minimum window at most.
+    /// `None` for no limit.
+    pub limit: Option<u64>,
     /// Whether startup is over: the path is found full without a loss, and avoidance goes on from this window.
     pub done: bool,
 }
@@ -117,6 +136,20 @@ impl Growth {
     /// Grow by `bytes` and go on.
     #[must_use]
     pub const fn by(bytes: u64) -> Self {
-        Self { bytes, done: false }
+        Self {
+            bytes,
+            limit: None,
+            done: false,
+        }
+    }
+
+    /// End startup with a window of at most `limit` bytes.
+    #[must_use]
+    pub const fn end_at(limit: u64) -> Self {
+        Self {
+            bytes: 0,
+            limit: Some(limit),
+            done: true,
+        }
     }
 }

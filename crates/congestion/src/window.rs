@@ -55,6 +55,7 @@ use crate::{
         Sent, WINDOW_MAX,
     },
     rtt::Rtt,
+    sampler::DeliveryRateSampler,
     startup::{Startup, StartupAck},
     state::{Phase, State, Statistics},
 };
@@ -78,6 +79,11 @@ pub struct WindowController {
     /// The send index of the next packet.
     next: u64,
     largest_acked: u64,
+    /// Bytes sent and acknowledged so far.
+    sent: u64,
+    delivered: u64,
+    /// For a startup that asks for it, while it lasts.
+    sampler: Option<Box<DeliveryRateSampler>>,
     recovery: Recovery,
     batch: Batch,
     is_app_limited: bool,
@@ -146,6 +152,9 @@ impl WindowController {
             FirstFlight::Jump { window: Some(size) } => Some(size.bytes(max_datagram_size)),
         };
         Self {
+            sent: 0,
+            delivered: 0,
+            sampler: startup.samples_rate().then(Box::default),
             max_datagram_size,
             window,
             slow_start_threshold: u64::MAX,
@@ -192,6 +201,7 @@ impl WindowController {
     }
 
     fn note_startup_exit(&mut self, now: Time) {
+        self.sampler = None;
         self.statistics.window_exiting_startup = Some(self.window);
         self.statistics.startup_exited_at = Some(now);
     }
@@ -357,9 +367,15 @@ impl WindowController {
     }
 
     fn grow_startup(&mut self, ack: &Ack<'_>, bytes: u64) {
+        let sampler = self.sampler.as_mut();
+        let rate = sampler.and_then(|sampler| sampler.take_sample(ack.rtt.min()));
         let growth = self.startup.on_ack(&StartupAck {
             now: ack.now,
             bytes,
+            delivered: self.delivered,
+            sent: self.sent,
+            in_flight: ack.in_flight,
+            rate,
             window: self.window,
             largest_acked: self.largest_acked,
             next: self.next,
@@ -369,6 +385,12 @@ impl WindowController {
         self.set_window(self.window.saturating_add(growth.bytes));
         if growth.done {
             self.note_startup_exit(ack.now);
+        }
+        if let Some(limit) = growth.limit.filter(|limit| *limit < self.window) {
+            self.set_window(limit);
+            self.note_reduction();
+        }
+        if growth.done {
             self.stage = Stage::Found;
             self.slow_start_threshold = self.window;
             self.jump.on_congestion(self.next);
@@ -426,7 +448,11 @@ impl WindowController {
 
 impl Controller for WindowController {
     fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt {
-        let receipt = Receipt::new(self.next);
+        self.sent = self.sent.saturating_add(sent.bytes);
+        let receipt = match &mut self.sampler {
+            Some(sampler) => Receipt::with_delivery(self.next, sampler.on_sent(sent)),
+            None => Receipt::new(self.next),
+        };
         self.next = self.next.saturating_add(1);
         self.is_app_limited = false;
         if self.jump.is_armed() {
@@ -444,12 +470,19 @@ impl Controller for WindowController {
 
     fn on_app_limited(&mut self, now: Time, in_flight: u64) {
         self.is_app_limited = true;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_app_limited(in_flight);
+        }
         if !self.is_window_in_use(in_flight) {
             self.avoidance.on_app_limited(now);
         }
     }
 
-    fn on_packet_acked(&mut self, _: Time, packet: &Packet) {
+    fn on_packet_acked(&mut self, now: Time, packet: &Packet) {
+        self.delivered = self.delivered.saturating_add(packet.bytes);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_packet_acked(now, packet);
+        }
         let send_index = packet.receipt.send_index();
         let acked = if self.recovery.answers(send_index) {
             &mut self.batch.acked_before

@@ -24,8 +24,8 @@ impl Startup for Surge {
         if rtt > ack.rtt.min().mul_f64(1.0 + self.patience) {
             self.growth = 1;
         }
-        let (bytes, done) = (self.growth * ack.bytes, rtt >= 2 * ack.rtt.min());
-        Growth { bytes, done }
+        let (bytes, limit, done) = (self.growth * ack.bytes, None, rtt >= 2 * ack.rtt.min());
+        Growth { bytes, limit, done }
     }
 
     fn pacing_gain(&self) -> f64 {

@@ -112,6 +112,7 @@ impl Startup for HyStart {
             }
         }
         Growth {
+            limit: None,
             bytes,
             done: self
                 .conservative

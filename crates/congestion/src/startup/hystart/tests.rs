@@ -27,6 +27,10 @@ impl Flow {
         let growth = self.hystart.on_ack(&StartupAck {
             now: Time::ZERO,
             bytes: 4,
+            delivered: 0,
+            sent: 0,
+            in_flight: 0,
+            rate: None,
             window: self.window,
             largest_acked: self.acked,
             next: self.sent,

@@ -18,6 +18,10 @@ fn factors(threshold: QueueThreshold, samples: &[(u64, Option<u64>)]) -> Vec<u64
             let growth = startup.on_ack(&StartupAck {
                 now,
                 bytes: 1000,
+                delivered: 0,
+                sent: 0,
+                in_flight: 0,
+                rate: None,
                 window: 10_000,
                 largest_acked: 0,
                 next: 0,
