@@ -2,9 +2,11 @@
 
 pub(crate) mod ab;
 pub(crate) mod bench;
+pub(crate) mod completions;
 mod credentials;
 pub(crate) mod emulate;
 pub(crate) mod get;
+pub(crate) mod man;
 mod path;
 pub(crate) mod query;
 pub(crate) mod report;

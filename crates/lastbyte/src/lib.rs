@@ -45,6 +45,8 @@ enum Command {
     Specs(commands::specs::Arguments),
     Serve(Box<commands::serve::Arguments>),
     Bench(Box<commands::bench::Arguments>),
+    Completions(commands::completions::Arguments),
+    Man(commands::man::Arguments),
 }
 
 /// Runs a command line, whose first word is the program's name. Wherever it names a congestion control, in options or in
@@ -71,6 +73,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Some(Command::Specs(arguments)) => commands::specs::run(&arguments, registry),
         Some(Command::Serve(arguments)) => commands::serve::run(&arguments, registry),
         Some(Command::Bench(arguments)) => commands::bench::run(&arguments),
+        Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
+        Some(Command::Man(arguments)) => commands::man::run(&arguments),
     };
     match result {
         Ok(code) => code,

@@ -1,4 +1,4 @@
-//! `lastbyte --version`.
+//! `lastbyte --version`: the version, with the commit where the build script knows it.
 
 use std::{
     io::{Write as _, stdout},
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// Prints the version and, if `verbose`, the libraries that this machine would use by default.
 pub(crate) fn run(verbose: bool) -> Result<ExitCode, Failure> {
-    let version = env!("CARGO_PKG_VERSION");
+    let version = env!("LASTBYTE_VERSION");
     let text = if verbose {
         let aead = Aead::Auto.choose();
         format!(

@@ -1,0 +1,79 @@
+//! `lastbyte man`: manual pages, generated from the options.
+
+use std::{
+    fs,
+    io::{self, Write as _, stdout},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::{Args, Command, CommandFactory as _};
+use clap_mangen::Man;
+
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  # The page of one command.
+  lastbyte man get | man -l -
+  # All pages.
+  lastbyte man --out ~/.local/share/man/man1";
+
+/// Print the manual page of a command, or write all pages to a directory
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Command; without one, the page of the program
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+    /// Write the pages of all commands to this directory
+    #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut program = crate::Arguments::command();
+    program.build();
+    if let Some(directory) = &arguments.out {
+        for command in pages(&program) {
+            let path = directory.join(format!("{}.1", page_name(command)));
+            let written = page(command).and_then(|page| fs::write(&path, page));
+            let cannot =
+                |error| Failure::run(format!("cannot write `{}`: {error}", path.display()));
+            written.map_err(cannot)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let command = match &arguments.command {
+        None => &program,
+        Some(name) => program.find_subcommand(name).ok_or_else(|| {
+            let names: Vec<&str> = pages(&program).skip(1).map(Command::get_name).collect();
+            let expected = names.join(", ");
+            Failure::usage(format!("unknown command `{name}` (expected {expected})"))
+        })?,
+    };
+    let written = page(command).and_then(|page| stdout().write_all(&page));
+    written.map_err(|error| Failure::stdout(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The program and its commands.
+fn pages(program: &Command) -> impl Iterator<Item = &Command> {
+    let commands = program.get_subcommands();
+    let commands = commands.filter(|command| command.get_name() != "help");
+    std::iter::once(program).chain(commands)
+}
+
+fn page_name(command: &Command) -> String {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    name.replace(' ', "-")
+}
+
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(command.clone())
+        .title(page_name(command).to_uppercase())
+        .render(&mut page)?;
+    Ok(page)
+}

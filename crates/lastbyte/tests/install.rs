@@ -1,0 +1,116 @@
+//! What an installation needs besides the program: completions, manual pages, and a version that names the build.
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+fn lastbyte(arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_lastbyte");
+    let output = Command::new(program).args(arguments).output();
+    output.expect("the program starts")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = lastbyte(arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+const COMMANDS: [&str; 11] = [
+    "get",
+    "sim",
+    "emulate",
+    "ab",
+    "report",
+    "query",
+    "specs",
+    "serve",
+    "bench",
+    "completions",
+    "man",
+];
+
+#[test]
+fn completions_of_all_shells_have_all_commands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = stdout(&["completions", shell]);
+        for command in COMMANDS {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+        assert!(script.contains("max-concurrent-streams"), "{shell}");
+    }
+    let refused = lastbyte(&["completions", "tcsh"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let error = String::from_utf8(refused.stderr).expect("UTF-8");
+    assert!(error.contains("tcsh") && error.contains("fish"), "{error}");
+}
+
+#[test]
+fn bash_completes_commands_and_options() {
+    let script = stdout(&["completions", "bash"]);
+    let complete = |words: &str| {
+        let test = format!(
+            "{script}\nCOMP_WORDS=({words})\nCOMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
+             _lastbyte lastbyte \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\n\
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"\n"
+        );
+        let output = Command::new("bash").args(["-c", &test]).output();
+        let output = output.expect("bash starts");
+        assert!(output.stderr.is_empty(), "{output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    assert_eq!(complete("lastbyte repo"), "report\n");
+    assert_eq!(complete("lastbyte bench --warm"), "--warm-up-time\n");
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let directory = env!("CARGO_TARGET_TMPDIR").to_owned() + "/man";
+    fs::create_dir_all(&directory).expect("a directory");
+    assert_eq!(stdout(&["man", "--out", &directory]), "");
+    for command in COMMANDS {
+        let path = format!("{directory}/lastbyte-{command}.1");
+        let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert_eq!(page, stdout(&["man", command]), "{command}");
+        let title = format!(".TH LASTBYTE-{} 1", command.to_uppercase());
+        assert!(page.contains(&title), "{command}: {page}");
+    }
+    let page = fs::read_to_string(format!("{directory}/lastbyte.1")).expect("a page");
+    assert!(
+        page.contains(".TH LASTBYTE 1") && page.contains("lastbyte\\-get(1)"),
+        "{page}"
+    );
+    assert!(stdout(&["man", "get"]).contains("\\-\\-compressed"));
+
+    let refused = lastbyte(&["man", "fetch"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let error = String::from_utf8(refused.stderr).expect("UTF-8");
+    assert!(
+        error.contains("unknown command `fetch` (expected get, "),
+        "{error}"
+    );
+    let refused = lastbyte(&["man", "--out", "/nonexistent/man"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let error = String::from_utf8(refused.stderr).expect("UTF-8");
+    assert!(error.contains("/nonexistent/man/lastbyte.1"), "{error}");
+}
+
+#[test]
+fn the_version_has_the_commit() {
+    let version = stdout(&["--version"]);
+    let git = Command::new("git")
+        .args(["log", "-1", "--format=%h", "--abbrev=9"])
+        .output();
+    let commit = git.ok().filter(|output| output.status.success());
+    let commit = commit.map(|output| String::from_utf8(output.stdout).expect("UTF-8"));
+    let Some(commit) = commit else {
+        assert_eq!(
+            version,
+            concat!("lastbyte ", env!("CARGO_PKG_VERSION"), "\n")
+        );
+        return;
+    };
+    let expected = format!("lastbyte {} ({} ", env!("CARGO_PKG_VERSION"), commit.trim());
+    assert!(version.starts_with(&expected), "{version} {expected}");
+}
