@@ -12,7 +12,7 @@ mod jobs;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use lastbyte_congestion::Registry;
 
 /// A workbench for making the web's last byte arrive sooner.
@@ -73,8 +73,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Some(Command::Specs(arguments)) => commands::specs::run(&arguments, registry),
         Some(Command::Serve(arguments)) => commands::serve::run(&arguments, registry),
         Some(Command::Bench(arguments)) => commands::bench::run(&arguments),
-        Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
-        Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Completions(arguments)) => {
+            commands::completions::run(&arguments, Arguments::command())
+        }
+        Some(Command::Man(arguments)) => commands::man::run(&arguments, Arguments::command()),
     };
     match result {
         Ok(code) => code,

@@ -5,21 +5,21 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  # Bash; the directory is read by bash-completion.
-  lastbyte completions bash > ~/.local/share/bash-completion/completions/lastbyte
-  # Zsh: a directory in $fpath.
-  lastbyte completions zsh > ~/.zfunc/_lastbyte
-  # Fish.
-  lastbyte completions fish > ~/.config/fish/completions/lastbyte.fish";
+  # Bash: to ~/.local/share/bash-completion/completions/lastbyte.
+  lastbyte completions bash
+  # Zsh: to a file `_lastbyte` in a directory of $fpath.
+  lastbyte completions zsh
+  # Fish: to ~/.config/fish/completions/lastbyte.fish.
+  lastbyte completions fish";
 
-/// Print a completion script for a shell
+/// Print a completion script for a shell.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -28,12 +28,11 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+/// Runs the command. `program` has the options.
+pub(crate) fn run(arguments: &Arguments, mut program: Command) -> Result<ExitCode, Failure> {
     // Into memory first: the generator panics if it cannot write.
     let mut script = Vec::new();
-    let mut command = crate::Arguments::command();
-    clap_complete::generate(arguments.shell, &mut command, "lastbyte", &mut script);
+    clap_complete::generate(arguments.shell, &mut program, "lastbyte", &mut script);
     let written = stdout().write_all(&script);
     written.map_err(|error| Failure::stdout(&error))?;
     Ok(ExitCode::SUCCESS)

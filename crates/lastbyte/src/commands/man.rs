@@ -7,19 +7,21 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  # The page of one command.
-  lastbyte man get | man -l -
-  # All pages.
-  lastbyte man --out ~/.local/share/man/man1";
+  # The page of one command; `man -l -` shows it.
+  lastbyte man get
+  # The page of the program.
+  lastbyte man
+  # All pages, to an existing directory.
+  lastbyte man --out .";
 
-/// Print the manual page of a command, or write all pages to a directory
+/// Print the manual page of a command, or write all pages to a directory.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -31,9 +33,8 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
-/// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut program = crate::Arguments::command();
+/// Runs the command. `program` has the options.
+pub(crate) fn run(arguments: &Arguments, mut program: Command) -> Result<ExitCode, Failure> {
     program.build();
     if let Some(directory) = &arguments.out {
         for command in pages(&program) {
