@@ -184,11 +184,8 @@ impl Walk<'_> {
             return;
         }
         if let Some(path) = self.path(node) {
-            if path.is_empty() {
-                self.whole = true;
-            } else {
-                self.paths.push(path);
-            }
+            self.whole |= path.is_empty();
+            self.paths.push(path);
             return;
         }
         match node {
@@ -246,8 +243,7 @@ impl Walk<'_> {
             Node::While(it) => self.all([&it.condition, &it.body]),
             Node::For(parts) => {
                 self.target(&parts.0);
-                self.node(&parts.1);
-                self.node(&parts.2);
+                self.all([&parts.1, &parts.2]);
             }
             Node::Case(case) => self.case(case),
             Node::Begin(begin) => self.begin(begin),
@@ -260,9 +256,7 @@ impl Walk<'_> {
                 self.block(call.block.as_ref(), false);
             }
             Node::Helper(call) => {
-                if let Some(receiver) = &call.receiver {
-                    self.node(receiver);
-                }
+                self.all(&call.receiver);
                 self.helper(call.method, &call.arguments);
                 self.block(call.block.as_ref(), false);
             }

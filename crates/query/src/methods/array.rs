@@ -63,10 +63,7 @@ pub(crate) fn call(
         M::Length | M::Size => Value::size(count),
         M::EmptyQ => Value::Bool(count == 0),
         M::OpIndex | M::Slice => slice(list, args)?,
-        M::At => {
-            arity(args, 1, 1)?;
-            slice(list, &[Value::Int(need_int(&args[0])?)])?
-        }
+        M::At => slice(list, &[Value::Int(need_int(&args[0])?)])?,
         M::First | M::Last => match args {
             [] if method == M::First => at(0),
             [] => list.borrow().last().cloned().unwrap_or_default(),
@@ -82,7 +79,6 @@ pub(crate) fn call(
             _ => return Err(wrong_arguments(args.len(), 0, Some(1))),
         },
         M::Take | M::Drop => {
-            arity(args, 1, 1)?;
             let cut = size_argument(
                 &args[0],
                 if method == M::Take {
@@ -114,16 +110,10 @@ pub(crate) fn call(
             Value::array(out)
         }
         M::ToA | M::Entries | M::ToAry => receiver.clone(),
-        M::Inspect | M::ToS => {
-            arity(args, 0, 0)?;
-            Value::str(inspect(receiver))
-        }
+        M::Inspect | M::ToS => Value::str(inspect(receiver)),
         M::OpCmp => compare(receiver, args.first().unwrap_or(&Value::Nil))
             .map_or(Value::Nil, |order| Value::Int(order as i64)),
-        M::IncludeQ | M::MemberQ => {
-            arity(args, 1, 1)?;
-            Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0])))
-        }
+        M::IncludeQ | M::MemberQ => Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0]))),
         _ => return changed(vm, receiver, list, method, args, block),
     }))
 }
@@ -144,7 +134,6 @@ fn changed(
             receiver.clone()
         }
         M::OpShl => {
-            arity(args, 1, 1)?;
             list.borrow_mut().push(args[0].clone());
             receiver.clone()
         }
@@ -181,7 +170,6 @@ fn changed(
         M::Insert => insert(receiver, list, args)?,
         M::OpIndexSet => store(list, args)?,
         M::Replace => {
-            arity(args, 1, 1)?;
             let new = strict_array(&args[0])?;
             *list.borrow_mut() = new;
             receiver.clone()
@@ -191,7 +179,6 @@ fn changed(
             receiver.clone()
         }
         M::Delete => {
-            arity(args, 1, 1)?;
             let mut found = Value::Nil;
             list.borrow_mut().retain(|it| {
                 let hit = equal(it, &args[0]);
@@ -202,37 +189,31 @@ fn changed(
             });
             found
         }
-        M::DeleteAt => {
-            arity(args, 1, 1)?;
-            match place(need_int(&args[0])?, count) {
-                Some(at) if at < count => list.borrow_mut().remove(at),
-                _ => Value::Nil,
-            }
-        }
-        M::SliceBang => {
-            let part = slice(list, args)?;
-            match (&part, args) {
-                (Value::Array(_), [Value::Range(range)]) => {
-                    if let Some((from, size)) = range_of(range, count)? {
-                        list.borrow_mut().drain(from..from + size);
-                    }
-                }
-                (Value::Array(_), [from, size]) => {
-                    if let Some((from, size)) = span_of(need_int(from)?, need_int(size)?, count) {
-                        list.borrow_mut().drain(from..from + size);
-                    }
-                }
-                (_, [at]) => {
-                    if let Some(at) = place(need_int(at)?, count).filter(|at| *at < count) {
-                        list.borrow_mut().remove(at);
-                    }
-                }
-                _ => {}
-            }
-            part
-        }
+        M::DeleteAt => match place(need_int(&args[0])?, count) {
+            Some(at) if at < count => list.borrow_mut().remove(at),
+            _ => Value::Nil,
+        },
+        M::SliceBang => remove_slice(list, args)?,
         _ => return arranged(vm, receiver, list, method, args, block),
     }))
+}
+
+/// `slice!`: removes the elements that `slice` returns.
+fn remove_slice(list: &Rc<List>, args: &[Value]) -> Eval {
+    let part = slice(list, args)?;
+    let count = list.borrow().len();
+    let span = match (&part, args) {
+        (Value::Array(_), [Value::Range(range)]) => range_of(range, count)?,
+        (Value::Array(_), [from, size]) => span_of(need_int(from)?, need_int(size)?, count),
+        (_, [at]) => place(need_int(at)?, count)
+            .filter(|at| *at < count)
+            .map(|at| (at, 1)),
+        _ => None,
+    };
+    if let Some((from, size)) = span {
+        list.borrow_mut().drain(from..from + size);
+    }
+    Ok(part)
 }
 
 /// The same elements in another order, or fewer of them.
@@ -265,7 +246,6 @@ fn arranged(
         ),
         M::Uniq => Value::array(uniq(vm, &list.borrow().clone(), block)?),
         M::Assoc | M::Rassoc => {
-            arity(args, 1, 1)?;
             let side = usize::from(method == M::Rassoc);
             let list = list.borrow();
             list.iter()

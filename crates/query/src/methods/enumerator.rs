@@ -5,7 +5,7 @@ use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::enumerator::Enumerator;
-use crate::value::exception::{arity, error};
+use crate::value::exception::error;
 use crate::value::number::need_int;
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -82,7 +82,6 @@ pub(super) fn call(
             ));
         }
         M::OpEq => {
-            arity(args, 1, 1)?;
             let same = match &args[0] {
                 Value::Enumerator(other) => {
                     it.method == other.method

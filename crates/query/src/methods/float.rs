@@ -25,10 +25,7 @@ pub(super) fn call(
     block: Option<&Block<'_>>,
 ) -> Found {
     Ok(Some(match method {
-        M::ToS | M::Inspect => {
-            arity(args, 0, 0)?;
-            Value::str(float_to_s(it))
-        }
+        M::ToS | M::Inspect => Value::str(float_to_s(it)),
         M::NanQ => Value::Bool(it.is_nan()),
         M::NextFloat => Value::Float(it.next_up()),
         M::PrevFloat => Value::Float(it.next_down()),

@@ -45,47 +45,33 @@ pub(super) fn call(
     }
     let key = || args.first().cloned().unwrap_or_default();
     Ok(Some(match method {
-        M::OpIndex => {
-            arity(args, 1, 1)?;
-            look_up(vm, receiver, table, &args[0])?
-        }
+        M::OpIndex => look_up(vm, receiver, table, &args[0])?,
         M::OpIndexSet | M::Store => {
-            arity(args, 2, 2)?;
             table.insert(args[0].clone(), args[1].clone());
             args[1].clone()
         }
-        M::Fetch => {
-            arity(args, 1, 2)?;
-            match (table.get(&args[0]), block, args.get(1)) {
-                (Some(value), ..) => value,
-                (None, Some(block), _) => vm.call1(block, key())?,
-                (None, None, Some(default)) => default.clone(),
-                (None, None, None) => {
-                    return Err(error(
-                        Class::KeyError,
-                        format!("key not found: {}", inspect(&args[0])),
-                    ));
-                }
+        M::Fetch => match (table.get(&args[0]), block, args.get(1)) {
+            (Some(value), ..) => value,
+            (None, Some(block), _) => vm.call1(block, key())?,
+            (None, None, Some(default)) => default.clone(),
+            (None, None, None) => {
+                return Err(error(
+                    Class::KeyError,
+                    format!("key not found: {}", inspect(&args[0])),
+                ));
             }
-        }
+        },
         M::Dig => array::dig(vm, receiver, args)?,
-        M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ => {
-            arity(args, 1, 1)?;
-            Value::Bool(table.contains(&args[0]))
-        }
+        M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ => Value::Bool(table.contains(&args[0])),
         M::ValueQ | M::HasValueQ => {
-            arity(args, 1, 1)?;
             Value::Bool(table.values().iter().any(|it| equal(it, &args[0])))
         }
-        M::Key => {
-            arity(args, 1, 1)?;
-            table
-                .pairs()
-                .into_iter()
-                .find(|(_, value)| equal(value, &args[0]))
-                .map(|(key, _)| key)
-                .unwrap_or_default()
-        }
+        M::Key => table
+            .pairs()
+            .into_iter()
+            .find(|(_, value)| equal(value, &args[0]))
+            .map(|(key, _)| key)
+            .unwrap_or_default(),
         M::Keys => Value::array(table.keys()),
         M::Values => Value::array(table.values()),
         M::ValuesAt => {
@@ -113,10 +99,7 @@ pub(super) fn call(
                 .map(|(key, value)| Value::pair(key, value))
                 .collect(),
         ),
-        M::Inspect | M::ToS => {
-            arity(args, 0, 0)?;
-            Value::str(inspect(receiver))
-        }
+        M::Inspect | M::ToS => Value::str(inspect(receiver)),
         M::ToH if block.is_none() => receiver.clone(),
         M::ToProc => Value::Proc(Rc::new(crate::value::proc::Proc {
             kind: Kind::Lookup(receiver.clone()),
@@ -145,7 +128,6 @@ fn combined(
 ) -> Found {
     Ok(Some(match method {
         M::OpLe | M::OpLt | M::OpGe | M::OpGt => {
-            arity(args, 1, 1)?;
             let other = need_hash(&args[0])?;
             let (small, large) = if matches!(method, M::OpLe | M::OpLt) {
                 (table, &other)
@@ -179,7 +161,6 @@ fn combined(
             Value::Hash(out)
         }
         M::Replace => {
-            arity(args, 1, 1)?;
             table.replace(need_hash(&args[0])?.copy());
             receiver.clone()
         }
@@ -237,14 +218,11 @@ fn changed(
                 false,
             )));
         }
-        M::Delete => {
-            arity(args, 1, 1)?;
-            match (table.remove(&args[0]), block) {
-                (Some(value), _) => value,
-                (None, Some(block)) => vm.call1(block, key())?,
-                (None, None) => Value::Nil,
-            }
-        }
+        M::Delete => match (table.remove(&args[0]), block) {
+            (Some(value), _) => value,
+            (None, Some(block)) => vm.call1(block, key())?,
+            (None, None) => Value::Nil,
+        },
         M::Shift => table
             .remove_first()
             .map_or(Value::Nil, |(key, value)| Value::pair(key, value)),
@@ -270,17 +248,13 @@ fn changed(
             Value::array(list)
         }
         M::Flatten => {
-            arity(args, 0, 1)?;
             let depth = args.first().map_or(Ok(1), crate::value::number::need_int)?;
             let list = Value::array(enumerable::to_vec(vm, receiver)?);
             vm.send(&list, M::Flatten, &[Value::Int(depth)], None)?
         }
-        M::Assoc => {
-            arity(args, 1, 1)?;
-            table
-                .get(&args[0])
-                .map_or(Value::Nil, |value| Value::pair(key(), value))
-        }
+        M::Assoc => table
+            .get(&args[0])
+            .map_or(Value::Nil, |value| Value::pair(key(), value)),
         M::Rehash => receiver.clone(),
         M::TransformKeys if !args.is_empty() => {
             let names = need_hash(&args[0])?;

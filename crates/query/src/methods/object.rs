@@ -3,12 +3,12 @@
 use super::Found;
 use crate::class::Class;
 use crate::names::M;
+use crate::value::Value;
 use crate::value::compare::{self, compare, eql, equal, hash_of};
 use crate::value::enumerator::Enumerator;
-use crate::value::exception::{arity, type_error};
+use crate::value::exception::type_error;
 use crate::value::inspect::{inspect, to_s};
 use crate::value::text::Text;
-use crate::value::{Value, exception::Eval};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use crate::vm::call::sent;
@@ -29,20 +29,16 @@ pub(super) fn call(
     {
         return Ok(None);
     }
-    let one = |args: &[Value]| -> Eval { arity(args, 1, 1).map(|()| args[0].clone()) };
     Ok(Some(match method {
         M::NilQ => Value::Bool(receiver.is_nil()),
-        M::OpEq => Value::Bool(equal(receiver, &one(args)?)),
-        M::OpNe => Value::Bool(!equal(receiver, &one(args)?)),
+        M::OpEq => Value::Bool(equal(receiver, &args[0])),
+        M::OpNe => Value::Bool(!equal(receiver, &args[0])),
         M::OpNot => Value::Bool(!receiver.truthy()),
-        M::OpCaseEq => {
-            let value = one(args)?;
-            Value::Bool(compare::case_equal(receiver, &value).unwrap_or(false))
-        }
-        M::EqlQ => Value::Bool(eql(receiver, &one(args)?)),
-        M::EqualQ => Value::Bool(receiver.same(&one(args)?)),
+        M::OpCaseEq => Value::Bool(compare::case_equal(receiver, &args[0]).unwrap_or(false)),
+        M::EqlQ => Value::Bool(eql(receiver, &args[0])),
+        M::EqualQ => Value::Bool(receiver.same(&args[0])),
         M::OpCmp => {
-            compare(receiver, &one(args)?).map_or(Value::Nil, |order| Value::Int(order as i64))
+            compare(receiver, &args[0]).map_or(Value::Nil, |order| Value::Int(order as i64))
         }
         M::OpMatch | M::InstanceVariableGet => Value::Nil,
         M::OpNotMatch => {
@@ -56,28 +52,21 @@ pub(super) fn call(
             other => Value::Int(other.address().map_or(0, |address| address as i64)),
         },
         M::Inspect => Value::str(inspect(receiver)),
-        M::ToS => {
-            arity(args, 0, 0)?;
-            Value::str(to_s(receiver))
-        }
+        M::ToS => Value::str(to_s(receiver)),
         M::ToJson => {
             let mut out = String::new();
             crate::json::print::compact(&mut out, receiver)?;
             Value::str(out)
         }
         M::Class => Value::Class(Class::of(receiver)),
-        M::IsAQ | M::KindOfQ => match one(args)? {
-            Value::Class(class) => Value::Bool(Class::of(receiver).is(class)),
-            _ => return Err(type_error("class or module required")),
-        },
-        M::InstanceOfQ => match one(args)? {
-            Value::Class(class) => Value::Bool(Class::of(receiver) == class),
-            _ => return Err(type_error("class or module required")),
-        },
-        M::RespondToQ => {
-            arity(args, 1, 2)?;
-            Value::Bool(responds(vm, receiver, &to_s(&args[0])))
+        M::IsAQ | M::KindOfQ | M::InstanceOfQ => {
+            let Value::Class(class) = args[0] else {
+                return Err(type_error("class or module required"));
+            };
+            let own = Class::of(receiver);
+            Value::Bool(own == class || method != M::InstanceOfQ && own.is(class))
         }
+        M::RespondToQ => Value::Bool(responds(vm, receiver, &to_s(&args[0]))),
         M::Then | M::YieldSelf => match block {
             Some(block) => vm.call1(block, receiver.clone())?,
             None => enumerator(receiver, method, args),
@@ -114,7 +103,7 @@ pub(super) fn call(
             let (method, args) = sent(receiver, args)?;
             super::call(vm, receiver, method, args, block)?
         }
-        M::Method => vm.method_value(receiver, &one(args)?)?,
+        M::Method => vm.method_value(receiver, &args[0])?,
         M::Call if matches!(receiver, Value::Main) => Value::Nil,
         _ => return Ok(None),
     }))

@@ -7,7 +7,7 @@ use crate::class::Class;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::compare::{covers, equal};
-use crate::value::exception::{Eval, arity, error, type_error};
+use crate::value::exception::{Eval, error, type_error};
 use crate::value::inspect::inspect;
 use crate::value::number::{self, arithmetic, float_of, need_int};
 use crate::value::{Range, Value};
@@ -95,17 +95,14 @@ pub(super) fn call(
             return vm.send(&list, M::Last, args, None).map(Some);
         }
         M::ExcludeEndQ => Value::Bool(range.exclusive),
-        M::IncludeQ | M::MemberQ | M::OpCaseEq | M::CoverQ => {
-            arity(args, 1, 1)?;
-            match &args[0] {
-                Value::Range(inner) if method == M::CoverQ => Value::Bool(
-                    covers(range, &inner.from)
-                        && (covers(range, &inner.to)
-                            || range.exclusive && inner.exclusive && equal(&range.to, &inner.to)),
-                ),
-                value => Value::Bool(covers(range, value)),
-            }
-        }
+        M::IncludeQ | M::MemberQ | M::OpCaseEq | M::CoverQ => match &args[0] {
+            Value::Range(inner) if method == M::CoverQ => Value::Bool(
+                covers(range, &inner.from)
+                    && (covers(range, &inner.to)
+                        || range.exclusive && inner.exclusive && equal(&range.to, &inner.to)),
+            ),
+            value => Value::Bool(covers(range, value)),
+        },
         M::Step | M::OpMod => return step(vm, receiver, range, method, args, block),
         M::Size | M::Count if args.is_empty() && block.is_none() => {
             return size(vm, receiver, range, method);

@@ -76,18 +76,15 @@ fn group_of(found: &Match, value: &Value) -> Eval<Option<usize>> {
 pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, method: M, args: &[Value]) -> Found {
     let group = |group: usize| Value::option(found.group(group));
     Ok(Some(match method {
-        M::OpIndex => {
-            arity(args, 1, 2)?;
-            match &args[0] {
-                Value::Range(_) => vm.send(
-                    &Value::array((0..found.len()).map(group).collect()),
-                    M::OpIndex,
-                    args,
-                    None,
-                )?,
-                one => group_of(found, one)?.map_or(Value::Nil, group),
-            }
-        }
+        M::OpIndex => match &args[0] {
+            Value::Range(_) => vm.send(
+                &Value::array((0..found.len()).map(group).collect()),
+                M::OpIndex,
+                args,
+                None,
+            )?,
+            one => group_of(found, one)?.map_or(Value::Nil, group),
+        },
         M::ToA => Value::array((0..found.len()).map(group).collect()),
         M::Captures => Value::array((1..found.len()).map(group).collect()),
         M::NamedCaptures => {
@@ -104,7 +101,6 @@ pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, method: M, args: &[Valu
         M::Regexp => Value::Regexp(Rc::clone(&found.pattern)),
         M::Length | M::Size => Value::size(found.len()),
         M::Begin | M::End | M::Offset => {
-            arity(args, 1, 1)?;
             let group = match &args[0] {
                 Value::Str(_) | Value::Symbol(_) => group_of(found, &args[0])?,
                 place => usize::try_from(need_int(place)?).ok(),

@@ -51,25 +51,17 @@ pub(super) fn call(
         M::Length | M::Size => Value::size(char_count(s)),
         M::Bytesize => Value::size(s.len()),
         M::EmptyQ => Value::Bool(s.is_empty()),
-        M::ToS | M::ToStr => {
-            arity(args, 0, 0)?;
-            receiver.clone()
-        }
+        M::ToS | M::ToStr => receiver.clone(),
         M::OpMinus | M::OpPlus | M::Scrub => receiver.clone(),
         M::ToSym | M::Intern => Value::Symbol(Symbol::new(s)),
         M::OpEq | M::OpCaseEq | M::EqlQ => {
-            arity(args, 1, 1)?;
             Value::Bool(matches!(&args[0], Value::Str(other) if *other.get() == *s))
         }
-        M::OpCmp => {
-            arity(args, 1, 1)?;
-            compare::compare(receiver, &args[0])
-                .map_or(Value::Nil, |order| Value::Int(order as i64))
-        }
+        M::OpCmp => compare::compare(receiver, &args[0])
+            .map_or(Value::Nil, |order| Value::Int(order as i64)),
         M::OpAdd => return concatenated(s, args),
         M::OpMul => return repeated(s, args),
         M::OpMod => {
-            arity(args, 1, 1)?;
             let pattern = s.to_owned();
             drop(it);
             let values = match &args[0] {
@@ -90,7 +82,6 @@ pub(super) fn call(
             return starts_with(vm, &s, args);
         }
         M::Upto => {
-            arity(args, 1, 2)?;
             let (from, to) = (s.to_owned(), need_str(&args[0])?);
             drop(it);
             let Some(block) = block else {
@@ -196,7 +187,6 @@ fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
         },
         M::Sum => Value::Int(s.bytes().map(i64::from).sum::<i64>() & 0xffff),
         M::Getbyte => {
-            arity(args, 1, 1)?;
             let at = need_int(&args[0])?;
             let at = if at < 0 {
                 at + s.len().cast_signed() as i64
@@ -217,15 +207,11 @@ fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
                 .iter()
                 .any(|suffix| s.ends_with(suffix.as_str())),
         ),
-        M::IncludeQ => {
-            arity(args, 1, 1)?;
-            match &args[0] {
-                Value::Str(other) => Value::Bool(s.contains(other.get().as_str())),
-                other => return Err(no_conversion(other, "String")),
-            }
-        }
+        M::IncludeQ => match &args[0] {
+            Value::Str(other) => Value::Bool(s.contains(other.get().as_str())),
+            other => return Err(no_conversion(other, "String")),
+        },
         M::Casecmp | M::CasecmpQ => {
-            arity(args, 1, 1)?;
             let Value::Str(other) = &args[0] else {
                 return Ok(Some(Value::Nil));
             };

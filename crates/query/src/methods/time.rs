@@ -6,7 +6,7 @@ use super::{Found, comparable, strftime};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, arity, brief, error, type_error};
+use crate::value::exception::{Eval, brief, error, type_error};
 use crate::value::number::{big_of, need_int};
 use crate::value::time::{Time, Zone};
 pub(super) use class::call_class;
@@ -67,10 +67,7 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
         M::UtcOffset | M::GmtOffset | M::Gmtoff => Value::Int(i64::from(time.offset())),
         M::Zone => Value::option(time.zone()),
         M::DstQ => Value::Bool(false),
-        M::Strftime => {
-            arity(args, 1, 1)?;
-            Value::str(strftime::format(time, &super::string::need_str(&args[0])?))
-        }
+        M::Strftime => Value::str(strftime::format(time, &super::string::need_str(&args[0])?)),
         M::Iso8601 | M::Xmlschema => {
             let digits = args.first().map_or(Ok(0), need_int)?;
             Value::str(time.iso8601(digits.clamp(0, 100) as usize))
@@ -95,23 +92,19 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
             Value::option(time.zone()),
         ]),
         M::OpAdd => {
-            arity(args, 1, 1)?;
             if let Value::Time(_) = args[0] {
                 return Err(type_error("time + time?"));
             }
             value(Time::from_nanoseconds(time.nanoseconds() + nanoseconds(&args[0])?).like(time))
         }
-        M::OpSub => {
-            arity(args, 1, 1)?;
-            match &args[0] {
-                Value::Time(other) => {
-                    Value::Float((time.nanoseconds() - other.nanoseconds()) as f64 / 1e9)
-                }
-                other => value(
-                    Time::from_nanoseconds(time.nanoseconds() - nanoseconds(other)?).like(time),
-                ),
+        M::OpSub => match &args[0] {
+            Value::Time(other) => {
+                Value::Float((time.nanoseconds() - other.nanoseconds()) as f64 / 1e9)
             }
-        }
+            other => {
+                value(Time::from_nanoseconds(time.nanoseconds() - nanoseconds(other)?).like(time))
+            }
+        },
         M::Round | M::Floor | M::Ceil => return rounded(time, method, args),
         M::Hash => return Ok(None),
         _ => return comparable::call(&this(), method, args),

@@ -95,16 +95,9 @@ impl Vm {
             Node::MultiAssign(parts) => return self.multi_assign(parts, env),
             Node::Update(update) => return self.update(update, env),
             Node::Sequence(nodes) => return self.sequence(nodes, env),
-            Node::And(pair) => {
+            Node::And(pair) | Node::Or(pair) => {
                 let left = self.eval(&pair.0, env)?;
-                if left.truthy() {
-                    return self.eval(&pair.1, env);
-                }
-                left
-            }
-            Node::Or(pair) => {
-                let left = self.eval(&pair.0, env)?;
-                if !left.truthy() {
+                if left.truthy() == matches!(node, Node::And(_)) {
                     return self.eval(&pair.1, env);
                 }
                 left

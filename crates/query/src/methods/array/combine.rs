@@ -29,12 +29,10 @@ pub(super) fn call(
     let elements = || list.borrow().clone();
     Ok(Some(match method {
         M::OpAdd => {
-            arity(args, 1, 1)?;
             let more = strict_array(&args[0])?;
             Value::array([elements(), more].concat())
         }
         M::OpMul => {
-            arity(args, 1, 1)?;
             if let Value::Str(separator) = &args[0] {
                 let mut out = String::new();
                 join(&mut out, list, &separator.string(), 0)?;
@@ -72,7 +70,6 @@ pub(super) fn call(
             Value::array(uniq(vm, &all, None)?)
         }
         M::IntersectQ => {
-            arity(args, 1, 1)?;
             let other = strict_array(&args[0])?;
             Value::Bool(
                 list.borrow()
@@ -134,7 +131,6 @@ fn reshaped(
     Ok(Some(match method {
         M::Transpose => transpose(&elements())?,
         M::Flatten => {
-            arity(args, 0, 1)?;
             let depth = match args.first() {
                 None | Some(Value::Nil) => -1,
                 Some(depth) => need_int(depth)?,
@@ -144,7 +140,6 @@ fn reshaped(
             Value::array(out)
         }
         M::Join => {
-            arity(args, 0, 1)?;
             let separator = match args.first() {
                 None | Some(Value::Nil) => String::new(),
                 Some(Value::Str(text)) => text.string(),

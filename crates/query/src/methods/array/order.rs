@@ -26,7 +26,6 @@ pub(super) fn call(
     let elements = || list.borrow().clone();
     Ok(Some(match method {
         M::Sort => {
-            arity(args, 0, 0)?;
             let mut elements = elements();
             sort(vm, &mut elements, block)?;
             Value::array(elements)
@@ -47,7 +46,6 @@ pub(super) fn call(
             Value::pair(least, extreme(vm, elements(), true, &[], block)?)
         }
         M::Sum => {
-            arity(args, 0, 1)?;
             let mut list = elements();
             if let Some(block) = block {
                 for it in &mut list {

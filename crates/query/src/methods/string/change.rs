@@ -47,20 +47,15 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
         M::Chr => s.chars().next().map(String::from).unwrap_or_default(),
         M::Reverse => s.chars().rev().collect(),
         M::Succ | M::Next => successor(s),
-        M::DeletePrefix => {
-            arity(args, 1, 1)?;
-            s.strip_prefix(need_str(&args[0])?.as_str())
-                .unwrap_or(s)
-                .to_owned()
-        }
-        M::DeleteSuffix => {
-            arity(args, 1, 1)?;
-            s.strip_suffix(need_str(&args[0])?.as_str())
-                .unwrap_or(s)
-                .to_owned()
-        }
+        M::DeletePrefix => s
+            .strip_prefix(need_str(&args[0])?.as_str())
+            .unwrap_or(s)
+            .to_owned(),
+        M::DeleteSuffix => s
+            .strip_suffix(need_str(&args[0])?.as_str())
+            .unwrap_or(s)
+            .to_owned(),
         M::Ljust | M::Rjust | M::Center => {
-            arity(args, 1, 2)?;
             let pad = args.get(1).map_or_else(|| Ok(" ".to_owned()), need_str)?;
             if pad.is_empty() {
                 return Err(argument_error("zero width padding"));
@@ -150,19 +145,15 @@ pub(super) fn in_place(
     args: &[Value],
 ) -> Eval {
     match method {
-        M::OpShl => {
-            arity(args, 1, 1)?;
-            match &args[0] {
-                Value::Int(code) => {
-                    let c = u32::try_from(*code).ok().and_then(char::from_u32);
-                    let c = c.ok_or_else(|| {
-                        error(Class::RangeError, format!("{code} out of char range"))
-                    })?;
-                    text.push(&c.to_string());
-                }
-                other => text.push(&need_str(other)?),
+        M::OpShl => match &args[0] {
+            Value::Int(code) => {
+                let c = u32::try_from(*code).ok().and_then(char::from_u32);
+                let c =
+                    c.ok_or_else(|| error(Class::RangeError, format!("{code} out of char range")))?;
+                text.push(&c.to_string());
             }
-        }
+            other => text.push(&need_str(other)?),
+        },
         M::Concat => text.push(&need_strs(args)?.concat()),
         M::Prepend => {
             let before = need_strs(args)?.concat();
@@ -170,12 +161,10 @@ pub(super) fn in_place(
             text.set(whole);
         }
         M::Replace => {
-            arity(args, 1, 1)?;
             text.set(need_str(&args[0])?);
         }
         M::Clear => text.set(String::new()),
         M::Insert => {
-            arity(args, 2, 2)?;
             let (at, more) = (need_int(&args[0])?, need_str(&args[1])?);
             let mut whole = text.string();
             let length = char_count(&whole).cast_signed() as i64;

@@ -23,20 +23,16 @@ pub(super) fn call(
     block: Option<&Block<'_>>,
 ) -> Found {
     Ok(Some(match method {
-        M::OpMatch => {
-            arity(args, 1, 1)?;
-            match &args[0] {
-                Value::Regexp(pattern) => matched(vm, pattern, s, 0)?.map_or(Value::Nil, |found| {
-                    Value::size(found.char_index(found.span(0).map_or(0, |(from, _)| from)))
-                }),
-                Value::Str(_) => {
-                    return Err(type_error("wrong argument type String (expected Regexp)"));
-                }
-                _ => Value::Nil,
+        M::OpMatch => match &args[0] {
+            Value::Regexp(pattern) => matched(vm, pattern, s, 0)?.map_or(Value::Nil, |found| {
+                Value::size(found.char_index(found.span(0).map_or(0, |(from, _)| from)))
+            }),
+            Value::Str(_) => {
+                return Err(type_error("wrong argument type String (expected Regexp)"));
             }
-        }
+            _ => Value::Nil,
+        },
         M::Match => {
-            arity(args, 1, 2)?;
             let pattern = source_pattern(&args[0])?;
             let from = start_byte(s, args.get(1))?;
             match from.map_or(Ok(None), |from| matched(vm, &pattern, s, from))? {
@@ -48,7 +44,6 @@ pub(super) fn call(
             }
         }
         M::MatchQ => {
-            arity(args, 1, 2)?;
             let from = start_byte(s, args.get(1))?;
             let pattern = source_pattern(&args[0])?;
             Value::Bool(from.map_or(Ok(false), |from| pattern.is_match(s, from))?)
@@ -68,7 +63,6 @@ pub(super) fn call(
             }
         }
         M::Index | M::Byteindex => {
-            arity(args, 1, 2)?;
             let Some(from) = start_byte(s, args.get(1))? else {
                 return Ok(Some(Value::Nil));
             };

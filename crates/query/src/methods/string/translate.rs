@@ -3,7 +3,7 @@
 use super::need_strs;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, arity, wrong_arguments};
+use crate::value::exception::{Eval, argument_error, wrong_arguments};
 
 /// `a-z`, `^0-9`, `\\-`: the characters, and whether all others are meant.
 struct Set {
@@ -92,7 +92,6 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
             Value::str(out)
         }
         M::Tr | M::TrS => {
-            arity(args, 2, 2)?;
             let texts = need_strs(args)?;
             Value::str(tr(s, &texts[0], &texts[1], method == M::TrS)?)
         }
