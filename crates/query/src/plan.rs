@@ -208,6 +208,7 @@ impl Walk<'_> {
             | Node::Retry
             | Node::Redo
             | Node::DefinedGlobal(_)
+            | Node::DefinedInstance(_)
             | Node::DefinedConstant(_) => {}
             Node::Interpolated(nodes)
             | Node::InterpolatedSymbol(nodes)

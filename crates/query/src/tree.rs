@@ -113,6 +113,7 @@ pub(crate) enum Node {
     /// The text of `defined?`, when its inner part does not fail.
     Defined(Box<Node>, &'static str),
     DefinedGlobal(usize),
+    DefinedInstance(usize),
     DefinedConstant(usize),
     /// `/(?<name>…)/ =~ text` with the slots its names are assigned to.
     MatchAssign(Box<MatchAssign>),

@@ -78,7 +78,7 @@ impl Vm {
             scope: Scope::default(),
             chunk: false,
             last_match: Value::Nil,
-            random: crate::value::random::Random::new(&[0]),
+            random: crate::value::random::Random::seeded(0),
             depth: 0,
             tags: 0,
             spare: Spare::default(),

@@ -272,8 +272,10 @@ impl Lower {
             )));
         } else if node.as_local_variable_read_node().is_some() {
             "local-variable"
-        } else if node.as_instance_variable_read_node().is_some() {
-            "instance-variable"
+        } else if let Some(it) = node.as_instance_variable_read_node() {
+            let name = text(&it.name());
+            let at = number(&mut self.program.instances, &name);
+            return Ok(Node::DefinedInstance(at));
         } else if node.as_yield_node().is_some() {
             let word = Node::Str("yield".into());
             return Ok(Node::If(Box::new((Node::BlockGiven, word, Node::Nil))));

@@ -25,10 +25,12 @@ pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
                 at += 1;
             }
         }
-        Value::Hash(table) => table
-            .pairs()
-            .into_iter()
-            .try_for_each(|(key, value)| step(vm, Value::pair(key, value))),
+        Value::Hash(table) => table.walk(|| {
+            table
+                .pairs()
+                .into_iter()
+                .try_for_each(|(key, value)| step(vm, Value::pair(key, value)))
+        }),
         Value::Range(range) => super::range::each(vm, range, step),
         Value::Enumerator(it) => {
             let mut native = |vm: &mut Vm, args: &[Value]| {

@@ -5,7 +5,7 @@ use super::{Found, array, enumerable};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::compare::equal;
-use crate::value::exception::{Eval, arity, error, frozen, no_conversion, wrong_arguments};
+use crate::value::exception::{Eval, error, frozen, no_conversion, wrong_arguments};
 use crate::value::inspect::inspect;
 use crate::value::table::{Fallback, Table};
 use crate::value::{Value, proc::Kind};
@@ -47,7 +47,7 @@ pub(super) fn call(
     Ok(Some(match method {
         M::OpIndex => look_up(vm, receiver, table, &args[0])?,
         M::OpIndexSet | M::Store => {
-            table.insert(args[0].clone(), args[1].clone());
+            store(table, args[0].clone(), args[1].clone())?;
             args[1].clone()
         }
         M::Fetch => match (table.get(&args[0]), block, args.get(1)) {
@@ -155,7 +155,7 @@ fn combined(
                         }
                         _ => value,
                     };
-                    out.insert(key, value);
+                    store(&out, key, value)?;
                 }
             }
             Value::Hash(out)
@@ -256,7 +256,7 @@ fn changed(
             .get(&args[0])
             .map_or(Value::Nil, |value| Value::pair(key(), value)),
         M::Rehash => receiver.clone(),
-        M::TransformKeys if !args.is_empty() => {
+        M::TransformKeys | M::TransformKeysBang if !args.is_empty() => {
             let names = need_hash(&args[0])?;
             let out = Table::default();
             for (key, value) in table.pairs() {
@@ -267,7 +267,8 @@ fn changed(
                 };
                 out.insert(new, value);
             }
-            Value::hash(out)
+            let in_place = method == M::TransformKeysBang;
+            settle(receiver, table, out, in_place, true)
         }
         M::AllQ | M::NoneQ | M::Count | M::Sum if block.is_none() => {
             return enumerable::call(vm, receiver, method, args, block);
@@ -361,7 +362,38 @@ fn settle(
     }
 }
 
+/// Inserts a pair, unless the key is new and a block is walking the Hash.
+fn store(table: &Table, key: Value, value: Value) -> Eval<()> {
+    if table.is_walked() && !table.contains(&key) {
+        return Err(error(
+            Class::RuntimeError,
+            "can't add a new key into hash during iteration",
+        ));
+    }
+    table.insert(key, value);
+    Ok(())
+}
+
+/// Calls the block for each pair. These methods walk a copy in Ruby, so that their block may add keys.
 fn walk(
+    vm: &mut Vm,
+    receiver: &Value,
+    table: &Rc<Table>,
+    method: M,
+    args: &[Value],
+    block: &Block<'_>,
+) -> Eval {
+    let walks_copy = matches!(
+        method,
+        M::Select | M::Filter | M::Reject | M::TransformValues
+    );
+    if walks_copy {
+        return walk_pairs(vm, receiver, table, method, args, block);
+    }
+    table.walk(|| walk_pairs(vm, receiver, table, method, args, block))
+}
+
+fn walk_pairs(
     vm: &mut Vm,
     receiver: &Value,
     table: &Rc<Table>,

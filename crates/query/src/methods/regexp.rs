@@ -38,7 +38,11 @@ pub(super) fn call(vm: &mut Vm, pattern: &Rc<Pattern>, method: M, args: &[Value]
             }
         }
         M::Source => Value::str(pattern.source()),
-        M::Options => Value::Int(i64::from(pattern.options())),
+        M::Options => {
+            // `Regexp::FIXEDENCODING`
+            let fixed = if pattern.source().is_ascii() { 0 } else { 16 };
+            Value::Int(i64::from(pattern.options()) | fixed)
+        }
         M::Names => Value::array(pattern.names().into_iter().map(Value::from).collect()),
         M::OpEq | M::EqlQ => Value::Bool(compare::equal(
             &receiver,

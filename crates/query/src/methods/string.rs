@@ -6,7 +6,7 @@ mod search;
 mod translate;
 
 use super::object::enumerator;
-use super::{Found, comparable};
+use super::{Found, comparable, enumerable};
 use crate::class::Class;
 use crate::names::M;
 use crate::regex::escape;
@@ -48,6 +48,14 @@ pub(super) fn call(
     let it = text.get();
     let s: &str = &it;
     let found = match method {
+        M::Chars | M::GraphemeClusters | M::Bytes | M::Codepoints | M::Lines
+            if let Some(block) = block =>
+        {
+            let list = read(s, receiver, method, args)?.unwrap_or_default();
+            drop(it);
+            enumerable::each(vm, &list, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
+            receiver.clone()
+        }
         M::Length | M::Size => Value::size(char_count(s)),
         M::Bytesize => Value::size(s.len()),
         M::EmptyQ => Value::Bool(s.is_empty()),
@@ -185,7 +193,15 @@ fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
             Some(c) => Value::Int(i64::from(c as u32)),
             None => return Err(argument_error("empty string")),
         },
-        M::Sum => Value::Int(s.bytes().map(i64::from).sum::<i64>() & 0xffff),
+        M::Sum => {
+            let sum = s.bytes().map(i64::from).sum::<i64>();
+            let bits = args.first().map_or(Ok(16), need_int)?;
+            Value::Int(if (1..63).contains(&bits) {
+                sum & ((1 << bits) - 1)
+            } else {
+                sum
+            })
+        }
         M::Getbyte => {
             let at = need_int(&args[0])?;
             let at = if at < 0 {

@@ -14,16 +14,24 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// Seeded by a list of words.
-    pub(crate) fn new(key: &[u32]) -> Random {
+    fn from_word(word: u32) -> Random {
         let mut state = vec![0_u32; N];
-        state[0] = 19_650_218;
+        state[0] = word;
         for at in 1..N {
             let before = state[at - 1];
             state[at] = 1_812_433_253_u32
                 .wrapping_mul(before ^ before >> 30)
                 .wrapping_add(at as u32);
         }
+        Random {
+            state,
+            next: N,
+            seed: 0,
+        }
+    }
+
+    fn from_words(key: &[u32]) -> Random {
+        let Random { mut state, .. } = Random::from_word(19_650_218);
         let (mut i, mut j) = (1, 0);
         for _ in 0..N.max(key.len()) {
             let before = state[i - 1];
@@ -55,17 +63,15 @@ impl Random {
         }
     }
 
+    /// Ruby initializes the state from a seed of one word differently from a longer seed.
     pub(crate) fn seeded(seed: i64) -> Random {
         let size = seed.unsigned_abs();
-        let key = if size >> 32 == 0 {
-            vec![size as u32]
-        } else {
-            vec![size as u32, (size >> 32) as u32]
+        let (low, high) = (size as u32, (size >> 32) as u32);
+        let random = match high {
+            0 => Random::from_word(low),
+            _ => Random::from_words(&[low, high]),
         };
-        Random {
-            seed,
-            ..Random::new(&key)
-        }
+        Random { seed, ..random }
     }
 
     fn word(&mut self) -> u32 {

@@ -18,6 +18,8 @@ pub(crate) struct Table {
     entries: RefCell<Entries>,
     default: RefCell<Fallback>,
     frozen: Cell<bool>,
+    /// Number of walks in progress.
+    walks: Cell<u32>,
 }
 
 /// What a missing key gives.
@@ -136,6 +138,18 @@ impl Table {
 
     pub(crate) fn freeze(&self) {
         self.frozen.set(true);
+    }
+
+    /// Runs a walk over the entries; meanwhile [`Table::is_walked`].
+    pub(crate) fn walk<T>(&self, walk: impl FnOnce() -> T) -> T {
+        self.walks.set(self.walks.get() + 1);
+        let result = walk();
+        self.walks.set(self.walks.get() - 1);
+        result
+    }
+
+    pub(crate) fn is_walked(&self) -> bool {
+        self.walks.get() > 0
     }
 
     pub(crate) fn get(&self, key: &Value) -> Option<Value> {

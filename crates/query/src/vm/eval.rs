@@ -148,6 +148,8 @@ impl Vm {
             },
             Node::DefinedGlobal(at) if self.globals[*at].is_nil() => Value::Nil,
             Node::DefinedGlobal(_) => Value::str("global-variable"),
+            Node::DefinedInstance(at) if self.instances[*at].is_nil() => Value::Nil,
+            Node::DefinedInstance(_) => Value::str("instance-variable"),
             Node::DefinedConstant(at) if self.constants[*at].is_none() => Value::Nil,
             Node::DefinedConstant(_) => Value::str("constant"),
             Node::MatchAssign(parts) => return self.match_assign(parts, env),

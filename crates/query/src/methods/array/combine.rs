@@ -6,7 +6,7 @@ use super::{insert_pair, size_argument, strict_array, uniq};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::compare::{eql, equal};
-use crate::value::exception::{Eval, argument_error, arity, error, no_conversion, type_error};
+use crate::value::exception::{Eval, argument_error, error, no_conversion, type_error};
 use crate::value::inspect::write_to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
@@ -149,7 +149,16 @@ fn reshaped(
             join(&mut out, list, &separator, 0)?;
             Value::str(out)
         }
-        M::Product => return product(list, args),
+        M::Product => {
+            let rows = product(list, args)?;
+            let Some(block) = block else {
+                return Ok(Some(Value::array(rows)));
+            };
+            for row in rows {
+                vm.call1(block, row)?;
+            }
+            receiver.clone()
+        }
         M::Combination | M::Permutation | M::RepeatedCombination | M::RepeatedPermutation => {
             let Some(block) = block else {
                 return Ok(Some(enumerator(receiver, method, args)));
@@ -220,7 +229,7 @@ fn to_h(vm: &mut Vm, list: &Rc<List>, block: Option<&Block<'_>>) -> Found {
     Ok(Some(Value::hash(table)))
 }
 
-fn product(list: &Rc<List>, args: &[Value]) -> Found {
+fn product(list: &Rc<List>, args: &[Value]) -> Eval<Vec<Value>> {
     let mut rows = vec![Vec::new()];
     for list in std::iter::once(Ok(list.borrow().clone())).chain(args.iter().map(strict_array)) {
         let list = list?;
@@ -235,9 +244,7 @@ fn product(list: &Rc<List>, args: &[Value]) -> Found {
             })
             .collect();
     }
-    Ok(Some(Value::array(
-        rows.into_iter().map(Value::array).collect(),
-    )))
+    Ok(rows.into_iter().map(Value::array).collect())
 }
 
 fn transpose(rows: &[Value]) -> Eval {

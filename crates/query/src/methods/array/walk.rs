@@ -53,6 +53,9 @@ pub(super) fn call(
         M::EachWithObject | M::EachSlice | M::EachCons
     ));
     arity(args, takes, takes)?;
+    if matches!(method, M::EachSlice | M::EachCons) {
+        part_size(method, &args[0])?;
+    }
     let Some(block) = block else {
         return Ok(Some(enumerator(receiver, method, args)));
     };
@@ -91,6 +94,16 @@ const WITH_BLOCK: &[M] = &[
     M::SliceWhen,
     M::Chunk,
 ];
+
+/// The argument of `each_slice` and `each_cons`.
+fn part_size(method: M, size: &Value) -> Eval<usize> {
+    let size = usize::try_from(need_int(size)?).unwrap_or(0);
+    match size {
+        0 if method == M::EachSlice => Err(argument_error("invalid slice size")),
+        0 => Err(argument_error("invalid size")),
+        size => Ok(size),
+    }
+}
 
 fn without_block(
     vm: &mut Vm,
@@ -278,17 +291,7 @@ fn walked(
             return Ok(Some(args[0].clone()));
         }
         M::EachSlice | M::EachCons => {
-            arity(args, 1, 1)?;
-            let size = need_int(&args[0])?;
-            let invalid = if method == M::EachSlice {
-                "invalid slice size"
-            } else {
-                "invalid size"
-            };
-            let size = usize::try_from(size)
-                .ok()
-                .filter(|size| *size > 0)
-                .ok_or_else(|| argument_error(invalid))?;
+            let size = part_size(method, &args[0])?;
             let elements = list.borrow().clone();
             let parts: Vec<&[Value]> = if method == M::EachSlice {
                 elements.chunks(size).collect()

@@ -4,7 +4,7 @@ use super::{byte_of, char_count, need_str, need_strs};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, arity, error, no_conversion};
+use crate::value::exception::{Eval, argument_error, error, no_conversion};
 use crate::value::number::need_int;
 use crate::value::text::Text;
 use crate::vm::Vm;
@@ -136,6 +136,20 @@ fn counts_on(c: char) -> bool {
     c.is_alphabetic() || c.is_ascii_digit()
 }
 
+/// The text that `<<` and `concat` append: an Integer is a code point.
+fn appended(value: &Value) -> Eval<String> {
+    let Value::Int(code) = value else {
+        return need_str(value);
+    };
+    match u32::try_from(*code).ok().and_then(char::from_u32) {
+        Some(c) => Ok(c.to_string()),
+        None => Err(error(
+            Class::RangeError,
+            format!("{code} out of char range"),
+        )),
+    }
+}
+
 /// The methods that change their receiver.
 pub(super) fn in_place(
     vm: &mut Vm,
@@ -145,16 +159,12 @@ pub(super) fn in_place(
     args: &[Value],
 ) -> Eval {
     match method {
-        M::OpShl => match &args[0] {
-            Value::Int(code) => {
-                let c = u32::try_from(*code).ok().and_then(char::from_u32);
-                let c =
-                    c.ok_or_else(|| error(Class::RangeError, format!("{code} out of char range")))?;
-                text.push(&c.to_string());
-            }
-            other => text.push(&need_str(other)?),
-        },
-        M::Concat => text.push(&need_strs(args)?.concat()),
+        M::OpShl => text.push(&appended(&args[0])?),
+        M::Concat => {
+            // The receiver may be one of its arguments.
+            let more: String = args.iter().map(appended).collect::<Eval<_>>()?;
+            text.push(&more);
+        }
         M::Prepend => {
             let before = need_strs(args)?.concat();
             let whole = before + &text.get();
