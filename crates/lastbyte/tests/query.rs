@@ -7,7 +7,7 @@
 
 use std::{
     env, fs,
-    io::Write,
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -93,7 +93,10 @@ fn every_example_of_the_help_runs() {
         }
         let output = shell(&folder, command);
         assert!(output.status.success(), "{command}: {output:?}");
-        assert!(!output.stdout.is_empty(), "{command}");
+        assert!(
+            !output.stdout.is_empty() || command.contains(" > "),
+            "{command}"
+        );
         outputs.push(String::from_utf8(output.stdout).expect("UTF-8"));
     }
     assert!(outputs.len() >= 13, "{outputs:?}");
@@ -225,6 +228,12 @@ fn what_cannot_be_asked_for_exits_with_2() {
         "-r absent.rb _",
         "--lax --skip-bad-lines _",
         "--max-memory 5 _",
+        "--follow _",
+        "--follow --lax _ conns.ndjson",
+        "--follow --partial 'count()' conns.ndjson",
+        "--partial _ conns.ndjson",
+        "--merge 'reduce(0) { 1 }' conns.ndjson",
+        "--input xml _",
     ] {
         let output = shell(&folder, &format!("lastbyte query {words}"));
         assert_eq!(output.status.code(), Some(2), "{words}");
@@ -267,6 +276,94 @@ fn ctrl_c_prints_what_reducers_have() {
         assert_eq!(answer[0], answer[1] + 1);
         assert!((1000..=200_000).contains(&answer[0]), "{answer:?}");
     }
+}
+
+/// Reads results until this one.
+fn read_until(out: &mut impl BufRead, wanted: &str) {
+    let mut line = String::new();
+    while line.trim_end() != wanted {
+        line.clear();
+        let count = out.read_line(&mut line).expect("it prints");
+        assert!(count > 0, "no result {wanted}");
+    }
+}
+
+#[test]
+fn a_growing_file_is_followed_through_rotation_and_truncation() {
+    let folder = folder("query-follow");
+    let log = folder.join("log");
+    let append = |path: &Path, rows: &str| {
+        let file = fs::OpenOptions::new().append(true).create(true).open(path);
+        let mut file = file.expect("a file");
+        file.write_all(rows.as_bytes()).expect("it writes");
+    };
+    append(&log, "1\n");
+    append(&folder.join("log.0"), "10\n");
+    let mut query = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args([
+            "query",
+            "--follow",
+            "group(_) >> _.join(\" \")",
+            "log.0",
+            "log",
+        ])
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut out = BufReader::new(query.stdout.take().expect("a pipe"));
+    read_until(&mut out, "\"10 1\"");
+    append(&log, "2\n3");
+    append(&log, "4\n");
+    read_until(&mut out, "\"10 1 2 34\"");
+    // The old file is read to its end, although its last line has none.
+    fs::rename(&log, folder.join("log.1")).expect("a name");
+    append(&folder.join("log.1"), "5");
+    append(&log, "600000\n7\n");
+    read_until(&mut out, "\"10 1 2 34 5 600000 7\"");
+    fs::write(&log, "8\n").expect("a file");
+    read_until(&mut out, "\"10 1 2 34 5 600000 7 8\"");
+    let killed = Command::new("kill")
+        .args(["-INT", &query.id().to_string()])
+        .status()
+        .expect("a signal");
+    assert!(killed.success());
+    // The last results are printed once more.
+    read_until(&mut out, "\"10 1 2 34 5 600000 7 8\"");
+    let output = query.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn the_built_in_helpers_know_the_startups() {
+    let folder = folder("query-h2o");
+    let row = |rapid: u32, cwnd: u32, paced: u32, sent: u32| {
+        format!(
+            "{{\"num-jumpstart-applicable\":1,\"num-paced\":{paced},\"jumpstart.prev-rate\":0,\"content_length\":226578,\"num-rapid-start\":{rapid},\"jumpstart.cwnd\":{cwnd},\"num-packets.sent\":{sent},\"num-packets.lost\":1}}\n"
+        )
+    };
+    let rows = [
+        row(0, 0, 1, 4),
+        row(0, 9, 1, 0),
+        row(1, 9, 1, 2),
+        row(1, 0, 1, 1),
+        row(1, 0, 0, 1),
+    ];
+    fs::write(folder.join("rows"), rows.concat()).expect("a file");
+    let line = "lastbyte query -r h2o 'select(base_cond(_, 200000, 400000)) >> [group_name(_), loss_ratio(_)]' rows";
+    let (out, errors) = said_of(&folder, line);
+    assert_eq!(errors, "");
+    assert_eq!(
+        out,
+        "[\"baseline\",0.25]\n[\"jumpstart\",null]\n[\"rapidstart\",0.5]\n[\"rapid-no-jump\",1.0]\n"
+    );
+    let (out, _) = said_of(
+        &folder,
+        "lastbyte query -r h2o 'select(base_cond(_, 0, 226578)) >> 1' rows",
+    );
+    assert_eq!(out, "");
 }
 
 #[test]

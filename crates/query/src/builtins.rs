@@ -4,10 +4,12 @@ use crate::class::Class;
 use crate::methods::enumerable::to_vec;
 use crate::reducers::accumulator::{Accumulator, Wanted};
 use crate::reducers::column::Column;
+use crate::reducers::histogram::Histogram;
 use crate::reducers::scope::{Keyed, Reducer, Scope};
+use crate::reducers::top::Top;
 use crate::tree::Builtin;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, type_error};
+use crate::value::exception::{Eval, argument_error, arity, type_error};
 use crate::value::inspect::inspect;
 use crate::value::number::float_of;
 use crate::value::table::Table;
@@ -75,6 +77,17 @@ pub(crate) fn call(
             };
             step(vm, |_| Ok(Accumulator::Group(Vec::new())), value)
         }
+        Builtin::Distinct => {
+            arity(args, 1, 1)?;
+            let none = |_: &mut Vm| Ok(Accumulator::Distinct(Table::default()));
+            step_unless_nil(vm, none, first())
+        }
+        Builtin::Histogram => {
+            arity(args, 1, 2)?;
+            let none = |_: &mut Vm| Histogram::new(args.get(1)).map(Accumulator::Histogram);
+            step_unless_nil(vm, none, first())
+        }
+        Builtin::Top => top(vm, args),
         Builtin::Sort => sort(vm, args, block),
         Builtin::Reduce => {
             let Some(block) = block else {
@@ -85,7 +98,7 @@ pub(crate) fn call(
                 |_| Ok(Reducer::Reduce(first())),
                 |vm, reducer| {
                     if let Reducer::Reduce(value) = reducer {
-                        // After an error in a row, its value is what the rows before made.
+                        // After an error in a row, the result is that of the rows before.
                         *value = vm.call_block(block, &[value.clone(), target])?;
                     }
                     Ok(())
@@ -183,6 +196,24 @@ fn step_unless_nil(
     )
 }
 
+/// `top(n, key)`; without a key, the row is the key.
+fn top(vm: &mut Vm, args: &[Value]) -> Eval {
+    arity(args, 1, 2)?;
+    let row = vm.target.clone();
+    let key = args.get(1).unwrap_or(&row).clone();
+    vm.reducer(
+        |vm| plain(vm, |_| Top::new(&args[0]).map(Accumulator::Top)),
+        |_, reducer| match reducer {
+            Reducer::Plain(Accumulator::Top(top))
+            | Reducer::Chunk {
+                part: Accumulator::Top(top),
+                ..
+            } if !key.is_nil() => top.push(key, row),
+            _ => Ok(()),
+        },
+    )
+}
+
 fn sort(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
     let by = Vm::block_value(block);
     let (row, key) = (vm.target.clone(), args.first().cloned());
@@ -220,7 +251,7 @@ fn with_target(vm: &mut Vm, target: Value, run: impl FnOnce(&mut Vm) -> Eval) ->
     result
 }
 
-/// Keeps a block's value: what `select` drops is left out, what `flat` gives is spread.
+/// Keeps a block's value: dropped values are left out, and the result of `flat` is spread.
 fn keep(list: &mut Vec<Value>, value: Value) {
     match value {
         Value::Dropped => {}
@@ -348,7 +379,7 @@ fn group_by(vm: &mut Vm, key: &Value, block: Option<&Block<'_>>) -> Eval {
 }
 
 fn apply(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
-    // Its reducers see all there is, wherever it runs.
+    // Its reducers see the whole list, so they are complete on any thread.
     let chunk = std::mem::replace(&mut vm.chunk, false);
     let result = apply_whole(vm, args, block);
     vm.chunk = chunk;

@@ -128,6 +128,18 @@ pub enum RunError {
     },
     /// [`Options::interrupt`](crate::Options::interrupt) was set while a row was processed.
     Interrupted,
+    /// A state of a query cannot be merged.
+    State {
+        /// Name of the input.
+        input: String,
+        /// Why.
+        message: String,
+    },
+    /// The reducers of a stage hold values that no state can have.
+    NotMergeable {
+        /// Number of the stage, from 0.
+        stage: usize,
+    },
     /// The results cannot be written.
     Write(io::Error),
 }
@@ -178,6 +190,11 @@ impl fmt::Display for RunError {
                 message,
                 place,
             } => write!(f, "{message} ({class}) at {place}"),
+            RunError::State { input, message } => write!(f, "{input}: {message}"),
+            RunError::NotMergeable { stage } => write!(
+                f,
+                "stage[{stage}] cannot be merged: its reducers hold other values than numbers, texts, arrays and hashes, or sum other values than numbers"
+            ),
             RunError::Interrupted => f.write_str("interrupted"),
             RunError::Write(reason) => write!(f, "cannot write: {reason}"),
         }

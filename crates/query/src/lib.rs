@@ -26,7 +26,7 @@
 //! | `error`, `stages`, `names`, `symbol`, `class`, `regex` | errors; where a query is cut; names of methods, symbols and classes; patterns |
 //! | `tree`, `lower`, `plan` | the typed tree; Ruby's grammar (`ruby-prism`) to it; which fields a query reads and what threads may do |
 //! | `value` | the values that expressions compute with; they know the tree as the code of procs, and no evaluator |
-//! | `json` | rows as values; values as JSON, tab-separated text and plain data |
+//! | `json` | rows as values; values as JSON, tab- and comma-separated text and plain data |
 //! | `reducers` | accumulators that can be cut into chunks and merged |
 //! | `vm` | the evaluator: it calls methods and functions by the entries of a `Library` |
 //! | `methods`, `builtins` | one file per class; the builtins of a stage |
@@ -40,6 +40,10 @@
 //!   is parsed; plans change the speed, never the result (`json`).
 //! - Results do not depend on threads: accumulators of chunks merge in input order, and rounding operations keep their
 //!   inputs until then.
+//! - The state of a part of the input, for `--merge`, is the scope of reducers that a thread hands over, as bytes. Floats
+//!   are kept as a list, since only additions in the order of the rows give the result of one process.
+//! - A helper file may define a method with the name of a builtin that jrf does not have: it replaces the builtin, so
+//!   that a query of jrf keeps its result.
 //! - The thread that has the turn reads or decompresses a block and then processes it, so that the bytes are in its
 //!   cache. Mapped files were no faster, and a log truncated while mapped kills the process.
 
@@ -67,4 +71,4 @@ mod vm;
 pub use error::{CompileError, RunError, SkippedLines};
 pub use lastbyte_json::Value;
 pub use memory::Memory;
-pub use run::{ByteSource, Format, Input, Options, Outcome, Query};
+pub use run::{ByteSource, Follow, Format, Input, Options, Outcome, Query};

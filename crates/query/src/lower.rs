@@ -1,5 +1,5 @@
-//! Parses stages and helper files with Ruby's own grammar (`ruby-prism`) and lowers them to [`crate::tree`]. Nothing of
-//! the parser is seen outside of here. What is not supported is refused here, by name and place.
+//! Parses stages and helper files with Ruby's own grammar (`ruby-prism`) and lowers them to [`crate::tree`]. Only
+//! this module uses the parser. Unsupported syntax is refused here, by name and place.
 
 mod assign;
 mod call;
@@ -16,7 +16,7 @@ use ruby_prism as prism;
 use std::rc::Rc;
 use survey::Survey;
 
-/// How deep an expression may nest.
+/// Maximum nesting of an expression.
 const DEPTH_MAX: u32 = 200;
 
 /// Text put around a stage, so that `next` and a trailing comment mean the same as in jrf.
@@ -45,6 +45,7 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
         program: Program {
             stages: Vec::new(),
             definitions: Vec::new(),
+            limits: 0,
             start: Vec::new(),
             globals: Vec::new(),
             instances: Vec::new(),
@@ -78,7 +79,7 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
     Ok(lower.program)
 }
 
-/// Refuses a text that is not Ruby, at its first error.
+/// Returns the first syntax error.
 fn refuse_errors(
     parsed: &prism::ParseResult<'_>,
     source: &str,
@@ -91,12 +92,25 @@ fn refuse_errors(
     };
     let message = String::from_utf8_lossy(first.message()).into_owned();
     let byte = start + (first.location().start() as usize).saturating_sub(before);
+    let hint = match text.get(byte..).and_then(field_of_jq) {
+        Some(field) => format!("; the field is `_[\"{field}\"]`"),
+        None => String::new(),
+    };
     Err(CompileError::at(
         source,
         text,
         byte,
-        format!("syntax error: {message}"),
+        format!("syntax error: {message}{hint}"),
     ))
+}
+
+/// The name in `.name`, the form of jq.
+fn field_of_jq(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('.')?;
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let name = &name[..end.unwrap_or(name.len())];
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        .then_some(name)
 }
 
 /// Where an expression stands, which decides what `break` and `next` mean.

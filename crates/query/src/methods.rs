@@ -1,5 +1,5 @@
-//! The methods of the values: one file a class. A class that does not know a method passes it on: to what it includes
-//! (Comparable, Enumerable), then to every object's.
+//! The methods of values, one file per class. If a class does not have a method, the modules that it includes
+//! (Comparable, Enumerable) are asked, and then the methods of every object.
 
 mod arity;
 mod array;
@@ -35,7 +35,7 @@ use crate::value::number;
 use crate::vm::Vm;
 use crate::vm::block::Block;
 
-/// What a class's methods give: `None` when it has no such method.
+/// The result of a method; `None` if the class does not have it.
 pub(crate) type Found = Eval<Option<Value>>;
 
 /// Calls a method.
@@ -48,7 +48,7 @@ pub(crate) fn call(
 ) -> Eval {
     arity::check(receiver, method, args)?;
     let found = match receiver {
-        // No class has these of its own.
+        // No class overrides these.
         _ if matches!(method, M::IsAQ | M::KindOfQ | M::NilQ) => None,
         Value::Str(text) => string::call(vm, receiver, text, method, args, block)?,
         Value::Array(list) => array::call(vm, receiver, list, method, args, block)?,
@@ -81,7 +81,7 @@ pub(crate) fn call(
     }
 }
 
-/// `a op b` for what is not two machine numbers.
+/// `a op b` for values that are not both machine numbers.
 pub(crate) fn binary(vm: &mut Vm, op: Op, left: &Value, right: &Value) -> Eval {
     match op {
         Op::Eq => {

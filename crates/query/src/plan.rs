@@ -114,6 +114,10 @@ impl Walk<'_> {
             self.arguments(&call.arguments);
             return true;
         }
+        if let Node::Limit(limit) = last {
+            self.node(&limit.count);
+            return true;
+        }
         self.node(last);
         false
     }
@@ -204,6 +208,7 @@ impl Walk<'_> {
             | Node::Constant(_)
             | Node::LastMatch(_)
             | Node::BlockGiven
+            | Node::FileName
             | Node::LoopNext
             | Node::Retry
             | Node::Redo
@@ -268,6 +273,10 @@ impl Walk<'_> {
                 self.block(call.block.as_ref(), false);
             }
             Node::Stage(call) => self.stage_call(call),
+            Node::Limit(limit) => {
+                self.whole |= self.row;
+                self.node(&limit.count);
+            }
             Node::Lambda(code) => self.code(code, None),
             Node::Yield(arguments) => self.arguments(arguments),
             Node::MatchAssign(parts) => {
@@ -326,7 +335,7 @@ impl Walk<'_> {
         self.arguments(&call.arguments);
         let bare = call.arguments.list.is_empty();
         let takes_row = match call.builtin {
-            Builtin::Select | Builtin::Flat | Builtin::Sort => true,
+            Builtin::Select | Builtin::Flat | Builtin::Sort | Builtin::Top => true,
             Builtin::Reduce => second_parameter(call.block.as_ref()).is_none(),
             // They work on the row when their argument is nil.
             Builtin::Map | Builtin::MapValues => {

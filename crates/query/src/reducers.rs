@@ -1,11 +1,14 @@
-//! Reducers: what turns many rows into one value. [`accumulator`] holds the arithmetic, [`scope`] the reducers of a stage,
-//! a group or a position of a map; [`packed`] and [`portable`] take both across threads.
+//! Reducers turn many rows into one value. [`accumulator`] has the arithmetic, [`scope`] the reducers of a stage, a group or
+//! a position of a map; [`packed`] and [`portable`] take both across threads and, with [`encoding`], across processes.
 
 pub(crate) mod accumulator;
 pub(crate) mod column;
+pub(crate) mod encoding;
+pub(crate) mod histogram;
 pub(crate) mod packed;
 pub(crate) mod portable;
 pub(crate) mod scope;
+pub(crate) mod top;
 
 use crate::names::M;
 use crate::tree::Op;

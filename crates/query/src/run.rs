@@ -2,13 +2,16 @@
 //! run, after the results of the rows before it are printed.
 
 mod board;
+mod csv;
 mod feed;
+mod follow;
 mod input;
 mod lax;
 mod lines;
 mod output;
 mod parallel;
 mod pipeline;
+mod state;
 mod work;
 
 use crate::error::{CompileError, RunError, SkippedLines};
@@ -17,6 +20,7 @@ use crate::lower::{self, Source};
 use crate::memory::Memory;
 use crate::plan::{self, parallel::Parallel};
 use crate::vm::Vm;
+pub use follow::Follow;
 pub use input::{ByteSource, Input};
 use lastbyte_json::Value;
 use lastbyte_json::parse::Projection;
@@ -55,6 +59,8 @@ pub struct Options {
     pub memory: Option<Memory>,
     /// Once set, the run ends as at the end of the input: reducers return the results so far. Default: none.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// Prints the results so far when they are due, on one thread. Default: no.
+    pub follow: Option<Follow>,
 }
 
 impl Options {
@@ -77,6 +83,7 @@ impl Default for Options {
             skip_bad_lines: false,
             memory: None,
             interrupt: None,
+            follow: None,
         }
     }
 }
@@ -217,9 +224,17 @@ impl Query {
         let program = self
             .program()
             .expect("a query that compiled compiles again");
+        let parallel = match plan::parallel::parallel(&program) {
+            _ if self.options.lax || self.options.follow.is_some() => None,
+            // The header is that of the first row, which one thread knows.
+            Some(Parallel::Print) if self.options.format == Format::Csv => {
+                Some(Parallel::Rows(program.stages.len()))
+            }
+            parallel => parallel,
+        };
         Prepared {
             projection: plan::projection(&program),
-            parallel: plan::parallel::parallel(&program).filter(|_| !self.options.lax),
+            parallel,
             program,
         }
     }

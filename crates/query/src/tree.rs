@@ -100,6 +100,9 @@ pub(crate) enum Node {
     Helper(Box<HelperCall>),
     Kernel(Box<KernelCall>),
     Stage(Box<StageCall>),
+    Limit(Box<Limit>),
+    /// `$FILENAME`.
+    FileName,
     Lambda(Rc<Code>),
     Yield(Arguments),
     BlockGiven,
@@ -287,6 +290,9 @@ pub(crate) enum Builtin {
     Apply,
     GroupBy,
     Group,
+    Distinct,
+    Top,
+    Histogram,
     Sort,
     Sum,
     Count,
@@ -297,6 +303,15 @@ pub(crate) enum Builtin {
     Stdev,
     Percentile,
     Reduce,
+}
+
+/// `limit(count)`.
+pub(crate) struct Limit {
+    pub(crate) count: Node,
+    /// The number of this limit.
+    pub(crate) at: usize,
+    /// No stage before it reduces: the run ends with the last row that it keeps.
+    pub(crate) ends_run: bool,
 }
 
 pub(crate) struct StageCall {
@@ -394,6 +409,8 @@ pub(crate) struct Stage {
 pub(crate) struct Program {
     pub(crate) stages: Vec<Stage>,
     pub(crate) definitions: Vec<Definition>,
+    /// How many calls of `limit` there are.
+    pub(crate) limits: usize,
     /// What the helper files do at their top level, with their number of locals.
     pub(crate) start: Vec<(Node, usize)>,
     pub(crate) globals: Vec<String>,

@@ -26,7 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How deep calls may nest. Each takes some kilobytes of the machine's stack; [`crate::run`] provides it.
+/// Maximum nesting of calls. Each takes some kilobytes of the stack, which [`crate::run`] provides.
 const DEPTH_MAX: u32 = 10_000;
 
 pub(crate) struct Vm {
@@ -37,11 +37,17 @@ pub(crate) struct Vm {
     pub(crate) constants: Vec<Option<Value>>,
     /// `_`.
     pub(crate) row: Value,
+    /// `$FILENAME`.
+    pub(crate) file_name: Value,
+    /// The number of rows that each `limit` has kept.
+    limits: Vec<u64>,
+    /// A `limit` that ends the run has kept its last row.
+    pub(crate) has_enough: bool,
     /// What a builtin without an argument works on: the row, or a block's element.
     pub(crate) target: Value,
     /// The reducers of the stage or block that runs.
     pub(crate) scope: Scope,
-    /// Reducers gather what others will join.
+    /// Reducers gather a part that is joined to others later.
     pub(crate) chunk: bool,
     /// `$~`.
     pub(crate) last_match: Value,
@@ -50,7 +56,7 @@ pub(crate) struct Vm {
     depth: u32,
     tags: u64,
     spare: Spare,
-    /// A bound on memory.
+    /// Memory limit.
     pub(crate) memory: Option<Memory>,
     /// Set to end the run.
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
@@ -71,6 +77,9 @@ impl Vm {
             globals: vec![Value::Nil; program.globals.len()],
             instances: vec![Value::Nil; program.instances.len()],
             constants: vec![None; program.constants.len()],
+            limits: vec![0; program.limits],
+            has_enough: false,
+            file_name: Value::Nil,
             program,
             library,
             row: Value::Nil,
@@ -89,7 +98,7 @@ impl Vm {
         }
     }
 
-    /// Called for each row, block and element, to look at the limits from time to time.
+    /// Called for each row, block and element; checks the limits from time to time.
     #[inline]
     pub(crate) fn tick(&mut self) -> Eval<()> {
         self.ticks = self.ticks.wrapping_add(1);
@@ -99,7 +108,7 @@ impl Vm {
         Ok(())
     }
 
-    /// Called for what a method of this receiver gives.
+    /// Called for the result of a method of this receiver.
     #[inline]
     pub(crate) fn made(&mut self, receiver: &Value, value: &Value) -> Eval<()> {
         let bytes = match value {

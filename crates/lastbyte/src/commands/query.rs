@@ -1,10 +1,12 @@
 //! `lastbyte query`: arguments, files and standard input. The crate `lastbyte-query` does the work.
 
+mod follow;
+
 use crate::jobs::Interrupt;
 use clap::ValueEnum;
 use lastbyte_query::{ByteSource, Format, Input, Memory, Options, Query};
 use rustix::event::{PollFd, PollFlags};
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,14 +30,24 @@ Examples:
     conns.ndjson
   lastbyte query 'sort(-_["ttlb"]) >> _["conn_id"]' conns.ndjson
   lastbyte query 'reduce(0) { |sum, row| sum + row["ttlb"] }' conns.ndjson
+  # The greatest rows; the distinct values of a field; a histogram.
+  lastbyte query 'top(3, _["ttlb"]) >> flat >> _["conn_id"]' conns.ndjson
+  lastbyte query 'distinct(_["arm"])' conns.ndjson
+  lastbyte query 'histogram(_["ttlb"], 100)' conns.ndjson
+  # A file for a spreadsheet; a query over two parts, which may be elsewhere.
+  lastbyte query -o csv '{id: _["conn_id"], ttlb: _["ttlb"]}' conns.ndjson
+  lastbyte query --partial 'average(_["ttlb"])' conns.ndjson > a.state
+  lastbyte query --partial 'average(_["ttlb"])' conns.ndjson > b.state
+  lastbyte query --merge 'average(_["ttlb"])' a.state b.state
   # The next stage receives the value of a reducer: `count() >> _ + 1`.
   lastbyte query 'group_by(_["arm"]) { count() } >>
     map_values { |n| n * 100 }' conns.ndjson
   # Helper methods from a Ruby file.
   lastbyte query -r ./helpers.rb 'select(loss(_) > 3) >> count()' conns.ndjson
 
-Stages for rows:  select(p)  flat  map { |x| … }  map_values { |v| … }  apply { |x| … }
-Reducers:  sum count count_if min max average stdev percentile group group_by sort reduce
+Stages for rows:  select(p)  limit(n)  flat  map { |x| … }  map_values { |v| … }  apply { |x| … }
+Reducers:  sum count count_if min max average stdev percentile histogram distinct top group group_by sort reduce
+The file of a row is `$FILENAME`. `-r h2o` has helpers for logs of connections: base_cond, group_name, loss_ratio.
 
 Input files may be compressed with gzip or zstd. Exit code: 0 on success, 1 if an input or a row failed, 2 on bad usage. Language reference: docs/query.md."#;
 
@@ -52,6 +64,29 @@ pub(crate) struct Arguments {
         overrides_with = "output"
     )]
     output: Output,
+    /// Input format
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "json",
+        overrides_with = "input"
+    )]
+    input: InputFormat,
+    /// Follow the last file as it grows; print refreshed results each second
+    ///
+    /// The file may be rotated or truncated. Ctrl-C prints the last results.
+    #[arg(short, long, overrides_with = "follow", conflicts_with_all = ["lax", "partial", "merge"])]
+    follow: bool,
+    /// Write the state of the query, for --merge, instead of its result
+    #[arg(long, overrides_with = "partial")]
+    partial: bool,
+    /// Merge states of --partial in order, and print the result
+    ///
+    /// The files are states of the same query, as written by --partial for each part of the input. With --partial, the
+    /// result is a state again.
+    #[arg(long, overrides_with = "merge")]
+    merge: bool,
     /// Number of threads; results do not depend on it [default: CPU cores]
     #[arg(short = 'P', long, alias = "parallel", value_name = "N", value_parser = super::values::positive(super::values::THREADS_MAX), overrides_with = "jobs")]
     jobs: Option<NonZeroUsize>,
@@ -66,7 +101,7 @@ pub(crate) struct Arguments {
     /// Stop when memory use exceeds SIZE [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = super::values::size::<u64>(1 << 20..=1 << 50), overrides_with = "max_memory")]
     max_memory: Option<u64>,
-    /// File of Ruby helper methods; repeatable
+    /// File of Ruby helper methods, or `h2o` for the built-in ones; repeatable
     #[arg(short = 'r', long = "require", value_name = "FILE")]
     helpers: Vec<PathBuf>,
     /// Print the stages, and the fields they read
@@ -97,6 +132,13 @@ enum Output {
     Json,
     Pretty,
     Tsv,
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum InputFormat {
+    Json,
+    Csv,
 }
 
 fn write_bytes(text: &str) -> Result<usize, &'static str> {
@@ -110,7 +152,11 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let interrupt = Interrupt::listen();
     let mut helpers = Vec::new();
     for path in &arguments.helpers {
-        match read(path) {
+        let text = match path.to_str() {
+            Some(H2O) => Ok(H2O_HELPERS.to_owned()),
+            _ => read(path),
+        };
+        match text {
             Ok(text) => helpers.push((path.display().to_string(), text)),
             Err(reason) => {
                 return failed(&format!(
@@ -120,11 +166,15 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             }
         }
     }
+    let follow = arguments
+        .follow
+        .then(|| follow::settings(io::stdout().is_terminal()));
     let options = Options {
         format: match arguments.output {
             Output::Json => Format::Json,
             Output::Pretty => Format::Pretty,
             Output::Tsv => Format::Tsv,
+            Output::Csv => Format::Csv,
         },
         lax: arguments.lax,
         write_bytes: arguments.atomic_write_bytes,
@@ -136,6 +186,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             used: memory_used,
         }),
         interrupt: Some(interrupt.flag()),
+        follow: follow.clone(),
         ..Options::default()
     };
     let Some((text, files)) = arguments.words.split_first() else {
@@ -145,12 +196,34 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         Ok(query) => query,
         Err(wrong) => return failed(&wrong.to_string()),
     };
-    let inputs = if files.is_empty() {
-        vec![standard_input(&interrupt)]
-    } else {
-        files.iter().map(|name| input(name, &interrupt)).collect()
+    let is_state = arguments.partial || arguments.merge;
+    if is_state && let Err(wrong) = query.check_mergeable() {
+        return failed(&wrong.to_string());
+    }
+    if arguments.partial && io::stdout().is_terminal() {
+        return failed("a state is not text: write it to a file (`--partial … > part.state`)");
+    }
+    let inputs = match (files, &follow) {
+        ([], Some(_)) => return failed("--follow needs a file"),
+        ([], None) => vec![standard_input(&interrupt)],
+        ([before @ .., last], Some(follow)) => before
+            .iter()
+            .map(|name| input(name, &interrupt))
+            .chain([follow::input(last, follow, &interrupt)])
+            .collect(),
+        (files, None) => files.iter().map(|name| input(name, &interrupt)).collect(),
     };
-    let good = query.run(inputs, &mut io::stdout(), &mut io::stderr());
+    let inputs = match arguments.input {
+        InputFormat::Csv if !arguments.merge => inputs.into_iter().map(Input::csv).collect(),
+        _ => inputs,
+    };
+    let (out, errors) = (&mut io::stdout(), &mut io::stderr());
+    let good = match (arguments.partial, arguments.merge) {
+        (false, false) => query.run(inputs, out, errors),
+        (true, false) => query.partial(inputs, out, errors),
+        (false, true) => query.merge(inputs, out, errors),
+        (true, true) => query.merge_to_state(inputs, out, errors),
+    };
     if interrupt.is_pressed() {
         ExitCode::from(INTERRUPTED)
     } else if good {
@@ -159,6 +232,11 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         ExitCode::FAILURE
     }
 }
+
+/// The name of the built-in helpers.
+const H2O: &str = "h2o";
+
+const H2O_HELPERS: &str = include_str!("query/h2o.rb");
 
 /// Exit code for a usage error.
 const USAGE: u8 = 2;

@@ -23,10 +23,16 @@ impl Lower {
                 format!("`{name}` cannot be assigned here"),
             );
         }
+        if name == "$FILENAME" {
+            return self.fail(
+                &node.location(),
+                "$FILENAME is a read-only variable (NameError)",
+            );
+        }
         Ok(Target::Global(number(&mut self.program.globals, name)))
     }
 
-    /// The constant of this name in the module that is open.
+    /// The constant of this name in the current module.
     pub(super) fn constant_target(&mut self, name: &str) -> Target {
         let path = if self.module.is_empty() {
             name.to_owned()

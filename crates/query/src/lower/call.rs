@@ -7,7 +7,7 @@ use crate::names::{M, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
 use crate::tree::{
-    Arguments, BlockNode, Builtin, Call, Function, HelperCall, KernelCall, Node, StageCall,
+    Arguments, BlockNode, Builtin, Call, Function, HelperCall, KernelCall, Limit, Node, StageCall,
 };
 use ruby_prism as prism;
 
@@ -31,6 +31,36 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("reduce", Builtin::Reduce),
 ];
 
+/// Builtins that jrf does not have. A helper of the same name replaces them.
+const OWN_BUILTINS: &[(&str, Builtin)] = &[
+    ("distinct", Builtin::Distinct),
+    ("top", Builtin::Top),
+    ("histogram", Builtin::Histogram),
+];
+
+/// Names that other languages have for a builtin.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("avg", "average(e)"),
+    ("mean", "average(e)"),
+    ("median", "percentile(e, 0.5)"),
+    ("quantile", "percentile(e, p)"),
+    ("std", "stdev(e)"),
+    ("stddev", "stdev(e)"),
+    ("uniq", "distinct(e)"),
+    ("unique", "distinct(e)"),
+    ("head", "limit(n)"),
+    ("take", "limit(n)"),
+    ("first", "limit(n)"),
+    ("filter", "select(p)"),
+    ("where", "select(p)"),
+    ("sort_by", "sort(key)"),
+    ("order_by", "sort(key)"),
+    ("length", "count()"),
+    ("size", "count()"),
+    ("flatten", "flat"),
+    ("bucket", "histogram(e, width)"),
+];
+
 const FUNCTIONS: &[&str] = &[
     "format",
     "sprintf",
@@ -51,7 +81,7 @@ const FUNCTIONS: &[&str] = &[
 
 const LIBRARIES: &[&str] = &["time", "json", "set", "date", "bigdecimal/util"];
 
-/// Calls that hand on a reducer's result untouched.
+/// Calls that pass on a reducer's result unchanged.
 const TRANSPARENT: &[&str] = &["then", "yield_self", "tap", "itself"];
 
 impl Lower {
@@ -148,6 +178,9 @@ impl Lower {
         if name == "!" && arguments.list.is_empty() {
             return Ok(Node::Not(Box::new(receiver)));
         }
+        if M::find(&name).is_none() && arguments.list.is_empty() && node.block().is_none() {
+            self.refuse_field(node, &receiver, &name, &at)?;
+        }
         let method = self.method_name(&at, &name)?;
         let block = self.block_node(node.block())?;
         let safe = node.is_safe_navigation();
@@ -167,7 +200,30 @@ impl Lower {
         })))
     }
 
-    /// `a[i] = v` has the value v, whatever the method gives.
+    /// Refuses `_.name`, where `_["name"]` is meant.
+    fn refuse_field(
+        &self,
+        node: &prism::CallNode<'_>,
+        receiver: &Node,
+        name: &str,
+        at: &prism::Location<'_>,
+    ) -> Lowered<()> {
+        let (Node::Row | Node::Local(_) | Node::Index(_), Some(source)) =
+            (receiver, node.receiver())
+        else {
+            return Ok(());
+        };
+        let source = String::from_utf8_lossy(source.location().as_slice()).into_owned();
+        let near = M::nearest(name).map_or_else(String::new, |near| format!(", or `{near}`"));
+        self.fail(
+            at,
+            format!(
+                "undefined method '{name}' (NoMethodError): did you mean the field `{source}[\"{name}\"]`{near}?"
+            ),
+        )
+    }
+
+    /// `a[i] = v` has the value `v`, whatever the method returns.
     fn attribute_write(receiver: Node, method: M, mut arguments: Arguments) -> Node {
         let value = arguments.list.pop().unwrap_or(Node::Nil);
         let target = if method == M::OpIndexSet {
@@ -247,6 +303,12 @@ impl Lower {
         if let Some(lowered) = self.helper_call(node, name)? {
             return Ok(lowered);
         }
+        if let Some((_, builtin)) = OWN_BUILTINS.iter().find(|(known, _)| *known == name) {
+            return self.builtin(node, *builtin, name);
+        }
+        if name == "limit" {
+            return self.limit(node, at);
+        }
         if matches!(
             name,
             "module_function" | "extend" | "include" | "private" | "public" | "private_constant"
@@ -296,7 +358,12 @@ impl Lower {
             .map(|(known, _)| *known)
             .chain(FUNCTIONS.iter().copied());
         let helpers = self.survey.definitions();
-        let near = nearest(name, known.chain(helpers.iter().map(String::as_str)));
+        let known = known.chain(OWN_BUILTINS.iter().map(|(known, _)| *known));
+        let known = known.chain(std::iter::once("limit"));
+        let synonym = SYNONYMS.iter().find(|(known, _)| *known == name);
+        let near = synonym
+            .map(|(_, meant)| *meant)
+            .or_else(|| nearest(name, known.chain(helpers.iter().map(String::as_str))));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let what = if node.is_variable_call() {
             "undefined local variable or method"
@@ -324,6 +391,32 @@ impl Lower {
             arguments,
             block,
         }))))
+    }
+
+    fn limit(&mut self, node: &prism::CallNode<'_>, at: &prism::Location<'_>) -> Lowered {
+        // Only a stage has one scope and one context.
+        if self.scopes.len() != 1 || self.contexts.len() != 1 {
+            return self.fail(
+                at,
+                "`limit` counts the rows of a stage, and cannot stand in a block, a loop or a helper: write `… >> limit(10)`",
+            );
+        }
+        let mut arguments = self.arguments(node.arguments())?;
+        let (Some(count), true, None) = (
+            arguments.list.pop(),
+            arguments.list.is_empty() && arguments.is_plain(),
+            node.block(),
+        ) else {
+            return self.fail(at, "`limit` expects a number of rows: write `limit(10)`");
+        };
+        let at = self.program.limits;
+        self.program.limits += 1;
+        let ends_run = self.program.stages.iter().all(|stage| !stage.reducing);
+        Ok(Node::Limit(Box::new(Limit {
+            count,
+            at,
+            ends_run,
+        })))
     }
 
     fn builtin(&mut self, node: &prism::CallNode<'_>, builtin: Builtin, name: &str) -> Lowered {
@@ -377,7 +470,7 @@ impl Lower {
     }
 }
 
-/// What to do instead of a method of `Time` that Ruby has, or its library `time`.
+/// What to write instead of a method of Ruby's `Time` or its library `time`.
 fn without_clock_or_parser(name: &str) -> Option<&'static str> {
     Some(match name {
         "now" => "a query's result depends on its input only; use the `time` of a row",
@@ -388,7 +481,7 @@ fn without_clock_or_parser(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a node is, without doubt, a reducer's result.
+/// Whether a node is certainly a reducer's result.
 fn reducer_at(node: &Node) -> bool {
     match node {
         Node::Stage(call) => match call.builtin {

@@ -1,4 +1,4 @@
-//! Expressions: one arm a kind of node of Ruby's tree. Whatever has no arm is refused by its kind.
+//! Expressions: one arm for each kind of node of Ruby's tree. Other kinds are refused by name.
 
 use super::{Context, Lower, Lowered, number, parameters::IT, text};
 use crate::class::Class;
@@ -127,6 +127,7 @@ impl Lower {
             let name = text(&it.name());
             match name.as_str() {
                 "$~" => Node::LastMatch(MatchPart::All),
+                "$FILENAME" => Node::FileName,
                 name if FOREIGN_GLOBALS.contains(&name) => {
                     return self.fail(&at, format!("`{name}` is not supported"));
                 }

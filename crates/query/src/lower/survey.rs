@@ -19,6 +19,9 @@ const REDUCERS: &[&str] = &[
     "sort",
 ];
 
+/// Reducers that jrf does not have. A helper of the same name replaces them.
+const OWN_REDUCERS: &[&str] = &["distinct", "top", "histogram"];
+
 #[derive(Default)]
 pub(super) struct Survey {
     /// In order of definition; methods of modules as `Module.name`. A later one of the same name counts.
@@ -45,10 +48,7 @@ impl Survey {
                 .calls
                 .iter()
                 .filter(|(name, called)| {
-                    !self.reducing.contains(*name)
-                        && called
-                            .iter()
-                            .any(|it| REDUCERS.contains(&it.as_str()) || self.reducing.contains(it))
+                    !self.reducing.contains(*name) && called.iter().any(|it| self.is_reducer(it))
                 })
                 .map(|(name, _)| name.clone())
                 .collect();
@@ -67,18 +67,21 @@ impl Survey {
         self.definitions.iter().position(|known| known == name)
     }
 
-    /// Whether evaluating this calls a reducer whose result is not finished at once.
+    /// Whether this calls a reducer whose result is known at the end of the input only.
     pub(super) fn reduces(&self, node: &prism::Node<'_>) -> bool {
         let mut calls = Calls::default();
         prism::Visit::visit(&mut calls, node);
-        calls
-            .names
-            .iter()
-            .any(|name| REDUCERS.contains(&name.as_str()) || self.reducing.contains(name))
+        calls.names.iter().any(|name| self.is_reducer(name))
+    }
+
+    fn is_reducer(&self, name: &String) -> bool {
+        REDUCERS.contains(&name.as_str())
+            || self.reducing.contains(name)
+            || OWN_REDUCERS.contains(&name.as_str()) && !self.definitions.contains(name)
     }
 }
 
-/// The names of the functions that are called without a receiver, but those inside of `apply`.
+/// Names of functions called without a receiver, except inside `apply`.
 #[derive(Default)]
 struct Calls {
     names: BTreeSet<String>,

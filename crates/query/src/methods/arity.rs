@@ -1,23 +1,23 @@
-//! How many arguments each method takes, as Ruby has it: more or fewer are an error before the method is called. What is
-//! not listed for a class is checked by the method itself, if there is one.
+//! The number of arguments of each method, as in Ruby. Any other number is an error before the method is called. A method
+//! that is not listed for its class checks its arguments itself.
 
 use crate::class::Class;
 use crate::names::{COUNT, M};
 use crate::value::Value;
 use crate::value::exception::{Eval, wrong_arguments};
 
-/// As many as there are.
+/// No upper bound.
 const MANY: u8 = u8::MAX;
 
 #[derive(Clone, Copy)]
 struct Arity {
     least: u8,
     most: u8,
-    /// A Hash at the end may be one of keywords, and is not counted.
+    /// A final Hash may hold keywords, and is not counted.
     keywords: bool,
 }
 
-/// The number, unless `keywords` stands in place of nothing.
+/// Whether an optional word was written.
 macro_rules! is_given {
     () => {
         false
@@ -282,7 +282,7 @@ fn kind(receiver: &Value) -> Kind {
     }
 }
 
-/// Refuses a number of arguments that the receiver's method does not take.
+/// Returns an `ArgumentError` if the receiver's method does not take this number of arguments.
 #[inline]
 pub(super) fn check(receiver: &Value, method: M, args: &[Value]) -> Eval<()> {
     let own = TABLE[kind(receiver) as usize][method as usize];

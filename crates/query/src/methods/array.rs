@@ -1,5 +1,5 @@
-//! Array: reading, and changing in place. What walks the elements with a block is in [`walk`], what orders or adds them
-//! in [`order`], what puts Arrays together in [`combine`].
+//! Array: methods that read, and methods that change in place. Those that call a block for the elements are in [`walk`],
+//! those that sort or add in [`order`], those that combine Arrays in [`combine`].
 
 mod combine;
 pub(crate) mod order;
@@ -118,7 +118,7 @@ pub(crate) fn call(
     }))
 }
 
-/// Elements added, removed and replaced.
+/// Methods that add, remove and replace elements.
 fn changed(
     vm: &mut Vm,
     receiver: &Value,
@@ -216,7 +216,7 @@ fn remove_slice(list: &Rc<List>, args: &[Value]) -> Eval {
     Ok(part)
 }
 
-/// The same elements in another order, or fewer of them.
+/// Methods that reorder or filter the elements.
 fn arranged(
     vm: &mut Vm,
     receiver: &Value,
@@ -288,7 +288,7 @@ pub(crate) fn size_argument(value: &Value, negative: &str) -> Eval<usize> {
     usize::try_from(need_int(value)?).map_err(|_| argument_error(negative))
 }
 
-/// The longest Array that `fill` and `[]=` make.
+/// Maximum length of an Array that `fill` and `[]=` make.
 const FILLED_MAX: usize = 1 << 28;
 
 /// A position counted from either end; `None` is before the beginning.
@@ -593,7 +593,7 @@ fn bsearch(
     })
 }
 
-/// `map!` and its like: as without the `!`, in place.
+/// `map!` and similar methods: as without the `!`, in place.
 fn bang(
     vm: &mut Vm,
     receiver: &Value,

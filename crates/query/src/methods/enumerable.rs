@@ -1,4 +1,4 @@
-//! Enumerable: everything that has elements is walked by [`each`]; what need not see them all stops early.
+//! Enumerable: [`each`] calls a function for each element; methods that do not need all elements stop early.
 
 use super::object::enumerator;
 use super::{Found, array};
@@ -62,7 +62,7 @@ pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
     }
 }
 
-/// The most elements an endless sequence is collected to.
+/// Maximum number of elements to which a sequence is collected.
 const COLLECTED_MAX: usize = 100_000_000;
 
 pub(crate) fn to_vec(vm: &mut Vm, value: &Value) -> Eval<Vec<Value>> {
@@ -148,7 +148,7 @@ pub(crate) fn call(
         M::EachWithIndex | M::WithIndex | M::EachWithObject | M::WithObject | M::EachEntry => {
             return each_with(vm, receiver, method, args, block);
         }
-        // Counted as they come: none is kept.
+        // Elements are counted without keeping them.
         M::Count => {
             return count(vm, receiver, args, block);
         }
@@ -176,7 +176,7 @@ pub(crate) fn call(
     {
         arity(args, 0, 0)?;
     }
-    // The rest sees all elements: as an Array.
+    // The other methods need all elements, as an Array.
     let list = Value::array(to_vec(vm, receiver)?);
     let value = vm.send(&list, method, args, block)?;
     Ok(Some(match (&value, method) {
@@ -187,7 +187,7 @@ pub(crate) fn call(
     }))
 }
 
-/// Methods that stop at the first element that decides.
+/// Methods that stop at the first element that decides the result.
 fn search(
     vm: &mut Vm,
     receiver: &Value,
@@ -292,7 +292,7 @@ fn count(vm: &mut Vm, receiver: &Value, args: &[Value], block: Option<&Block<'_>
     Ok(Some(Value::size(count)))
 }
 
-/// What needs a block and would otherwise be an Enumerator over the receiver itself.
+/// Methods that return an Enumerator over the receiver if there is no block.
 const KEEPS_RECEIVER: &[M] = &[
     M::Map,
     M::Collect,
@@ -315,7 +315,7 @@ const KEEPS_RECEIVER: &[M] = &[
     M::SliceWhen,
 ];
 
-/// Enumerable's methods that an Array has alike.
+/// Methods of Enumerable that an Array has too.
 const SHARED: &[M] = &[
     M::Map,
     M::Collect,

@@ -1,4 +1,4 @@
-//! Enumerator: calls its method when elements are requested; `with_index` joins the method itself.
+//! Enumerator: calls its method when elements are requested; `with_index` calls it with a block of two parameters.
 
 use super::{Found, enumerable, numeric};
 use crate::class::Class;

@@ -1,4 +1,4 @@
-//! Float: above all its rounding, which follows Ruby's steps one by one.
+//! Float, including rounding with the same steps as in Ruby.
 
 use super::{Found, numeric};
 use crate::names::M;
@@ -8,7 +8,7 @@ use crate::value::number::{float_to_s, need_int, truncated};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 
-/// What becomes of a half.
+/// How a half is rounded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Half {
     /// Away from zero.
@@ -79,7 +79,7 @@ fn rounded(it: f64, method: M, places: i64, half: Half) -> Eval {
     if places == 0 {
         return truncated(whole);
     }
-    // Left of the point: as the Integer does.
+    // Left of the point, as for an Integer.
     let exact = truncated(match method {
         M::Floor => it.floor(),
         M::Ceil => it.ceil(),

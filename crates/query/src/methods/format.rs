@@ -1,4 +1,4 @@
-//! `format`: C's conversions as Ruby has them, with `%<name>d`, `%{name}`, `%2$s`, `%-*s`, and `..f` for negatives.
+//! `format`: the conversions of C with Ruby's additions, `%<name>d`, `%{name}`, `%2$s`, `%-*s`, and `..f` for negatives.
 
 use crate::class::Class;
 use crate::names::M;
@@ -10,10 +10,10 @@ use crate::vm::Vm;
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
 
-/// The widest field, and the most digits, in characters.
+/// Maximum width of a field and maximum number of digits, in characters.
 const WIDTH_MAX: usize = 1 << 28;
 
-/// No Float has more digits after its point, and all of what follows is zeros: 2^-1074 has as many.
+/// Maximum number of nonzero digits after the point, that of 2^-1074.
 const PLACES_MAX: usize = 1074;
 
 #[derive(Default)]

@@ -117,7 +117,7 @@ pub(super) fn call(
     }))
 }
 
-/// Comparisons with other Hashes, and what is made of several.
+/// Comparisons with other Hashes, and combinations of several.
 fn combined(
     vm: &mut Vm,
     receiver: &Value,
@@ -342,7 +342,7 @@ const WITH_BLOCK: &[M] = &[
     M::SortBy,
 ];
 
-/// A new Hash, or the receiver changed: nil when it was to change and did not.
+/// A new Hash, or the changed receiver; nil if it did not change.
 fn settle(
     receiver: &Value,
     table: &Rc<Table>,
@@ -474,7 +474,7 @@ fn walk_pairs(
     }
 }
 
-/// Makes something of the pairs, as one walks them.
+/// Methods that collect a result while they walk the pairs.
 fn gather(
     vm: &mut Vm,
     pairs: Vec<(Value, Value)>,
@@ -533,7 +533,7 @@ fn gather(
         }
         _ => {}
     }
-    // The rest take pairs as elements.
+    // The other methods take pairs as elements.
     let list = Value::array(
         pairs
             .into_iter()

@@ -1,4 +1,4 @@
-//! The functions every object has: conversions, `format`, `raise`, `loop`, `proc`.
+//! Functions of every object: conversions, `format`, `raise`, `loop`, `proc`.
 
 use super::convert::{to_float, to_integer};
 use super::format::format;

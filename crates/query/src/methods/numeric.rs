@@ -1,4 +1,4 @@
-//! Numeric: what Integers, Floats and Rationals share.
+//! Numeric: the methods that Integers, Floats and Rationals share.
 
 use super::{Found, comparable, object::enumerator};
 use crate::class::Class;
@@ -147,7 +147,7 @@ fn remainder(receiver: &Value, args: &[Value]) -> Found {
             number::integer(a % b)
         }
         (_, b) => {
-            // As Ruby does it: from the modulo.
+            // From the modulo, as in Ruby.
             let (a, b) = (float(), need_float(b)?);
             let rest = number::float_mod(a, b);
             let opposite = a < 0.0 && b > 0.0 || a > 0.0 && b < 0.0;

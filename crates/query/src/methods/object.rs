@@ -1,4 +1,4 @@
-//! What every object can do, and nil, true and false.
+//! The methods of every object, and those of nil, true and false.
 
 use super::Found;
 use crate::class::Class;
@@ -118,7 +118,7 @@ fn duplicate(receiver: &Value) -> Value {
     }
 }
 
-/// An Enumerator for a method that was given no block.
+/// An Enumerator for a method that was called without a block.
 pub(crate) fn enumerator(receiver: &Value, method: M, args: &[Value]) -> Value {
     Value::Enumerator(Rc::new(Enumerator::new(
         receiver.clone(),
@@ -127,7 +127,7 @@ pub(crate) fn enumerator(receiver: &Value, method: M, args: &[Value]) -> Value {
     )))
 }
 
-/// Whether a method exists. There is no list of methods, so it is tried on a copy without arguments.
+/// Whether a method exists. There is no list of methods, so the method is called on a copy without arguments.
 fn responds(vm: &mut Vm, receiver: &Value, name: &str) -> bool {
     let Some(method) = M::find(name) else {
         return false;

@@ -20,7 +20,7 @@ pub(super) fn call(
     let own_arity = || match &it.kind {
         Kind::Code(code, _) => {
             let arity = code.parameters.arity();
-            // A proc that is no lambda does not insist on its optional ones.
+            // Only a lambda requires its optional parameters.
             if !it.lambda
                 && !code.parameters.optional.is_empty()
                 && code.parameters.rest.is_none()

@@ -27,6 +27,9 @@ pub(super) fn call(random: &mut Random, method: M, args: &[Value]) -> Found {
     }))
 }
 
+/// Up to this number of elements, Ruby's `sample` remembers the places taken; above it, it swaps.
+const SORTED_MAX: usize = 10;
+
 /// `sample` and `shuffle`.
 pub(super) fn pick(vm: &mut Vm, list: &[Value], method: M, args: &[Value]) -> Eval {
     let mut args = args;
@@ -54,6 +57,21 @@ pub(super) fn pick(vm: &mut Vm, list: &[Value], method: M, args: &[Value]) -> Ev
         return Ok(Value::array(list));
     }
     let count = super::array::size_argument(&args[0], "negative sample number")?.min(list.len());
+    if count <= SORTED_MAX {
+        // The places taken so far. Each draw is a place among those that are left.
+        let (mut taken, mut sample) = (Vec::new(), Vec::new());
+        for at in 0..count {
+            let mut place = limited((list.len() - at - 1) as u64) as usize;
+            let mut before = 0;
+            while taken.get(before).is_some_and(|taken| place >= *taken) {
+                place += 1;
+                before += 1;
+            }
+            taken.insert(before, place);
+            sample.push(list[place].clone());
+        }
+        return Ok(Value::array(sample));
+    }
     for at in 0..count {
         let other = at + limited((list.len() - at - 1) as u64) as usize;
         list.swap(at, other);

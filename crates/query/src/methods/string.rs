@@ -1,4 +1,4 @@
-//! String. Positions count characters; a text that is all ASCII, as most are, is indexed by its bytes.
+//! String. Positions count characters; ASCII texts, the common case, are indexed by bytes.
 
 pub(crate) mod case;
 mod change;
@@ -172,7 +172,7 @@ fn starts_with(vm: &mut Vm, s: &str, args: &[Value]) -> Found {
     Ok(Some(Value::Bool(false)))
 }
 
-/// What a text holds and is, without changing it.
+/// Methods that read a text.
 fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
     Ok(Some(match method {
         M::Chars | M::GraphemeClusters => Value::array(s.chars().map(char_value).collect()),
@@ -518,14 +518,14 @@ fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {
         .collect())
 }
 
-/// Whether another encoding or form of a text is the text itself.
+/// Whether a conversion to another encoding or form leaves the text unchanged.
 fn stays(s: &str, method: M, to: Option<&Value>) -> bool {
     let to = to.map(crate::value::inspect::to_s);
     let to = to.as_deref().map(str::to_ascii_lowercase);
     match (method, to.as_deref()) {
         _ if s.is_ascii() => true,
         (M::ForceEncoding | M::Encode, to) => matches!(to, None | Some("utf-8" | "utf8")),
-        // What stands alone below the combining marks, and the Chinese characters, are composed as they are.
+        // Characters below the combining marks, and Chinese characters, do not compose.
         (M::UnicodeNormalize, None | Some("nfc")) => s
             .chars()
             .all(|c| c < '\u{300}' || ('\u{4e00}'..='\u{9fff}').contains(&c)),
@@ -533,7 +533,7 @@ fn stays(s: &str, method: M, to: Option<&Value>) -> bool {
     }
 }
 
-/// The texts from one to another, by `succ`.
+/// The texts from one to another, made by `succ`.
 pub(crate) fn successors(from: &str, to: &str, exclusive: bool) -> Vec<String> {
     let mut list = Vec::new();
     let mut text = from.to_owned();
@@ -577,7 +577,7 @@ pub(crate) fn successors(from: &str, to: &str, exclusive: bool) -> Vec<String> {
     list
 }
 
-/// A pattern given as text or as a regex, as a regex.
+/// The regex of a pattern that is a text or a regex.
 pub(crate) fn pattern_of(value: &Value) -> Eval<Rc<crate::regex::Pattern>> {
     match value {
         Value::Regexp(pattern) => Ok(Rc::clone(pattern)),

@@ -1,4 +1,4 @@
-//! Symbol: mostly a String that is a name.
+//! Symbol: most methods are those of its name, a String.
 
 use super::Found;
 use crate::names::M;

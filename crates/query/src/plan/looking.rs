@@ -44,6 +44,7 @@ pub(super) fn only_looks(node: &Node) -> bool {
                     .all(|(patterns, body)| all(patterns) && only_looks(body))
                 && only_looks(&case.otherwise)
         }
+        Node::Limit(limit) => only_looks(&limit.count),
         Node::Lambda(code) => code_only_looks(code),
         Node::Call(call) => {
             only_looks(&call.receiver)

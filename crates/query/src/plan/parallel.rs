@@ -1,5 +1,5 @@
-//! Which part of a query may run on parts of the input by itself: stages that keep nothing from row to row but what
-//! their reducers gather. What is not known to be so runs in order, on one thread.
+//! Which stages can run on parts of the input independently: those that keep nothing from row to row except in reducers.
+//! All others run in order, on one thread.
 
 use crate::names::M;
 use crate::tree::{
@@ -26,7 +26,7 @@ pub(crate) fn parallel(program: &Program) -> Option<Parallel> {
         helpers: BTreeSet::new(),
         globals: BTreeSet::new(),
         constants: BTreeSet::new(),
-        reduces: false,
+        in_order: false,
     };
     for (node, _) in &program.start {
         if !walk.start(node) {
@@ -35,13 +35,13 @@ pub(crate) fn parallel(program: &Program) -> Option<Parallel> {
     }
     let mut first = None;
     for (at, stage) in program.stages.iter().enumerate() {
-        walk.reduces = false;
+        walk.in_order = false;
         walk.helpers.clear();
         if !walk.pure(&stage.body) {
             return None;
         }
-        if stage.reducing && first.is_none() {
-            first = Some((at, walk.reduces));
+        if (stage.reducing || walk.in_order) && first.is_none() {
+            first = Some((at, walk.in_order));
         }
     }
     match first {
@@ -59,8 +59,8 @@ struct Walk<'a> {
     globals: BTreeSet<usize>,
     /// Constants that are numbers and the like.
     constants: BTreeSet<usize>,
-    /// Whether `reduce` was met.
-    reduces: bool,
+    /// Whether `reduce` or `limit` was met, which need the rows in order.
+    in_order: bool,
 }
 
 impl Walk<'_> {
@@ -98,6 +98,7 @@ impl Walk<'_> {
             | Node::Local(_)
             | Node::Outer(..)
             | Node::BlockGiven
+            | Node::FileName
             | Node::LoopNext => true,
             Node::Constant(at) => self.constants.contains(at),
             Node::Interpolated(nodes)
@@ -168,6 +169,10 @@ impl Walk<'_> {
                     && self.block(call.block.as_ref())
             }
             Node::Stage(call) => self.stage(call),
+            Node::Limit(limit) => {
+                self.in_order = true;
+                self.pure(&limit.count)
+            }
             Node::Lambda(code) => self.code(code),
             Node::Yield(arguments) => self.arguments(arguments),
             _ => false,
@@ -175,7 +180,7 @@ impl Walk<'_> {
     }
 
     fn stage(&mut self, call: &StageCall) -> bool {
-        self.reduces |= call.builtin == Builtin::Reduce;
+        self.in_order |= call.builtin == Builtin::Reduce;
         let percentile = call.builtin == Builtin::Percentile;
         let mut arguments = call.arguments.list.iter().enumerate();
         // The percentiles asked for are only read, so it does not matter which thread evaluated them.
@@ -258,7 +263,7 @@ impl Walk<'_> {
     }
 }
 
-/// Methods that may call others by name, remember something, or tell an object from its like.
+/// Methods except those that call others by name, keep something, or compare identities.
 fn tame(method: M) -> bool {
     !matches!(
         method,

@@ -7,6 +7,9 @@
 //! order as one thread makes, whatever the chunks were.
 
 use super::column::Column;
+use super::histogram::Histogram;
+use super::portable::{copies, copy};
+use super::top::Top;
 use super::{Evaluator, binary};
 use crate::names::M;
 use crate::tree::Op;
@@ -14,6 +17,7 @@ use crate::value::Value;
 use crate::value::compare;
 use crate::value::exception::Eval;
 use crate::value::number::float_of;
+use crate::value::table::Table;
 use std::cmp::Ordering;
 
 pub(crate) enum Accumulator {
@@ -42,6 +46,10 @@ pub(crate) enum Accumulator {
         wanted: Wanted,
     },
     Group(Vec<Value>),
+    /// The values as keys, in order of first appearance.
+    Distinct(Table),
+    Top(Top),
+    Histogram(Histogram),
     /// A chunk of one whose steps must be made in order.
     Chunk(Column),
 }
@@ -85,6 +93,45 @@ impl Accumulator {
         }
     }
 
+    /// One with the same state, which shares nothing that can be changed.
+    pub(super) fn copy(&self) -> Accumulator {
+        match self {
+            Accumulator::Count(count) => Accumulator::Count(*count),
+            Accumulator::Sum { total, initial } => Accumulator::Sum {
+                total: copy(total),
+                initial: copy(initial),
+            },
+            Accumulator::Min(value) => Accumulator::Min(copy(value)),
+            Accumulator::Max(value) => Accumulator::Max(copy(value)),
+            Accumulator::Average { sum, count } => Accumulator::Average {
+                sum: sum.clone(),
+                count: *count,
+            },
+            Accumulator::Deviation {
+                count,
+                mean,
+                squares,
+                sample,
+            } => Accumulator::Deviation {
+                count: *count,
+                mean: *mean,
+                squares: *squares,
+                sample: *sample,
+            },
+            Accumulator::Percentile { values, wanted } => Accumulator::Percentile {
+                values: values.copy(),
+                wanted: wanted.clone(),
+            },
+            Accumulator::Group(list) => Accumulator::Group(copies(list)),
+            Accumulator::Distinct(values) => Accumulator::Distinct(Table::from_pairs(
+                values.keys().iter().map(|value| (copy(value), Value::Nil)),
+            )),
+            Accumulator::Top(top) => Accumulator::Top(top.copy()),
+            Accumulator::Histogram(histogram) => Accumulator::Histogram(histogram.clone()),
+            Accumulator::Chunk(values) => Accumulator::Chunk(values.copy()),
+        }
+    }
+
     /// An empty one of the same kind, for the next chunk of the input.
     pub(crate) fn for_chunk(&self) -> Accumulator {
         match self {
@@ -96,6 +143,9 @@ impl Accumulator {
                 wanted: wanted.clone(),
             },
             Accumulator::Group(_) => Accumulator::Group(Vec::new()),
+            Accumulator::Distinct(_) => Accumulator::Distinct(Table::default()),
+            Accumulator::Top(top) => Accumulator::Top(Top::of(top.count)),
+            Accumulator::Histogram(it) => Accumulator::Histogram(Histogram::of(it.width)),
             Accumulator::Sum { .. }
             | Accumulator::Average { .. }
             | Accumulator::Deviation { .. }
@@ -152,6 +202,9 @@ impl Accumulator {
                 values.push(value);
             }
             Accumulator::Group(list) => list.push(value),
+            Accumulator::Distinct(values) => values.insert(value, Value::Nil),
+            Accumulator::Top(top) => top.push(value.clone(), value)?,
+            Accumulator::Histogram(histogram) => histogram.add(&value)?,
         }
         Ok(())
     }
@@ -165,6 +218,19 @@ impl Accumulator {
                 Accumulator::Percentile { values, .. } | Accumulator::Chunk(values),
                 Accumulator::Percentile { values: more, .. } | Accumulator::Chunk(more),
             ) => values.append(more),
+            (Accumulator::Distinct(values), Accumulator::Distinct(more)) => {
+                for value in more.keys() {
+                    values.insert(value, Value::Nil);
+                }
+            }
+            (Accumulator::Top(top), Accumulator::Top(more)) => {
+                for (key, row) in more.rows {
+                    top.push(key, row)?;
+                }
+            }
+            (Accumulator::Histogram(histogram), Accumulator::Histogram(more)) => {
+                histogram.append(more);
+            }
             (this, Accumulator::Min(value) | Accumulator::Max(value)) => {
                 if !value.is_nil() {
                     this.step(vm, value)?;
@@ -220,6 +286,9 @@ impl Accumulator {
                 }
             }
             Accumulator::Group(list) => Value::array(list),
+            Accumulator::Distinct(values) => Value::array(values.keys()),
+            Accumulator::Top(top) => Value::array(top.into_rows()),
+            Accumulator::Histogram(histogram) => histogram.finish(),
             Accumulator::Chunk(values) => Value::array(values.into_values()),
         })
     }

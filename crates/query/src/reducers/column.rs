@@ -1,5 +1,6 @@
 //! A growing list of values that are mostly numbers of one kind: eight bytes each while they are.
 
+use super::portable::copies;
 use crate::value::Value;
 use crate::value::compare;
 use crate::value::exception::Eval;
@@ -17,6 +18,14 @@ impl Default for Column {
 }
 
 impl Column {
+    pub(super) fn copy(&self) -> Column {
+        match self {
+            Column::Ints(list) => Column::Ints(list.clone()),
+            Column::Floats(list) => Column::Floats(list.clone()),
+            Column::Mixed(list) => Column::Mixed(copies(list)),
+        }
+    }
+
     pub(crate) fn push(&mut self, value: Value) {
         match (&mut *self, &value) {
             (Column::Ints(list), Value::Int(it)) => list.push(*it),

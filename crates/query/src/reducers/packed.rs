@@ -1,15 +1,21 @@
-//! What a thread gathered from its part of the input, in a form that crosses threads; and how it joins what was
-//! gathered before it. Whether it can is asked first, so that joining never fails half-way.
+//! The reducers of a part of the input, in a form that crosses threads and processes, and how they are joined to those of
+//! the parts before. `fits` is asked first, so that joining never fails half-way.
+
+mod state;
 
 use super::accumulator::{Accumulator, Wanted};
 use super::column::Column;
+use super::histogram::{Histogram, Width};
 use super::portable::{Heap, Packer, Portable, heap_weight};
 use super::scope::{Keyed, Reducer, Scope};
+use super::top::Top;
 use super::{Evaluator, binary};
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::exception::Eval;
+use crate::value::table::Table;
 use num_bigint::BigInt;
+use std::collections::BTreeMap;
 
 enum PackedColumn {
     Ints(Vec<i64>),
@@ -48,18 +54,21 @@ impl PackedColumn {
             PackedColumn::Ints(_) | PackedColumn::Floats(_) => true,
             PackedColumn::Mixed(list) => list
                 .iter()
-                .all(|it| matches!(it, Portable::Int(_) | Portable::Float(_))),
+                .all(|it| matches!(it, Portable::Int(_) | Portable::Float(_) | Portable::Big(_))),
         }
     }
 }
 
-/// What a chunk's accumulator holds.
+/// The values of a chunk's accumulator.
 enum Part {
     Count(u64),
     Least(Portable),
     Most(Portable),
     Percentile(PackedColumn),
     Group(Vec<Portable>),
+    Distinct(Vec<Portable>),
+    Top(Vec<(Portable, Portable)>),
+    Histogram(BTreeMap<i64, u64>),
     Values(PackedColumn),
 }
 
@@ -73,6 +82,9 @@ enum Begin {
     Deviation(bool),
     Percentile(Wanted),
     Group,
+    Distinct,
+    Top(usize),
+    Histogram(Width),
 }
 
 impl Begin {
@@ -88,6 +100,9 @@ impl Begin {
             Accumulator::Deviation { sample, .. } => Begin::Deviation(*sample),
             Accumulator::Percentile { wanted, .. } => Begin::Percentile(wanted.clone()),
             Accumulator::Group(_) => Begin::Group,
+            Accumulator::Distinct(_) => Begin::Distinct,
+            Accumulator::Top(top) => Begin::Top(top.count),
+            Accumulator::Histogram(it) => Begin::Histogram(it.width),
             Accumulator::Chunk(_) => return None,
         })
     }
@@ -108,6 +123,9 @@ impl Begin {
                 wanted: wanted.clone(),
             },
             Begin::Group => Accumulator::Group(Vec::new()),
+            Begin::Distinct => Accumulator::Distinct(Table::default()),
+            Begin::Top(count) => Accumulator::Top(Top::of(*count)),
+            Begin::Histogram(width) => Accumulator::Histogram(Histogram::of(*width)),
         }
     }
 }
@@ -285,7 +303,8 @@ fn join_part(
         *total = binary(vm, Op::Add, total, &sum)?;
         return Ok(());
     }
-    known.merge(vm, part.unpack(heap))
+    let part = part.unpack(heap, known);
+    known.merge(vm, part)
 }
 
 impl PackedReducer {
@@ -345,6 +364,21 @@ impl Part {
                 Part::Percentile(PackedColumn::pack(packer, values)?)
             }
             Accumulator::Group(list) => Part::Group(packer.all(list)?),
+            Accumulator::Distinct(values) => {
+                let values_list = values.keys();
+                // A value that was changed in place is found by what it was.
+                if !values_list.iter().all(|value| values.contains(value)) {
+                    return None;
+                }
+                Part::Distinct(packer.all(&values_list)?)
+            }
+            Accumulator::Top(top) => Part::Top(
+                top.rows
+                    .iter()
+                    .map(|(key, row)| Some((packer.pack(key)?, packer.pack(row)?)))
+                    .collect::<Option<_>>()?,
+            ),
+            Accumulator::Histogram(histogram) => Part::Histogram(histogram.counts.clone()),
             Accumulator::Chunk(values) => Part::Values(PackedColumn::pack(packer, values)?),
             _ => return None,
         })
@@ -355,11 +389,17 @@ impl Part {
             Part::Count(_) => 0,
             Part::Least(value) | Part::Most(value) => value.weight(),
             Part::Percentile(values) | Part::Values(values) => values.weight(),
-            Part::Group(list) => list.iter().map(Portable::weight).sum(),
+            Part::Group(list) | Part::Distinct(list) => list.iter().map(Portable::weight).sum(),
+            Part::Top(rows) => rows
+                .iter()
+                .map(|(key, row)| key.weight() + row.weight())
+                .sum(),
+            Part::Histogram(counts) => counts.len() * size_of::<(i64, u64)>(),
         }
     }
 
-    fn unpack(self, heap: &mut Heap) -> Accumulator {
+    /// `known` has the settings of the accumulator.
+    fn unpack(self, heap: &mut Heap, known: &Accumulator) -> Accumulator {
         match self {
             Part::Count(count) => Accumulator::Count(count),
             Part::Least(value) => Accumulator::Min(heap.unpack(&value)),
@@ -368,6 +408,24 @@ impl Part {
                 Accumulator::Chunk(values.unpack(heap))
             }
             Part::Group(list) => Accumulator::Group(heap.all(&list)),
+            Part::Distinct(list) => Accumulator::Distinct(Table::from_pairs(
+                list.iter().map(|value| (heap.unpack(value), Value::Nil)),
+            )),
+            Part::Top(rows) => {
+                let mut top = Top::of(rows.len());
+                let rows = rows.iter();
+                top.rows = rows
+                    .map(|(key, row)| (heap.unpack(key), heap.unpack(row)))
+                    .collect();
+                Accumulator::Top(top)
+            }
+            Part::Histogram(counts) => {
+                let width = match known {
+                    Accumulator::Histogram(known) => known.width,
+                    _ => Width::Doubling,
+                };
+                Accumulator::Histogram(Histogram { width, counts })
+            }
         }
     }
 
@@ -378,7 +436,27 @@ impl Part {
         match (self, known) {
             (Part::Count(_), Accumulator::Count(_))
             | (Part::Percentile(_), Accumulator::Percentile { .. })
-            | (Part::Group(_), Accumulator::Group(_)) => true,
+            | (Part::Group(_), Accumulator::Group(_))
+            | (Part::Distinct(_), Accumulator::Distinct(_))
+            | (Part::Histogram(_), Accumulator::Histogram(_)) => true,
+            (Part::Top(more), Accumulator::Top(known)) => {
+                let texts = more
+                    .iter()
+                    .all(|(key, _)| matches!(key, Portable::Str(_) | Portable::FrozenStr(_)))
+                    && known
+                        .rows
+                        .iter()
+                        .all(|(key, _)| matches!(key, Value::Str(_)));
+                let numbers = more.iter().all(|(key, _)| match key {
+                    Portable::Int(_) | Portable::Big(_) => true,
+                    Portable::Float(key) => !key.is_nan(),
+                    _ => false,
+                }) && known.rows.iter().all(|(key, _)| match key {
+                    Value::Float(key) => !key.is_nan(),
+                    key => number(key),
+                });
+                texts || numbers
+            }
             (Part::Least(more), Accumulator::Min(known))
             | (Part::Most(more), Accumulator::Max(known)) => match (more, known) {
                 (Portable::Nil, _)

@@ -129,6 +129,19 @@ pub(super) fn heap_weight(heap: &[Option<Portable>]) -> usize {
     heap.iter().flatten().map(Portable::weight).sum()
 }
 
+/// A copy of a value that shares nothing with it that can be changed. What is more than data is shared.
+pub(super) fn copy(value: &Value) -> Value {
+    let mut packer = Packer::default();
+    match packer.pack(value) {
+        Some(packed) => Heap::new(packer.heap).unpack(&packed),
+        None => value.clone(),
+    }
+}
+
+pub(super) fn copies(values: &[Value]) -> Vec<Value> {
+    values.iter().map(copy).collect()
+}
+
 /// What several places share, on the thread that joins.
 pub(super) struct Heap {
     packed: Vec<Option<Portable>>,

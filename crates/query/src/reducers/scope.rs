@@ -3,6 +3,7 @@
 
 use super::Evaluator;
 use super::accumulator::Accumulator;
+use super::portable::{copies, copy};
 use crate::value::Value;
 use crate::value::compare;
 use crate::value::exception::{Eval, type_error};
@@ -79,6 +80,35 @@ impl Reducer {
             }
         }
         self.slot(key)
+    }
+
+    /// One with the same state, which shares nothing that can be changed.
+    fn copy(&self) -> Reducer {
+        match self {
+            Reducer::Plain(accumulator) => Reducer::Plain(accumulator.copy()),
+            Reducer::Chunk { begin, part } => Reducer::Chunk {
+                begin: Box::new(begin.copy()),
+                part: part.copy(),
+            },
+            Reducer::Sort { keys, rows, by } => Reducer::Sort {
+                keys: copies(keys),
+                rows: copies(rows),
+                by: by.clone(),
+            },
+            Reducer::Reduce(value) => Reducer::Reduce(copy(value)),
+            Reducer::Keyed {
+                kind, keys, scopes, ..
+            } => {
+                let index = keys.iter().enumerate();
+                let index = index.map(|(at, key)| (copy(key), Value::size(at)));
+                Reducer::Keyed {
+                    kind: *kind,
+                    index: Box::new(Table::from_pairs(index)),
+                    keys: copies(keys),
+                    scopes: scopes.iter().map(Scope::copy).collect(),
+                }
+            }
+        }
     }
 
     /// The scope of a key, which is made the first time.
@@ -176,6 +206,18 @@ fn bare(mut rows: Vec<Value>) -> Value {
 }
 
 impl Scope {
+    /// One with the same state, which shares nothing that can be changed.
+    pub(crate) fn copy(&self) -> Scope {
+        let reducers = self.reducers.iter();
+        Scope {
+            reducers: reducers
+                .map(|reducer| reducer.as_ref().map(Reducer::copy))
+                .collect(),
+            cursor: 0,
+            template: self.template.as_ref().map(copy),
+        }
+    }
+
     /// Starts a row.
     pub(crate) fn rewind(&mut self) {
         self.cursor = 0;

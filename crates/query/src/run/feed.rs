@@ -1,9 +1,9 @@
 //! Feeds the inputs to the pipeline: in order on this thread, or the start on this thread and the rest on several.
 
-use super::Query;
 use super::input::Input;
 use super::lines::{Lines, trim};
 use super::pipeline::{Pipeline, Stop};
+use super::{Options, Query};
 use crate::plan::parallel::Parallel;
 
 /// Size of a block on one thread, in bytes: small enough to stay in the cache.
@@ -59,7 +59,7 @@ impl Pipeline<'_> {
         for input in inputs {
             let name = input.name.clone();
             if let Some(lines) = self.open(input, query) {
-                self.rest(lines, &name, 0)?;
+                self.rest(lines, &name, 0, &query.options)?;
             }
         }
         Ok(())
@@ -71,10 +71,15 @@ impl Pipeline<'_> {
         mut lines: Lines,
         name: &str,
         mut number: usize,
+        options: &Options,
     ) -> Result<(), Stop> {
         let mut buffer = Vec::new();
         loop {
             let more = self.some(&mut lines, name, &mut number, &mut buffer, BLOCK_BYTES);
+            self.refresh(options);
+            if matches!(more, Ok(0)) && !lines.ended() {
+                continue;
+            }
             if go_on(&more)?.is_none() {
                 return Ok(());
             }
@@ -84,6 +89,7 @@ impl Pipeline<'_> {
 
     fn open(&mut self, input: Input, query: &Query) -> Option<Lines> {
         let name = input.name.clone();
+        self.begin_file(&name);
         match Lines::open(input, query.options.line_bytes_max) {
             Ok(lines) => Some(lines.until(query.options.interrupt.clone())),
             Err(failure) => {

@@ -1,5 +1,6 @@
 //! Inputs: files and standard input, plain or compressed with gzip or zstd, which is detected from the first bytes.
 
+use super::csv::Csv;
 use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -22,6 +23,7 @@ pub struct Input {
     pub name: String,
     /// Rows may arrive slowly and are processed as they arrive.
     pub(super) live: bool,
+    is_csv: bool,
     open: Box<dyn FnOnce() -> io::Result<ByteSource> + Send>,
 }
 
@@ -42,6 +44,7 @@ impl Input {
         Input {
             name: name.into(),
             live: false,
+            is_csv: false,
             open: Box::new(open),
         }
     }
@@ -53,13 +56,31 @@ impl Input {
         self
     }
 
+    /// Reads the input as comma-separated records with a header (RFC 4180). An empty field is null, and an unquoted
+    /// field that is a number of JSON is a number.
+    #[must_use]
+    pub fn csv(mut self) -> Input {
+        self.is_csv = true;
+        self
+    }
+
     /// An input of bytes in memory.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
         Input::new(name, move || Ok(Box::new(Cursor::new(bytes)) as ByteSource))
     }
 
-    /// Opens the input, and decompresses it if necessary.
+    /// Opens the input, and converts it to lines of JSON.
     pub(super) fn open(self) -> io::Result<ByteSource> {
+        let is_csv = self.is_csv;
+        let plain = self.unpacked()?;
+        Ok(if is_csv {
+            Box::new(Csv::new(plain))
+        } else {
+            plain
+        })
+    }
+
+    fn unpacked(self) -> io::Result<ByteSource> {
         let mut raw = (self.open)()?;
         let head = head(&mut *raw)?;
         let gzip = head.starts_with(&GZIP);

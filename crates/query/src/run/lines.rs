@@ -68,7 +68,8 @@ impl Lines {
 
     /// Fills the buffer with at least one line, and with about `size` bytes if they are available without waiting. The
     /// last line may lack its line feed. Returns the number of bytes, 0 at the end of the input, and the failure that
-    /// ends it, if any.
+    /// ends it, if any. A reader that has nothing yet may return `WouldBlock`: then there are 0 bytes, or those that were
+    /// read before, and the input has not ended.
     ///
     /// The buffer grows only for longer lines. Its bytes after the lines are undefined.
     pub(super) fn next(&mut self, buffer: &mut Vec<u8>, size: usize) -> (usize, Option<Failure>) {
@@ -117,6 +118,7 @@ impl Lines {
                     filled += count;
                 }
                 Err(reason) if reason.kind() == ErrorKind::Interrupted => {}
+                Err(reason) if reason.kind() == ErrorKind::WouldBlock => break,
                 Err(reason) => {
                     self.ended = true;
                     return (end, Some(Failure::Unreadable(reason)));

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 
-use crate::json::{export::export, print, tsv};
+use crate::json::{csv, export::export, print, tsv};
 use crate::value::Value;
 use crate::value::exception::Eval;
 use lastbyte_json::Value as Plain;
@@ -17,6 +17,8 @@ pub enum Format {
     Pretty,
     /// Tab-separated rows.
     Tsv,
+    /// Comma-separated rows with a header (RFC 4180).
+    Csv,
 }
 
 /// The caller's function for rows of values.
@@ -63,6 +65,7 @@ pub(super) struct Output<'a> {
     pending: String,
     /// The value being printed.
     line: String,
+    header: csv::Header,
     /// Why the run ends.
     failure: Option<io::Error>,
 }
@@ -101,6 +104,7 @@ impl<'a> Output<'a> {
             form,
             pending: String::new(),
             line: String::new(),
+            header: csv::Header::default(),
             failure: None,
         }
     }
@@ -125,10 +129,13 @@ impl<'a> Output<'a> {
         match format {
             Format::Json => print::compact(&mut self.line, value)?,
             Format::Pretty => print::pretty(&mut self.line, value)?,
+            Format::Csv => self.header.rows(&mut self.line, value)?,
             // A table is printed whole, or not at all.
             Format::Tsv => return tsv::rows(&mut self.pending, value),
         }
-        self.line.push('\n');
+        if format != Format::Csv {
+            self.line.push('\n');
+        }
         if self.pending.len() + self.line.len() > write_bytes {
             self.flush();
         }
@@ -179,7 +186,7 @@ impl<'a> Output<'a> {
     /// Writes a group of text.
     pub(super) fn write_text(&mut self, group: &str) {
         if let Form::Text {
-            format: Format::Json | Format::Pretty,
+            format: Format::Json | Format::Pretty | Format::Csv,
             write_bytes,
         } = self.form
             && self.pending.len() + group.len() > write_bytes

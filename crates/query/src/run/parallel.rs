@@ -57,7 +57,7 @@ fn read(query: &Query, board: &Board, turn: Turn, buffer: &mut Vec<u8>) -> usize
 
 impl Query {
     /// Processes parts until none are left.
-    fn work(&self, board: &Board, parallel: Parallel, form: Form) {
+    fn work(&self, board: &Board, names: &[(String, bool)], parallel: Parallel, form: Form) {
         let _watch = Watch(board);
         let program = self.program().ok().map(Rc::new);
         let projection = program.as_deref().map(plan::projection);
@@ -91,6 +91,7 @@ impl Query {
                 }
                 let made = match &mut pipeline {
                     Some(pipeline) if !board.only_read() => {
+                        pipeline.begin_file(&names[file].0);
                         pipeline.part(&buffer[..length], parallel)
                     }
                     _ => None,
@@ -121,15 +122,21 @@ impl Query {
     }
 
     /// Starts the threads. Returns how many could be started.
-    fn start(&self, board: &Arc<Board>, parallel: Parallel, form: Form) -> usize {
+    fn start(
+        &self,
+        board: &Arc<Board>,
+        names: &Arc<[(String, bool)]>,
+        parallel: Parallel,
+        form: Form,
+    ) -> usize {
         (0..self.options.threads)
             .map_while(|_| {
-                let (query, board) = (self.clone(), Arc::clone(board));
+                let (query, board, names) = (self.clone(), Arc::clone(board), Arc::clone(names));
                 // The thread is not joined: a reader without data may block it after the end of the run.
                 std::thread::Builder::new()
                     .name("query-part".to_owned())
                     .stack_size(STACK)
-                    .spawn(move || query.work(&board, parallel, form))
+                    .spawn(move || query.work(&board, &names, parallel, form))
                     .ok()
             })
             .count()
@@ -148,13 +155,13 @@ impl Pipeline<'_> {
         parallel: Parallel,
     ) -> Result<(), Stop> {
         let board = Arc::new(Board::new(query));
-        if query.start(&board, parallel, self.output.form()) == 0 {
-            self.rest(lines, name, number)?;
-            return self.in_order(inputs, query);
-        }
-        let names: Vec<(String, bool)> = std::iter::once((name.to_owned(), lines.live()))
+        let names: Arc<[(String, bool)]> = std::iter::once((name.to_owned(), lines.live()))
             .chain(inputs.iter().map(|input| (input.name.clone(), input.live)))
             .collect();
+        if query.start(&board, &names, parallel, self.output.form()) == 0 {
+            self.rest(lines, name, number, &query.options)?;
+            return self.in_order(inputs, query);
+        }
         board.begin(
             std::iter::once(Reader::Open(lines)).chain(inputs.into_iter().map(Reader::Closed)),
         );
@@ -184,6 +191,7 @@ impl Pipeline<'_> {
         mut number: usize,
         parallel: Parallel,
     ) -> Result<(), Stop> {
+        self.begin_file(name);
         for part in 0.. {
             if live && part > 0 {
                 self.show()?;

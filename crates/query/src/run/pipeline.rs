@@ -16,6 +16,7 @@ use crate::value::Value;
 use crate::value::env::Env;
 use crate::value::exception::{Eval, Flow, error};
 use crate::value::inspect::to_s;
+use crate::value::text::Text;
 use crate::vm::Vm;
 use lastbyte_json::parse::{ParseError, Projection};
 use lastbyte_json::scan::{Line, Reprinter};
@@ -27,8 +28,8 @@ use std::rc::Rc;
 pub(super) type SharedReader = Rc<RefCell<Reader>>;
 
 pub(super) struct Pipeline<'a> {
-    vm: Vm,
-    stages: Vec<Running>,
+    pub(super) vm: Vm,
+    pub(super) stages: Vec<Running>,
     pub(super) output: Output<'a>,
     on_error: &'a mut (dyn FnMut(RunError) + 'a),
     pub(super) reader: SharedReader,
@@ -50,13 +51,18 @@ pub(super) struct Pipeline<'a> {
     /// Skipped lines so far.
     skipped: Option<SkippedLines>,
     skips_bad_lines: bool,
+    /// The results printed last, while an input is followed.
+    pub(super) shown: String,
 }
 
 /// A stage between two rows.
-struct Running {
+pub(super) struct Running {
     env: Rc<Env>,
-    scope: Scope,
+    pub(super) scope: Scope,
 }
+
+/// The reducers hold more than data, which no other process can have.
+pub(super) struct NotData;
 
 /// Why reading ended early.
 pub(super) enum Stop {
@@ -104,6 +110,7 @@ impl<'a> Pipeline<'a> {
             number: 0,
             skipped: None,
             skips_bad_lines: false,
+            shown: String::new(),
         }
     }
 
@@ -120,15 +127,72 @@ impl<'a> Pipeline<'a> {
             // Reducers give what they have.
             self.vm.memory = None;
             self.vm.interrupt = None;
+            if self.stages.iter().any(|stage| !stage.scope.is_empty()) {
+                self.show_before(&query.options);
+            }
             self.finish();
         }
+        self.close_output();
+        self.skipped.take()
+    }
+
+    fn close_output(&mut self) {
         self.output.flush();
         if let Some(failure) = self.output.take_failure()
             && failure.kind() != ErrorKind::BrokenPipe
         {
             self.fail(RunError::Write(failure));
         }
-        self.skipped.take()
+    }
+
+    /// Gathers the rows of all inputs in the reducers of a stage, as a thread does for its part.
+    pub(super) fn gather(
+        &mut self,
+        inputs: Vec<Input>,
+        query: &Query,
+        at: usize,
+    ) -> (Option<SkippedLines>, Result<Option<PackedScope>, NotData>) {
+        self.skips_bad_lines = query.options.skip_bad_lines;
+        if self.start_helpers() {
+            // What stops the run was reported.
+            let _ = self.feed(inputs, query, None);
+        }
+        let own = std::mem::take(&mut self.stages[at].scope);
+        let others = self.stages.iter().any(|stage| !stage.scope.is_empty());
+        let packed = if own.is_empty() {
+            Ok(None)
+        } else {
+            PackedScope::pack(&own).map(Some).ok_or(NotData)
+        };
+        let packed = packed.and_then(|own| if others { Err(NotData) } else { Ok(own) });
+        (self.skipped.take(), packed)
+    }
+
+    /// Joins states to the reducers of a stage, and finishes the run.
+    pub(super) fn finish_states(&mut self, states: Vec<(String, Vec<PackedScope>)>, at: usize) {
+        if !self.start_helpers() {
+            return;
+        }
+        for (name, states) in states {
+            for state in states {
+                let mut part = state.arrive();
+                let scope = &mut self.stages[at].scope;
+                if !part.fits(scope) {
+                    self.fail(RunError::State {
+                        input: name,
+                        message: "its values cannot be joined to those of the states before it"
+                            .to_owned(),
+                    });
+                    return;
+                }
+                if let Err(flow) = part.join(&mut self.vm, scope) {
+                    self.report(&flow, &name);
+                    return;
+                }
+            }
+        }
+        self.finish();
+        self.close_output();
     }
 
     pub(super) fn fail(&mut self, error: RunError) {
@@ -145,6 +209,11 @@ impl<'a> Pipeline<'a> {
             }
         }
         true
+    }
+
+    /// Sets `$FILENAME`.
+    pub(super) fn begin_file(&mut self, name: &str) {
+        self.vm.file_name = Value::Str(Rc::new(Text::frozen(name.to_owned())));
     }
 
     pub(super) fn unreadable(&mut self, name: &str, reason: io::Error) -> Stop {
@@ -391,7 +460,7 @@ impl<'a> Pipeline<'a> {
             self.report(&flow, &format!("{name}:{number}, stage {stage}"));
             return Err(Stop::Run);
         }
-        if self.output.failure().is_some() {
+        if self.output.failure().is_some() || self.vm.has_enough {
             return Err(Stop::Run);
         }
         Ok(())
@@ -460,7 +529,8 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The end of input: each reducing stage gives its value to the next.
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
+        self.vm.file_name = Value::Nil;
         for at in 0..self.stages.len() {
             let scope = std::mem::take(&mut self.stages[at].scope);
             if scope.is_empty() {

@@ -37,7 +37,7 @@ impl Vm {
         Ok(())
     }
 
-    /// The right side of `a, b = value`: an Array is spread, anything else stands alone.
+    /// The values of the right side of `a, b = value`: the elements of an Array, or the value itself.
     pub(crate) fn spread_for_assignment(value: &Value) -> Vec<Value> {
         match value {
             Value::Array(list) => list.borrow().clone(),
@@ -50,7 +50,7 @@ impl Vm {
         for (at, target) in multi.lefts.iter().enumerate() {
             self.assign(target, list.get(at).cloned().unwrap_or_default(), env)?;
         }
-        // What stands on the right is served before the rest.
+        // The last targets are assigned before the rest.
         let rights = multi.rights.len();
         let end = list.len().saturating_sub(rights).max(lefts.min(list.len()));
         if let Some(rest) = &multi.rest {
@@ -72,7 +72,7 @@ impl Vm {
         match &update.place {
             Place::Variable(read, target) => {
                 let old = match read {
-                    // `X ||= 1` may meet an X that is not there yet.
+                    // `X ||= 1` defines `X` if it does not exist.
                     Node::Constant(at) => self.constants[*at].clone().unwrap_or_default(),
                     read => self.eval(read, env)?,
                 };
@@ -96,7 +96,7 @@ impl Vm {
         }
     }
 
-    /// The new value, or `None` when the old one stays.
+    /// The new value; `None` if the old one is kept.
     fn updated(&mut self, update: &Update, old: &Value, env: &Rc<Env>) -> Eval<Option<Value>> {
         match update.kind {
             UpdateKind::Or if old.truthy() => Ok(None),

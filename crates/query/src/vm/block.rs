@@ -1,4 +1,4 @@
-//! Blocks: what a method is given to call, and how values meet parameters.
+//! Blocks: the functions that methods call, and how values are assigned to their parameters.
 
 use super::Vm;
 use crate::class::Class;
@@ -13,10 +13,10 @@ use crate::value::table::Table;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What our own code does for each element.
+/// A block in Rust, called for each element.
 pub(crate) type Native<'a> = &'a mut dyn FnMut(&mut Vm, &[Value]) -> Eval;
 
-/// What a method may call.
+/// The block of a call.
 pub(crate) enum Block<'a> {
     Proc(Rc<Proc>, RefCell<Option<Rc<Env>>>),
     Native(RefCell<Native<'a>>),
@@ -31,7 +31,7 @@ impl<'a> Block<'a> {
         Block::Native(RefCell::new(run))
     }
 
-    /// How many parameters it names, as far as that decides what it is given.
+    /// The number of its parameters, as far as it decides which values it receives.
     pub(crate) fn parameters(&self) -> Option<&Parameters> {
         match self {
             Block::Proc(proc, _) => match &proc.kind {
@@ -189,8 +189,8 @@ impl Vm {
         }
     }
 
-    /// Calls a block with one thing's value after the other, which is the target meanwhile (and after the last). What it
-    /// gives goes to `each`, with the thing.
+    /// Calls a block with the value of each item, which is the target meanwhile (and after the last item). `each` receives
+    /// the item and the block's result.
     pub(crate) fn call_each<T>(
         &mut self,
         block: &Block<'_>,
@@ -343,7 +343,7 @@ impl Vm {
         }
     }
 
-    /// A block's parameters: what lacks is nil, what is too much is dropped, an Array alone is spread.
+    /// Assigns a block's parameters: missing values are nil, surplus ones are dropped, a single Array is spread.
     fn bind_block(
         &mut self,
         parameters: &Parameters,
@@ -384,7 +384,7 @@ impl Vm {
         Ok(())
     }
 
-    /// A method's or lambda's parameters: the number must be right.
+    /// Assigns the parameters of a method or lambda; the number of values must be right.
     pub(crate) fn bind(
         &mut self,
         parameters: &Parameters,
@@ -431,7 +431,7 @@ impl Vm {
         Ok(())
     }
 
-    /// There are at least as many as are required.
+    /// There are at least as many values as required parameters.
     fn bind_positional(
         &mut self,
         parameters: &Parameters,

@@ -25,8 +25,8 @@ impl Vm {
         (self.library.call)(self, receiver, method, args, block)
     }
 
-    /// Calls a method of a value; with `keywords`, the last argument is a Hash of keywords, which Procs hand on. To all
-    /// others it is a Hash like any other.
+    /// Calls a method of a value; with `keywords`, the last argument is a Hash of keywords, which Procs pass on. To all
+    /// other methods it is an ordinary Hash.
     pub(crate) fn send_with(
         &mut self,
         receiver: &Value,
@@ -59,7 +59,7 @@ impl Vm {
             Some(node) => self.eval(node, env)?,
             None => env.frame.receiver.clone(),
         };
-        // A row is mostly passed alone: no list for it.
+        // A single argument, mostly the row, needs no list.
         if let ([one], true, None) = (
             &*call.arguments.list,
             call.arguments.is_plain(),

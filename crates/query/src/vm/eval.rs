@@ -1,4 +1,4 @@
-//! What each kind of node gives.
+//! Evaluates each kind of node.
 
 use super::Vm;
 use crate::class::Class;
@@ -6,8 +6,8 @@ use crate::regex::Pattern;
 use crate::symbol::Symbol;
 use crate::tree::Op;
 use crate::tree::{
-    Arguments, Begin, Call, Case, DynamicRegexp, MatchPart, Multi, Node, Pair, Rescue, StageCall,
-    Target, While,
+    Arguments, Begin, Call, Case, DynamicRegexp, Limit, MatchPart, Multi, Node, Pair, Rescue,
+    StageCall, Target, While,
 };
 use crate::value::env::Env;
 use crate::value::exception::{Eval, Exception, Flow, error, no_method, type_error};
@@ -119,6 +119,8 @@ impl Vm {
             Node::Helper(call) => return self.helper_node(call, env),
             Node::Kernel(call) => return self.kernel_node(call, env),
             Node::Stage(call) => return self.stage_node(call, env),
+            Node::Limit(limit) => return self.limit(limit, env),
+            Node::FileName => self.file_name.clone(),
             Node::Lambda(code) => self.make_lambda(code, env),
             Node::Yield(arguments) => return self.yield_node(arguments, env),
             Node::BlockGiven => Value::Bool(env.frame.block.is_some()),
@@ -153,6 +155,27 @@ impl Vm {
             Node::DefinedConstant(at) if self.constants[*at].is_none() => Value::Nil,
             Node::DefinedConstant(_) => Value::str("constant"),
             Node::MatchAssign(parts) => return self.match_assign(parts, env),
+        })
+    }
+
+    fn limit(&mut self, limit: &Limit, env: &Rc<Env>) -> Eval {
+        let count = match self.eval(&limit.count, env)? {
+            Value::Int(count @ 0..) => count.cast_unsigned(),
+            other => {
+                return Err(crate::value::exception::argument_error(format!(
+                    "limit expects a number of rows: {}",
+                    crate::value::inspect::inspect(&other)
+                )));
+            }
+        };
+        let kept = &mut self.limits[limit.at];
+        let keeps = *kept < count;
+        *kept += u64::from(keeps);
+        self.has_enough |= limit.ends_run && *kept >= count;
+        Ok(if keeps {
+            self.target.clone()
+        } else {
+            Value::Dropped
         })
     }
 
@@ -219,7 +242,7 @@ impl Vm {
         Ok(Value::Regexp(pattern))
     }
 
-    /// Whether a condition holds. Comparisons, the common case, make no value.
+    /// Whether a condition holds. Comparisons, the common case, create no value.
     #[inline]
     pub(crate) fn test(&mut self, node: &Node, env: &Rc<Env>) -> Eval<bool> {
         if let Node::Binary(parts) = node {
@@ -243,7 +266,7 @@ impl Vm {
     }
 
     fn index(&mut self, receiver: &Node, key: &Node, env: &Rc<Env>) -> Eval {
-        // A field of the row, or of what a local holds, is read where it is.
+        // A field of the row, or of a local's value, is read in place.
         let found = match (receiver, key) {
             (Node::Row, Node::Str(key)) => field(&self.row, key),
             (Node::Local(slot), Node::Str(key)) => field(&env.locals.borrow()[*slot], key),
@@ -538,7 +561,7 @@ impl Vm {
     }
 
     fn stage_node(&mut self, call: &StageCall, env: &Rc<Env>) -> Eval {
-        // These are called for each row, mostly with one value: no list for it.
+        // These are called for each row, mostly with one value, which needs no list.
         match (call.arguments.is_plain(), &*call.arguments.list) {
             (true, []) => self.stage_call(call, &[], env),
             (true, [one]) => {
@@ -566,7 +589,7 @@ impl Vm {
     }
 }
 
-/// A Hash's value for a String key; `None` when the Hash decides itself, or when it is none.
+/// A Hash's value for a String key; `None` if the Hash has a default or the value is not a Hash.
 #[inline]
 fn field(receiver: &Value, key: &str) -> Option<Value> {
     let Value::Hash(table) = receiver else {
@@ -577,7 +600,7 @@ fn field(receiver: &Value, key: &str) -> Option<Value> {
         .or_else(|| (!table.has_fallback()).then_some(Value::Nil))
 }
 
-/// An Array's element; `None` when it is no Array.
+/// An element; `None` if the value is not an Array.
 #[inline]
 fn element(receiver: &Value, at: i64) -> Option<Value> {
     let Value::Array(list) = receiver else {

@@ -1,4 +1,4 @@
-//! Environments of finished calls, reused for the next ones: rows call the same helpers and blocks again and again.
+//! Environments of finished calls, reused by later calls: each row calls the same helpers and blocks.
 
 use crate::value::Value;
 use crate::value::env::{Env, Frame};
@@ -53,7 +53,7 @@ impl Spare {
     }
 }
 
-/// Keeps an environment that nothing has kept, without what it held.
+/// Keeps an environment without other references, and clears it.
 fn keep(spare: &mut Vec<Rc<Env>>, mut env: Rc<Env>) {
     if let Some(own) = Rc::get_mut(&mut env)
         && spare.len() < SPARE_MAX

@@ -1,4 +1,4 @@
-//! Arrays put together and taken apart: set operations, `zip`, `product`, `combination`, `flatten`, `join`.
+//! Methods that combine or split Arrays: set operations, `zip`, `product`, `combination`, `flatten`, `join`.
 
 use super::super::object::enumerator;
 use super::super::{Found, enumerable};
@@ -15,7 +15,7 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-/// The most elements `product` and its like may make.
+/// Maximum number of elements that `product` and similar methods make.
 const MADE_MAX: usize = 50_000_000;
 
 pub(super) fn call(
@@ -118,7 +118,7 @@ fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) 
     }))
 }
 
-/// Rows, columns, choices and pairs.
+/// `flatten`, `zip`, `transpose`, `product`, `combination` and similar methods.
 fn reshaped(
     vm: &mut Vm,
     receiver: &Value,

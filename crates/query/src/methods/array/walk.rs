@@ -1,4 +1,4 @@
-//! What walks an Array's elements with a block. Everything enumerable ends here, once its elements are known.
+//! Methods that call a block with the elements of an Array. All of Enumerable uses them once its elements are known.
 
 use super::super::Found;
 use super::super::object::enumerator;
@@ -62,7 +62,7 @@ pub(super) fn call(
     with_block(vm, receiver, list, method, args, block).map(Some)
 }
 
-/// The methods that want a block, and give an Enumerator without.
+/// Methods that return an Enumerator if there is no block.
 const WITH_BLOCK: &[M] = &[
     M::Each,
     M::EachEntry,
@@ -426,7 +426,7 @@ fn collected(
     Ok(Some(out))
 }
 
-/// Runs of neighbouring elements.
+/// Methods that return runs of adjacent elements.
 fn parted(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Eval<Vec<Value>> {
     let mut out = Vec::new();
     match method {

@@ -122,7 +122,7 @@ fn title(out: &mut String, c: char, option: Option) {
                     .map(|c| if c == 'Ι' { '\u{345}' } else { c }),
             );
         }
-        // What stands before it is no letter of its own.
+        // The character before it is not a letter.
         'ŉ' => out.push_str("ʼN"),
         _ => {
             let mut all = c.to_uppercase();

@@ -1,4 +1,4 @@
-//! A String changed: case, blanks, padding, cutting, and in place.
+//! Methods that change a String or return a changed copy: blanks, padding, cutting.
 
 use super::{byte_of, char_count, need_str, need_strs};
 use crate::class::Class;
@@ -88,14 +88,14 @@ fn is_blank_or_null(c: char) -> bool {
 /// The widest text that padding makes, in characters.
 const PADDED_MAX: usize = 1 << 28;
 
-/// `succ`: the rightmost letter or digit counts on, and carries to its left.
+/// `succ`: increments the rightmost letter or digit, and carries to the left.
 pub(super) fn successor(s: &str) -> String {
     if s.is_empty() {
         return String::new();
     }
     let mut chars: Vec<char> = s.chars().collect();
     let Some(last) = chars.iter().rposition(|c| counts_on(*c)) else {
-        // Without any, the last character itself counts on.
+        // Without letters and digits, the last character is incremented.
         for at in (0..chars.len()).rev() {
             if let Some(next) = char::from_u32(chars[at] as u32 + 1) {
                 chars[at] = next;
@@ -116,7 +116,7 @@ pub(super) fn successor(s: &str) -> String {
         let Some(carry) = carry else {
             return chars.into_iter().collect();
         };
-        // The next to the left, unless something else stands between it and the end.
+        // The next one to the left, unless another character is between them.
         match chars[..at].iter().rposition(|c| counts_on(*c)) {
             Some(left)
                 if left + 1 == at

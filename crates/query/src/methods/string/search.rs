@@ -192,7 +192,7 @@ fn substitute(
         ));
     }
     let limit = if method == M::Sub { 1 } else { usize::MAX };
-    // A plain text in a plain text needs no regex.
+    // A search for plain text needs no regex.
     if let (Value::Str(from), Some(Value::Str(to))) = (&args[0], args.get(1))
         && !to.get().contains('\\')
         && !from.get().is_empty()

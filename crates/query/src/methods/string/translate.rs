@@ -5,7 +5,7 @@ use crate::names::M;
 use crate::value::Value;
 use crate::value::exception::{Eval, argument_error, wrong_arguments};
 
-/// `a-z`, `^0-9`, `\\-`: the characters, and whether all others are meant.
+/// `a-z`, `^0-9`, `\\-`: the characters, and whether the set is their complement.
 struct Set {
     negated: bool,
     chars: Vec<char>,

@@ -1,0 +1,125 @@
+//! `histogram`: how many numbers fall into each bucket, of a fixed width or from a power of two to the next.
+
+use crate::value::Value;
+use crate::value::exception::{Eval, argument_error, no_conversion};
+use crate::value::inspect::inspect;
+use crate::value::number::{float_of, wide};
+use crate::value::table::Table;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Width {
+    Whole(i64),
+    Real(f64),
+    /// Powers of two. Buckets of negative numbers mirror those of positive ones; zero has a bucket of its own.
+    Doubling,
+}
+
+#[derive(Clone)]
+pub(crate) struct Histogram {
+    pub(super) width: Width,
+    /// Counts by the index of the bucket.
+    pub(super) counts: BTreeMap<i64, u64>,
+}
+
+/// Makes the index of a bucket from an exponent of two: at least 1 for the least exponent, -1023.
+const EXPONENT_SHIFT: i64 = 1024;
+
+/// Indices above this do not fit into a float.
+const INDEX_MAX: f64 = 9_007_199_254_740_992.0;
+
+impl Histogram {
+    pub(crate) fn new(width: Option<&Value>) -> Eval<Histogram> {
+        let width = match width {
+            None | Some(Value::Nil) => Width::Doubling,
+            Some(Value::Int(width)) if *width > 0 => Width::Whole(*width),
+            Some(Value::Float(width)) if *width > 0.0 && width.is_finite() => Width::Real(*width),
+            Some(other) => {
+                return Err(argument_error(format!(
+                    "histogram expects a positive width, or none for powers of two: {}",
+                    inspect(other)
+                )));
+            }
+        };
+        Ok(Histogram::of(width))
+    }
+
+    pub(super) fn of(width: Width) -> Histogram {
+        Histogram {
+            width,
+            counts: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, value: &Value) -> Eval<()> {
+        let index = match (self.width, value) {
+            (Width::Whole(width), Value::Int(it)) => it.div_euclid(width),
+            (width, value) => {
+                let it = float_of(value).ok_or_else(|| no_conversion(value, "Float"))?;
+                let index = match width {
+                    Width::Whole(width) => (it / width as f64).floor(),
+                    Width::Real(width) => (it / width).floor(),
+                    Width::Doubling => doubling(it),
+                };
+                // Also false for NaN.
+                if index.abs() <= INDEX_MAX {
+                    index as i64
+                } else {
+                    return Err(argument_error(format!(
+                        "histogram has no bucket for {}",
+                        inspect(value)
+                    )));
+                }
+            }
+        };
+        *self.counts.entry(index).or_default() += 1;
+        Ok(())
+    }
+
+    pub(super) fn append(&mut self, other: Histogram) {
+        for (index, count) in other.counts {
+            *self.counts.entry(index).or_default() += count;
+        }
+    }
+
+    /// The counts by the bound of the bucket that is nearer to minus infinity, or to zero for powers of two.
+    pub(super) fn finish(self) -> Value {
+        let width = self.width;
+        let pairs = self.counts.into_iter().map(|(index, count)| {
+            let bound = match width {
+                Width::Whole(width) => wide(i128::from(index) * i128::from(width)),
+                Width::Real(width) => Value::Float(multiple(index, width)),
+                Width::Doubling => power(index),
+            };
+            (bound, Value::Int(count.cast_signed()))
+        });
+        Value::hash(Table::from_pairs(pairs))
+    }
+}
+
+fn doubling(it: f64) -> f64 {
+    if it == 0.0 || !it.is_finite() {
+        return if it == 0.0 { 0.0 } else { f64::NAN };
+    }
+    let exponent = (it.to_bits() >> 52 & 0x7ff).cast_signed() - 1023;
+    (exponent + EXPONENT_SHIFT) as f64 * it.signum()
+}
+
+fn power(index: i64) -> Value {
+    let exponent = index.saturating_abs() - EXPONENT_SHIFT;
+    match (index, exponent) {
+        (0, _) => Value::Int(0),
+        (_, 0..=62) => Value::Int((1 << exponent) * index.signum()),
+        _ => Value::Float(2_f64.powi(exponent.clamp(-1100, 1100) as i32) * index.signum() as f64),
+    }
+}
+
+/// The product, or the quotient where that is the shorter number: 3 × 0.1 is 0.3.
+fn multiple(index: i64, width: f64) -> f64 {
+    let parts = (1.0 / width).round();
+    if parts > 1.0 && (1.0 / parts).to_bits() == width.to_bits() {
+        index as f64 / parts
+    } else {
+        index as f64 * width
+    }
+}

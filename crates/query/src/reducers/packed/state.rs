@@ -1,0 +1,324 @@
+//! Scopes as bytes of a state file.
+
+use super::super::encoding::{
+    Bytes, Checker, DEPTH_MAX, write_all, write_count, write_float, write_int,
+};
+use super::super::histogram::Width;
+use super::super::portable::Portable;
+use super::super::scope::Keyed;
+use super::{Begin, PackedColumn, PackedReducer, PackedScope, Part, Slot};
+use crate::reducers::accumulator::Wanted;
+
+/// The maximum of a count in a state: sums of so many do not overflow.
+const COUNT_MAX: u64 = 1 << 48;
+
+impl PackedScope {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        write_all(out, &self.heap, |out, entry| {
+            entry.as_ref().unwrap_or(&Portable::Nil).write(out);
+        });
+        self.slot.write(out);
+    }
+
+    /// `None` if the bytes are not a scope.
+    pub(crate) fn read(bytes: &mut Bytes<'_>) -> Option<PackedScope> {
+        let heap = bytes.all(1, |bytes| Portable::read(bytes, 0).map(Some))?;
+        let slot = Slot::read(bytes, 0)?;
+        let mut checker = Checker::new(&heap);
+        slot.check(&mut checker)?;
+        Some(PackedScope { slot, heap })
+    }
+}
+
+impl Slot {
+    fn write(&self, out: &mut Vec<u8>) {
+        match &self.template {
+            None => out.push(0),
+            Some(template) => {
+                out.push(1);
+                template.write(out);
+            }
+        }
+        write_all(out, &self.reducers, |out, reducer| reducer.write(out));
+    }
+
+    fn read(bytes: &mut Bytes<'_>, depth: usize) -> Option<Slot> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        let template = match bytes.byte()? {
+            0 => None,
+            1 => Some(Portable::read(bytes, 0)?),
+            _ => return None,
+        };
+        let reducers = bytes.all(1, |bytes| PackedReducer::read(bytes, depth))?;
+        Some(Slot { reducers, template })
+    }
+
+    fn check(&self, checker: &mut Checker<'_>) -> Option<()> {
+        if let Some(template) = &self.template {
+            checker.check(template)?;
+        }
+        let mut reducers = self.reducers.iter();
+        reducers.try_for_each(|reducer| reducer.check(checker))
+    }
+}
+
+impl PackedReducer {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            PackedReducer::Plain(begin, part) => {
+                out.push(0);
+                begin.write(out);
+                part.write(out);
+            }
+            PackedReducer::Sort(keys, rows) => {
+                out.push(1);
+                write_values(out, keys);
+                write_values(out, rows);
+            }
+            PackedReducer::Keyed(kind, slots) => {
+                out.push(match kind {
+                    Keyed::List => 2,
+                    Keyed::Hash => 3,
+                });
+                write_all(out, slots, |out, (key, slot)| {
+                    key.write(out);
+                    slot.write(out);
+                });
+            }
+        }
+    }
+
+    fn read(bytes: &mut Bytes<'_>, depth: usize) -> Option<PackedReducer> {
+        Some(match bytes.byte()? {
+            0 => PackedReducer::Plain(Begin::read(bytes)?, Part::read(bytes)?),
+            1 => {
+                let (keys, rows) = (read_values(bytes)?, read_values(bytes)?);
+                if !keys.is_empty() && keys.len() != rows.len() {
+                    return None;
+                }
+                PackedReducer::Sort(keys, rows)
+            }
+            kind @ (2 | 3) => PackedReducer::Keyed(
+                if kind == 2 { Keyed::List } else { Keyed::Hash },
+                bytes.all(3, |bytes| {
+                    let key = Portable::read(bytes, 0)?;
+                    Some((key, Slot::read(bytes, depth + 1)?))
+                })?,
+            ),
+            _ => return None,
+        })
+    }
+
+    fn check(&self, checker: &mut Checker<'_>) -> Option<()> {
+        match self {
+            PackedReducer::Plain(begin, part) => {
+                if let Begin::Sum(total, initial) = begin {
+                    checker.check(total)?;
+                    checker.check(initial)?;
+                }
+                part.check(checker)
+            }
+            PackedReducer::Sort(keys, rows) => {
+                let mut values = keys.iter().chain(rows);
+                values.try_for_each(|value| checker.check(value))
+            }
+            PackedReducer::Keyed(_, slots) => slots.iter().try_for_each(|(key, slot)| {
+                checker.check(key)?;
+                slot.check(checker)
+            }),
+        }
+    }
+}
+
+fn write_values(out: &mut Vec<u8>, values: &[Portable]) {
+    write_all(out, values, |out, value| value.write(out));
+}
+
+fn read_values(bytes: &mut Bytes<'_>) -> Option<Vec<Portable>> {
+    bytes.all(1, |bytes| Portable::read(bytes, 0))
+}
+
+impl Begin {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Begin::Count => out.push(0),
+            Begin::Sum(total, initial) => {
+                out.push(1);
+                total.write(out);
+                initial.write(out);
+            }
+            Begin::Min => out.push(2),
+            Begin::Max => out.push(3),
+            Begin::Average => out.push(4),
+            Begin::Deviation(sample) => out.push(5 + u8::from(*sample)),
+            Begin::Percentile(Wanted::One(p)) => {
+                out.push(7);
+                write_float(out, *p);
+            }
+            Begin::Percentile(Wanted::Many(list)) => {
+                out.push(8);
+                write_all(out, list, |out, p| write_float(out, *p));
+            }
+            Begin::Group => out.push(9),
+            Begin::Distinct => out.push(10),
+            Begin::Top(count) => {
+                out.push(11);
+                write_count(out, *count as u64);
+            }
+            Begin::Histogram(Width::Whole(width)) => {
+                out.push(12);
+                write_int(out, *width);
+            }
+            Begin::Histogram(Width::Real(width)) => {
+                out.push(13);
+                write_float(out, *width);
+            }
+            Begin::Histogram(Width::Doubling) => out.push(14),
+        }
+    }
+
+    fn read(bytes: &mut Bytes<'_>) -> Option<Begin> {
+        let share = |bytes: &mut Bytes<'_>| bytes.float().filter(|p| (0.0..=1.0).contains(p));
+        Some(match bytes.byte()? {
+            0 => Begin::Count,
+            1 => Begin::Sum(Portable::read(bytes, 0)?, Portable::read(bytes, 0)?),
+            2 => Begin::Min,
+            3 => Begin::Max,
+            4 => Begin::Average,
+            sample @ (5 | 6) => Begin::Deviation(sample == 6),
+            7 => Begin::Percentile(Wanted::One(share(bytes)?)),
+            8 => Begin::Percentile(Wanted::Many(bytes.all(8, share)?)),
+            9 => Begin::Group,
+            10 => Begin::Distinct,
+            11 => Begin::Top(usize::try_from(bytes.count()?).ok().filter(|it| *it > 0)?),
+            12 => Begin::Histogram(Width::Whole(bytes.int().filter(|width| *width > 0)?)),
+            13 => Begin::Histogram(Width::Real(
+                bytes
+                    .float()
+                    .filter(|width| width.is_finite() && *width > 0.0)?,
+            )),
+            14 => Begin::Histogram(Width::Doubling),
+            _ => return None,
+        })
+    }
+}
+
+impl Part {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Part::Count(count) => {
+                out.push(0);
+                write_count(out, *count);
+            }
+            Part::Least(value) => {
+                out.push(1);
+                value.write(out);
+            }
+            Part::Most(value) => {
+                out.push(2);
+                value.write(out);
+            }
+            Part::Percentile(column) => {
+                out.push(3);
+                column.write(out);
+            }
+            Part::Group(list) => {
+                out.push(4);
+                write_values(out, list);
+            }
+            Part::Distinct(list) => {
+                out.push(5);
+                write_values(out, list);
+            }
+            Part::Top(rows) => {
+                out.push(6);
+                write_all(out, rows, |out, (key, row)| {
+                    key.write(out);
+                    row.write(out);
+                });
+            }
+            Part::Histogram(counts) => {
+                out.push(7);
+                write_count(out, counts.len() as u64);
+                for (index, count) in counts {
+                    write_int(out, *index);
+                    write_count(out, *count);
+                }
+            }
+            Part::Values(column) => {
+                out.push(8);
+                column.write(out);
+            }
+        }
+    }
+
+    fn read(bytes: &mut Bytes<'_>) -> Option<Part> {
+        let count = |bytes: &mut Bytes<'_>| bytes.count().filter(|it| *it <= COUNT_MAX);
+        Some(match bytes.byte()? {
+            0 => Part::Count(count(bytes)?),
+            1 => Part::Least(Portable::read(bytes, 0)?),
+            2 => Part::Most(Portable::read(bytes, 0)?),
+            3 => Part::Percentile(PackedColumn::read(bytes)?),
+            4 => Part::Group(read_values(bytes)?),
+            5 => Part::Distinct(read_values(bytes)?),
+            6 => Part::Top(bytes.all(2, |bytes| {
+                let key = Portable::read(bytes, 0)?;
+                Some((key, Portable::read(bytes, 0)?))
+            })?),
+            7 => {
+                let counts = bytes.all(2, |bytes| Some((bytes.int()?, count(bytes)?)))?;
+                Part::Histogram(counts.into_iter().collect())
+            }
+            8 => Part::Values(PackedColumn::read(bytes)?),
+            _ => return None,
+        })
+    }
+
+    fn check(&self, checker: &mut Checker<'_>) -> Option<()> {
+        match self {
+            Part::Count(_) | Part::Histogram(_) => Some(()),
+            Part::Least(value) | Part::Most(value) => checker.check(value),
+            Part::Group(list)
+            | Part::Distinct(list)
+            | Part::Percentile(PackedColumn::Mixed(list))
+            | Part::Values(PackedColumn::Mixed(list)) => {
+                list.iter().try_for_each(|value| checker.check(value))
+            }
+            Part::Percentile(_) | Part::Values(_) => Some(()),
+            Part::Top(rows) => rows.iter().try_for_each(|(key, row)| {
+                checker.check(key)?;
+                checker.check(row)
+            }),
+        }
+    }
+}
+
+impl PackedColumn {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            PackedColumn::Ints(list) => {
+                out.push(0);
+                write_all(out, list, |out, it| write_int(out, *it));
+            }
+            PackedColumn::Floats(list) => {
+                out.push(1);
+                write_all(out, list, |out, it| write_float(out, *it));
+            }
+            PackedColumn::Mixed(list) => {
+                out.push(2);
+                write_values(out, list);
+            }
+        }
+    }
+
+    fn read(bytes: &mut Bytes<'_>) -> Option<PackedColumn> {
+        Some(match bytes.byte()? {
+            0 => PackedColumn::Ints(bytes.all(1, Bytes::int)?),
+            1 => PackedColumn::Floats(bytes.all(8, Bytes::float)?),
+            2 => PackedColumn::Mixed(read_values(bytes)?),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,309 @@
+//! Queries in parts: the state of a query after a part of the input, as a file, and the result of such states. The
+//! accumulators are those that threads gather from parts of a file, and they are joined in the same way.
+
+use super::output::Output;
+use super::pipeline::{NotData, Pipeline};
+use super::{Input, Query, on_large_stack};
+use crate::error::{CompileError, RunError, SkippedLines};
+use crate::library::LIBRARY;
+use crate::plan::parallel::{self, Parallel};
+use crate::reducers::encoding::{Bytes, write_count, write_text};
+use crate::reducers::packed::PackedScope;
+use crate::reducers::scope::Scope;
+use crate::vm::Vm;
+use std::io::{Read, Write};
+use std::rc::Rc;
+
+/// The first line of a state.
+const NAME: &[u8] = b"lastbyte-query-state ";
+const VERSION: &str = "1";
+
+/// Number of characters of another query that an error shows.
+const SHOWN_MAX: usize = 80;
+
+/// The states of the parts in a file, in order.
+type States = Vec<PackedScope>;
+
+impl Query {
+    /// Whether states of this query can be merged.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CompileError`] if the query has no reducer, or a stage that needs all rows in order.
+    pub fn check_mergeable(&self) -> Result<(), CompileError> {
+        on_large_stack(|| self.merging_stage().map(|_| ())).unwrap_or(Ok(()))
+    }
+
+    /// The stage whose reducers are merged.
+    fn merging_stage(&self) -> Result<usize, CompileError> {
+        let program = self.program()?;
+        let wrong = match parallel::parallel(&program) {
+            Some(Parallel::Merge(at)) => return Ok(at),
+            Some(Parallel::Print) => {
+                "it has no reducer; run it on each part, and concatenate the outputs".to_owned()
+            }
+            Some(Parallel::Rows(at)) => {
+                format!("stage[{at}] needs all rows in order: {}", program.stages[at].text)
+            }
+            None => "it keeps values from row to row (`reduce`, `limit`, variables, `rand` or the identity of objects)"
+                .to_owned(),
+        };
+        Err(CompileError::whole(
+            "query",
+            format!("states of this query cannot be merged: {wrong}"),
+        ))
+    }
+
+    /// Reads the inputs in order, and writes the state of the query to `out`. Errors are printed to `errors`. If there is
+    /// one, no state is written. Returns whether there was none.
+    ///
+    /// The state has the query and the helpers in it, and the values that the reducers have gathered.
+    /// [`Query::merge`] gives the result of several states.
+    pub fn partial(
+        &self,
+        inputs: Vec<Input>,
+        out: &mut (dyn Write + Send),
+        errors: &mut (dyn Write + Send),
+    ) -> bool {
+        self.with_errors(errors, |on_error| {
+            let (skipped, gathered) = self.gather(inputs, on_error);
+            let Some((at, states)) = gathered else {
+                return skipped;
+            };
+            let bytes = self.encode(&states);
+            // The first state is joined to nothing.
+            let mut states = states.into_iter();
+            if !states.all(|state| state.arrive().fits(&Scope::default())) {
+                on_error(RunError::NotMergeable { stage: at });
+                return skipped;
+            }
+            if let Err(reason) = out.write_all(&bytes).and_then(|()| out.flush()) {
+                on_error(RunError::Write(reason));
+            }
+            skipped
+        })
+    }
+
+    /// Merges states of [`Query::partial`] in order, and prints the result to `out` as [`Query::run`] does for the inputs
+    /// of all parts. A state of another query or version, and a damaged one, is an error, after which nothing is
+    /// printed. Returns whether there was none.
+    pub fn merge(
+        &self,
+        states: Vec<Input>,
+        out: &mut (dyn Write + Send),
+        errors: &mut (dyn Write + Send),
+    ) -> bool {
+        self.with_errors(errors, |on_error| {
+            let output = Output::print_to(out, self.options.format, self.options.write_bytes);
+            if let Some(states) = self.read_states(states, on_error) {
+                self.finish_states(states, output, on_error);
+            }
+            None
+        })
+    }
+
+    /// Merges states of [`Query::partial`] into one, without finishing the query. Returns whether there was no error.
+    pub fn merge_to_state(
+        &self,
+        states: Vec<Input>,
+        out: &mut (dyn Write + Send),
+        errors: &mut (dyn Write + Send),
+    ) -> bool {
+        self.with_errors(errors, |on_error| {
+            let states = self.read_states(states, on_error)?;
+            let states: States = states.into_iter().flat_map(|(_, states)| states).collect();
+            if let Err(reason) = out
+                .write_all(&self.encode(&states))
+                .and_then(|()| out.flush())
+            {
+                on_error(RunError::Write(reason));
+            }
+            None
+        })
+    }
+
+    fn with_errors(
+        &self,
+        errors: &mut (dyn Write + Send),
+        run: impl FnOnce(&mut dyn FnMut(RunError)) -> Option<SkippedLines> + Send,
+    ) -> bool {
+        on_large_stack(|| {
+            let mut is_ok = true;
+            let skipped = run(&mut |error| {
+                is_ok = false;
+                let _ = writeln!(errors, "{error}");
+            });
+            if let Some(skipped) = skipped {
+                let _ = writeln!(errors, "{skipped}");
+            }
+            is_ok
+        })
+        .unwrap_or(false)
+    }
+
+    /// Runs the stages up to the one that reduces. No states after an error.
+    fn gather(
+        &self,
+        inputs: Vec<Input>,
+        on_error: &mut dyn FnMut(RunError),
+    ) -> (Option<SkippedLines>, Option<(usize, States)>) {
+        let Ok(at) = self.merging_stage() else {
+            return (None, None);
+        };
+        let prepared = self.prepare();
+        let mut vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
+        vm.memory = self.options.memory;
+        vm.interrupt.clone_from(&self.options.interrupt);
+        vm.chunk = true;
+        let mut is_ok = true;
+        let mut report = |error| {
+            is_ok = false;
+            on_error(error);
+        };
+        let output = Output::keep(super::output::Form::Values);
+        let mut pipeline = Pipeline::new(vm, output, &mut report, prepared.projection, None);
+        let (skipped, scope) = pipeline.gather(inputs, self, at);
+        drop(pipeline);
+        if is_ok && self.options.is_interrupted() {
+            is_ok = false;
+            on_error(RunError::Interrupted);
+        }
+        let states = match scope {
+            _ if !is_ok => None,
+            Ok(scope) => Some((at, scope.into_iter().collect())),
+            Err(NotData) => {
+                on_error(RunError::NotMergeable { stage: at });
+                None
+            }
+        };
+        (skipped, states)
+    }
+
+    fn finish_states<'a>(
+        &self,
+        states: Vec<(String, States)>,
+        output: Output<'a>,
+        on_error: &'a mut (dyn FnMut(RunError) + 'a),
+    ) {
+        let prepared = self.prepare();
+        let Ok(at) = self.merging_stage() else { return };
+        let vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
+        let mut pipeline = Pipeline::new(vm, output, on_error, prepared.projection, None);
+        pipeline.finish_states(states, at);
+    }
+
+    fn encode(&self, states: &[PackedScope]) -> Vec<u8> {
+        let mut out = [NAME, VERSION.as_bytes(), b"\n"].concat();
+        write_text(&mut out, &self.text);
+        write_count(&mut out, self.helpers.len() as u64);
+        for (_, text) in &self.helpers {
+            write_text(&mut out, text);
+        }
+        write_count(&mut out, states.len() as u64);
+        for state in states {
+            state.write(&mut out);
+        }
+        let sum = checksum(&out);
+        out.extend_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    fn read_states(
+        &self,
+        inputs: Vec<Input>,
+        on_error: &mut dyn FnMut(RunError),
+    ) -> Option<Vec<(String, States)>> {
+        let mut all = Some(Vec::new());
+        for input in inputs {
+            let name = input.name.clone();
+            let mut bytes = Vec::new();
+            let read = input
+                .open()
+                .and_then(|mut reader| reader.read_to_end(&mut bytes));
+            let error = match read {
+                Err(reason) => RunError::Unreadable {
+                    input: name,
+                    reason,
+                },
+                Ok(_) => match self.decode(&bytes) {
+                    Ok(states) => {
+                        if let Some(all) = &mut all {
+                            all.push((name, states));
+                        }
+                        continue;
+                    }
+                    Err(message) => RunError::State {
+                        input: name,
+                        message,
+                    },
+                },
+            };
+            on_error(error);
+            all = None;
+        }
+        all
+    }
+
+    /// The states in the bytes of a file, or why they are refused.
+    fn decode(&self, bytes: &[u8]) -> Result<States, String> {
+        let damaged = || "the state is cut off or was changed".to_owned();
+        let not_a_state = || "not a state (expected the output of `--partial`)".to_owned();
+        let rest = bytes.strip_prefix(NAME).ok_or_else(not_a_state)?;
+        let end = memchr::memchr(b'\n', &rest[..rest.len().min(20)]).ok_or_else(not_a_state)?;
+        let version = String::from_utf8_lossy(&rest[..end]);
+        if version != VERSION {
+            return Err(format!("a state of version {version} (expected {VERSION})"));
+        }
+        let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
+        if checksum(content) != u64::from_le_bytes(*sum) {
+            return Err(damaged());
+        }
+        let content = content.get(NAME.len() + end + 1..).ok_or_else(damaged)?;
+        let mut bytes = Bytes(content);
+        let query = bytes.text().ok_or_else(damaged)?;
+        if query != self.text {
+            return Err(format!(
+                "a state of another query: `{}` (expected `{}`)",
+                shown(&query),
+                shown(&self.text)
+            ));
+        }
+        let helpers = bytes.helpers().ok_or_else(damaged)?;
+        let own = self.helpers.iter().map(|(_, text)| text);
+        if !own.eq(helpers.iter()) {
+            return Err("a state of the same query with other helper files".to_owned());
+        }
+        let states = bytes.states().ok_or_else(damaged)?;
+        Ok(states)
+    }
+}
+
+impl Bytes<'_> {
+    fn helpers(&mut self) -> Option<Vec<String>> {
+        self.all(1, Bytes::text)
+    }
+
+    /// All states, up to the last byte.
+    fn states(&mut self) -> Option<States> {
+        let states = self.all(3, PackedScope::read)?;
+        self.0.is_empty().then_some(states)
+    }
+}
+
+/// The beginning of a long query.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// FNV-1a of 64 bits, which finds damage but no malice.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests;

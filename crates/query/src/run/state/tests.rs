@@ -1,0 +1,150 @@
+use crate::{Input, Options, Query};
+use proptest::prelude::*;
+
+const QUERY: &str = "group_by(_[\"g\"]) { |r| [count(), sum(r[\"a\"]), min(r[\"s\"]), percentile(r[\"a\"], [0.1, 0.9]), top(2, r[\"a\"]), distinct(r[\"l\"]), histogram(r[\"a\"]), group([r, r])] }";
+
+fn query() -> Query {
+    Query::compile(QUERY, &[], Options::default()).expect("it is a query")
+}
+
+fn state() -> Vec<u8> {
+    let rows = b"{\"g\":1,\"a\":1.5,\"s\":\"x\",\"l\":[1]}\n{\"g\":\"b\",\"a\":-3,\"s\":\"y\",\"l\":{\"k\":null}}\n{\"g\":1,\"a\":12345678901234567890}\n";
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    let input = Input::from_bytes("rows", rows.to_vec());
+    let is_ok = query().partial(vec![input], &mut out, &mut errors);
+    assert!(is_ok, "{}", String::from_utf8_lossy(&errors));
+    out
+}
+
+fn merge(query: &Query, state: Vec<u8>) -> (bool, String, String) {
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    let is_ok = query.merge(
+        vec![Input::from_bytes("a.state", state)],
+        &mut out,
+        &mut errors,
+    );
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (is_ok, text(out), text(errors))
+}
+
+/// With the checksum that fits.
+fn seal(mut state: Vec<u8>) -> Vec<u8> {
+    let end = state.len().saturating_sub(8);
+    state.truncate(end);
+    let sum = super::checksum(&state);
+    state.extend_from_slice(&sum.to_le_bytes());
+    state
+}
+
+#[test]
+fn a_state_of_another_query_version_or_program_is_refused_by_name() {
+    let good = state();
+    let refused = |query: &Query, state: Vec<u8>| {
+        let (is_ok, out, errors) = merge(query, state);
+        assert!(!is_ok && out.is_empty(), "{out}");
+        errors
+    };
+    let other = Query::compile("count()", &[], Options::default()).expect("it is a query");
+    let shown: String = QUERY.chars().take(80).collect();
+    assert_eq!(
+        refused(&other, good.clone()),
+        format!("a.state: a state of another query: `{shown}…` (expected `count()`)\n")
+    );
+    let helpers = [("h.rb".to_owned(), "def f(x) x end".to_owned())];
+    let helped = Query::compile(QUERY, &helpers, Options::default()).expect("it is a query");
+    assert_eq!(
+        refused(&helped, good.clone()),
+        "a.state: a state of the same query with other helper files\n"
+    );
+    let mut newer = good.clone();
+    newer[super::NAME.len()] = b'2';
+    assert_eq!(
+        refused(&query(), newer),
+        "a.state: a state of version 2 (expected 1)\n"
+    );
+    for other in [&b""[..], b"{\"a\":1}\n", b"lastbyte-query-state 1"] {
+        assert_eq!(
+            refused(&query(), other.to_vec()),
+            "a.state: not a state (expected the output of `--partial`)\n"
+        );
+    }
+}
+
+#[test]
+fn a_state_that_is_cut_off_or_changed_is_refused() {
+    let good = state();
+    for end in super::NAME.len() + 2..good.len() {
+        let (is_ok, out, errors) = merge(&query(), good[..end].to_vec());
+        assert!(!is_ok && out.is_empty());
+        assert_eq!(errors, "a.state: the state is cut off or was changed\n");
+        // Nor is it taken with a checksum that fits.
+        let (is_ok, out, _) = merge(&query(), seal(good[..end].to_vec()));
+        assert!(!is_ok && out.is_empty(), "{end}");
+    }
+    for at in super::NAME.len() + 2..good.len() {
+        let mut changed = good.clone();
+        changed[at] ^= 1;
+        let (is_ok, out, _) = merge(&query(), changed);
+        assert!(!is_ok && out.is_empty(), "{at}");
+    }
+}
+
+/// What no state has: a circle, a missing object, and objects that would print for ever.
+#[test]
+fn values_that_hold_themselves_or_expand_without_bound_are_refused() {
+    let text = "group(_)";
+    let query = Query::compile(text, &[], Options::default()).expect("it is a query");
+    // One scope; its heap; the template, a reducer's result; one reducer: `group` of one shared value.
+    let state = |heap: &[&[u8]]| {
+        let mut state = [super::NAME, b"1\n", &[8], text.as_bytes(), &[0, 1]].concat();
+        state.push(u8::try_from(heap.len()).expect("few"));
+        state.extend(heap.concat());
+        state.extend([1, 11, 0, 1, 0, 9, 4, 1, 13, 0]);
+        seal([&state[..], &[0; 8]].concat())
+    };
+    let one = state(&[&[9, 1, 3, 2]]);
+    assert_eq!(
+        merge(&query, one),
+        (true, "[[1]]\n".to_owned(), String::new())
+    );
+    let doubling: Vec<Vec<u8>> = (1..100).map(|at| vec![9, 2, 13, at, 13, at]).collect();
+    let mut doubling: Vec<&[u8]> = doubling.iter().map(Vec::as_slice).collect();
+    doubling.push(&[9, 0]);
+    for heap in [
+        &[][..],
+        &[&[13, 0][..]],
+        &[&[9, 1, 13, 0]],
+        &[&[9, 1, 13, 1], &[9, 1, 13, 0]],
+        &doubling,
+    ] {
+        let (is_ok, out, errors) = merge(&query, state(heap));
+        assert!(!is_ok && out.is_empty());
+        assert_eq!(errors, "a.state: the state is cut off or was changed\n");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_changed_state_is_refused_or_merged(
+        changes in proptest::collection::vec((0..1000_usize, any::<u8>()), 1..8),
+        cut in 0..1000_usize,
+    ) {
+        let mut state = state();
+        let start = super::NAME.len() + 2 + QUERY.len();
+        for (at, byte) in changes {
+            let at = start + at % (state.len() - start - 8);
+            state[at] = byte;
+        }
+        if cut < state.len() - start - 8 && cut % 3 == 0 {
+            state.drain(start + cut..start + cut + 1);
+        }
+        let (is_ok, _, errors) = merge(&query(), seal(state));
+        prop_assert_eq!(is_ok, errors.is_empty());
+    }
+
+    #[test]
+    fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let state = [super::NAME, b"1\n", &bytes[..]].concat();
+        prop_assert!(!merge(&query(), seal([&state[..], &[0; 8]].concat())).0);
+    }
+}
