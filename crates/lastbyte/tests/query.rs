@@ -93,10 +93,7 @@ fn every_example_of_the_help_runs() {
         }
         let output = shell(&folder, command);
         assert!(output.status.success(), "{command}: {output:?}");
-        assert!(
-            !output.stdout.is_empty() || command.contains(" > "),
-            "{command}"
-        );
+        assert!(!output.stdout.is_empty(), "{command}");
         outputs.push(String::from_utf8(output.stdout).expect("UTF-8"));
     }
     assert!(outputs.len() >= 13, "{outputs:?}");

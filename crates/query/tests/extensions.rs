@@ -116,7 +116,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
         "no implicit conversion of String into Float (TypeError) at europe:1, stage 0\n",
     ),
     (
-        r#"distinct()"#,
+        "distinct()",
         "",
         "wrong number of arguments (given 0, expected 1) (ArgumentError) at europe:1, stage 0\n",
     ),
@@ -370,7 +370,7 @@ fn results_are_comma_separated_records() {
         );
     }
     // One header, whatever the threads are.
-    let rows: String = (0..200).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+    let rows = (0..200).fold(String::new(), |rows, n| format!("{rows}{{\"n\":{n}}}\n"));
     let options = |threads| Options {
         format: Format::Csv,
         threads,

@@ -34,11 +34,10 @@ Examples:
   lastbyte query 'top(3, _["ttlb"]) >> flat >> _["conn_id"]' conns.ndjson
   lastbyte query 'distinct(_["arm"])' conns.ndjson
   lastbyte query 'histogram(_["ttlb"], 100)' conns.ndjson
-  # A file for a spreadsheet; a query over two parts, which may be elsewhere.
+  # A table for a spreadsheet; the state of a part of a log, merged elsewhere.
   lastbyte query -o csv '{id: _["conn_id"], ttlb: _["ttlb"]}' conns.ndjson
-  lastbyte query --partial 'average(_["ttlb"])' conns.ndjson > a.state
-  lastbyte query --partial 'average(_["ttlb"])' conns.ndjson > b.state
-  lastbyte query --merge 'average(_["ttlb"])' a.state b.state
+  lastbyte query --partial 'average(_["ttlb"])' conns.ndjson |
+    lastbyte query --merge 'average(_["ttlb"])' -
   # The next stage receives the value of a reducer: `count() >> _ + 1`.
   lastbyte query 'group_by(_["arm"]) { count() } >>
     map_values { |n| n * 100 }' conns.ndjson
@@ -73,7 +72,7 @@ pub(crate) struct Arguments {
         overrides_with = "input"
     )]
     input: InputFormat,
-    /// Follow the last file as it grows; print refreshed results each second
+    /// Follow the last file as it grows; refresh results each second
     ///
     /// The file may be rotated or truncated. Ctrl-C prints the last results.
     #[arg(short, long, overrides_with = "follow", conflicts_with_all = ["lax", "partial", "merge"])]
@@ -101,7 +100,7 @@ pub(crate) struct Arguments {
     /// Stop when memory use exceeds SIZE [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = super::values::size::<u64>(1 << 20..=1 << 50), overrides_with = "max_memory")]
     max_memory: Option<u64>,
-    /// File of Ruby helper methods, or `h2o` for the built-in ones; repeatable
+    /// File of Ruby helper methods, or `h2o` (built in); repeatable
     #[arg(short = 'r', long = "require", value_name = "FILE")]
     helpers: Vec<PathBuf>,
     /// Print the stages, and the fields they read

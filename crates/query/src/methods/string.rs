@@ -59,8 +59,7 @@ pub(super) fn call(
         M::Length | M::Size => Value::size(char_count(s)),
         M::Bytesize => Value::size(s.len()),
         M::EmptyQ => Value::Bool(s.is_empty()),
-        M::ToS | M::ToStr => receiver.clone(),
-        M::OpMinus | M::OpPlus | M::Scrub => receiver.clone(),
+        M::ToS | M::ToStr | M::OpMinus | M::OpPlus | M::Scrub => receiver.clone(),
         M::ToSym | M::Intern => Value::Symbol(Symbol::new(s)),
         M::OpEq | M::OpCaseEq | M::EqlQ => {
             Value::Bool(matches!(&args[0], Value::Str(other) if *other.get() == *s))

@@ -133,7 +133,7 @@ pub(super) fn heap_weight(heap: &[Option<Portable>]) -> usize {
 pub(super) fn copy(value: &Value) -> Value {
     let mut packer = Packer::default();
     match packer.pack(value) {
-        Some(packed) => Heap::new(packer.heap).unpack(&packed),
+        Some(data) => Heap::new(packer.heap).unpack(&data),
         None => value.clone(),
     }
 }

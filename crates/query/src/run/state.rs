@@ -3,7 +3,7 @@
 
 use super::output::Output;
 use super::pipeline::{NotData, Pipeline};
-use super::{Input, Query, on_large_stack};
+use super::{ByteSource, Input, Query, on_large_stack};
 use crate::error::{CompileError, RunError, SkippedLines};
 use crate::library::LIBRARY;
 use crate::plan::parallel::{self, Parallel};
@@ -11,12 +11,15 @@ use crate::reducers::encoding::{Bytes, write_count, write_text};
 use crate::reducers::packed::PackedScope;
 use crate::reducers::scope::Scope;
 use crate::vm::Vm;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::rc::Rc;
 
 /// The first line of a state.
 const NAME: &[u8] = b"lastbyte-query-state ";
 const VERSION: &str = "1";
+
+/// Maximum size of a state that is read, in bytes. A larger one is cut off.
+const STATE_BYTES_MAX: u64 = 8 << 30;
 
 /// Number of characters of another query that an error shows.
 const SHOWN_MAX: usize = 80;
@@ -65,7 +68,7 @@ impl Query {
         out: &mut (dyn Write + Send),
         errors: &mut (dyn Write + Send),
     ) -> bool {
-        self.with_errors(errors, |on_error| {
+        with_errors(errors, |on_error| {
             let (skipped, gathered) = self.gather(inputs, on_error);
             let Some((at, states)) = gathered else {
                 return skipped;
@@ -93,7 +96,7 @@ impl Query {
         out: &mut (dyn Write + Send),
         errors: &mut (dyn Write + Send),
     ) -> bool {
-        self.with_errors(errors, |on_error| {
+        with_errors(errors, |on_error| {
             let output = Output::print_to(out, self.options.format, self.options.write_bytes);
             if let Some(states) = self.read_states(states, on_error) {
                 self.finish_states(states, output, on_error);
@@ -109,7 +112,7 @@ impl Query {
         out: &mut (dyn Write + Send),
         errors: &mut (dyn Write + Send),
     ) -> bool {
-        self.with_errors(errors, |on_error| {
+        with_errors(errors, |on_error| {
             let states = self.read_states(states, on_error)?;
             let states: States = states.into_iter().flat_map(|(_, states)| states).collect();
             if let Err(reason) = out
@@ -120,25 +123,6 @@ impl Query {
             }
             None
         })
-    }
-
-    fn with_errors(
-        &self,
-        errors: &mut (dyn Write + Send),
-        run: impl FnOnce(&mut dyn FnMut(RunError)) -> Option<SkippedLines> + Send,
-    ) -> bool {
-        on_large_stack(|| {
-            let mut is_ok = true;
-            let skipped = run(&mut |error| {
-                is_ok = false;
-                let _ = writeln!(errors, "{error}");
-            });
-            if let Some(skipped) = skipped {
-                let _ = writeln!(errors, "{skipped}");
-            }
-            is_ok
-        })
-        .unwrap_or(false)
     }
 
     /// Runs the stages up to the one that reduces. No states after an error.
@@ -216,16 +200,12 @@ impl Query {
         let mut all = Some(Vec::new());
         for input in inputs {
             let name = input.name.clone();
-            let mut bytes = Vec::new();
-            let read = input
-                .open()
-                .and_then(|mut reader| reader.read_to_end(&mut bytes));
-            let error = match read {
+            let error = match input.open().and_then(read_state) {
                 Err(reason) => RunError::Unreadable {
                     input: name,
                     reason,
                 },
-                Ok(_) => match self.decode(&bytes) {
+                Ok(bytes) => match self.decode(&bytes) {
                     Ok(states) => {
                         if let Some(all) = &mut all {
                             all.push((name, states));
@@ -278,6 +258,25 @@ impl Query {
     }
 }
 
+/// Runs a function on a large stack, and prints the errors that it reports. Returns whether there were none.
+fn with_errors(
+    errors: &mut (dyn Write + Send),
+    run: impl FnOnce(&mut dyn FnMut(RunError)) -> Option<SkippedLines> + Send,
+) -> bool {
+    on_large_stack(|| {
+        let mut is_ok = true;
+        let skipped = run(&mut |error| {
+            is_ok = false;
+            let _ = writeln!(errors, "{error}");
+        });
+        if let Some(skipped) = skipped {
+            let _ = writeln!(errors, "{skipped}");
+        }
+        is_ok
+    })
+    .unwrap_or(false)
+}
+
 impl Bytes<'_> {
     fn helpers(&mut self) -> Option<Vec<String>> {
         self.all(1, Bytes::text)
@@ -296,6 +295,17 @@ fn shown(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// The bytes of a state, or the beginning of another file.
+fn read_state(mut reader: ByteSource) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let name = NAME.len() as u64;
+    reader.by_ref().take(name).read_to_end(&mut bytes)?;
+    if bytes == NAME {
+        reader.take(STATE_BYTES_MAX).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 /// FNV-1a of 64 bits, which finds damage but no malice.

@@ -278,7 +278,6 @@ impl Part {
 
     fn check(&self, checker: &mut Checker<'_>) -> Option<()> {
         match self {
-            Part::Count(_) | Part::Histogram(_) => Some(()),
             Part::Least(value) | Part::Most(value) => checker.check(value),
             Part::Group(list)
             | Part::Distinct(list)
@@ -286,7 +285,7 @@ impl Part {
             | Part::Values(PackedColumn::Mixed(list)) => {
                 list.iter().try_for_each(|value| checker.check(value))
             }
-            Part::Percentile(_) | Part::Values(_) => Some(()),
+            Part::Count(_) | Part::Histogram(_) | Part::Percentile(_) | Part::Values(_) => Some(()),
             Part::Top(rows) => rows.iter().try_for_each(|(key, row)| {
                 checker.check(key)?;
                 checker.check(row)
