@@ -51,7 +51,7 @@ fn shell(folder: &Path, line: &str) -> Output {
 }
 
 #[test]
-fn every_example_of_the_page_gives_what_it_says() {
+fn examples_of_the_page_print_what_it_shows() {
     let folder = folder("query-page");
     let mut count = 0;
     for block in blocks("console") {
@@ -146,7 +146,7 @@ fn said(folder: &Path, line: &str) -> (String, String, Option<i32>) {
 }
 
 #[test]
-fn bad_input_is_said_and_the_other_files_go_on() {
+fn bad_input_is_reported_and_other_files_are_read() {
     let folder = bad_files("query-bad");
     for (files, out, errors) in [
         (
@@ -198,7 +198,7 @@ fn bad_input_is_said_and_the_other_files_go_on() {
 }
 
 #[test]
-fn writes_of_no_bytes_are_refused() {
+fn zero_write_bytes_are_refused() {
     let folder = folder("query-writes");
     for bytes in ["0", "-1", "many"] {
         let output = shell(
@@ -214,7 +214,7 @@ fn writes_of_no_bytes_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_exits_with_2() {
+fn usage_errors_exit_with_2() {
     let folder = folder("query-usage");
     for words in [
         "-P 0 _",
@@ -226,6 +226,7 @@ fn what_cannot_be_asked_for_exits_with_2() {
         "--lax --skip-bad-lines _",
         "--max-memory 5 _",
         "--follow _",
+        "--follow _ conns.ndjson -",
         "--follow --lax _ conns.ndjson",
         "--follow --partial 'count()' conns.ndjson",
         "--partial _ conns.ndjson",
@@ -243,7 +244,7 @@ fn what_cannot_be_asked_for_exits_with_2() {
 }
 
 #[test]
-fn ctrl_c_prints_what_reducers_have() {
+fn ctrl_c_prints_the_results_so_far() {
     for threads in ["1", "2"] {
         let mut query = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
             .args(["query", "-P", threads, "[count(), max(_[\"a\"])]"])
@@ -440,7 +441,7 @@ fn good_input_of_every_kind_is_read() {
 }
 
 #[test]
-fn what_came_before_an_error_is_printed_and_nothing_after() {
+fn results_before_an_error_are_printed_and_none_after() {
     let folder = bad_files("query-stop");
     let (stdout, stderr, exit) = said(&folder, "QUERY '10 / (_[\"a\"] - 70000)' rows absent");
     assert_eq!(stdout.lines().count(), 70_000);
@@ -462,7 +463,7 @@ fn what_came_before_an_error_is_printed_and_nothing_after() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly_and_a_full_disk_does_not() {
+fn a_closed_pipe_ends_silently_and_a_full_disk_is_an_error() {
     let folder = bad_files("query-pipe");
     // The shell tells the exit code of the query, not of `head`.
     let line = "{ QUERY '_[\"a\"]' rows rows; echo $? >&2; } | head -n 1";
@@ -481,7 +482,7 @@ fn a_reader_that_goes_away_ends_it_quietly_and_a_full_disk_does_not() {
 }
 
 #[test]
-fn a_row_that_comes_slowly_is_not_waited_for_by_those_before() {
+fn rows_are_printed_before_the_next_one_arrives() {
     let folder = bad_files("query-live");
     // The second row is written only when the first one's answer has been read.
     let line = "mkfifo -m 600 there back; QUERY --atomic-write-bytes 1 '_[\"a\"]' < there > back & \

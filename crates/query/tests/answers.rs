@@ -199,7 +199,7 @@ fn bad_lines_are_left_out_and_counted() {
 }
 
 #[test]
-fn an_interrupted_run_gives_what_it_has() {
+fn an_interrupted_run_returns_the_results_so_far() {
     let options = Options {
         interrupt: Some(Arc::new(AtomicBool::new(true))),
         ..Options::default()

@@ -555,8 +555,12 @@ fn queries_that_do_not_merge_are_refused() {
             "stage[1] needs all rows in order: reduce(0) { |a, b| a + b }",
         ),
         (
+            "_[\"a\"] >> sort { |a, b| a <=> b }",
+            "stage[1] needs all rows in order: sort { |a, b| a <=> b }",
+        ),
+        (
             "limit(3) >> count()",
-            "it keeps values from row to row (`reduce`, `limit`, variables, `rand` or the identity of objects)",
+            "it keeps values from row to row (`reduce`, `limit`, `sort` with a block, variables, `rand` or the identity of objects)",
         ),
     ] {
         assert_eq!(

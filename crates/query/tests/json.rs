@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_is_printed_reads_back_as_what_was_read(value in json(), spaced in any::<bool>()) {
+    fn printed_values_read_back_equal(value in json(), spaced in any::<bool>()) {
         let text = if spaced {
             serde_json::to_string_pretty(&value).unwrap().replace('\n', "\t ")
         } else {
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_skipped_changes_nothing(value in json(), key in "[a-c]") {
+    fn skipped_fields_do_not_change_results(value in json(), key in "[a-c]") {
         let row = serde_json::json!({"a": value, "b": 1, "c": "x"});
         let text = row.to_string();
         let (part, whole) = (format!("_[{key:?}]"), format!("_.to_a.to_h[{key:?}]"));
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_the_last_row_mislead_nobody(rows in proptest::collection::vec(row(), 1..6)) {
+    fn keys_of_the_last_row_do_not_affect_the_next(rows in proptest::collection::vec(row(), 1..6)) {
         let lines = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         prop_assert_eq!(told(PART, lines.as_bytes()), told(WHOLE, lines.as_bytes()));
         prop_assert_eq!(
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_skipped_is_checked(row in row(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn skipped_values_are_validated(row in row(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut text = row.to_string().into_bytes();
         let at = at.index(text.len());
         prop_assert_eq!(told("_[\"no\"]; 0", &text[..at]), told("_.to_a; 0", &text[..at]));

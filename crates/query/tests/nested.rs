@@ -61,7 +61,7 @@ fn in_a_map_over_a_hash_they_act_on_the_value() {
 }
 
 #[test]
-fn in_other_blocks_they_act_on_what_is_handed_to_them() {
+fn in_other_blocks_they_act_on_the_block_argument() {
     for (query, rows, answer) in [
         ("map { |list| flat }", LISTS, "[2,3,5]\n[1,4]\n"),
         ("map { |list| group }", LISTS, "[[[2,3],[1,4]],[[5],[]]]\n"),
@@ -83,14 +83,14 @@ fn in_other_blocks_they_act_on_what_is_handed_to_them() {
 }
 
 #[test]
-fn a_hash_has_no_place_for_what_flat_gives() {
+fn flat_in_map_values_is_an_error() {
     let said = run("map_values { |list| flat }", ARMS);
     let message = "flat is not supported inside map_values (TypeError)";
     assert!(said.starts_with(message), "{said}");
 }
 
 #[test]
-fn the_least_and_the_most_are_told_by_the_values_own_signs() {
+fn min_and_max_use_the_operators_of_the_values() {
     let rows = "[1]\n[2]\n";
     for (query, answer) in [
         (
@@ -121,7 +121,7 @@ fn the_least_and_the_most_are_told_by_the_values_own_signs() {
 }
 
 #[test]
-fn what_is_made_of_a_text_that_is_not_ascii_is_right_or_refused() {
+fn methods_on_non_ascii_texts_are_right_or_refused() {
     let text = "\"Ünï éz\"\n";
     for (query, answer) in [
         ("_.succ", "\"Ünï êa\"\n"),

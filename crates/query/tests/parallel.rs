@@ -61,7 +61,7 @@ fn golden_cases_are_the_same_in_parts() {
 }
 
 #[test]
-fn what_runs_in_parallel_is_told() {
+fn verbose_output_reports_what_runs_in_parallel() {
     let percentiles = "select(_[0] == 1) >> [_[\"a\"], _[\"b\"]] >> group_by(_[0]) { percentile(_[1], $p ||= 0.05.step(0.95, 0.1)) } >> map_values { |a| a }";
     for (query, wanted) in [
         ("min(_[\"rtt.minimum\"])", "up to stage[0]"),
@@ -418,7 +418,7 @@ proptest! {
 
     /// With `lax`, rows are parsed one by one: nothing is learned from others.
     #[test]
-    fn what_is_learned_of_rows_changes_nothing(
+    fn learned_plans_do_not_change_results(
         rows in proptest::collection::vec(shaped(), 1..120),
         threads in 2_usize..4,
         bytes in 1_usize..3000,

@@ -50,7 +50,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn fields_that_count_are_read() {
+fn needed_fields_are_read() {
     for (query, rows, out) in ANSWERS {
         assert_eq!(
             answer(query, rows),
@@ -188,7 +188,7 @@ const ROWS: &[&str] = &[
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
     #[test]
-    fn a_plan_leaves_out_nothing_that_counts(
+    fn plans_do_not_change_results(
         query in query(),
         rows in prop::collection::vec(select(ROWS), 1..5),
     ) {

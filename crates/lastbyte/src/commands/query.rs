@@ -204,6 +204,11 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
     let inputs = match (files, &follow) {
         ([], Some(_)) => return failed("--follow needs a file"),
+        ([.., last], Some(_)) if last == "-" => {
+            return failed(
+                "--follow needs a file as the last input, not `-`: standard input is always read as it arrives",
+            );
+        }
         ([], None) => vec![standard_input(&interrupt)],
         ([before @ .., last], Some(follow)) => before
             .iter()

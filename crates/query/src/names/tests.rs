@@ -67,7 +67,7 @@ fn wrapped(class: &str, names: &BTreeSet<&str>) -> String {
 }
 
 #[test]
-fn the_reference_lists_the_methods_that_there_are() {
+fn the_reference_lists_all_methods() {
     let all: Vec<_> = CLASSES
         .iter()
         .map(|(class, value)| (*class, answered(value)))

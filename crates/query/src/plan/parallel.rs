@@ -59,7 +59,7 @@ struct Walk<'a> {
     globals: BTreeSet<usize>,
     /// Constants that are numbers and the like.
     constants: BTreeSet<usize>,
-    /// Whether `reduce` or `limit` was met, which need the rows in order.
+    /// Whether `reduce`, `limit` or `sort` with a block was met, which need the rows in order.
     in_order: bool,
 }
 
@@ -180,7 +180,8 @@ impl Walk<'_> {
     }
 
     fn stage(&mut self, call: &StageCall) -> bool {
-        self.in_order |= call.builtin == Builtin::Reduce;
+        self.in_order |= call.builtin == Builtin::Reduce
+            || call.builtin == Builtin::Sort && call.block.is_some();
         let percentile = call.builtin == Builtin::Percentile;
         let mut arguments = call.arguments.list.iter().enumerate();
         // The percentiles asked for are only read, so it does not matter which thread evaluated them.

@@ -38,6 +38,7 @@ pub(super) struct Csv<R> {
     quoted: bool,
     fields: Vec<Field>,
     record_bytes: usize,
+    record_bytes_max: usize,
     /// The keys as JSON, each with its colon.
     keys: Option<Vec<Vec<u8>>>,
     /// The line that is read, and the first line of its record and of its quoted field.
@@ -61,6 +62,7 @@ impl<R: Read> Csv<R> {
             quoted: false,
             fields: Vec::new(),
             record_bytes: 0,
+            record_bytes_max: RECORD_BYTES_MAX,
             keys: None,
             line: 1,
             record_line: 1,
@@ -74,10 +76,10 @@ impl<R: Read> Csv<R> {
 
     fn feed(&mut self, byte: u8) -> io::Result<()> {
         self.record_bytes += 1;
-        if self.record_bytes > RECORD_BYTES_MAX {
+        if self.record_bytes > self.record_bytes_max {
             return Err(self.wrong(format!(
-                "the record is longer than {} MiB",
-                RECORD_BYTES_MAX >> 20
+                "the record is longer than {} bytes",
+                self.record_bytes_max
             )));
         }
         match (&self.at, byte) {

@@ -15,7 +15,7 @@ fn message(query: &str) -> String {
 }
 
 #[test]
-fn stages_are_cut_outside_of_brackets_strings_and_regexes() {
+fn stages_are_split_outside_brackets_strings_and_regexes() {
     assert_eq!(texts("a >> b>>c"), ["a", "b", "c"]);
     assert_eq!(texts(">> _ + 1 >>  >> _ * 2 >>"), ["_ + 1", "_ * 2"]);
     assert_eq!(
@@ -30,7 +30,7 @@ fn stages_are_cut_outside_of_brackets_strings_and_regexes() {
 }
 
 #[test]
-fn what_misleads_jrf_is_understood() {
+fn syntax_that_jrf_misreads_is_parsed() {
     assert_eq!(texts(r#""\"" >> _"#), [r#""\"""#, "_"]);
     assert_eq!(texts(r"'it\'s' >> _"), [r"'it\'s'", "_"]);
     assert_eq!(texts("%w[( a] >> _"), ["%w[( a]", "_"]);

@@ -51,7 +51,7 @@ fn check_marks(stretch: &Stretch) {
 }
 
 #[test]
-fn every_byte_at_every_place_has_its_marks() {
+fn every_byte_at_every_position_is_marked() {
     for background in [b'0', b'"', b',', 0, 0xff] {
         for byte in (0..=u8::MAX).step_by(STEP) {
             for at in 0..STRETCH {
@@ -64,7 +64,7 @@ fn every_byte_at_every_place_has_its_marks() {
 }
 
 #[test]
-fn every_byte_at_every_place_is_told_from_digits_and_from_text() {
+fn every_byte_at_every_position_is_classified() {
     for background in [b'0', b'9', b'a', b' ', 0x7f] {
         let plain = [background; BLOCK];
         for byte in (0..=u8::MAX).step_by(STEP) {

@@ -28,7 +28,7 @@ fn check(line: &str) -> bool {
 }
 
 #[test]
-fn what_is_unusual_is_brought_to_its_form() {
+fn unusual_forms_are_normalized() {
     for line in [
         "{\"a\":1,\"b\":\"x\"}\n",
         "{\"a\": 1, \"b\":\t[1, {\"c\": 1.50}]}\r\n",
@@ -41,7 +41,7 @@ fn what_is_unusual_is_brought_to_its_form() {
 }
 
 #[test]
-fn what_must_be_parsed_is_left_alone() {
+fn lines_that_need_the_parser_are_not_reprinted() {
     for line in [
         "{}\n",
         "[1]\n",

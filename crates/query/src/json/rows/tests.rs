@@ -2,7 +2,7 @@ use super::*;
 use crate::value::inspect::inspect;
 
 #[test]
-fn rows_that_are_kept_are_not_written_over() {
+fn kept_rows_are_not_overwritten() {
     let projection = Projection::Fields(vec![("a".to_owned(), Projection::Whole)]);
     let mut reader = Reader::new(&projection);
     let bytes = b"{\"a\":\"one\"}\n{\"a\":\"two\"}\n";
@@ -16,7 +16,7 @@ fn rows_that_are_kept_are_not_written_over() {
 }
 
 #[test]
-fn rows_that_were_changed_are_not_used_again() {
+fn changed_rows_are_not_reused() {
     let projection = Projection::Whole;
     let mut reader = Reader::new(&projection);
     let line = b"{\"a\":\"one\",\"b\":1,\"c\":[2]}\n";

@@ -98,6 +98,17 @@ fn invalid_records_end_the_input_after_those_before_them() {
     }
 }
 
+#[test]
+fn a_record_has_a_maximum_size() {
+    let mut endless = Csv::new(std::io::repeat(b'"').chain(std::io::empty()));
+    endless.record_bytes_max = 1000;
+    let failure = endless.read_to_end(&mut Vec::new()).err();
+    assert_eq!(
+        failure.map(|failure| failure.to_string()).as_deref(),
+        Some("invalid CSV in line 1: the record is longer than 1000 bytes")
+    );
+}
+
 proptest! {
     #[test]
     fn any_bytes_give_the_same_lines_in_reads_of_any_size(

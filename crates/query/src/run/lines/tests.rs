@@ -48,7 +48,7 @@ fn blocks(mut lines: Lines, size: usize) -> (Vec<String>, Option<Failure>) {
 }
 
 #[test]
-fn blocks_are_of_whole_lines_and_lose_nothing() {
+fn blocks_hold_whole_lines_without_loss() {
     let text = "1\n22\n333\n\n55555\n666666";
     for size in 1..30 {
         let input = Input::from_bytes("text", text.as_bytes().to_vec());
@@ -62,7 +62,7 @@ fn blocks_are_of_whole_lines_and_lose_nothing() {
 }
 
 #[test]
-fn a_live_input_is_not_waited_for_longer_than_to_a_line_end() {
+fn a_live_input_is_read_to_the_next_line_end_only() {
     let parts = ["1\n2", "2\n", "3", "3\n4"];
     assert_eq!(
         blocks(pieces(true, None, &parts), 100).0,
@@ -72,7 +72,7 @@ fn a_live_input_is_not_waited_for_longer_than_to_a_line_end() {
 }
 
 #[test]
-fn an_error_ends_it_after_the_whole_lines_before() {
+fn an_error_ends_the_input_after_its_whole_lines() {
     let failing = |parts| pieces(false, Some(ErrorKind::InvalidData), parts);
     let (all, failure) = blocks(failing(&["1\n2", "2\n3"]), 100);
     assert_eq!(all, ["1\n22\n"]);
@@ -84,7 +84,7 @@ fn an_error_ends_it_after_the_whole_lines_before() {
 }
 
 #[test]
-fn a_line_may_be_as_long_as_is_said_and_no_longer() {
+fn lines_up_to_the_maximum_length_are_read() {
     let (all, failure) = blocks(pieces(false, None, &["1\n", "345678901234567\n", "2\n"]), 1);
     assert_eq!(all, ["1\n", "345678901234567\n", "2\n"]);
     assert!(failure.is_none());
@@ -97,7 +97,7 @@ fn a_line_may_be_as_long_as_is_said_and_no_longer() {
 }
 
 #[test]
-fn a_buffer_is_used_again_and_not_kept_when_it_grew() {
+fn a_buffer_is_reused_unless_it_grew() {
     let mut lines = Lines::open(Input::from_bytes("text", b"1\n2\n3\n".repeat(100)), 1 << 20)
         .expect("it opens");
     let mut buffer = Vec::new();
@@ -113,7 +113,7 @@ fn a_buffer_is_used_again_and_not_kept_when_it_grew() {
 }
 
 #[test]
-fn what_is_packed_is_known_by_its_first_bytes() {
+fn compressed_input_is_detected_by_its_first_bytes() {
     let opened = |bytes: &[u8]| {
         let input = Input::from_bytes("bytes", bytes.to_vec());
         let mut text = Vec::new();
