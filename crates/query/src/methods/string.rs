@@ -6,7 +6,7 @@ mod search;
 mod translate;
 
 use super::object::enumerator;
-use super::{Found, comparable, enumerable};
+use super::{Found, comparable};
 use crate::class::Class;
 use crate::names::M;
 use crate::regex::escape;
@@ -53,7 +53,11 @@ pub(super) fn call(
         {
             let list = read(s, receiver, method, args)?.unwrap_or_default();
             drop(it);
-            enumerable::each(vm, &list, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
+            if let Value::Array(list) = list {
+                for it in list.take() {
+                    vm.call1(block, it)?;
+                }
+            }
             receiver.clone()
         }
         M::Length | M::Size => Value::size(char_count(s)),
