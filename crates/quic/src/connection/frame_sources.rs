@@ -79,6 +79,11 @@ impl FrameSources {
             || self.crypto.get(space).wants_to_send()
     }
 
+    /// Whether the application has data for a datagram of this size, or datagrams of its own.
+    pub(super) fn have_data_for(&self, size: u64) -> bool {
+        self.datagrams.wants_to_send() || self.streams.next_chunk_len() >= size
+    }
+
     /// Writes the frames of 0-RTT and 1-RTT packets, by priority.
     pub(super) fn write_application_frames(
         &mut self,

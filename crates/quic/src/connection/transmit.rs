@@ -91,6 +91,9 @@ impl Connection {
             if segment_len == 0 {
                 segment_len = written;
             }
+            if written == size && !is_probing {
+                self.paths.mtu_mut().on_full_datagram();
+            }
             if written < size || is_probing != (self.sender.has_probe(Space::Application)) {
                 break;
             }
@@ -442,7 +445,7 @@ impl Connection {
     // ---- datagrams that go alone ----------------------------------------------------------------------------------
 
     /// A probe for a larger datagram size (RFC 9000 §14.4): when it may be sent as anything else, not before the first
-    /// round trip, and not to where the peer may not be.
+    /// round trip, not before there is data for a full datagram, and not to where the peer may not be.
     fn poll_mtu_probe(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         if !self.handshake.is_confirmed()
             || !self.recovery.rtt().has_sample()
@@ -450,7 +453,12 @@ impl Connection {
         {
             return None;
         }
-        let size = self.paths.mtu_mut().next_probe(now)?;
+        let size = u64::from(self.paths.datagram_size());
+        let mtu = self.paths.mtu_mut();
+        if mtu.waits_for_data() && self.sources.have_data_for(size) {
+            mtu.on_full_datagram();
+        }
+        let size = mtu.next_probe(now)?;
         let room = buffer.get_mut(..usize::from(size))?;
         if self.recovery.window_left() < u64::from(size)
             || self.recovery.pacer_budget(now) < u64::from(size)

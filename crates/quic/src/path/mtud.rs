@@ -10,6 +10,9 @@
 //! size is rejected after three lost probes (`MAX_PROBES`); the loss of a probe is not a congestion signal. One probe
 //! is in flight at a time. QUIC acknowledges packets, so there is no confirmation timer, and loss detection replaces
 //! the probe timer (RFC 8899 §5.1.1).
+//!
+//! Decision: the first probe of a search waits until there is data for a datagram of the current size. A connection that
+//! sends less gains nothing from a larger size, and the probe would be a third of its datagrams.
 
 use core::time::Duration;
 
@@ -71,6 +74,8 @@ pub struct MtuDiscovery {
     /// The size being probed, and how often it was lost.
     probe: Option<(u16, u32)>,
     is_probe_out: bool,
+    /// Whether there was data for a datagram of the current size since the search began.
+    has_filled: bool,
     large_losses: u32,
     /// When the last loss was detected. Packets sent before it carry no new information.
     large_loss_at: Option<Time>,
@@ -88,6 +93,7 @@ impl MtuDiscovery {
             refused: config.maximum.max(current).saturating_add(1),
             probe: None,
             is_probe_out: false,
+            has_filled: false,
             large_losses: 0,
             large_loss_at: None,
         }
@@ -124,6 +130,18 @@ impl MtuDiscovery {
         self.phase = Phase::Searching;
         self.refused = self.maximum.saturating_add(1);
         self.probe = None;
+        self.has_filled = false;
+    }
+
+    /// Whether the search waits for [`Self::on_full_datagram`].
+    #[must_use]
+    pub fn waits_for_data(&self) -> bool {
+        self.phase == Phase::Searching && !self.has_filled
+    }
+
+    /// A datagram of the current size left, or there is data for one.
+    pub const fn on_full_datagram(&mut self) {
+        self.has_filled = true;
     }
 
     /// The size of the probe to send now, if any. It is sent in a datagram of its own, when one fits the window, and
@@ -135,7 +153,7 @@ impl MtuDiscovery {
         {
             self.search();
         }
-        if self.phase != Phase::Searching || self.is_probe_out {
+        if self.phase != Phase::Searching || self.is_probe_out || !self.has_filled {
             return None;
         }
         if self.probe.is_none() {

@@ -49,6 +49,15 @@ impl Streams {
                 && (credit.available() > 0 || credit.blocked_to_tell().is_some()))
     }
 
+    /// How many bytes the stream that is next has to send, as far as flow control permits.
+    pub(crate) fn next_chunk_len(&self) -> u64 {
+        let credit = self.credit.available();
+        let next = self.queues.scheduler.next(credit > 0);
+        let stream = next.and_then(|id| self.live.get(&id));
+        let chunk = stream.and_then(|stream| stream.send.as_ref()?.next_chunk(credit));
+        chunk.map_or(0, |chunk| chunk.len)
+    }
+
     /// Writes what fits into the packet. A STREAM frame that fills it has no length, so nothing may be written after it
     /// once the writer is full. Returns whether anything was written; all of it is ack-eliciting.
     pub fn write_frames(

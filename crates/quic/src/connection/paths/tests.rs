@@ -231,6 +231,7 @@ fn a_new_datagram_size_is_taken_once() {
     let mut paths = paths(Side::Server);
     assert_eq!(paths.take_new_size(), None);
     paths.mtu_mut().start(65_527);
+    paths.mtu_mut().on_full_datagram();
     let size = paths.mtu_mut().next_probe(START).expect("a probe");
     paths.mtu_mut().on_probe_sent();
     paths.mtu_mut().on_probe_acked();

@@ -368,7 +368,7 @@ fn ack_frequency_fewer_acknowledgments_after_the_first_loss_episode() {
             lose: 1500,
             ..Faults::default()
         };
-        let mut pair = Pair::with_configs(3, faults, config.clone(), config);
+        let mut pair = Pair::with_configs(1, faults, config.clone(), config);
         pair.shake_hands();
         pair.transfer(&body(10, 1), &body(4_000_000, 2));
         pair.faults = Faults::default();

@@ -149,7 +149,8 @@ fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_
     let (mut pair, id) = midway(1, Faults::default());
     let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
     let mut buffer = vec![0; 65_535];
-    // All else is said, so that a PING goes alone.
+    // All else is said, an acknowledgment with the first PING, so that the second goes alone.
+    pair.client.sender.request_probes(Space::Application, 1);
     while pair.client.poll_transmit(now, &mut buffer).is_some() {}
     pair.client.sender.request_probes(Space::Application, 1);
     let transmit = pair.client.poll_transmit(now, &mut buffer);

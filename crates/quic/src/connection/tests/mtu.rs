@@ -22,6 +22,20 @@ fn rfc9000_14_3_datagrams_grow_to_what_the_path_carries() {
 }
 
 #[test]
+fn a_connection_that_fills_no_datagram_sends_no_probe() {
+    let mut pair = Pair::new(1, Faults::default());
+    pair.shake_hands();
+    for salt in 0..10 {
+        pair.transfer(&body(100, salt), &body(500, salt));
+    }
+    assert!(pair.trace.iter().all(|(.., len)| *len <= 1200));
+    // The server's first datagrams with more are preceded by a probe, and the client never has more.
+    pair.transfer(&body(100, 0), &body(30_000, 0));
+    let grown = |side: &Connection| side.datagram_size() > 1200;
+    assert!(grown(&pair.server) && !grown(&pair.client));
+}
+
+#[test]
 fn rfc9000_18_2_the_peers_limit_holds() {
     let mut server_config = config();
     server_config.mtu.maximum = 9000;

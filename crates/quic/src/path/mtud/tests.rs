@@ -5,6 +5,8 @@ use super::*;
 /// Searches on a path that carries `carries`; returns the sizes probed and the size found.
 fn search(mtu: &mut MtuDiscovery, carries: u16, now: Time) -> Vec<u16> {
     let mut probed = Vec::new();
+    assert_eq!(mtu.next_probe(now), None, "no datagram was full");
+    mtu.on_full_datagram();
     while let Some(size) = mtu.next_probe(now) {
         probed.push(size);
         assert!(probed.len() < 100, "no end: {probed:?}");
@@ -77,6 +79,7 @@ fn rfc9000_18_2_max_udp_payload_size_of_the_peer_is_a_bound() {
         maximum: 1472,
     });
     mtu.start(1300);
+    mtu.on_full_datagram();
     assert_eq!(mtu.current(), 1300);
     assert_eq!(mtu.next_probe(Time::ZERO), None);
 }
@@ -87,6 +90,7 @@ fn rfc8899_5_1_1_searches_again_after_ten_minutes() {
     search(&mut mtu, 1300, Time::ZERO);
     let found = mtu.current();
     let later = Time::ZERO + RAISE_AFTER;
+    mtu.on_full_datagram();
     assert_eq!(mtu.next_probe(Time::from_nanos(later.as_nanos() - 1)), None);
     search(&mut mtu, 1472, later);
     assert!(found <= 1300);
@@ -109,6 +113,7 @@ fn rfc8899_4_3_a_black_hole_leads_back_to_the_base() {
     let now = at(9);
     assert_eq!(mtu.on_packet_lost(now, at(8), 1472), Some(1200));
     assert_eq!(mtu.current(), 1200);
+    mtu.on_full_datagram();
     assert_eq!(mtu.next_probe(now), None);
     search(&mut mtu, 1472, now + RAISE_AFTER_BLACK_HOLE);
     assert_eq!(mtu.current(), 1472);
