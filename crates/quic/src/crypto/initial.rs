@@ -9,10 +9,7 @@
 use std::sync::LazyLock;
 
 use lastbyte_wire::{ConnectionId, Side, packet::Version};
-use rustls::{
-    SupportedCipherSuite, Tls13CipherSuite,
-    crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256, quic,
-};
+use rustls::{Tls13CipherSuite, crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256, quic};
 
 use super::{
     Keys,
@@ -32,7 +29,7 @@ fn for_quic(base: &'static Tls13CipherSuite) -> quic::Suite {
 
 /// `AEAD_AES_128_GCM` with SHA-256, whatever the handshake will agree on (RFC 9001 §5.2, §5.3).
 static AWS_LC: LazyLock<quic::Suite> = LazyLock::new(|| {
-    let SupportedCipherSuite::Tls13(suite) = TLS13_AES_128_GCM_SHA256 else {
+    let Some(suite) = TLS13_AES_128_GCM_SHA256.tls13() else {
         unreachable!("a cipher suite of TLS 1.3");
     };
     for_quic(suite)
