@@ -1,0 +1,137 @@
+//! Examples of help texts, run as they are printed: those of `ab`, `report`, `serve` and `emulate`. Only what would take long or
+//! needs another machine is replaced: numbers of connections, ports and names of hosts; servers check their configuration.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what a command reads and writes is files"
+)]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_lastbyte");
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// The examples in the help of a command, without what follows them.
+fn examples(command: &str) -> String {
+    let output = Command::new(BINARY).args([command, "--help"]).output();
+    let help = String::from_utf8(output.expect("the binary runs").stdout).expect("UTF-8");
+    let lines = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Examples"));
+    let block: Vec<&str> = lines.skip(1).take_while(|line| !line.is_empty()).collect();
+    block.join("\n")
+}
+
+/// Runs a script in which `lastbyte` is the binary. Returns how often it ran this command.
+fn run(folder: &Path, command: &str, script: &str) -> usize {
+    let script = format!("set -eux\nlastbyte() {{ '{BINARY}' \"$@\"; }}\n{script}\n");
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(folder)
+        .output()
+        .expect("a shell");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    stderr.matches(&format!("+ lastbyte {command}")).count()
+}
+
+#[test]
+fn every_example_of_ab_and_report_runs() {
+    let folder = folder("help-ab");
+    let file = "name = \"mine\"\nconnections = 20\n[[arms]]\nname = \"a\"\nspec = \"cubic\"\n\
+        [[arms]]\nname = \"b\"\nspec = \"hystart\"\n";
+    fs::write(folder.join("mine.toml"), file).expect("a file");
+    let few = examples("ab")
+        .replace("lastbyte ab\n", "lastbyte ab --connections 20\n")
+        .replace("--connections 20000", "--connections 20");
+    assert_eq!(run(&folder, "ab", &few), 3);
+    for out in ["ab", "unpaired", "mine"] {
+        let log = fs::read_to_string(folder.join(out).join("conns.ndjson")).expect("a log");
+        assert!(log.lines().count() >= 20, "{out}");
+        assert!(folder.join(out).join("report.html").exists(), "{out}");
+    }
+
+    let line = include_str!("../../record/src/connection_log/sample-line.json").trim();
+    let jump = line.replace("\"jumpstart.cwnd\":0", "\"jumpstart.cwnd\":88320");
+    let h2o = format!("{line}\n{jump}\n").repeat(20);
+    fs::write(folder.join("h2o-1.ndjson"), h2o).expect("a log");
+    let line = |number: u64| {
+        let group = if number.is_multiple_of(10) {
+            "treatment"
+        } else {
+            "control"
+        };
+        let ttlb = 100 + number * 7919 % 800;
+        format!("{{\"group\":\"{group}\",\"pop\":\"fra\",\"ttlb\":{ttlb}}}\n")
+    };
+    let log: String = (0..400).map(line).collect();
+    fs::write(folder.join("log.ndjson"), log).expect("a log");
+    let script = format!("gzip h2o-1.ndjson\n{}", examples("report"));
+    assert_eq!(run(&folder, "report", &script), 3);
+    for page in ["ab/report.html", "h2o.html"] {
+        assert!(folder.join(page).exists(), "{page}");
+    }
+    let charts = fs::read_dir(folder.join("charts")).expect("a folder");
+    assert!(charts.count() > 0);
+}
+
+#[test]
+fn every_example_of_serve_is_a_valid_configuration() {
+    let folder = folder("help-serve");
+    fs::create_dir(folder.join("public")).expect("a folder");
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    fs::write(folder.join("chain.pem"), cert.pem()).expect("a file");
+    fs::write(folder.join("key.pem"), signing_key.serialize_pem()).expect("a file");
+    fs::write(folder.join("serve.toml"), "self-signed = true\n").expect("a file");
+    let script = examples("serve")
+        .replace("/srv/www", "public")
+        .replace(" --check", "")
+        .replace("lastbyte serve", "lastbyte serve --check");
+    assert_eq!(run(&folder, "serve", &script), 6);
+}
+
+#[test]
+fn every_relay_of_emulates_examples_starts_and_stops() {
+    let text = examples("emulate").replace("\\\n", " ");
+    let relays = text.lines().filter_map(|line| {
+        let words = line.trim().strip_prefix("lastbyte emulate ")?;
+        Some(words.replace("127.0.0.1:4443", "127.0.0.1:0"))
+    });
+    let mut count = 0;
+    for words in relays {
+        // Port 9 discards what it receives.
+        let words = words.replace("quic.example:443", "127.0.0.1:9");
+        let listen = ["--listen", "127.0.0.1:0"];
+        let has_address = words.contains("--listen");
+        let mut relay = Command::new(BINARY)
+            .arg("emulate")
+            .args(words.split_whitespace())
+            .args(listen.iter().filter(|_| !has_address))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut line = String::new();
+        let mut stderr = BufReader::new(relay.stderr.take().expect("piped"));
+        stderr.read_line(&mut line).expect("text");
+        assert!(line.starts_with("127.0.0.1:"), "{words}: {line}");
+        let kill = Command::new("kill").arg(relay.id().to_string()).status();
+        assert!(kill.expect("kill runs").success());
+        let status = relay.wait().expect("it ends");
+        assert!(status.success(), "{words}: {status}");
+        count += 1;
+    }
+    assert_eq!(count, 2, "{text}");
+}
