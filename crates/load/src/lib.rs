@@ -40,6 +40,7 @@
 //! | [`histogram`] | durations in constant memory; percentiles, and when there are enough values for one |
 //! | [`mix`] | how requests get their connections: handshakes and weights |
 //! | [`recorder`] | what a thread counts and measures |
+//! | [`timeline`] | latencies and failures over the time of a run |
 //! | [`report`] | the final table, JSON and CSV |
 //! | [`settings`], [`run`](run()) | settings, progress and interruption; threads and their results |
 //! | `target`, `sessions` | the server's address; TLS sessions |
@@ -54,8 +55,9 @@
 //!
 //! # Bounds
 //!
-//! A thread keeps [`Settings::streams`] requests per connection, four histograms of 270 KB each, and at most 33 different
-//! errors. It keeps two TLS sessions per connection, at most 10,000, and only if sessions are resumed. An open loop that falls behind keeps no list of late requests: their times are computed when they are sent. Each
+//! A thread keeps [`Settings::streams`] requests per connection, four histograms of 270 KB each, a timeline of 330 KB, and at
+//! most 33 different errors. It keeps two TLS sessions per connection, at most 10,000, and only if sessions are resumed. An open
+//! loop that falls behind keeps no list of late requests: their times are computed when they are sent. Each
 //! request ends within [`Settings::timeout`], each attempt to connect within the client's time limit, and a run of a fixed
 //! number of requests gives up a connection after four failures. Over model paths, each connection has a socket, and the
 //! links of a thread hold at most 1 GiB of datagrams (at least 1 MiB per direction of a path); more are dropped and counted.
@@ -93,6 +95,7 @@ pub mod settings;
 mod target;
 mod tcp;
 mod thread_state;
+pub mod timeline;
 
 pub use connection_log::LineSink;
 pub use dispatcher::{Amount, Arrivals};

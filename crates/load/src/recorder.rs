@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lastbyte_quic::Time;
 
-use crate::{dispatcher::Due, histogram::Histogram};
+use crate::{dispatcher::Due, histogram::Histogram, timeline::Timeline};
 
 #[cfg(test)]
 mod tests;
@@ -177,6 +177,8 @@ pub struct Recorder {
     pub errors: BTreeMap<String, u64>,
     /// When the last response ended.
     pub last: Option<Time>,
+    /// Latencies and failures over time.
+    pub timeline: Timeline,
 }
 
 impl Recorder {
@@ -215,7 +217,9 @@ impl Recorder {
             counts.failed += 1;
         }
         self.service.record(now.nanos_since(request.sent));
-        self.latency.record(now.nanos_since(request.due));
+        let latency = now.nanos_since(request.due);
+        self.latency.record(latency);
+        self.timeline.on_done(now, latency);
         self.last = self.last.max(Some(now));
     }
 
@@ -237,6 +241,7 @@ impl Recorder {
         }
         self.counts.failed += requests;
         self.counts.errored += requests;
+        self.timeline.on_failed(requests);
         if cause == Cause::Timeout {
             self.counts.timed_out += requests;
         }
@@ -295,5 +300,6 @@ impl Recorder {
             self.on_error(*times, why);
         }
         self.last = self.last.max(other.last);
+        self.timeline.merge(&other.timeline);
     }
 }

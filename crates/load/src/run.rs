@@ -16,6 +16,7 @@ use crate::{
     target::Target,
     tcp,
     thread_state::{ThreadResult, ThreadState, ThreadUse},
+    timeline::Timeline,
 };
 
 /// What a run has measured.
@@ -100,7 +101,8 @@ pub fn run(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, E
             };
             let (shared, control) = (Arc::clone(&shared), Arc::clone(control));
             let work = move || {
-                let state = ThreadState::new(shared, control, share, clock.now());
+                let mut state = ThreadState::new(shared, control, share, clock.now());
+                state.recorder.timeline = Timeline::new(start);
                 match settings.version {
                     Version::Http3 => http3::run(state, target, tls, clock),
                     Version::Http1 | Version::Http2 => tcp::run(state, target, tls, clock),
@@ -123,7 +125,10 @@ pub fn run(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, E
 }
 
 fn merge(start: Time, results: &[ThreadResult], is_interrupted: bool) -> Measurement {
-    let mut recorder = Recorder::default();
+    let mut recorder = Recorder {
+        timeline: Timeline::new(start),
+        ..Recorder::default()
+    };
     let mut paths: Option<Report> = None;
     for result in results {
         recorder.merge(&result.recorder);

@@ -188,6 +188,8 @@ pub struct Progress {
     pub p50: AtomicU64,
     /// Its 99th percentile; 0 if unknown.
     pub p99: AtomicU64,
+    /// The 99th percentile of the last tenth of a second that had 1000 responses; 0 if there was none.
+    pub recent_p99: AtomicU64,
 }
 
 impl Control {

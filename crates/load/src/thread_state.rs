@@ -124,6 +124,7 @@ impl ThreadState {
 
     /// Called every [`TICK`].
     pub(crate) fn on_tick(&mut self, now: Time) {
+        self.recorder.timeline.on_tick(now);
         if self.cpu_from.is_none() && self.is_measuring(now) {
             self.cpu_from = Some((now, cpu_time()));
         }
@@ -133,13 +134,17 @@ impl ThreadState {
         }
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
+        let (_, recent_p99) = self.recorder.timeline.take_recent();
         let Some(progress) = self.control.threads.get(self.share.thread) else {
             return;
         };
         let counts = &self.recorder.counts;
         progress.done.store(counts.done, Ordering::Relaxed);
         progress.failed.store(counts.failed, Ordering::Relaxed);
+        if recent_p99 > 0 {
+            progress.recent_p99.store(recent_p99, Ordering::Relaxed);
+        }
         for (at, share) in [(&progress.p50, 0.5), (&progress.p99, 0.99)] {
             let value = self.recorder.latency.supported_quantile(share);
             at.store(value.unwrap_or(0), Ordering::Relaxed);

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | draw one or more transfers over time | [`transfer::Picture`] |
 //! | compare the arms of an experiment, from its log | [`comparison::Comparison`] |
+//! | draw a run of a load generator | [`load::Run`] |
 //! | compute percentiles, intervals and tests | [`statistics`] |
 //!
 //! # Example
@@ -42,6 +43,7 @@
 
 pub mod comparison;
 mod font;
+pub mod load;
 mod raster;
 mod scale;
 mod scene;

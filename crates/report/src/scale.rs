@@ -7,6 +7,7 @@ pub(crate) enum Unit {
     BitsPerSecond,
     Milliseconds,
     Percent,
+    PerSecond,
 }
 
 impl Unit {
@@ -16,6 +17,7 @@ impl Unit {
             Self::BitsPerSecond => "b/s",
             Self::Milliseconds => "ms",
             Self::Percent => "%",
+            Self::PerSecond => "/s",
         }
     }
 

@@ -5,11 +5,13 @@
 //! | `arguments` | the options |
 //! | `compare` | the change between two runs |
 //! | `log` | the file of the connection log |
+//! | `plot` | the page of `--plot` |
 //! | `settings` | from options to the settings of a run, and the file of requests |
 
 mod arguments;
 mod compare;
 mod log;
+mod plot;
 mod settings;
 
 use std::{
@@ -38,6 +40,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print(&compare::compare(&arguments.compare)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(path) = &arguments.plot {
+        plot::check(path)?;
+    }
     let log = match &arguments.connection_log {
         Some(path) => Some(LogFile::create(path)?),
         None => None,
@@ -58,6 +63,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         report::text(&settings, &measurement)
     };
     print(&text)?;
+    if let Some(path) = &arguments.plot {
+        plot::write(path, &settings, &measurement)?;
+    }
     if let Some(log) = log {
         log.finish()?;
     }

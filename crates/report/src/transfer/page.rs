@@ -99,6 +99,7 @@ fn row_json(picture: &Picture, row: &Row, series: &[&Series]) -> String {
         Unit::BitsPerSecond => "b/s",
         Unit::Milliseconds => "ms",
         Unit::Percent => "%",
+        Unit::PerSecond => "/s",
     };
     format!(
         "{{\"key\":{},\"title\":{},\"unit\":\"{unit}\",\"height\":{},\"extent\":[{},{}],\"level\":{level},\"series\":{series}}}",

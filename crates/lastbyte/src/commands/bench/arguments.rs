@@ -79,6 +79,14 @@ pub(crate) struct Arguments {
         conflicts_with = "compare"
     )]
     pub(crate) connection_log: Option<PathBuf>,
+    /// Write a page with latency and rate over time, and latency by percentile (.html)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Output",
+        conflicts_with = "compare"
+    )]
+    pub(crate) plot: Option<PathBuf>,
     /// Print the change between the results of two runs (--json), without a run
     #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, help_heading = "Output", conflicts_with_all = ["urls", "input_file", "json", "csv"])]
     pub(crate) compare: Vec<PathBuf>,

@@ -1,0 +1,152 @@
+//! A run of a load generator: latency and rate over time, and latency by percentile.
+//!
+//! One self-contained page without a script, light and dark. Each chart is drawn twice, for screens and for phones.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `load/figure.rs` | the charts |
+//! | `load/page.css` | the style |
+
+use core::fmt::Write as _;
+
+mod figure;
+
+use self::figure::Size;
+use crate::svg::{self, escaped};
+
+#[cfg(test)]
+mod tests;
+
+const STYLE: &str = include_str!("load/page.css");
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// The title, a few words.
+    pub title: String,
+    /// The conditions. May be empty.
+    pub subtitle: String,
+    /// Names and values for the list below the charts.
+    pub facts: Vec<(String, String)>,
+    /// What makes the figures doubtful.
+    pub warnings: Vec<String>,
+    /// The width of an interval, in ms.
+    pub width_ms: f64,
+    /// Consecutive intervals of this width.
+    pub intervals: Vec<Interval>,
+    /// One or two distributions of latencies.
+    pub distributions: Vec<Distribution>,
+}
+
+/// What happened in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Responses.
+    pub done: u64,
+    /// Requests without a complete response.
+    pub errored: u64,
+    /// Median of the latencies that ended here, in ms, if there are enough.
+    pub p50_ms: Option<f64>,
+    /// Their 99th percentile, in ms, if there are enough.
+    pub p99_ms: Option<f64>,
+    /// The longest, in ms.
+    pub max_ms: Option<f64>,
+}
+
+/// Latencies by percentile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Distribution {
+    /// Its name, such as `service time`.
+    pub name: String,
+    /// Shares from 0 to 1, ascending, each with the latency in ms that this share does not exceed.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Run {
+    /// The page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let mut body = format!("<header><h1>{}</h1>\n", escaped(&self.title));
+        if !self.subtitle.is_empty() {
+            let _ = writeln!(body, "<p>{}</p>", escaped(&self.subtitle));
+        }
+        body.push_str("</header>\n");
+        if !self.warnings.is_empty() {
+            body.push_str("<div class=\"warning\"><ul>\n");
+            for warning in &self.warnings {
+                let _ = writeln!(body, "<li>{}</li>", escaped(warning));
+            }
+            body.push_str("</ul></div>\n");
+        }
+        for (title, draw) in [
+            ("Latency over time", figure::latency as figure::Draw),
+            ("Responses and errors over time", figure::rate),
+            ("Latency by percentile", figure::percentiles),
+        ] {
+            let _ = writeln!(body, "<section><h2>{title}</h2>");
+            for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
+                match draw(self, size) {
+                    Some(scene) => {
+                        let drawn = svg::inline(&scene);
+                        let _ = writeln!(body, "<div class=\"plot {class}\">{drawn}</div>");
+                    }
+                    None if size == Size::Wide => body.push_str("<p>no data</p>\n"),
+                    None => {}
+                }
+            }
+            body.push_str("</section>\n");
+        }
+        self.table(&mut body);
+        body.push_str("<section><h2>Run</h2><dl class=\"facts\">\n");
+        for (name, value) in &self.facts {
+            let (name, value) = (escaped(name), escaped(value));
+            let _ = writeln!(body, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+        }
+        body.push_str("</dl></section>\n");
+        format!(
+            r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="lastbyte">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{}</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+{body}</body>
+</html>
+"#,
+            escaped(&self.title)
+        )
+    }
+
+    /// The percentiles as a table.
+    fn table(&self, body: &mut String) {
+        const SHARES: [(&str, f64); 6] = [
+            ("P50", 0.5),
+            ("P75", 0.75),
+            ("P90", 0.9),
+            ("P99", 0.99),
+            ("P99.9", 0.999),
+            ("P99.99", 0.9999),
+        ];
+        body.push_str("<div class=\"scroll\"><table><thead><tr><th></th>");
+        for (name, _) in SHARES {
+            let _ = write!(body, "<th>{name}</th>");
+        }
+        body.push_str("</tr></thead><tbody>\n");
+        for distribution in &self.distributions {
+            let _ = write!(body, "<tr><th>{}</th>", escaped(&distribution.name));
+            for (_, share) in SHARES {
+                let point = distribution.points.iter().find(|(at, _)| *at >= share);
+                let cell = point.map_or_else(|| "–".to_owned(), |(_, ms)| figure::time(*ms));
+                let _ = write!(body, "<td>{cell}</td>");
+            }
+            body.push_str("</tr>\n");
+        }
+        body.push_str("</tbody></table></div>\n");
+    }
+}
