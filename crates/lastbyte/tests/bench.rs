@@ -11,6 +11,8 @@
 mod connection_log;
 #[path = "bench/network.rs"]
 mod network;
+#[path = "bench/plot.rs"]
+mod plot;
 #[path = "bench/schema.rs"]
 mod schema;
 #[path = "common/serving.rs"]

@@ -63,9 +63,36 @@ pub struct Distribution {
 }
 
 impl Run {
+    /// Without values that cannot be drawn.
+    fn cleaned(&self) -> Self {
+        let mut run = self.clone();
+        if !(run.width_ms.is_finite() && run.width_ms > 0.0) {
+            run.width_ms = 1.0;
+        }
+        let is_time = |ms: &f64| ms.is_finite() && *ms >= 0.0;
+        for interval in &mut run.intervals {
+            for value in [
+                &mut interval.p50_ms,
+                &mut interval.p99_ms,
+                &mut interval.max_ms,
+            ] {
+                *value = value.filter(is_time);
+            }
+        }
+        for distribution in &mut run.distributions {
+            let points = &mut distribution.points;
+            points.retain(|(share, ms)| (0.0..=1.0).contains(share) && is_time(ms));
+        }
+        run
+    }
+
     /// The page.
     #[must_use]
     pub fn html(&self) -> String {
+        self.cleaned().page()
+    }
+
+    fn page(&self) -> String {
         let mut body = format!("<header><h1>{}</h1>\n", escaped(&self.title));
         if !self.subtitle.is_empty() {
             let _ = writeln!(body, "<p>{}</p>", escaped(&self.subtitle));

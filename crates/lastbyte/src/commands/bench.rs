@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `arguments` | the options |
 //! | `compare` | the change between two runs |
+//! | `live` | what a terminal shows during a run |
 //! | `log` | the file of the connection log |
 //! | `plot` | the page of `--plot` |
 //! | `settings` | from options to the settings of a run, and the file of requests |
 
 mod arguments;
 mod compare;
+mod live;
 mod log;
 mod plot;
 mod settings;
@@ -17,22 +19,19 @@ mod settings;
 use std::{
     io::{self, Write as _},
     process::ExitCode,
-    sync::{Arc, atomic::Ordering, mpsc},
+    sync::{Arc, mpsc},
     thread,
-    time::Duration,
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastbyte_load::{Control, Error, LineSink, Measurement, Settings, report};
 
 pub(crate) use self::arguments::Arguments;
-use self::log::LogFile;
+use self::{live::Live, log::LogFile};
 use crate::{failure::Failure, jobs::Interrupt};
 
 /// The exit code of an interrupted program in shells: 128 + SIGINT.
 const INTERRUPTED: u8 = 130;
-/// How often the progress is shown.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -89,7 +88,7 @@ fn print(text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::stdout(&error))
 }
 
-/// Runs with a line of progress, if stderr is a terminal.
+/// Runs with a view of the progress, if stderr is a terminal.
 fn watched(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, Error> {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
     if let Ok(style) = ProgressStyle::with_template("{elapsed} {msg}") {
@@ -102,33 +101,12 @@ fn watched(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, E
             drop(finished);
             result
         });
-        let mut before = 0;
-        while wait.recv_timeout(PROGRESS_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
-            let (text, done) = progress(control, before);
-            before = done;
-            bar.set_message(text);
+        let mut live = Live::default();
+        while wait.recv_timeout(live::INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
+            bar.set_message(live.update(control));
         }
         bar.finish_and_clear();
         let failed = |_| Err(Error::Io(io::Error::other("the run panicked")));
         running.join().unwrap_or_else(failed)
     })
-}
-
-/// The line of progress, and the number of responses so far.
-fn progress(control: &Control, before: u64) -> (String, u64) {
-    let (mut done, mut failed, mut p50, mut p99) = (0, 0, 0, 0);
-    for thread in &control.threads {
-        done += thread.done.load(Ordering::Relaxed);
-        failed += thread.failed.load(Ordering::Relaxed);
-        p50 = thread.p50.load(Ordering::Relaxed).max(p50);
-        p99 = thread.p99.load(Ordering::Relaxed).max(p99);
-    }
-    let rate = done.saturating_sub(before) as f64 / PROGRESS_INTERVAL.as_secs_f64();
-    let millis = |nanos: u64| nanos as f64 / 1e6;
-    let text = format!(
-        "{done} responses, {rate:.0}/s, P50 {:.2} ms, P99 {:.2} ms, {failed} failed",
-        millis(p50),
-        millis(p99)
-    );
-    (text, done)
 }

@@ -128,7 +128,7 @@ impl Chart {
             let place = self.x.place(*value) as f32;
             self.line(vec![(place, bottom), (place, bottom + 4.0)], FRAME, 1.0);
             let half = self.width(label) / 2.0;
-            let inside = place.clamp(left + half - 8.0, (right + 12.0 - half).max(left));
+            let inside = place.min(right + 12.0 - half).max(left + half - 8.0);
             self.text((inside, bottom + 19.0), Anchor::Middle, MUTED, label);
         }
     }
@@ -147,7 +147,7 @@ impl Chart {
     fn steps(&mut self, run: &Run, color: Color, of: impl Fn(&Interval) -> Option<f64>) {
         let mut lines: Vec<Vec<Place>> = vec![Vec::new()];
         for (index, interval) in run.intervals.iter().enumerate() {
-            let Some(value) = of(interval).filter(|value| value.is_finite()) else {
+            let Some(value) = of(interval) else {
                 lines.push(Vec::new());
                 continue;
             };
@@ -169,8 +169,7 @@ fn time_marks(end: f64, size: Size) -> Vec<(f64, String)> {
 }
 
 fn largest(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let finite = values.flatten().filter(|value| value.is_finite());
-    finite.fold(None, |most: Option<f64>, value| {
+    values.flatten().fold(None, |most: Option<f64>, value| {
         Some(most.map_or(value, |most| most.max(value)))
     })
 }
@@ -224,12 +223,10 @@ fn nines(share: f64) -> f64 {
 
 /// Latency by percentile; each further nine has the same width.
 pub(super) fn percentiles(run: &Run, size: Size) -> Option<Scene> {
-    let points = |at: usize| run.distributions.get(at).map(|it| it.points.as_slice());
     let all: Vec<(f64, f64)> = run
         .distributions
         .iter()
         .flat_map(|it| it.points.iter().copied())
-        .filter(|(share, ms)| share.is_finite() && ms.is_finite())
         .collect();
     let top = largest(all.iter().map(|(_, ms)| Some(*ms)))?;
     let end = largest(all.iter().map(|(share, _)| Some(nines(*share))))?.max(1.0);
@@ -254,9 +251,8 @@ pub(super) fn percentiles(run: &Run, size: Size) -> Option<Scene> {
     chart.bottom(&names);
     let colors = [BLUE, GREEN];
     let mut legend = Vec::new();
-    for (at, (distribution, color)) in run.distributions.iter().zip(colors).enumerate() {
-        let line = points(at).unwrap_or_default().iter();
-        let line = line.filter(|(share, ms)| share.is_finite() && ms.is_finite());
+    for (distribution, color) in run.distributions.iter().zip(colors) {
+        let line = distribution.points.iter();
         let line = line.map(|(share, ms)| {
             let place = (chart.x.place(nines(*share)), chart.y.place(*ms));
             (place.0 as f32, place.1 as f32)
