@@ -273,7 +273,7 @@ impl Recovery {
     /// Bytes the congestion window has room for: none while as many packets as are ever kept await acknowledgment.
     #[must_use]
     pub fn window_left(&self) -> u64 {
-        if self.longest_ring() >= SentPackets::FULL {
+        if self.has_ring_of(SentPackets::FULL) {
             return 0;
         }
         self.control
@@ -285,12 +285,16 @@ impl Recovery {
     /// Whether more packets await acknowledgment than can be explained: the connection is to be closed.
     #[must_use]
     pub fn is_over_limit(&self) -> bool {
-        self.longest_ring() >= SentPackets::LIMIT
+        self.has_ring_of(SentPackets::LIMIT)
     }
 
-    fn longest_ring(&self) -> usize {
-        let lengths = Space::ALL.map(|space| self.sent(space).len());
-        lengths.into_iter().max().unwrap_or_default()
+    /// Whether the packets of a space are at least this many.
+    fn has_ring_of(&self, len: usize) -> bool {
+        // No ring was ever that long, as on nearly every connection: it is asked for each packet.
+        self.statistics.ring_max >= len as u64
+            && Space::ALL
+                .iter()
+                .any(|space| self.sent(*space).len() >= len)
     }
 
     /// The controller's state, for logs.

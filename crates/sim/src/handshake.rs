@@ -16,7 +16,7 @@ use lastbyte_quic::{
     connection::Config,
     crypto::{
         ClientCrypto, ServerCrypto,
-        plain::{PlainClient, PlainServer, Resumption, Sizes},
+        plain::{Limits, PlainClient, PlainServer, Resumption, Sizes},
     },
     endpoint::{Endpoint, EndpointConfig, RetryPolicy, Route},
     random::Seed,
@@ -66,6 +66,13 @@ fn twin(
     let [client_seed, server_seed] = seeds.map(|seed| number(&seed));
     let mut client = PlainClient::new(client_seed, alpn.clone());
     let mut server = PlainServer::new(server_seed, alpn);
+    // Links drop and delay datagrams, but change no bytes.
+    let limits = Limits {
+        tagged_payload: 0,
+        ..Limits::default()
+    };
+    client.limits = limits;
+    server.limits = limits;
     server.sizes = Sizes {
         certificate: transport.certificate_chain,
         ..Sizes::default()

@@ -303,6 +303,7 @@ fn keys_are_updated_before_their_limit_and_not_used_beyond() {
     let limits = Limits {
         confidentiality: 8,
         integrity: 1 << 52,
+        ..Limits::default()
     };
     let mut keys = keys_with(Side::Client, limits);
     keys.on_handshake_confirmed();
@@ -334,6 +335,7 @@ fn forgeries_are_counted_over_all_generations() {
     let limits = Limits {
         confidentiality: 1 << 23,
         integrity: 3,
+        ..Limits::default()
     };
     let mut keys = keys_with(Side::Client, limits);
     let forge = |keys: &mut OneRttKeys| {

@@ -19,7 +19,7 @@ pub struct PlainClient {
     pub alpn: Vec<Vec<u8>>,
     /// How long messages are.
     pub sizes: Sizes,
-    /// How often keys may be used.
+    /// How often keys may be used, and what their tags cover.
     pub limits: Limits,
     /// An earlier connection to be resumed.
     pub resumption: Option<Resumption>,
@@ -43,7 +43,7 @@ pub struct PlainServer {
     pub alpn: Vec<Vec<u8>>,
     /// How long messages are.
     pub sizes: Sizes,
-    /// How often keys may be used.
+    /// How often keys may be used, and what their tags cover.
     pub limits: Limits,
     /// Whether earlier connections are resumed. Default: true.
     pub resumes: bool,

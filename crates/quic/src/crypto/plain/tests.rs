@@ -252,6 +252,33 @@ fn a_changed_handshake_is_noticed() {
 }
 
 #[test]
+fn a_tag_depends_on_as_much_of_the_payload_as_is_set() {
+    let number = PacketNumber::from(7);
+    let payload = [3; 100];
+    let tag = |tagged_payload: usize, payload: &[u8], header: &[u8]| {
+        let limits = Limits {
+            tagged_payload,
+            ..Limits::default()
+        };
+        PacketKey { secret: 1, limits }.tag(number, header, payload)
+    };
+    for (tagged, covers) in [(0, 0), (40, 40), (100, 100), (usize::MAX, 100)] {
+        let original = tag(tagged, &payload, b"header");
+        for index in 0..payload.len() {
+            let mut changed = payload;
+            changed[index] ^= 1;
+            let is_noticed = tag(tagged, &changed, b"header") != original;
+            assert_eq!(
+                is_noticed,
+                index < covers,
+                "{tagged} of the payload, byte {index}"
+            );
+        }
+        assert_ne!(tag(tagged, &payload, b"Header"), original);
+    }
+}
+
+#[test]
 fn keys_differ_by_level_sender_generation_and_secret() {
     let limits = Limits::default();
     let tag = |key: PacketKey| key.tag(PacketNumber::ZERO, b"header", b"payload");
