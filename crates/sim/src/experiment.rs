@@ -260,6 +260,7 @@ impl Experiment {
             flows: vec![FlowPlan {
                 congestion: self.arms[plan.arm].spec.clone(),
                 start: draw.start,
+                rtt: None,
                 requests: vec![Request::of(draw.size_bytes)],
                 progress: Vec::new(),
             }],

@@ -22,6 +22,7 @@
 //! |---|---|
 //! | [`scenario`] | what is to be simulated |
 //! | [`client_acks`] | how browsers acknowledge |
+//! | [`cross`] | cross traffic |
 //! | [`outcome`] | what came of it |
 //! | [`row`] | its figures, a row a flow |
 //! | [`listener`] | who hears of it meanwhile |
@@ -35,6 +36,8 @@
 //!
 //! - Simultaneous events have a fixed order (arrivals, timers, sending, each by flow), and each part has its own
 //!   generator: one seed gives one history.
+//! - Cross traffic has no endpoints: a sender and a receiver with the loss detection, congestion control and acknowledgments of
+//!   a connection, at a fraction of its cost. [`CrossKind::Stack`] is a whole connection.
 //! - TLS is replaced by messages of the same length and round trips unless it is requested. Endpoints take no time to
 //!   compute.
 //! - Time to last byte counts from the client's first datagram until all bytes can be read. The server's count, from the
@@ -42,8 +45,10 @@
 
 #![forbid(unsafe_code)]
 
+mod background;
 mod client;
 pub mod client_acks;
+pub mod cross;
 pub mod experiment;
 mod handshake;
 pub mod lines;
@@ -61,14 +66,12 @@ mod setting;
 mod world;
 
 pub use client_acks::ClientAcks;
+pub use cross::{CrossKind, CrossTraffic, Pages};
 pub use experiment::{Arm, Experiment, Plan};
 pub use listener::{LinkEvent, Listener, Way};
 pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
 pub use population::{CrossFact, Draw, DrawFacts, Population, Sweep};
-pub use scenario::{
-    CrossKind, CrossTraffic, FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security,
-    Transport,
-};
+pub use scenario::{FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security, Transport};
 pub use setting::SettingError;
 pub use world::{SimError, simulate};
 

@@ -6,6 +6,7 @@
 
 use core::time::Duration;
 
+use lastbyte_congestion::Registry;
 use lastbyte_link::{
     self as link, BlackHole, Capacity, CoDel, Departure, DropTail, FqCoDel, GilbertElliott, Jitter,
     Limit, Loss, Policer, Queue, Reordering, Schedule, Spacing, Spread, Trace,
@@ -13,7 +14,7 @@ use lastbyte_link::{
 use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
 
-use crate::{client_acks::ClientAcks, scenario::Path, setting::SettingError};
+use crate::{client_acks::ClientAcks, cross::CrossTraffic, scenario::Path, setting::SettingError};
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +64,8 @@ pub struct PathText {
     pub overhead: Option<u32>,
     /// How clients acknowledge: `rfc9000`, the default, `chromium`, `firefox` or `safari` ([`ClientAcks`]).
     pub client_acks: Option<String>,
+    /// Cross traffic: `["cubic rtt 80ms", "pages:cubic 300kB 2s"]`.
+    pub cross: Option<Vec<String>>,
     /// The link from the server to the client.
     #[serde(default)]
     pub down: LinkText,
@@ -157,6 +160,7 @@ impl PathText {
             rtt: other.rtt.or(self.rtt),
             overhead: other.overhead.or(self.overhead),
             client_acks: other.client_acks.or(self.client_acks),
+            cross: other.cross.or(self.cross),
             down: self.down.overridden_by(other.down),
             up: self.up.overridden_by(other.up),
         }
@@ -190,9 +194,31 @@ impl PathText {
                 ),
                 None => None,
             },
+            cross: self.cross()?,
         })
     }
+
+    fn cross(&self) -> Result<Vec<CrossTraffic>, SettingError> {
+        let texts = self.cross.as_deref().unwrap_or_default();
+        if texts.len() > CROSS_MAX {
+            return Err(SettingError::new(
+                "cross",
+                format!("{} flows (expected at most {CROSS_MAX})", texts.len()),
+            ));
+        }
+        let registry = Registry::builtin();
+        texts
+            .iter()
+            .map(|text| {
+                CrossTraffic::parse(text, &registry)
+                    .map_err(|error| SettingError::new("cross", format!("`{text}`: {error}")))
+            })
+            .collect()
+    }
 }
+
+/// How many flows of cross traffic a path has at most.
+const CROSS_MAX: usize = 1000;
 
 /// A figure is not understood.
 fn misread(key: &str, error: &UnitError) -> SettingError {

@@ -72,13 +72,20 @@ pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
     config.max_ack_delay = transport.max_ack_delay;
     // Pauses between requests are part of a scenario, however long.
     config.max_idle_timeout = Duration::ZERO;
-    let window = |bytes: u64| WindowSize {
+    [
+        config.streams.stream_window,
+        config.streams.connection_window,
+    ] = receive_windows(transport);
+    Arc::new(config)
+}
+
+/// What a client lets a server send ahead: on a stream, and on the connection.
+pub(crate) fn receive_windows(transport: &Transport) -> [WindowSize; 2] {
+    let stream = transport.stream_window;
+    [stream, stream.saturating_mul(5) / 2].map(|bytes| WindowSize {
         initial: bytes,
         maximum: bytes.max(16 << 20),
-    };
-    config.streams.stream_window = window(transport.stream_window);
-    config.streams.connection_window = window(transport.stream_window.saturating_mul(5) / 2);
-    Arc::new(config)
+    })
 }
 
 /// What the client's connections are set to, where that differs from the server's `config`.

@@ -19,7 +19,8 @@ use lastbyte_link::{Policer, Rate, Spacing};
 
 use crate::{
     client_acks::ClientAcks,
-    scenario::{CrossTraffic, Path, Transport},
+    cross::{CrossKind, CrossTraffic},
+    scenario::{Path, Transport},
     setting::SettingError,
 };
 
@@ -146,6 +147,8 @@ struct Cross {
     bursts_share: f64,
     bursts_size: Distribution,
     bursts_every: Duration,
+    /// Of the connections that load pages; without one, bursts are packets at a constant rate.
+    bursts_congestion: Option<Spec>,
     /// Of what gets through in the long run.
     bursts_at_most: f64,
 }
@@ -153,7 +156,9 @@ struct Cross {
 #[derive(Clone, Debug)]
 struct Bulk {
     weight: f64,
-    spec: Spec,
+    /// As the file has it.
+    name: String,
+    kind: CrossKind,
 }
 
 #[derive(Clone, Debug)]
@@ -255,9 +260,10 @@ impl DrawFacts {
 pub enum CrossFact {
     /// Nothing.
     None,
-    /// A long flow under this congestion control.
+    /// A long flow, as the population file names it.
     Bulk(String),
-    /// Bursts of a web page: their size and interval. Simulated as a constant rate of the same mean.
+    /// Web pages: their size and interval. Simulated as transfers if the population names a congestion control for them, else
+    /// as a constant rate of the same mean.
     Bursts {
         /// Of each.
         bytes: u64,
@@ -544,8 +550,8 @@ impl Population {
             let which = Stream::new(seed, Field::CrossSpec).choose(0, weights);
             let rounds = cross.bulk_lead.draw(Stream::new(seed, Field::CrossLead));
             let lead = microseconds((rtt.as_nanos() as f64 * rounds).min(1e12));
-            let spec = cross.bulk[which].spec.to_string();
-            (CrossFact::Bulk(spec), Some((which, lead)))
+            let name = cross.bulk[which].name.clone();
+            (CrossFact::Bulk(name), Some((which, lead)))
         } else if place < bulk + bursts {
             let bytes = cross.bursts_size.draw(Stream::new(seed, Field::CrossBurst));
             let burst = CrossFact::Bursts {

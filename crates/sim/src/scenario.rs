@@ -6,7 +6,7 @@ use lastbyte_congestion::Spec;
 use lastbyte_link as link;
 use lastbyte_quic::ack::AckDecimation;
 
-use crate::client_acks::ClientAcks;
+use crate::{client_acks::ClientAcks, cross::CrossTraffic};
 
 /// A path, and what happens on it.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Scenario {
     pub path: Path,
     /// The transfers that are measured.
     pub flows: Vec<FlowPlan>,
-    /// Other traffic from the server's side, which goes on until all flows are done.
+    /// Other traffic, which goes on until all flows are done.
     pub cross: Vec<CrossTraffic>,
     /// How the endpoints are set.
     pub transport: Transport,
@@ -37,6 +37,8 @@ pub struct Path {
     pub overhead: u32,
     /// How its clients acknowledge, if the path's file says so: for whoever makes a [`Transport`]. Default: not said.
     pub client_acks: Option<ClientAcks>,
+    /// Traffic that belongs to the path's description, beside that of a scenario.
+    pub cross: Vec<CrossTraffic>,
 }
 
 /// One client with one connection to the server.
@@ -46,6 +48,9 @@ pub struct FlowPlan {
     pub congestion: Spec,
     /// When the client sends its first datagram, from the start of the simulation.
     pub start: Duration,
+    /// Its round-trip time without queues; `None` for that of the path, which is also the least. What it has beyond that is
+    /// between the link up and the server.
+    pub rtt: Option<Duration>,
     /// What it asks for, one after the other. At least one.
     pub requests: Vec<Request>,
     /// Numbers of bytes of the first response whose arrival in order is recorded. Ascending.
@@ -71,24 +76,6 @@ impl Request {
             size,
         }
     }
-}
-
-/// Traffic that is in the way, from the server's side.
-#[derive(Clone, Debug)]
-pub struct CrossTraffic {
-    /// When it begins.
-    pub start: Duration,
-    /// What it is.
-    pub kind: CrossKind,
-}
-
-/// What is in the way.
-#[derive(Clone, Debug)]
-pub enum CrossKind {
-    /// A QUIC connection that always has something to send.
-    Bulk(Spec),
-    /// Packets of 1200 bytes at a constant rate, whatever happens to them.
-    Constant(link::Rate),
 }
 
 /// What client and server speak.
@@ -233,6 +220,7 @@ impl Scenario {
             flows: vec![FlowPlan {
                 congestion,
                 start: Duration::ZERO,
+                rtt: None,
                 requests: vec![Request::of(size)],
                 progress: Vec::new(),
             }],

@@ -1,12 +1,17 @@
 //! The world: flows over two links, in virtual time.
 //!
 //! Owns: what happens next, and in which order. All that falls together is done in one order: arrivals at clients, arrivals
-//! at servers, timers by flow; then each end that was touched sends, by flow. So one seed gives one history.
+//! at servers, timers by flow; then each end that was touched sends, by flow. Background transfers come after all flows. So
+//! one seed gives one history.
 
-use core::fmt;
-use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
+use core::{fmt, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+    sync::Arc,
+};
 
-use lastbyte_congestion::Time;
+use lastbyte_congestion::{Spec, Time};
 use lastbyte_link::{
     self as link, Capacity, ConfigError, Count, Ecn, Event, Link, Observation, Rate,
 };
@@ -17,15 +22,17 @@ use lastbyte_quic::{
 };
 use lastbyte_wire::Side;
 
-use lastbyte_units::SplitMix64;
+use lastbyte_units::{self as units, SplitMix64};
 
 use crate::{
+    background::{self, Background},
     client::Client,
+    cross::{CrossKind, CrossTraffic, Pages},
     handshake::credentials,
     listener::{LinkEvent, Listener, Way},
     node::{Node, addresses, client_config, config},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
-    scenario::{CrossKind, FlowPlan, Handshake, Request, Scenario, Transport},
+    scenario::{FlowPlan, Handshake, Request, Scenario, Transport},
     server::Server,
 };
 
@@ -44,6 +51,13 @@ pub enum SimError {
     Connect(ConnectError),
     /// The ends cannot shake hands as they should.
     Handshake(String),
+    /// A flow or cross traffic has a shorter round-trip time than the path.
+    RoundTrip {
+        /// That of the flow.
+        flow: Duration,
+        /// That of the path.
+        path: Duration,
+    },
 }
 
 impl fmt::Display for SimError {
@@ -59,6 +73,12 @@ impl fmt::Display for SimError {
             Self::Endpoint(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),
             Self::Handshake(reason) => f.write_str(reason),
+            Self::RoundTrip { flow, path } => write!(
+                f,
+                "a flow with a round trip of {} (expected at least that of the path, {})",
+                units::show_span(*flow),
+                units::show_span(*path)
+            ),
         }
     }
 }
@@ -93,17 +113,39 @@ pub fn simulate(scenario: &Scenario, listener: &mut impl Listener) -> Result<Out
     Ok(world.into_outcome())
 }
 
-/// A datagram on its way.
+/// A datagram in transit.
 #[derive(Clone, Debug)]
-struct Datagram {
-    buffer: Vec<u8>,
-    len: usize,
-    /// The node it goes to; none for cross traffic.
-    to: Option<usize>,
+enum Datagram {
+    /// Of a connection.
+    Connection {
+        buffer: Vec<u8>,
+        len: usize,
+        /// The node it goes to.
+        to: usize,
+    },
+    /// Of a background transfer.
+    Background {
+        flow: usize,
+        packet: background::Packet,
+    },
+    /// Of traffic at a constant rate.
+    Constant,
+}
+
+impl Datagram {
+    /// The flow it belongs to; `None` for traffic at a constant rate.
+    const fn flow(&self) -> Option<usize> {
+        match self {
+            Self::Connection { to, .. } => Some(*to / 2),
+            Self::Background { flow, .. } => Some(*flow),
+            Self::Constant => None,
+        }
+    }
 }
 
 /// Packets at a constant rate.
 struct Constant {
+    way: Way,
     rate: Rate,
     next_at: Time,
 }
@@ -112,18 +154,26 @@ struct World<'a, L> {
     scenario: &'a Scenario,
     listener: &'a mut L,
     now: Time,
-    /// Client and server of each flow in turn.
+    /// Client and server of each connection in turn.
     nodes: Vec<Node>,
-    /// For each node, the earliest entry of it in `alarms`.
+    /// Cross traffic without connections. Its flows count on from those of the nodes.
+    backgrounds: Vec<Background>,
+    /// For each part (nodes, then background transfers), its earliest entry in `alarms`.
     alarm_of: Vec<Option<Time>>,
-    /// Times at which to look at a node; it may turn out that there is nothing to do yet.
+    /// Times at which to look at a part; it may turn out that there is nothing to do yet.
     alarms: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Nodes that have to send, and whether each is among them.
+    /// Parts that have to send, and whether each is among them.
     touched: Vec<usize>,
     is_touched: Vec<bool>,
     constants: Vec<Constant>,
     down: Link<Datagram>,
     up: Link<Datagram>,
+    /// For each flow, by how much its round-trip time exceeds the path's: between the link up and the server.
+    extra_delays: Vec<Duration>,
+    /// What is on this part of the way, by the time of arrival and the order of sending.
+    delayed: BTreeMap<(Time, u64), (EcnCodepoint, Datagram)>,
+    /// How many datagrams have taken it.
+    delayed_count: u64,
     watch: Watch,
     spare: Vec<Vec<u8>>,
     buffer_len: usize,
@@ -154,6 +204,7 @@ impl<'a, L: Listener> World<'a, L> {
             listener,
             now: Time::ZERO,
             nodes: Vec::new(),
+            backgrounds: Vec::new(),
             alarm_of: Vec::new(),
             alarms: BinaryHeap::new(),
             touched: Vec::new(),
@@ -161,6 +212,9 @@ impl<'a, L: Listener> World<'a, L> {
             constants: Vec::new(),
             down: link(Way::Down, &scenario.path.down, 0)?,
             up: link(Way::Up, &scenario.path.up, 1)?,
+            extra_delays: Vec::new(),
+            delayed: BTreeMap::new(),
+            delayed_count: 0,
             watch: Watch::default(),
             spare: Vec::new(),
             buffer_len: usize::from(transport.datagram_size).max(1500),
@@ -177,25 +231,81 @@ impl<'a, L: Listener> World<'a, L> {
             handshake: Handshake::Full,
             ..transport.clone()
         };
-        for cross in &scenario.cross {
-            let start = Time::ZERO + cross.start;
+        let cross_traffic = || scenario.path.cross.iter().chain(&scenario.cross);
+        for cross in cross_traffic() {
+            if let CrossKind::Stack(congestion) = &cross.kind {
+                let plan = FlowPlan {
+                    congestion: congestion.clone(),
+                    start: cross.start,
+                    rtt: cross.rtt,
+                    requests: vec![Request::of(ENDLESS)],
+                    progress: Vec::new(),
+                };
+                world.add_flow(&plan, &of_others)?;
+            }
+        }
+        // Behind all connections, as their flows count on from those.
+        for cross in cross_traffic() {
             match &cross.kind {
-                CrossKind::Bulk(congestion) => {
-                    let plan = FlowPlan {
-                        congestion: congestion.clone(),
-                        start: cross.start,
-                        requests: vec![Request::of(ENDLESS)],
-                        progress: Vec::new(),
-                    };
-                    world.add_flow(&plan, &of_others)?;
+                CrossKind::Stack(_) => {}
+                CrossKind::Bulk(congestion) => world.add_background(cross, congestion, None)?,
+                CrossKind::Pages(congestion, pages) => {
+                    world.add_background(cross, congestion, Some(*pages))?;
                 }
                 CrossKind::Constant(rate) => world.constants.push(Constant {
+                    way: cross.way,
                     rate: *rate,
-                    next_at: start,
+                    next_at: Time::ZERO + cross.start,
                 }),
             }
         }
+        for index in 0..world.nodes.len() + world.backgrounds.len() {
+            world.alarm_of.push(None);
+            world.is_touched.push(false);
+            world.set_alarm(index);
+        }
         Ok(world)
+    }
+
+    fn add_background(
+        &mut self,
+        cross: &CrossTraffic,
+        congestion: &Spec,
+        pages: Option<Pages>,
+    ) -> Result<(), SimError> {
+        let path = &self.scenario.path;
+        let rtt = path.down.delay + path.up.delay + self.add_extra_delay(cross.rtt)?;
+        let plan = background::Plan {
+            congestion: congestion.clone(),
+            way: cross.way,
+            rtt,
+            // The client's data follows on the handshake; the server's data on the request after it.
+            handshake: match cross.way {
+                Way::Up => rtt,
+                Way::Down => rtt + rtt.saturating_sub(path.down.delay),
+            },
+            pages,
+            seed: mix(
+                self.scenario.seed,
+                BACKGROUND_STREAM + self.backgrounds.len() as u64,
+            ),
+        };
+        let start = Time::ZERO + cross.start;
+        let transport = &self.scenario.transport;
+        self.backgrounds
+            .push(Background::new(plan, transport, start));
+        Ok(())
+    }
+
+    /// The delay that the next flow has beyond the path's, to get a round-trip time.
+    fn add_extra_delay(&mut self, rtt: Option<Duration>) -> Result<Duration, SimError> {
+        let path = self.scenario.path.down.delay + self.scenario.path.up.delay;
+        let flow = rtt.unwrap_or(path);
+        let Some(extra) = flow.checked_sub(path) else {
+            return Err(SimError::RoundTrip { flow, path });
+        };
+        self.extra_delays.push(extra);
+        Ok(extra)
     }
 
     fn add_flow(&mut self, plan: &FlowPlan, transport: &Transport) -> Result<(), SimError> {
@@ -226,12 +336,8 @@ impl<'a, L: Listener> World<'a, L> {
             seeds[0],
         )
         .map_err(SimError::Endpoint)?;
-        for node in [client, server] {
-            self.nodes.push(node);
-            self.alarm_of.push(None);
-            self.is_touched.push(false);
-            self.set_alarm(self.nodes.len() - 1);
-        }
+        self.add_extra_delay(plan.rtt)?;
+        self.nodes.extend([client, server]);
         Ok(())
     }
 
@@ -240,7 +346,14 @@ impl<'a, L: Listener> World<'a, L> {
         while self.unfinished > 0 {
             let alarm = self.alarms.peek().map(|Reverse((at, _))| *at);
             let constant = self.constants.iter().map(|one| one.next_at).min();
-            let next = [self.down.deadline(), self.up.deadline(), alarm, constant];
+            let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
+            let next = [
+                self.down.deadline(),
+                self.up.deadline(),
+                delayed,
+                alarm,
+                constant,
+            ];
             let Some(next) = next.into_iter().flatten().min() else {
                 break;
             };
@@ -251,6 +364,7 @@ impl<'a, L: Listener> World<'a, L> {
             self.now = self.now.max(next);
             self.deliver(Way::Down);
             self.deliver(Way::Up);
+            self.deliver_delayed();
             self.ring()?;
             self.send_constants();
             self.flush();
@@ -267,23 +381,56 @@ impl<'a, L: Listener> World<'a, L> {
                 return;
             };
             let ecn = from_ecn(delivery.packet.ecn);
-            let Datagram {
-                mut buffer,
-                len,
-                to,
-            } = delivery.packet.payload;
-            if let Some(index) = to
-                && let Some(node) = self.nodes.get_mut(index)
-                && let Some(datagram) = buffer.get_mut(..len)
-            {
-                node.on_datagram(self.now, ecn, datagram, index / 2, self.listener);
-                self.touch(index);
+            let datagram = delivery.packet.payload;
+            let flow = datagram.flow().filter(|_| way == Way::Up);
+            match flow.and_then(|flow| self.extra_delays.get(flow)) {
+                Some(extra) if !extra.is_zero() => {
+                    let place = (now + *extra, self.delayed_count);
+                    self.delayed_count += 1;
+                    self.delayed.insert(place, (ecn, datagram));
+                }
+                _ => self.arrive(ecn, datagram),
             }
-            self.spare.push(buffer);
         }
     }
 
-    /// Looks at the nodes whose time has come.
+    /// Delivers what has passed the rest of the way behind the link up.
+    fn deliver_delayed(&mut self) {
+        while let Some(entry) = self.delayed.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (ecn, datagram) = entry.remove();
+            self.arrive(ecn, datagram);
+        }
+    }
+
+    fn arrive(&mut self, ecn: EcnCodepoint, datagram: Datagram) {
+        match datagram {
+            Datagram::Connection {
+                mut buffer,
+                len,
+                to,
+            } => {
+                if let Some(node) = self.nodes.get_mut(to)
+                    && let Some(datagram) = buffer.get_mut(..len)
+                {
+                    node.on_datagram(self.now, ecn, datagram, to / 2, self.listener);
+                    self.touch(to);
+                }
+                self.spare.push(buffer);
+            }
+            Datagram::Background { flow, packet } => {
+                let index = flow - self.nodes.len() / 2;
+                if let Some(source) = self.backgrounds.get_mut(index) {
+                    source.on_packet(self.now, ecn, packet);
+                    self.touch(self.nodes.len() + index);
+                }
+            }
+            Datagram::Constant => {}
+        }
+    }
+
+    /// Looks at the parts whose time has come.
     fn ring(&mut self) -> Result<(), SimError> {
         while let Some(Reverse((at, index))) = self.alarms.peek().copied()
             && at <= self.now
@@ -293,20 +440,21 @@ impl<'a, L: Listener> World<'a, L> {
             if self.alarm_of.get(index) != Some(&Some(at)) {
                 continue;
             }
-            let (Some(alarm), Some(node)) =
-                (self.alarm_of.get_mut(index), self.nodes.get_mut(index))
-            else {
+            if let Some(alarm) = self.alarm_of.get_mut(index) {
+                *alarm = None;
+            }
+            if self.deadline(index).is_none_or(|at| at > self.now) {
+                self.set_alarm(index);
                 continue;
-            };
-            *alarm = None;
-            if node.deadline().is_some_and(|at| at <= self.now) {
+            }
+            if let Some(node) = self.nodes.get_mut(index) {
                 node.on_time(self.now, index / 2, self.listener)
                     .map_err(SimError::Connect)?;
-                // It sends before its next alarm is set.
-                self.touch(index);
-            } else {
-                self.set_alarm(index);
+            } else if let Some(source) = self.backgrounds.get_mut(index - self.nodes.len()) {
+                source.on_time(self.now);
             }
+            // It sends before its next alarm is set.
+            self.touch(index);
         }
         Ok(())
     }
@@ -318,23 +466,19 @@ impl<'a, L: Listener> World<'a, L> {
                 && constant.next_at <= self.now
             {
                 let bytes = CONSTANT_DATAGRAM + self.scenario.path.overhead;
+                let way = constant.way;
                 constant.next_at =
                     constant.next_at + constant.rate.time_for(bytes.into()).max(NANOSECOND);
-                let datagram = Datagram {
-                    buffer: Vec::new(),
-                    len: 0,
-                    to: None,
-                };
                 let flow = u32::MAX - index as u32;
-                let packet = link::Packet::new(bytes, datagram).with_flow(flow);
+                let packet = link::Packet::new(bytes, Datagram::Constant).with_flow(flow);
                 self.datagrams += 1;
-                let (link, mut observer) = self.link(Way::Down);
+                let (link, mut observer) = self.link(way);
                 link.send(now, packet, &mut observer);
             }
         }
     }
 
-    /// Lets each node with events send, and updates its alarm.
+    /// Lets each part with events send, and updates its alarm.
     fn flush(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
@@ -342,9 +486,13 @@ impl<'a, L: Listener> World<'a, L> {
             if let Some(is_touched) = self.is_touched.get_mut(index) {
                 *is_touched = false;
             }
-            self.send(index);
+            if index < self.nodes.len() {
+                self.send(index);
+                self.look_at(index / 2);
+            } else {
+                self.send_background(index - self.nodes.len());
+            }
             self.set_alarm(index);
-            self.look_at(index / 2);
         }
         // Sending causes no events: what arrives immediately does so in the next turn.
         self.touched = touched;
@@ -394,17 +542,32 @@ impl<'a, L: Listener> World<'a, L> {
         ecn: EcnCodepoint,
         overhead: u32,
     ) {
-        let datagram = Datagram {
-            buffer,
-            len,
-            to: Some(to),
-        };
+        let datagram = Datagram::Connection { buffer, len, to };
         let packet = link::Packet::new(len as u32 + overhead, datagram)
             .with_ecn(to_ecn(ecn))
             .with_flow((to / 2) as u32);
         self.datagrams += 1;
         let (link, mut observer) = self.link(way);
         link.send(now, packet, &mut observer);
+    }
+
+    fn send_background(&mut self, index: usize) {
+        let (now, overhead) = (self.now, self.scenario.path.overhead);
+        let flow = self.nodes.len() / 2 + index;
+        while let Some(source) = self.backgrounds.get_mut(index)
+            && let Some(transmit) = source.poll_transmit(now)
+        {
+            let datagram = Datagram::Background {
+                flow,
+                packet: transmit.packet,
+            };
+            let packet = link::Packet::new(transmit.bytes + overhead, datagram)
+                .with_ecn(to_ecn(transmit.ecn))
+                .with_flow(flow as u32);
+            self.datagrams += 1;
+            let (link, mut observer) = self.link(transmit.way);
+            link.send(now, packet, &mut observer);
+        }
     }
 
     /// Whether a flow has come to an end, of one kind or another.
@@ -447,9 +610,17 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    /// Makes sure that there is an alarm no later than the node's deadline.
+    /// When a part wants to be looked at.
+    fn deadline(&self, index: usize) -> Option<Time> {
+        match index.checked_sub(self.nodes.len()) {
+            None => self.nodes.get(index)?.deadline(),
+            Some(index) => self.backgrounds.get(index)?.deadline(),
+        }
+    }
+
+    /// Makes sure that there is an alarm no later than the part's deadline.
     fn set_alarm(&mut self, index: usize) {
-        let deadline = self.nodes.get(index).and_then(Node::deadline);
+        let deadline = self.deadline(index);
         if let (Some(at), Some(alarm)) = (deadline, self.alarm_of.get_mut(index))
             && alarm.is_none_or(|set| at < set)
         {
@@ -501,7 +672,7 @@ struct Watch {
     ended: Option<Time>,
     last_service_end: Option<Time>,
     served: Count,
-    idle_gap_max: core::time::Duration,
+    idle_gap_max: Duration,
 }
 
 impl Watch {
@@ -528,7 +699,7 @@ impl Watch {
     fn outcome(&self, rate: Option<Rate>) -> BottleneckOutcome {
         let span = match (self.begun, self.ended) {
             (Some(begun), Some(ended)) => ended.since(begun),
-            _ => core::time::Duration::ZERO,
+            _ => Duration::ZERO,
         };
         let capacity = rate.map(|rate| rate.bits_per_second() as f64 / 8.0 * span.as_secs_f64());
         BottleneckOutcome {
@@ -558,7 +729,7 @@ impl<L: Listener> link::Observer<Datagram> for Ears<'_, L> {
                 watch.on_served(started, at, observation.packet.bytes);
             }
             (Event::Dropped(reason), Some((_, drops))) => {
-                let flow = observation.packet.payload.to.map(|node| node / 2);
+                let flow = observation.packet.payload.flow();
                 // Other traffic has no place there.
                 if let Some(drops) = flow.and_then(|flow| drops.get_mut(flow)) {
                     drops.push(Drop { at, reason });
@@ -570,7 +741,7 @@ impl<L: Listener> link::Observer<Datagram> for Ears<'_, L> {
             self.listener.on_link(&LinkEvent {
                 at,
                 way: self.way,
-                flow: observation.packet.payload.to.map(|node| node / 2),
+                flow: observation.packet.payload.flow(),
                 bytes: observation.packet.bytes,
                 event: observation.event,
                 queue: observation.queue,
@@ -620,8 +791,10 @@ fn expand(seed: u64) -> Seed {
     bytes
 }
 
+/// Background transfers draw from streams of random numbers of their own: those below belong to the ends of connections.
+const BACKGROUND_STREAM: u64 = 1 << 32;
 /// What bulk cross traffic asks for: more than fits into any time limit.
 const ENDLESS: u64 = 1 << 50;
 /// Cross traffic at a constant rate, in bytes of UDP payload.
 const CONSTANT_DATAGRAM: u32 = 1200;
-const NANOSECOND: core::time::Duration = core::time::Duration::from_nanos(1);
+const NANOSECOND: Duration = Duration::from_nanos(1);

@@ -4,6 +4,8 @@
 mod algorithm;
 #[path = "suite/arms.rs"]
 mod arms;
+#[path = "suite/background.rs"]
+mod background;
 #[path = "suite/client_acks.rs"]
 mod client_acks;
 #[path = "suite/closed_forms.rs"]

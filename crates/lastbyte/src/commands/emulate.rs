@@ -19,7 +19,7 @@ use lastbyte_units as units;
 use serde_json::json;
 
 use super::{
-    path::{PathArguments, describe},
+    path::{PathArguments, describe, refuse_cross},
     values,
 };
 use crate::failure::Failure;
@@ -110,6 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 .to_owned(),
         ));
     };
+    refuse_cross(&name, &path)?;
     let name = format!("{name} ({})", describe(&path).join(", "));
     let (stop, stopped) = mpsc::channel();
     // Without a handler, a signal still ends the process, but without a report.

@@ -254,7 +254,19 @@ fn mark(text: &str) -> Result<String, String> {
 pub(crate) fn network(name: &str) -> Result<(String, sim::Path), Failure> {
     let (name, text) = named(name)?;
     let path = text.path(&mut |file| files::read_text(Path::new(file)));
-    Ok((name, path.map_err(Failure::usage)?))
+    let path = path.map_err(Failure::usage)?;
+    refuse_cross(&name, &path)?;
+    Ok((name, path))
+}
+
+/// Refuses a path with cross traffic, which only a simulation can have.
+pub(crate) fn refuse_cross(name: &str, path: &sim::Path) -> Result<(), Failure> {
+    if path.cross.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "network `{name}` has `cross` (expected none: only `lastbyte sim` has cross traffic)"
+    )))
 }
 
 /// A named network, or one from a file.

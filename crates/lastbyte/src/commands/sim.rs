@@ -116,6 +116,7 @@ fn scenario(
     let flows = (0..arguments.flows).map(|flow| FlowPlan {
         congestion: arm.spec.clone(),
         start: arguments.stagger.saturating_mul(flow),
+        rtt: arguments.rtt_of(flow),
         requests: requests.clone(),
         progress: progress.clone(),
     });

@@ -185,3 +185,30 @@ fn errors_name_the_key_and_what_is_wanted() {
     let error = PathText::named("isdn").expect_err("none").to_string();
     assert!(error.contains("home-wifi"), "{error}");
 }
+
+#[test]
+fn cross_traffic_is_part_of_a_network_file() {
+    let text = "cross = [\"cubic rtt 80ms\", \"pages:bbr 300kB 2s up\"]\nrtt = \"40ms\"";
+    let path = PathText::parse(text).expect("a file").path(&mut no_trace);
+    let path = path.expect("a path");
+    assert_eq!(path.cross.len(), 2);
+    assert_eq!(path.cross[0].rtt, Some(Duration::from_millis(80)));
+    let text = PathText::parse("cross = [\"cubix\"]").expect("a file");
+    let error = text
+        .path(&mut no_trace)
+        .expect_err("no such preset")
+        .to_string();
+    assert!(
+        error.contains("cross") && error.contains("`cubix`"),
+        "{error}"
+    );
+    let many = PathText {
+        cross: Some(vec!["cubic".to_owned(); 1001]),
+        ..PathText::default()
+    };
+    let error = many.path(&mut no_trace).expect_err("too many").to_string();
+    assert!(
+        error.contains("1001 flows (expected at most 1000)"),
+        "{error}"
+    );
+}

@@ -11,7 +11,10 @@ use super::{
     Bursts, Class, CrossFact, DATAGRAM, Discipline, Draw, DrawFacts, Population, RATE_MIN, Sketch,
     random::{Field, Stream},
 };
-use crate::scenario::{CrossKind, CrossTraffic, Path, Transport};
+use crate::{
+    cross::{CrossKind, CrossTraffic, Pages},
+    scenario::{Path, Transport},
+};
 
 /// The draw that the sketch is of.
 pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
@@ -19,6 +22,7 @@ pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
     let policy = &population.acks[sketch.acks];
     let facts = &sketch.facts;
     let path = Path {
+        cross: Vec::new(),
         down: down(population, class, &sketch, seed),
         up: up(population, facts),
         overhead: population.overhead,
@@ -31,7 +35,7 @@ pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
         ack_frequency: policy.ack_frequency,
         ..Transport::default()
     };
-    let (start, cross) = cross(population, &sketch);
+    let (start, cross) = cross(population, &sketch, seed);
     Draw {
         site: population.sites[sketch.site].name.clone(),
         class: class.name.clone(),
@@ -183,19 +187,36 @@ pub(super) fn rates(class: &Class, facts: &DrawFacts, stream: Stream, count: u64
 }
 
 /// Other traffic, and when the transfer begins.
-fn cross(population: &Population, sketch: &Sketch) -> (Duration, Vec<CrossTraffic>) {
+fn cross(population: &Population, sketch: &Sketch, seed: u64) -> (Duration, Vec<CrossTraffic>) {
     let facts = &sketch.facts;
-    let lead = sketch.bulk.map_or(Duration::ZERO, |(_, lead)| lead);
+    let pages = match (&facts.cross, &population.cross.bursts_congestion) {
+        (CrossFact::Bursts { bytes, every }, Some(congestion)) => Some((
+            congestion,
+            Pages {
+                bytes: *bytes,
+                every: *every,
+            },
+        )),
+        _ => None,
+    };
+    let lead = match (sketch.bulk, pages) {
+        (Some((_, lead)), _) => lead,
+        // One page is over, and the transfer begins at any time until the next but one.
+        (None, Some((_, pages))) => {
+            let phase = Stream::new(seed, Field::CrossLead).unit(0);
+            pages.every.mul_f64(1.0 + phase)
+        }
+        (None, None) => Duration::ZERO,
+    };
     let start = match facts.handover {
         // The phase is given: what cannot begin before the simulation begins with it.
         Some(_) => sketch.handover_age,
         None => lead,
     };
-    let kind = match (&facts.cross, sketch.bulk) {
-        (CrossFact::Bulk(_), Some((which, _))) => {
-            CrossKind::Bulk(population.cross.bulk[which].spec.clone())
-        }
-        (CrossFact::Bursts { bytes, every }, _) => {
+    let kind = match (&facts.cross, sketch.bulk, pages) {
+        (CrossFact::Bulk(_), Some((which, _)), _) => population.cross.bulk[which].kind.clone(),
+        (_, _, Some((congestion, pages))) => CrossKind::Pages(congestion.clone(), pages),
+        (CrossFact::Bursts { bytes, every }, _, None) => {
             let mean = *bytes as f64 * 8.0 / every.as_secs_f64();
             let most = facts.rate_in_the_long_run().bits_per_second() as f64
                 * population.cross.bursts_at_most;
@@ -206,7 +227,7 @@ fn cross(population: &Population, sketch: &Sketch) -> (Duration, Vec<CrossTraffi
     };
     let cross = CrossTraffic {
         start: start.saturating_sub(lead),
-        kind,
+        ..kind.into()
     };
     (start, vec![cross])
 }

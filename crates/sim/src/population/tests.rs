@@ -2,7 +2,7 @@ use lastbyte_link::{self as link, Capacity, Loss, Queue};
 use proptest::prelude::*;
 
 use super::*;
-use crate::scenario::CrossKind;
+use crate::cross::CrossKind;
 
 fn site(name: &str) -> Population {
     let all = Population::standard();
@@ -432,6 +432,43 @@ fn bursts_of_a_page_never_fill_a_line() {
 }
 
 #[test]
+fn pages_are_transfers_where_a_congestion_control_is_named() {
+    let text = DEFAULT
+        .replacen(
+            "bursts-every",
+            "bursts-congestion = \"cubic\"\nbursts-every",
+            1,
+        )
+        .replacen("bursts-share = 0.15", "bursts-share = 1", 1)
+        .replacen("bulk-share = 0.15", "bulk-share = 0", 1);
+    let population = Population::parse(&text).expect("a population");
+    let mut phases = Vec::new();
+    for draw in (0..200).map(|seed| population.draw(seed)) {
+        let CrossFact::Bursts { bytes, every } = draw.facts.cross else {
+            continue;
+        };
+        let [cross] = &draw.cross[..] else {
+            panic!("one source: {:?}", draw.cross);
+        };
+        let CrossKind::Pages(_, pages) = &cross.kind else {
+            panic!("pages: {cross:?}");
+        };
+        assert_eq!((pages.bytes, pages.every), (bytes, every));
+        if draw.facts.handover.is_none() {
+            let lead = draw.start.as_secs_f64() - cross.start.as_secs_f64();
+            phases.push(lead / every.as_secs_f64());
+        }
+    }
+    assert!(phases.len() > 50);
+    assert!(
+        phases.iter().all(|phase| (1.0..2.0).contains(phase)),
+        "{phases:?}"
+    );
+    let mean = phases.iter().sum::<f64>() / phases.len() as f64;
+    assert!((mean - 1.5).abs() < 0.1, "{mean}");
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_place() {
     let with = |from: &str, to: &str| {
         let text = DEFAULT.replacen(from, to, 1);
@@ -481,6 +518,11 @@ fn what_cannot_be_is_refused_with_its_place() {
             "`sizes.mixes.both`: 3 weights for 4 bins",
         ),
         ("cubic = 0.5", "cubix = 0.5", "`cross.bulk.cubix`"),
+        (
+            "bursts-every",
+            "bursts-congestion = \"cubix\"\nbursts-every",
+            "`cross.bursts-congestion`",
+        ),
         (
             "stall = \"50ms\"",
             "stall = \"50s\"",

@@ -17,7 +17,9 @@ use super::{
     distribution::{Distribution, Quantity},
     sweep::Sweep,
 };
-use crate::{client_acks::ClientAcks, network::OVERHEAD_MAX, setting::SettingError};
+use crate::{
+    client_acks::ClientAcks, cross::CrossKind, network::OVERHEAD_MAX, setting::SettingError,
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -49,6 +51,7 @@ struct CrossText {
     bursts_share: f64,
     bursts_size: String,
     bursts_every: String,
+    bursts_congestion: Option<String>,
     bursts_at_most: f64,
 }
 
@@ -372,8 +375,8 @@ fn cross(text: &CrossText, registry: &Registry) -> Outcome<Cross> {
         let key = format!("bulk.{spec}");
         bulk.push(Bulk {
             weight: factor(&key, *weight)?,
-            spec: registry
-                .parse(spec)
+            name: spec.clone(),
+            kind: CrossKind::parse(spec, registry)
                 .map_err(|error| SettingError::new(&key, error))?,
         });
     }
@@ -390,6 +393,14 @@ fn cross(text: &CrossText, registry: &Registry) -> Outcome<Cross> {
         bursts_share: share("bursts-share", text.bursts_share)?,
         bursts_size: distribution("bursts-size", &text.bursts_size, Quantity::Bytes)?,
         bursts_every: positive_span("bursts-every", &text.bursts_every)?,
+        bursts_congestion: match &text.bursts_congestion {
+            Some(spec) => Some(
+                registry
+                    .parse(spec)
+                    .map_err(|error| SettingError::new("bursts-congestion", error))?,
+            ),
+            None => None,
+        },
         bursts_at_most: share("bursts-at-most", text.bursts_at_most)?,
     })
 }

@@ -138,6 +138,7 @@ fn run(path: Path) {
         flows: vec![FlowPlan {
             congestion: "rapid-start".parse().expect("a preset"),
             start: Duration::ZERO,
+            rtt: None,
             requests: vec![Request::of(30_000)],
             progress: Vec::new(),
         }],

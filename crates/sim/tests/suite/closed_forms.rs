@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_sim::{CrossKind, CrossTraffic, Protocol};
+use lastbyte_sim::{CrossKind, Protocol};
 
 use crate::paths::{bottleneck, lost, run, transfer, ttlb_ms};
 
@@ -103,10 +103,8 @@ fn random_loss_is_what_was_asked_for() {
 fn constant_cross_traffic_takes_its_share() {
     let alone = transfer(bottleneck(20, 40, 60), "cubic", 10_000_000);
     let mut beside = alone.clone();
-    beside.cross = vec![CrossTraffic {
-        start: Duration::ZERO,
-        kind: CrossKind::Constant(link::Rate::from_bits_per_second(10_000_000)),
-    }];
+    let rate = link::Rate::from_bits_per_second(10_000_000);
+    beside.cross = vec![CrossKind::Constant(rate).into()];
     let (alone, beside) = (ttlb_ms(&run(&alone)), ttlb_ms(&run(&beside)));
     assert!(
         beside / alone > 1.8 && beside / alone < 2.6,

@@ -76,6 +76,7 @@ fn equal_flows_share_equally() {
         let mut scenario = transfer(bottleneck(20, 40, 40), spec, size);
         let second = FlowPlan {
             start: Duration::from_millis(300),
+            rtt: None,
             requests: vec![Request::of(size)],
             ..scenario.flows[0].clone()
         };

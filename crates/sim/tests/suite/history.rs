@@ -6,12 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use lastbyte_congestion::Time;
+use lastbyte_congestion::{Registry, Time};
 use lastbyte_link as link;
 use lastbyte_quic::trace::{Event, Trace};
-use lastbyte_sim::{
-    CrossKind, CrossTraffic, FlowPlan, LinkEvent, Listener, Request, Scenario, simulate,
-};
+use lastbyte_sim::{CrossTraffic, FlowPlan, LinkEvent, Listener, Request, Scenario, simulate};
 use lastbyte_wire::Side;
 
 use crate::paths::{bottleneck, run, transfer};
@@ -77,6 +75,7 @@ fn eventful(seed: u64) -> Scenario {
     scenario.flows.push(FlowPlan {
         congestion: "bbr".parse().expect("a spec"),
         start: Duration::from_millis(50),
+        rtt: Some(Duration::from_millis(70)),
         requests: vec![
             Request::of(100_000),
             Request {
@@ -86,16 +85,17 @@ fn eventful(seed: u64) -> Scenario {
         ],
         progress: vec![50_000],
     });
-    scenario.cross = vec![
-        CrossTraffic {
-            start: Duration::from_millis(20),
-            kind: CrossKind::Constant(link::Rate::from_bits_per_second(1_000_000)),
-        },
-        CrossTraffic {
-            start: Duration::ZERO,
-            kind: CrossKind::Bulk("cubic".parse().expect("a spec")),
-        },
+    let cross = [
+        "cbr:1mbit start 20ms",
+        "cubic",
+        "bbr rtt 90ms",
+        "stack:cubic",
+        "newreno up",
+        "pages:cubic 100kB 300ms",
     ];
+    scenario.cross = cross
+        .map(|text| CrossTraffic::parse(text, &Registry::builtin()).expect(text))
+        .to_vec();
     scenario.transport.ecn = true;
     scenario.seed = seed;
     scenario

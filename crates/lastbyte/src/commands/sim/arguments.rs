@@ -4,8 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use lastbyte_congestion::{Registry, Spec};
-use lastbyte_link::Rate;
-use lastbyte_sim::{ClientAcks, CrossKind, CrossTraffic, Handshake, Protocol};
+use lastbyte_sim::{ClientAcks, CrossTraffic, Handshake, Protocol};
 use lastbyte_units as units;
 
 use crate::commands::{path::PathArguments, values};
@@ -73,10 +72,15 @@ pub(crate) struct Arguments {
     /// Delay between the starts of flows
     #[arg(long, value_name = "SPAN", default_value = "0", value_parser = units::span, help_heading = "Transfer")]
     pub(crate) stagger: Duration,
-    /// Cross traffic: a spec (endless QUIC flow) or cbr:RATE; repeatable
+    /// Round-trip times of the flows, in turn, if longer than the path's
+    #[arg(long, value_name = "SPAN,…", value_delimiter = ',', value_parser = units::span, help_heading = "Transfer")]
+    pub(crate) flow_rtt: Vec<Duration>,
+    /// Cross traffic: a spec (endless flow), pages or cbr:RATE; repeatable
     ///
-    /// cbr:5mbit sends packets at a constant bit rate.
-    #[arg(long, value_name = "SPEC", help_heading = "Transfer")]
+    /// cubic is an endless flow. "pages:cubic 300kB 2s" are transfers of 300 kB, each on a new connection, at most one every
+    /// 2 s. cbr:5mbit sends packets at a constant bit rate. stack:cubic simulates a whole QUIC connection, which takes longer.
+    /// Append "up" for traffic from the client's side, "rtt 80ms" for a longer round-trip time than the path's, and "start 2s".
+    #[arg(long, value_name = "TRAFFIC", help_heading = "Transfer")]
     pub(crate) cross: Vec<String>,
 
     /// Congestion control spec to compare; repeatable
@@ -205,15 +209,6 @@ fn twice<T: PartialEq + core::fmt::Debug>(flag: &str, values: &[T]) -> Result<()
     }
 }
 
-fn cross(text: &str, registry: &Registry) -> Result<CrossKind, String> {
-    if let Some(rate) = text.strip_prefix("cbr:") {
-        let rate: Rate = units::rate(rate).map_err(|error| error.with_value())?;
-        return Ok(CrossKind::Constant(rate));
-    }
-    let spec = registry.parse(text).map_err(|error| error.to_string())?;
-    Ok(CrossKind::Bulk(spec))
-}
-
 /// The arms of the experiment that measured Rapid Start.
 const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"];
 
@@ -263,12 +258,18 @@ impl Arguments {
 
     /// The cross traffic of --cross.
     pub(crate) fn cross(&self, registry: &Registry) -> Result<Vec<CrossTraffic>, String> {
-        let cross = self.cross.iter().map(|text| {
-            let kind = cross(text, registry).map_err(|error| format!("--cross: {error}"))?;
-            let start = Duration::ZERO;
-            Ok(CrossTraffic { start, kind })
-        });
-        cross.collect()
+        self.cross
+            .iter()
+            .map(|text| {
+                CrossTraffic::parse(text, registry).map_err(|error| format!("--cross: {error}"))
+            })
+            .collect()
+    }
+
+    /// The round-trip time of a flow, where it is not the path's.
+    pub(crate) fn rtt_of(&self, flow: u32) -> Option<Duration> {
+        let turn = (flow as usize).checked_rem(self.flow_rtt.len())?;
+        self.flow_rtt.get(turn).copied()
     }
 
     /// Whether packets are sent as ECN-capable.

@@ -1,0 +1,513 @@
+//! Transfers of cross traffic without endpoints: a sender with congestion control, and a receiver that acknowledges.
+//!
+//! The measured flows of a scenario are whole connections. Cross traffic only has to load the path as a connection would, at
+//! a fraction of the cost.
+//!
+//! # What is modelled
+//!
+//! Both ends run the code of a connection, not a copy of its rules:
+//!
+//! | what | by | source |
+//! |---|---|---|
+//! | congestion control, pacing, round-trip time, loss detection by packets and time, probe timeouts, persistent congestion | [`Recovery`] | RFC 9002 |
+//! | ECN marks and their validation | [`Recovery`] | RFC 9000 §13.4 |
+//! | when the receiver acknowledges: a client by the rule of the scenario's clients, a server each second packet | [`ReceivedPackets`] | RFC 9000 §13.2 |
+//! | ACK frames with their ranges and delay, of their real size | [`ReceivedPackets`] | RFC 9000 §19.3 |
+//! | flow control of a stream and its connection, whose reader takes all that arrives in order, with windows that grow | [`ReceiveWindow`] | RFC 9000 §4.1 |
+//!
+//! Data and acknowledgments pass the same links as those of the measured flows. What is lost is sent again, the oldest
+//! first.
+//!
+//! # What is not modelled
+//!
+//! - The handshake and the request. The sender starts when they would be over, and its first round-trip sample is the
+//!   round-trip time without queues.
+//! - Packet protection, connection IDs and HTTP/3. Each packet of data fills its datagram.
+//! - Round-trip times that the receiver measures: it knows those of the sender.
+//! - Skipped packet numbers (RFC 9000 §21.4), which cost a sender nothing.
+//! - Acknowledgments of ACK frames, and loss of `MAX_STREAM_DATA`. Each packet of data names the newest ACK that the sender
+//!   received, so the receiver does not repeat older ranges (RFC 9000 §13.2.4); each ACK names the newest limit.
+//!
+//! `a_background_transfer_loads_the_path_as_a_connection_does` compares it with the full stack; [`CrossKind::Stack`] keeps the
+//! full stack.
+//!
+//! [`CrossKind::Stack`]: crate::CrossKind::Stack
+
+use core::time::Duration;
+use std::collections::{BTreeSet, VecDeque};
+
+use lastbyte_congestion::{ControllerFactory, Environment, Rtt, Spec, Time};
+use lastbyte_quic::{
+    ack::{AckPolicy, EcnCodepoint, Received, ReceivedPackets, Urgency},
+    flow::ReceiveWindow,
+    receipt::Receipt,
+    recovery::{
+        EcnValidation, Expired, IncomingAck, LossThresholds, Outgoing, ReceiptSink, Recovery,
+        TimerContext,
+    },
+    space::Space,
+};
+use lastbyte_wire::{Reader, StreamId, VarInt, Writer, frame::Frame, packet::PacketNumber};
+
+use crate::{cross::Pages, listener::Way, node::receive_windows, scenario::Transport};
+
+/// A packet of a background transfer on a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// Counts the transfers of one source.
+    generation: u32,
+    content: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    /// From the sender to the receiver.
+    Data {
+        number: u64,
+        /// Which part of the data: full datagrams, counted from the first.
+        offset: u64,
+        /// The largest number that an ACK frame has acknowledged.
+        largest_acked: Option<u64>,
+    },
+    /// From the receiver to the sender.
+    Ack {
+        /// An encoded ACK frame.
+        frame: Vec<u8>,
+        /// How many bytes the sender may send.
+        limit: u64,
+    },
+}
+
+/// A packet to be sent.
+pub(crate) struct Transmit {
+    pub(crate) way: Way,
+    /// UDP payload, in bytes.
+    pub(crate) bytes: u32,
+    pub(crate) ecn: EcnCodepoint,
+    pub(crate) packet: Packet,
+}
+
+/// What a source of background transfers does.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) congestion: Spec,
+    /// The link that data takes.
+    pub(crate) way: Way,
+    /// The round-trip time without queues.
+    pub(crate) rtt: Duration,
+    /// From the client's first datagram until data is sent: handshake, and request of a download.
+    pub(crate) handshake: Duration,
+    /// Transfers of a size, one after the other; without, one that does not end.
+    pub(crate) pages: Option<Pages>,
+    pub(crate) seed: u64,
+}
+
+/// Both ends of a transfer at a time.
+pub(crate) struct Background {
+    plan: Plan,
+    transport: Transport,
+    generation: u32,
+    begun_at: Time,
+    sender: Sender,
+    receiver: Receiver,
+    /// Buffers of ACK frames that were processed.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Background {
+    /// A source whose first transfer begins at `start`.
+    pub(crate) fn new(plan: Plan, transport: &Transport, start: Time) -> Self {
+        Self {
+            sender: Sender::new(&plan, transport, start, 0),
+            receiver: Receiver::new(plan.way, transport),
+            plan,
+            transport: transport.clone(),
+            generation: 0,
+            begun_at: start,
+            spare: Vec::new(),
+        }
+    }
+
+    /// When [`Background::on_time`] wants to be called.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        [self.sender.deadline(), self.receiver.packets.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// It is time for something.
+    pub(crate) fn on_time(&mut self, now: Time) {
+        self.sender.on_time(now);
+    }
+
+    /// A packet arrived.
+    pub(crate) fn on_packet(&mut self, now: Time, ecn: EcnCodepoint, packet: Packet) {
+        if packet.generation != self.generation {
+            return; // of a transfer that is over
+        }
+        match packet.content {
+            Content::Data {
+                number,
+                offset,
+                largest_acked,
+            } => {
+                let rtt = self.sender.recovery.rtt();
+                self.receiver.on_data(now, ecn, number, offset, rtt);
+                if let Some(largest) = largest_acked {
+                    self.receiver.packets.on_ack_acknowledged(largest);
+                }
+            }
+            Content::Ack { frame, limit } => {
+                self.sender.on_ack(now, &frame, limit);
+                self.spare.push(frame);
+            }
+        }
+    }
+
+    /// The next packet. After the last, a page whose data has all been acknowledged makes room for the next page.
+    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        let (way, back) = match self.plan.way {
+            Way::Down => (Way::Down, Way::Up),
+            Way::Up => (Way::Up, Way::Down),
+        };
+        let spare = &mut self.spare;
+        if let Some((frame, limit, bytes)) = self.receiver.poll_ack(now, spare) {
+            return Some(Transmit {
+                way: back,
+                bytes,
+                ecn: EcnCodepoint::NotEct,
+                packet: Packet {
+                    generation: self.generation,
+                    content: Content::Ack { frame, limit },
+                },
+            });
+        }
+        if let Some((content, ecn)) = self.sender.poll_data(now) {
+            return Some(Transmit {
+                way,
+                bytes: self.transport.datagram_size.into(),
+                ecn,
+                packet: Packet {
+                    generation: self.generation,
+                    content,
+                },
+            });
+        }
+        if let Some(pages) = self.plan.pages
+            && self.sender.is_done()
+        {
+            self.begun_at = (self.begun_at + pages.every).max(now);
+            self.generation = self.generation.wrapping_add(1);
+            self.sender = Sender::new(&self.plan, &self.transport, self.begun_at, self.generation);
+            self.receiver = Receiver::new(self.plan.way, &self.transport);
+        }
+        None
+    }
+}
+
+struct Sender {
+    recovery: Recovery,
+    data: Data,
+    datagram_size: u16,
+    max_ack_delay: Duration,
+    /// When it starts; `None` once it has.
+    starts_at: Option<Time>,
+    /// When the pacer releases the next packet, if one waits for it.
+    release_at: Option<Time>,
+    /// Packets to be sent regardless of the window (RFC 9002 §6.2.4).
+    probes: u8,
+}
+
+/// What is to be sent, in full datagrams.
+struct Data {
+    next: u64,
+    end: u64,
+    /// What was lost.
+    again: BTreeSet<u64>,
+    /// How far the receiver allows to send.
+    limit: u64,
+}
+
+impl Sender {
+    fn new(plan: &Plan, transport: &Transport, begun_at: Time, generation: u32) -> Self {
+        let controller = plan.congestion.build(&Environment {
+            max_datagram_size: transport.datagram_size.into(),
+            seed: plan.seed.wrapping_add(generation.into()),
+        });
+        let starts_at = begun_at + plan.handshake;
+        let mut rtt = Rtt::default();
+        rtt.update(starts_at, plan.rtt, Duration::ZERO, None);
+        let thresholds = if transport.adapts_to_reordering {
+            LossThresholds::adaptive()
+        } else {
+            LossThresholds::fixed()
+        };
+        let ecn = if transport.ecn {
+            EcnValidation::new()
+        } else {
+            EcnValidation::disabled()
+        };
+        let payload = payload(transport);
+        Self {
+            recovery: Recovery::new(controller, rtt, thresholds, ecn),
+            data: Data {
+                next: 0,
+                end: plan
+                    .pages
+                    .map_or(u64::MAX, |pages| pages.bytes.div_ceil(payload).max(1)),
+                again: BTreeSet::new(),
+                limit: transport.stream_window / payload,
+            },
+            datagram_size: transport.datagram_size,
+            max_ack_delay: transport.max_ack_delay,
+            starts_at: Some(starts_at),
+            release_at: None,
+            probes: 0,
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let recovery = self.recovery.deadline(&self.timer_context());
+        [self.starts_at, self.release_at, recovery]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn on_time(&mut self, now: Time) {
+        self.starts_at.take_if(|at| *at <= now);
+        self.release_at.take_if(|at| *at <= now);
+        let context = self.timer_context();
+        if let Expired::Probe(space) =
+            self.recovery
+                .on_timeout(now, &context, &mut self.data, &mut ())
+        {
+            self.probes = PROBES;
+            if self.data.peek().is_none() {
+                self.recovery
+                    .repeat_oldest(space, PROBES.into(), &mut self.data);
+            }
+        }
+    }
+
+    fn on_ack(&mut self, now: Time, frame: &[u8], limit: u64) {
+        let Ok(Frame::Ack(frame)) = Frame::decode(&mut Reader::new(frame)) else {
+            return;
+        };
+        self.data.limit = self.data.limit.max(limit);
+        let delay = frame.delay().get() << ACK_DELAY_EXPONENT;
+        let ack = IncomingAck {
+            now,
+            space: Space::Application,
+            frame: &frame,
+            ack_delay: Duration::from_micros(delay),
+            max_ack_delay: Some(self.max_ack_delay),
+            resets_pto_count: true,
+        };
+        let outcome = self.recovery.on_ack(&ack, &mut self.data, &mut ());
+        debug_assert!(outcome.is_ok(), "the receiver reports what it received");
+    }
+
+    fn poll_data(&mut self, now: Time) -> Option<(Content, EcnCodepoint)> {
+        if self.starts_at.is_some() {
+            return None;
+        }
+        let size = u64::from(self.datagram_size);
+        if self.probes > 0 {
+            self.probes -= 1;
+        } else if self.recovery.window_left() < size {
+            return None;
+        } else if self.recovery.pacer_budget(now) < size {
+            self.release_at = self.recovery.next_release(now);
+            return None;
+        }
+        let Some(offset) = self.data.take() else {
+            self.recovery.on_app_limited(now);
+            return None;
+        };
+        let sent = self.recovery.sent(Space::Application);
+        let content = Content::Data {
+            number: sent.next_number(),
+            offset,
+            largest_acked: sent.largest_acked(),
+        };
+        let ecn = self.recovery.ecn().codepoint();
+        let outgoing = Outgoing {
+            space: Space::Application,
+            bytes: self.datagram_size,
+            is_ack_eliciting: true,
+            is_in_flight: true,
+            is_mtu_probe: false,
+            is_off_path: false,
+        };
+        let receipt = Receipt::Stream {
+            id: StreamId::from(VarInt::ZERO),
+            offset,
+            len: 1,
+            fin: false,
+        };
+        self.recovery.on_sent(now, &outgoing, [receipt]);
+        Some((content, ecn))
+    }
+
+    /// Whether all data has been acknowledged.
+    fn is_done(&self) -> bool {
+        self.data.next == self.data.end
+            && self.data.again.is_empty()
+            && self.recovery.in_flight() == 0
+    }
+
+    const fn timer_context(&self) -> TimerContext {
+        TimerContext {
+            max_ack_delay: self.max_ack_delay,
+            is_handshake_confirmed: true,
+            has_handshake_keys: true,
+            is_amplification_limited: false,
+            must_keep_alive: false,
+        }
+    }
+}
+
+impl Data {
+    fn peek(&self) -> Option<u64> {
+        let new = (self.next < self.end.min(self.limit)).then_some(self.next);
+        self.again.first().copied().or(new)
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        let offset = self.peek()?;
+        if !self.again.remove(&offset) {
+            self.next += 1;
+        }
+        Some(offset)
+    }
+}
+
+impl ReceiptSink for Data {
+    fn acked(&mut self, _: Space, receipt: Receipt) {
+        // Of a packet that had been declared lost, or probed.
+        if let Receipt::Stream { offset, len, .. } = receipt
+            && !self.again.is_empty()
+        {
+            for offset in offset..offset + u64::from(len) {
+                self.again.remove(&offset);
+            }
+        }
+    }
+
+    fn lost(&mut self, _: Space, receipt: Receipt) {
+        if let Receipt::Stream { offset, .. } = receipt {
+            self.again.insert(offset);
+        }
+    }
+}
+
+struct Receiver {
+    packets: ReceivedPackets,
+    /// All data below has arrived.
+    in_order: u64,
+    /// Which of the data from there on has arrived.
+    beyond: VecDeque<bool>,
+    /// Of the stream, and of the connection.
+    windows: [ReceiveWindow; 2],
+    payload: u64,
+    datagram_size: u16,
+}
+
+impl Receiver {
+    fn new(way: Way, transport: &Transport) -> Self {
+        let decimation = transport.ack_decimation.filter(|_| way == Way::Down);
+        let policy = AckPolicy::delayed(transport.max_ack_delay, decimation);
+        Self {
+            packets: ReceivedPackets::new(policy),
+            in_order: 0,
+            beyond: VecDeque::new(),
+            windows: receive_windows(transport).map(ReceiveWindow::new),
+            payload: payload(transport),
+            datagram_size: transport.datagram_size,
+        }
+    }
+
+    fn on_data(&mut self, now: Time, ecn: EcnCodepoint, number: u64, offset: u64, rtt: &Rtt) {
+        let Some(number) = PacketNumber::new(number) else {
+            return;
+        };
+        if self.packets.is_duplicate(number) {
+            return;
+        }
+        self.packets.on_received(&Received {
+            now,
+            number,
+            is_ack_eliciting: true,
+            ecn,
+            min_rtt: Some(rtt.min()),
+        });
+        let Some(index) = offset.checked_sub(self.in_order) else {
+            return;
+        };
+        let index = index as usize;
+        if let Some(new) = (index + 1).checked_sub(self.beyond.len()) {
+            self.beyond.resize(index + 1, false);
+            for window in &mut self.windows {
+                let received = window.on_received(new as u64 * self.payload, now);
+                debug_assert!(received.is_ok(), "the sender keeps to the limit");
+            }
+        }
+        if let Some(has_arrived) = self.beyond.get_mut(index) {
+            *has_arrived = true;
+        }
+        let mut taken = 0;
+        while self.beyond.front() == Some(&true) {
+            self.beyond.pop_front();
+            taken += 1;
+        }
+        self.in_order += taken;
+        for window in &mut self.windows {
+            window.on_consumed(taken * self.payload, now, rtt.smoothed());
+        }
+    }
+
+    /// An ACK frame, the limit of flow control in full datagrams, and the size of their packet in bytes.
+    fn poll_ack(&mut self, now: Time, spare: &mut Vec<Vec<u8>>) -> Option<(Vec<u8>, u64, u32)> {
+        let is_raised = self.windows.iter().any(ReceiveWindow::is_due);
+        if self.packets.urgency(now) != Urgency::Due && !is_raised {
+            return None;
+        }
+        let mut buffer = spare.pop().unwrap_or_default();
+        buffer.resize(self.datagram_size.into(), 0);
+        let mut writer = Writer::new(&mut buffer);
+        let room = writer.remaining();
+        self.packets
+            .write_ack(now, &mut writer, room, ACK_DELAY_EXPONENT)
+            .ok()??;
+        let len = writer.position();
+        buffer.truncate(len);
+        let mut bytes = len as u32 + PACKET_OVERHEAD;
+        let mut limit = u64::MAX;
+        for window in &mut self.windows {
+            if window.is_due() {
+                window.on_told();
+                bytes += MAX_DATA;
+            }
+            limit = limit.min(window.limit() / self.payload);
+        }
+        Some((buffer, limit, bytes))
+    }
+}
+
+/// What a full datagram carries of a stream, in bytes.
+fn payload(transport: &Transport) -> u64 {
+    u64::from(transport.datagram_size) - u64::from(PACKET_OVERHEAD + STREAM_OVERHEAD)
+}
+
+/// As connections have it (RFC 9000 §18.2).
+const ACK_DELAY_EXPONENT: u8 = 3;
+/// A short header with a connection ID of 8 bytes and a packet number of two, and the tag, in bytes.
+const PACKET_OVERHEAD: u32 = 1 + 8 + 2 + 16;
+/// Type, stream ID, offset and length of a STREAM frame, in bytes.
+const STREAM_OVERHEAD: u32 = 1 + 1 + 4 + 2;
+/// A limit of flow control, in bytes: type, stream ID and limit.
+const MAX_DATA: u32 = 1 + 1 + 4;
+/// RFC 9002 §6.2.4: one or two.
+const PROBES: u8 = 2;

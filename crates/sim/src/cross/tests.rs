@@ -1,0 +1,56 @@
+use super::*;
+
+fn parse(text: &str) -> Result<CrossTraffic, String> {
+    CrossTraffic::parse(text, &Registry::builtin())
+}
+
+#[test]
+fn each_kind_is_read() {
+    let traffic = parse("cubic").expect("a flow");
+    assert!(matches!(traffic.kind, CrossKind::Bulk(_)));
+    assert_eq!(
+        (traffic.way, traffic.rtt, traffic.start),
+        (Way::Down, None, Duration::ZERO)
+    );
+    let traffic = parse("bbr up rtt 120ms start 2s").expect("a flow");
+    assert!(matches!(traffic.kind, CrossKind::Bulk(_)));
+    assert_eq!(traffic.way, Way::Up);
+    assert_eq!(traffic.rtt, Some(Duration::from_millis(120)));
+    assert_eq!(traffic.start, Duration::from_secs(2));
+    let traffic = parse("stack:cubic:initial-window=10p rtt 80ms").expect("a connection");
+    assert!(matches!(traffic.kind, CrossKind::Stack(_)));
+    let traffic = parse("pages:cubic 300kB 2s up").expect("pages");
+    let CrossKind::Pages(_, pages) = traffic.kind else {
+        panic!("{traffic:?}");
+    };
+    assert_eq!(
+        pages,
+        Pages {
+            bytes: 300_000,
+            every: Duration::from_secs(2)
+        }
+    );
+    let traffic = parse("cbr:5mbit start 1s").expect("a rate");
+    assert!(matches!(traffic.kind, CrossKind::Constant(_)));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_is_expected() {
+    for (text, says) in [
+        ("", "named ``"),
+        ("cubix", "named `cubix`"),
+        ("cbr:5", "`5` (expected a rate"),
+        ("pages:cubic", "`pages` without a size"),
+        ("pages:cubic 300kB", "`pages` without a span"),
+        ("pages:cubic 300kB 0s", "an interval of 0"),
+        ("cubic rtt", "`rtt` without a span"),
+        ("cubic rtt fast", "`fast` (expected"),
+        ("cubic down", "`down` (expected `up`"),
+        ("stack:cubic up", "exclude each other"),
+    ] {
+        let error = parse(text).expect_err(text);
+        assert!(error.contains(says), "{text}: {error}");
+    }
+    let error = CrossKind::parse("cubic up", &Registry::builtin()).expect_err("no kind");
+    assert!(error.contains("`up` (expected"), "{error}");
+}
