@@ -223,6 +223,22 @@ fn what_cannot_be_is_refused_with_the_reason() {
     }
 }
 
+#[test]
+fn a_network_with_cross_traffic_is_refused() {
+    let file = format!("lastbyte-emulate-cross-{}.toml", std::process::id());
+    let file = std::env::temp_dir().join(file);
+    std::fs::write(&file, "rtt = \"20ms\"\ncross = [\"cubic\"]\n").expect("written");
+    let output = lastbyte()
+        .args(["emulate", "--network", file.to_str().expect("text")])
+        .args(["--to", "127.0.0.1:4433"])
+        .output()
+        .expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("has `cross` (expected none"), "{stderr}");
+    std::fs::remove_file(&file).expect("removed");
+}
+
 /// The log of a server whose client closes as soon as all has come: it says that all of it arrived, and that the sender never
 /// waited for the client to allow more.
 #[test]

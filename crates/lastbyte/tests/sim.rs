@@ -360,6 +360,11 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
             "cannot read `none.trace`",
         ),
         (&["--cross", "cbr:5"], "`5` (expected a rate"),
+        (&["--cross", "pages:cubic"], "`pages` without a size"),
+        (
+            &["--flows", "2", "--flow-rtt", "40ms,1ms"],
+            "a flow with a round trip of 1ms (expected at least that of the path, 39ms)",
+        ),
         (
             &["--queue", "big"],
             "'--queue <DEPTH>': `big` (expected a depth, such as `50ms`",
