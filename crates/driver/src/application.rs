@@ -10,6 +10,8 @@ use lastbyte_quic::{
     stream::KeepAll,
 };
 
+use lastbyte_udp::Socket;
+
 use super::statistics::Statistics;
 
 /// A received datagram for a connection.
@@ -88,6 +90,12 @@ pub trait Application {
 
     /// Called once per turn, after all other events and before anything is sent.
     fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint<Self::Data>) -> Turn;
+
+    /// Called once per turn, after [`on_turn`](Self::on_turn): a socket that takes the place of the current one, on another
+    /// port. Connections that have not moved there keep the current one, until it is replaced a second time.
+    fn take_socket(&mut self) -> Option<Socket> {
+        None
+    }
 
     /// Called when datagrams could not be sent for a reason that may be temporary. Loss recovery retransmits their data.
     fn on_send_error(&mut self, now: Time, path: &NetworkPath, error: &io::Error) {

@@ -9,7 +9,10 @@
 //! 4. Call the application: connections with events, commands, its own turn.
 //! 5. Send datagrams.
 
-use std::{fmt, io, net::IpAddr};
+use std::{
+    fmt, io,
+    net::{IpAddr, SocketAddr},
+};
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
@@ -51,6 +54,8 @@ const SEND_BUFFER_LEN: usize = 65_000;
 /// An event loop over one socket, one endpoint and one application.
 pub struct Worker<A: Application> {
     socket: Socket,
+    /// The socket that [`Application::take_socket`] replaced: connections that have not moved use it.
+    previous: Option<Socket>,
     waiter: Waiter,
     endpoint: Endpoint<A::Data>,
     application: A,
@@ -107,6 +112,7 @@ impl<A: Application> Worker<A> {
         endpoint.set_wall_clock(clock.now(), Clock::wall_time());
         Self {
             socket,
+            previous: None,
             waiter,
             endpoint,
             application,
@@ -183,6 +189,9 @@ impl<A: Application> Worker<A> {
             self.notify_ready(now);
             let turn = self.application.on_turn(now, &mut self.endpoint);
             self.notify_ready(now);
+            if let Some(socket) = self.application.take_socket() {
+                self.previous = Some(std::mem::replace(&mut self.socket, socket));
+            }
             self.send(now);
             let mut has_closed = false;
             while let Some(closed) = self.endpoint.poll_closed() {
@@ -206,7 +215,10 @@ impl<A: Application> Worker<A> {
             }
             let timeout = deadline.map(|deadline| deadline.since(idle_from));
             let wants_write = self.waiting.is_some();
-            ready = self.waiter.wait(&self.socket, wants_write, timeout)?;
+            let previous = self.previous.as_ref();
+            ready = self
+                .waiter
+                .wait_both(&self.socket, previous, wants_write, timeout)?;
             self.statistics.idle += self.clock.now().since(idle_from);
         }
     }
@@ -220,14 +232,23 @@ impl<A: Application> Worker<A> {
 
     /// Receives datagrams. Returns whether there may be more.
     fn receive(&mut self) -> io::Result<bool> {
+        let has_more = self.receive_from(false)?;
+        Ok(has_more | (self.previous.is_some() && self.receive_from(true)?))
+    }
+
+    /// Receives datagrams from one of the sockets.
+    fn receive_from(&mut self, is_previous: bool) -> io::Result<bool> {
         for _ in 0..self.limits.receives {
+            let previous = self.previous.as_ref().filter(|_| is_previous);
+            let socket = previous.unwrap_or(&self.socket);
+            let address = socket.local_address();
             let mut batch = self.batch.take().unwrap_or_default();
-            let filled = self.socket.receive(&mut batch)?;
+            let filled = socket.receive(&mut batch)?;
             self.statistics.receives += u64::from(filled > 0);
             let now = self.clock.now();
             for received in batch.received() {
                 let path = NetworkPath {
-                    local: self.local(received.local),
+                    local: local(address, received.local),
                     remote: received.remote,
                 };
                 let ecn = codepoint(received.ecn);
@@ -251,15 +272,6 @@ impl<A: Application> Worker<A> {
             }
         }
         Ok(true)
-    }
-
-    /// The local address that a datagram was received on.
-    fn local(&self, address: Option<IpAddr>) -> std::net::SocketAddr {
-        let mut local = self.socket.local_address();
-        if let Some(address) = address {
-            local.set_ip(address);
-        }
-        local
     }
 
     /// Processes a datagram of one of this worker's connections.
@@ -331,7 +343,10 @@ impl<A: Application> Worker<A> {
             segment_len: transmit.segment_len,
         };
         let datagrams = bytes.len().div_ceil(transmit.segment_len.max(1)) as u64;
-        match self.socket.send(&message) {
+        let port = transmit.path.local.port();
+        let previous = self.previous.as_ref();
+        let previous = previous.filter(|socket| socket.local_address().port() == port);
+        match previous.unwrap_or(&self.socket).send(&message) {
             Ok(()) => {
                 self.statistics.sends += 1;
                 self.statistics.datagrams_sent += datagrams;
@@ -358,6 +373,14 @@ impl<A: Application> fmt::Debug for Worker<A> {
             .field("statistics", &self.statistics)
             .finish_non_exhaustive()
     }
+}
+
+/// The local address that a datagram was received on, by a socket with this address.
+fn local(mut socket: SocketAddr, address: Option<IpAddr>) -> SocketAddr {
+    if let Some(address) = address {
+        socket.set_ip(address);
+    }
+    socket
 }
 
 const fn codepoint(ecn: Ecn) -> EcnCodepoint {

@@ -229,6 +229,45 @@ fn a_connection_for_each_request_measures_handshakes() {
     }
 }
 
+/// 100 connections change their port again and again while requests run, and no request is lost.
+#[test]
+fn connections_that_change_their_port_lose_no_request() {
+    let place = Place::new("bench-migrate");
+    let all = ["-c", "100", "-m", "2", "-D", "1200ms", "--migrate", "250ms"];
+    let json = place.json(&all, "/1kB");
+    let context = format!("{:#}", json["migrations"]);
+    assert!(count(&json, "/migrations/done") >= 200, "{context}");
+    assert_eq!(count(&json, "/migrations/failed"), 0, "{context}");
+    assert_eq!(count(&json, "/migrations/requests_lost"), 0, "{context}");
+    assert_eq!(count(&json, "/requests/failed"), 0, "{json:#}");
+    assert_eq!(count(&json, "/connections/established"), 100, "{json:#}");
+    assert_eq!(json["errors"], serde_json::json!({}));
+}
+
+/// Without a dynamic table, the same headers take more bytes; the savings are those of the bytes.
+#[test]
+fn the_header_table_decides_the_savings() {
+    let place = Place::new("bench-tables");
+    for http in ["2", "3"] {
+        let run = |size| {
+            let all = ["--http", http, "-n", "50", "--header-table-size", size];
+            let json = place.json(&all, "/1kB");
+            let bytes = count(&json, "/traffic/header_bytes");
+            let text = count(&json, "/traffic/header_text_bytes");
+            let savings = json["traffic"]["header_savings"].as_f64();
+            let expected = 1.0 - bytes as f64 / text as f64;
+            assert!(
+                savings.is_some_and(|savings| (savings - expected).abs() < 1e-9),
+                "{http}: {json:#}"
+            );
+            (bytes, text)
+        };
+        let (without, with) = (run("0"), run("4096"));
+        assert_eq!(without.1, with.1, "{http}");
+        assert!(without.0 > 2 * with.0, "{http}: {without:?} {with:?}");
+    }
+}
+
 /// The seed decides which requests get new connections; an open loop has the same ones.
 #[test]
 fn a_mix_uses_connections_by_weight() {
@@ -458,6 +497,15 @@ fn options_that_contradict_each_other_are_usage_errors() {
         (
             &["-X", "POST", "--mix", "0rtt=1,reused=1"],
             "a POST request cannot be sent in 0-RTT",
+        ),
+        (
+            &["--http", "2", "--migrate", "1s"],
+            "connections of HTTP/2 cannot move to another port (expected HTTP/3)",
+        ),
+        (&["--migrate", "1ms"], "expected at least 100 ms"),
+        (
+            &["--http", "2", "--encoder-header-table-size", "0"],
+            "`--encoder-header-table-size` has no effect on this version of HTTP (expected HTTP/3)",
         ),
         (&["--no-keepalive", "-m", "2"], "expected `-m 1`"),
         (&["--mix", "old=1"], "expected `new`, `resumed`, `0rtt`"),

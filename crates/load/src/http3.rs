@@ -2,6 +2,11 @@
 //!
 //! There is no task per request: a request in progress is an entry in a list of its connection. In the steady state,
 //! nothing is allocated here for a request; the transport allocates for its stream.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `crypto` | the TLS configuration of each handshake |
+//! | `migration` | moves of connections to another port |
 
 use core::time::Duration;
 use std::{
@@ -11,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-use lastbyte_client::{Failure, ReachabilityProbe, RunError, Tls};
+use lastbyte_client::{Failure, ReachabilityProbe, Tls};
 use lastbyte_driver::{Application, Clock, Datagram, Turn, Worker};
 #[cfg(target_os = "linux")]
 use lastbyte_emulate::PathModel;
@@ -19,14 +24,13 @@ use lastbyte_http3::{self as http3, Body, BodySink, Code, RequestError};
 use lastbyte_quic::{
     Time,
     connection::{Config, Connection, Event, NetworkPath},
-    crypto::ClientCrypto,
     endpoint::{Closed, Endpoint, EndpointConfig, Handle},
     stream::KeepAll,
 };
 use lastbyte_udp::{Options, Socket};
 use lastbyte_wire::{StreamId, packet::Version};
-use rustls::client::Resumption;
 
+use self::crypto::Crypto;
 #[cfg(target_os = "linux")]
 use crate::network::{self, ModelPaths};
 use crate::{
@@ -34,12 +38,13 @@ use crate::{
     dispatcher::Due,
     mix::Handshake,
     recorder::{Cause, InFlight},
-    sessions::Sessions,
     settings::Network,
     target::Target,
     thread_state::{TICK, ThreadResult, ThreadState},
 };
 
+mod crypto;
+mod migration;
 #[cfg(test)]
 mod tests;
 
@@ -120,39 +125,6 @@ fn run_over(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The TLS configuration of each handshake.
-struct Crypto {
-    full: Arc<dyn ClientCrypto>,
-    resumed: Arc<dyn ClientCrypto>,
-    zero_rtt: Arc<dyn ClientCrypto>,
-}
-
-impl Crypto {
-    fn new(state: &ThreadState, tls: &Tls) -> Result<Self, RunError> {
-        let sessions = Sessions::new(state.share.own_connections());
-        let resumption = |handshake| {
-            if state.settings.is_resuming() {
-                sessions.resumption(handshake)
-            } else {
-                Resumption::disabled()
-            }
-        };
-        Ok(Self {
-            full: tls.quic(resumption(Handshake::Full), false)?,
-            resumed: tls.quic(resumption(Handshake::Resumed), false)?,
-            zero_rtt: tls.quic(resumption(Handshake::ZeroRtt), true)?,
-        })
-    }
-
-    fn of(&self, handshake: Handshake) -> Arc<dyn ClientCrypto> {
-        Arc::clone(match handshake {
-            Handshake::Full => &self.full,
-            Handshake::Resumed => &self.resumed,
-            Handshake::ZeroRtt => &self.zero_rtt,
-        })
-    }
-}
-
 /// A request that is ready to be sent any number of times.
 struct Prepared {
     head: http3::Request,
@@ -208,6 +180,8 @@ struct Client {
     has_carried: bool,
     /// Whether the handshake is confirmed: the server's tickets have arrived as well, since they are sent together.
     is_confirmed: bool,
+    /// Whether it is moving to another port.
+    is_moving: bool,
     /// Whether the next request waits for that, since it needs another connection and a ticket.
     awaits_tickets: bool,
     /// The server's last address token, which is used once (RFC 9000 §8.1.3).
@@ -283,6 +257,10 @@ struct Http3Load<'a> {
     to_close: Vec<Handle>,
     next_tick: Time,
     probe: Option<(Time, ReachabilityProbe)>,
+    /// When the connections move to another port.
+    migrate_at: Option<Time>,
+    /// The socket that they move to, for the worker.
+    next_socket: Option<Socket>,
     /// Whether no connection is left, nor will be established again.
     has_given_up: bool,
     is_ending: bool,
@@ -336,6 +314,7 @@ impl<'a> Http3Load<'a> {
             has_first_byte: false,
             has_carried: false,
             is_confirmed: false,
+            is_moving: false,
             awaits_tickets: false,
             token: Vec::new(),
             has_answered: false,
@@ -366,6 +345,8 @@ impl<'a> Http3Load<'a> {
             to_close: Vec::with_capacity(count),
             next_tick: Time::ZERO,
             probe: None,
+            migrate_at: None,
+            next_socket: None,
             has_given_up: false,
             is_ending: false,
             log,
@@ -415,6 +396,7 @@ impl<'a> Http3Load<'a> {
         // Without sessions, there is nothing to wait for.
         client.is_confirmed = !self.state.settings.is_resuming();
         client.awaits_tickets = false;
+        client.is_moving = false;
         match connected {
             Ok(handle) => {
                 if let Some(log) = &mut self.log {
@@ -463,6 +445,10 @@ impl<'a> Http3Load<'a> {
             self.to_close.push(handle);
         }
         let lost = client.in_flight.len();
+        if core::mem::take(&mut client.is_moving) {
+            recorder.counts.migrations_failed += 1;
+            recorder.counts.migration_losses += lost as u64;
+        }
         for (_, request) in client.in_flight.drain(..) {
             recorder.on_failed(&request, cause, why);
         }
@@ -685,6 +671,7 @@ impl<'a> Http3Load<'a> {
 
     fn on_tick(&mut self, now: Time, endpoint: &mut Endpoint<usize>) {
         self.state.on_tick(now);
+        self.migrate(now, endpoint);
         let timeout = self.state.settings.timeout;
         let mut is_silent = false;
         for index in 0..self.clients.len() {
@@ -890,6 +877,14 @@ impl Application for Http3Load<'_> {
                     self.clients[index].http3.on_zero_rtt_rejected();
                     self.state.recorder.counts.early_data_rejected += 1;
                 }
+                Event::Moved(_) if core::mem::take(&mut self.clients[index].is_moving) => {
+                    self.state.recorder.counts.migrations += 1;
+                }
+                Event::PathFailed(_) if core::mem::take(&mut self.clients[index].is_moving) => {
+                    let why = "the server did not answer from the new port";
+                    self.state.recorder.counts.migrations_failed += 1;
+                    self.state.recorder.on_error(1, why);
+                }
                 Event::NewToken(token) if self.state.settings.is_resuming() => {
                     self.clients[index].token = token;
                 }
@@ -959,6 +954,10 @@ impl Application for Http3Load<'_> {
             deadline: deadline.into_iter().flatten().min(),
             is_done: false,
         }
+    }
+
+    fn take_socket(&mut self) -> Option<Socket> {
+        self.next_socket.take()
     }
 
     fn on_send_error(&mut self, _: Time, path: &NetworkPath, error: &io::Error) {

@@ -23,6 +23,7 @@
 //!     active_timeout: None,
 //!     handshake: Handshake::Full,
 //!     mix: None,
+//!     migrate: None,
 //!     seed: 1,
 //!     network: None,
 //!     connection_log: None,
@@ -73,6 +74,9 @@
 //!   as CPU time of the generator.
 //! - Connections that resume sessions use QUIC version 1 only, since a session belongs to the version it was issued in
 //!   (RFC 9369 §5).
+//! - To migrate, the connections of a thread move to a new socket together. The thread keeps the socket before as well, since
+//!   a connection uses it until the server has validated the new path, or for good if that fails. A third socket replaces
+//!   the older one, so a thread has at most two.
 //! - With a [`Mix`], a client has one request at a time. Otherwise a new connection would have to wait for the requests on
 //!   the one before.
 //! - The histogram is our own: a hundred lines, where `hdrhistogram` brings four crates.

@@ -58,6 +58,12 @@ pub struct Counts {
     pub early_data_accepted: u64,
     /// Connections whose early data the server rejected, so that it was sent again after the handshake.
     pub early_data_rejected: u64,
+    /// Moves of connections to another port, over the whole run.
+    pub migrations: u64,
+    /// Moves that failed: the connection stayed on its port, or ended.
+    pub migrations_failed: u64,
+    /// Requests that were lost because their connection ended while it moved.
+    pub migration_losses: u64,
     /// UDP datagrams sent, over the whole run.
     pub datagrams_sent: u64,
     /// UDP datagrams received, over the whole run.
@@ -88,6 +94,9 @@ impl Counts {
             resumed_handshakes,
             early_data_accepted,
             early_data_rejected,
+            migrations,
+            migrations_failed,
+            migration_losses,
             datagrams_sent,
             datagrams_received,
         } = other;
@@ -115,6 +124,9 @@ impl Counts {
             (&mut self.resumed_handshakes, resumed_handshakes),
             (&mut self.early_data_accepted, early_data_accepted),
             (&mut self.early_data_rejected, early_data_rejected),
+            (&mut self.migrations, migrations),
+            (&mut self.migrations_failed, migrations_failed),
+            (&mut self.migration_losses, migration_losses),
             (&mut self.datagrams_sent, datagrams_sent),
             (&mut self.datagrams_received, datagrams_received),
         ] {

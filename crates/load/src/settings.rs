@@ -71,7 +71,8 @@ impl Network {
 /// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// TLS, QUIC and addresses. Its limits of fetches have no effect.
+    /// TLS, QUIC and addresses. Its limits of fetches have no effect. The QPACK table capacity of `http3` is also the size of
+    /// the table of HPACK, for the headers of responses.
     pub client: lastbyte_client::Settings,
     /// The version of HTTP.
     pub version: Version,
@@ -101,6 +102,8 @@ pub struct Settings {
     pub handshake: Handshake,
     /// How each request gets its connection. Default: all requests of a client use one connection.
     pub mix: Option<Mix>,
+    /// The interval at which each connection moves to another local port, over HTTP/3. Default: never.
+    pub migrate: Option<Duration>,
     /// The seed of Poisson arrivals and of the mix.
     pub seed: u64,
     /// Model paths, with HTTP/3 on Linux. Default: none, the real network alone.
@@ -147,6 +150,15 @@ impl Settings {
                 "with --mix or --no-keepalive, a connection has one request at a time: `-m {}` (expected `-m 1`; add connections with `-c`)",
                 self.streams
             ));
+        }
+        if self.migrate.is_some() && self.version != Version::Http3 {
+            let version = self.version;
+            return Err(format!(
+                "connections of {version} cannot move to another port (expected HTTP/3)"
+            ));
+        }
+        if self.migrate.is_some() && self.network.is_some() {
+            return Err("connections over model paths cannot move to another port".to_owned());
         }
         if self.is_resuming() && !is_tls {
             return Err("`http` has no sessions to resume (expected `https`)".to_owned());

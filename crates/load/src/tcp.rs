@@ -138,6 +138,7 @@ pub(crate) fn run(
                     resumed: tls.tcp(versions, resumption(Handshake::Resumed)),
                 }),
                 is_http2: versions == Versions::Http2Only,
+                header_table_size: settings.client.http3.qpack_table_capacity,
             },
             clock,
         });

@@ -99,11 +99,28 @@ impl Waiter {
         wants_write: bool,
         timeout: Option<Duration>,
     ) -> io::Result<Ready> {
+        self.wait_both(socket, None, wants_write, timeout)
+    }
+
+    /// The same for two sockets, the second one of which is only waited for until it is readable.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system call.
+    pub fn wait_both(
+        &mut self,
+        socket: &Socket,
+        other: Option<&Socket>,
+        wants_write: bool,
+        timeout: Option<Duration>,
+    ) -> io::Result<Ready> {
         let mut events = PollFlags::IN;
         events.set(PollFlags::OUT, wants_write);
         let mut polled = [
             PollFd::new(socket, events),
             PollFd::new(&self.bell, PollFlags::IN),
+            // Without a second socket, the first one twice.
+            PollFd::new(other.unwrap_or(socket), PollFlags::IN),
         ];
         // A timeout out of range is effectively infinite.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -112,7 +129,7 @@ impl Waiter {
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
-        let [of_socket, of_bell] = polled.map(|polled| polled.revents());
+        let [of_socket, of_bell, of_other] = polled.map(|polled| polled.revents());
         let woken = !of_bell.is_empty();
         if woken {
             // Several wake-ups are reported as one.
@@ -122,7 +139,7 @@ impl Waiter {
         // Socket errors are reported by the next receive.
         let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
         Ok(Ready {
-            readable: of_socket.intersects(PollFlags::IN | broken),
+            readable: (of_socket | of_other).intersects(PollFlags::IN | broken),
             writable: of_socket.intersects(PollFlags::OUT | broken),
             woken,
         })

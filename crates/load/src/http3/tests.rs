@@ -7,8 +7,9 @@ mod server;
 use core::sync::atomic::AtomicBool;
 
 use lastbyte_client::Trust;
-use lastbyte_quic::endpoint::RetryPolicy;
+use lastbyte_quic::{crypto::ClientCrypto, endpoint::RetryPolicy};
 use lastbyte_testkit::{CountingAllocator, allocation_count};
+use rustls::client::Resumption;
 
 use self::server::Server;
 use super::*;
@@ -45,6 +46,7 @@ fn settings(server: &Server, path: &str, requests: u64) -> Settings {
         active_timeout: None,
         handshake: Handshake::Full,
         mix: None,
+        migrate: None,
         seed: 1,
         network: None,
         connection_log: None,

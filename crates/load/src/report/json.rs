@@ -68,6 +68,11 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
             "lost": counts.disconnected,
         },
         "handshakes": handshakes(measurement),
+        "migrations": json!({
+            "done": counts.migrations,
+            "failed": counts.migrations_failed,
+            "requests_lost": counts.migration_losses,
+        }),
         "request_time": summary(recorder.service.summary()),
         "connect_time": summary(recorder.connect.summary()),
         "first_byte_time": summary(recorder.first_byte.summary()),
@@ -119,7 +124,8 @@ fn settings_of(settings: &Settings) -> Value {
             "rate": settings.arrivals.rate(),
             "seed": settings.seed,
             "network": settings.network.as_ref().map(|network| network.name.as_str()),
-            "handshake": settings.handshake.name(),
+            "migrate_us": settings.migrate.map(|interval| interval.as_micros() as u64),
+        "handshake": settings.handshake.name(),
             "mix": settings.mix.map(|mix| mix.to_string()),
     })
 }

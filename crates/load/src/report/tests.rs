@@ -34,6 +34,7 @@ fn settings(arrivals: Arrivals, amount: Amount) -> Settings {
         active_timeout: None,
         handshake: Handshake::Full,
         mix: None,
+        migrate: None,
         seed: 1,
         network: None,
         connection_log: None,

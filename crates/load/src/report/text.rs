@@ -85,6 +85,23 @@ pub fn text(settings: &Settings, measurement: &Measurement) -> String {
             time(paths.late.max().as_nanos() as f64),
         );
     }
+    connections(&mut text, settings, measurement);
+    table(&mut text, measurement);
+    latencies(&mut text, settings, measurement);
+    let _ = writeln!(text, "\n{}", generator(measurement));
+    for (why, times) in &recorder.errors {
+        let _ = writeln!(text, "error: {why} ({times} times)");
+    }
+    for warning in warnings(settings, measurement) {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    text
+}
+
+/// Connections, handshakes and moves.
+fn connections(text: &mut String, settings: &Settings, measurement: &Measurement) {
+    let counts = &measurement.recorder.counts;
+    let rate = measurement.per_second(counts.handshakes);
     let _ = writeln!(
         text,
         "connections: {} established, {} failed, {} lost",
@@ -97,18 +114,15 @@ pub fn text(settings: &Settings, measurement: &Measurement) -> String {
         counts.resumed_handshakes,
         counts.early_data_accepted,
         counts.early_data_rejected,
-        measurement.per_second(counts.handshakes)
+        rate
     );
-    table(&mut text, measurement);
-    latencies(&mut text, settings, measurement);
-    let _ = writeln!(text, "\n{}", generator(measurement));
-    for (why, times) in &recorder.errors {
-        let _ = writeln!(text, "error: {why} ({times} times)");
+    if settings.migrate.is_some() {
+        let _ = writeln!(
+            text,
+            "migrations: {} done, {} failed, {} requests lost",
+            counts.migrations, counts.migrations_failed, counts.migration_losses
+        );
     }
-    for warning in warnings(settings, measurement) {
-        let _ = writeln!(text, "warning: {warning}");
-    }
-    text
 }
 
 fn table(text: &mut String, measurement: &Measurement) {

@@ -36,6 +36,8 @@ pub(super) struct Server {
     pub(super) tls: Option<TlsConfigs>,
     /// Whether HTTP/2 is used, and not HTTP/1.1.
     pub(super) is_http2: bool,
+    /// The size of the dynamic table for the headers of responses over HTTP/2, in bytes (RFC 7541 §4.2).
+    pub(super) header_table_size: u32,
 }
 
 /// The TLS configuration of each handshake.
@@ -108,7 +110,7 @@ pub(super) async fn establish(
     // Requests are written as a whole, so Nagle's algorithm would only delay them. Failure has no consequence but delay.
     let _ = tcp.set_nodelay(true);
     let Some(configs) = &server.tls else {
-        return start_http(tcp, received, server.is_http2, None).await;
+        return start_http(tcp, received, server, None).await;
     };
     let config = match handshake {
         Handshake::Full => &configs.full,
@@ -128,25 +130,26 @@ pub(super) async fn establish(
             "the server does not support HTTP/2".to_owned(),
         ));
     }
-    start_http(tls, received, server.is_http2, Some(is_resumed)).await
+    start_http(tls, received, server, Some(is_resumed)).await
 }
 
 async fn start_http<S>(
     stream: S,
     received: Rc<dyn Received>,
-    is_http2: bool,
+    server: &Server,
     is_resumed: Option<bool>,
 ) -> Result<Connection, Failure>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
 {
     let failed = |error: hyper::Error| Failure::Connect(chain(&error));
-    let stream = TokioIo::new(Counted::new(stream, received, is_http2));
+    let stream = TokioIo::new(Counted::new(stream, received, server.is_http2));
     let mut driver = JoinSet::new();
-    let sender = if is_http2 {
+    let sender = if server.is_http2 {
         let (sender, connection) = http2::Builder::new(OnThisThread)
             .initial_stream_window_size(WINDOW_LEN)
             .initial_connection_window_size(WINDOW_LEN)
+            .header_table_size(server.header_table_size)
             .handshake(stream)
             .await
             .map_err(failed)?;

@@ -59,3 +59,20 @@ fn wake_ups_are_merged_and_not_lost() {
     let again = waiter.wait(&socket, false, zero).expect("a wait");
     assert_eq!(again, Ready::default());
 }
+
+#[test]
+fn a_datagram_on_either_socket_ends_a_wait() {
+    let mut waiter = Waiter::new().expect("a waiter");
+    let sockets = [socket(), socket()];
+    let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let [first, second] = &sockets;
+    for (to, from, other) in [(first, first, second), (second, first, second)] {
+        sender.send_to(&[1], to.local_address()).expect("sent");
+        let ready = waiter.wait_both(from, Some(other), false, None);
+        assert!(ready.expect("a wait").readable);
+        assert_eq!(to.receive(&mut crate::Batch::new()).expect("received"), 1);
+    }
+    let zero = Some(Duration::ZERO);
+    let ready = waiter.wait_both(first, Some(second), false, zero);
+    assert_eq!(ready.expect("a wait"), Ready::default());
+}

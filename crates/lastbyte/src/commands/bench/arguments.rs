@@ -11,7 +11,7 @@ use lastbyte_units as units;
 use crate::commands::{
     credentials::Credentials,
     get::connect_to,
-    values::{Aead, THREADS_MAX, count, positive},
+    values::{Aead, THREADS_MAX, count, positive, size},
 };
 
 const EXAMPLES: &str = "\
@@ -34,6 +34,8 @@ Examples, beside a server (`lastbyte serve --self-signed`):
   # 1 of 61 requests on a new connection, 10 in 0-RTT, 50 reuse one.
   lastbyte bench -k -n 1000 -c 10 --mix new=1,0rtt=10,reused=50 \\
     https://localhost:4433/1kB
+  # Connections that change their port every two seconds.
+  lastbyte bench -k -D 10s -c 100 --migrate 2s https://localhost:4433/1kB
   # Results for programs.
   lastbyte bench -k -n 1000 --json https://localhost:4433/1kB
   # The change between two such results.
@@ -69,7 +71,7 @@ pub(crate) struct Arguments {
     /// Print the results as CSV: a header and one row
     #[arg(long, help_heading = "Output")]
     pub(crate) csv: bool,
-    /// Write a line of the connection log for each connection (docs/connection-log.md); `.gz` and `.zst` compress it
+    /// Write a connection log line per connection (docs/connection-log.md); `.gz` and `.zst` compress it
     ///
     /// HTTP/3 only. An existing file is overwritten.
     #[arg(
@@ -201,6 +203,15 @@ pub(crate) struct Connection {
     /// Each request draws one of: `new` (full handshake), `resumed` (resumed TLS session), `0rtt` (resumed session, request in early data), `reused` (connection of the client's last request).
     #[arg(long, value_name = "WEIGHTS")]
     pub(crate) mix: Option<Mix>,
+    /// Move each connection to another local port at this interval (HTTP/3)
+    #[arg(long, value_name = "SPAN", value_parser = migration)]
+    pub(crate) migrate: Option<Duration>,
+    /// Size of the dynamic table for response headers (HTTP/2 and 3)
+    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
+    pub(crate) header_table_size: u32,
+    /// Maximum size of the dynamic table for request headers (HTTP/3)
+    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
+    pub(crate) encoder_header_table_size: u32,
     /// Library that protects packets and TLS records with AES-GCM
     ///
     /// The handshake uses aws-lc.
@@ -231,6 +242,20 @@ pub(crate) struct Connection {
 
 /// The highest rate, in requests per second.
 const RATE_MAX: f64 = 1e8;
+
+/// The largest dynamic table, in bytes.
+const TABLE_MAX: u64 = 1 << 20;
+/// The usual size of a dynamic table (RFC 9113 §6.5.2), which is also the default here.
+pub(super) const TABLE_DEFAULT: u32 = 4096;
+
+/// The shortest interval of --migrate. A path is validated within it, unless its round-trip time is longer.
+const MIGRATE_MIN: Duration = Duration::from_millis(100);
+
+fn migration(text: &str) -> Result<Duration, String> {
+    let interval = units::span(text).map_err(|error| error.to_string())?;
+    let inside = Some(interval).filter(|interval| *interval >= MIGRATE_MIN);
+    inside.ok_or_else(|| format!("expected at least {} ms", MIGRATE_MIN.as_millis()))
+}
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.strip_suffix("/s").unwrap_or(text).parse::<f64>().ok();

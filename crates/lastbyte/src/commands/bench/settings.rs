@@ -12,7 +12,7 @@ use lastbyte_load::{
 use lastbyte_quic::connection::Config;
 use lastbyte_sim::{self as sim, Experiment, Population};
 
-use super::arguments::{Arguments, ArrivalProcess, Http};
+use super::arguments::{Arguments, ArrivalProcess, Http, TABLE_DEFAULT};
 use crate::{
     commands::{get, path, serve::descriptors},
     failure::Failure,
@@ -102,6 +102,7 @@ pub(super) fn settings(
         active_timeout: arguments.connection.active_timeout,
         handshake,
         mix,
+        migrate: it.migrate,
         seed: load.seed,
     })
 }
@@ -179,6 +180,23 @@ fn client(arguments: &Arguments) -> Result<ClientSettings, Failure> {
     settings.connect_to.clone_from(&it.connect_to);
     settings.connect_timeout = it.connect_timeout;
     settings.aead = it.aead.choose().provider;
+    for (flag, size, versions) in [
+        ("header", it.header_table_size, "HTTP/2 or 3"),
+        ("encoder-header", it.encoder_header_table_size, "HTTP/3"),
+    ] {
+        let is_supported = match it.http {
+            Http::One => false,
+            Http::Two => flag == "header",
+            Http::Three => true,
+        };
+        if size != TABLE_DEFAULT && !is_supported {
+            return Err(Failure::Usage(format!(
+                "`--{flag}-table-size` has no effect on this version of HTTP (expected {versions})"
+            )));
+        }
+    }
+    settings.http3.qpack_table_capacity = it.header_table_size;
+    settings.http3.qpack_encoder_capacity = it.encoder_header_table_size;
     Ok(settings)
 }
 
