@@ -73,6 +73,7 @@ use self::{
 pub use crate::{NetworkPath, Stage};
 use crate::{
     ack::{AckPolicy, ReceivedPackets},
+    anatomy::{Anatomy, Meter},
     cid::{ConnectionIdGenerator, LocalIds, PeerIds},
     close::{Close, CloseReason, CloseState},
     crypto::{Keys, Session, SessionError},
@@ -298,6 +299,18 @@ impl Connection {
     /// PING after a third of the idle timeout, or ten seconds, without a packet (RFC 9000 §10.1.2).
     pub const fn set_awaiting(&mut self, is_awaiting: bool) {
         self.idle.set_awaiting(is_awaiting);
+    }
+
+    /// Starts to measure where the time of a transfer goes: its request has arrived. See [`anatomy`](crate::anatomy).
+    pub fn measure_transfer(&mut self, now: Time) {
+        let started_at = self.handshake.started_at();
+        self.tracer.set_meter(Meter::new(now, started_at));
+    }
+
+    /// Where the time of the measured transfer went, until its last acknowledgment; `None` if none was measured.
+    #[must_use]
+    pub fn anatomy(&self) -> Option<Anatomy> {
+        self.tracer.anatomy()
     }
 
     /// Sets the listener for trace events from now on.

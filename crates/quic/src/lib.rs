@@ -105,6 +105,7 @@ pub mod ack;
 pub mod ack_frequency;
 #[doc(hidden)]
 pub mod address_token;
+pub mod anatomy;
 pub mod cid;
 pub mod close;
 pub mod connection;

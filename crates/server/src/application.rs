@@ -139,6 +139,9 @@ impl Http3Server {
         let reply = reply(&*self.shared.handler, &request, &peer);
         self.measure.statistics.requests += 1;
         self.measure.statistics.early_requests += u64::from(peer.is_early);
+        if self.shared.log.is_some() && served.first.is_none() {
+            connection.measure_transfer(now);
+        }
         served.first.get_or_insert_with(|| First {
             stream,
             began: now,

@@ -72,7 +72,11 @@ impl Server {
     }
 
     pub(crate) fn attend(&mut self, now: Time, connection: &mut Connection) {
+        let had_request = self.answers.asked_at.is_some();
         self.protocol.attend(connection, now, &mut self.answers);
+        if !had_request && self.answers.asked_at.is_some() {
+            connection.measure_transfer(now);
+        }
     }
 
     pub(crate) const fn answers(&self) -> Answers {

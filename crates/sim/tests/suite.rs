@@ -2,6 +2,8 @@
 
 #[path = "suite/algorithm.rs"]
 mod algorithm;
+#[path = "suite/anatomy.rs"]
+mod anatomy;
 #[path = "suite/arms.rs"]
 mod arms;
 #[path = "suite/background.rs"]

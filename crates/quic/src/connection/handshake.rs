@@ -105,6 +105,11 @@ impl Handshake {
         self.version
     }
 
+    /// When the connection started.
+    pub(super) const fn started_at(&self) -> Time {
+        self.started_at
+    }
+
     /// How far it is.
     pub(super) const fn stage(&self) -> Stage {
         self.stage

@@ -14,6 +14,7 @@ use lastbyte_wire::{
 use super::{Connection, Fatal, Transmit, paths::PathRef, sender::Permit};
 use crate::{
     ack::Urgency,
+    anatomy::{Limit, Pause},
     close::CloseState,
     crypto::TAG_LEN,
     receipt::Receipt,
@@ -62,8 +63,36 @@ impl Connection {
             CloseState::Closing if self.close.wants_to_send() => self.poll_close(now, buffer),
             _ => None,
         };
-        self.tracer.metrics(now, &self.recovery);
+        if self.tracer.is_on() {
+            self.trace_turn(now, transmit.is_none());
+        }
         transmit
+    }
+
+    /// Reports what sending has changed and, if the turn is over, why no more is sent.
+    fn trace_turn(&mut self, now: Time, is_over: bool) {
+        self.tracer.metrics(now, &self.recovery);
+        if !is_over || !self.tracer.is_measuring() {
+            return;
+        }
+        let limit = if !self.sources.want_to_send(Space::Application) {
+            Limit::Application
+        } else if self.recovery.window_left() < u64::from(self.paths.datagram_size()) {
+            Limit::Window
+        } else if self.sender.release_at().is_some() {
+            Limit::Pacing
+        } else {
+            Limit::Application
+        };
+        let (streams, rtt) = (self.stream_statistics(), self.recovery.rtt());
+        let pause = Pause {
+            limit,
+            stream_bytes: streams.data_sent.saturating_sub(streams.data_resent),
+            next_number: self.recovery.sent(Space::Application).next_number(),
+            rtt_latest: rtt.latest(),
+            rtt_min: rtt.min(),
+        };
+        self.tracer.pause(now, pause);
     }
 
     /// Datagrams of one size.

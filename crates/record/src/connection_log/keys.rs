@@ -194,6 +194,21 @@ fields! {
 }
 
 fields! {
+    /// Where the time of a connection over QUIC went, if that was measured: `lastbyte_quic::anatomy` defines the parts. All but
+    /// the first add up to `ttlb`.
+    ANATOMY of Snapshot {
+        ANATOMY_HANDSHAKE "anatomy.handshake", Kind::Number, Milliseconds, "Before the transfer: from the start of the connection to the request.", |of| of.part_ms(|parts| parts.handshake).map(|ms| Decimals(ms, 3));
+        ANATOMY_APPLICATION "anatomy.application", Kind::Number, Milliseconds, "Part of `ttlb`: there was nothing to send, or flow control did not allow it.", |of| of.part_ms(|parts| parts.application).map(|ms| Decimals(ms, 3));
+        ANATOMY_WINDOW "anatomy.window", Kind::Number, Milliseconds, "Part of `ttlb`: the window was full between acknowledgments that follow each other closely.", |of| of.part_ms(|parts| parts.window).map(|ms| Decimals(ms, 3));
+        ANATOMY_PACING "anatomy.pacing", Kind::Number, Milliseconds, "Part of `ttlb`: the pacer held data back.", |of| of.part_ms(|parts| parts.pacing).map(|ms| Decimals(ms, 3));
+        ANATOMY_IDLE "anatomy.idle", Kind::Number, Milliseconds, "Part of `ttlb`: the window was full and the path idle, after a flight.", |of| of.part_ms(|parts| parts.idle).map(|ms| Decimals(ms, 3));
+        ANATOMY_QUEUEING "anatomy.queueing", Kind::Number, Milliseconds, "Part of `ttlb`: the window was full, and packets of the flight waited before the bottleneck.", |of| of.part_ms(|parts| parts.queueing).map(|ms| Decimals(ms, 3));
+        ANATOMY_REPAIR "anatomy.repair", Kind::Number, Milliseconds, "Part of `ttlb`: losses were repaired.", |of| of.part_ms(|parts| parts.repair).map(|ms| Decimals(ms, 3));
+        ANATOMY_LAST_ACK "anatomy.last-ack", Kind::Number, Milliseconds, "Part of `ttlb`: all had been sent, and the last acknowledgment was on its way.", |of| of.part_ms(|parts| parts.last_ack).map(|ms| Decimals(ms, 3));
+    }
+}
+
+fields! {
     /// The experiment of a connection. Keys with unknown values are left out.
     EXPERIMENT of Experiment {
         EXPERIMENT_NAME "experiment", Kind::Text, None, "The name of the experiment.", |of| of.experiment.as_deref();

@@ -233,6 +233,7 @@ pub fn markdown() -> [(&'static str, String); 5] {
     let mut own = String::from(TABLE_HEAD);
     rows(&mut own, keys::OUTCOME);
     rows(&mut own, keys::ALGORITHMS);
+    rows(&mut own, keys::ANATOMY);
     rows(&mut own, keys::EXPERIMENT);
     [
         ("Head", table(keys::HEAD)),
@@ -275,6 +276,7 @@ pub fn json_schema() -> String {
     properties(&mut text, keys::STATISTICS);
     properties(&mut text, keys::OUTCOME);
     properties(&mut text, keys::ALGORITHMS);
+    properties(&mut text, keys::ANATOMY);
     properties(&mut text, keys::EXPERIMENT);
     text.push_str("},\n\"required\":");
     list(&mut text, names(keys::HEAD).chain(names(keys::OUTCOME)));

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use lastbyte_congestion::{State, Time};
 use lastbyte_quic::{
+    anatomy::Anatomy,
     connection::Connection,
     recovery::{EcnState, LossThresholds, RecoveryStatistics},
     statistics::Statistics,
@@ -24,6 +25,7 @@ pub struct Snapshot {
     pub(super) rtt: Option<Rtt>,
     pub(super) is_paced: bool,
     pub(super) crypto_sent: u64,
+    pub(super) anatomy: Option<Anatomy>,
 }
 
 /// Round-trip times.
@@ -57,7 +59,20 @@ impl Snapshot {
             }),
             is_paced: !recovery.pacing().rate.is_unlimited(),
             crypto_sent: connection.crypto_sent(),
+            anatomy: connection.anatomy(),
         }
+    }
+
+    /// Where the time of the transfer went, if that was measured.
+    #[must_use]
+    pub const fn anatomy(&self) -> Option<Anatomy> {
+        self.anatomy
+    }
+
+    /// A part of that in milliseconds.
+    pub(super) fn part_ms(&self, of: fn(&Anatomy) -> Duration) -> Option<f64> {
+        let parts = self.anatomy.as_ref()?;
+        Some(of(parts).as_secs_f64() * 1e3)
     }
 
     /// The name of the growth rule of the startup phase.

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use lastbyte_congestion::{Phase, State};
 use lastbyte_quic::{
+    anatomy::Anatomy,
     recovery::{EcnState, LossThresholds, RecoveryStatistics},
     statistics::{FrameKind, Statistics},
     stream,
@@ -69,6 +70,7 @@ fn documentation_and_schemas_have_every_key() {
     described(keys::STATISTICS, &quic);
     described(keys::OUTCOME, &quic);
     described(keys::ALGORITHMS, &quic);
+    described(keys::ANATOMY, &quic);
     described(keys::EXPERIMENT, &quic);
     described(keys::HEAD, &tcp);
     described(tcp::SUMMARY, &tcp);
@@ -258,6 +260,12 @@ fn snapshot() -> Snapshot {
         rtt: None,
         is_paced: true,
         crypto_sent: 0,
+        anatomy: Some(Anatomy {
+            handshake: Duration::from_micros(20_500),
+            idle: Duration::from_millis(30),
+            last_ack: Duration::from_millis(10),
+            ..Anatomy::default()
+        }),
     }
 }
 
@@ -277,6 +285,14 @@ fn a_line_over_quic_has_the_keys_and_types_of_its_schema() {
         (keys::CC_CWND_INITIAL, 14_720),
     ] {
         assert_eq!(line[key.name()], value, "{key}");
+    }
+    for (key, value) in [
+        (keys::ANATOMY_HANDSHAKE, 20.5),
+        (keys::ANATOMY_IDLE, 30.0),
+        (keys::ANATOMY_REPAIR, 0.0),
+        (keys::ANATOMY_LAST_ACK, 10.0),
+    ] {
+        assert_eq!(line[key.name()].as_f64(), Some(value), "{key}");
     }
     assert_eq!(line[keys::COMPLETE.name()], true);
     assert_eq!(line[keys::CONGESTION.name()], "cubic");

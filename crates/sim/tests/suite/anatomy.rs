@@ -1,0 +1,135 @@
+//! Where the time of a transfer goes: the parts add up, and each shows what its scenario was made to show.
+
+use core::time::Duration;
+
+use lastbyte_link as link;
+use lastbyte_quic::anatomy::Anatomy;
+use lastbyte_sim::{Outcome, Scenario, experiment::Experiment, simulate};
+use lastbyte_units::SplitMix64;
+
+use crate::paths::{bottleneck, run, transfer};
+
+/// The parts of the first flow's transfer, and the time that they have to add up to; `None` if it was not completed.
+fn anatomy(outcome: &Outcome) -> Option<(Anatomy, Duration)> {
+    let server = outcome.flows[0].server.as_ref()?;
+    let (request, end) = server.asked_at.zip(server.acked_at)?;
+    Some((server.snapshot.anatomy()?, end.since(request)))
+}
+
+fn adds_up(outcome: &Outcome, what: &str) -> bool {
+    let Some((parts, ttlb)) = anatomy(outcome) else {
+        return false;
+    };
+    let difference = parts.transfer().abs_diff(ttlb);
+    assert!(
+        difference < Duration::from_millis(1),
+        "{what}: {parts:?} is not {ttlb:?}"
+    );
+    true
+}
+
+#[test]
+fn parts_add_up_to_the_ttlb_over_the_population() {
+    let experiment = Experiment::four_arms();
+    let mut complete = 0;
+    for index in 0..100 {
+        let plan = experiment.connection(index, true);
+        let outcome = simulate(&experiment.scenario(&plan), &mut ()).expect("a scenario");
+        complete += u32::from(adds_up(&outcome, &format!("connection {index}")));
+    }
+    assert!(complete > 90, "{complete}");
+}
+
+#[test]
+fn parts_add_up_to_the_ttlb_in_any_scenario() {
+    let specs = [
+        "slow-start",
+        "rapid-start",
+        "jumpstart",
+        "bbr",
+        "hystart",
+        "newreno",
+    ];
+    let mut complete = 0;
+    for seed in 0..60 {
+        let mut random = SplitMix64::new(seed);
+        let mut below = |limit: u64| random.number() % limit;
+        let (mbit, rtt, queue) = (1 + below(200), 1 + below(300), 1 + below(200));
+        let mut path = bottleneck(mbit, rtt, queue);
+        path.down.loss = vec![link::Loss::Bernoulli(below(6) as f64 / 100.0)];
+        path.up.loss = vec![link::Loss::Bernoulli(below(3) as f64 / 100.0)];
+        let spec = specs[below(specs.len() as u64) as usize];
+        let mut scenario = transfer(path, spec, 1 + below(1_500_000));
+        scenario.seed = seed;
+        let what = format!("{seed}: {spec} over {mbit} Mb/s, {rtt} ms, queue {queue} ms");
+        complete += u32::from(adds_up(&run(&scenario), &what));
+    }
+    assert!(complete > 55, "{complete}");
+}
+
+fn parts(scenario: &Scenario) -> (Anatomy, f64) {
+    let (parts, ttlb) = anatomy(&run(scenario)).expect("a complete transfer");
+    (parts, ttlb.as_secs_f64())
+}
+
+/// A share of the time to last byte.
+fn share(part: Duration, ttlb: f64) -> f64 {
+    part.as_secs_f64() / ttlb
+}
+
+#[test]
+fn small_windows_on_a_fast_path_leave_it_idle() {
+    let of = |spec: &str| parts(&transfer(bottleneck(100, 100, 200), spec, 400_000));
+    let (slow, slow_ttlb) = of("slow-start");
+    let (rapid, rapid_ttlb) = of("rapid-start");
+    assert!(share(slow.idle, slow_ttlb) > 0.3, "{slow:?}");
+    assert!(
+        rapid.idle + Duration::from_millis(50) < slow.idle,
+        "{rapid:?} {slow:?}"
+    );
+    assert!(rapid_ttlb < slow_ttlb);
+    for parts in [slow, rapid] {
+        assert_eq!(parts.repair, Duration::ZERO);
+        // A round trip after the last byte, and what that byte waits in the queue.
+        assert!(
+            (100..130).contains(&parts.last_ack.as_millis()),
+            "{parts:?}"
+        );
+        // The client's first flight, and its answer.
+        assert!(
+            (90..130).contains(&parts.handshake.as_millis()),
+            "{parts:?}"
+        );
+    }
+}
+
+#[test]
+fn large_windows_on_a_slow_path_wait_in_its_queue() {
+    let (parts, ttlb) = parts(&transfer(bottleneck(10, 20, 3000), "slow-start", 1_500_000));
+    assert!(share(parts.queueing, ttlb) > 0.4, "{parts:?}");
+    assert_eq!(parts.repair, Duration::ZERO);
+}
+
+#[test]
+fn paced_flights_wait_for_the_pacer() {
+    let (parts, ttlb) = parts(&transfer(bottleneck(100, 100, 200), "rapid-start", 400_000));
+    assert!(share(parts.pacing, ttlb) > 0.1, "{parts:?}");
+}
+
+#[test]
+fn loss_is_repaired() {
+    let mut path = bottleneck(50, 50, 100);
+    let clean = parts(&transfer(path.clone(), "slow-start", 500_000)).0;
+    path.down.loss = vec![link::Loss::Bernoulli(0.03)];
+    let (lossy, ttlb) = parts(&transfer(path, "slow-start", 500_000));
+    assert_eq!(clean.repair, Duration::ZERO);
+    assert!(share(lossy.repair, ttlb) > 0.1, "{lossy:?}");
+}
+
+#[test]
+fn a_client_that_takes_little_makes_the_sender_wait() {
+    let mut scenario = transfer(bottleneck(1000, 100, 1000), "rapid-start", 2_000_000);
+    scenario.transport.stream_window = 100_000;
+    let (parts, ttlb) = parts(&scenario);
+    assert!(share(parts.application, ttlb) > 0.2, "{parts:?}");
+}
