@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             *wrong.entry(list).or_insert(0) += 1;
         }
     }
-    for list in ["percentiles", "beside", "subgroups"] {
+    for list in ["percentiles", "beside", "parts", "subgroups"] {
         let count = wrong.get(list).copied().unwrap_or(0);
         println!("{list}: {count} of {pages} pages");
     }

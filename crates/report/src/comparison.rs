@@ -12,6 +12,7 @@
 //! | `comparison/queries.rs` | the text of all queries, and the size bins |
 //! | `comparison/gather.rs` | from a log to counts |
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
+//! | `comparison/parts.rs`, `bars.rs` | where the time of transfers goes, and its chart |
 //! | `comparison/paths.rs` | the change of each path, of paired connections |
 //! | `comparison/text.rs` | results and warnings as sentences |
 //! | `comparison/format.rs` | number formats |
@@ -21,11 +22,13 @@
 use lastbyte_query::Input;
 
 mod analysis;
+mod bars;
 mod error;
 mod figure;
 mod format;
 mod gather;
 mod page;
+mod parts;
 mod paths;
 mod queries;
 mod settings;
@@ -109,7 +112,11 @@ impl Comparison {
     /// The charts.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
-        let figures = figure::all(&self.analysis);
+        let mut figures = figure::all(&self.analysis);
+        if let Some(parts) = &self.analysis.parts {
+            let scene = bars::chart(&self.analysis, parts, figure::Size::Wide);
+            figures.push(("ttlb-parts".to_owned(), scene));
+        }
         figures
             .into_iter()
             .map(|(name, scene)| Figure { name, scene })

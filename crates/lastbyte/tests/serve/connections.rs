@@ -45,6 +45,21 @@ fn connections_over_tcp_are_in_the_log_and_in_no_arm() {
     }
     assert!(lines.len() == 3 && lines[2]["arm"].is_string(), "{lines:?}");
     assert!(lines[2].get("transport").is_none());
+    // Over QUIC, the parts of the time add up to it, as simulated.
+    let part = |name: &str| lines[2][format!("anatomy.{name}")].as_f64().expect(name);
+    let parts = [
+        "application",
+        "window",
+        "pacing",
+        "idle",
+        "queueing",
+        "repair",
+        "last-ack",
+    ];
+    let sum: f64 = parts.into_iter().map(part).sum();
+    let ttlb = lines[2]["ttlb"].as_f64().expect("a time");
+    assert!((sum - ttlb).abs() < 1.0, "{sum} {}", lines[2]);
+    assert!(part("handshake") > 0.0);
 }
 
 /// By chance, it would be one in 4^7.

@@ -3,6 +3,7 @@
 use super::{
     error::Error,
     gather::{Cell, Histogram, Tally},
+    parts::Parts,
     paths::Paths,
     queries::{BINS, Dialect, QueryBuilder, Subgroup, chart_shares},
     settings::Settings,
@@ -43,6 +44,8 @@ pub(super) struct Analysis {
     pub(super) pairs: usize,
     /// The change of each path, if connections are paired.
     pub(super) paths: Option<Paths>,
+    /// Where the time goes, if lines have it.
+    pub(super) parts: Option<Parts>,
     /// All; then bins; then sites.
     pub(super) groups: Vec<Group>,
     pub(super) ratio: Option<(f64, f64)>,
@@ -168,6 +171,12 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
         is_paired: tally.blocks.is_some(),
         pairs: tally.blocks.as_ref().map_or(0, Vec::len),
         ratio: tests_of::chi_squared(&counts, &shares),
+        parts: Parts::new(
+            &tally.parts,
+            &order,
+            tally.blocks.is_some(),
+            queries.parts(),
+        ),
         paths,
         outside_bins: outside.sum(),
         not_eligible: tally.not_eligible,

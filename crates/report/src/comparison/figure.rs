@@ -16,8 +16,8 @@ use crate::{
     statistics::bootstrap::Interval,
 };
 
-const INK: Color = Color::solid(0x1a_1a1a);
-const MUTED: Color = Color::solid(0x5c_6068);
+pub(super) const INK: Color = Color::solid(0x1a_1a1a);
+pub(super) const MUTED: Color = Color::solid(0x5c_6068);
 const GRID: Color = Color::solid(0xe8_e9ec);
 const FRAME: Color = Color::solid(0xb9_bdc4);
 const GROUND: Color = Color::solid(0xff_ffff);
@@ -49,7 +49,7 @@ pub(super) enum Size {
 
 impl Size {
     /// The size of text.
-    fn font(self) -> f32 {
+    pub(super) fn font(self) -> f32 {
         match self {
             Self::Wide => 13.0,
             Self::Narrow | Self::Small => 12.5,
@@ -231,13 +231,21 @@ fn domain<'a>(subjects: impl Iterator<Item = Subject<'a>>, from: usize, to: usiz
     ((low - room).max(-66.0), (high + room).min(100.0))
 }
 
-struct Drawing {
+/// Shapes being drawn, and the fonts to measure text.
+pub(super) struct Drawing {
     fonts: Option<Fonts>,
-    shapes: Vec<Shape>,
+    pub(super) shapes: Vec<Shape>,
 }
 
 impl Drawing {
-    fn text(
+    pub(super) fn new() -> Self {
+        Self {
+            fonts: Fonts::new(),
+            shapes: Vec::new(),
+        }
+    }
+
+    pub(super) fn text(
         &mut self,
         at: Place,
         anchor: Anchor,
@@ -257,7 +265,7 @@ impl Drawing {
         });
     }
 
-    fn width(&self, text: &str, size: f32, bold: bool) -> f32 {
+    pub(super) fn width(&self, text: &str, size: f32, bold: bool) -> f32 {
         self.fonts
             .as_ref()
             .map_or(text.len() as f32 * size * 0.5, |fonts| {
@@ -265,7 +273,7 @@ impl Drawing {
             })
     }
 
-    fn fitted(&self, text: &str, size: f32, bold: bool, width: f32) -> String {
+    pub(super) fn fitted(&self, text: &str, size: f32, bold: bool, width: f32) -> String {
         match &self.fonts {
             Some(fonts) => fonts.fitted(text, size, bold, width),
             None => text.to_owned(),
@@ -299,10 +307,7 @@ pub(super) fn chart(
         Size::Small => (390.0, 330.0),
     };
     let font = size.font();
-    let mut drawing = Drawing {
-        fonts: Fonts::new(),
-        shapes: Vec::new(),
-    };
+    let mut drawing = Drawing::new();
     let mut top = 14.0;
     if heading {
         top = self::heading(&mut drawing, analysis, subject, width);

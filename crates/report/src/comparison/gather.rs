@@ -10,6 +10,7 @@ use lastbyte_query::{Input, Options, Query, RunError, Value};
 
 use super::{
     error::Error,
+    parts::{PartCounts, Times},
     queries::{self, BINS, Column, Dialect},
     settings::Settings,
 };
@@ -67,6 +68,7 @@ pub(super) struct Tally {
     /// Hundredths of a percent of packets lost, by arm and site.
     pub(super) loss: BTreeMap<(usize, usize), Histogram>,
     pub(super) measures: Vec<Measures>,
+    pub(super) parts: PartCounts,
     /// The pairs, if the connections are paired.
     pub(super) blocks: Option<Vec<Block>>,
     /// Lines of H2O's of connections outside the experiment.
@@ -122,6 +124,7 @@ struct Counter {
     cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
     loss: BTreeMap<(usize, usize), Histogram>,
     measures: Vec<Measures>,
+    parts: PartCounts,
     pairing: Pairing,
 }
 
@@ -230,6 +233,7 @@ impl Counter {
             cells: BTreeMap::new(),
             loss: BTreeMap::new(),
             measures: Vec::new(),
+            parts: PartCounts::default(),
             pairing: Pairing {
                 blocks: Vec::new(),
                 seed: None,
@@ -309,6 +313,9 @@ impl Counter {
                 .or_insert(0) += 1;
         }
         self.measure(arm, row);
+        if let (Some(ttlb), Some(times)) = (ttlb, times(of(Column::Parts))) {
+            self.parts.add(arm, ttlb, whole(Column::Seed), times);
+        }
         if let Some(experiment) = of(Column::Experiment).as_str()
             && !self.experiments.contains(experiment)
         {
@@ -402,6 +409,7 @@ impl Counter {
             cells: self.cells,
             loss: self.loss,
             measures,
+            parts: self.parts,
             blocks: is_paired.then_some(self.pairing.blocks),
             not_eligible: self.not_eligible,
             too_small: self.too_small,
@@ -441,6 +449,18 @@ const NEVER_MS: f64 = 1e12;
 /// The value of a column.
 fn value(row: &[Value], column: Column) -> &Value {
     row.get(column as usize).unwrap_or(&Value::Null)
+}
+
+/// The parts of a time, if all are known.
+fn times(value: &Value) -> Option<Times> {
+    let Value::Array(values) = value else {
+        return None;
+    };
+    let mut times = Times::default();
+    for (time, value) in times.iter_mut().zip(values) {
+        *time = value.as_f64().filter(|ms| (0.0..NEVER_MS).contains(ms))?;
+    }
+    Some(times)
 }
 
 /// A number, rounded, unless it is a mark for "unknown". Other programs may write `2.0` instead of `2`.

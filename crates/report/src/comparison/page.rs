@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 
 use super::{
     analysis::{Analysis, Group},
+    bars,
     figure::{self, Chart, Domains, Size, Subject},
     format::{self, count, percent, percent_range},
+    parts::{BANDS, Parts},
     paths::Paths,
-    queries::{Dialect, Subgroup, chart_shares},
+    queries::{Dialect, PARTS, Subgroup, chart_shares},
     tables,
     text::{self, Significance},
 };
@@ -36,6 +38,7 @@ pub(super) fn document(analysis: &Analysis) -> String {
     page.head();
     page.overall();
     page.paths();
+    page.parts_of_times();
     page.verdicts();
     page.parts("size", "By object size", |subgroup| {
         matches!(subgroup, Subgroup::Bin(_))
@@ -172,6 +175,8 @@ pub(super) fn json(analysis: &Analysis) -> String {
         "beside": text::beside(analysis),
         "subgroups": text::subgroups(analysis),
         "paths": text::paths(analysis),
+        "parts": text::parts(analysis),
+        "parts_of_times": analysis.parts.as_ref().map(|parts| parts_of_times(analysis, parts)),
         "significant": claims.collect::<Vec<_>>(),
         "changes_of_paths": analysis.paths.as_ref().map(|paths| changes_of_paths(analysis, paths)),
         "groups": groups.collect::<Vec<_>>(),
@@ -195,6 +200,29 @@ fn changes_of_paths(analysis: &Analysis, paths: &Paths) -> Value {
         })
     });
     Value::Array(arms.collect())
+}
+
+/// The parts of times, for other programs: by arm, in milliseconds.
+fn parts_of_times(analysis: &Analysis, parts: &Parts) -> Value {
+    let by_name = |values: Vec<Value>| -> Value {
+        let names = PARTS.iter().map(|(_, name)| (*name).to_owned());
+        names.zip(values).collect::<serde_json::Map<_, _>>().into()
+    };
+    let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
+        let bands = BANDS.iter().zip(&parts.means).map(|((_, _, band), arms)| {
+            let times = arms[arm].iter().map(|time| json!(time)).collect();
+            ((*band).to_owned(), by_name(times))
+        });
+        let differences = parts.differences[arm].iter();
+        let differences = differences.map(|one| json!(one.map(|one| (one.value, one.interval))));
+        json!({
+            "arm": one.name,
+            "transfers": parts.counts[arm],
+            "mean_ms": bands.collect::<serde_json::Map<_, _>>(),
+            "difference_ms": (arm > 0).then(|| by_name(differences.collect())),
+        })
+    });
+    json!({ "arms": arms.collect::<Vec<_>>(), "query": parts.query })
 }
 
 struct Page<'a> {
@@ -291,6 +319,9 @@ impl Page<'_> {
         }
         if has(|subgroup| matches!(subgroup, Subgroup::Site(_))) {
             links.push(("site", "Site"));
+        }
+        if self.analysis.parts.is_some() {
+            links.insert(1, ("parts", "Where the time goes"));
         }
         if self.analysis.paths.is_some() {
             links.insert(1, ("paths", "Each path"));
@@ -408,6 +439,37 @@ impl Page<'_> {
             .map(|(arm, query)| (arm.name.clone(), query.clone()))
             .collect();
         self.queries(&queries);
+        self.add("</section>\n");
+    }
+
+    /// Where the time of transfers goes.
+    fn parts_of_times(&mut self) {
+        let analysis = self.analysis;
+        let Some(parts) = &analysis.parts else {
+            return;
+        };
+        self.add("<section id=\"parts\"><h2>Where the time goes</h2>\n<div class=\"chart\">\n");
+        for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
+            let scene = bars::chart(analysis, parts, size);
+            let _ = writeln!(
+                self.body,
+                "<div class=\"plot {class}\">{}</div>",
+                svg::inline(&scene)
+            );
+        }
+        self.add("</div>\n");
+        self.list("verdicts", &text::parts(analysis));
+        self.add(
+            "<p class=\"note\">Each moment of a transfer, from the request to the last acknowledgment, belongs to one part, as the sender sees it: \
+             application: nothing to send, or flow control; pacing: the pacer held data back; window: the window was full between \
+             acknowledgments that followed each other closely; idle: the window was full and the path idle after a flight; queueing: the \
+             window was full, and the flight waited before the bottleneck; repair: losses were repaired; last acknowledgment: all had been \
+             sent. Bars are means of completed transfers of an arm between two percentiles of their TTLB; in each group the longest has the \
+             full width. Intervals are 95 % simultaneous over all parts and arms (Bonferroni).</p>\n",
+        );
+        let table = tables::parts(analysis, parts);
+        self.add(&table);
+        self.query(&parts.query);
         self.add("</section>\n");
     }
 

@@ -4,10 +4,11 @@
 
 use lastbyte_record::connection_log::{
     keys::{
-        ARM, CC_CWND_EXITING_SLOW_START, CC_NUM_LOSS_EPISODES, CLIENT_HANDSHAKE, CLIENT_TTFB,
-        CONTENT_LENGTH, EXPERIMENT_NAME, HANDSHAKE_CONFIRMED_MSEC, JUMPSTART_CWND,
-        JUMPSTART_PREV_RATE, MODULE, NUM_JUMPSTART_APPLICABLE, NUM_PACED, NUM_PACKETS_LOST,
-        NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TTLB,
+        ANATOMY_APPLICATION, ANATOMY_IDLE, ANATOMY_LAST_ACK, ANATOMY_PACING, ANATOMY_QUEUEING,
+        ANATOMY_REPAIR, ANATOMY_WINDOW, ARM, CC_CWND_EXITING_SLOW_START, CC_NUM_LOSS_EPISODES,
+        CLIENT_HANDSHAKE, CLIENT_TTFB, CONTENT_LENGTH, EXPERIMENT_NAME, HANDSHAKE_CONFIRMED_MSEC,
+        JUMPSTART_CWND, JUMPSTART_PREV_RATE, MODULE, NUM_JUMPSTART_APPLICABLE, NUM_PACED,
+        NUM_PACKETS_LOST, NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TTLB,
     },
     schema::Key,
     tcp::{PROTO, TRANSPORT},
@@ -21,6 +22,17 @@ pub(super) const BINS: [(u64, u64, &str); 4] = [
     (400_000, 800_000, "400–800 KB"),
     (800_000, 1_600_000, "0.8–1.6 MB"),
     (1_600_000, 3_200_000, "1.6–3.2 MB"),
+];
+
+/// The parts of a time to last byte, with their names.
+pub(super) const PARTS: [(Key, &str); 7] = [
+    (ANATOMY_APPLICATION, "application"),
+    (ANATOMY_PACING, "pacing"),
+    (ANATOMY_WINDOW, "window"),
+    (ANATOMY_IDLE, "idle"),
+    (ANATOMY_QUEUEING, "queueing"),
+    (ANATOMY_REPAIR, "repair"),
+    (ANATOMY_LAST_ACK, "last acknowledgment"),
 ];
 
 /// The smallest object of a production log that counts, in bytes, unless [`Settings::min_size`] overrides it. Smaller ones take
@@ -140,6 +152,8 @@ columns! { |settings|
     ProbeTimeouts: of(NUM_PTOS);
     Seed: of(SEED);
     Experiment: of(EXPERIMENT_NAME);
+    /// The parts of its time, as an array.
+    Parts: format!("{} ? [{}] : nil", of(ANATOMY_LAST_ACK), PARTS.map(|(key, _)| of(key)).join(", "));
 }
 
 fn eligible(settings: &Settings) -> String {
@@ -329,6 +343,19 @@ impl<'a> QueryBuilder<'a> {
             "{}[{}, {value}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99]), count(r[1])] }}",
             self.selected(&Subgroup::All),
             self.arm(),
+        )
+    }
+
+    /// The mean of each part of the times of completed transfers, by arm.
+    pub(super) fn parts(&self) -> String {
+        let means = PARTS.map(|(key, _)| format!("average(r[\"{key}\"])"));
+        format!(
+            "{}select({} && {}) >> group_by({}) {{ |r| [{}] }}",
+            self.selected(&Subgroup::All),
+            of(TTLB),
+            of(ANATOMY_LAST_ACK),
+            self.arm(),
+            means.join(", "),
         )
     }
 

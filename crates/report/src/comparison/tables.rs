@@ -8,7 +8,9 @@ use super::{
         ABSENT, count, hundredths, mean_milliseconds, milliseconds, p_value, percent,
         percent_range, points, points_range, share, share_range, signed,
     },
+    parts::Parts,
     paths::Paths,
+    queries::PARTS,
     text::{self, Significance},
 };
 use crate::{
@@ -199,6 +201,42 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
                     _ => ABSENT.to_owned(),
                 });
             }
+        }
+        table.row(&one.name, Some(arm), &cells);
+    }
+    table.finish()
+}
+
+/// The mean parts of times, and their differences.
+pub(super) fn parts(analysis: &Analysis, parts: &Parts) -> String {
+    let mut columns = vec!["arm", "transfers"];
+    columns.extend(PARTS.iter().map(|(_, name)| *name));
+    let caption = format!(
+        "Mean parts of the TTLB of {} in ms, and the difference of the other arms",
+        analysis.arms[0].name
+    );
+    let mut table = Table::new(&caption, &columns);
+    let all = parts.means.first().into_iter().flatten();
+    for ((arm, one), times) in analysis.arms.iter().enumerate().zip(all) {
+        let mut cells = vec![count(parts.counts[arm])];
+        for (time, difference) in times.iter().zip(parts.differences[arm]) {
+            cells.push(match difference {
+                None if arm == 0 => format!("{time:.1}"),
+                None => ABSENT.to_owned(),
+                Some(one) => {
+                    let class = match (one.excludes_zero(), one.value < 0.0) {
+                        (false, _) => "",
+                        (true, true) => " class=\"faster\"",
+                        (true, false) => " class=\"slower\"",
+                    };
+                    format!(
+                        "<td{class}>{} <small>{} to\u{a0}{}</small></td>",
+                        signed(one.value, 1),
+                        signed(one.interval.0, 1),
+                        signed(one.interval.1, 1)
+                    )
+                }
+            });
         }
         table.row(&one.name, Some(arm), &cells);
     }

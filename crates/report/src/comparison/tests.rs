@@ -15,6 +15,7 @@ use super::{
 use crate::statistics::Counts;
 
 mod null;
+mod parts;
 mod paths;
 
 /// A line that H2O wrote, from the talk on Rapid Start.
@@ -63,6 +64,9 @@ fn log(seed: u64, lines: usize, arms: &[(&str, f64)], failing: f64) -> String {
             "num-packets.sent": sent, "num-packets.lost": (sent as f64 * chance.unit() * 0.05) as u64,
             "cc.num-loss-episodes": chance.below(3), "cc.cwnd-exiting-slow-start": chance.below(2) * 123_456, "num-ptos": chance.below(2),
             "experiment": "test", "arm": arm, "site": SITES[chance.below(3)], "seed": number,
+            "anatomy.application": 1.0 + chance.unit(), "anatomy.pacing": 20.0 * chance.unit(), "anatomy.window": 30.0 * chance.unit(),
+            "anatomy.idle": 90.0 * chance.unit() * (1.0 + gain), "anatomy.queueing": 40.0 * chance.unit(),
+            "anatomy.repair": 60.0 * (chance.unit() - 0.8).max(0.0), "anatomy.last-ack": 40.0 + chance.unit(),
             "client.handshake": 40.0 + 20.0 * chance.unit(), "client.ttfb": 90.0 + 20.0 * chance.unit(),
         });
         if chance.unit() < 0.02 {
@@ -164,6 +168,7 @@ fn check_queries(analysis: &Analysis, text: &str) -> usize {
         }
     }
     paths::check_queries(analysis, text);
+    parts::check_query(analysis, text);
     let counts = ask(&analysis.counts_query, text);
     for (arm, one) in analysis.arms.iter().enumerate() {
         let times = &analysis.groups[0].times[arm];
@@ -237,6 +242,7 @@ fn every_key_of_every_query_is_in_a_schema() {
             queries.extend([group.curve_query, group.times_query]);
         }
         queries.extend(analysis.loss.into_iter().map(|group| group.query));
+        queries.extend(analysis.parts.into_iter().map(|parts| parts.query));
         queries.extend(analysis.measures.into_iter().map(|table| table.query));
         for query in &queries {
             for key in keys_of(query) {

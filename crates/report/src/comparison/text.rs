@@ -4,10 +4,10 @@ use super::{
     analysis::{Analysis, Group, RATIO_ALARM, SMALL, beside_z},
     format::{
         count, hundredths, p_value, percent, percent_range, points, points_range, share,
-        share_range,
+        share_range, signed,
     },
     paths::Paths,
-    queries::{Dialect, Subgroup},
+    queries::{Dialect, PARTS, Subgroup},
 };
 use crate::statistics::{
     bootstrap::{Interval, is_joint},
@@ -235,6 +235,35 @@ pub(super) fn paths(analysis: &Analysis) -> Vec<String> {
         .collect()
 }
 
+/// Which parts of the mean time an arm makes longer or shorter, a sentence per arm.
+pub(super) fn parts(analysis: &Analysis) -> Vec<String> {
+    let Some(parts) = &analysis.parts else {
+        return Vec::new();
+    };
+    let arms = analysis.arms.iter().zip(&parts.differences).skip(1);
+    arms.map(|(arm, differences)| {
+        let mut changes: Vec<(&str, f64)> = PARTS
+            .iter()
+            .zip(differences)
+            .filter_map(|((_, name), one)| {
+                let one = one.filter(Estimate::excludes_zero)?;
+                Some((*name, one.value))
+            })
+            .collect();
+        changes.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        let changes: Vec<String> = changes
+            .into_iter()
+            .map(|(name, ms)| format!("{}\u{a0}ms {name}", signed(ms, 1)))
+            .collect();
+        if changes.is_empty() {
+            format!("{}: no part differs significantly.", arm.name)
+        } else {
+            format!("{}: {}.", arm.name, changes.join(", "))
+        }
+    })
+    .collect()
+}
+
 /// The subtitle of the chart of each path's change.
 pub(super) fn paths_subtitle(analysis: &Analysis, paths: &Paths) -> String {
     format!(
@@ -278,6 +307,15 @@ pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
         ] {
             if let Some(value) = value.filter(Estimate::excludes_zero) {
                 add("beside", what.to_owned(), value.value < 0.0);
+            }
+        }
+        let parts = analysis
+            .parts
+            .iter()
+            .flat_map(|parts| parts.differences[arm]);
+        for ((_, name), difference) in PARTS.iter().zip(parts) {
+            if let Some(one) = difference.filter(Estimate::excludes_zero) {
+                add("parts", (*name).to_owned(), one.value < 0.0);
             }
         }
         for group in analysis.groups.iter().skip(1) {

@@ -54,11 +54,13 @@ const hasLight = (page) =>
   assert.ok(await fits(page), "nothing is wider than the window");
   const charts = await page.locator("figure.chart").count();
   assert.ok(charts >= 1, "there are charts");
-  for (const svg of await page.locator(".plot.wide svg, .plot.only svg").all()) {
+  for (const svg of await page.locator("figure .plot.wide svg, figure .plot.only svg").all()) {
     const paths = await svg.locator("path").count();
     assert.ok(paths >= 2, "a chart has lines");
     assert.ok((await svg.getAttribute("aria-label")).includes("percentile"), "a chart says in words what it shows");
   }
+  // Where the time goes: bars of several parts.
+  assert.ok((await page.locator("#parts .plot.wide rect").count()) > 20, "a chart has bars");
   // The pointer moves the read-out, in all charts at once.
   const plot = page.locator("#all .plot.wide svg");
   await plot.scrollIntoViewIfNeeded();

@@ -37,7 +37,9 @@ fn pairs(seed: u64) -> String {
             let lost = (5.0 * chance.unit() * chance.unit()) as u64;
             text += &line(
                 &json!({ "arm": arm, "seed": path, "ttlb": ttlb, "content_length": 300_000 + path, "site": SITES[path % 3],
-                         "num-packets.sent": 250, "num-packets.lost": lost }),
+                         "num-packets.sent": 250, "num-packets.lost": lost,
+                         "anatomy.application": 0, "anatomy.pacing": ttlb * 0.2, "anatomy.window": 0, "anatomy.idle": ttlb * chance.unit(),
+                         "anatomy.queueing": 30.0 * chance.unit(), "anatomy.repair": lost, "anatomy.last-ack": time * 0.1 + chance.unit() }),
             );
         }
     }
@@ -95,6 +97,7 @@ fn every_list_states_a_large_difference() {
         ("beside", "mean packet loss", false),
         ("beside", "completed transfers", true),
         ("subgroups", "", true),
+        ("parts", "", true),
     ] {
         assert!(found.contains(&wanted), "{wanted:?}: {found:?}");
     }
