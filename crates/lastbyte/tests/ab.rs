@@ -159,6 +159,41 @@ fn unpaired_connections_have_seeds_of_their_own() {
 }
 
 #[test]
+fn a_connection_of_the_log_can_be_run_again() {
+    let folder = folder("ab-replay");
+    let output = ab(&folder, &["--connections", "8", "--seed", "5"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = log(&folder);
+    let four = &lines[4..];
+    let seed = four[0]["seed"].to_string();
+    let arguments = [
+        "--replay", &seed, "--json", "--plot", "one.html", "--qlog", "qlogs",
+    ];
+    let output = ab(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let rows: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 4);
+    for (row, line) in rows.iter().zip(four) {
+        assert_eq!(row["arm"], line["arm"]);
+        assert_eq!(row["packets_sent"], line["num-packets.sent"]);
+        let (again, first) = (row["ttlb_ms"].as_f64(), line["client.ttlb"].as_f64());
+        let (again, first) = again.zip(first).expect("times");
+        assert!((again - first).abs() < 0.001, "{row} {line}");
+    }
+    let page = fs::read_to_string(folder.join("one.html")).expect("a page");
+    assert!(page.contains("rapid-start"));
+    // Of client and server, in each arm.
+    assert_eq!(
+        fs::read_dir(folder.join("qlogs"))
+            .expect("a folder")
+            .count(),
+        8
+    );
+    assert!(!ab(&folder, &["--plot", "one.html"]).status.success());
+}
+
+#[test]
 fn shares_without_effect_are_reported() {
     let folder = folder("ab-shares");
     let text = "name = \"two\"\n[[arms]]\nname = \"a\"\nspec = \"newreno\"\nshare = 3\n[[arms]]\nname = \"b\"\nspec = \"bbr\"\n";

@@ -15,7 +15,11 @@ use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::Settings;
-use lastbyte_sim::{Protocol, experiment::Experiment};
+use lastbyte_sim::{
+    Protocol, Scenario,
+    experiment::{Experiment, Plan},
+    lines::Label,
+};
 use lastbyte_units as units;
 
 use self::{
@@ -23,7 +27,7 @@ use self::{
     summary::{queries, summary, summary_json},
 };
 use crate::{
-    commands::{report, values},
+    commands::{report, sim, values},
     failure::Failure,
     files,
     jobs::Interrupt,
@@ -35,6 +39,8 @@ Examples:
   lastbyte ab
   # Each path in one arm drawn at random, as in production: wider intervals.
   lastbyte ab --unpaired --connections 20000 --out unpaired
+  # A connection of the log again, by its seed: a table and a picture.
+  lastbyte ab --replay 4158004636484 --plot transfer.html
   # An experiment of your own, with another seed.
   lastbyte ab mine.toml --seed 7 --out mine
 
@@ -81,6 +87,15 @@ pub(crate) struct Arguments {
         hide_default_value = true
     )]
     log_compress: Packing,
+    /// Simulate the connection of this `seed` in the log again, in every arm
+    #[arg(long, value_name = "SEED", value_parser = units::seed, conflicts_with_all = ["connections", "force", "log_compress", "unpaired"])]
+    replay: Option<u64>,
+    /// Draw the transfer of --replay: .html, .svg or .png
+    #[arg(long, value_name = "FILE", requires = "replay")]
+    plot: Vec<PathBuf>,
+    /// Directory for qlog files of --replay
+    #[arg(long, value_name = "DIR", requires = "replay")]
+    qlog: Option<PathBuf>,
     /// Print JSON (docs/ab.md)
     #[arg(long)]
     json: bool,
@@ -94,6 +109,11 @@ const PAGE: &str = "report.html";
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let experiment = experiment(arguments, registry)?;
+    if let Some(seed) = arguments.replay {
+        let transfers = transfers(&experiment, seed);
+        let qlog = arguments.qlog.as_deref();
+        return sim::replay(transfers, &arguments.plot, qlog, arguments.json);
+    }
     let total = arguments.connections.unwrap_or(experiment.connections);
     if total > CONNECTIONS_MAX {
         return Err(Failure::Usage(format!(
@@ -148,6 +168,28 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The connection of this seed, in every arm.
+fn transfers(experiment: &Experiment, seed: u64) -> Vec<(Label, Scenario)> {
+    let draw = experiment.population.draw(seed);
+    let arms = experiment.arms.iter().enumerate();
+    arms.map(|(arm, one)| {
+        let label = Label {
+            arm: one.name.clone(),
+            network: format!("{}, {}", draw.class, draw.site),
+            size_bytes: draw.size_bytes,
+            seed,
+            handshake: draw.transport.handshake,
+        };
+        let plan = Plan {
+            arm,
+            seed,
+            draw: draw.clone(),
+        };
+        (label, experiment.scenario(&plan))
+    })
+    .collect()
 }
 
 #[expect(clippy::print_stderr, reason = "talk goes to stderr")]

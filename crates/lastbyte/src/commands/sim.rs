@@ -6,7 +6,11 @@ mod qlogs;
 mod table;
 
 use core::time::Duration;
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use lastbyte_congestion::Registry;
 use lastbyte_record::qlog::Dialect;
@@ -51,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         let rows: Result<Vec<Vec<Row>>, Failure> = results.into_iter().collect();
         rows?.concat()
     };
-    print(arguments, &jobs, &rows)?;
+    print(arguments.json, &jobs, &rows)?;
     if !arguments.plot.is_empty() && !interrupt.is_pressed() {
         plot::draw(&arguments.plot, &jobs)?;
     }
@@ -61,6 +65,43 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
     let outcome = simulate(&job.scenario, &mut ()).map_err(Failure::usage)?;
     Ok(Row::all(&job.label, &outcome))
+}
+
+/// Runs the transfers of another command again, prints them, and draws them or writes their qlog files.
+pub(super) fn replay(
+    transfers: Vec<(Label, Scenario)>,
+    plots: &[PathBuf],
+    qlog: Option<&Path>,
+    is_json: bool,
+) -> Result<ExitCode, Failure> {
+    let jobs: Vec<Job> = transfers
+        .into_iter()
+        .map(|(label, scenario)| Job { label, scenario })
+        .collect();
+    plot::check(plots, &jobs)?;
+    let mut rows = Vec::new();
+    for job in &jobs {
+        let mut several = Several::default();
+        let mut qlogs = match qlog {
+            Some(folder) => Some(Qlogs::new(
+                folder.to_owned(),
+                Dialect::V03,
+                job.label.clone(),
+            )?),
+            None => None,
+        };
+        if let Some(qlogs) = &mut qlogs {
+            several.0.push(qlogs);
+        }
+        let outcome = simulate(&job.scenario, &mut several).map_err(Failure::usage)?;
+        if let Some(qlogs) = qlogs {
+            qlogs.finish()?;
+        }
+        rows.extend(Row::all(&job.label, &outcome));
+    }
+    print(is_json, &jobs, &rows)?;
+    plot::draw(plots, &jobs)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The simulations, in order of network, size, arm, handshake and seed.
@@ -198,9 +239,9 @@ fn run_and_listen(
     Ok(rows)
 }
 
-fn print(arguments: &Arguments, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
+fn print(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
     let mut text = String::new();
-    if arguments.json {
+    if is_json {
         text.push('[');
         for (index, row) in rows.iter().enumerate() {
             text.push_str(if index == 0 { "\n " } else { ",\n " });
