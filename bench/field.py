@@ -84,13 +84,13 @@ def loaded(server, path, options, requests, expected_bytes=None):
     data = result["traffic"]["data_bytes"]
     if done != requests or (expected_bytes is not None and data != requests * expected_bytes):
         raise RuntimeError(f"{' '.join(command)}: {done} of {requests} responses, {data} bytes, {result['errors']}")
-    service = result["service_time_us"]
+    latency = result["latency_us"]
     return {
         "rate": result["requests_per_second"],
         "server": used / requests * 1e6,
         "generator": generator / requests * 1e6,
-        "p50": service["p50"],
-        "p99": service["p99"],
+        "p50": latency["p50"],
+        "p99": latency["p99"],
         "header": result["traffic"]["header_bytes"] / requests,
     }
 

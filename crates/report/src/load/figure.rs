@@ -1,6 +1,6 @@
 //! The charts of a run.
 
-use super::{Interval, Run};
+use super::data::{Interval, Run};
 use crate::{
     font::Fonts,
     scale::{Linear, Unit, ticks},
