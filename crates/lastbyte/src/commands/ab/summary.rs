@@ -1,8 +1,8 @@
 //! The summary that `ab` prints: times and losses by arm, and the queries behind them.
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
-use lastbyte_query::{Format, Input, Options, Query};
+use lastbyte_query::{Input, Options, Query, Value};
 use lastbyte_report::comparison::Summary;
 use lastbyte_sim::experiment::Experiment;
 use serde_json::json;
@@ -19,40 +19,32 @@ const NEVER_MS: f64 = 1e12;
 /// The share of packets lost, in percent, by arm.
 const LOSSES: &str = r#"select((_["num-packets.sent"] || 0) > 0) >> [_["arm"], 100.0 * _["num-packets.lost"] / _["num-packets.sent"]] >> group_by(_[0]) { |r| [average(r[1]), percentile(r[1], [0.5, 0.9, 0.99])] }"#;
 
-/// The result of a query on the log.
-fn ask(query: &str, log: &Path) -> Result<serde_json::Value, Failure> {
-    let options = Options {
-        format: Format::Json,
-        ..Options::default()
-    };
-    let query = Query::compile(query, &[], options).map_err(Failure::run)?;
-    let (mut out, mut err) = (Vec::new(), Vec::new());
+/// The result of a query on the log, by arm.
+fn ask(query: &str, log: &Path) -> Result<Vec<(String, Value)>, Failure> {
+    let query = Query::compile(query, &[], Options::default()).map_err(Failure::run)?;
     let path = log.to_owned();
     let input = Input::new(log.display().to_string(), move || files::open(&path));
-    if !query.run(vec![input], &mut out, &mut err) {
-        return Err(Failure::Run(
-            String::from_utf8_lossy(&err).trim().to_owned(),
-        ));
-    }
-    if out.is_empty() {
-        return Ok(serde_json::Value::Null);
-    }
-    serde_json::from_slice(&out).map_err(Failure::run)
-}
-
-fn number(value: &serde_json::Value, path: &[usize]) -> Option<f64> {
-    let mut value = value;
-    for index in path {
-        value = value.get(index)?;
-    }
-    value.as_f64()
+    let mut by_arm = Vec::new();
+    let outcome = query.for_each(vec![input], |row| {
+        if let [Value::Object(members)] = row {
+            by_arm.clone_from(members);
+        }
+        ControlFlow::Continue(())
+    });
+    outcome.into_result().map_err(Failure::run)?;
+    Ok(by_arm)
 }
 
 /// The summaries of the arms, in the order of the experiment.
 fn summaries(experiment: &Experiment, log: &Path) -> Result<Vec<Summary>, Failure> {
     let (counts, times, losses) = (ask(COUNTS, log)?, ask(TIMES, log)?, ask(LOSSES, log)?);
     let summary_of = |name: &String| {
-        let of = |values: &serde_json::Value, path: &[usize]| number(values.get(name)?, path);
+        let of = |by_arm: &[(String, Value)], path: &[usize]| {
+            let (_, value) = by_arm.iter().find(|(arm, _)| arm == name)?;
+            let mut path = path.iter();
+            let value = path.try_fold(value, |value, index| value.as_array()?.get(*index));
+            value?.as_f64()
+        };
         let count = |place: usize| of(&counts, &[place]).unwrap_or(0.0) as u64;
         Summary {
             arm: name.clone(),
