@@ -114,7 +114,13 @@ impl CryptoStream {
 
     /// Data was acknowledged.
     pub fn on_acked(&mut self, offset: u64, len: u64) {
-        insert_range(&mut self.acked, offset, offset + len);
+        let end = offset + len;
+        if offset <= self.acked_up_to {
+            // In order, as it is most of the time: nothing to remember.
+            self.acked_up_to = self.acked_up_to.max(end);
+        } else {
+            insert_range(&mut self.acked, offset, end);
+        }
         while let Some((start, end)) = self.acked.first_key_value().map(|(s, e)| (*s, *e))
             && start <= self.acked_up_to
         {
