@@ -7,7 +7,7 @@
 //! # Definitions
 //!
 //! The time of a connection consists of turns, which take no time, and of the spans between them. At the end of a turn the
-//! connection has sent what it may, and there is one reason why it sends no more ([`Limit`]). The following span, of length *s*,
+//! connection has sent what it may, and there is one reason why it sends no more, the limit. The following span, of length *s*,
 //! ends with the next turn in which a packet is acknowledged or declared lost, a probe timeout expires, or the connection is asked
 //! to send. Let *rtt* and *min* be the latest and the minimum round-trip time at the end of the turn.
 //!
