@@ -55,7 +55,8 @@ fn every_example_of_ab_and_report_runs() {
     let few = examples("ab")
         .replace("lastbyte ab\n", "lastbyte ab --connections 20\n")
         .replace("--connections 20000", "--connections 20");
-    assert_eq!(run(&folder, "ab", &few), 3);
+    assert_eq!(run(&folder, "ab", &few), 4);
+    assert!(folder.join("transfer.html").exists());
     for out in ["ab", "unpaired", "mine"] {
         let log = fs::read_to_string(folder.join(out).join("conns.ndjson")).expect("a log");
         assert!(log.lines().count() >= 20, "{out}");
