@@ -1,6 +1,6 @@
 //! Passes the version to the program, with the commit if it is built in a clone of the repository.
 
-use std::{env, path::Path, process::Command};
+use std::{path::Path, process::Command};
 
 /// The output of a Git command; `None` without Git or outside of a clone.
 fn git(arguments: &[&str]) -> Option<String> {
@@ -10,11 +10,14 @@ fn git(arguments: &[&str]) -> Option<String> {
 }
 
 fn main() {
-    let version = env::var("CARGO_PKG_VERSION").expect("set by Cargo");
+    let version = env!("CARGO_PKG_VERSION");
     // In a package from a registry, a repository around it would be another one.
     let is_clone = git(&["ls-files", "--error-unmatch", "build.rs"]).is_some();
     let commit = git(&["log", "-1", "--format=%h %cs", "--abbrev=9"]).filter(|_| is_clone);
-    let version = commit.map_or(version.clone(), |commit| format!("{version} ({commit})"));
+    let version = commit.map_or_else(
+        || version.to_owned(),
+        |commit| format!("{version} ({commit})"),
+    );
     println!("cargo::rustc-env=LASTBYTE_VERSION={version}");
     println!("cargo::rerun-if-changed=build.rs");
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|log| Path::new(log).exists());

@@ -1,15 +1,15 @@
 //! The interface between a transport and a congestion controller.
 //!
 //! A controller is informed of every packet sent, acknowledged or lost; it decides how much may be in flight
-//! ([`Controller::window`]) and how fast it may leave ([`Controller::pacing`]). It keeps no clock, owns no packet and
-//! does not count what is in flight: the transport does (RFC 9002 §2, §7), and hands the count in.
+//! ([`Controller::window`]) and how fast it is sent ([`Controller::pacing`]). It has no clock, stores no packets and
+//! does not count the bytes in flight: the transport does (RFC 9002 §2, §7), and passes the count.
 //!
 //! # What to call, and when
 //!
 //! | when | call |
 //! |---|---|
-//! | a packet that counts in flight left | [`on_sent`](Controller::on_sent); keep its [`Receipt`] with the packet |
-//! | nothing is left to send, though window and pacer would allow it | [`on_app_limited`](Controller::on_app_limited) |
+//! | a packet that counts as in flight was sent | [`on_sent`](Controller::on_sent); keep its [`Receipt`] with the packet |
+//! | nothing is left to send, although window and pacer would permit it | [`on_app_limited`](Controller::on_app_limited) |
 //! | about to send, with nothing in flight since the sender ran out of data | [`on_idle_restart`](Controller::on_idle_restart) |
 //! | the path's datagram size changed | [`on_mtu`](Controller::on_mtu) |
 //!
@@ -22,9 +22,9 @@
 //! 4. [`on_lost`](Controller::on_lost) once, if there were losses,
 //! 5. [`on_ack`](Controller::on_ack) once.
 //!
-//! When the loss timer fires, steps 2 and 4 alone. A path that changes gets a new controller (RFC 9000 §9.4); packets
-//! sent on the old path are not reported to the new one. Packets dropped with their keys (RFC 9002 §6.4) leave the count in
-//! flight and are not reported at all. Probes (RFC 9002 §7.5), and one packet on entering recovery (§7.3.2), may be sent
+//! When the loss timer fires, only steps 2 and 4. A new path gets a new controller (RFC 9000 §9.4); packets sent on the
+//! old path are not reported to the new one. Packets dropped with their keys (RFC 9002 §6.4) are no longer counted as
+//! in flight and not reported at all. Probes (RFC 9002 §7.5), and one packet on entering recovery (§7.3.2), may be sent
 //! beyond the window; they are reported like all others.
 
 use alloc::boxed::Box;
@@ -39,13 +39,13 @@ use crate::{bandwidth::Bandwidth, rtt::Rtt, sampler::DeliverySnapshot, state::St
 pub struct Environment {
     /// UDP payload of the datagrams the path carries, in bytes.
     pub max_datagram_size: u64,
-    /// Seeds the randomness of controllers that have any (BBR). The same seed makes the same controller.
+    /// Seed of controllers that use randomness (BBR). The same seed gives the same behaviour.
     pub seed: u64,
 }
 
-/// Makes a [`Controller`] for each new path. A transport takes any factory; a [`Spec`](crate::Spec) is one.
+/// Creates a [`Controller`] for each new path. A transport accepts any factory; a [`Spec`](crate::Spec) is one.
 pub trait ControllerFactory: fmt::Debug + Send + Sync {
-    /// Makes a controller for a new path.
+    /// Creates a controller for a new path.
     fn build(&self, environment: &Environment) -> Box<dyn Controller>;
 }
 
@@ -54,28 +54,28 @@ pub trait ControllerFactory: fmt::Debug + Send + Sync {
 /// Sizes are bytes of UDP payload. Every size and time of the arguments may be arbitrary: implementations saturate,
 /// and never panic. Eight methods are required; the others have defaults that suit a controller without a use for them.
 pub trait Controller: fmt::Debug + Send {
-    /// A packet that counts in flight was sent. The receipt is to be kept with the packet and handed back when it is
+    /// A packet that counts as in flight was sent. The receipt must be kept with the packet and passed back when it is
     /// acknowledged or lost.
     fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt;
 
-    /// The sender stopped because nothing was left to send, while window and pacer would have let it (RFC 9002 §7.8).
-    /// Being held back by the pacer is not this. How long it counts is up to the controller. Default: ignored, so
-    /// the window may grow while it is not in use.
+    /// The sender stopped because nothing was left to send, while window and pacer would have permitted it (RFC 9002
+    /// §7.8). Waiting for the pacer is not this. How long it counts is up to the controller. Default: ignored, so the
+    /// window may grow while it is not used.
     fn on_app_limited(&mut self, now: Time, in_flight: u64) {
         let _ = (now, in_flight);
     }
 
-    /// One newly acknowledged packet, ahead of the [`on_ack`](Controller::on_ack) that closes the ACK frame.
+    /// A newly acknowledged packet, before the [`on_ack`](Controller::on_ack) that ends the ACK frame.
     fn on_packet_acked(&mut self, now: Time, packet: &Packet);
 
-    /// One packet declared lost, ahead of the [`on_lost`](Controller::on_lost) that closes the batch. Lost path MTU
-    /// probes are not a signal of congestion (RFC 9000 §14.4) and not reported.
+    /// A packet declared lost, before the [`on_lost`](Controller::on_lost) that ends the batch. Lost path MTU probes
+    /// are not a signal of congestion (RFC 9000 §14.4) and not reported.
     fn on_packet_lost(&mut self, now: Time, packet: &Packet);
 
-    /// Closes a batch of losses.
+    /// Ends a batch of losses.
     fn on_lost(&mut self, loss: &Loss<'_>);
 
-    /// The peer reports more packets marked with ECN-CE than before. Default: answered like a loss (RFC 9002 §7.1), by
+    /// The peer reports more packets marked with ECN-CE than before. Default: handled like a loss (RFC 9002 §7.1), by
     /// [`on_lost`](Controller::on_lost) without persistent congestion.
     fn on_ecn_ce(&mut self, ce: &EcnCe<'_>) {
         self.on_lost(&Loss {
@@ -86,11 +86,11 @@ pub trait Controller: fmt::Debug + Send {
         });
     }
 
-    /// Closes an ACK frame.
+    /// Ends an ACK frame.
     fn on_ack(&mut self, ack: &Ack<'_>);
 
-    /// A packet declared lost before is acknowledged after all. Controllers that can, undo what that loss did. The packet
-    /// is not passed to [`on_packet_acked`](Controller::on_packet_acked) as well. Default: ignored.
+    /// A packet declared lost before is acknowledged after all. Controllers that can, undo the effect of that loss. The
+    /// packet is not passed to [`on_packet_acked`](Controller::on_packet_acked) as well. Default: ignored.
     fn on_spurious_loss(&mut self, now: Time, packet: &Packet) {
         let _ = (now, packet);
     }
@@ -109,23 +109,23 @@ pub trait Controller: fmt::Debug + Send {
     /// How many bytes may be in flight.
     fn window(&self) -> u64;
 
-    /// How fast they may leave. A transport may keep the answer until it calls another `on_` method or the round-trip time
+    /// How fast to send. A transport may cache the result until it calls another `on_` method or the round-trip time
     /// changes. [`on_sent`](Controller::on_sent) changes it only with the first packet in flight, or together with
-    /// [`window`](Controller::window), so that a train of packets needs one answer.
+    /// [`window`](Controller::window), so that one call is sufficient for a train of packets.
     fn pacing(&self, rtt: &Rtt) -> Pacing;
 
-    /// Everything worth logging or drawing, as it is now.
+    /// The current state, for logs and plots.
     fn state(&self) -> State;
 }
 
 /// A packet was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<'a> {
-    /// When it leaves. With a kernel or pacer that delays it, the time of departure.
+    /// When it is sent. With a kernel or pacer that delays it, the time of departure.
     pub now: Time,
     /// Its size: UDP payload, or its share of a coalesced datagram.
     pub bytes: u64,
-    /// Bytes in flight, this packet included.
+    /// Bytes in flight, including this packet.
     pub in_flight: u64,
     /// The path's round-trip time.
     pub rtt: &'a Rtt,
@@ -159,22 +159,22 @@ impl Receipt {
         }
     }
 
-    /// The number of packets sent before this one, over all packet number spaces of the path.
-    /// Rounds and recovery periods are delimited by it: times tie when several packets leave at one instant, and packet
-    /// numbers restart in each space.
+    /// The number of packets sent before this one, over all packet number spaces of the path. Rounds and recovery
+    /// periods are delimited by it: several packets can be sent at the same instant, and packet numbers restart in each
+    /// space.
     #[must_use]
     pub const fn send_index(&self) -> u64 {
         self.send_index
     }
 
-    /// The delivery-rate sampler's notes; all zero if the controller does not sample.
+    /// The snapshot of the delivery-rate sampler; all zero if the controller does not sample.
     #[must_use]
     pub const fn delivery(&self) -> &DeliverySnapshot {
         &self.delivery
     }
 }
 
-/// A packet whose fate is now known.
+/// A packet that was acknowledged or lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// Its size, as passed to [`Controller::on_sent`].
@@ -190,9 +190,9 @@ pub struct Packet {
 pub struct Ack<'a> {
     /// When the frame was received.
     pub now: Time,
-    /// Bytes in flight, less what this frame acknowledged and what was declared lost with it.
+    /// Bytes in flight, excluding what this frame acknowledged and what was declared lost with it.
     pub in_flight: u64,
-    /// The path's round-trip time, this frame's sample included.
+    /// The path's round-trip time, including this frame's sample.
     pub rtt: &'a Rtt,
     /// Whether this frame gave a sample (RFC 9002 §5.1); then [`Rtt::latest`] and [`Rtt::adjusted`] are of this frame.
     pub has_rtt_sample: bool,
@@ -203,7 +203,7 @@ pub struct Ack<'a> {
 pub struct Loss<'a> {
     /// When the loss was declared.
     pub now: Time,
-    /// Bytes in flight, less these losses and what the same ACK frame acknowledged.
+    /// Bytes in flight, excluding these losses and what the same ACK frame acknowledged.
     pub in_flight: u64,
     /// The path's round-trip time.
     pub rtt: &'a Rtt,
@@ -211,17 +211,17 @@ pub struct Loss<'a> {
     pub persistent: bool,
 }
 
-/// The peer's count of CE marks rose.
+/// The peer's count of CE marks increased.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnCe<'a> {
     /// When the ACK frame was received.
     pub now: Time,
-    /// By how much the count rose: packets.
+    /// By how many packets the count increased.
     pub newly_marked: u64,
-    /// The receipt of the largest newly acknowledged packet: RFC 9002 §7.3.2 judges by it whether the mark belongs to
-    /// a congestion event already answered.
+    /// The receipt of the largest newly acknowledged packet: by it, RFC 9002 §7.3.2 determines whether the mark belongs
+    /// to a congestion event that was already handled.
     pub largest_acked: Receipt,
-    /// Bytes in flight, less what this frame acknowledged and what was declared lost with it.
+    /// Bytes in flight, excluding what this frame acknowledged and what was declared lost with it.
     pub in_flight: u64,
     /// The path's round-trip time.
     pub rtt: &'a Rtt,
@@ -238,21 +238,21 @@ pub struct IdleRestart<'a> {
     pub rtt: &'a Rtt,
 }
 
-/// How fast data may leave: the input of the [`Pacer`](crate::Pacer).
+/// The pacing parameters: the input of the [`Pacer`](crate::Pacer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacing {
-    /// The rate; [`Bandwidth::MAX`] for no pacing, as window-based control asks for before the first RTT sample.
+    /// The rate; [`Bandwidth::MAX`] for no pacing, as window-based controllers request before the first RTT sample.
     pub rate: Bandwidth,
-    /// How many bytes to gather before a release once the pacer has held data back: worth one GSO send.
+    /// How many bytes to accumulate before a release once the pacer has delayed data: one GSO send.
     pub quantum: u64,
-    /// How many bytes may leave back to back after a pause. At least the quantum.
+    /// How many bytes may be sent back to back after a pause. At least the quantum.
     pub burst: u64,
 }
 
 impl Pacing {
-    /// Bytes that the largest UDP datagram train of one system call can carry.
+    /// Maximum bytes of a UDP datagram train in one system call.
     const QUANTUM_MAX: u64 = 64 * 1024;
-    /// Datagrams that may leave back to back: the initial window of RFC 9002 §7.2, by which §7.7 bounds bursts.
+    /// Datagrams that may be sent back to back: the initial window of RFC 9002 §7.2, by which §7.7 bounds bursts.
     const BURST_DATAGRAMS: u64 = 10;
 
     /// No pacing.
@@ -263,7 +263,7 @@ impl Pacing {
     };
 
     /// Pacing at `rate` with a quantum of one millisecond's worth, at least two datagrams and at most 64 KiB, and a
-    /// burst of ten datagrams or a quantum. The rate is at least a byte per second, so that no sender waits for ever.
+    /// burst of ten datagrams or a quantum. The rate is at least a byte per second, so that no sender waits forever.
     #[must_use]
     pub fn at(rate: Bandwidth, max_datagram_size: u64) -> Self {
         if rate.is_unlimited() {
@@ -281,7 +281,7 @@ impl Pacing {
         }
     }
 
-    /// What may leave back to back on any path: ten datagrams.
+    /// What may be sent back to back on any path: ten datagrams.
     pub(crate) const fn burst_of(max_datagram_size: u64) -> u64 {
         max_datagram_size.saturating_mul(Self::BURST_DATAGRAMS)
     }

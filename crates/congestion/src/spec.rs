@@ -1,12 +1,12 @@
 //! Controllers by name: `rapid-start:variant=quicly,congestion=pico,initial-window=44160B,beta=0.7`.
 //!
-//! A spec is the name of a preset, and after a colon any of the [keys](Registry::keys), each at most once, that change it. All
-//! presets take the same keys (`bbr` only `initial-window`); a key that the chosen rules do not use has no effect, so that
-//! one setting can be given to several arms of an experiment.
+//! A spec is the name of a preset, optionally followed by a colon and [keys](Registry::keys) that change it, each at
+//! most once. All presets accept the same keys (`bbr` only `initial-window`); a key that the chosen rules do not use
+//! has no effect, so that several arms of an experiment can share a setting.
 //!
-//! All presets start with 30 datagrams, the baseline of the experiment that Rapid Start was measured in, so that arms
-//! differ in nothing but what their names say; `initial-window=10p` is the 10 of RFC 9002 §7.2. The four arms cut by
-//! half at their first congestion, as that experiment does, and go on as CUBIC.
+//! All presets start with 30 datagrams, the baseline of the experiment in which Rapid Start was measured, so that arms
+//! differ only in what their names say; `initial-window=10p` is the 10 of RFC 9002 §7.2. The four arms halve the window
+//! at their first congestion, as in that experiment, and continue with CUBIC.
 //!
 //! A [`Registry`] knows the names. Startups, avoidances, whole controllers and keys can be added to it.
 
@@ -40,16 +40,16 @@ use crate::{
     startup::{HyStart, QueueThreshold, RapidStart, SlowStart, Startup},
 };
 
-/// Makes a startup for a controller with these settings.
+/// Creates a startup for a controller with these settings.
 type StartupMaker = dyn Fn(&Config) -> Box<dyn Startup> + Send + Sync;
-/// Makes an avoidance for a controller with these settings.
+/// Creates an avoidance for a controller with these settings.
 type AvoidanceMaker = dyn Fn(&Config) -> Box<dyn Avoidance> + Send + Sync;
-/// Makes a controller with these settings for a path.
+/// Creates a controller with these settings for a path.
 type ControllerMaker = dyn Fn(&Config, &Environment) -> Box<dyn Controller> + Send + Sync;
 
-/// The presets, startups, avoidances and keys that specs may name.
+/// The presets, startups, avoidances and keys available in specs.
 ///
-/// An algorithm of one piece is added with a key of its own:
+/// A monolithic algorithm is added with its own key:
 ///
 /// ```
 /// # use lastbyte_congestion::{Ack, Controller, Loss, Pacing, Packet, Phase, Receipt, Rtt, Sent, State, Statistics, Time};
@@ -79,7 +79,7 @@ type ControllerMaker = dyn Fn(&Config, &Environment) -> Box<dyn Controller> + Se
 ///
 /// let mut registry = Registry::builtin();
 /// registry.add_key(Key::number("windows", 1.0, 8.0, "how many initial windows the window is (1)"))?;
-/// registry.add_controller("fixed", "a window that stays", &["initial-window", "windows"], |config, environment| {
+/// registry.add_controller("fixed", "a constant window", &["initial-window", "windows"], |config, environment| {
 ///     let initial = config.initial_window.bytes(environment.max_datagram_size);
 ///     let windows = config.settings.number("windows").unwrap_or(1.0);
 ///     Box::new(Fixed { window: (initial as f64 * windows) as u64 })
@@ -124,7 +124,7 @@ impl<T: ?Sized> fmt::Debug for Named<T> {
 }
 
 impl Registry {
-    /// What this crate has. A new startup or avoidance is one line here.
+    /// The algorithms of this crate. A new startup or avoidance is one line here.
     #[must_use]
     pub fn builtin() -> Self {
         Self {
@@ -197,7 +197,7 @@ impl Registry {
         Ok(self)
     }
 
-    /// Adds an algorithm of one piece, as a preset that takes these keys only. `initial-window` is found in
+    /// Adds a monolithic algorithm, as a preset that accepts only these keys. `initial-window` is found in
     /// [`Config::initial_window`], keys of its own in [`Config::settings`].
     ///
     /// # Errors
@@ -224,12 +224,12 @@ impl Registry {
         Ok(self)
     }
 
-    /// Adds a key. All presets of a startup and an avoidance take it; other presets name the keys they take.
+    /// Adds a key. All presets with a startup and an avoidance accept it; other presets list the keys they accept.
     ///
     /// # Errors
     ///
-    /// Returns [`SpecError::NameTaken`] if there is a key of this name, and [`SpecError::BadName`] if it is not made of
-    /// lower-case letters, digits and hyphens.
+    /// Returns [`SpecError::NameTaken`] if there is a key of this name, and [`SpecError::BadName`] if it does not
+    /// consist of lower-case letters, digits and hyphens.
     pub fn add_key(&mut self, key: Key) -> Result<&mut Self, SpecError> {
         check_name(key.name, self.keys.iter().map(|key| key.name))?;
         self.keys.push(key);
@@ -281,8 +281,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Returns the [`SpecError`] of the first part that is not right: an unknown preset or key, a key given twice, or a
-    /// value that is not allowed. The message names the place and lists what exists.
+    /// Returns the [`SpecError`] of the first invalid part: an unknown preset or key, a repeated key, or an invalid
+    /// value. The message contains the part and lists what is valid.
     pub fn parse(&self, text: &str) -> Result<Spec, SpecError> {
         let (name, rest) = match text.split_once(':') {
             Some((name, rest)) => (name, Some(rest)),
@@ -419,7 +419,7 @@ fn names<'a>(table: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     table.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// A controller as described: what to build for each new path.
+/// A parsed spec: creates a controller for each new path.
 #[derive(Clone)]
 pub struct Spec {
     text: String,
@@ -440,7 +440,7 @@ impl ControllerFactory for Spec {
 }
 
 impl Spec {
-    /// The resulting settings, defaults included.
+    /// The resulting settings, including defaults.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
@@ -457,7 +457,7 @@ impl FromStr for Spec {
 }
 
 impl fmt::Display for Spec {
-    /// The text it was parsed from.
+    /// The original text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

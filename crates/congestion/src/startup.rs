@@ -1,8 +1,8 @@
-//! How a connection finds the path's capacity: the growth rules of the first slow start.
+//! Startups: the growth rules of the first slow start, which finds the path's capacity.
 //!
-//! A startup receives every ACK and returns by how much the window grows, and whether startup is over. How the
-//! first flight leaves ([`FirstFlight`](crate::FirstFlight)) and how the window falls at the first congestion
-//! ([`FirstRecovery`](crate::FirstRecovery)) are chosen beside it, so that each may be had with each:
+//! A startup receives every ACK and returns by how much the window grows, and whether startup is over. How the first
+//! flight is sent ([`FirstFlight`](crate::FirstFlight)) and how the window is reduced at the first congestion
+//! ([`FirstRecovery`](crate::FirstRecovery)) are independent choices, so that all combinations are possible:
 //!
 //! | preset | first flight | growth | first recovery |
 //! |---|---|---|---|
@@ -14,8 +14,8 @@
 //!
 //! # A custom startup
 //!
-//! One file and one line in a registry. This one grows by half a window a round trip, and ends when the round-trip
-//! time has doubled:
+//! One file and one line in a registry. This one grows by half a window a round trip, and ends when the round-trip time
+//! has doubled:
 //!
 //! ```
 //! use lastbyte_congestion::{
@@ -73,12 +73,11 @@ pub trait Startup: fmt::Debug + Send {
     /// The name in specs and logs.
     fn name(&self) -> &'static str;
 
-    /// Answers an ACK frame outside of recovery. Called for every frame, also when
-    /// [`StartupAck::bytes`] is zero.
+    /// Responds to an ACK frame outside of recovery. Called for every frame, also when [`StartupAck::bytes`] is zero.
     fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth;
 
-    /// How many windows the pacer lets go in a round trip. It must not be less than the factor by which the window
-    /// grows in one, or the pacer becomes the limit.
+    /// Pacing gain: how many windows the pacer releases in a round trip. It must not be less than the factor by which
+    /// the window grows in one, or the pacer becomes the limit.
     fn pacing_gain(&self) -> f64 {
         2.0
     }
@@ -96,8 +95,7 @@ pub trait Startup: fmt::Debug + Send {
 pub struct StartupAck<'a> {
     /// When the frame was received.
     pub now: Time,
-    /// Bytes newly acknowledged. Zero while the sender does not use its window: growth must stand still then
-    /// (RFC 9002 §7.8).
+    /// Bytes newly acknowledged. Zero while the sender does not use its window: it must not grow then (RFC 9002 §7.8).
     pub bytes: u64,
     /// Bytes acknowledged on the path so far, whether the window was in use or not.
     pub delivered: u64,
@@ -112,7 +110,7 @@ pub struct StartupAck<'a> {
     pub window: u64,
     /// The send index ([`Receipt::send_index`](crate::Receipt::send_index)) of the latest packet acknowledged so far.
     pub largest_acked: u64,
-    /// The send index of the next packet to leave. A round that starts now ends when it is acknowledged.
+    /// The send index of the next packet. A round that starts now ends when it is acknowledged.
     pub next: u64,
     /// The path's round-trip time.
     pub rtt: &'a Rtt,
@@ -120,7 +118,7 @@ pub struct StartupAck<'a> {
     pub rtt_sample: Option<Duration>,
 }
 
-/// What a startup answers.
+/// The response of a startup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
     /// By how many bytes the window grows.
@@ -128,12 +126,12 @@ pub struct Growth {
     /// The largest window after this ACK, in bytes; less than the present window lowers it, to the minimum window at most.
     /// `None` for no limit.
     pub limit: Option<u64>,
-    /// Whether startup is over: the path is found full without a loss, and avoidance goes on from this window.
+    /// Whether startup is over: the path was found full without a loss, and avoidance continues from this window.
     pub done: bool,
 }
 
 impl Growth {
-    /// Grow by `bytes` and go on.
+    /// Grows by `bytes` and continues.
     #[must_use]
     pub const fn by(bytes: u64) -> Self {
         Self {

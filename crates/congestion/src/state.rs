@@ -1,4 +1,4 @@
-//! What a controller shows of itself, for logs and plots.
+//! The state of a controller, for logs and plots.
 
 use core::fmt;
 
@@ -6,27 +6,26 @@ use lastbyte_units::Time;
 
 use crate::bandwidth::Bandwidth;
 
-/// A controller's state at one moment.
+/// A controller's current state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// The name of the startup's growth rule, whatever preset it comes from, or the whole algorithm's where it is of one
-    /// piece (`bbr`).
+    /// The name of the startup's growth rule, whatever preset it comes from, or of a monolithic algorithm (`bbr`).
     pub startup: &'static str,
-    /// The avoidance's name; `None` for an algorithm of one piece.
+    /// The avoidance's name; `None` for a monolithic algorithm.
     pub avoidance: Option<&'static str>,
-    /// Where in its life the controller is.
+    /// The phase.
     pub phase: Phase,
     /// The congestion window, in bytes.
     pub window: u64,
     /// The slow start threshold, in bytes; `None` while it is infinite.
     pub slow_start_threshold: Option<u64>,
-    /// The bandwidth estimate, of controllers that make one.
+    /// The bandwidth estimate, if the controller has one.
     pub bandwidth: Option<Bandwidth>,
-    /// What happened so far.
+    /// Counters and extremes.
     pub statistics: Statistics,
 }
 
-/// What a controller is doing.
+/// The phase of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
@@ -48,7 +47,7 @@ pub enum Phase {
     ProbeBandwidthRefill,
     /// BBR `ProbeBW_UP`: probing for more.
     ProbeBandwidthUp,
-    /// BBR `ProbeRTT`: draining the path to see its minimum delay.
+    /// BBR `ProbeRTT`: draining the path to measure its minimum delay.
     ProbeRtt,
 }
 
@@ -77,7 +76,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What happened to a controller since it was made. Sizes in bytes.
+/// What has happened to a controller since its creation. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
     /// The window at the start.
@@ -94,13 +93,13 @@ pub struct Statistics {
     pub window_min: Option<u64>,
     /// The largest window.
     pub window_max: u64,
-    /// Congestion events answered: reductions of the window.
+    /// Congestion events: reductions of the window.
     pub loss_episodes: u64,
-    /// Of these, the ones that saw ECN-CE marks and no loss.
+    /// Of these, events with ECN-CE marks and no loss.
     pub ecn_episodes: u64,
-    /// Congestion events undone, since every loss in them was spurious.
+    /// Congestion events undone, because every loss in them was spurious.
     pub episodes_undone: u64,
-    /// Of these, the ones that had ended startup.
+    /// Of these, events that had ended startup.
     pub episodes_undone_in_startup: u64,
     /// Times that persistent congestion was established.
     pub persistent_congestions: u64,

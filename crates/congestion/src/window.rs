@@ -1,35 +1,33 @@
-//! Window-based congestion control (RFC 9002 §7): a startup, an avoidance, and all that is the same for each pair.
+//! Window-based congestion control (RFC 9002 §7): a startup, an avoidance, and what all combinations have in common.
 //!
-//! [`WindowController`] owns the window and the slow start threshold. It keeps recovery periods (§7.3.2), lets the
-//! window grow only while it is in use (§7.8), holds it above the minimum, undoes congestion events that were spurious, and asks the
-//! parts for the rest:
+//! [`WindowController`] owns the window and the slow start threshold. It manages recovery periods (§7.3.2), lets the window grow only while it is used (§7.8), keeps it above the minimum, undoes spurious congestion events, and delegates the rest:
 //!
-//! | part | answers |
+//! | part | decides |
 //! |---|---|
 //! | `Jump` | may the first flight be larger than the initial window? |
 //! | [`Startup`](crate::startup::Startup) | by how much does the window grow before the first congestion? |
 //! | `Proportional` | how does it fall in the first recovery, if not by a cut? |
 //! | [`Avoidance`](crate::avoidance::Avoidance) | by how much does it grow after, and shrink at congestion? |
-//! | `after_idle` | what is left of it after a pause? |
+//! | `after_idle` | how large is it after a pause? |
 //!
 //! # Decisions
 //!
 //! - A recovery period ends by the order of sending, not by time: an ACK of a packet sent after it began ends it. With
-//!   times, packets that leave at the very instant of the loss would count as sent before.
+//!   times, packets sent at the very instant of the loss would count as sent before.
 //! - Acknowledged bytes are counted packet by packet: of an ACK frame that ends recovery, only the packets sent after
 //!   its start grow the window.
-//! - "In use" means: the sender was not out of data when it last stopped, or, in slow start, at least half the window
-//!   was in flight. (A window that doubles each round trip was full one round trip ago.)
-//! - An episode is undone when every packet declared lost in it turns out to have arrived (RFC 9438 §4.9.2 for QUIC). Of
-//!   several in a row, each may be: on a path that reorders, the packets of one arrive when the next has begun.
-//!   CE marks are never spurious, so an episode with one is not undone. A startup that resumes so goes on as plain slow
-//!   start: neither HyStart++ (RFC 9406 §4.3) nor Rapid Start runs twice.
-//! - A jumpstart that meets its first congestion by a cut falls to what the jump delivered, or to the initial window if
-//!   that is more, times beta; as more of the jump is acknowledged in recovery, the window rises to beta × that much.
-//!   So does quicly.
-//! - On persistent congestion the window is the minimum and the threshold stays where the loss put it (RFC 9002 §7.6.2).
-//!   The recovery period ends, but packets sent before it stay answered, where Appendix B.8 of the RFC would let each
-//!   further loss of one halve the threshold once more.
+//! - "Used" means: the sender was not application-limited when it last stopped, or, in slow start, at least half the
+//!   window was in flight. (A window that doubles each round trip was full one round trip ago.)
+//! - An episode is undone when every packet declared lost in it turns out to have arrived (RFC 9438 §4.9.2 for QUIC).
+//!   Of several in a row, each may be: on a path that reorders, the packets of one arrive when the next has begun. CE
+//!   marks are never spurious, so an episode with one is not undone. A startup that resumes in this way continues as
+//!   plain slow start: neither HyStart++ (RFC 9406 §4.3) nor Rapid Start runs twice.
+//! - A jumpstart whose first congestion is a cut is reduced to the bytes that the jump delivered, or to the initial
+//!   window if that is more, times beta; as more of the jump is acknowledged in recovery, the window rises to beta ×
+//!   that. This is what quicly does.
+//! - On persistent congestion the window is the minimum and the threshold stays where the loss put it (RFC 9002
+//!   §7.6.2). The recovery period ends, but the response covers all packets sent before it, where Appendix B.8 of the
+//!   RFC would let each further loss of one halve the threshold once more.
 
 mod episode;
 mod idle;
@@ -74,7 +72,7 @@ pub struct WindowController {
     jump: Jump,
     /// The rule of the first recovery, while it lasts.
     proportional: Option<Proportional>,
-    /// Whether nothing has happened yet that would set the window: neither growth nor congestion.
+    /// Whether nothing has changed the window yet: neither growth nor congestion.
     is_untouched: bool,
     /// The send index of the next packet.
     next: u64,
@@ -90,18 +88,18 @@ pub struct WindowController {
     statistics: Statistics,
 }
 
-/// How far the connection has come. Recovery periods are apart from it.
+/// The progress of the connection, apart from recovery periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The startup's growth rule holds.
+    /// The startup's growth rule applies.
     Startup,
-    /// The startup was interrupted by congestion that was none: slow start, with no threshold.
+    /// The startup was interrupted by a spurious congestion event: slow start, without a threshold.
     ResumedStartup,
-    /// The first congestion is behind us: slow start below the threshold, avoidance above.
+    /// After the first congestion: slow start below the threshold, avoidance above.
     Found,
 }
 
-/// What the packets of the ACK frame or loss timer being processed add up to, in bytes.
+/// Totals of the packets of the ACK frame or loss timer being processed, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     /// Acknowledged, sent before the latest congestion event.
@@ -111,12 +109,12 @@ struct Batch {
     lost_before: u64,
     lost_after: u64,
     packets_lost_after: u64,
-    /// The lowest send index of what was lost after.
+    /// The lowest send index of the packets lost after it.
     first_lost_after: Option<u64>,
 }
 
 impl Batch {
-    /// What was in flight when the ACK frame came, of which `left` still is.
+    /// Bytes in flight when the ACK frame arrived, of which `left` still are.
     fn in_flight_before(&self, left: u64) -> u64 {
         left.saturating_add(self.acked_before)
             .saturating_add(self.acked_after)
@@ -124,7 +122,7 @@ impl Batch {
             .saturating_add(self.lost_after)
     }
 
-    /// A congestion event begins now: all that was sent so far was sent before it.
+    /// A congestion event starts now: everything sent so far was sent before it.
     fn begin_episode(&mut self) {
         self.acked_before = self.acked_before.saturating_add(self.acked_after);
         self.lost_before = self.lost_before.saturating_add(self.lost_after);
@@ -135,7 +133,7 @@ impl Batch {
 }
 
 impl WindowController {
-    /// Composes a controller for a path whose datagrams carry `max_datagram_size` bytes of UDP payload.
+    /// Creates a controller for a path whose datagrams carry `max_datagram_size` bytes of UDP payload.
     #[must_use]
     pub fn new(
         config: Config,
@@ -208,7 +206,7 @@ impl WindowController {
 
     // ---- congestion -----------------------------------------------------------------------------------------------
 
-    /// A congestion event begins (RFC 9002 §7.3.2). `in_flight` is what was in flight when its sign came.
+    /// A congestion event starts (RFC 9002 §7.3.2). `in_flight` is the bytes in flight when its signal arrived.
     fn begin_episode(&mut self, now: Time, cause: Cause, in_flight: u64, rtt: &Rtt) {
         let jump_was_hit = self
             .batch
@@ -310,7 +308,7 @@ impl WindowController {
         }
     }
 
-    /// An ACK frame came in recovery; ends it if the frame acknowledges a packet sent since it began.
+    /// An ACK frame arrived in recovery, which ends if the frame acknowledges a packet sent since it started.
     fn recover(&mut self, ack: &Ack<'_>, acked: u64) {
         if let Some(proportional) = &mut self.proportional {
             proportional.on_acked(acked);
@@ -424,7 +422,7 @@ impl WindowController {
 
     // ---- pacing ---------------------------------------------------------------------------------------------------
 
-    /// How many windows may leave in a round trip.
+    /// Pacing gain: how many windows are released in a round trip.
     fn pacing_gain(&self) -> f64 {
         if self.jump.is_unvalidated() {
             return 1.0;
@@ -642,7 +640,7 @@ fn share(bytes: u64, factor: f64) -> u64 {
     libm::round(bytes as f64 * factor) as u64
 }
 
-/// Slow start lets two windows go in a round trip, one for those acknowledged and one to grow.
+/// Slow start releases two windows in a round trip, one for those acknowledged and one for growth.
 const SLOW_START_GAIN: f64 = 2.0;
 
 #[cfg(test)]

@@ -1,5 +1,10 @@
 //! What an installation needs besides the program: completions, manual pages, and a version that names the build.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "reads the pages that it has written"
+)]
+
 use std::{
     fs,
     process::{Command, Output},

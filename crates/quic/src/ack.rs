@@ -1,8 +1,7 @@
-//! What was received in one packet number space, and when to say so (RFC 9000 §13.2, draft-ietf-quic-ack-frequency).
+//! Received packets of one packet number space, and when to acknowledge them (RFC 9000 §13.2,
+//! draft-ietf-quic-ack-frequency).
 //!
-//! [`ReceivedPackets`] remembers which packet numbers came, tells duplicates, counts ECN marks, decides when an ACK frame
-//! is due, and writes it. It never forgets a number it may be asked about again without refusing it from then on: ranges
-//! are bounded, and what falls below them counts as a duplicate (§12.3).
+//! [`ReceivedPackets`] stores which packet numbers were received, detects duplicates, counts ECN marks, decides when an ACK frame is due, and writes it. The number of ranges is bounded; numbers below the oldest range count as duplicates (§12.3).
 
 mod policy;
 mod ranges;
@@ -22,7 +21,7 @@ pub use ranges::{Novelty, PacketNumberRanges};
 /// The mark in a datagram's IP header (RFC 3168, RFC 9000 §13.4). All packets of a datagram share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EcnCodepoint {
-    /// Not capable of ECN, or not known.
+    /// Not ECN-capable, or unknown.
     #[default]
     NotEct,
     /// ECT(0).
@@ -33,12 +32,12 @@ pub enum EcnCodepoint {
     Ce,
 }
 
-/// What one packet number space has received.
+/// The received packets of one packet number space.
 #[derive(Clone, Debug)]
 pub struct ReceivedPackets {
     ranges: PacketNumberRanges,
     policy: AckPolicy,
-    /// When the packet of the largest number came: the ACK frame says how long ago that is.
+    /// When the packet with the largest number was received, from which the ACK delay is computed.
     largest_received_at: Time,
     ect0: u64,
     ect1: u64,
@@ -48,20 +47,20 @@ pub struct ReceivedPackets {
 /// A packet that was received, opened, and found to be new.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// When.
+    /// When it was received.
     pub now: Time,
     /// Its number.
     pub number: PacketNumber,
-    /// Whether it elicits an acknowledgment (RFC 9000 §13.2.1).
+    /// Whether it is ack-eliciting (RFC 9000 §13.2.1).
     pub is_ack_eliciting: bool,
-    /// Its datagram's mark.
+    /// The ECN mark of its datagram.
     pub ecn: EcnCodepoint,
     /// The minimum round-trip time, if there is a sample.
     pub min_rtt: Option<Duration>,
 }
 
 impl ReceivedPackets {
-    /// Nothing received yet; acknowledgments as `policy` has it.
+    /// Nothing received yet; acknowledges by `policy`.
     #[must_use]
     pub fn new(policy: AckPolicy) -> Self {
         Self {
@@ -74,8 +73,8 @@ impl ReceivedPackets {
         }
     }
 
-    /// Whether a packet of this number has been processed, or may have been: such a packet has to be dropped
-    /// (RFC 9000 §12.3).
+    /// Whether a packet with this number has been processed, or may have been: such a packet must be dropped (RFC 9000
+    /// §12.3).
     #[must_use]
     pub fn is_duplicate(&self, number: PacketNumber) -> bool {
         self.ranges.contains_or_below(number.get())
@@ -87,7 +86,7 @@ impl ReceivedPackets {
         self.ranges.largest().and_then(PacketNumber::new)
     }
 
-    /// The policy, to be changed by `ACK_FREQUENCY` and `IMMEDIATE_ACK`.
+    /// The policy, mutable: `ACK_FREQUENCY` and `IMMEDIATE_ACK` change it.
     pub fn policy_mut(&mut self) -> &mut AckPolicy {
         &mut self.policy
     }
@@ -111,13 +110,13 @@ impl ReceivedPackets {
         self.policy.on_received(received, &self.ranges);
     }
 
-    /// When an ACK frame has to leave at the latest; `None` if nothing asks for one.
+    /// When an ACK frame is due at the latest; `None` if none is.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.policy.deadline()
     }
 
-    /// Whether an ACK frame should be part of a packet that leaves now, and whether it is worth a packet of its own.
+    /// Whether a packet that is sent now should contain an ACK frame, and whether one is due in a packet of its own.
     #[must_use]
     pub fn urgency(&self, now: Time) -> Urgency {
         self.policy.urgency(now)
@@ -128,7 +127,7 @@ impl ReceivedPackets {
     ///
     /// # Errors
     ///
-    /// Not even the newest range fits.
+    /// Returns [`BufferFull`] if not even the newest range fits.
     pub fn write_ack(
         &mut self,
         now: Time,
@@ -150,13 +149,13 @@ impl ReceivedPackets {
         Ok(Some(largest))
     }
 
-    /// An ACK frame that acknowledged packets up to `largest` was itself acknowledged: the peer knows of all of them, so
-    /// they need not be said again (RFC 9000 §13.2.4).
+    /// An ACK frame that acknowledged packets up to `largest` was itself acknowledged: the peer knows of all of them,
+    /// so they need not be reported again (RFC 9000 §13.2.4).
     pub fn on_ack_acknowledged(&mut self, largest: u64) {
         self.ranges.forget_up_to(largest);
     }
 
-    /// The counts, once there is something to count.
+    /// The ECN counts, if any packet was marked.
     fn ecn_counts(&self) -> Option<EcnCounts> {
         let is_marked = self.ect0 > 0 || self.ect1 > 0 || self.ce > 0;
         is_marked.then(|| EcnCounts {

@@ -1,8 +1,8 @@
-//! Asking the peer for rarer acknowledgments (draft-ietf-quic-ack-frequency §4 to §6).
+//! Requesting less frequent acknowledgments from the peer (draft-ietf-quic-ack-frequency §4 to §6).
 //!
-//! A startup measures queues by the density of acknowledgments, so nothing is asked before the first loss episode ended
-//! it. From then on about eight acknowledgments a round trip do, and at most ten packets go unacknowledged. The peer's
-//! `max_ack_delay` is left as it is.
+//! A startup detects queues from frequent acknowledgments, so nothing is requested before the first loss episode has
+//! ended it. From then on about eight acknowledgments a round trip are sufficient, and at most ten packets stay
+//! unacknowledged. The peer's `max_ack_delay` is not changed.
 
 use core::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::receipt::Receipt;
 #[cfg(test)]
 mod tests;
 
-/// What is asked of the peer.
+/// The requests to the peer.
 #[derive(Clone, Debug, Default)]
 pub struct AckFrequencyOut {
-    /// The peer's `max_ack_delay`, if it takes the frames at all.
+    /// The peer's `max_ack_delay`, if it supports the frames.
     max_ack_delay: Option<Duration>,
     next_sequence: u64,
     asked: Option<Wish>,
@@ -28,50 +28,50 @@ pub struct AckFrequencyOut {
     considered_at: Option<Time>,
 }
 
-/// What one frame asks for.
+/// The content of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wish {
-    /// How many packets may go unacknowledged.
+    /// How many ack-eliciting packets may stay unacknowledged.
     threshold: u64,
-    /// From what distance a gap is to be told of at once; 0 for never.
+    /// The reordering threshold; 0 for none.
     reordering: u64,
 }
 
-/// The state of the path that a wish follows from.
+/// The path state from which a request is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
     /// The congestion window, in datagrams.
     pub window_packets: u64,
-    /// How often the window was cut.
+    /// How many times the window was reduced.
     pub loss_episodes: u64,
-    /// The packet threshold of loss detection; `None` if it is not used any more.
+    /// The packet threshold of loss detection; `None` if it is no longer used.
     pub packet_threshold: Option<u64>,
     /// The probe timeout.
     pub probe_timeout: Duration,
 }
 
 impl AckFrequencyOut {
-    /// The most packets that go unacknowledged.
+    /// Maximum number of packets that stay unacknowledged.
     pub const THRESHOLD_MAX: u64 = 10;
-    /// Acknowledgments wanted a round trip.
+    /// Acknowledgments requested per round trip.
     const ACKS_PER_ROUND: u64 = 8;
     /// A smaller threshold is not worth a frame: the peer's default is 1.
     const THRESHOLD_MIN: u64 = 3;
     /// The number of probe timeouts after which a request is reconsidered.
     const PAUSE_TIMEOUTS: u32 = 4;
 
-    /// The peer's parameters: whether it takes the frames, and its `max_ack_delay`.
+    /// The peer's parameters: whether it supports the frames, and its `max_ack_delay`.
     pub fn on_peer_parameters(&mut self, takes: bool, max_ack_delay: Duration) {
         self.max_ack_delay = takes.then_some(max_ack_delay);
     }
 
-    /// Whether the peer takes `ACK_FREQUENCY` and `IMMEDIATE_ACK` frames.
+    /// Whether the peer supports `ACK_FREQUENCY` and `IMMEDIATE_ACK` frames.
     #[must_use]
     pub const fn is_allowed(&self) -> bool {
         self.max_ack_delay.is_some()
     }
 
-    /// Whether it is time to think over what to ask for.
+    /// Whether it is time to reconsider the request.
     #[must_use]
     pub fn is_due(&self, now: Time, probe_timeout: Duration) -> bool {
         self.is_allowed()
@@ -80,7 +80,7 @@ impl AckFrequencyOut {
                 .is_none_or(|at| now >= at + probe_timeout * Self::PAUSE_TIMEOUTS)
     }
 
-    /// Thinks over what to ask for.
+    /// Reconsiders the request.
     pub fn consider(&mut self, now: Time, path: &Circumstances) {
         if !self.is_due(now, path.probe_timeout) {
             return;
@@ -108,18 +108,18 @@ impl AckFrequencyOut {
         }
     }
 
-    /// The connection uses another path: the peer starts again there (draft §7).
+    /// The connection uses another path, where the peer starts with its defaults (draft §7).
     pub fn on_new_path(&mut self) {
         self.is_to_send = self.asked.is_some();
     }
 
-    /// Whether a frame waits to be sent.
+    /// Whether a frame is pending.
     #[must_use]
     pub const fn wants_to_send(&self) -> bool {
         self.is_to_send
     }
 
-    /// Writes the frame, if one waits and fits.
+    /// Writes the frame, if one is pending and fits.
     pub fn write_frames(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
         let (true, Some(wish), Some(max_ack_delay)) =
             (self.is_to_send, self.asked, self.max_ack_delay)
@@ -140,15 +140,15 @@ impl AckFrequencyOut {
         }
     }
 
-    /// Asks for an acknowledgment of this packet at once, where the peer takes the wish (draft §5).
+    /// Requests an immediate acknowledgment of this packet, if the peer supports it (draft §5).
     pub fn write_immediate_ack(&self, writer: &mut Writer<'_>) {
         if self.is_allowed() {
-            // Where there is no room the acknowledgment just comes later.
+            // Without room for the frame, the acknowledgment is merely later.
             let _ = ImmediateAck.encode(writer);
         }
     }
 
-    /// The packet with the frame of this sequence number was lost: it is said again, if no later one was said.
+    /// The packet with the frame of this sequence number was lost: it is sent again, unless a later one was sent.
     pub fn on_lost(&mut self, sequence: u64) {
         self.is_to_send |= sequence + 1 == self.next_sequence;
     }

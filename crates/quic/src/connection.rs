@@ -1,27 +1,27 @@
 //! The connection: datagrams in and out, events, and time.
 //!
-//! Datagrams are passed to [`Connection::handle_datagram`] and produced by [`Connection::poll_transmit`]. The caller waits
-//! until [`Connection::deadline`] and then calls [`Connection::on_timeout`]. Streams are behind [`Connection::streams`];
-//! everything else that an application can react to comes from [`Connection::poll_event`].
+//! Datagrams are passed to [`Connection::handle_datagram`] and produced by [`Connection::poll_transmit`]. The caller
+//! waits until [`Connection::deadline`] and then calls [`Connection::on_timeout`]. Streams are accessed by
+//! [`Connection::streams`]; all other events are returned by [`Connection::poll_event`].
 //!
-//! State is in objects, each with a file and tests of its own; the methods of the connection join them.
+//! State is held by objects, each with its own file and tests; the methods of the connection connect them.
 //!
 //! | object | has |
 //! |---|---|
-//! | `handshake.rs` | the session, the version, all keys; opens and seals packets |
+//! | `handshake.rs` | session, version, all keys; opens and seals packets |
 //! | `peer_parameters.rs` | the peer's transport parameters and their defaults |
 //! | `paths.rs` | the path in use and others, their validation, the size of datagrams |
-//! | `frame_sources.rs` | what writes frames and takes their receipts back |
+//! | `frame_sources.rs` | writes frames and takes their receipts back |
 //! | `sender.rs` | permits, probes, skipped packet numbers |
-//! | `tracer.rs`, `packet_fates.rs` | the listener; the fate of packets, for it and for MTU discovery |
-//! | `start.rs`, `config.rs`, `event.rs`, `output.rs` | what a connection starts with; what callers get |
+//! | `tracer.rs`, `packet_fates.rs` | trace listener; acknowledged and lost packets, for it and for MTU discovery |
+//! | `start.rs`, `config.rs`, `event.rs`, `output.rs` | inputs of a connection; results for callers |
 //!
 //! | methods | for |
 //! |---|---|
 //! | `receive.rs`, `frames.rs` | datagrams in; the effect of each frame |
-//! | `transmit.rs`, `closing.rs` | datagrams out; the last ones |
-//! | `advance.rs`, `retry.rs` | the progress of the handshake; Retry and Version Negotiation |
-//! | `migration.rs` | moving between paths |
+//! | `transmit.rs`, `closing.rs` | datagrams out; `CONNECTION_CLOSE` |
+//! | `advance.rs`, `retry.rs` | handshake progress; Retry and Version Negotiation |
+//! | `migration.rs` | path validation and migration |
 
 mod advance;
 mod closing;
@@ -108,7 +108,7 @@ pub struct Connection {
     statistics: Statistics,
 }
 
-/// The connection has to be closed.
+/// The connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fatal {
     code: TransportError,
@@ -128,7 +128,7 @@ impl From<SessionError> for Fatal {
 }
 
 impl Connection {
-    /// The common part of both constructors. `path` is where the peer is and what may be sent there; `identity` is the
+    /// The common part of both constructors. `path` is the peer's address and what may be sent there; `identity` is the
     /// peer's connection ID, the generator of ours, and the seed.
     fn new(
         now: Time,
@@ -192,33 +192,33 @@ impl Connection {
         connection
     }
 
-    /// A server's connection gets 0-RTT datagrams that came before the client's first, which is to be handed in next.
+    /// Buffers 0-RTT datagrams that arrived before the client's first datagram, which must be processed next.
     pub(crate) fn set_reordered_0rtt(&mut self, datagrams: Vec<Vec<u8>>) {
         self.handshake.set_reordered_0rtt(datagrams);
     }
 
     // ---- questions ------------------------------------------------------------------------------------------------
 
-    /// How far the handshake is.
+    /// The handshake stage.
     #[must_use]
     pub const fn stage(&self) -> Stage {
         self.handshake.stage()
     }
 
-    /// Whether the peer has shown that it receives at the address that is in use: by a token, or a packet that only who got
-    /// ours can make (RFC 9000 §8.1). Before, a request of 0-RTT may come from any address.
+    /// Whether the peer has shown that it receives at its current address: by a token, or by a packet that only a
+    /// receiver of ours can produce (RFC 9000 §8.1). Before that, a 0-RTT request may have a spoofed address.
     #[must_use]
     pub const fn is_address_validated(&self) -> bool {
         self.paths.current().amplification.is_validated()
     }
 
-    /// Whether the connection is over, and may be dropped.
+    /// Whether the connection is closed and may be dropped.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.close.state() == CloseState::Over
     }
 
-    /// Why it ended, once it does.
+    /// Why it closed, once it has.
     #[must_use]
     pub const fn close_reason(&self) -> Option<CloseReason> {
         self.close.reason()
@@ -229,7 +229,7 @@ impl Connection {
         &mut self.sources.streams
     }
 
-    /// What streams have sent.
+    /// Statistics of stream data sent.
     #[must_use]
     pub const fn stream_statistics(&self) -> stream::Statistics {
         self.sources.streams.statistics()
@@ -259,7 +259,7 @@ impl Connection {
         self.recovery.statistics()
     }
 
-    /// The size of datagrams on the path in use, in bytes of UDP payload.
+    /// The datagram size on the path in use, in bytes of UDP payload.
     #[must_use]
     pub const fn datagram_size(&self) -> u16 {
         self.paths.datagram_size()
@@ -271,7 +271,7 @@ impl Connection {
         self.peer.get()
     }
 
-    /// What was set for it.
+    /// Its configuration.
     #[must_use]
     pub const fn config(&self) -> &Arc<Config> {
         &self.config
@@ -289,14 +289,14 @@ impl Connection {
         self.handshake.side()
     }
 
-    /// Whether a client may send 0-RTT now: what it sends may reach the server twice (RFC 9001 §9.2), and be in vain.
+    /// Whether a client may send 0-RTT now. Early data can be replayed (RFC 9001 §9.2), and may be rejected.
     #[must_use]
     pub fn is_zero_rtt(&self) -> bool {
         self.handshake.is_zero_rtt()
     }
 
-    /// Whether something of the peer's is waited for, such as an answer: as long as it is, the connection is kept alive by a
-    /// PING after a third of the idle timeout, or ten seconds, without a packet (RFC 9000 §10.1.2).
+    /// Sets whether the application expects data from the peer, such as a response. As long as it does, the connection
+    /// sends a PING after a third of the idle timeout, or ten seconds, without a packet (RFC 9000 §10.1.2).
     pub const fn set_awaiting(&mut self, is_awaiting: bool) {
         self.idle.set_awaiting(is_awaiting);
     }
@@ -313,7 +313,7 @@ impl Connection {
         self.tracer.anatomy()
     }
 
-    /// Sets the listener for trace events from now on.
+    /// Sets the listener for trace events.
     pub fn set_trace(&mut self, trace: Box<dyn Trace>) {
         self.tracer.set_listener(trace);
     }
@@ -323,17 +323,17 @@ impl Connection {
         self.sources.datagrams.receive()
     }
 
-    /// Sends a datagram: once, or not at all (RFC 9221).
+    /// Sends a datagram (RFC 9221), which is never retransmitted.
     ///
     /// # Errors
     ///
-    /// It cannot be sent, and is dropped.
+    /// Returns [`DatagramError`] if it cannot be sent; it is dropped.
     pub fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError> {
         let room = self.frame_room();
         self.sources.datagrams.send(data, room)
     }
 
-    /// The longest datagram that can be sent now; `None` if the peer takes none.
+    /// The longest datagram that can be sent now; `None` if the peer accepts none.
     #[must_use]
     pub fn datagram_len_max(&self) -> Option<usize> {
         self.sources.datagrams.len_max(self.frame_room())
@@ -351,18 +351,18 @@ impl Connection {
         usize::from(self.paths.datagram_size()).saturating_sub(header + crate::crypto::TAG_LEN)
     }
 
-    /// The handshake's session: ALPN, server name, certificate.
+    /// The session of the handshake: ALPN, server name, certificate.
     #[must_use]
     pub fn session(&self) -> &dyn Session {
         self.handshake.session()
     }
 
-    /// The connection IDs that lead here.
+    /// The connection IDs that identify this connection.
     pub fn local_ids(&self) -> impl Iterator<Item = ConnectionId> + '_ {
         self.sources.local_ids.iter()
     }
 
-    /// The tokens that end a stateless reset of this connection (RFC 9000 §10.3.1).
+    /// The stateless reset tokens of this connection (RFC 9000 §10.3.1).
     pub fn reset_tokens(&self) -> impl Iterator<Item = StatelessResetToken> + '_ {
         self.sources.peer_ids.reset_tokens()
     }
@@ -373,33 +373,32 @@ impl Connection {
         self.sources.local_ids.changes() + self.sources.peer_ids.changes()
     }
 
-    /// Where the peer is.
+    /// The peer's addresses.
     #[must_use]
     pub const fn network(&self) -> NetworkPath {
         self.paths.current().network
     }
 
-    /// Whether the peer is there.
+    /// Whether the peer has received and processed our packets.
     pub(crate) fn is_at(&self, network: &NetworkPath) -> bool {
         self.paths.current().network == *network
     }
 
-    /// What the application wants to know happened, in its order. What concerns streams comes from
-    /// [`Streams::poll_event`].
+    /// The next event, in order of occurrence. Stream events come from [`Streams::poll_event`].
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.poll()
     }
 
-    /// A server gives the client a token for its next connection (RFC 9000 §8.1.3). Of several that wait to be sent, the
-    /// last counts.
+    /// A server issues a token for the client's next connection (RFC 9000 §8.1.3). If several are pending, only the
+    /// last is sent.
     pub fn send_new_token(&mut self, token: Vec<u8>) {
         if self.side() == Side::Server && !token.is_empty() {
             self.sources.new_token.offer(token);
         }
     }
 
-    /// A datagram that led nowhere else ended with one of [`Connection::reset_tokens`]: the peer has lost the connection
-    /// (RFC 9000 §10.3.1).
+    /// A datagram that matched no connection ended with one of [`Connection::reset_tokens`]: the peer has lost the
+    /// connection's state (RFC 9000 §10.3.1).
     pub fn on_stateless_reset(&mut self, now: Time) {
         let probe_timeout = self.probe_timeout();
         self.end(now, CloseReason::StatelessReset, probe_timeout);
@@ -407,7 +406,7 @@ impl Connection {
 
     // ---- time -----------------------------------------------------------------------------------------------------
 
-    /// When [`Connection::on_timeout`] wants to be called; `None` for not at all.
+    /// When [`Connection::on_timeout`] is due; `None` for never.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if self.close.state() != CloseState::Open {
@@ -440,7 +439,7 @@ impl Connection {
         next
     }
 
-    /// Time has passed. To be followed by [`Connection::poll_transmit`].
+    /// Handles expired timers. Call [`Connection::poll_transmit`] afterwards.
     pub fn on_timeout(&mut self, now: Time) {
         self.close.on_timeout(now);
         if self.is_closing() {
@@ -478,7 +477,7 @@ impl Connection {
         self.tracer.metrics(now, &self.recovery);
     }
 
-    /// Tells recovery of another datagram size, if there is one.
+    /// Notifies recovery if the datagram size has changed.
     #[inline]
     fn recovery_follows_mtu(&mut self, now: Time) {
         if let Some(size) = self.paths.take_new_size() {
@@ -487,10 +486,10 @@ impl Connection {
         }
     }
 
-    /// Probes a space, and with it those that have something to say that the peer waits for (RFC 9002 §6.2.4): what one
-    /// space lost can be what the peer needs to acknowledge another, and the window be full of that.
+    /// Probes a space, together with those that have data that the peer is waiting for (RFC 9002 §6.2.4): data lost in
+    /// one space can be what the peer needs to acknowledge another, whose packets fill the window.
     fn probe(&mut self, expired: Space) {
-        // New data is best; where there is none, the last packets may have been lost, and nothing but a probe would tell.
+        // New data is preferred; without any, the last packets may have been lost, which only a probe can reveal.
         if expired == Space::Application && !self.sources.want_to_send(expired) {
             self.recovery
                 .repeat_oldest(expired, usize::from(PROBES), &mut self.sources);
@@ -517,7 +516,7 @@ impl Connection {
         }
     }
 
-    /// Whether handshake data waits to be sent: for a window that may be full of packets which the peer cannot acknowledge
+    /// Whether handshake data is waiting while the window may be full of packets that the peer cannot acknowledge
     /// before it has that data.
     fn has_handshake_data_to_send(&self) -> bool {
         [Space::Initial, Space::Handshake].into_iter().any(|space| {

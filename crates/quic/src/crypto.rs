@@ -1,39 +1,41 @@
 //! Packet protection and the handshake (RFC 9001).
 //!
-//! What it owns: keys, and what is sealed with them; the handshake of one connection behind the trait [`Session`]; what
-//! a server seals for itself, that is Retry tags, tokens and stateless reset tokens.
+//! Owns keys, and sealing with them; the handshake of one connection behind the trait [`Session`]; Retry tags, tokens
+//! and stateless reset tokens.
 //!
-//! What it never does: read a clock, the environment or a global source of randomness of its own. [`tls`] alone draws
-//! randomness, inside its TLS library, as key exchange has to; [`plain`] is the twin that draws none. It does not know
-//! CRYPTO frames, retransmission or packet number spaces: bytes come in order and go out in order, by [`Space`].
+//! It reads no clock, no environment and no global source of randomness. Only [`tls`] draws randomness, inside its TLS
+//! library, as key exchange requires; [`plain`] is the twin that draws none. It does not know CRYPTO frames,
+//! retransmission or packet numbers: bytes are passed in order, by [`Space`].
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`keys`] | one direction's keys: seal and open in place, mask (RFC 9001 §5) |
 //! | [`aead`] | the library that protects packets and TLS records |
 //! | [`initial`] | keys from the client's first destination connection ID (RFC 9001 §5.2) |
-//! | [`key_update`] | the 1-RTT keys over their generations, and the limits of their use (RFC 9001 §6) |
+//! | [`key_update`] | 1-RTT keys, key updates and AEAD usage limits (RFC 9001 §6) |
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
-//! | [`tickets`] | stateless tickets with 0-RTT, and client sessions that are kept (RFC 9001 §4.5, §4.6) |
+//! | [`tickets`] | stateless tickets with 0-RTT, and stored client sessions (RFC 9001 §4.5, §4.6) |
 //! | [`hkdf`], [`kdf_hook`] | key derivation, and what of it is ours to see and to change |
-//! | [`plain`] | the same shape without cryptography, for simulators: one seed, the same bytes |
+//! | [`plain`] | the same messages without cryptography, for simulators: one seed, the same bytes |
 //! | [`retry`], [`token`], [`reset`] | RFC 9001 §5.8, RFC 9000 §8.1, §10.3.2 |
 //!
 //! # How a connection uses it
 //!
-//! 1. [`ClientCrypto::start`] or [`ServerCrypto::start`] gives a [`Session`], `initial_keys` the keys of Initial
+//! 1. [`ClientCrypto::start`] or [`ServerCrypto::start`] returns a [`Session`], `initial_keys` the keys of Initial
 //!    packets.
-//! 2. After the start, and after each [`Session::read_crypto`], it takes what there is: bytes to be sent with
+//! 2. After the start, and after each [`Session::read_crypto`], it takes the output: bytes with
 //!    [`Session::write_crypto`], space by space, and keys with [`Session::next_keys`] until there are none.
-//! 3. Until [`Session::is_handshaking`] says no. Tickets come later, by the same calls in [`Space::Application`].
+//! 3. This continues until [`Session::is_handshaking`] returns false. Tickets follow later, by the same calls in
+//!    [`Space::Application`].
 //!
 //! # Decisions
 //!
-//! - *Sessions are trait objects, keys are values.* A handshake is some twenty calls, so dispatch costs nothing. A
-//!   packet is two calls: a key is a branch that predicts well and then one virtual call, where a trait object around
-//!   the TLS library's trait object would make two.
-//! - *Levels are packet types* ([`lastbyte_wire::packet::PacketType`]). Each has its own keys, and there is no other level (RFC 9001 §4, Table 1).
-//! - *Output is pulled, never pushed*, so that a session needs no callbacks, and wrappers can look at what passes.
+//! - *Sessions are trait objects, keys are values.* A handshake takes some twenty calls, so dispatch is negligible. A
+//!   packet takes two: a key is a well-predicted branch and one virtual call, where a trait object around the TLS
+//!   library's trait object would take two.
+//! - *Levels are packet types* ([`lastbyte_wire::packet::PacketType`]). Each has its own keys, and there is no other
+//!   level (RFC 9001 §4, Table 1).
+//! - *Output is pulled, never pushed*, so that a session needs no callbacks, and wrappers can inspect the data.
 
 use std::{borrow::Cow, fmt};
 
@@ -69,117 +71,117 @@ pub use keys::{
     DirectionalKeys, HeaderKey, Keys, OpenError, Opened, PacketKey, SealError, TAG_LEN,
 };
 
-/// The most handshake bytes a session holds for one space until they are taken: a certificate chain of 60 kB and what
-/// goes with it. A session that would hold more fails, since only our own configuration can make it so.
+/// Maximum number of handshake bytes a session buffers for one space: a certificate chain of 60 kB and the other
+/// messages. A session that exceeds it fails, since only our own configuration can cause that.
 pub const CRYPTO_OUT_MAX: usize = 64 * 1024;
 
-/// What is to be had of a [`Session`] once: the keys of a level.
+/// Keys of an encryption level, which a [`Session`] returns once.
 #[derive(Debug)]
 pub enum NewKeys {
     /// For 0-RTT packets: a client seals with them, a server opens.
     ZeroRtt(DirectionalKeys),
     /// For Handshake packets.
     Handshake(Keys),
-    /// For 1-RTT packets. A server has them before the handshake is complete, and may send, but must not open before
-    /// (RFC 9001 §5.7).
+    /// For 1-RTT packets. A server has them before the handshake is complete, and may send with them, but must not open
+    /// packets before (RFC 9001 §5.7).
     OneRtt(Box<OneRttKeys>),
 }
 
-/// What has become of 0-RTT (RFC 9001 §4.6).
+/// The state of 0-RTT (RFC 9001 §4.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyData {
-    /// A client did not offer it. A server was not offered it, or refused: its packets cannot be opened, and are
+    /// A client did not offer it. A server was not offered it, or refused: such packets cannot be opened, and are
     /// dropped.
     Unavailable,
-    /// A client offered it, and the answer is still open. What is sent may have to be sent again.
+    /// A client offered it, and there is no answer yet. What is sent may have to be sent again.
     Offered,
-    /// The server takes it.
+    /// The server accepted it.
     Accepted,
-    /// The server does not: all that was sent in 0-RTT packets counts as never sent (RFC 9001 §4.6.2).
+    /// The server refused it: everything sent in 0-RTT packets counts as not sent (RFC 9001 §4.6.2).
     Rejected,
 }
 
-/// The handshake of one connection, and what goes on of it afterwards.
+/// The handshake of one connection, and the messages after it.
 ///
-/// After an error a session is of no more use; it repeats the error.
+/// After an error a session repeats the error.
 pub trait Session: fmt::Debug + Send {
-    /// Takes CRYPTO data: in order, without gaps, each byte once.
+    /// Processes CRYPTO data: in order, without gaps, each byte once.
     ///
     /// # Errors
     ///
-    /// The handshake failed, or the data came in a space where none is to come any more, or yet (RFC 9001 §4.1.3).
-    /// The connection is to be closed with [`SessionError::code`].
+    /// Returns [`SessionError`] if the handshake failed, or the data arrived in a space in which none is permitted now
+    /// (RFC 9001 §4.1.3). The connection must be closed with [`SessionError::code`].
     fn read_crypto(&mut self, space: Space, data: &[u8]) -> Result<(), SessionError>;
 
-    /// Moves all CRYPTO data that is to be sent in `space` to the end of `out`, and says how many bytes that was. Never
-    /// more than [`CRYPTO_OUT_MAX`]. Before the keys of a space are there, there is no data for it.
+    /// Appends all CRYPTO data to be sent in `space` to `out`, and returns its length, which never exceeds
+    /// [`CRYPTO_OUT_MAX`]. There is no data for a space before its keys are available.
     fn write_crypto(&mut self, space: Space, out: &mut Vec<u8>) -> usize;
 
     /// The next keys, in the order they became available; each once.
     fn next_keys(&mut self) -> Option<NewKeys>;
 
-    /// The version that the handshake goes on in. A server's can change once, when it has read the `ClientHello`: to one of
-    /// those that it was started with ([`ServerCrypto::start_with`]).
+    /// The version in which the handshake continues. A server's can change once, when it has read the `ClientHello`: to
+    /// one of those passed at its start ([`ServerCrypto::start_with`]).
     fn version(&self) -> Version;
 
-    /// A client learns that the server goes on in another version (RFC 9368 §2.3): all keys from now on are of that. Before
-    /// the first byte of the server's is read.
+    /// Tells a client that the server continues in another version (RFC 9368 §2.3): all further keys are of that
+    /// version. Must precede the first byte from the server.
     fn follow(&mut self, version: Version);
 
-    /// Whether the handshake is still going on: not *complete* in the sense of RFC 9001 §4.1.1. Whether it is
-    /// *confirmed* (§4.1.2) is for the connection to know.
+    /// Whether the handshake is in progress, that is not *complete* in the sense of RFC 9001 §4.1.1. Whether it is
+    /// *confirmed* (§4.1.2) is known to the connection.
     fn is_handshaking(&self) -> bool;
 
-    /// The peer's transport parameters, encoded (RFC 9001 §8.2). A server has them from the `ClientHello` on, though
-    /// they are authentic only when the handshake is complete; a client has them when it is.
+    /// The peer's transport parameters, encoded (RFC 9001 §8.2). A server has them after the `ClientHello`, though they
+    /// are authenticated only when the handshake is complete; a client has them when it is.
     fn peer_parameters(&self) -> Option<&[u8]>;
 
-    /// What a client remembers of the server's transport parameters from the connection that it resumes (RFC 9000
-    /// §7.4.1).
+    /// The server's transport parameters that a client remembers of the connection it resumes (RFC 9000 §7.4.1).
     fn remembered_parameters(&self) -> Option<&[u8]>;
 
-    /// The application protocol agreed on (RFC 9001 §8.1).
+    /// The negotiated application protocol (RFC 9001 §8.1).
     fn alpn(&self) -> Option<&[u8]>;
 
-    /// The name of the server, as the client says it (RFC 6066 §3).
+    /// The server name sent by the client (RFC 6066 §3).
     fn server_name(&self) -> Option<&str>;
 
-    /// What has become of 0-RTT.
+    /// The state of 0-RTT.
     fn early_data(&self) -> EarlyData;
 
     /// Whether an earlier session was resumed: `None` until that is known.
     fn is_resumed(&self) -> Option<bool>;
 
-    /// How many tickets a client received.
+    /// How many tickets a client has received.
     fn tickets_received(&self) -> u32;
 
-    /// At a server: what the ticket says by which the client resumed a session, if it is one of [`tickets`].
+    /// At a server: the content of the ticket with which the client resumed a session, if it is one of [`tickets`].
     fn resumed_ticket(&self) -> Option<&tickets::ResumedTicket> {
         None
     }
 
-    /// At a server: what is to come back by [`Self::resumed_ticket`] when the client resumes this connection. To be said
-    /// before the handshake is complete, when tickets are written. Without tickets that hold data it means nothing.
+    /// At a server: sets the data that [`Self::resumed_ticket`] returns when the client resumes this connection. Must
+    /// be called before the handshake is complete, when tickets are written. Has no effect without tickets that contain
+    /// data.
     ///
     /// # Errors
     ///
-    /// It is longer than [`tickets::APPLICATION_MAX`].
+    /// Returns [`ApplicationDataTooLong`](tickets::ApplicationDataTooLong) if it exceeds [`tickets::APPLICATION_MAX`].
     fn set_ticket_data(&mut self, data: &[u8]) -> Result<(), tickets::ApplicationDataTooLong> {
         let _ = data;
         Ok(())
     }
 
-    /// The name of the cipher suite, once it is agreed on.
+    /// The name of the cipher suite, once it is negotiated.
     fn cipher_suite(&self) -> Option<&'static str>;
 
-    /// The peer's own certificate, in DER, once it has shown it.
+    /// The peer's end-entity certificate, in DER, once received.
     fn peer_certificate(&self) -> Option<&[u8]>;
 
-    /// Fills `out` with keying material for uses outside QUIC (RFC 8446 §7.5).
+    /// Fills `out` with exported keying material (RFC 8446 §7.5).
     ///
     /// # Errors
     ///
-    /// The handshake is not complete, or more is asked for than can be given.
+    /// Returns [`ExportError`] if the handshake is not complete, or too much is requested.
     fn export_keying_material(
         &self,
         label: &[u8],
@@ -188,21 +190,21 @@ pub trait Session: fmt::Debug + Send {
     ) -> Result<(), ExportError>;
 }
 
-/// Where a client's sessions come from.
+/// The source of a client's sessions.
 pub trait ClientCrypto: fmt::Debug + Send + Sync {
-    /// Whether its sessions can go on in another version than they began with (RFC 9368 §2.3).
+    /// Whether its sessions can change the version (RFC 9368 §2.3).
     fn can_follow(&self) -> bool;
 
-    /// A client's keys for Initial packets, given the destination connection ID of its first one, or of a Retry (RFC
+    /// A client's keys for Initial packets, from the destination connection ID of its first packet, or of a Retry (RFC
     /// 9001 §5.2).
     fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys;
 
-    /// Begins a handshake with the server of this name, a domain name or an IP address, with these transport
-    /// parameters, encoded. The `ClientHello` is there to be taken at once.
+    /// Starts a handshake with the server of this name, a domain name or an IP address, with these transport
+    /// parameters, encoded. The `ClientHello` is available at once.
     ///
     /// # Errors
     ///
-    /// The name is none, or the configuration does not allow it.
+    /// Returns [`StartError`] if the name is invalid, or the configuration does not permit it.
     fn start(
         &self,
         version: Version,
@@ -211,24 +213,24 @@ pub trait ClientCrypto: fmt::Debug + Send + Sync {
     ) -> Result<Box<dyn Session>, StartError>;
 }
 
-/// Where a server's sessions come from.
+/// The source of a server's sessions.
 pub trait ServerCrypto: fmt::Debug + Send + Sync {
-    /// A server's keys for Initial packets, given the destination connection ID of the client's.
+    /// A server's keys for Initial packets, from the client's destination connection ID.
     fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys;
 
-    /// Begins a handshake with a client, with these transport parameters, encoded.
+    /// Starts a handshake with a client, with these transport parameters, encoded.
     ///
     /// # Errors
     ///
-    /// The configuration does not allow it.
+    /// Returns [`StartError`] if the configuration does not permit it.
     fn start(&self, version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError>;
 
-    /// As [`Self::start`]; goes on in the first of the `better` versions that the client lists, with the parameters that go
-    /// with it (RFC 9368 §2.3). Otherwise, or if it cannot change versions, in the one that it begins with.
+    /// As [`Self::start`], but continues in the first of the `better` versions that the client lists, with the
+    /// parameters that belong to it (RFC 9368 §2.3); otherwise, or if it cannot change versions, in the client's.
     ///
     /// # Errors
     ///
-    /// The configuration does not allow it.
+    /// Returns [`StartError`] if the configuration does not permit it.
     fn start_with(
         &self,
         version: Version,
@@ -237,7 +239,7 @@ pub trait ServerCrypto: fmt::Debug + Send + Sync {
     ) -> Result<Box<dyn Session>, StartError>;
 }
 
-/// A version that a server would go on in, and what its transport parameters are then, encoded.
+/// A version that a server prefers, with its transport parameters for that, encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionOffer {
     /// The version.
@@ -258,9 +260,9 @@ fn best_offer(better: &[VersionOffer], client: &[u8]) -> Option<usize> {
 /// Why a handshake failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionError {
-    /// What to close the connection with: most often a TLS alert (RFC 9001 §4.8).
+    /// The error code of the close: usually a TLS alert (RFC 9001 §4.8).
     pub code: TransportError,
-    /// In words, for logs and for the reason phrase.
+    /// A description, for logs and for the reason phrase.
     pub reason: Cow<'static, str>,
 }
 
@@ -272,7 +274,7 @@ impl SessionError {
         }
     }
 
-    /// CRYPTO data came where none is to come (RFC 9001 §4.1.3).
+    /// CRYPTO data arrived in a space in which none is permitted (RFC 9001 §4.1.3).
     pub(crate) fn misplaced(space: Space, expected: Space) -> Self {
         Self::new(
             TransportError::PROTOCOL_VIOLATION,
@@ -293,12 +295,12 @@ impl fmt::Display for SessionError {
 
 impl std::error::Error for SessionError {}
 
-/// Why a handshake cannot begin.
+/// Why a handshake cannot start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartError {
-    /// What was given as the server's name is neither a domain name nor an IP address.
+    /// The server's name is neither a domain name nor an IP address.
     ServerName(String),
-    /// The configuration does not allow it, as the text says.
+    /// The configuration does not permit it, for this reason.
     Configuration(String),
 }
 
@@ -317,7 +319,7 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// Keying material cannot be exported: the handshake is not complete, or too much was asked for.
+/// Keying material cannot be exported: the handshake is not complete, or too much was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExportError;
 

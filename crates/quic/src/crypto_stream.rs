@@ -1,7 +1,7 @@
-//! The CRYPTO data of one packet number space, both ways (RFC 9000 §7.5, §19.6).
+//! The CRYPTO data of one packet number space, in both directions (RFC 9000 §7.5, §19.6).
 //!
-//! What is sent is kept until it is acknowledged, and is never much: a handshake. What is received out of order is kept
-//! up to [`RECEIVE_MAX`] bytes, overlaps included; a peer that sends more is closed with `CRYPTO_BUFFER_EXCEEDED`.
+//! Sent data is kept until it is acknowledged; a handshake is small. Received data that is out of order is kept up to
+//! [`RECEIVE_MAX`] bytes, overlaps included; a peer that sends more is closed with `CRYPTO_BUFFER_EXCEEDED`.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,56 @@ use lastbyte_wire::{BufferFull, Encode, VarInt, Writer, frame::Crypto};
 
 use crate::receipt::Receipt;
 
-/// How far ahead of what was read the peer's data may be, and how many bytes of it are kept: RFC 9000 §7.5 asks for 4096 at
-/// least; a certificate chain with post-quantum signatures, of some 20 KB, in reordered packets wants more.
+/// How far the peer's data may be ahead of the read offset, and how many bytes of it are kept: RFC 9000 §7.5 requires
+/// at least 4096; a certificate chain with post-quantum signatures, some 20 KB in reordered packets, needs more.
 pub const RECEIVE_MAX: u64 = 32 * 1024;
 
 /// The CRYPTO data of one space.
 #[derive(Clone, Debug, Default)]
 pub struct CryptoStream {
-    /// What is to be sent, from `freed` on.
+    /// Data to be sent, from `freed` on.
     to_send: Vec<u8>,
-    /// How much was sent, acknowledged and freed.
+    /// How much was written, acknowledged and freed.
     freed: u64,
     /// How much of it has been sent at least once.
     sent: usize,
-    /// What was lost and has to be sent again, ascending: start and end.
+    /// Ranges that were lost and must be sent again, ascending: start and end.
     lost: BTreeMap<u64, u64>,
-    /// What was acknowledged ahead of `acked_up_to`: start and end.
+    /// Ranges acknowledged beyond `acked_up_to`: start and end.
     acked: BTreeMap<u64, u64>,
     acked_up_to: u64,
-    /// Received ahead of `read`.
+    /// Received beyond `read`.
     received: BTreeMap<u64, Vec<u8>>,
-    /// How many bytes are in them.
+    /// The number of bytes in them.
     held: u64,
     read: u64,
 }
 
-/// More data ahead of what can be read than is kept.
+/// More out-of-order data than is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CryptoBufferExceeded;
 
 impl CryptoStream {
     // ---- sending --------------------------------------------------------------------------------------------------
 
-    /// Where the handshake appends what is to be sent.
+    /// The buffer to which the handshake appends its output.
     pub fn outgoing(&mut self) -> &mut Vec<u8> {
         &mut self.to_send
     }
 
-    /// How much has been sent once at least.
+    /// How much has been sent at least once.
     #[must_use]
     pub const fn sent_bytes(&self) -> u64 {
         self.sent as u64
     }
 
-    /// Whether there is something to write.
+    /// Whether anything is pending.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {
         self.sent_bytes() < self.end() || !self.lost.is_empty()
     }
 
-    /// Sends again all that was not acknowledged: a probe has to carry something (RFC 9002 §6.2.4).
+    /// Sends all unacknowledged data again, since a probe must carry something (RFC 9002 §6.2.4).
     pub fn send_again(&mut self) {
         let sent = self.sent as u64;
         if self.acked_up_to < sent {
@@ -66,7 +66,7 @@ impl CryptoStream {
         }
     }
 
-    /// Writes CRYPTO frames while there is room: what was lost first.
+    /// Writes CRYPTO frames while there is room, lost data first.
     pub fn write_frames(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
         while let Some((start, end)) = self.next_to_send() {
             let offset = VarInt::saturating(start);
@@ -97,7 +97,7 @@ impl CryptoStream {
         (sent < end).then_some((sent, end))
     }
 
-    /// Behind all that was ever to be sent.
+    /// After all data written so far.
     const fn end(&self) -> u64 {
         self.freed + self.to_send.len() as u64
     }
@@ -133,7 +133,7 @@ impl CryptoStream {
         }
     }
 
-    /// Data was lost: it is sent again, but for what was acknowledged meanwhile.
+    /// Data was lost: it is sent again, except for what was acknowledged meanwhile.
     pub fn on_lost(&mut self, offset: u64, len: u64) {
         let end = offset + len;
         let mut start = offset.max(self.acked_up_to);
@@ -151,11 +151,12 @@ impl CryptoStream {
 
     // ---- receiving ------------------------------------------------------------------------------------------------
 
-    /// Data came. `read` gets what is now in order, each byte once. Returns whether some of it was kept or read.
+    /// Data was received. `read` is called with what is now in order, each byte once. Returns whether some of it was
+    /// kept or read.
     ///
     /// # Errors
     ///
-    /// It is too far ahead. Or what `read` says.
+    /// Returns the error of `read`, or that the data is too far ahead.
     pub fn on_received<E: From<CryptoBufferExceeded>>(
         &mut self,
         offset: u64,
@@ -170,7 +171,7 @@ impl CryptoStream {
             return Err(CryptoBufferExceeded.into());
         }
         if offset > self.read {
-            // Of two pieces at one offset the longer one is kept. Pieces may overlap.
+            // Of two pieces at the same offset the longer one is kept. Pieces may overlap.
             let known = self.received.get(&offset).map_or(0, Vec::len);
             let is_longer = known < data.len();
             if is_longer {
@@ -209,7 +210,7 @@ impl CryptoStream {
     }
 }
 
-/// Pieces out of order: a handshake has a dozen.
+/// Maximum number of out-of-order pieces: a handshake has a dozen.
 const PIECES_MAX: usize = 128;
 
 /// Adds `start..end` to a set of ranges, joining those that touch.

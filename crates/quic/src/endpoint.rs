@@ -1,44 +1,44 @@
 //! The endpoint: many connections behind one socket (RFC 9000 §5.2, §6, §8.1, §10.3).
 //!
-//! Owns: its connections; what leads a datagram to one of them; what becomes of a datagram that leads to none; whose turn
-//! it is to send, and whose timer comes first. Never: reads a clock or draws randomness of its own, both are arguments;
-//! touches a socket; looks into a packet that belongs to a connection.
+//! Owns its connections; the routing of datagrams; responses to datagrams that belong to no connection; the order of
+//! sending, and of timers. Time and randomness are arguments. It uses no socket, and does not process packets that
+//! belong to a connection.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config.rs`, `statistics.rs` | what is set, and what is counted |
-//! | `handle.rs`, `slot.rs` | connections by number, and what is kept beside each |
-//! | `route.rs`, `demux.rs` | to whom a datagram belongs |
-//! | `accept.rs`, `address.rs` | what becomes of a client's first packet, and where it is |
+//! | `config.rs`, `statistics.rs` | configuration and counters |
+//! | `handle.rs`, `slot.rs` | connections by handle, and the endpoint's state of each |
+//! | `route.rs`, `demux.rs` | routing of datagrams |
+//! | `accept.rs`, `address.rs` | a client's first packet; address validation by tokens |
 //! | `prefix.rs` | how many handshakes of one address prefix are in progress |
-//! | `early.rs` | 0-RTT datagrams that overtook it |
-//! | `retry.rs`, `version.rs`, `reset.rs`, `refusal.rs` | the four answers that need no connection |
-//! | `answers.rs`, `bucket.rs` | how many of them |
-//! | `timers.rs`, `table.rs`, `siphash.rs` | deadlines in order; tables that strangers may fill |
+//! | `early.rs` | 0-RTT datagrams received before it |
+//! | `retry.rs`, `version.rs`, `reset.rs`, `refusal.rs` | the four stateless responses |
+//! | `answers.rs`, `bucket.rs` | their queue and rate limits |
+//! | `timers.rs`, `table.rs`, `siphash.rs` | deadlines in order; hash tables for untrusted keys |
 //!
 //! # How it is driven
 //!
 //! 1. [`Endpoint::route`] each datagram; with a handle, [`Endpoint::connection`] and there
 //!    [`Connection::handle_datagram`].
-//! 2. [`Endpoint::poll_timeout`] until it says `None`: each handle names a connection whose timer expired.
-//! 3. The application's turn: [`Endpoint::poll_touched`] until it returns `None`: each handle names a connection that may have
-//!    events, to be read with [`Endpoint::entry`] or [`Endpoint::connection`].
-//! 4. [`Endpoint::poll_transmit`] until it says `None`, and [`Endpoint::poll_closed`].
+//! 2. [`Endpoint::poll_timeout`] until it returns `None`: each handle is a connection whose timer expired.
+//! 3. The application's turn: [`Endpoint::poll_touched`] until it returns `None`: each handle names a connection that
+//!    may have events, to be read with [`Endpoint::entry`] or [`Endpoint::connection`].
+//! 4. [`Endpoint::poll_transmit`] until it returns `None`, and [`Endpoint::poll_closed`].
 //! 5. Wait for a datagram, or until [`Endpoint::deadline`].
 //!
-//! A connection that was asked for in 1 to 3 is *ready*: it is looked at in 4, and its timer and IDs are noted. One that was
-//! not costs nothing, however many there are.
+//! A connection that was accessed in 1 to 3 is *ready*: step 4 lets it send, and records its timer and IDs. Others cost
+//! nothing, however many there are.
 //!
 //! # Decisions
 //!
-//! - *A connection that is over is handed back* ([`Closed`]): it has events yet to be read, and only the application knows
-//!   where to put them.
-//! - *Timers are polled one by one*, so that the caller learns whose events to look at.
-//! - *An Initial packet has to open before anything is kept for it.* Its keys are no secret (RFC 9001 §5.2), but noise and
-//!   damage go no further.
-//! - *The application's data of a connection is stored beside it* (`D`), so that no caller keeps a table by handle: it is made
-//!   when a client is accepted ([`Endpoint::route_with`]), and is returned in [`Closed`].
-//! - *Wall-clock time*, which only tokens need, is said once ([`Endpoint::set_wall_clock`]), and goes on with `now`.
+//! - *A closed connection is returned to the caller* ([`Closed`]): it has unread events, which only the application can
+//!   process.
+//! - *Timers are polled one by one*, so that the caller learns which connections may have events.
+//! - *An Initial packet must be authentic before any state is kept for it.* Its keys are public (RFC 9001 §5.2), but
+//!   this stops noise and corrupt packets.
+//! - *The application's data of a connection is stored beside it* (`D`), so that no caller keeps a table by handle: it
+//!   is made when a client is accepted ([`Endpoint::route_with`]), and is returned in [`Closed`].
+//! - *Wall-clock time*, which only tokens need, is set once ([`Endpoint::set_wall_clock`]), and advances with `now`.
 
 mod accept;
 mod address;
@@ -104,11 +104,11 @@ pub struct Endpoint<D = ()> {
     slots: Slab<Slot<D>>,
     demux: Demux,
     timers: Timers,
-    /// Connections to be looked at, each once.
+    /// Connections that are ready, each once.
     ready: VecDeque<Handle>,
     /// Connections that a datagram or a timer reached, each once, until they are polled or closed.
     touched: VecDeque<Handle>,
-    /// Those that are over.
+    /// Closed connections.
     closed: VecDeque<Closed<D>>,
     answers: Answers,
     early: EarlyDatagrams,
@@ -128,25 +128,25 @@ pub struct Endpoint<D = ()> {
     wall_clock: WallClock,
     random: Random,
     statistics: Statistics,
-    /// A copy of an Initial packet, to see whether it opens.
+    /// A copy of an Initial packet, to check whether it is authentic.
     scratch: Vec<u8>,
 }
 
-/// The most stateless answers: those to packets that prove nothing about their sender.
+/// Rate limits of stateless responses, to packets that prove nothing about their sender.
 struct Buckets {
     resets: Bucket,
     version_negotiations: Bucket,
     refusals: Bucket,
 }
 
-/// Why a connection cannot be made.
+/// Why a connection cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectError {
-    /// There are as many as there may be ([`Limits::connections`]).
+    /// The limit is reached ([`Limits::connections`]).
     TooMany,
-    /// Without connection IDs there is one connection for each pair of addresses, and there is one.
+    /// Without connection IDs there can be only one connection for each pair of addresses, and there is one.
     PathInUse,
-    /// The handshake cannot begin.
+    /// The handshake cannot start.
     Start(StartError),
 }
 
@@ -228,8 +228,8 @@ impl<D> Endpoint<D> {
         })
     }
 
-    /// Sets the time of day: `wall_time` at `now`. To be called at the start, and again whenever the clock may have been
-    /// set. Only tokens need it.
+    /// Sets the wall clock: `wall_time` at `now`. To be called at the start, and whenever the clock may have been set.
+    /// Only tokens need it.
     pub fn set_wall_clock(&mut self, now: Time, wall_time: WallTime) {
         self.wall_clock = WallClock::new(now, wall_time);
     }
@@ -280,7 +280,7 @@ impl<D> Endpoint<D> {
         Ok(self.add(connection, Side::Client, handshake, |_, _| D::default()))
     }
 
-    /// A connection to do something with. It is looked at in the next [`Endpoint::poll_transmit`]. `None` if it is gone.
+    /// A connection, mutable. The next [`Endpoint::poll_transmit`] lets it send. `None` if it is removed.
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
         self.entry(handle).map(|(connection, _)| connection)
     }
@@ -305,19 +305,18 @@ impl<D> Endpoint<D> {
         Some(handle)
     }
 
-    /// A connection to look at only.
+    /// A connection, read-only.
     #[must_use]
     pub fn peek(&self, handle: Handle) -> Option<&Connection> {
         self.slots.get(handle).map(|slot| &*slot.connection)
     }
 
-    /// The connections there are, in the order of their numbers.
+    /// All connections, by index.
     pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
         self.slots.handles()
     }
 
-    /// What the token said that an accepted client brought from an earlier connection, beside its address; empty if
-    /// nothing.
+    /// The extra data of the token that an accepted client presented from an earlier connection; empty if none.
     #[must_use]
     pub fn token_extra(&self, handle: Handle) -> &[u8] {
         self.slots
@@ -325,8 +324,8 @@ impl<D> Endpoint<D> {
             .map_or(&[], |slot| slot.token_extra.as_slice())
     }
 
-    /// The next datagrams to be sent, in `buffer`, which has room for 1500 bytes at least: the endpoint's own answers
-    /// first, then those of connections that are ready, in turn. To be called until it says `None`.
+    /// Writes the next datagrams into `buffer`, which has room for at least 1500 bytes: first the endpoint's own
+    /// responses, then datagrams of ready connections, in turn. To be called until it returns `None`.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         if let Some(transmit) = self.answers.pop(buffer) {
             return Some(transmit);
@@ -339,7 +338,7 @@ impl<D> Endpoint<D> {
             let transmit = slot.connection.poll_transmit(now, buffer);
             if transmit.is_some() {
                 self.ready.push_back(handle);
-                // The answer may come before the rest is sent.
+                // The response may arrive before the rest is sent.
                 self.demux.sync(handle, &mut slot.routes, &slot.connection);
                 return transmit;
             }
@@ -349,8 +348,7 @@ impl<D> Endpoint<D> {
         None
     }
 
-    /// When [`Endpoint::poll_timeout`] wants to be called; `None` for not at all. At once, while something waits to be
-    /// sent.
+    /// When [`Endpoint::poll_timeout`] is due; `None` for never. At once, while something is waiting to be sent.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if self.ready.is_empty() && self.answers.len() == 0 {
@@ -360,8 +358,8 @@ impl<D> Endpoint<D> {
         }
     }
 
-    /// Tells the next connection whose timer expired that time has passed; which it was. To be called until it says
-    /// `None`, and to be followed by [`Endpoint::poll_transmit`].
+    /// Handles the next expired timer, and returns its connection. To be called until it returns `None`, and to be
+    /// followed by [`Endpoint::poll_transmit`].
     pub fn poll_timeout(&mut self, now: Time) -> Option<Handle> {
         while let Some(index) = self.timers.due(now) {
             // Set again when the connection is settled.
@@ -387,7 +385,7 @@ impl<D> Endpoint<D> {
         None
     }
 
-    /// The next connection that is over.
+    /// The next closed connection.
     pub fn poll_closed(&mut self) -> Option<Closed<D>> {
         self.closed.pop_front()
     }
@@ -398,28 +396,27 @@ impl<D> Endpoint<D> {
         &self.statistics
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     #[must_use]
     pub const fn connections(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many clients' handshakes are in progress.
+    /// The number of clients' handshakes in progress.
     #[must_use]
     pub const fn handshakes(&self) -> usize {
         self.load.handshakes
     }
 
-    /// Whether new clients are accepted, where there is a server; from the start they are. Those that are not are told
-    /// `CONNECTION_REFUSED`.
+    /// Sets whether a server accepts new clients; initially it does. Otherwise they receive `CONNECTION_REFUSED`.
     pub const fn set_accepting(&mut self, is_accepting: bool) {
         if let Some(server) = &mut self.server {
             server.is_accepting = is_accepting;
         }
     }
 
-    /// A token for a client's next connection from this address, to be given to [`Connection::send_new_token`]; `extra` is
-    /// what [`Endpoint::token_extra`] will say then. `None` without a server, or if `extra` has more than
+    /// A token for a client's next connection from this address, to be passed to [`Connection::send_new_token`];
+    /// `extra` is what [`Endpoint::token_extra`] will return then. `None` without a server, or if `extra` exceeds
     /// [`EXTRA_MAX`](crate::crypto::token::EXTRA_MAX) bytes.
     pub fn new_token(&mut self, now: Time, remote: SocketAddr, extra: &[u8]) -> Option<Vec<u8>> {
         let server = self.server.as_ref()?;
@@ -430,18 +427,18 @@ impl<D> Endpoint<D> {
             .seal_new_token(remote, extra, wall_time, nonce)
     }
 
-    /// Whether one more connection may be.
+    /// Whether one more connection is permitted.
     fn is_full(&self) -> bool {
         self.room() == 0
     }
 
-    /// How many more connections may be.
+    /// How many more connections are permitted.
     fn room(&self) -> usize {
         let there = self.slots.len() + self.closed.len();
         self.limits.connections.saturating_sub(there)
     }
 
-    /// A generator for a connection, and an ID of its that leads nowhere yet.
+    /// A generator for a connection, and an unused ID from it.
     fn new_ids(&mut self) -> (ConnectionId, Box<dyn ConnectionIdGenerator + Send>) {
         let mut generator = self.ids.generator(&self.reset_key, self.random.bytes());
         let mut id = generator.generate();
@@ -468,9 +465,9 @@ impl<D> fmt::Debug for Endpoint<D> {
     }
 }
 
-/// A client's guess at the server's ID (RFC 9000 §7.2).
+/// The length of a client's initial destination connection ID (RFC 9000 §7.2).
 const DESTINATION_LEN: usize = 8;
-/// How often another ID is drawn, if one leads somewhere already.
+/// How often another ID is drawn, if one is in use already.
 const ID_TRIES: usize = 4;
 
 #[cfg(test)]

@@ -1,18 +1,16 @@
 //! Loss detection and congestion control of one path (RFC 9002).
 //!
-//! [`Recovery`] knows what is in flight in all packet number spaces. It learns round-trip times, declares packets lost,
-//! tells the congestion controller, arms the one timer of §A.8, and hands each frame's receipt back, acknowledged or
-//! lost. What to send, and into which packet, is for others to say.
+//! [`Recovery`] tracks what is in flight in all packet number spaces. It measures round-trip times, declares packets lost, informs the congestion controller, runs the single timer of §A.8, and returns each frame's receipt, acknowledged or lost. Other modules decide what to send, and in which packet.
 //!
 //! | file | owns | RFC 9002 |
 //! |---|---|---|
 //! | `sent.rs` | the ring of sent packets | §A.1 |
-//! | `loss.rs` | which packets are lost | §6.1 |
+//! | `loss.rs` | loss detection | §6.1 |
 //! | `probe.rs` | the probe timeout | §6.2 |
-//! | `ecn.rs` | whether ECN works | §13.4.2 of RFC 9000 |
+//! | `ecn.rs` | ECN validation | §13.4.2 of RFC 9000 |
 //!
-//! An ACK frame takes effect in this order: round-trip time, losses, ECN, growth. Losses come before ECN, where §A.7 has them
-//! after it, so that one congestion event covers both, as `lastbyte_congestion::controller` documents.
+//! An ACK frame takes effect in this order: round-trip time, losses, ECN, growth. Losses precede ECN, unlike in §A.7,
+//! so that one congestion event covers both, as `lastbyte_congestion::controller` documents.
 
 mod ecn;
 mod loss;
@@ -39,20 +37,20 @@ use crate::{
     space::{PerSpace, Space},
 };
 
-/// Takes back the receipts of frames once the fate of their packet is known.
+/// Receives the receipts of frames once their packet is acknowledged or lost.
 pub trait ReceiptSink {
-    /// The packet that carried this frame was acknowledged, or packets with consecutive data of one stream, whose
-    /// receipts were joined.
+    /// The packet that carried this frame was acknowledged, or several packets with consecutive data of one stream,
+    /// whose receipts were joined.
     fn acked(&mut self, space: Space, receipt: Receipt);
     /// The packet that carried this frame was declared lost.
     fn lost(&mut self, space: Space, receipt: Receipt);
 }
 
-/// Observes the fate of packets: of lost ones after their receipts were handed back, of acknowledged ones before.
+/// Observes packets: lost ones after their receipts were returned, acknowledged ones before.
 pub trait PacketObserver {
     /// A packet was acknowledged.
     fn packet_acked(&mut self, now: Time, space: Space, acked: &NewlyAcked);
-    /// A packet was declared lost; `decision` names the rule.
+    /// A packet was declared lost; `decision` states the rule.
     fn packet_lost(
         &mut self,
         now: Time,
@@ -80,7 +78,7 @@ pub struct PathControl {
 }
 
 impl PathControl {
-    /// Of a path of which nothing is known.
+    /// State for a path of which nothing is known.
     #[must_use]
     pub fn new(controller: Box<dyn Controller>) -> Self {
         Self {
@@ -91,13 +89,13 @@ impl PathControl {
         }
     }
 
-    /// The controller and the round-trip time, to be changed.
+    /// The controller and the round-trip time, mutable.
     fn change(&mut self) -> (&mut dyn Controller, &mut Rtt) {
         self.pacing = None;
         (&mut *self.controller, &mut self.rtt)
     }
 
-    /// A packet leaves that makes this many bytes in flight. Returns the controller's receipt.
+    /// A packet is sent that brings the bytes in flight to this value. Returns the controller's receipt.
     fn on_sent(&mut self, now: Time, bytes: u64, in_flight: u64) -> lastbyte_congestion::Receipt {
         let window = self.controller.window();
         let receipt = self.controller.on_sent(&Sent {
@@ -114,7 +112,7 @@ impl PathControl {
         receipt
     }
 
-    /// The pacer, and how fast data may leave, which is asked once between two changes.
+    /// The pacer and the pacing rate, which is computed once between two changes.
     fn pacer(&mut self) -> (&mut Pacer, Pacing) {
         let pacing = self
             .pacing
@@ -123,42 +121,42 @@ impl PathControl {
     }
 }
 
-/// A packet that is sent, for [`Recovery::on_sent`].
+/// A packet being sent, for [`Recovery::on_sent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
     /// Its space.
     pub space: Space,
     /// Its size, in bytes of UDP payload.
     pub bytes: u16,
-    /// Whether it elicits an acknowledgment.
+    /// Whether it is ack-eliciting.
     pub is_ack_eliciting: bool,
-    /// Whether it counts in flight.
+    /// Whether it counts as in flight.
     pub is_in_flight: bool,
-    /// Whether it probes the path for a larger datagram size.
+    /// Whether it is an MTU probe.
     pub is_mtu_probe: bool,
-    /// Whether it goes by another path than the one in use; such a packet is not in flight.
+    /// Whether it is sent on another path than the one in use; such a packet is not in flight.
     pub is_off_path: bool,
 }
 
-/// An ACK frame that was received.
+/// A received ACK frame.
 #[derive(Clone, Copy, Debug)]
 pub struct IncomingAck<'a> {
-    /// When.
+    /// When it was received.
     pub now: Time,
-    /// In which space.
+    /// Its packet number space.
     pub space: Space,
     /// The frame.
     pub frame: &'a Ack<'a>,
-    /// How long the peer held it back: the frame's delay, decoded with the peer's exponent; zero in the Initial space.
+    /// How long the peer delayed it: the frame's delay, decoded with the peer's exponent; zero in the Initial space.
     pub ack_delay: Duration,
     /// The peer's `max_ack_delay` once the handshake is confirmed; `None` before (RFC 9002 §5.3).
     pub max_ack_delay: Option<Duration>,
-    /// Whether newly acknowledged packets reset `pto_count`: always, but for Initial packets of a client whose address the
-    /// server may not have validated yet (RFC 9002 §6.2.1).
+    /// Whether newly acknowledged packets reset `pto_count`: always, except for Initial packets of a client whose
+    /// address the server may not have validated yet (RFC 9002 §6.2.1).
     pub resets_pto_count: bool,
 }
 
-/// What an ACK frame brought.
+/// The effect of an ACK frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckOutcome {
     /// Packets newly acknowledged.
@@ -167,7 +165,7 @@ pub struct AckOutcome {
     pub late: u64,
     /// Packets declared lost.
     pub lost: u64,
-    /// By how much the peer's CE count rose.
+    /// The increase of the peer's CE count.
     pub newly_marked: u64,
 }
 
@@ -178,36 +176,36 @@ pub struct RecoveryStatistics {
     pub packets_sent: u64,
     /// Bytes sent.
     pub bytes_sent: u64,
-    /// Packets acknowledged, late ones included.
+    /// Packets acknowledged, including late ones.
     pub packets_acked: u64,
-    /// Bytes acknowledged, late ones included.
+    /// Bytes acknowledged, including late ones.
     pub bytes_acked: u64,
     /// Packets declared lost.
     pub packets_lost: u64,
     /// Bytes declared lost.
     pub bytes_lost: u64,
-    /// Of the packets declared lost, those judged by time alone.
+    /// Of the packets declared lost, those by the time threshold alone.
     pub packets_lost_by_time: u64,
     /// Packets acknowledged after they had been declared lost.
     pub packets_late: u64,
-    /// Packets forgotten before they were acknowledged or declared lost: their keys were discarded, their frames sent
-    /// again for another reason than loss, or they elicit no acknowledgment and were too many. At any time, packets sent =
+    /// Packets dropped before they were acknowledged or declared lost: their keys were discarded, their frames sent
+    /// again for another reason than loss, or they are not ack-eliciting and were too many. At any time, packets sent =
     /// acknowledged + lost - late + forgotten + outstanding.
     pub packets_forgotten: u64,
     /// Probe timeouts that expired.
     pub probe_timeouts: u64,
-    /// The most packets the ring ever held.
+    /// The maximum number of packets in the ring.
     pub ring_max: u64,
 }
 
-/// What the timer asks for when it expires.
+/// What the timer requests when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expired {
-    /// It was not yet time.
+    /// It was not due yet.
     Nothing,
     /// Packets were declared lost.
     Lost,
-    /// One or two ack-eliciting packets are to be sent in this space, whatever the window says (RFC 9002 §6.2.4).
+    /// One or two ack-eliciting packets must be sent in this space, regardless of the window (RFC 9002 §6.2.4).
     Probe(Space),
 }
 
@@ -226,7 +224,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// A path of which nothing is known.
+    /// State for a path of which nothing is known.
     #[must_use]
     pub fn new(
         controller: Box<dyn Controller>,
@@ -250,7 +248,7 @@ impl Recovery {
         }
     }
 
-    // ---- questions ------------------------------------------------------------------------------------------------
+    // ---- queries ---------------------------------------------------------------------------------------------------
 
     /// The packets sent in a space.
     #[must_use]
@@ -270,7 +268,7 @@ impl Recovery {
         self.in_flight
     }
 
-    /// Bytes the congestion window has room for: none while as many packets as are ever kept await acknowledgment.
+    /// Available congestion window in bytes: none while the maximum number of packets awaits acknowledgment.
     #[must_use]
     pub fn window_left(&self) -> u64 {
         if self.has_ring_of(SentPackets::FULL) {
@@ -282,7 +280,7 @@ impl Recovery {
             .saturating_sub(self.in_flight)
     }
 
-    /// Whether more packets await acknowledgment than can be explained: the connection is to be closed.
+    /// Whether implausibly many packets await acknowledgment: the connection must be closed.
     #[must_use]
     pub fn is_over_limit(&self) -> bool {
         self.has_ring_of(SentPackets::LIMIT)
@@ -303,7 +301,7 @@ impl Recovery {
         self.control.controller.state()
     }
 
-    /// What ECN validation knows.
+    /// The state of ECN validation.
     #[must_use]
     pub const fn ecn(&self) -> &EcnValidation {
         &self.ecn
@@ -321,19 +319,19 @@ impl Recovery {
         &self.statistics
     }
 
-    /// How fast data may leave now.
+    /// The pacing rate.
     #[must_use]
     pub fn pacing(&self) -> Pacing {
         self.control.controller.pacing(&self.control.rtt)
     }
 
-    /// How many bytes the pacer lets go now.
+    /// How many bytes the pacer permits now.
     pub fn pacer_budget(&mut self, now: Time) -> u64 {
         let (pacer, pacing) = self.control.pacer();
         pacer.budget(now, &pacing)
     }
 
-    /// When the pacer lets a datagram go again, after its budget was too small.
+    /// When the pacer permits the next datagram, after its budget was too small.
     pub fn next_release(&mut self, now: Time) -> Option<Time> {
         let (pacer, pacing) = self.control.pacer();
         pacer.next_release(now, &pacing)
@@ -341,7 +339,7 @@ impl Recovery {
 
     // ---- sending --------------------------------------------------------------------------------------------------
 
-    /// A packet with the next number of its space leaves, with the receipts of its frames.
+    /// A packet with the next number of its space is sent, with the receipts of its frames.
     pub fn on_sent(
         &mut self,
         now: Time,
@@ -386,7 +384,7 @@ impl Recovery {
         self.statistics.ring_max = self.statistics.ring_max.max(held);
     }
 
-    /// The first packet after a pause for want of data.
+    /// The first packet after a pause without data.
     fn announce_restart(&mut self, now: Time) {
         if self.in_flight == 0
             && self.is_app_limited
@@ -406,14 +404,14 @@ impl Recovery {
         self.spaces.get_mut(space).skip(now);
     }
 
-    /// Nothing is left to send, though window and pacer would allow it.
+    /// Nothing is left to send, although window and pacer would permit it.
     pub fn on_app_limited(&mut self, now: Time) {
         self.is_app_limited = true;
         let (controller, _) = self.control.change();
         controller.on_app_limited(now, self.in_flight);
     }
 
-    /// The path carries datagrams of another size from now on.
+    /// The datagram size of the path has changed.
     pub fn on_mtu(&mut self, max_datagram_size: u64) {
         let (controller, _) = self.control.change();
         controller.on_mtu(max_datagram_size);
@@ -421,11 +419,12 @@ impl Recovery {
 
     // ---- acknowledgments ------------------------------------------------------------------------------------------
 
-    /// An ACK frame was received.
+    /// Processes an ACK frame.
     ///
     /// # Errors
     ///
-    /// It acknowledges a packet that was never sent, a `PROTOCOL_VIOLATION` (RFC 9000 §13.1).
+    /// Returns [`AckedUnsent`] if it acknowledges a packet that was never sent, a `PROTOCOL_VIOLATION` (RFC 9000
+    /// §13.1).
     pub fn on_ack(
         &mut self,
         ack: &IncomingAck<'_>,
@@ -493,14 +492,14 @@ impl Recovery {
         })
     }
 
-    /// Forgets what is kept of a space in case it is acknowledged after all, and never will be.
+    /// Drops packets of a space that were kept in case of a late acknowledgment, which is not expected any more.
     fn expire(&mut self, now: Time, space: Space, max_ack_delay: Duration) {
         let horizon = self.rtt().probe_timeout(max_ack_delay) * LOST_KEPT_TIMEOUTS;
         let before = Time::from_nanos(now.as_nanos().saturating_sub(nanos(horizon)));
         self.statistics.packets_forgotten += self.spaces.get_mut(space).expire(before);
     }
 
-    /// Takes what the frame acknowledges out of flight, and informs frame sources and controller packet by packet.
+    /// Removes what the frame acknowledges from flight, and informs frame sources and controller packet by packet.
     fn take_acknowledged(
         &mut self,
         ack: &IncomingAck<'_>,
@@ -560,8 +559,8 @@ impl Recovery {
 
     // ---- losses ---------------------------------------------------------------------------------------------------
 
-    /// Declares packets of a space lost, informs frame sources and controller of each, and arms the timer for those that may yet
-    /// come. Returns how many there were, and the number of the newest.
+    /// Declares packets of a space lost, informs frame sources and controller of each, and sets the timer for those
+    /// that may still be lost. Returns how many there were, and the largest number.
     fn detect_losses(
         &mut self,
         now: Time,
@@ -607,7 +606,7 @@ impl Recovery {
         (count, newest)
     }
 
-    /// Closes a batch of losses towards the controller, and decides on persistent congestion (RFC 9002 §7.6).
+    /// Ends a batch of losses for the controller, and decides on persistent congestion (RFC 9002 §7.6).
     fn close_losses(
         &mut self,
         now: Time,
@@ -647,7 +646,7 @@ impl Recovery {
 
     // ---- the timer ------------------------------------------------------------------------------------------------
 
-    /// When [`Recovery::on_timeout`] wants to be called (RFC 9002 §A.8).
+    /// When [`Recovery::on_timeout`] is due (RFC 9002 §A.8).
     #[must_use]
     pub fn deadline(&self, context: &TimerContext) -> Option<Time> {
         let has_ack_eliciting = Space::ALL.map(|space| self.sent(space).has_ack_eliciting());
@@ -684,15 +683,15 @@ impl Recovery {
         }
     }
 
-    /// Has the frames of the oldest `count` packets in flight sent again, though nothing says that they are lost: a probe has
-    /// to carry something (RFC 9002 §6.2.4). For recovery they stay in flight.
+    /// Sends the frames of the oldest `count` packets in flight again without declaring them lost, since a probe must
+    /// carry something (RFC 9002 §6.2.4). The packets stay in flight.
     pub fn repeat_oldest(&self, space: Space, count: usize, sink: &mut impl ReceiptSink) {
         self.sent(space)
             .oldest(count, &mut |receipt| sink.lost(space, receipt));
     }
 
-    /// Gives up what is in flight in a space, without a word to the congestion controller: a Retry, another version, or
-    /// 0-RTT that was refused (RFC 9002 §6.3, RFC 9001 §4.6.2). What of it is to be sent again is for `sink` to say.
+    /// Gives up what is in flight in a space, without informing the congestion controller: after a Retry, a change of
+    /// version, or rejected 0-RTT (RFC 9002 §6.3, RFC 9001 §4.6.2). `sink` decides what is sent again.
     pub fn give_up(&mut self, now: Time, space: Space, sink: &mut impl ReceiptSink) {
         let in_flight = &mut self.in_flight;
         let forgotten = &mut self.statistics.packets_forgotten;
@@ -708,8 +707,8 @@ impl Recovery {
 
     // ---- the path -------------------------------------------------------------------------------------------------
 
-    /// The connection uses another path from now on, with `control`; returns that of the path left (RFC 9000 §9.4). What
-    /// is outstanding since the change before is given up: `sink` receives its frames as lost.
+    /// The connection uses another path from now on, with `control`; returns the state of the previous path (RFC 9000
+    /// §9.4). What has been outstanding since the change before is given up: `sink` receives its frames as lost.
     pub fn change_path(
         &mut self,
         control: PathControl,
@@ -728,7 +727,8 @@ impl Recovery {
         mem::replace(&mut self.control, control)
     }
 
-    /// The keys of a space are gone (RFC 9002 §6.4): what was in flight is no more, and nothing is said of it.
+    /// The keys of a space were discarded (RFC 9002 §6.4): nothing of it is in flight any more, and nothing is
+    /// reported.
     pub fn discard_space(&mut self, now: Time, space: Space) {
         let in_flight = &mut self.in_flight;
         let forgotten = &mut self.statistics.packets_forgotten;
@@ -743,7 +743,7 @@ impl Recovery {
     }
 }
 
-/// What an ACK frame newly acknowledged.
+/// The newly acknowledged packets of an ACK frame.
 #[derive(Default)]
 struct AckSummary {
     packets: u64,
@@ -755,7 +755,7 @@ struct AckSummary {
     late: u64,
 }
 
-/// The number of probe timeouts for which lost packets are remembered.
+/// For how many probe timeouts lost packets are remembered.
 const LOST_KEPT_TIMEOUTS: u32 = 4;
 
 fn nanos(span: Duration) -> u64 {

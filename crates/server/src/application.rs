@@ -1,7 +1,7 @@
 //! HTTP/3 on one worker.
 //!
-//! Owns: the connections of the worker (`served`), the requests whose answers come later, what is counted, and the end in
-//! peace. Never: looks into requests; that is for the handler.
+//! Owns the connections of the worker (`served`), requests that are answered later, counters, and graceful shutdown.
+//! Requests are handled by the handler.
 
 mod mailbox;
 mod measure;
@@ -44,12 +44,12 @@ use super::{
 
 pub use self::measure::Statistics;
 
-/// What other threads say to a worker.
+/// Commands from other threads to a worker.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// No more requests; what is being answered is finished, until this much time has passed.
+    /// Accept no more requests; finish those in flight within this time.
     ShutDown(Duration),
-    /// There are letters in the mailbox.
+    /// There are entries in the mailbox.
     Mail,
     /// Send the counters.
     Measure(oneshot::Sender<Measured>),
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     Ping(oneshot::Sender<()>),
 }
 
-/// What all workers share.
+/// State shared by all workers.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) handler: Arc<dyn Handler>,
@@ -67,12 +67,12 @@ pub(crate) struct Shared {
     pub(crate) experiment: Option<String>,
     pub(crate) log: Option<LogWriter>,
     pub(crate) access: Option<AccessLog>,
-    /// What listens to a connection, by its number.
+    /// The listeners of a connection, by its number.
     pub(crate) trace: Option<MakeTrace>,
     pub(crate) on_end: Arc<dyn Fn(usize, Statistics) + Send + Sync>,
 }
 
-/// Makes a listener for a new connection: with its number, and the time now.
+/// Creates a listener for a new connection, from its number and the time.
 pub(crate) type MakeTrace = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;
 
 /// The connections of a worker.
@@ -84,13 +84,13 @@ pub(crate) struct Http3Server {
     worker: usize,
     workers: usize,
     mailbox: Arc<Mailbox>,
-    /// When which connection wants to be called: few have such a time.
+    /// Deadlines of connections: few have one.
     due: BTreeSet<(Time, Handle)>,
     measure: Measure,
     date: Date,
-    /// What is handed on to other threads at the end of the turn.
+    /// Requests passed to other threads at the end of the turn.
     starting: Vec<Start>,
-    /// Since when no more requests are taken, and until when the present ones may last.
+    /// Since when no more requests are accepted, and until when those in flight may last.
     ends_at: Option<Time>,
     is_closing: bool,
 }
@@ -116,12 +116,12 @@ impl Http3Server {
         }
     }
 
-    /// A number that no other connection of this process has.
+    /// A number that is unique in this process.
     const fn number(&self) -> u64 {
         (self.measure.statistics.accepted - 1) * self.workers as u64 + self.worker as u64
     }
 
-    /// A request, as far as its answer is known.
+    /// A request, as far as its response is known.
     fn on_request(
         &mut self,
         now: Time,
@@ -225,7 +225,7 @@ impl Http3Server {
             Event::Reset { stream, error } => {
                 self.measure.statistics.resets += 1;
                 if error.origin == Origin::Local {
-                    // The response was given up with it.
+                    // The response was cancelled with it.
                     self.measure.statistics.cut_off += 1;
                     served.cut_off(&self.shared, now, stream);
                 } else if let Some(running) = served.running.get_mut(&stream) {
@@ -256,8 +256,8 @@ impl Http3Server {
         }
     }
 
-    /// Hands requests on that other threads answer, unless they were given up in the turn in which they came: a client
-    /// that asks and cancels in one breath costs those threads nothing.
+    /// Passes on requests that other threads answer, unless they were cancelled in the turn in which they arrived: a
+    /// client that sends and cancels requests at once costs those threads nothing.
     fn start(&mut self, endpoint: &mut Connections) {
         for start in mem::take(&mut self.starting) {
             let Some((connection, served)) = endpoint.entry(start.handle) else {
@@ -271,7 +271,7 @@ impl Http3Server {
         }
     }
 
-    /// Answers whose time has come.
+    /// Answers that are due.
     fn answer_delayed(&mut self, now: Time, connection: &mut Connection, served: &mut Served) {
         while let Some(first) = served.delayed.first_entry()
             && first.key().0 <= now
@@ -287,7 +287,7 @@ impl Http3Server {
         }
     }
 
-    /// Streams that other threads have something for.
+    /// Streams with data from other threads.
     fn read_mail(&mut self, now: Time, endpoint: &mut Connections) {
         for (handle, stream) in self.mailbox.take() {
             // The connection may be over.
@@ -323,7 +323,7 @@ impl Http3Server {
                 continue;
             };
             served.http3.shut_down(connection, now);
-            // The client may have vanished, and no datagram come that would bring the next step about.
+            // The client may be gone, so that no datagram arrives that would cause the next step.
             self.on_ready(now, handle, connection, served);
         }
     }
@@ -416,7 +416,7 @@ impl Application for Http3Server {
     fn on_command(&mut self, now: Time, endpoint: &mut Connections, command: Command) {
         match command {
             Command::ShutDown(limit) => self.begin_shutdown(now, endpoint, limit),
-            // Looked for in each turn.
+            // Called in each turn.
             Command::Mail => {}
             Command::Measure(answer) => self.measure.begin(endpoint, answer),
             // The receiver may have timed out.
@@ -468,8 +468,8 @@ impl Drop for Http3Server {
     }
 }
 
-/// What a request is replied. One that came as 0-RTT may be a replay: only safe methods are answered then (RFC 8470 §5.2,
-/// RFC 9110 §9.2.1).
+/// The handler's reply to a request. A request in 0-RTT may be a replay: only safe methods are handled then (RFC 8470
+/// §5.2, RFC 9110 §9.2.1).
 fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> Reply {
     if peer.is_early && !matches!(request.method(), "GET" | "HEAD" | "OPTIONS" | "TRACE") {
         let text = "Too early: repeat the request after the handshake\n";

@@ -1,4 +1,4 @@
-//! A server: sockets, workers, TLS, handler, arms and log together.
+//! The server: sockets, workers, TLS, handler, arms and logs.
 
 #![expect(
     clippy::disallowed_types,
@@ -49,62 +49,62 @@ mod listeners;
 
 pub use self::inherited::Inherited;
 
-/// What a server is made of.
+/// Settings of a server.
 pub struct Settings {
-    /// Where it listens; port 0 is any that is free. HTTP/3 over UDP, HTTP/1.1 and 2 over TCP, on the same port.
+    /// The address to listen on; port 0 is any free port. HTTP/3 uses UDP, HTTP/1.1 and 2 use TCP, on the same port.
     pub address: SocketAddr,
-    /// Sockets that are open already, and are taken in place of addresses. Default: none.
+    /// Open sockets, used in place of addresses. Default: none.
     pub inherited: Inherited,
-    /// Which versions of HTTP are spoken. Default: all.
+    /// The enabled versions of HTTP. Default: all.
     pub versions: Versions,
-    /// Where clients that come in clear text are led to `https` from. Default: nowhere.
+    /// Address of the plain-HTTP listener that redirects to HTTPS. Default: none.
     pub plain: Option<SocketAddr>,
     /// Address of the metrics and health endpoints, over plain HTTP. Default: none.
     pub metrics: Option<SocketAddr>,
     /// Number of threads for HTTP/3, and for HTTP/1.1 and 2. Default: the number of cores.
     pub workers: Option<NonZeroUsize>,
-    /// Who it is.
+    /// The server's certificate and key.
     pub identity: Identity,
-    /// The text of the file with which servers share their ticket keys. Default: keys of this process alone.
+    /// The content of the file with the ticket keys shared by servers. Default: keys of this process alone.
     pub ticket_keys: Option<Vec<u8>>,
-    /// Which configuration its connections get.
+    /// The configurations of its connections.
     pub arms: Arms,
     /// The experiment's name, for the log.
     pub experiment: Option<String>,
-    /// What answers requests.
+    /// The request handler.
     pub handler: Arc<dyn Handler>,
-    /// Where the line of each connection goes.
+    /// The connection log.
     pub log: Option<LogWriter>,
-    /// Where the line of each request goes.
+    /// The access log.
     pub access: Option<AccessLog>,
     /// The library for AES-GCM in TLS 1.3 and QUIC. Default: aws-lc; `lastbyte_driver::AeadChoice` measures which is faster.
     pub aead: AeadProvider,
-    /// Where secrets go, a line each, for debuggers.
+    /// The key log: receives one line for each secret.
     pub key_log: Option<KeyLog>,
-    /// Makes a listener for each connection, with its number and the time at its begin: for qlog.
+    /// Creates a listener for each connection, from its number and start time: for qlog.
     pub trace: Option<TraceMaker>,
-    /// When clients have to show where they are.
+    /// When clients must validate their address.
     pub retry: RetryPolicy,
-    /// How much of anything there may be over QUIC, at each worker.
+    /// Resource limits over QUIC, for each worker.
     pub quic: endpoint::Limits,
-    /// Whether 0-RTT is taken.
+    /// Whether 0-RTT is accepted.
     pub takes_zero_rtt: bool,
-    /// The first bytes of connection IDs, by which load balancers find this server: one byte. Default: 0, and then
-    /// [`Settings::host`] tells servers apart that have one certificate.
+    /// The server ID in connection IDs, by which load balancers route: one byte. Default: 0, and then
+    /// [`Settings::host`] distinguishes servers that share a certificate.
     pub server_id: Option<u8>,
-    /// What no other host has, such as its name and machine ID, and what stays over a restart: stateless resets are made from
-    /// it where there is no [`Settings::server_id`]. Default: nothing.
+    /// A value that no other host has and that survives a restart, such as name and machine ID: stateless reset keys
+    /// are derived from it if there is no [`Settings::server_id`]. Default: empty.
     pub host: Vec<u8>,
-    /// How long clients over TCP may remember that there is HTTP/3 (RFC 7838 §3.1). Default: a day; none for not telling
-    /// them.
+    /// How long TCP clients may cache that HTTP/3 is available (RFC 7838 §3.1). Default: a day; none to not announce
+    /// it.
     pub alt_svc: Option<Duration>,
-    /// What can be set for the sockets.
+    /// Socket options.
     pub sockets: Options,
-    /// What can be set for HTTP/3.
+    /// HTTP/3 settings.
     pub http3: http3::Config,
-    /// How much of anything there may be, over TCP.
+    /// Resource limits over TCP.
     pub tcp: tcp::Limits,
-    /// How many bytes of bodies may wait in memory.
+    /// Limits on buffered bodies.
     pub budget: budget::Limits,
 }
 
@@ -127,12 +127,12 @@ impl Versions {
         http3: true,
     };
 
-    /// Whether there is anything to be done over TCP.
+    /// Whether a version over TCP is enabled.
     const fn are_over_tcp(self) -> bool {
         self.http1 || self.http2
     }
 
-    /// Their names in the handshake over TCP, the best first (RFC 7301).
+    /// Their ALPN identifiers over TCP, in order of preference (RFC 7301).
     fn tcp_protocols(self) -> Vec<Vec<u8>> {
         let all = [(self.http2, b"h2".as_slice()), (self.http1, b"http/1.1")];
         let spoken = all.iter().filter(|(is_spoken, _)| *is_spoken);
@@ -153,7 +153,7 @@ impl fmt::Display for Versions {
     }
 }
 
-/// Makes a listener for a connection.
+/// Creates a listener for a connection.
 pub type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;
 
 impl Settings {
@@ -205,18 +205,18 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// Why a server cannot start.
+/// Why a server cannot be started.
 #[derive(Debug)]
 pub enum StartError {
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     Bind(SocketAddr, io::Error),
-    /// The sockets that were handed over do not fit.
+    /// The passed sockets are not suitable.
     Inherited(String),
     /// Certificate and key cannot be used.
     Tls(String),
     /// The text is not a list of ticket keys.
     TicketKeys(String),
-    /// The system gives no threads, or no randomness.
+    /// The system provides no threads, or no randomness.
     System(io::Error),
 }
 
@@ -236,7 +236,7 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     pool: Option<WorkerPool<Command>>,
@@ -250,30 +250,30 @@ pub struct Server {
     credentials: Credentials,
     is_draining: Arc<AtomicBool>,
     ends: Arc<Mutex<Vec<Statistics>>>,
-    /// Which worker ended although the server goes on.
+    /// Receives the number of a worker that ended although the server is running.
     failed: watch::Receiver<Option<usize>>,
 }
 
-/// What a server has done.
+/// The final report of a server.
 #[derive(Debug)]
 pub struct Report {
-    /// Of HTTP/3, all workers together.
+    /// Counters of HTTP/3, all workers together.
     pub statistics: Statistics,
-    /// Of HTTP/1.1 and 2.
+    /// Counters of HTTP/1.1 and 2.
     pub tcp: tcp::Statistics,
-    /// Of each worker, or why it ended.
+    /// Of each worker: its counters, or why it ended.
     pub workers: Vec<io::Result<WorkerStatistics>>,
 }
 
-/// Position of the worker's byte in a connection ID: after octet 0 and the server's byte.
+/// Offset of the worker's byte in a connection ID: after octet 0 and the server's byte.
 const WORKER_BYTE: u8 = 2;
-/// The nonce of a connection ID, in bytes. Reset tokens follow from IDs by a key that outlives the process, so no ID may come
-/// again after a restart (RFC 9000 §10.3.2). Nonces begin at random: of a thousand million IDs before a restart and as many
-/// after it, two are the same once in a million times.
+/// Length of the nonce of a connection ID in bytes. Reset tokens are derived from IDs with a key that outlives the
+/// process, so no ID may repeat after a restart (RFC 9000 §10.3.2). Nonces start at random: for 10^9 IDs before and
+/// 10^9 after a restart, the probability of a repetition is 10^-6.
 const NONCE_LEN: usize = 10;
 
 impl Server {
-    /// Starts it.
+    /// Starts the server.
     ///
     /// # Errors
     ///
@@ -294,7 +294,7 @@ impl Server {
             random: random()?,
         })
         .map_err(StartError::Tls)?;
-        // All listeners before any thread: who cannot have one has started nothing.
+        // All listeners are created before any thread, so that an error leaves nothing running.
         let listeners = listeners::bind(&mut settings)?;
         let workers = listeners
             .udp
@@ -384,12 +384,12 @@ impl Server {
         })
     }
 
-    /// Whether certificate, key and ticket keys can be used, without starting anything.
+    /// Checks certificate, key and ticket keys, without starting anything.
     ///
     /// # Errors
     ///
-    /// Returns [`StartError::Tls`] if certificate and key cannot be used, and [`StartError::TicketKeys`] if the ticket keys
-    /// cannot be parsed.
+    /// Returns [`StartError::Tls`] if certificate and key cannot be used, and [`StartError::TicketKeys`] if the ticket
+    /// keys cannot be parsed.
     pub fn check(settings: &Settings) -> Result<(), StartError> {
         tls::check(&settings.identity).map_err(StartError::Tls)?;
         settings
@@ -398,7 +398,7 @@ impl Server {
             .map_or(Ok(()), Self::check_ticket_keys)
     }
 
-    /// Whether a text is one of ticket keys.
+    /// Checks a list of ticket keys.
     ///
     /// # Errors
     ///
@@ -407,19 +407,19 @@ impl Server {
         tls::check_ticket_keys(text).map_err(StartError::TicketKeys)
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it speaks there.
+    /// The enabled versions of HTTP.
     #[must_use]
     pub const fn versions(&self) -> Versions {
         self.versions
     }
 
-    /// Where it leads from clear text to `https`.
+    /// The address of the listener that redirects to HTTPS.
     #[must_use]
     pub const fn plain_address(&self) -> Option<SocketAddr> {
         self.plain
@@ -431,47 +431,47 @@ impl Server {
         self.metrics
     }
 
-    /// What the system can do for HTTP/3, and who leads datagrams to their worker.
+    /// What the system supports for HTTP/3, and how datagrams are distributed to workers.
     #[must_use]
     pub const fn capabilities(&self) -> Option<(Capabilities, Steering)> {
         self.capabilities
     }
 
-    /// How many workers there are for HTTP/3.
+    /// The number of HTTP/3 workers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.pool.as_ref().map_or(0, |pool| pool.remotes().len())
     }
 
-    /// New connections see this certificate.
+    /// Replaces the certificate for new connections.
     ///
     /// # Errors
     ///
-    /// Returns [`StartError::Tls`] if certificate and key cannot be used; the current ones stay.
+    /// Returns [`StartError::Tls`] if certificate and key cannot be used; the current ones are kept.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), StartError> {
         self.credentials
             .set_identity(identity)
             .map_err(StartError::Tls)
     }
 
-    /// Tickets are sealed and opened with the keys of this text from now on.
+    /// Replaces the ticket keys.
     ///
     /// # Errors
     ///
-    /// Returns [`StartError::TicketKeys`] if `text` is not a list of ticket keys; the current keys stay.
+    /// Returns [`StartError::TicketKeys`] if `text` is not a list of ticket keys; the current keys are kept.
     pub fn set_ticket_keys(&self, text: &[u8]) -> Result<(), StartError> {
         self.credentials
             .set_ticket_keys(text)
             .map_err(StartError::TicketKeys)
     }
 
-    /// New connections are drawn into these arms; those that are there stay in theirs.
+    /// Replaces the arms for new connections; existing ones stay in theirs.
     pub fn set_arms(&self, arms: Arms) {
         self.arms.set(arms);
     }
 
-    /// Waits until a worker ends by itself: it panicked, or its socket broke. Its share of the clients is not served from
-    /// then on, so that the process should end, and be started again. Returns its number.
+    /// Waits until a worker ends unexpectedly: it panicked, or its socket failed. Its share of the clients is no longer
+    /// served, so the process should exit and be restarted. Returns its number.
     pub async fn worker_failed(&self) -> usize {
         let mut failed = self.failed.clone();
         loop {
@@ -479,7 +479,7 @@ impl Server {
                 return worker;
             }
             if failed.changed().await.is_err() {
-                // All workers have gone, and none of them by itself.
+                // All workers have ended, as requested.
                 std::future::pending::<()>().await;
             }
         }
@@ -497,7 +497,7 @@ impl Server {
         let began = clock.now();
         if let Some(pool) = self.pool {
             for remote in pool.remotes() {
-                // One that is gone already has nothing to finish.
+                // A worker that has ended has nothing to finish.
                 let _ = remote.send(Command::ShutDown(limit));
             }
             workers = pool.join();
@@ -544,7 +544,7 @@ fn tcp_parts(
     }
 }
 
-/// What HTTP/3 is started with, besides the settings.
+/// Inputs of HTTP/3 besides the settings.
 struct Http3Parts {
     workers: usize,
     sockets: Vec<Socket>,
@@ -556,10 +556,10 @@ struct Http3Parts {
     budget: Budget,
 }
 
-/// Called when a worker ends, however it does.
+/// Called when a worker ends, for whatever reason.
 type OnEnd = Arc<dyn Fn(usize, Statistics) + Send + Sync>;
 
-/// Keeps what a worker counted. One that ends before the server does has failed.
+/// Stores a worker's counters. One that ends before the server has failed.
 fn on_end(
     ends: &Arc<Mutex<Vec<Statistics>>>,
     is_draining: &Arc<AtomicBool>,
@@ -639,7 +639,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
     Ok(pool)
 }
 
-/// What connection IDs look like: octet 0, the server, the worker, a nonce.
+/// The layout of connection IDs: octet 0, the server, the worker, a nonce.
 const fn ids_config() -> QuicLbConfig {
     QuicLbConfig {
         rotation: 0,
@@ -650,14 +650,14 @@ const fn ids_config() -> QuicLbConfig {
     }
 }
 
-/// Default of connections.
+/// Default listener of connections.
 fn first_config(arms: &Arms) -> Arc<Config> {
     Arc::clone(&arms.all()[0].config)
 }
 
-/// What stateless resets are made from (RFC 9000 §10.3.2): of the private key, so that a server that was killed and is
-/// there again can tell the clients of the one before; and of the server's number, or else of its host, so that another
-/// server with the same certificate, to which a packet is led astray, cannot end a connection (§21.11).
+/// The key of stateless resets (RFC 9000 §10.3.2): derived from the private key, so that a server that was killed and
+/// restarted can reset the connections of its predecessor; and from the server's number, or otherwise its host, so that
+/// another server with the same certificate, to which a packet is misrouted, cannot end a connection (§21.11).
 fn reset_secret(private_key: &[u8], server_id: Option<u8>, host: &[u8]) -> ResetSecret {
     let key = hmac::Key::new(hmac::HMAC_SHA256, private_key);
     let label = match server_id {

@@ -39,9 +39,9 @@ use rustls::{
 use self::tickets::TcpTickets;
 use super::identity::Identity;
 
-/// How many `ClientHello`s with 0-RTT are remembered, so that none is taken twice.
+/// How many `ClientHello`s with 0-RTT are recorded, so that none is accepted twice.
 const STRIKES: usize = 1 << 16;
-/// Certificate and ticket keys of a server that runs.
+/// Certificate and ticket keys of a running server.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     certificate: Arc<CurrentCertificate>,
@@ -50,12 +50,12 @@ pub(crate) struct Credentials {
     tokens: Arc<TokenStore>,
 }
 
-/// The largest piece of plaintext in a TLS record over TCP, in bytes. A client can read nothing of a record before it has all
-/// of it: one of 16 KiB does not fit into Linux's first window of ten packets, and the head of a response that is in it would
-/// be read a round trip late.
+/// Maximum plaintext of a TLS record over TCP, in bytes. A client can read nothing of a record before it has received
+/// all of it: one of 16 KiB does not fit into Linux's initial window of ten packets, so the header in it would be read
+/// a round trip late.
 const RECORD_LEN: usize = 8 << 10;
 
-/// What is made of them.
+/// The configurations created from them.
 pub(crate) struct Made {
     pub(crate) credentials: Credentials,
     pub(crate) quic: TlsServer,
@@ -65,10 +65,10 @@ pub(crate) struct Made {
 /// Receives the lines of a key log, in the format of SSLKEYLOGFILE.
 pub type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The settings that the TLS configurations follow from.
+/// The settings from which the TLS configurations are created.
 pub(crate) struct Wanted<'a> {
     pub(crate) identity: &'a Identity,
-    /// The text of the file that servers share; `None` for keys of this process alone.
+    /// The content of the file that servers share; `None` for keys of this process alone.
     pub(crate) ticket_keys: Option<&'a [u8]>,
     pub(crate) takes_zero_rtt: bool,
     pub(crate) server_id: u8,
@@ -76,12 +76,12 @@ pub(crate) struct Wanted<'a> {
     pub(crate) key_log: Option<KeyLog>,
     /// Protocols over TCP, in order of preference.
     pub(crate) tcp_protocols: Vec<Vec<u8>>,
-    /// What ticket keys follow from that are of this process alone: random.
+    /// The random secret of keys that belong to this process alone.
     pub(crate) ticket_secret: [u8; SECRET_LEN],
     pub(crate) random: Seed,
 }
 
-/// Makes the configurations.
+/// Creates the configurations.
 pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
     let certified = certified(wanted.identity)?;
     let certificate = Arc::new(CurrentCertificate(RwLock::new(certified)));
@@ -89,8 +89,8 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
     let mut quic_tickets =
         Tickets::new(keys.quic, Arc::new(TimeOfDay)).with_server_id(u64::from(wanted.server_id));
     if wanted.takes_zero_rtt {
-        // Tickets under keys of this process alone do not open in another, so there is nothing that an earlier one saw
-        // and this one has forgotten. Those under shared keys do. Keys that are shared later are `Tickets::set_keys`' affair.
+        // Tickets with keys of this process do not open in another one, so the replay filter misses nothing. Tickets
+        // with shared keys do. `Tickets::set_keys` handles keys that are shared later.
         let started = wanted.ticket_keys.map(|_| Clock::wall_time());
         let replay_filter = ReplayFilter::new(STRIKES, started);
         quic_tickets = quic_tickets.with_zero_rtt(ZeroRtt::AnyServer(Arc::new(replay_filter)));
@@ -121,7 +121,7 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
         .with_cert_resolver(certificate.clone());
     tcp.alpn_protocols = wanted.tcp_protocols;
     tcp.max_fragment_size = Some(RECORD_LEN);
-    // Stateless, for TLS 1.3 and 1.2 alike. There is no 0-RTT with it, and none over TCP here.
+    // Stateless, for TLS 1.3 and 1.2. It does not support 0-RTT, and there is none over TCP here.
     tcp.ticketer = tcp_tickets.clone();
     if let Some(key_log) = key_log {
         quic.key_log = key_log.clone();
@@ -143,7 +143,7 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
 }
 
 impl Credentials {
-    /// New connections see this certificate.
+    /// Replaces the certificate for new connections.
     pub(crate) fn set_identity(&self, identity: &Identity) -> Result<(), String> {
         let certified = certified(identity)?;
         let mut current = self
@@ -155,7 +155,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// Seals and opens with these keys from now on.
+    /// Replaces the keys.
     pub(crate) fn set_ticket_keys(&self, text: &[u8]) -> Result<(), String> {
         let keys = Keys::shared(text)?;
         self.quic_tickets.set_keys(keys.quic);
@@ -170,12 +170,12 @@ impl Credentials {
     }
 }
 
-/// Whether certificate and key belong together, and can be used.
+/// Whether certificate and key match and can be used.
 pub(crate) fn check(identity: &Identity) -> Result<(), String> {
     certified(identity).map(|_| ())
 }
 
-/// Whether a text is one of ticket keys.
+/// Whether a text is a list of ticket keys.
 pub(crate) fn check_ticket_keys(text: &[u8]) -> Result<(), String> {
     Keys::shared(text).map(|_| ())
 }
@@ -195,7 +195,7 @@ fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, String> {
     })
 }
 
-/// All that follows from the secrets of ticket keys.
+/// The keys derived from the secrets of ticket keys.
 struct Keys {
     quic: TicketKeys,
     tcp: TcpTickets,
@@ -203,7 +203,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Of the text of a shared file, or else of a secret of this process alone.
+    /// From the content of a shared file, or otherwise from a secret of this process.
     fn new(text: Option<&[u8]>, secret: [u8; SECRET_LEN]) -> Result<Self, String> {
         match text {
             Some(text) => Self::shared(text),
@@ -215,7 +215,7 @@ impl Keys {
     }
 
     fn shared(text: &[u8]) -> Result<Self, String> {
-        // Which says what is wrong with it, if anything is.
+        // This reports what is wrong with it.
         let quic = TicketKeys::parse(text).map_err(|error| error.to_string())?;
         Self::of(quic, &tickets::secrets(text))
     }
@@ -240,7 +240,7 @@ impl ResolvesServerCert for CurrentCertificate {
     }
 }
 
-/// The time of day.
+/// The wall clock.
 #[derive(Debug)]
 struct TimeOfDay;
 

@@ -11,7 +11,7 @@ use crate::{
     state::{Phase, State, Statistics},
 };
 
-/// A controller with the required methods only: its window is halved by each loss.
+/// A controller with only the required methods: its window is halved by each loss.
 #[derive(Debug)]
 struct Minimal {
     window: u64,

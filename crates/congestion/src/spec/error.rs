@@ -1,49 +1,49 @@
-//! What can be wrong with a spec.
+//! Errors in specs.
 
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
-/// A spec that cannot be built. The message says what, where, and what would be right.
+/// A spec that cannot be built. The message contains the part, the reason, and what is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// No preset has this name.
+    /// There is no preset of this name.
     UnknownPreset {
         /// The name given.
         name: String,
-        /// The names there are.
+        /// The valid names.
         known: Vec<String>,
     },
-    /// No key has this name, or the preset does not take it.
+    /// There is no key of this name, or the preset does not accept it.
     UnknownKey {
         /// The key given.
         key: String,
-        /// The preset it was given to.
+        /// The preset.
         preset: &'static str,
-        /// The keys there are.
+        /// The valid keys.
         known: Vec<String>,
     },
     /// A part of the spec is not `key=value`.
     NotKeyValue {
         /// The part.
         part: String,
-        /// The spec it is part of.
+        /// The whole spec.
         spec: String,
     },
-    /// A key is given twice.
+    /// A key is repeated.
     KeyTwice {
         /// The key.
         key: &'static str,
         /// The spec.
         spec: String,
     },
-    /// A key does not take this value.
+    /// A key does not accept this value.
     BadValue {
         /// The key.
         key: &'static str,
         /// The value given.
         value: String,
-        /// What it takes.
+        /// What it accepts.
         allowed: String,
         /// The spec.
         spec: String,
@@ -53,12 +53,12 @@ pub enum SpecError {
         /// The spec.
         spec: String,
     },
-    /// Nothing can be added under this name.
+    /// The name is not permitted.
     BadName {
         /// The name.
         name: &'static str,
     },
-    /// A startup, avoidance, preset or key of this name exists.
+    /// There is a startup, avoidance, preset or key of this name already.
     NameTaken {
         /// The name.
         name: &'static str,

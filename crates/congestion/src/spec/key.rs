@@ -1,4 +1,4 @@
-//! The keys of a spec: one table, from which parsing, help and error texts come.
+//! The keys of a spec: one table for parsing, help and error messages.
 
 use alloc::{
     format,
@@ -16,12 +16,12 @@ pub struct Key {
     pub(super) name: &'static str,
     summary: &'static str,
     takes: Takes,
-    /// Whether [`Config`](crate::Config) has a field for it. Other keys are of single rules, which find them in
+    /// Whether [`Config`](crate::Config) has a field for it. Other keys belong to single rules, which read them from
     /// [`Config::settings`](crate::Config::settings).
     pub(super) is_common: bool,
 }
 
-/// What the value of a key may be.
+/// The type of a key's value.
 #[derive(Clone, Copy, Debug)]
 enum Takes {
     /// The name of a startup.
@@ -32,7 +32,7 @@ enum Takes {
     Choice(&'static [&'static str]),
     /// A window of at least this many datagrams.
     Window(u64),
-    /// A number from the first to the second, both included.
+    /// A number from the first to the second, inclusive.
     Number(f64, f64),
     /// `on` or `off`.
     Switch,
@@ -143,7 +143,7 @@ const BETA_MIN: f64 = 0.1;
 const BETA_MAX: f64 = 0.95;
 
 impl Key {
-    /// A key whose value is a number from `min` to `max`, both included.
+    /// A key whose value is a number from `min` to `max`, inclusive.
     #[must_use]
     pub const fn number(name: &'static str, min: f64, max: f64, summary: &'static str) -> Self {
         Self::new(name, Takes::Number(min, max), summary)
@@ -199,7 +199,7 @@ impl Key {
         self.summary
     }
 
-    /// What its value looks like.
+    /// The syntax of its value.
     #[must_use]
     pub fn value(&self) -> String {
         match self.takes {
@@ -218,7 +218,7 @@ impl Key {
         format!("{usage:<34} {}", self.summary)
     }
 
-    /// Parses a value; an error says what is allowed.
+    /// Parses a value; the error says what is valid.
     pub(super) fn parse(&self, text: &str, registry: &Registry) -> Result<Value, String> {
         match self.takes {
             Takes::Startup => {

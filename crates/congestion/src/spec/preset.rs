@@ -1,4 +1,4 @@
-//! The presets: what a spec's name stands for before its keys change it.
+//! The presets: the settings of a spec's name before its keys change them.
 
 use alloc::{borrow::ToOwned, boxed::Box, sync::Arc};
 use core::fmt;
@@ -19,9 +19,9 @@ pub(super) struct Preset {
 
 #[derive(Clone)]
 pub(super) enum Kind {
-    /// A startup and an avoidance. Takes all keys.
+    /// A startup and an avoidance. Accepts all keys.
     Window(Window),
-    /// An algorithm of one piece, and the keys that it takes.
+    /// A monolithic algorithm, and the keys that it accepts.
     Whole {
         keys: &'static [&'static str],
         make: Arc<ControllerMaker>,
@@ -37,7 +37,7 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// What differs between the presets of window-based control.
+/// The differences between the presets of window-based control.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     growth: &'static str,
@@ -47,7 +47,7 @@ pub(super) struct Window {
     startup_beta: Option<f64>,
 }
 
-/// Baseline of the four arms: they cut by half at their first congestion.
+/// Baseline of the four arms: they halve the window at their first congestion.
 const SLOW_START: Window = Window {
     growth: "slow-start",
     congestion: "cubic",
@@ -56,7 +56,7 @@ const SLOW_START: Window = Window {
     startup_beta: Some(0.5),
 };
 
-/// As the RFCs have it: the avoidance's own factor counts from the start.
+/// As in the RFCs: the avoidance's own factor applies from the start.
 const STANDARD: Window = Window {
     startup_beta: None,
     ..SLOW_START
@@ -126,7 +126,7 @@ pub(super) const PRESETS: &[Preset] = &[
     },
 ];
 
-/// The preset of one piece.
+/// The monolithic preset.
 pub(super) fn bbr() -> Preset {
     Preset {
         name: "bbr",
@@ -185,7 +185,7 @@ impl Preset {
         }
     }
 
-    /// Whether it takes this key.
+    /// Whether it accepts this key.
     pub(super) fn takes(&self, key: &str) -> bool {
         match &self.kind {
             Kind::Window(_) => true,
@@ -193,7 +193,7 @@ impl Preset {
         }
     }
 
-    /// The resulting settings, and how to make a controller of them.
+    /// The resulting settings, and the constructor of a controller.
     pub(super) fn resolve(
         &self,
         registry: &Registry,
@@ -295,7 +295,7 @@ impl Window {
     }
 }
 
-/// Whether a jump is to less than the initial window, as far as that can be said without the datagram size.
+/// Whether a jump is to less than the initial window, as far as that is known without the datagram size.
 fn is_smaller(jump: Option<WindowSize>, initial: WindowSize) -> bool {
     match (jump, initial) {
         (Some(WindowSize::Datagrams(jump)), WindowSize::Datagrams(initial))

@@ -7,17 +7,17 @@ use crate::config::WindowSize;
 /// The value of a key in a spec.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A number, of [`Key::number`](crate::Key::number).
+    /// A number ([`Key::number`](crate::Key::number)).
     Number(f64),
-    /// `on` or `off`, of [`Key::switch`](crate::Key::switch).
+    /// `on` or `off` ([`Key::switch`](crate::Key::switch)).
     Switch(bool),
-    /// One of the names of [`Key::choice`](crate::Key::choice).
+    /// A name ([`Key::choice`](crate::Key::choice)).
     Choice(&'static str),
-    /// A window, of [`Key::window`](crate::Key::window).
+    /// A window ([`Key::window`](crate::Key::window)).
     Window(WindowSize),
 }
 
-/// What a spec sets, each key at most once. Keys that it does not set have no value.
+/// The values set by a spec, each key at most once. Other keys have no value.
 ///
 /// ```
 /// use lastbyte_congestion::{Settings, Value};
@@ -32,7 +32,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The number that this key is set to.
+    /// The value of a number key, if it is set.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<f64> {
         match self.get(key)? {
@@ -41,7 +41,7 @@ impl Settings {
         }
     }
 
-    /// Whether this key is `on`, if it is set.
+    /// The value of a switch key, if it is set.
     #[must_use]
     pub fn switch(&self, key: &str) -> Option<bool> {
         match self.get(key)? {
@@ -50,7 +50,7 @@ impl Settings {
         }
     }
 
-    /// The name that this key is set to.
+    /// The value of a choice key, if it is set.
     #[must_use]
     pub fn choice(&self, key: &str) -> Option<&'static str> {
         match self.get(key)? {
@@ -59,7 +59,7 @@ impl Settings {
         }
     }
 
-    /// The window that this key is set to.
+    /// The value of a window key, if it is set.
     #[must_use]
     pub fn window(&self, key: &str) -> Option<WindowSize> {
         match self.get(key)? {
@@ -76,7 +76,7 @@ impl Settings {
         self.values.push((key, value));
     }
 
-    /// Keeps the keys for which this holds.
+    /// Keeps the keys for which this returns true.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(&str) -> bool) {
         self.values.retain(|(key, _)| is_kept(key));
     }

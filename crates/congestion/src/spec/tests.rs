@@ -115,7 +115,7 @@ fn beta_yields_to_startup_beta_and_wins_over_variant_and_preset() {
         startup_beta("rapid-start:startup-beta=0.8,beta=0.6"),
         Some(0.8)
     );
-    // The variant is one of Rapid Start's recovery: it does not reach into a plain cut.
+    // The variant concerns Rapid Start's recovery: it has no effect on a cut.
     assert_eq!(startup_beta("slow-start:variant=quicly"), Some(0.5));
     assert_eq!(startup_beta("cubic"), None);
 }
@@ -153,7 +153,7 @@ fn all_keys_are_taken_in_any_order() {
         QueueThreshold::of(&spec.config().settings),
         QueueThreshold::Max
     );
-    // No key is missing from this test.
+    // Every key is covered by this test.
     for key in Registry::builtin().keys() {
         assert!(
             spec.to_string().contains(&format!("{}=", key.name)),

@@ -1,4 +1,4 @@
-//! The values that a spec's keys take: sizes, factors, switches, and names from a list.
+//! The values of a spec's keys: sizes, factors, switches, and names from a list.
 
 use alloc::{
     format,
@@ -9,11 +9,12 @@ use alloc::{
 use crate::config::WindowSize;
 
 /// A window: `30p` (datagrams) or `44160B`, `40kB`, `1.5MB`, `1MiB`; at most `DATAGRAMS_MAX` and `BYTES_MAX`. Sizes are
-/// written as everywhere in Lastbyte (`docs/units.md`), but not without a unit, which could be datagrams.
+/// written as everywhere in Lastbyte (`docs/units.md`), but a unit is required, since a bare number could mean
+/// datagrams.
 pub(super) fn window(text: &str, datagrams_min: u64) -> Result<WindowSize, String> {
     const BYTES_MAX: u64 = 1 << 30;
     const DATAGRAMS_MAX: u64 = 500_000;
-    /// The smallest datagram that QUIC allows (RFC 9000 §14).
+    /// The smallest datagram that QUIC permits (RFC 9000 §14).
     const DATAGRAM_MIN: u64 = 1200;
     let bytes_min = datagrams_min * DATAGRAM_MIN;
     let allowed = || {
@@ -59,7 +60,7 @@ fn byte_unit(unit: &str) -> Option<u64> {
     })
 }
 
-/// A number between two bounds, both included.
+/// A number between two bounds, inclusive.
 pub(super) fn factor(text: &str, min: f64, max: f64) -> Result<f64, String> {
     text.parse()
         .ok()

@@ -1,9 +1,9 @@
-//! HyStart++ (RFC 9406): slow start that ends when the round-trip time says that a queue is building up.
+//! HyStart++ (RFC 9406): slow start that ends when the round-trip time shows that a queue is growing.
 //!
 //! Rounds are counted by send index: a round ends when the packet that was next to be sent at its start is
 //! acknowledged. When the smallest RTT of a round exceeds that of the round before by an eighth of it (4 ms at least,
 //! 16 ms at most), growth slows to a quarter for [`CSS_ROUNDS`] rounds, the Conservative Slow Start; if the RTT falls
-//! below what it was at the start of them, slow start goes on as before, else startup is over.
+//! below its value at the start of them, slow start continues as before, otherwise startup is over.
 //!
 //! The senders of this crate are paced, so the limit `L` on the growth per ACK is infinite (§4.3).
 
@@ -26,12 +26,12 @@ pub struct HyStart {
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
     baseline_min: Duration,
-    /// Rounds completed; the one in which it began counts.
+    /// Rounds completed, including the one in which it started.
     rounds: u32,
 }
 
 impl HyStart {
-    /// A fresh one.
+    /// A new round.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -43,13 +43,13 @@ impl HyStart {
         }
     }
 
-    /// The smallest sample of this round, once the round has enough of them to decide by.
+    /// The smallest sample of this round, once the round has enough of them.
     fn round_min(&self) -> Option<Duration> {
         self.current_round_min
             .filter(|_| self.samples >= N_RTT_SAMPLE)
     }
 
-    /// The checks that §4.2 makes on each ACK once the round has enough samples.
+    /// The checks of §4.2 on each ACK, once the round has enough samples.
     fn decide(&mut self) {
         let Some(current) = self.round_min() else {
             return;

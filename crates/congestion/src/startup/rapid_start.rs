@@ -1,5 +1,5 @@
-//! The growth rule of Rapid Start (draft-kazuho-ccwg-rapid-start-02 §3.2): 3× a round trip while the path shows no
-//! queue, 2× once it does.
+//! The growth rule of Rapid Start (draft-kazuho-ccwg-rapid-start-02 §3.2): 3× a round trip while there is no sign of a
+//! queue, 2× otherwise.
 //!
 //! ```text
 //! threshold = min(min_rtt + 4 ms, min_rtt × 1.10)       draft
@@ -9,11 +9,11 @@
 //! ```
 //!
 //! The decision is made again on every ACK, so growth may return to 3×. The smallest RTT of the last round trip is kept
-//! in four slots of a quarter of `min_rtt` each: the newest three and what has passed of the fourth, so the filter's
-//! memory is between three quarters and one `min_rtt` (the draft asks for "about one round"; quicly does the same).
-//! Without a sample in that time the answer is 2×.
+//! in four slots of a quarter of `min_rtt` each: the three newest and part of the fourth, so the filter covers between
+//! three quarters of and one `min_rtt` (the draft asks for "about one round"; quicly does the same). Without a sample
+//! in that time the factor is 2×.
 //!
-//! Pacing while growing 3× lets three windows go in a round trip, so that the pacer is not the limit.
+//! While growing 3×, the pacer releases three windows in a round trip, so that it is not the limit.
 
 use core::time::Duration;
 
@@ -30,18 +30,18 @@ pub struct RapidStart {
     tripling: bool,
 }
 
-/// Above which round-trip time Rapid Start takes the path to be queueing.
+/// The round-trip time above which Rapid Start assumes a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueThreshold {
-    /// `min(min_rtt + 4 ms, min_rtt × 1.10)`: the draft. The tighter of the two at any RTT, so always below the
-    /// threshold of HyStart++.
+    /// `min(min_rtt + 4 ms, min_rtt × 1.10)`: the draft. The lower of the two at any RTT, so always below the threshold
+    /// of HyStart++.
     Min,
     /// `max(min_rtt + 4 ms, min_rtt × 35/32)`, and no tripling at all on paths below 4 ms: quicly as shipped.
     Max,
 }
 
 impl QueueThreshold {
-    /// What `queue-threshold` says, or else what `variant` does.
+    /// The value of `queue-threshold`, or otherwise that of `variant`.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let by_variant = match settings.choice("variant") {
@@ -63,8 +63,8 @@ impl QueueThreshold {
         }
     }
 
-    /// quicly keeps whole milliseconds in four slots of a quarter of `min_rtt`, and switches Rapid Start off where
-    /// such a slot would be empty.
+    /// quicly stores whole milliseconds in four slots of a quarter of `min_rtt`, and disables Rapid Start where such a
+    /// slot would be empty.
     fn applies_to(self, min_rtt: Duration) -> bool {
         match self {
             Self::Min => true,
@@ -117,7 +117,7 @@ impl Startup for RapidStart {
 struct RttFloor {
     /// The smallest sample of each slot, the newest first.
     slots: [Option<Duration>; SLOTS],
-    /// When the newest slot began.
+    /// When the newest slot started.
     newest_since: Time,
 }
 
@@ -143,7 +143,7 @@ impl RttFloor {
         self.slots.iter().flatten().min().copied()
     }
 
-    /// Moves the slots on by as many quarters of `min_rtt` as have passed.
+    /// Shifts the slots by as many quarters of `min_rtt` as have passed.
     fn shift(&mut self, now: Time, min_rtt: Duration) {
         let slot = (min_rtt / SLOTS as u32).max(Duration::from_nanos(1));
         let passed = now.since(self.newest_since).as_nanos() / slot.as_nanos();

@@ -117,7 +117,7 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// Returns [`Error`] if an instruction is invalid or not permitted.
+    /// Returns [`QpackError`] if an instruction is invalid or not permitted.
     pub fn on_encoder_stream(&mut self, bytes: &[u8]) -> Result<(), QpackError> {
         if self.partial.is_empty() {
             let taken = self.carry_out(bytes)?;
@@ -218,7 +218,7 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// Returns [`Error`] if it cannot be decoded, or too many streams are blocked.
+    /// Returns [`QpackError`] if it cannot be decoded, or too many streams are blocked.
     pub fn decode(
         &mut self,
         stream: u64,

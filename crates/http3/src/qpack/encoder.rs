@@ -430,7 +430,7 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// Returns [`Error`] if an instruction is invalid, or acknowledges what was not sent.
+    /// Returns [`QpackError`] if an instruction is invalid, or acknowledges what was not sent.
     pub fn on_decoder_stream(&mut self, bytes: &[u8]) -> Result<(), QpackError> {
         let mut all = std::mem::take(&mut self.partial);
         all.extend_from_slice(bytes);

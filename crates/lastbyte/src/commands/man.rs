@@ -1,7 +1,6 @@
 //! `lastbyte man`: manual pages, generated from the options.
 
 use std::{
-    fs,
     io::{self, Write as _, stdout},
     path::PathBuf,
     process::ExitCode,
@@ -10,7 +9,7 @@ use std::{
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,10 +38,7 @@ pub(crate) fn run(arguments: &Arguments, mut program: Command) -> Result<ExitCod
     if let Some(directory) = &arguments.out {
         for command in pages(&program) {
             let path = directory.join(format!("{}.1", page_name(command)));
-            let written = page(command).and_then(|page| fs::write(&path, page));
-            let cannot =
-                |error| Failure::run(format!("cannot write `{}`: {error}", path.display()));
-            written.map_err(cannot)?;
+            files::write(&path, &page(command).map_err(Failure::run)?)?;
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -3,9 +3,9 @@
 //! | space | rule |
 //! |---|---|
 //! | Initial, Handshake | at once |
-//! | Application | when more than `ack_eliciting_threshold` packets wait (default 1: each second one); `max_ack_delay` after the first of them; at once when a packet is missing or late, by the reordering threshold; at once for CE |
+//! | Application | when more than `ack_eliciting_threshold` packets are unacknowledged (default 1: every second one); `max_ack_delay` after the first of them; at once when a packet is missing or late, by the reordering threshold; at once for CE |
 //!
-//! What elicits no acknowledgment never makes one leave: it is said along with the next.
+//! Packets that are not ack-eliciting never cause an ACK frame: they are acknowledged with the next one.
 //!
 //! With an [`AckDecimation`], an endpoint acknowledges less often once a connection has received some packets, as
 //! Chromium does.
@@ -17,7 +17,7 @@ use lastbyte_wire::frame::AckFrequency;
 
 use super::{EcnCodepoint, PacketNumberRanges, Received};
 
-/// The rules of one packet number space, and what waits under them.
+/// The rules of one packet number space, and the packets not acknowledged yet.
 #[derive(Clone, Debug)]
 pub struct AckPolicy {
     /// `None`: at once.
@@ -26,7 +26,7 @@ pub struct AckPolicy {
     waiting: u64,
     deadline: Option<Time>,
     largest_eliciting: Option<u64>,
-    /// The largest number an ACK frame has said.
+    /// The largest number reported in an ACK frame.
     largest_acked: Option<u64>,
     last_was_ce: bool,
 }
@@ -75,15 +75,15 @@ impl AckDecimation {
     }
 }
 
-/// What may be held back.
+/// The rules of the application space.
 #[derive(Clone, Copy, Debug)]
 struct Delay {
-    /// `max_ack_delay`, or what the peer asked for instead.
+    /// `max_ack_delay`, or the delay that the peer requested instead.
     longest: Duration,
     ack_eliciting_threshold: u64,
-    /// 0: order does not matter.
+    /// 0: reordering is ignored.
     reordering_threshold: u64,
-    /// The sequence number of the latest `ACK_FREQUENCY` frame obeyed.
+    /// The sequence number of the latest `ACK_FREQUENCY` frame applied.
     sequence: Option<u64>,
     decimation: Option<AckDecimation>,
     /// The smallest packet number received, once `decimation` is set.
@@ -106,14 +106,14 @@ impl Delay {
     }
 }
 
-/// How much an ACK frame is wanted.
+/// How urgent an ACK frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// There is nothing to say that was asked for.
+    /// No ACK frame is needed.
     None,
-    /// It may go along with a packet that leaves anyway.
+    /// It may be added to a packet that is sent anyway.
     Piggyback,
-    /// It is worth a packet of its own.
+    /// It is due in a packet of its own.
     Due,
 }
 
@@ -148,7 +148,7 @@ impl AckPolicy {
         }
     }
 
-    /// The peer asks for other rules. A frame older than one obeyed is ignored (draft §4).
+    /// The peer requests other rules. A frame older than one already applied is ignored (draft §4).
     pub fn on_ack_frequency(&mut self, frame: &AckFrequency) {
         let Some(delay) = &mut self.delay else {
             return;
@@ -164,18 +164,18 @@ impl AckPolicy {
         delay.reordering_threshold = frame.reordering_threshold.get();
     }
 
-    /// The peer asks for an acknowledgment now (draft §5).
+    /// The peer requests an immediate acknowledgment (draft §5).
     pub fn on_immediate_ack(&mut self) {
         self.deadline = Some(Time::ZERO);
     }
 
-    /// When an ACK frame has to leave at the latest.
+    /// When an ACK frame is due at the latest.
     #[must_use]
     pub const fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// How much an ACK frame is wanted now.
+    /// How urgent an ACK frame is now.
     #[must_use]
     pub fn urgency(&self, now: Time) -> Urgency {
         match self.deadline {
@@ -185,7 +185,7 @@ impl AckPolicy {
         }
     }
 
-    /// A new packet came, and is in `ranges`.
+    /// A new packet was received, and is in `ranges`.
     pub(super) fn on_received(&mut self, received: &Received, ranges: &PacketNumberRanges) {
         let is_first_ce = received.ecn == EcnCodepoint::Ce && !self.last_was_ce;
         self.last_was_ce = received.ecn == EcnCodepoint::Ce;
@@ -221,7 +221,7 @@ impl AckPolicy {
         }
     }
 
-    /// Whether the peer's loss detection wants to know of a gap, or of a late packet.
+    /// Whether the peer's loss detection needs to know of a gap or a late packet.
     fn is_out_of_order(
         &self,
         number: u64,
@@ -234,7 +234,7 @@ impl AckPolicy {
             // RFC 9000 §13.2.1: lower than another ack-eliciting packet, or a gap below it.
             1 => match largest_before {
                 Some(largest) if number < largest => true,
-                // Most come in order, and nothing can be missing between.
+                // Usually packets arrive in order, and nothing can be missing in between.
                 Some(largest) if number == largest + 1 => false,
                 Some(largest) => ranges
                     .smallest_missing(largest)
@@ -260,7 +260,7 @@ impl AckPolicy {
         }
     }
 
-    /// An ACK frame left that says up to `largest`.
+    /// An ACK frame that reports up to `largest` was sent.
     pub(super) fn on_ack_sent(&mut self, largest: u64) {
         self.waiting = 0;
         self.deadline = None;

@@ -1,7 +1,8 @@
-//! A bounded set of packet numbers, as ranges.
+//! A bounded set of packet numbers, stored as ranges.
 //!
-//! Numbers mostly come one after the other, so the newest range is extended in place. There are at most
-//! [`PacketNumberRanges::RANGES_MAX`] ranges: with one more, the oldest is given up, and so is every number below its end.
+//! Numbers usually are consecutive, so the newest range is extended in place. There are at most
+//! [`PacketNumberRanges::RANGES_MAX`] ranges: beyond that, the oldest is dropped, and with it every number below its
+//! end.
 
 use core::ops::RangeInclusive;
 use std::collections::VecDeque;
@@ -13,21 +14,21 @@ use lastbyte_wire::packet::PacketNumber;
 pub struct PacketNumberRanges {
     /// First and last number of each range, ascending, with a gap between any two.
     ranges: VecDeque<(u64, u64)>,
-    /// Numbers below are neither kept nor taken.
+    /// Numbers below are neither stored nor accepted.
     floor: u64,
 }
 
 /// Whether a number was new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Novelty {
-    /// It was not in the set, and is now.
+    /// It was not in the set and has been added.
     New,
     /// It was in the set, or is too old to tell.
     Duplicate,
 }
 
 impl PacketNumberRanges {
-    /// How many ranges are kept, and said in an ACK frame.
+    /// Maximum number of ranges stored, and reported in an ACK frame.
     pub const RANGES_MAX: usize = 64;
 
     /// An empty set.
@@ -44,14 +45,14 @@ impl PacketNumberRanges {
         if number < self.floor {
             return Novelty::Duplicate;
         }
-        // In order, as most come: nothing but the newest range grows.
+        // In order, as usual: only the newest range grows.
         if let Some((_, last)) = self.ranges.back_mut()
             && *last + 1 == number
         {
             *last = number;
             return Novelty::New;
         }
-        // The first range from the newest on that begins at the number or below.
+        // The first range, from the newest on, that starts at the number or below.
         let newer = self
             .ranges
             .iter()
@@ -124,7 +125,7 @@ impl PacketNumberRanges {
         self.ranges.back().map(|(_, last)| *last)
     }
 
-    /// The smallest number from `from` on that is missing, below the largest of the set.
+    /// The smallest missing number from `from` on, below the largest of the set.
     #[must_use]
     pub fn smallest_missing(&self, from: u64) -> Option<u64> {
         let mut candidate = from.max(self.floor);
@@ -137,8 +138,8 @@ impl PacketNumberRanges {
         None
     }
 
-    /// Forgets all numbers up to `number`, which are taken no more from now on. The largest of all is kept, as each ACK
-    /// frame must say it (RFC 9000 §13.2.4).
+    /// Drops all numbers up to `number`, which are not accepted any more. The largest of all is kept, as each ACK frame
+    /// must report it (RFC 9000 §13.2.4).
     pub fn forget_up_to(&mut self, number: u64) {
         // Below the largest, if there is anything.
         let Some(below) = self.largest().and_then(|largest| largest.checked_sub(1)) else {

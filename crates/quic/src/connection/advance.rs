@@ -1,5 +1,5 @@
-//! The progress of the handshake (RFC 9001 §4), and what follows from it: new keys, the peer's transport parameters, the answer
-//! to 0-RTT, the end of old keys.
+//! Handshake progress (RFC 9001 §4) and its consequences: new keys, the peer's transport parameters, acceptance or
+//! rejection of 0-RTT, discarded keys.
 
 use core::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Connection {
-    /// Takes what the session has to say and what follows from it; closes the connection if it failed.
+    /// Processes the session's output and the resulting state changes; closes the connection if the session failed.
     pub(super) fn drive_handshake(&mut self, now: Time) {
         if let Err(fatal) = self.advance_handshake(now) {
             self.fail(now, fatal);
@@ -45,7 +45,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A client that sends 0-RTT goes by what it remembers of the server (RFC 9000 §7.4.1).
+    /// A client that sends 0-RTT applies the transport parameters that it remembers of the server (RFC 9000 §7.4.1).
     fn recall_parameters(&mut self) -> Result<(), Fatal> {
         if let Some(remembered) = self.handshake.recall_parameters()? {
             self.sources.streams.on_peer_parameters(remembered);
@@ -56,7 +56,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A client learns whether its 0-RTT packets count (RFC 9001 §4.6.2).
+    /// A client learns whether the server accepted its 0-RTT packets (RFC 9001 §4.6.2).
     fn take_early_data_answer(&mut self, now: Time) {
         let Some(is_accepted) = self.handshake.take_early_data_answer() else {
             return;
@@ -68,7 +68,7 @@ impl Connection {
         }
     }
 
-    /// The peer's transport parameters, once they are there (RFC 9000 §7.4).
+    /// Applies the peer's transport parameters once they are available (RFC 9000 §7.4).
     fn take_peer_parameters(&mut self, now: Time) -> Result<(), Fatal> {
         if self.peer.get().is_some() {
             return Ok(());
@@ -103,7 +103,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The handshake has reached another stage.
+    /// The handshake has reached its next stage.
     fn on_stage(&mut self, now: Time, event: Event) {
         self.events.push(event);
         let stage = self.handshake.stage();
@@ -125,7 +125,7 @@ impl Connection {
         self.follow_preferred_address(now);
     }
 
-    /// Discards the keys of a space, and all else of it (RFC 9001 §4.9).
+    /// Discards the keys and all other state of a packet number space (RFC 9001 §4.9).
     pub(super) fn discard(&mut self, now: Time, space: Space) {
         if let Some(packet_type) = self.handshake.discard(space) {
             self.recovery.discard_space(now, space);

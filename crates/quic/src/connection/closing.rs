@@ -1,4 +1,4 @@
-//! Saying `CONNECTION_CLOSE` (RFC 9000 §10.2).
+//! Sending `CONNECTION_CLOSE` (RFC 9000 §10.2).
 
 use core::time::Duration;
 
@@ -21,24 +21,24 @@ use crate::{
     trace,
 };
 
-/// What an ACK frame leaves for `CONNECTION_CLOSE`: the frame, and as much of its reason as helps.
+/// Space left beside an ACK frame for `CONNECTION_CLOSE`: the frame and a useful part of its reason phrase.
 const CLOSE_ROOM: usize = 200;
 
 impl Connection {
-    /// Closes the connection with a code of the application's.
+    /// Closes the connection with an application error code.
     pub fn close(&mut self, now: Time, code: u64) {
         let probe_timeout = self.probe_timeout();
         let reason = CloseReason::LocalApplication { code };
         self.end(now, reason, probe_timeout);
     }
 
-    /// Whether the connection ends, or has ended.
+    /// Whether the connection is closing or closed.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.close.state() != CloseState::Open
     }
 
-    /// The reason phrase of the peer's `CONNECTION_CLOSE`, for people; empty without one.
+    /// The reason phrase of the peer's `CONNECTION_CLOSE`, intended for humans; empty if there was none.
     #[must_use]
     pub fn close_phrase(&self) -> &str {
         self.close.phrase()
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// Says `CONNECTION_CLOSE` in every space that the peer may have keys for (§10.2.3).
+    /// Sends `CONNECTION_CLOSE` in every space for which the peer may have keys (§10.2.3).
     pub(super) fn poll_close(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let budget =
             usize::try_from(self.paths.current().amplification.budget()).unwrap_or(usize::MAX);
@@ -71,14 +71,14 @@ impl Connection {
         let spaces = Space::ALL.map(|space| {
             let has_keys = match self.handshake.packet_type(space) {
                 PacketType::Initial | PacketType::Handshake => self.handshake.has_keys(space),
-                // In 0-RTT packets just the application may close; no one needs it to.
+                // In 0-RTT packets only the application variant is permitted, and it is never needed there.
                 PacketType::ZeroRtt => false,
                 PacketType::OneRtt => self.stage() != Stage::Handshaking,
             };
             has_keys.then_some(space)
         });
         let last = spaces.into_iter().flatten().last()?;
-        // §14.1: whatever a client's datagram with an Initial packet is for.
+        // §14.1: applies to every datagram of a client that contains an Initial packet.
         let pads = self.side() == Side::Client && spaces.contains(&Some(Space::Initial));
         let mut len = 0;
         for space in spaces.into_iter().flatten() {
@@ -111,11 +111,11 @@ impl Connection {
         let mut writer = Writer::new(room.get_mut(..frames_end)?);
         let packet = self.begin_packet(space, number, None, &mut writer)?;
         let start = writer.position();
-        // What had arrived until then was of use: with the last of its acknowledgments the peer knows that all of it did.
+        // Everything received so far was processed, so the last acknowledgment covers all of it.
         let room_for_ack = writer.remaining().saturating_sub(CLOSE_ROOM);
         self.write_ack(now, space, room_for_ack, &mut writer);
         let (cause, reason) = match self.close.reason()? {
-            // Before the handshake is done, an application's code would tell too much (§10.2.3).
+            // Before the handshake completes, an application error code would reveal too much (§10.2.3).
             CloseReason::LocalApplication { .. } if space != Space::Application => (
                 CloseCause::Transport {
                     error: TransportError::APPLICATION_ERROR,

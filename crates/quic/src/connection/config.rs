@@ -1,4 +1,4 @@
-//! What can be set for a connection.
+//! Configuration of a connection.
 
 use core::{
     net::{SocketAddrV4, SocketAddrV6},
@@ -11,51 +11,51 @@ use lastbyte_wire::packet::Version;
 
 use crate::{ack::AckDecimation, path::MtuConfig, recovery::LossThresholds, stream};
 
-/// What can be set for a connection. Many share one.
+/// Configuration of a connection, shared by many connections.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Limits of its streams.
+    /// Stream limits.
     pub streams: stream::Config,
-    /// Its congestion control: makes a controller for each path.
+    /// Congestion control: creates a controller for each path.
     pub congestion: Arc<dyn ControllerFactory>,
-    /// Its reordering thresholds. Default: those of RFC 9002, relaxed when the path reorders.
+    /// Reordering thresholds. Default: those of RFC 9002, raised when the path reorders.
     pub thresholds: LossThresholds,
-    /// After how long without a packet it is over; zero for never. Default: 30 s.
+    /// Idle timeout; zero for none. Default: 30 s.
     pub max_idle_timeout: Duration,
-    /// How long nothing may happen before a PING keeps it alive. Default: never.
+    /// Interval after which an idle connection sends a PING to stay alive. Default: never.
     pub keep_alive: Option<Duration>,
-    /// How long an acknowledgment is held back at most: `max_ack_delay`. Default: 25 ms; below 2^14 ms.
+    /// Maximum delay of an acknowledgment: `max_ack_delay`. Default: 25 ms; below 2^14 ms.
     pub max_ack_delay: Duration,
     /// Fewer acknowledgments after the first packets of the connection, as Chromium sends. Default: none, which is every
     /// second packet (RFC 9000 §13.2.2).
     pub ack_decimation: Option<AckDecimation>,
-    /// The sizes of its datagrams. Default: from 1200 bytes, up to what the path is found to carry, 1472 at most.
+    /// Datagram sizes. Default: start at 1200 bytes and probe up to 1472.
     pub mtu: MtuConfig,
-    /// Whether packets are marked ECT(0), as long as the path carries the marks. Default: yes.
+    /// Whether packets are marked ECT(0) as long as the path preserves the marks. Default: yes.
     pub ecn: bool,
-    /// Whether the fixed bit of packets may vary, where the peer agrees (RFC 9287). Default: yes.
+    /// Whether the fixed bit may vary, if the peer supports it (RFC 9287). Default: yes.
     pub grease: bool,
-    /// Whether the peer may ask for rarer acknowledgments, and is asked for them itself once its window is large
+    /// Whether the peer may request less frequent acknowledgments, and receives such a request once our window is large
     /// (draft-ietf-quic-ack-frequency). Default: yes.
     pub ack_frequency: bool,
-    /// The largest DATAGRAM frame that is taken, in bytes; 0 for none (RFC 9221). Default: 0.
+    /// Largest DATAGRAM frame accepted, in bytes; 0 for none (RFC 9221). Default: 0.
     pub max_datagram_frame_size: u16,
-    /// Whether the peer may move to another address. A NAT that does is borne in any case. Default: yes.
+    /// Whether the peer may migrate to another address. NAT rebinding is always accepted. Default: yes.
     pub allows_migration: bool,
-    /// Where a server would rather be spoken to (RFC 9000 §9.6). Default: nowhere else.
+    /// A server's preferred address (RFC 9000 §9.6). Default: none.
     pub preferred_address: PreferredAddresses,
-    /// Whether a client follows a server to the address that this prefers. Default: yes.
+    /// Whether a client migrates to the server's preferred address. Default: yes.
     pub follows_preferred_address: bool,
-    /// The versions it speaks, the one it likes best first; a client begins with that. Default: 1, then 2.
+    /// Supported versions in order of preference; a client starts with the first. Default: 1, then 2.
     pub versions: Vec<Version>,
 }
 
-/// The addresses that a server prefers, of each family.
+/// A server's preferred addresses, one per address family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PreferredAddresses {
-    /// By IPv4.
+    /// IPv4.
     pub ipv4: Option<SocketAddrV4>,
-    /// By IPv6.
+    /// IPv6.
     pub ipv6: Option<SocketAddrV6>,
 }
 
@@ -66,7 +66,7 @@ impl Config {
         Self::with_controllers(Arc::new(congestion))
     }
 
-    /// The defaults, with any congestion control.
+    /// The defaults, with a given controller factory.
     #[must_use]
     pub fn with_controllers(congestion: Arc<dyn ControllerFactory>) -> Self {
         Self {

@@ -1,20 +1,20 @@
-//! Packets that came before the keys to open them (RFC 9000 §5.2.2, RFC 9001 §4.1.4, §5.7).
+//! Packets received before the keys to open them (RFC 9000 §5.2.2, RFC 9001 §4.1.4, §5.7).
 //!
-//! A datagram lost or late at the start would cost a round trip more if what came before its time were dropped. A few
-//! packets are kept, and handed in again when there are new keys.
+//! A lost or late datagram during the handshake would cost an extra round trip if the packets that depend on it were
+//! dropped. A few of them are buffered and processed again when new keys are available.
 
 use std::collections::VecDeque;
 
 use crate::ack::EcnCodepoint;
 
-/// Packets kept, in order of arrival.
+/// Buffered packets, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct EarlyPackets {
     packets: VecDeque<EarlyPacket>,
     bytes: usize,
 }
 
-/// A packet as it came.
+/// A packet as received.
 #[derive(Debug)]
 pub(super) struct EarlyPacket {
     pub(super) bytes: Vec<u8>,
@@ -22,12 +22,12 @@ pub(super) struct EarlyPacket {
 }
 
 impl EarlyPackets {
-    /// Packets kept at most: a first flight of 0-RTT, and some.
+    /// Maximum number of buffered packets: a first flight of 0-RTT and a few more.
     pub(super) const COUNT_MAX: usize = 32;
-    /// Bytes kept at most.
+    /// Maximum number of buffered bytes.
     pub(super) const BYTES_MAX: usize = 48 << 10;
 
-    /// Keeps a packet. Returns how many wait now; `None` if there was no room for it.
+    /// Buffers a packet. Returns how many are buffered now; `None` if there was no room.
     pub(super) fn keep(&mut self, packet: &[u8], ecn: EcnCodepoint) -> Option<usize> {
         if self.packets.len() >= Self::COUNT_MAX || self.bytes + packet.len() > Self::BYTES_MAX {
             return None;
@@ -40,7 +40,7 @@ impl EarlyPackets {
         Some(self.packets.len())
     }
 
-    /// Takes all.
+    /// Removes and returns all packets.
     pub(super) fn take(&mut self) -> VecDeque<EarlyPacket> {
         self.bytes = 0;
         std::mem::take(&mut self.packets)

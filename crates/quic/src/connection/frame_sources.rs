@@ -1,7 +1,7 @@
-//! What writes frames into packets, and takes the receipts of these frames back.
+//! The sources of retransmittable frames: they write frames into packets and receive the receipts of those frames back.
 //!
-//! Owns: CRYPTO data, streams, datagrams, connection IDs, and the frames that are too small for an object of their own. ACK
-//! frames are not among them, as they need no receipt to be repeated, nor are challenges, which go to one path.
+//! Owns: CRYPTO data, streams, datagrams, connection IDs, and frames too small for an object of their own. ACK frames
+//! are not included, since they need no receipt, and neither are path challenges, which belong to one path.
 
 use core::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) struct FrameSources {
     pub(super) new_token: NewTokenOut,
     pub(super) ack_frequency: AckFrequencyOut,
     wants_handshake_done: bool,
-    /// The largest number of each space that the peer knows we acknowledged, until it is taken.
+    /// For each space, the largest number whose acknowledgment the peer has received, until it is taken.
     acks_known: PerSpace<Option<u64>>,
 }
 
@@ -59,15 +59,15 @@ impl FrameSources {
         }
     }
 
-    /// A server sends `HANDSHAKE_DONE` with the next packet.
+    /// A server sends `HANDSHAKE_DONE` in the next packet.
     pub(super) const fn send_handshake_done(&mut self) {
         self.wants_handshake_done = true;
     }
 
-    /// Whether anything but acknowledgments and probes waits for a packet of the space. Only streams and datagrams go in
-    /// 0-RTT packets; nothing else can wait before there are 1-RTT keys.
+    /// Whether anything but acknowledgments and probes is waiting to be sent in this space. 0-RTT packets carry only
+    /// streams and datagrams; nothing else can be waiting before 1-RTT keys exist.
     pub(super) fn want_to_send(&self, space: Space) -> bool {
-        // Streams first, as they are what wants most of the time.
+        // Streams first, since they are the most frequent source.
         (space == Space::Application
             && (self.streams.wants_to_send()
                 || self.datagrams.wants_to_send()
@@ -111,7 +111,7 @@ impl FrameSources {
         self.streams.write_frames(writer, &mut push);
     }
 
-    /// The largest number that the peer newly knows we acknowledged in a space.
+    /// The largest number in a space whose acknowledgment the peer has newly received.
     pub(super) const fn take_ack_known(&mut self, space: Space) -> Option<u64> {
         self.acks_known.get_mut(space).take()
     }
@@ -122,13 +122,13 @@ impl FrameSources {
         Space::ALL.into_iter().map(sent_in).sum::<u64>() + self.crypto_sent_before
     }
 
-    /// The keys of a space are discarded: its CRYPTO data is of no more use.
+    /// The keys of a space are discarded, and its CRYPTO data with them.
     pub(super) fn discard(&mut self, space: Space) {
         let discarded = std::mem::take(self.crypto.get_mut(space));
         self.crypto_sent_before += discarded.sent_bytes();
     }
 
-    /// Forgets all CRYPTO data: the handshake starts again in another version.
+    /// Discards all CRYPTO data: the handshake restarts in another version.
     pub(super) fn restart_crypto(&mut self) {
         self.crypto = PerSpace::default();
     }
@@ -166,14 +166,14 @@ impl ReceiptSink for FrameSources {
             Receipt::NewToken => self.new_token.on_lost(),
             Receipt::HandshakeDone => self.wants_handshake_done = true,
             Receipt::AckFrequency(sequence) => self.ack_frequency.on_lost(sequence),
-            // Datagrams are not sent again, and a challenge that is repeated has other data.
+            // Datagrams are not retransmitted, and a repeated challenge carries new data.
             Receipt::Ack { .. } | Receipt::Path | Receipt::Ping | Receipt::Datagram => {}
             of_streams => self.streams.lost(&of_streams),
         }
     }
 }
 
-/// Takes no receipt back: what 0-RTT packets carried, once they are refused (RFC 9001 §4.6.2).
+/// Drops the receipts of 0-RTT packets that the server rejected (RFC 9001 §4.6.2).
 pub(super) struct Discard;
 
 impl ReceiptSink for Discard {

@@ -37,8 +37,8 @@ impl From<CryptoBufferExceeded> for Fatal {
 }
 
 impl Connection {
-    /// Tells the frame's room. Returns how much the frame got done: one if it brought data that was not here, or answered
-    /// what we asked; of an ACK frame, how many packets it newly acknowledged. All else costs its sender nothing.
+    /// Dispatches a frame. Returns its useful effect: one if it brought new data or answered a request of ours; for an
+    /// ACK frame, the number of newly acknowledged packets; otherwise zero.
     pub(super) fn handle_frame(
         &mut self,
         now: Time,

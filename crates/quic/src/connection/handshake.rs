@@ -1,15 +1,15 @@
-//! The handshake, and all keys that come of it (RFC 9001 §4).
+//! The handshake and the keys it produces (RFC 9001 §4).
 //!
-//! Owns: the session, the version, the keys of every packet type, how far the handshake is, and what is needed until it is
-//! confirmed: packets that wait for keys, a client's token, what 0-RTT was offered with. It opens and seals packets. Never:
-//! knows packet numbers in flight, paths or frames; what follows from its progress for these is in `advance.rs`.
+//! Owns: the session, the version, the keys of every packet type, the handshake stage, and what is needed until
+//! confirmation: packets waiting for keys, a client's token, the parameters remembered for 0-RTT. It opens and seals
+//! packets. It knows nothing of packets in flight, paths or frames; `advance.rs` applies the consequences for those.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `open.rs` | which packets may be opened, and with which keys; packets that come before their keys |
+//! | `open.rs` | which packets may be opened, and with which keys; packets received before their keys |
 //! | `seal.rs` | headers and sealing |
 //! | `retry.rs` | Retry and Version Negotiation |
-//! | `version.rs` | changes of the version |
+//! | `version.rs` | version changes |
 
 mod open;
 mod retry;
@@ -42,29 +42,30 @@ use crate::{
     space::{PerSpace, Space},
 };
 
-/// The handshake of a connection, and its keys.
+/// The handshake of a connection and its keys.
 pub(super) struct Handshake {
     side: Side,
     version: Version,
     started_at: Time,
-    /// The source of our long headers. All connection IDs that we issue are as long.
+    /// The source connection ID of our long headers. All connection IDs that we issue have its length.
     local_id: ConnectionId,
     stage: Stage,
     /// `None` once the handshake is confirmed.
     state: Option<Box<HandshakeState>>,
     session: Box<dyn Session>,
-    /// Whether the handshake is confirmed and the session had nothing to send: it stays so until it receives CRYPTO data.
+    /// Whether the handshake is confirmed and the session had nothing to send; this holds until CRYPTO data is
+    /// received.
     session_is_done: bool,
-    /// Of Initial and Handshake packets.
+    /// Keys of Initial and Handshake packets.
     keys: PerSpace<Option<Box<Keys>>>,
-    /// A client seals with them, a server opens.
+    /// 0-RTT keys: a client seals with them, a server opens.
     zero_rtt: Option<Box<DirectionalKeys>>,
-    /// Until when a server keeps them.
+    /// Until when a server keeps the 0-RTT keys.
     zero_rtt_until: Option<Time>,
     one_rtt: Option<Box<OneRttKeys>>,
-    /// Whether packets that waited for keys may be opened now.
+    /// Whether buffered packets may have become openable.
     has_new_keys: bool,
-    /// Whether the peer has shown that it received our Handshake packets, so that it has validated our address.
+    /// Whether the peer has shown that it received our Handshake packets and thus validated our address.
     is_peer_ahead: bool,
 }
 
@@ -110,7 +111,7 @@ impl Handshake {
         self.started_at
     }
 
-    /// How far it is.
+    /// The handshake stage.
     pub(super) const fn stage(&self) -> Stage {
         self.stage
     }
@@ -135,7 +136,7 @@ impl Handshake {
         self.keys.get(space).is_some()
     }
 
-    /// Whether the Application space is the only one, as it is most of the time.
+    /// Whether only the Application space is left, as it is for most of a connection.
     pub(super) const fn has_one_space(&self) -> bool {
         !self.has_keys(Space::Initial) && !self.has_keys(Space::Handshake)
     }
@@ -168,29 +169,29 @@ impl Handshake {
         self.one_rtt.as_deref()
     }
 
-    /// The 1-RTT keys, to be changed.
+    /// The 1-RTT keys, mutable.
     pub(super) fn one_rtt_mut(&mut self) -> Option<&mut OneRttKeys> {
         self.one_rtt.as_deref_mut()
     }
 
-    /// Whether the peer has validated our address: a server's always counts as validated (RFC 9002 §6.2.2.1).
+    /// Whether the peer has validated our address. A server's address always counts as validated (RFC 9002 §6.2.2.1).
     pub(super) fn is_validated_by_peer(&self) -> bool {
         self.side == Side::Server || self.is_peer_ahead
     }
 
     // ---- progress -------------------------------------------------------------------------------------------------
 
-    /// CRYPTO data came.
+    /// CRYPTO data was received.
     pub(super) fn read_crypto(&mut self, space: Space, data: &[u8]) -> Result<(), Fatal> {
         self.session.read_crypto(space, data).map_err(Fatal::from)
     }
 
-    /// Whether the session may have something to send or new keys without having received CRYPTO data.
+    /// Whether the session may have output or new keys without having received CRYPTO data.
     pub(super) const fn may_advance(&self) -> bool {
         !self.session_is_done
     }
 
-    /// Takes what the session has to send.
+    /// Takes the session's output.
     pub(super) fn write_crypto(&mut self, crypto: &mut PerSpace<CryptoStream>) {
         self.take_version();
         let mut is_done = self.is_confirmed();
@@ -201,8 +202,8 @@ impl Handshake {
         self.session_is_done = is_done;
     }
 
-    /// Installs the next keys, if the session has any; returns their packet type. `forged` is how many packets could not be
-    /// opened until now, which count for the limit of the 1-RTT keys (RFC 9001 §6.6).
+    /// Installs the next keys if the session has any, and returns their packet type. `forged` is the number of packets
+    /// that failed authentication so far, which counts towards the limit of the 1-RTT keys (RFC 9001 §6.6).
     pub(super) fn install_next_keys(&mut self, forged: u64) -> Option<PacketType> {
         let keys = self.session.next_keys()?;
         self.session_is_done = false;
@@ -251,7 +252,7 @@ impl Handshake {
         Some(is_accepted)
     }
 
-    /// The peer's transport parameters, encoded, once they are known, and what they are checked against.
+    /// The peer's encoded transport parameters, once known, with what they are checked against.
     pub(super) fn peer_parameters<'a>(
         &'a self,
         versions: &'a [Version],
@@ -271,7 +272,7 @@ impl Handshake {
         Some((encoded, expected))
     }
 
-    /// Whether it has just become complete (RFC 9001 §4.1.1).
+    /// Whether the handshake has just completed (RFC 9001 §4.1.1).
     pub(super) fn complete(&mut self) -> bool {
         if self.stage != Stage::Handshaking || self.session.is_handshaking() {
             return false;
@@ -284,20 +285,21 @@ impl Handshake {
         true
     }
 
-    /// A server opens late 0-RTT packets until then (RFC 9001 §4.9.3).
+    /// Sets the time until which a server opens late 0-RTT packets (RFC 9001 §4.9.3).
     pub(super) const fn keep_zero_rtt_until(&mut self, until: Time) {
         self.zero_rtt_until = Some(until);
     }
 
-    /// It is confirmed (RFC 9001 §4.1.2). Returns how long that took; `None` if it was before.
+    /// Marks the handshake as confirmed (RFC 9001 §4.1.2). Returns how long it took; `None` if it was confirmed
+    /// already.
     pub(super) fn confirm(&mut self, now: Time) -> Option<Duration> {
         if self.is_confirmed() {
             return None;
         }
         self.stage = Stage::Confirmed;
-        // RFC 9002 §A.8: that says as much as an acknowledgment of a Handshake packet, which may have been lost.
+        // RFC 9002 §A.8: equivalent to an acknowledgment of a Handshake packet, which may have been lost.
         self.is_peer_ahead = true;
-        // So that what is needed until then is freed.
+        // Releases what is only needed until confirmation.
         self.has_new_keys = true;
         if let Some(keys) = &mut self.one_rtt {
             keys.on_handshake_confirmed();
@@ -311,20 +313,20 @@ impl Handshake {
         Some(self.packet_type(space))
     }
 
-    /// A packet of the space was acknowledged.
+    /// A packet in this space was acknowledged.
     pub(super) fn on_ack(&mut self, space: Space) {
         self.is_peer_ahead |= space == Space::Handshake;
     }
 
     // ---- time -----------------------------------------------------------------------------------------------------
 
-    /// When [`Handshake::on_timeout`] is to be called.
+    /// When [`Handshake::on_timeout`] is due.
     pub(super) fn deadline(&self) -> Option<Time> {
         let update = self.one_rtt.as_ref().and_then(|keys| keys.next_timeout());
         update.into_iter().chain(self.zero_rtt_until).min()
     }
 
-    /// Time has passed.
+    /// Handles expired timers.
     pub(super) fn on_timeout(&mut self, now: Time) {
         if let Some(keys) = &mut self.one_rtt {
             keys.on_timeout(now);
@@ -335,7 +337,7 @@ impl Handshake {
         }
     }
 
-    /// As if neither `HANDSHAKE_DONE` nor an acknowledgment of a Handshake packet had come.
+    /// Behaves as if neither `HANDSHAKE_DONE` nor an acknowledgment of a Handshake packet had been received.
     #[cfg(test)]
     pub(super) const fn unconfirm(&mut self) {
         self.stage = Stage::Complete;

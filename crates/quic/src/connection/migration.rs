@@ -1,17 +1,18 @@
-//! Paths, and moving between them (RFC 9000 §8.2, §9).
+//! Path validation and migration (RFC 9000 §8.2, §9).
 //!
-//! One path is in use: everything but challenges and their answers goes there. Others are known for a while, a few at
-//! most:
+//! One path is in use: all packets but path challenges and their responses are sent there. A few others are remembered
+//! for a while:
 //!
-//! - *At a server*: the peer's packets come from another address. The path is known from the first such packet that opens;
-//!   from the first that does more than probe, the connection goes by it (§9.3), three times what came until the peer has
-//!   answered a challenge. The path left is challenged too, and is gone back to if the new one does not answer.
-//! - *At a client*: it is asked to move ([`Connection::migrate`]), and does when the new path has answered; or it finds
-//!   itself moved ([`Connection::rebind`]); or the server prefers another address (§9.6).
+//! - *Server*: the peer's packets arrive from another address. The path is known from the first such packet that opens;
+//!   from the first non-probing packet the connection uses it (§9.3), limited to three times the bytes received until
+//!   the peer has answered a challenge. The previous path is challenged as well, and is used again if the new one does
+//!   not respond.
+//! - *Client*: the application migrates ([`Connection::migrate`]), which takes effect when the new path has responded;
+//!   or its address has changed ([`Connection::rebind`]); or the server prefers another address (§9.6).
 //!
-//! Each path uses a connection ID of its own, unless the peer did not change its, as behind a NAT (§9.5). A path with
-//! another IP address starts with congestion control and round-trip time of its own; what was known of the path left is
-//! saved for a return (§9.4).
+//! Each path uses a connection ID of its own, unless the peer did not change its connection ID, as behind a NAT (§9.5).
+//! A path with another IP address starts with a new congestion controller and RTT estimator; those of the previous path
+//! are saved for a return (§9.4).
 
 use core::net::SocketAddr;
 use std::fmt;
@@ -30,17 +31,17 @@ use crate::{
     trace::{self, PathEvent},
 };
 
-/// Why a connection cannot move.
+/// Why a connection cannot migrate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MigrateError {
-    /// Only clients do (RFC 9000 §9).
+    /// Only clients migrate (RFC 9000 §9).
     Server,
-    /// Not before the handshake is confirmed, nor when the connection ends (§9).
+    /// The handshake is not confirmed, or the connection is closing (§9).
     NotConfirmed,
-    /// The peer asked not to (`disable_active_migration`, §18.2).
+    /// The peer disabled migration (`disable_active_migration`, §18.2).
     Disabled,
-    /// The peer has not given a connection ID for another path, or is not known to have one of ours (§9.5), or too many
-    /// paths are being tried.
+    /// The peer has not issued a connection ID for another path, is not known to have one of ours (§9.5), or too many
+    /// paths are being validated.
     NoConnectionId,
 }
 
@@ -58,29 +59,30 @@ impl fmt::Display for MigrateError {
 impl std::error::Error for MigrateError {}
 
 impl Connection {
-    /// Moves to another path once it has answered a challenge (RFC 9000 §9.1): [`Event::Moved`] or [`Event::PathFailed`]
-    /// reports the outcome.
+    /// Migrates to another path once it has answered a challenge (RFC 9000 §9.1): [`Event::Moved`] or
+    /// [`Event::PathFailed`] reports the outcome.
     ///
     /// # Errors
     ///
-    /// Returns the reason, as [`MigrateError`], if the connection cannot move.
+    /// Returns the reason, as [`MigrateError`], if the connection cannot migrate.
     pub fn migrate(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
         self.check_migration(true)?;
         self.try_path(now, network)
     }
 
-    /// This side's address changed, as when a network went away: goes on by another path at once (RFC 9000 §9.2).
+    /// Continues on another path at once, because the local address changed, for example when a network was lost (RFC
+    /// 9000 §9.2).
     ///
     /// # Errors
     ///
-    /// Returns the reason, as [`MigrateError`], if the connection cannot move.
+    /// Returns the reason, as [`MigrateError`], if the connection cannot migrate.
     pub fn rebind(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
         self.check_migration(true)?;
         let path_cid = if self.sources.local_ids.peer_can_change() {
             let reserved = self.sources.peer_ids.reserve();
             Some(reserved.ok_or(MigrateError::NoConnectionId)?)
         } else {
-            // The server could not answer to another ID of its own, having none of ours: as behind a NAT, then.
+            // The server has no other connection ID of ours to send to, so the IDs stay as behind a NAT.
             self.sources.local_ids.send_again();
             None
         };
@@ -119,7 +121,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A client goes to the address that the server prefers, of the family in use (RFC 9000 §9.6).
+    /// A client migrates to the server's preferred address of the address family in use (RFC 9000 §9.6).
     pub(super) fn follow_preferred_address(&mut self, now: Time) {
         if !self.paths.wants_preferred_address() || self.check_migration(false).is_err() {
             return;
@@ -140,14 +142,15 @@ impl Connection {
             local: here.local,
             remote,
         };
-        // Before the server has an ID of ours to answer there it cannot be tried: then again with the next acknowledgment.
+        // This requires that the server has a connection ID of ours to send to; tried again with the next
+        // acknowledgment.
         let is_too_early = self.try_path(now, network) == Err(MigrateError::NoConnectionId);
         self.paths.set_wants_preferred_address(is_too_early);
     }
 
-    // ---- datagrams in ---------------------------------------------------------------------------------------------
+    // ---- receiving -------------------------------------------------------------------------------------------------
 
-    /// Which path that is; `None` if nothing may come from there.
+    /// Looks up the path of a datagram; `None` if datagrams from there are not accepted.
     pub(super) fn locate(&self, network: &NetworkPath) -> Option<PathRef> {
         let is_confirmed = self.handshake.is_confirmed();
         self.paths.locate(network, is_confirmed)
@@ -173,13 +176,13 @@ impl Connection {
         self.trace_path(now, network, PathEvent::Created);
     }
 
-    /// The newest packet came by another path, and does more than probe: the peer has moved (RFC 9000 §9.3).
+    /// The newest packet arrived on another path and is not a probing packet: the peer has migrated (RFC 9000 §9.3).
     pub(super) fn on_peer_moved(&mut self, now: Time, index: usize) {
         self.statistics.paths.migration_elicited += 1;
         self.promote(now, index);
     }
 
-    /// `PATH_RESPONSE`. Returns whether it answered a challenge.
+    /// Handles `PATH_RESPONSE`. Returns whether it answered a challenge.
     pub(super) fn on_path_response(&mut self, now: Time, data: ChallengeData) -> bool {
         let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
         match self.paths.on_response(now, data, rtt, max_ack_delay) {
@@ -192,7 +195,7 @@ impl Connection {
         }
     }
 
-    /// A path carries datagrams of full size to the peer and back.
+    /// The path carries full-size datagrams in both directions.
     fn on_path_validated(&mut self, now: Time, path: PathRef) {
         let Some(network) = self.paths.get(path).map(|path| path.network) else {
             return;
@@ -205,14 +208,14 @@ impl Connection {
                 self.promote(now, index);
             }
         } else {
-            // Those left are not needed any more, unless the peer is being asked whether it is still there.
+            // The other paths are no longer needed, unless the previous path is still being validated.
             self.paths.forget_idle(peer_ids);
         }
     }
 
-    // ---- moving ---------------------------------------------------------------------------------------------------
+    // ---- migration -------------------------------------------------------------------------------------------------
 
-    /// Another path becomes the one in use.
+    /// Puts another path into use.
     fn promote(&mut self, now: Time, index: usize) {
         let max_udp_payload_size = self.peer.max_udp_payload_size();
         let peer_ids = &mut self.sources.peer_ids;
@@ -231,7 +234,7 @@ impl Connection {
         self.paths
             .challenge_after_move(now, index, rtt, max_ack_delay, peer_ids);
         if self.side() == Side::Client {
-            // Something that makes the server follow.
+            // A non-probing packet makes the server follow.
             self.sender.request_probes(Space::Application, 1);
         }
         self.recovery_follows_mtu(now);
@@ -243,7 +246,7 @@ impl Connection {
         self.trace_path(now, network, PathEvent::Promoted);
     }
 
-    /// Congestion control of a path of which nothing is known.
+    /// Congestion control of a path about which nothing is known.
     fn new_controller(&mut self) -> Box<dyn Controller> {
         self.config.congestion.build(&Environment {
             max_datagram_size: u64::from(self.config.mtu.initial),
@@ -251,7 +254,7 @@ impl Connection {
         })
     }
 
-    /// Validations that are out of time (RFC 9000 §8.2.4).
+    /// Gives up validations that timed out (RFC 9000 §8.2.4).
     pub(super) fn expire_paths(&mut self, now: Time) {
         while let Some(forgotten) = self.paths.expire_other(now, &mut self.sources.peer_ids) {
             self.on_path_failed(now, forgotten.network);
@@ -272,7 +275,7 @@ impl Connection {
         self.trace_path(now, network, PathEvent::Failed);
     }
 
-    /// Paths whose connection ID the peer has retired are given up.
+    /// Gives up paths whose connection ID the peer has retired.
     pub(super) fn forget_paths_without_id(&mut self) {
         while let Some(forgotten) = self.paths.forget_without_id(&mut self.sources.peer_ids) {
             self.statistics.paths.closed_without_id += 1;
@@ -280,7 +283,7 @@ impl Connection {
         }
     }
 
-    /// Reports to the application that a path cannot be used that the connection was to move to.
+    /// Reports to the application that a migration failed.
     fn tell_path_failed(&mut self, forgotten: Forgotten) {
         if forgotten.was_wanted {
             self.events.push(Event::PathFailed(forgotten.network));

@@ -1,4 +1,4 @@
-//! What the fate of a packet tells, beside what became of its frames: whether its size passes, and the listener.
+//! Consequences of an acknowledged or lost packet besides those for its frames: MTU discovery and tracing.
 
 use lastbyte_congestion::Time;
 
@@ -10,9 +10,9 @@ use crate::{
     trace::{Event, LossTrigger},
 };
 
-/// Passes the fate of packets to MTU discovery and the listener.
+/// Passes acknowledged and lost packets to MTU discovery and the trace listener.
 pub(super) struct PacketFates<'a> {
-    /// Of the path in use.
+    /// MTU discovery of the path in use.
     pub(super) mtu: &'a mut MtuDiscovery,
     pub(super) tracer: &'a mut Tracer,
 }

@@ -1,8 +1,8 @@
-//! The paths of a connection: the one in use, and a few others (RFC 9000 §8.2, §9).
+//! The paths of a connection: the one in use and a few others (RFC 9000 §8.2, §9).
 //!
-//! Owns: which paths are known, the challenges on each, the connection ID that each uses, the size of datagrams, and what
-//! is kept of a path that was left. Never: decides whether the connection may move, or writes packets; `migration.rs` and
-//! `transmit.rs` do.
+//! Owns: which paths are known, the challenges on each, the connection ID that each uses, the datagram size, and the
+//! state saved of a previous path. It neither decides whether the connection may migrate nor writes packets;
+//! `migration.rs` and `transmit.rs` do.
 
 use core::time::Duration;
 
@@ -26,13 +26,13 @@ pub(super) struct Path {
     pub(super) network: NetworkPath,
     pub(super) amplification: Amplification,
     pub(super) validation: PathValidation,
-    /// The sequence number of the peer's connection ID on this path; `None`: that of the path in use.
+    /// The sequence number of the peer's connection ID on this path; `None`: the same as on the path in use.
     pub(super) cid: Option<u64>,
-    /// Kept since the path was left, for a return (§9.4).
+    /// Saved when the connection left the path, for a return (§9.4).
     saved: Option<Box<(PathControl, MtuDiscovery)>>,
-    /// Which of our connection IDs the peer used here when the path was left.
+    /// Which of our connection IDs the peer used here when the connection left the path.
     peer_used: Option<ConnectionId>,
-    /// Whether the connection moves here once the path is validated.
+    /// Whether the connection migrates here once the path is validated.
     is_wanted: bool,
 }
 
@@ -54,13 +54,13 @@ impl Path {
         self.amplification.budget() >= PATH_DATAGRAM_MIN as u64
     }
 
-    /// Whether nothing is expected of the path: no answer, and no move to it.
+    /// Whether nothing is pending on the path: no response and no migration.
     fn is_idle(&self) -> bool {
         self.validation.state() != ValidationState::Validating && !self.is_wanted
     }
 }
 
-/// A path, by where it is kept.
+/// The position of a path in [`Paths`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathRef {
     /// The path in use.
@@ -71,12 +71,12 @@ pub(super) enum PathRef {
     New,
 }
 
-/// Why a path stays unknown although a packet came by it.
+/// Why a packet's path is not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnknownPath {
-    /// There are, or were, too many.
+    /// There are or were too many paths.
     TooMany,
-    /// The peer changed its connection ID there, and gave none to answer to.
+    /// The peer used a new connection ID there but has issued none to reply to.
     NoConnectionId,
 }
 
@@ -85,17 +85,17 @@ pub(super) enum UnknownPath {
 pub(super) enum Response {
     /// It answers no challenge.
     Unknown,
-    /// The peer is at that address; a datagram of full size has to follow.
+    /// The peer is at that address; a full-size datagram must follow.
     Address,
     /// The path is validated.
     Path(PathRef),
 }
 
-/// A path that was forgotten.
+/// A path that was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Forgotten {
     pub(super) network: NetworkPath,
-    /// Whether the connection was to move there.
+    /// Whether the connection was to migrate there.
     pub(super) was_wanted: bool,
 }
 
@@ -106,19 +106,19 @@ pub(super) struct Paths {
     current: Path,
     others: Vec<Path>,
     failed: FailedPaths,
-    /// Whether a client has yet to try the address that the server prefers.
+    /// Whether a client has yet to try the server's preferred address.
     wants_preferred_address: bool,
     /// Which of our connection IDs the peer uses on the path in use.
     peer_uses: ConnectionId,
     mtu_config: MtuConfig,
-    /// Of the path in use.
+    /// MTU discovery of the path in use.
     mtu: MtuDiscovery,
     /// The datagram size last returned by [`Paths::take_new_size`].
     size_taken: u16,
 }
 
 impl Paths {
-    /// One path, where the peer sends to `local_id`.
+    /// A single path, on which the peer sends to `local_id`.
     pub(super) fn new(
         now: Time,
         side: Side,
@@ -141,14 +141,14 @@ impl Paths {
         }
     }
 
-    // ---- questions ------------------------------------------------------------------------------------------------
+    // ---- queries --------------------------------------------------------------------------------------------------
 
     /// The path in use.
     pub(super) const fn current(&self) -> &Path {
         &self.current
     }
 
-    /// The path in use, to be changed.
+    /// The path in use, mutable.
     pub(super) const fn current_mut(&mut self) -> &mut Path {
         &mut self.current
     }
@@ -172,7 +172,7 @@ impl Paths {
         }
     }
 
-    /// A known path, to be changed.
+    /// A known path, mutable.
     pub(super) fn get_mut(&mut self, path: PathRef) -> Option<&mut Path> {
         match path {
             PathRef::Current => Some(&mut self.current),
@@ -181,7 +181,7 @@ impl Paths {
         }
     }
 
-    /// Which path that is; `None` if nothing may come from there.
+    /// Looks up the path of a datagram; `None` if datagrams from there are not accepted.
     pub(super) fn locate(&self, network: &NetworkPath, is_confirmed: bool) -> Option<PathRef> {
         if self.current.network.is_same(network) {
             return Some(PathRef::Current);
@@ -192,7 +192,8 @@ impl Paths {
             .position(|path| path.network.is_same(network));
         match (known, self.side) {
             (Some(index), _) => Some(PathRef::Other(index)),
-            // §9: a client drops what comes from elsewhere; to which of its own addresses it came does not matter.
+            // §9: a client drops datagrams from other addresses; which of its own addresses received them does not
+            // matter.
             (None, Side::Client) => {
                 (self.current.network.remote == network.remote).then_some(PathRef::Current)
             }
@@ -212,7 +213,7 @@ impl Paths {
 
     // ---- the size of datagrams ------------------------------------------------------------------------------------
 
-    /// The size of datagrams on the path in use, in bytes of UDP payload.
+    /// The datagram size on the path in use, in bytes of UDP payload.
     pub(super) const fn datagram_size(&self) -> u16 {
         self.mtu.current()
     }
@@ -222,34 +223,34 @@ impl Paths {
         &mut self.mtu
     }
 
-    /// The size of datagrams that every path carries.
+    /// The datagram size that every path carries.
     pub(super) const fn safe_size(&self) -> u16 {
         self.mtu.safe()
     }
 
-    /// The size of datagrams, if it is not what was returned last.
+    /// The datagram size, if it changed since the last call.
     #[inline]
     pub(super) fn take_new_size(&mut self) -> Option<u16> {
         let size = self.datagram_size();
         (size != std::mem::replace(&mut self.size_taken, size)).then_some(size)
     }
 
-    /// Whether a server has to receive more from the client before it may send another datagram (RFC 9000 §8.1).
+    /// Whether a server must receive more from the client before it may send another datagram (RFC 9000 §8.1).
     pub(super) fn is_amplification_limited(&self) -> bool {
         self.current.amplification.budget() < u64::from(self.datagram_size())
     }
 
-    // ---- datagrams in ---------------------------------------------------------------------------------------------
+    // ---- receiving -------------------------------------------------------------------------------------------------
 
-    /// Bytes came by a path, whatever was in them (RFC 9000 §8.1). A path that is not known yet is credited with
-    /// [`Paths::register`].
+    /// Counts bytes received on a path, whatever they contain (RFC 9000 §8.1). Bytes of a path that is not known yet
+    /// are credited by [`Paths::register`].
     pub(super) fn credit(&mut self, path: PathRef, bytes: u64) {
         if let Some(path) = self.get_mut(path) {
             path.amplification.on_datagram_received(bytes);
         }
     }
 
-    /// The newest packet on the path in use was sent to this connection ID.
+    /// Notes the connection ID to which the newest packet on the path in use was sent.
     pub(super) fn on_newest_packet(&mut self, destination: &[u8]) {
         if self.peer_uses.as_slice() != destination
             && let Some(id) = ConnectionId::new(destination)
@@ -258,7 +259,7 @@ impl Paths {
         }
     }
 
-    /// A packet from a new address was opened: adds its path.
+    /// Registers the path of an opened packet from a new address.
     pub(super) fn register(
         &mut self,
         now: Time,
@@ -275,7 +276,7 @@ impl Paths {
             self.forget(idle.ok_or(UnknownPath::TooMany)?, peer_ids);
         }
         let path_cid = if destination == self.peer_uses.as_slice() || destination.is_empty() {
-            None // The same ID from another address: a NAT (§9.5).
+            None // The same ID from another address: a NAT rebinding (§9.5).
         } else {
             Some(peer_ids.reserve().ok_or(UnknownPath::NoConnectionId)?)
         };
@@ -286,7 +287,7 @@ impl Paths {
         Ok(())
     }
 
-    /// A `PATH_RESPONSE` came: by any path (RFC 9000 §8.2.3).
+    /// Handles a `PATH_RESPONSE`, which may arrive on any path (RFC 9000 §8.2.3).
     pub(super) fn on_response(
         &mut self,
         now: Time,
@@ -298,7 +299,7 @@ impl Paths {
         for (index, path) in paths.enumerate() {
             match path.validation.on_response(&data) {
                 PathAnswer::Unknown => {}
-                // The peer is there, so that a full datagram may go there now, and has to get through (§8.2.1).
+                // The peer is reachable, so a full-size datagram may be sent now, and must get through (§8.2.1).
                 PathAnswer::Address => {
                     path.amplification.validate();
                     path.validation.start(now, rtt, max_ack_delay);
@@ -314,9 +315,9 @@ impl Paths {
         Response::Unknown
     }
 
-    // ---- moving ---------------------------------------------------------------------------------------------------
+    // ---- migration -------------------------------------------------------------------------------------------------
 
-    /// A client tries a path with the peer's connection ID of this sequence number, and is to move there once it answers.
+    /// A client validates a path with the peer's connection ID of this sequence number, and migrates once it responds.
     pub(super) fn try_path(
         &mut self,
         now: Time,
@@ -340,18 +341,18 @@ impl Paths {
         self.others.len() - 1
     }
 
-    /// Whether a client has yet to try the address that the server prefers.
+    /// Whether a client has yet to try the server's preferred address.
     pub(super) const fn wants_preferred_address(&self) -> bool {
         self.wants_preferred_address
     }
 
-    /// Sets whether a client has yet to try the address that the server prefers.
+    /// Sets whether a client has yet to try the server's preferred address.
     pub(super) const fn set_wants_preferred_address(&mut self, wants: bool) {
         self.wants_preferred_address = wants;
     }
 
-    /// Another path becomes the one in use. If more than its port differs, the caller changes congestion control, and
-    /// hands that of the path left to [`Paths::save`] (§9.4).
+    /// Puts another path into use. If more than its port differs, the caller replaces congestion control, and passes
+    /// that of the previous path to [`Paths::save`] (§9.4).
     pub(super) fn promote(
         &mut self,
         index: usize,
@@ -364,7 +365,7 @@ impl Paths {
         std::mem::swap(&mut self.current, left);
         self.current.cid = None;
         left.cid = id_left;
-        // §9.5: after a return to this path, the ID of the one left is another than the peer uses here.
+        // §9.5: after a return to this path, the peer's ID for the other path differs from the one it uses here.
         left.peer_used = Some(self.peer_uses);
         self.peer_uses = self.current.peer_used.take().unwrap_or(self.peer_uses);
         let network = self.current.network;
@@ -394,14 +395,14 @@ impl Paths {
         })
     }
 
-    /// Keeps what was known of the path that [`Paths::promote`] left, for a return.
+    /// Saves the state of the path that [`Paths::promote`] replaced, for a return.
     pub(super) fn save(&mut self, index: usize, control: PathControl, mtu: MtuDiscovery) {
         if let Some(path) = self.others.get_mut(index) {
             path.saved = Some(Box::new((control, mtu)));
         }
     }
 
-    /// Asks the peer at both places after a move, whichever side moved (§9.3.3). A client forgets the path it left.
+    /// Validates both paths after a migration by either side (§9.3.3). A client forgets its previous path.
     pub(super) fn challenge_after_move(
         &mut self,
         now: Time,
@@ -425,8 +426,8 @@ impl Paths {
         }
     }
 
-    /// Whether another path is validated and the connection is to move there. A path that is validated, and not wanted, is
-    /// forgotten if the one in use is validated too.
+    /// Whether another path is validated and the connection is to migrate there. A validated path without a pending
+    /// migration is removed if the path in use is validated too.
     pub(super) fn is_to_move(&mut self, index: usize, peer_ids: &mut PeerIds) -> bool {
         let is_wanted = self.others.get(index).is_some_and(|path| path.is_wanted);
         if !is_wanted && self.current.amplification.is_validated() {
@@ -435,9 +436,9 @@ impl Paths {
         is_wanted
     }
 
-    // ---- the end of paths -----------------------------------------------------------------------------------------
+    // ---- removal of paths -----------------------------------------------------------------------------------------
 
-    /// Forgets another path whose validation is out of time (RFC 9000 §8.2.4); to be called until it returns `None`.
+    /// Removes another path whose validation timed out (RFC 9000 §8.2.4); call until it returns `None`.
     pub(super) fn expire_other(&mut self, now: Time, peer_ids: &mut PeerIds) -> Option<Forgotten> {
         let mut others = self.others.iter_mut();
         let index = others.position(|path| path.validation.on_timeout(now))?;
@@ -445,9 +446,9 @@ impl Paths {
         self.forget(index, peer_ids)
     }
 
-    /// Whether the validation of the path in use is out of time. Then a server goes back to where its peer was last known
-    /// to be (§9.3.2): returns the index of that path. If there is none the peer is asked again, at no more than three
-    /// times what comes from there (§8.2.4): silence ends the connection in the end.
+    /// Whether the validation of the path in use timed out. Then a server returns to the last validated address of its
+    /// peer (§9.3.2): returns the index of that path. Without one, the path is challenged again, within three times the
+    /// bytes received from there (§8.2.4); the idle timeout ends a connection whose peer stays silent.
     pub(super) fn expire_current(
         &mut self,
         now: Time,
@@ -469,14 +470,14 @@ impl Paths {
         validated
     }
 
-    /// Forgets the other paths of which nothing is expected.
+    /// Removes the other paths on which nothing is pending.
     pub(super) fn forget_idle(&mut self, peer_ids: &mut PeerIds) {
         while let Some(index) = self.others.iter().position(Path::is_idle) {
             self.forget(index, peer_ids);
         }
     }
 
-    /// Forgets the other paths with these addresses.
+    /// Removes the other paths with these addresses.
     pub(super) fn forget_network(&mut self, network: &NetworkPath, peer_ids: &mut PeerIds) {
         let has_it = |path: &Path| path.network == *network;
         while let Some(index) = self.others.iter().position(has_it) {
@@ -484,8 +485,8 @@ impl Paths {
         }
     }
 
-    /// Forgets a path whose connection ID the peer has retired; to be called until it returns `None`. Nothing can be sent
-    /// there (RFC 9000 §5.1.2). Kept, it would want to send a challenge at once, for ever.
+    /// Removes a path whose connection ID the peer has retired; call until it returns `None`. Nothing can be sent there
+    /// (RFC 9000 §5.1.2), and its pending challenge would stay due forever.
     pub(super) fn forget_without_id(&mut self, peer_ids: &mut PeerIds) -> Option<Forgotten> {
         let index = self.others.iter().position(|path| {
             path.cid
@@ -500,7 +501,7 @@ impl Paths {
         }
         let path = self.others.swap_remove(index);
         if let Some(sequence) = path.cid {
-            // If more IDs are to be retired than are acknowledged, this one stays unused.
+            // If more retirements are outstanding than permitted, this ID stays unused.
             let _ = peer_ids.give_back(sequence);
         }
         Some(Forgotten {
@@ -510,25 +511,25 @@ impl Paths {
     }
 }
 
-/// The consequences of a change of the path in use.
+/// What changed with the path in use.
 #[derive(Debug)]
 pub(super) struct Promotion {
     /// The path in use now.
     pub(super) network: NetworkPath,
-    /// `None` if congestion control and round-trip time stay: at most the port differs.
+    /// `None` if congestion control and RTT estimate stay: at most the port differs.
     pub(super) change: Option<ControlChange>,
 }
 
 /// A change of congestion control.
 #[derive(Debug)]
 pub(super) struct ControlChange {
-    /// Saved when the path was left; `None` if nothing is known of it.
+    /// The state saved when the path was last in use; `None` if nothing is known of it.
     pub(super) saved: Option<PathControl>,
-    /// MTU discovery of the path left.
+    /// MTU discovery of the previous path.
     pub(super) mtu_left: MtuDiscovery,
 }
 
-/// Paths beside the one in use, at most.
+/// Maximum number of paths besides the one in use.
 const OTHERS_MAX: usize = 3;
 
 #[cfg(test)]

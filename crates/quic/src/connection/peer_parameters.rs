@@ -1,6 +1,6 @@
-//! The peer's transport parameters (RFC 9000 §7.4, §18.2), and what holds before they are known.
+//! The peer's transport parameters (RFC 9000 §7.4, §18.2) and the defaults before they are known.
 //!
-//! Owns: decoding them, the checks that join them to the handshake (§7.3, RFC 9368 §4), and their defaults.
+//! Owns: decoding, the checks against the handshake (§7.3, RFC 9368 §4), and the defaults.
 
 use core::time::Duration;
 
@@ -28,13 +28,13 @@ pub(super) struct Expected<'a> {
     pub(super) side: Side,
     /// The connection IDs of the handshake; `None` before the peer's first packet.
     pub(super) ids: Option<HandshakeConnectionIds>,
-    /// What 0-RTT packets were sent with.
+    /// The remembered parameters with which 0-RTT packets were sent.
     pub(super) remembered: Option<&'a TransportParameters>,
     /// The version of the client's first packets.
     pub(super) first_version: Version,
     /// The version in use.
     pub(super) version: Version,
-    /// The versions of the configuration, by preference.
+    /// The configured versions, by preference.
     pub(super) versions: &'a [Version],
     /// Whether a client chose its version after a Version Negotiation packet.
     pub(super) was_negotiated: bool,
@@ -46,7 +46,7 @@ impl PeerParameters {
         self.known.as_deref()
     }
 
-    /// The peer sent its parameters.
+    /// The peer's parameters arrived.
     pub(super) fn accept(
         &mut self,
         encoded: &[u8],
@@ -71,7 +71,7 @@ impl PeerParameters {
         Ok(self.known.insert(Box::new(peer)))
     }
 
-    /// The longest that the peer holds an acknowledgment back; zero before it is known.
+    /// The longest time the peer delays an acknowledgment; zero before it is known.
     pub(super) fn max_ack_delay(&self) -> Duration {
         let known = self.get();
         known.map_or(Duration::ZERO, |peer| {
@@ -79,8 +79,8 @@ impl PeerParameters {
         })
     }
 
-    /// How long the peer held back an ACK frame with this encoded delay; zero before the handshake is complete
-    /// (RFC 9000 §13.2.5).
+    /// How long the peer delayed an ACK frame with this encoded delay; zero before the handshake is complete (RFC 9000
+    /// §13.2.5).
     pub(super) fn ack_delay(&self, space: Space, encoded: VarInt) -> Duration {
         if space != Space::Application {
             return Duration::ZERO;
@@ -97,18 +97,18 @@ impl PeerParameters {
             })
     }
 
-    /// How many of our connection IDs the peer keeps.
+    /// How many of our connection IDs the peer stores.
     pub(super) fn active_connection_id_limit(&self) -> u64 {
         self.get()
             .map_or(2, |peer| peer.active_connection_id_limit.get())
     }
 
-    /// Whether the peer does not allow moves to other addresses (`disable_active_migration`).
+    /// Whether the peer disabled migration (`disable_active_migration`).
     pub(super) fn disable_active_migration(&self) -> bool {
         self.get().is_some_and(|peer| peer.disable_active_migration)
     }
 
-    /// The address that a server prefers.
+    /// The server's preferred address.
     pub(super) fn preferred_address(&self) -> Option<&PreferredAddress> {
         self.get()?.preferred_address.as_ref()
     }
@@ -119,13 +119,13 @@ impl PeerParameters {
     }
 }
 
-/// Decodes the transport parameters of a peer on this side.
+/// Decodes transport parameters sent by a peer in this role.
 pub(super) fn decode(encoded: &[u8], peer: Side) -> Result<TransportParameters, Fatal> {
     TransportParameters::decode(encoded, peer)
         .map_err(|error| Fatal::new(error.transport_error(), error.kind.reason()))
 }
 
-/// Whether both sides mean the version that the client started with and the one in use, so that no third party chose them
+/// Whether both sides agree on the version of the first flight and the one in use, so that no third party chose them
 /// (RFC 9368 §4).
 fn check_version(expected: &Expected<'_>, peer: Option<&VersionInformation>) -> Result<(), Fatal> {
     let refused = |reason| Fatal::new(TransportError::VERSION_NEGOTIATION_ERROR, reason);
@@ -139,7 +139,7 @@ fn check_version(expected: &Expected<'_>, peer: Option<&VersionInformation>) -> 
             Ok(())
         };
     };
-    // A client's is the version of its first packets.
+    // For a client, the version of its first packets.
     let (meant, is_listed) = match expected.side {
         Side::Client => (version, true),
         Side::Server => (first, peer.available.contains(&version.number())),

@@ -1,4 +1,4 @@
-//! Datagrams in: which path, which packets, which keys (RFC 9000 §5.2, §12.2, §13.1). What frames do is in `frames.rs`.
+//! Receiving datagrams: path, packets, keys (RFC 9000 §5.2, §12.2, §13.1). The effect of frames is in `frames.rs`.
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
@@ -20,31 +20,31 @@ use crate::{
     trace::{self, DropReason, Event},
 };
 
-/// The datagram that a packet came in.
+/// The datagram that contained a packet.
 #[derive(Clone, Copy)]
 pub(super) struct Datagram {
     pub(super) network: NetworkPath,
     pub(super) ecn: EcnCodepoint,
-    /// Whether it came by another path than the one in use, for all that was known then.
+    /// Whether it arrived on another path than the one in use, as known at that time.
     is_elsewhere: bool,
-    /// Its bytes, as long as they are not credited to a path.
+    /// Its size in bytes, until it is credited to a path.
     bytes: u64,
-    /// Whether its packets waited for keys.
+    /// Whether its packets were buffered until keys were available.
     is_delayed: bool,
 }
 
-/// What the frames of a packet were like.
+/// Properties of a packet's frames.
 #[derive(Clone, Copy, Default)]
 struct ReceivedFlags {
     is_ack_eliciting: bool,
-    /// It does nothing but probe its path, so the connection stays where it is (RFC 9000 §9.1).
+    /// It contains only probing frames, so the connection does not migrate (RFC 9000 §9.1).
     is_probing: bool,
     has_crypto: bool,
 }
 
 impl Connection {
-    /// A datagram came for this connection, by this path and with this mark. Its packets are opened in place. In-order
-    /// stream data goes to `sink` directly from the packet. Call [`Connection::poll_transmit`] afterwards.
+    /// Processes a datagram received on this path with this ECN mark. Its packets are opened in place. In-order stream
+    /// data goes to `sink` directly from the packet. Call [`Connection::poll_transmit`] afterwards.
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// 0-RTT datagrams that came before this, the first of the connection, wait for keys from now on.
+    /// 0-RTT datagrams that arrived before this one, the first of the connection, wait for keys from now on.
     fn replay_reordered_0rtt(&mut self, ecn: EcnCodepoint) {
         let bytes = self.handshake.replay_reordered_0rtt(ecn);
         if bytes > 0 {
@@ -120,7 +120,7 @@ impl Connection {
         }
     }
 
-    /// Hands in what waited for keys, once there are new ones.
+    /// Processes packets that waited for keys, once new keys are available.
     fn handle_early(&mut self, now: Time, sink: &mut dyn StreamSink) {
         while let Some(packets) = self.handshake.take_early() {
             for mut packet in packets {
@@ -169,7 +169,7 @@ impl Connection {
         }
         self.on_first_packets(now, &opened);
         if arrived.is_elsewhere {
-            // Before its frames, which may be about its path.
+            // Before its frames, which may concern its path.
             let _ = self.register_origin(now, arrived, opened.destination);
         }
         let flags = self.handle_frames(now, space, &opened, arrived, sink)?;
@@ -177,7 +177,7 @@ impl Connection {
             && self.register_origin(now, arrived, opened.destination)
                 == Err(UnknownPath::NoConnectionId)
         {
-            // Nor have they brought the connection ID that was missing.
+            // The packet did not bring the missing connection ID either.
             self.statistics.paths.closed_without_id += 1;
         }
         let largest = self.received.get(space).largest();
@@ -192,7 +192,7 @@ impl Connection {
             min_rtt,
         });
         self.idle.on_received(now);
-        // ACK frames speak of their packet's own space.
+        // ACK frames refer to the space of their packet.
         if let Some(largest) = self.sources.take_ack_known(space) {
             self.received.get_mut(space).on_ack_acknowledged(largest);
         }
@@ -208,7 +208,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A packet of elsewhere was opened: its path is known from now on, if it can be.
+    /// A packet from another address was opened: registers its path if possible.
     fn register_origin(
         &mut self,
         now: Time,
@@ -251,7 +251,7 @@ impl Connection {
                 continue;
             }
             let effect = self.handle_frame(now, space, opened, arrived, &frame, sink)?;
-            // One ACK frame a packet is expected, effect or not.
+            // One ACK frame per packet is expected, with or without effect.
             let is_ack = matches!(frame, Frame::Ack(_));
             let is_second_ack = is_ack && std::mem::replace(&mut has_ack, true);
             if effect > 0 {
@@ -268,7 +268,7 @@ impl Connection {
         Ok(flags)
     }
 
-    /// The newest packet tells a server where its client is (RFC 9000 §9.3).
+    /// The newest packet shows a server the client's address (RFC 9000 §9.3).
     fn follow_peer(
         &mut self,
         now: Time,
@@ -290,7 +290,7 @@ impl Connection {
         self.paths.on_newest_packet(opened.destination);
     }
 
-    /// Opens a packet; `None` if it is not to be processed: no keys for it, or not authentic.
+    /// Opens a packet; `None` if it is not processed: no keys for it, or it failed authentication.
     fn open<'a>(
         &mut self,
         now: Time,
@@ -375,7 +375,7 @@ impl Connection {
         }
     }
 
-    /// What the first packets of a kind change.
+    /// The consequences of the first packets of each type.
     fn on_first_packets(&mut self, now: Time, opened: &Opened<'_>) {
         match (self.side(), opened.packet_type) {
             (Side::Client, PacketType::Initial) => {
@@ -385,7 +385,7 @@ impl Connection {
                     self.sources.peer_ids.replace_handshake_id(source);
                 }
             }
-            // RFC 9000 §8.1, RFC 9001 §4.9.1: the client has shown that it got our packets.
+            // RFC 9000 §8.1, RFC 9001 §4.9.1: the client has shown that it received our packets.
             (Side::Server, PacketType::Handshake) => {
                 self.paths.current_mut().amplification.validate();
                 self.discard(now, Space::Initial);

@@ -1,4 +1,4 @@
-//! A server that answers with Retry or Version Negotiation: what follows for all but the handshake.
+//! The consequences of Retry and Version Negotiation outside the handshake object.
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::packet::{Retry, VersionNegotiation};
@@ -13,7 +13,7 @@ impl Connection {
             return;
         }
         self.sources.peer_ids.replace_handshake_id(packet.source);
-        // Nothing that was sent has arrived. Packet numbers go on (RFC 9000 §17.2.5.3).
+        // Nothing that was sent has arrived. Packet numbers continue (RFC 9000 §17.2.5.3).
         for space in [Space::Initial, Space::Application] {
             self.recovery.give_up(now, space, &mut self.sources);
         }

@@ -1,7 +1,8 @@
-//! What decides whether a packet leaves, and which number it gets: permits, probes, skipped numbers.
+//! What decides whether a packet is sent, and with which number: permits, probes, skipped numbers.
 //!
-//! Owns: probes that are due (RFC 9002 §6.2.4), the time at which the pacer lets the next datagram go, the numbers to skip
-//! (RFC 9000 §21.4), packets in a row that elicit no acknowledgment, and the receipts of the packet being built.
+//! Owns: pending probes (RFC 9002 §6.2.4), the time at which the pacer releases the next datagram, the packet numbers
+//! to skip (RFC 9000 §21.4), the count of consecutive non-ack-eliciting packets, and the receipts of the packet being
+//! built.
 
 use lastbyte_congestion::Time;
 
@@ -17,7 +18,7 @@ use crate::{
 pub(super) enum Permit {
     /// Anything.
     All,
-    /// What is not congestion controlled: acknowledgments; and probes.
+    /// Only what is exempt from congestion control: acknowledgments and probes.
     AcksAndProbes,
 }
 
@@ -28,7 +29,7 @@ pub(super) struct Sender {
     release_at: Option<Time>,
     /// The packet number of the Application space to skip.
     skip_at: u64,
-    /// Packets sent in a row that elicit no acknowledgment.
+    /// Consecutive packets sent that are not ack-eliciting.
     not_ack_eliciting: PerSpace<u8>,
     /// The receipts of the packet being built.
     pub(super) receipts: Vec<Receipt>,
@@ -47,7 +48,7 @@ impl Sender {
 
     // ---- what may be sent -----------------------------------------------------------------------------------------
 
-    /// What congestion control and pacing permit, for datagrams of this size.
+    /// What congestion control and pacing permit for datagrams of this size.
     pub(super) fn permit(&mut self, now: Time, recovery: &mut Recovery, size: u16) -> Permit {
         let size = u64::from(size);
         if recovery.window_left() < size {
@@ -60,12 +61,12 @@ impl Sender {
         Permit::All
     }
 
-    /// When the pacer lets a datagram go, if one waits for it.
+    /// When the pacer releases a datagram, if one is waiting for it.
     pub(super) const fn release_at(&self) -> Option<Time> {
         self.release_at
     }
 
-    /// Time has passed.
+    /// Handles expired timers.
     pub(super) fn on_timeout(&mut self, now: Time) {
         if self.release_at.is_some_and(|at| at <= now) {
             self.release_at = None;
@@ -79,7 +80,7 @@ impl Sender {
 
     // ---- probes ---------------------------------------------------------------------------------------------------
 
-    /// Requests this many ack-eliciting packets in this space, regardless of the window.
+    /// Requests this many ack-eliciting packets in this space, regardless of the congestion window.
     pub(super) const fn request_probes(&mut self, space: Space, count: u8) {
         *self.probes.get_mut(space) = count;
     }
@@ -89,7 +90,7 @@ impl Sender {
         *self.probes.get(space) > 0
     }
 
-    /// An ack-eliciting packet of the space left, which is a probe if one was due.
+    /// An ack-eliciting packet of the space was sent, which is a probe if one was due.
     pub(super) const fn take_probe(&mut self, space: Space) {
         let probes = self.probes.get_mut(space);
         *probes = probes.saturating_sub(1);
@@ -102,8 +103,8 @@ impl Sender {
 
     // ---- packets --------------------------------------------------------------------------------------------------
 
-    /// Skips the next number of the Application space, if it is time to, so that a peer that acknowledges what it has not
-    /// received gives itself away (RFC 9000 §21.4). Returns whether it did.
+    /// Skips the next number of the Application space if one is due, so that a peer that acknowledges packets it has
+    /// not received is detected (RFC 9000 §21.4). Returns whether it did.
     pub(super) fn skip_if_due(
         &mut self,
         now: Time,
@@ -125,13 +126,13 @@ impl Sender {
         self.skip_at = number;
     }
 
-    /// Whether the next packet of the space has to elicit an acknowledgment (RFC 9000 §13.2.4): a peer that receives
-    /// nothing but acknowledgments need not acknowledge any of them.
+    /// Whether the next packet of the space must be ack-eliciting (RFC 9000 §13.2.4): a peer that receives only
+    /// acknowledgments need not acknowledge any of them.
     pub(super) const fn needs_ping(&self, space: Space) -> bool {
         *self.not_ack_eliciting.get(space) >= NOT_ACK_ELICITING_MAX
     }
 
-    /// A packet of the space left.
+    /// A packet of the space was sent.
     pub(super) const fn on_packet_sent(&mut self, space: Space, is_ack_eliciting: bool) {
         let in_a_row = self.not_ack_eliciting.get_mut(space);
         *in_a_row = if is_ack_eliciting {
@@ -142,12 +143,12 @@ impl Sender {
     }
 }
 
-/// After this many packets in a row that elicit no acknowledgment, one carries a PING.
+/// After this many consecutive non-ack-eliciting packets, one carries a PING.
 const NOT_ACK_ELICITING_MAX: u8 = 23;
-/// The first number that is skipped is at least this, and less than this plus the spread.
+/// The first skipped number is at least this, and less than this plus the spread.
 const FIRST_SKIP_MIN: u64 = 32;
 const FIRST_SKIP_SPREAD: u64 = 224;
-/// The distance to the next number that is skipped is at least this, and less than this plus the spread.
+/// The distance to the next skipped number is at least this, and less than this plus the spread.
 const SKIP_MIN: u64 = 128;
 const SKIP_SPREAD: u64 = 1024;
 

@@ -1,4 +1,4 @@
-//! The start of a connection: what it is given, and what it tells the peer about itself (RFC 9000 §7, §18.2).
+//! The start of a connection: its inputs, and the transport parameters it sends (RFC 9000 §7, §18.2).
 
 use core::time::Duration;
 use std::{fmt, sync::Arc};
@@ -24,59 +24,60 @@ use crate::{
     random::Seed,
 };
 
-/// What a client's connection begins with.
+/// The inputs of a client's connection.
 pub struct ClientStart<'a> {
-    /// Where its keys and its session come from. Kept until the handshake is confirmed.
+    /// The source of its keys and session. Kept until the handshake is confirmed.
     pub crypto: Arc<dyn ClientCrypto>,
     /// The server's name: a domain name or an IP address.
     pub server_name: &'a str,
-    /// Where it is.
+    /// Its address.
     pub path: NetworkPath,
     /// The connection ID for the server to send to.
     pub local_id: ConnectionId,
-    /// A guess at the server's connection ID: 8 random bytes at least (RFC 9000 §7.2).
+    /// The initial destination connection ID: at least 8 random bytes (RFC 9000 §7.2).
     pub destination: ConnectionId,
-    /// A token of an earlier connection to this server; empty for none (RFC 9000 §8.1.3).
+    /// The token of an earlier connection to this server; empty for none (RFC 9000 §8.1.3).
     pub token: Vec<u8>,
-    /// Makes further connection IDs.
+    /// Generates further connection IDs.
     pub ids: Box<dyn ConnectionIdGenerator + Send>,
-    /// What its random numbers come from.
+    /// The seed of its random numbers.
     pub seed: Seed,
 }
 
-/// What a server's connection begins with: what the client's first Initial packet says, and what the server made of it.
+/// The inputs of a server's connection: the fields of the client's first Initial packet, and the server's conclusions
+/// from it.
 pub struct ServerStart<'a> {
-    /// Where its session comes from.
+    /// The source of its session.
     pub crypto: &'a dyn ServerCrypto,
     /// The version of the packet.
     pub version: Version,
-    /// Where it came from, and to.
+    /// The addresses of the packet.
     pub path: NetworkPath,
-    /// The connection ID for the client to send to: after a Retry that of the Retry, or another.
+    /// The connection ID that the client sends to: after a Retry that of the Retry packet, otherwise a new one.
     pub local_id: ConnectionId,
     /// The source connection ID of the packet.
     pub peer_id: ConnectionId,
-    /// The destination connection ID of the packet, from which the keys of Initial packets come.
+    /// The destination connection ID of the packet, from which the Initial keys are derived.
     pub destination: ConnectionId,
-    /// These keys, in the version of the packet ([`ServerCrypto::initial_keys`]).
+    /// The Initial keys, in the version of the packet ([`ServerCrypto::initial_keys`]).
     pub initial_keys: Keys,
-    /// After a Retry, what its token says: the destination of the client's very first packet, and the source of the Retry
-    /// packet (RFC 9000 §7.3).
+    /// After a Retry, the content of its token: the destination connection ID of the client's very first packet, and
+    /// the source connection ID of the Retry packet (RFC 9000 §7.3).
     pub retry: Option<RetryIds>,
-    /// Whether a token showed that the client is where it says (RFC 9000 §8.1.2).
+    /// Whether a token has validated the client's address (RFC 9000 §8.1.2).
     pub is_address_validated: bool,
-    /// Makes further connection IDs.
+    /// Generates further connection IDs.
     pub ids: Box<dyn ConnectionIdGenerator + Send>,
-    /// What its random numbers come from.
+    /// The seed of its random numbers.
     pub seed: Seed,
 }
 
 /// The connection IDs of a Retry (RFC 9000 §7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryIds {
-    /// The destination of the client's first Initial packet.
+    /// The destination connection ID of the client's first Initial packet.
     pub original_destination: ConnectionId,
-    /// The source of the Retry packet.
+    /// The source connection ID of the Retry packet.
     pub retry_source: ConnectionId,
 }
 
@@ -104,7 +105,7 @@ impl fmt::Debug for ServerStart<'_> {
 }
 
 impl Connection {
-    /// A client's connection.
+    /// Creates a client's connection.
     ///
     /// # Errors
     ///
@@ -159,7 +160,7 @@ impl Connection {
         ))
     }
 
-    /// A server's connection, for a client's first datagram, which is then to be handed in.
+    /// Creates a server's connection for a client's first datagram, which must then be passed to it.
     ///
     /// # Errors
     ///
@@ -224,26 +225,26 @@ impl Connection {
     }
 }
 
-/// What is needed until the handshake is confirmed, and no longer.
+/// State needed only until the handshake is confirmed.
 pub(super) struct HandshakeState {
     pub(super) offer: Offer,
-    /// What may become of the version.
+    /// The state of version negotiation.
     pub(super) choice: Choice,
-    /// The destination of the client's first packet.
+    /// The destination connection ID of the client's first packet.
     pub(super) original_destination: ConnectionId,
-    /// The peer's ID as its first packet named it, which its transport parameters have to confirm.
+    /// The source connection ID of the peer's first packet, which its transport parameters must confirm.
     pub(super) peer_id: Option<ConnectionId>,
     pub(super) client: Option<ClientState>,
     /// What a client that offers 0-RTT remembers of the server.
     pub(super) remembered: Option<TransportParameters>,
-    /// Packets that wait for keys.
+    /// Packets waiting for keys.
     pub(super) early: EarlyPackets,
-    /// 0-RTT datagrams that came before the client's first datagram, until that is handed in.
+    /// 0-RTT datagrams that arrived before the client's first datagram, until that is processed.
     pub(super) reordered_0rtt: Vec<Vec<u8>>,
 }
 
 impl HandshakeState {
-    /// What the peer's transport parameters have to confirm (RFC 9000 §7.3); `None` before its first packet.
+    /// What the peer's transport parameters must confirm (RFC 9000 §7.3); `None` before its first packet.
     pub(super) fn expected_ids(&self) -> Option<HandshakeConnectionIds> {
         Some(HandshakeConnectionIds {
             initial_source: self.peer_id?,
@@ -253,26 +254,26 @@ impl HandshakeState {
     }
 }
 
-/// What only a client needs.
+/// State that only clients need.
 pub(super) struct ClientState {
     pub(super) crypto: Arc<dyn ClientCrypto>,
     pub(super) server_name: String,
-    /// For all Initial packets: of an earlier connection, or of a Retry.
+    /// The token in all Initial packets: of an earlier connection, or of a Retry.
     pub(super) token: Vec<u8>,
-    /// Whether a packet of the server's was processed: no Retry and no Version Negotiation is taken any more.
+    /// Whether a packet of the server was processed: Retry and Version Negotiation are no longer accepted.
     pub(super) has_heard: bool,
-    /// The source of the Retry packet.
+    /// The source connection ID of the Retry packet.
     pub(super) retry_source: Option<ConnectionId>,
     /// Whether the version was changed after a Version Negotiation packet (RFC 9368 §4).
     pub(super) was_negotiated: bool,
 }
 
-/// What our transport parameters say beside the configuration.
+/// The inputs of our transport parameters besides the configuration.
 pub(super) struct Offer {
     pub(super) side: Side,
     /// The version of the client's first packets.
     pub(super) version: Version,
-    /// The versions that a server speaks, or that a client can go on in from this one (RFC 9368 §3).
+    /// The versions that a server supports, or that a client can continue in from this one (RFC 9368 §3).
     pub(super) available: Vec<Version>,
     pub(super) local_id: ConnectionId,
     pub(super) reset_token: Option<StatelessResetToken>,
@@ -287,7 +288,7 @@ impl Offer {
         self.parameters_in(config, self.version)
     }
 
-    /// As they are in this version.
+    /// Our transport parameters in this version.
     fn parameters_in(&self, config: &Config, version: Version) -> TransportParameters {
         let millis = |span: Duration| {
             VarInt::saturating(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
@@ -336,7 +337,7 @@ fn preferred_address(
     })
 }
 
-/// How many of the peer's connection IDs are kept.
+/// How many of the peer's connection IDs are stored.
 pub(super) const ACTIVE_CONNECTION_ID_LIMIT: usize = 4;
-/// The shortest delay of acknowledgments that we can be asked for: the granularity of our timers.
+/// The shortest acknowledgment delay that a peer can request: the granularity of our timers.
 pub(super) const MIN_ACK_DELAY: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! Connections in pairs, in memory. Topics have files of their own.
+//! Pairs of connections in memory. Larger topics have files of their own.
 
 mod congestion;
 mod datagrams;
@@ -117,7 +117,8 @@ fn every_transfer_completes_over_a_bad_path() {
     }
 }
 
-/// A `ServerHello` was declared lost, and the window full of what the client could not acknowledge without it.
+/// A `ServerHello` was declared lost while the window was full of packets that the client could not acknowledge without
+/// it.
 #[test]
 fn rfc9002_6_2_4_probes_say_what_another_space_lost() {
     let faults = Faults {
@@ -128,8 +129,8 @@ fn rfc9002_6_2_4_probes_say_what_another_space_lost() {
     pair.shake_hands();
 }
 
-/// The acknowledgment of the client's Handshake packets is lost, and `HANDSHAKE_DONE` is not: its probes back off, and are
-/// to come at their time again once something was acknowledged.
+/// The acknowledgment of the client's Handshake packets is lost, but `HANDSHAKE_DONE` is not: the probe timer has
+/// backed off, and must return to its base once something is acknowledged.
 #[test]
 fn rfc9002_6_2_2_1_a_confirmed_handshake_lets_probes_begin_anew() {
     let mut pair = Pair::new(1, Faults::default());
@@ -231,7 +232,7 @@ fn rfc9002_6_2_2_1_a_lost_first_flight_is_sent_again() {
     assert_eq!(client_sends, [0, 999]);
 }
 
-/// A server that gets the second of two probes alone has what it needs.
+/// A server that receives only the second of two probes has what it needs.
 #[test]
 fn rfc9002_6_2_4_both_probes_of_a_handshake_carry_its_data() {
     let mut pair = Pair::new(3, Faults::default());
@@ -251,7 +252,7 @@ fn rfc9002_6_2_4_both_probes_of_a_handshake_carry_its_data() {
     assert_eq!(pair.now.since(start), probe_timeout + undisturbed);
 }
 
-/// The last packet is lost, and nothing is sent behind it: the probe brings what it had.
+/// The last packet is lost and nothing is sent after it: the probe carries its data.
 #[test]
 fn rfc9002_6_2_4_a_probe_carries_the_last_bytes_again() {
     let mut pair = Pair::new(3, Faults::default());
@@ -319,7 +320,7 @@ fn keys_are_updated_in_the_middle_of_a_transfer() {
                 .handshake
                 .one_rtt()
                 .map_or(0, OneRttKeys::generation);
-            // Not before something under the present keys was acknowledged: a PING sees to that.
+            // Not before a packet sealed with the current keys is acknowledged, which a PING ensures.
             pair.run_until("update", |pair| {
                 pair.client.sender.request_probes(Space::Application, 1);
                 let keys = pair.client.handshake.one_rtt_mut().expect("1-RTT keys");
@@ -339,7 +340,8 @@ fn rfc9001_6_6_who_has_used_up_its_keys_can_still_say_so() {
     let alpn = || vec![b"bulk".to_vec()];
     let mut client = PlainClient::new(7, alpn());
     let server = PlainServer::new(8, alpn());
-    // An update waits for three PTO from the acknowledgment of the last: more packets than these leave before.
+    // An update waits for three PTOs from the acknowledgment of the previous one: more packets than this are sent
+    // before.
     client.limits.confidentiality = 40;
     let client: Arc<dyn ClientCrypto> = Arc::new(client);
     let mut pair = Pair::with(&client, &server, Version::V1, 7, Faults::default());
@@ -361,7 +363,7 @@ fn rfc9001_6_6_keys_are_updated_long_before_their_limit() {
     let client: Arc<dyn ClientCrypto> = Arc::new(client);
     let mut pair = Pair::with(&client, &server, Version::V1, 7, Faults::default());
     pair.shake_hands();
-    // 2600 packets and more, which the first keys may not seal.
+    // At least 2600 packets, more than the first keys may seal.
     pair.transfer(&body(3_000_000, 1), &body(1000, 2));
     assert!(pair.client.recovery_statistics().packets_sent > 2000);
     for end in [&pair.client, &pair.server] {

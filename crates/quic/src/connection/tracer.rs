@@ -18,12 +18,12 @@ pub(super) struct Tracer {
     is_on: bool,
     listener: Option<Box<dyn Trace>>,
     meter: Option<Box<Meter>>,
-    /// The metrics last reported: only changes are.
+    /// The metrics last reported: only changes are reported.
     last_metrics: Option<Box<Metrics>>,
 }
 
 impl Tracer {
-    /// Reports to this listener from now on.
+    /// Sets the listener.
     pub(super) fn set_listener(&mut self, listener: Box<dyn Trace>) {
         self.listener = Some(listener);
         self.is_on = true;
@@ -80,7 +80,7 @@ impl Tracer {
         }
     }
 
-    /// Reports a packet that was not used.
+    /// Reports a dropped packet.
     pub(super) fn packet_dropped(
         &mut self,
         now: Time,

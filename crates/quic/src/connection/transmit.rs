@@ -1,8 +1,8 @@
-//! Datagrams out: which packets, and in which order frames are written into them (RFC 9000 §12.2, §13, §14).
+//! Sending datagrams: which packets, and in which order frames are written into them (RFC 9000 §12.2, §13, §14).
 //!
-//! What may be sent is decided first, as a [`Permit`]; then each space that wants to send gets a packet in the datagram. A
-//! buffer is filled with datagrams of one size, one behind the other, as long as there is more to say. Challenges and their
-//! answers, and probes for a larger size, go alone.
+//! First a [`Permit`] determines what may be sent; then each space with something to send gets a packet in the
+//! datagram. A buffer is filled with contiguous datagrams of one size as long as there is more to send. Challenges,
+//! their responses and MTU probes are sent in datagrams of their own.
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
@@ -24,7 +24,7 @@ use crate::{
     trace::{self, Event},
 };
 
-/// RFC 9000 §14.1, §8.2.1: datagrams with Initial packets, and those that validate a path, are at least so long.
+/// RFC 9000 §14.1, §8.2.1: minimum size of datagrams with Initial packets, and of those that validate a path.
 pub(super) const DATAGRAM_MIN: usize = 1200;
 
 /// Whether a packet is padded to the end of its datagram (RFC 9000 §14.1).
@@ -35,13 +35,13 @@ enum Padding {
     FullIfAckEliciting,
 }
 
-/// A packet that was built.
+/// A finished packet.
 struct Built {
     len: usize,
     is_ack_eliciting: bool,
 }
 
-/// What kind of packet carries what was written.
+/// The type of the packet that carries the written frames.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PacketFlags {
     pub(super) is_ack_eliciting: bool,
@@ -51,9 +51,9 @@ pub(super) struct PacketFlags {
 }
 
 impl Connection {
-    /// Writes the next datagrams into `buffer`, as many of one size as there are to send now and as fit: it has room for
-    /// one of [`Config::mtu`](super::Config::mtu)'s largest at least. Returns what is in it; `None` if there is nothing to
-    /// send now. To be called until it says so.
+    /// Writes the next datagrams into `buffer`, as many of one size as are due and fit; it must have room for at least
+    /// one of [`Config::mtu`](super::Config::mtu)'s largest size. Returns what it wrote; `None` if there is nothing to
+    /// send now. Call it until it returns `None`.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let transmit = match self.close.state() {
             CloseState::Open => self
@@ -97,7 +97,7 @@ impl Connection {
 
     /// Datagrams of one size.
     fn poll_batch(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        // Probes get through even where the path carries less than it did, and then show that larger packets are lost.
+        // Probes get through even where the path carries less than before, and then show that larger packets are lost.
         let is_probing = self.sender.has_probe(Space::Application);
         let size = usize::from(if is_probing {
             self.paths.safe_size()
@@ -139,7 +139,7 @@ impl Connection {
         let size = self.paths.datagram_size();
         let permit = self.sender.permit(now, &mut self.recovery, size);
         if self.handshake.has_one_space() {
-            // The handshake is over, as it is most of the time: there is one space.
+            // The handshake is over, as for most of a connection: there is one space.
             return self.write_application_datagram(now, permit, buffer);
         }
         let wants = Space::ALL.map(|space| self.wants_packet(now, space, permit));
@@ -187,9 +187,9 @@ impl Connection {
         0
     }
 
-    /// The last packet of a datagram pads, so that the datagram has its size, whatever the packets before were. A server
-    /// need not for an Initial packet that only acknowledges, and must not want to: PADDING counts in flight, and nobody
-    /// would acknowledge it.
+    /// The last packet of a datagram is padded to the datagram's size, whatever packets precede it. A server need not
+    /// pad an Initial packet that only acknowledges, and must not: PADDING counts as in flight, and would never be
+    /// acknowledged.
     fn padding(&self, wants: [bool; 3], is_initial_eliciting: bool, is_last: bool) -> Padding {
         let [has_initial, has_handshake, has_application] = wants;
         match self.side() {
@@ -209,7 +209,7 @@ impl Connection {
                 || self.received.get(space).urgency(now) == Urgency::Due)
     }
 
-    /// Writes one packet into `room`, seals it, and hands it to recovery. `None` if there was nothing to put into it.
+    /// Writes one packet into `room`, seals it, and passes it to recovery. `None` if there was nothing to write.
     fn write_packet(
         &mut self,
         now: Time,
@@ -220,7 +220,7 @@ impl Connection {
     ) -> Option<Built> {
         let number = self.next_number(now, space)?;
         self.sender.receipts.clear();
-        // Frames may fill all but the room of the tag.
+        // Frames may fill everything but the room of the tag.
         let frames_end = room.len().checked_sub(TAG_LEN)?;
         let mut writer = Writer::new(room.get_mut(..frames_end)?);
         let packet = self.begin_packet(space, number, None, &mut writer)?;
@@ -283,7 +283,7 @@ impl Connection {
         Some(())
     }
 
-    /// Writes the header. `path_cid` is the sequence number of the peer's connection ID, where it is not the one in use.
+    /// Writes the header. `path_cid` is the sequence number of the peer's connection ID, if it is not the one in use.
     pub(super) fn begin_packet(
         &mut self,
         space: Space,
@@ -313,7 +313,7 @@ impl Connection {
         )
     }
 
-    /// The sources, in the order in which they may write. Returns whether any of it elicits an acknowledgment.
+    /// Lets the sources write in order of priority. Returns whether any frame is ack-eliciting.
     fn write_frames(
         &mut self,
         now: Time,
@@ -329,8 +329,8 @@ impl Connection {
         if permit == Permit::All || is_probe {
             let crypto = self.sources.crypto.get_mut(space);
             crypto.write_frames(writer, &mut |receipt| receipts.push(receipt));
-            // The second probe of a handshake says the same once more, in case the first is lost; and whoever gets no other
-            // first needs it to begin with (RFC 9000 §17.2.2).
+            // The second probe of a handshake repeats the first, in case that is lost; a peer that receives only this
+            // one needs it to start (RFC 9000 §17.2.2).
             if is_probe && writer.position() == before && space != Space::Application {
                 crypto.send_again();
                 crypto.write_frames(writer, &mut |receipt| receipts.push(receipt));
@@ -375,7 +375,7 @@ impl Connection {
         self.write_ack_anyway(now, space, room, writer);
     }
 
-    /// Acknowledges what was received, whether or not that is due.
+    /// Acknowledges received packets, whether or not an acknowledgment is due.
     fn write_ack_anyway(&mut self, now: Time, space: Space, room: usize, writer: &mut Writer<'_>) {
         let received = self.received.get_mut(space);
         if let Ok(Some(largest)) = received.write_ack(now, writer, room, ACK_DELAY_EXPONENT) {
@@ -398,7 +398,7 @@ impl Connection {
         }
     }
 
-    /// Seals a packet whose frames are in `payload` of `room`, counts it, and hands it to recovery with the receipts.
+    /// Seals a packet whose frames are in `payload` of `room`, counts it, and passes it to recovery with the receipts.
     /// Returns its length.
     #[expect(
         clippy::too_many_arguments,
@@ -433,7 +433,7 @@ impl Connection {
         let len = match sealed {
             Ok(len) => len,
             Err(error) => {
-                // Its frames would be lost without notice.
+                // Its frames would be lost unnoticed.
                 let code = error.transport_error();
                 self.fail(now, Fatal::new(code, "a packet could not be sealed"));
                 return None;
@@ -471,7 +471,7 @@ impl Connection {
         Some(len)
     }
 
-    // ---- datagrams that go alone ----------------------------------------------------------------------------------
+    // ---- datagrams with a single packet ---------------------------------------------------------------------------
 
     /// A probe for a larger datagram size (RFC 9000 §14.4): when it may be sent as anything else, not before the first
     /// round trip, not before there is data for a full datagram, and not to where the peer may not be.
@@ -529,16 +529,16 @@ impl Connection {
         })
     }
 
-    /// A challenge, an answer, or both, on the path that they concern (RFC 9000 §8.2).
+    /// Writes a challenge, a response, or both, on the path they concern (RFC 9000 §8.2).
     fn poll_path(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.handshake.one_rtt()?;
-        // Most connections know one path, and have nothing to ask there.
+        // Most connections know one path and have no challenge pending.
         let validation = &self.paths.current().validation;
         let has_answer = validation.has_answer();
         if self.paths.others_len() == 0 && !has_answer && !validation.wants_challenge(now) {
             return None;
         }
-        // §8.2.2: an answer waits for nothing but congestion control.
+        // §8.2.2: a response is delayed only by congestion control.
         let size = self.paths.datagram_size();
         let may_answer = has_answer
             && (self.sender.has_probe(Space::Application)
@@ -565,7 +565,7 @@ impl Connection {
         let wants_challenge = path.validation.wants_challenge(now);
         let round_trip = self.recovery.rtt().smoothed();
         let pads = wants_challenge || path.validation.pads_answer(now, round_trip);
-        // §8.2.1: full size, unless that is more than an address may get that is not validated.
+        // §8.2.1: full size, unless the limit for an unvalidated address is lower.
         let budget = usize::try_from(path.amplification.budget()).unwrap_or(usize::MAX);
         let size = DATAGRAM_MIN.min(budget);
         if size < PATH_DATAGRAM_MIN {
@@ -601,8 +601,9 @@ impl Connection {
         path.amplification.on_datagram_sent(size as u64);
         self.sender.receipts.push(Receipt::Path);
         if wants_challenge && is_current {
-            // As long as the path is not validated, challenges can be all that may leave. A peer whose window is full answers
-            // once it has an acknowledgment: before the handshake is confirmed it has no probes (RFC 9002 §6.2.1).
+            // As long as the path is not validated, challenges can be all that may be sent. A peer whose window is full
+            // responds once it receives an acknowledgment: before the handshake is confirmed it has no probes (RFC 9002
+            // §6.2.1).
             let room = writer.remaining();
             self.write_ack_anyway(now, Space::Application, room, &mut writer);
         }
@@ -639,11 +640,11 @@ impl Connection {
     }
 }
 
-/// The default, which is what our transport parameters say (RFC 9000 §18.2).
+/// The default, which our transport parameters announce (RFC 9000 §18.2).
 const ACK_DELAY_EXPONENT: u8 = 3;
 /// Type and data of a `PATH_CHALLENGE` or `PATH_RESPONSE`.
 const PATH_FRAME_LEN: usize = 9;
-/// What a datagram with a challenge or an answer may need: the longest header, the frame and the tag are 50 bytes. Three times
-/// the shortest packet that opens (21 bytes, RFC 9001 §5.4.2) is more: whatever shows that the peer has moved, it can be
-/// challenged there.
+/// Room for a datagram with a challenge or response: the longest header, the frame and the tag are 50 bytes. Three
+/// times the shortest packet that opens (21 bytes, RFC 9001 §5.4.2) is more, so the packet that reveals a migration
+/// always permits a challenge.
 pub(super) const PATH_DATAGRAM_MIN: usize = 60;

@@ -1,14 +1,15 @@
 //! The library that protects packets and TLS records.
 //!
-//! Owns: TLS 1.3 cipher suites whose AES-GCM comes from another library than the rest of the handshake. Never: decides
-//! which library is faster, since this takes a clock: `lastbyte_driver::aead` measures, and configurations are built with
-//! the result.
+//! Owns TLS 1.3 cipher suites whose AES-GCM comes from another library than the rest of the handshake. Which library is
+//! faster is not decided here, since measuring needs a clock: `lastbyte_driver::aead` measures, and configurations are
+//! built with the result.
 //!
 //! Decisions:
 //!
 //! - *AES-GCM and header protection only.* Key exchange, signatures, hashes, key derivation and TLS 1.2 stay with the
-//!   provider of the handshake, aws-lc. So do Initial packets, and ChaCha20-Poly1305, where the libraries differ little.
-//! - *The limits of RFC 9001 §6.6 come with the suite.* rustls states the same ones for both libraries, which is a test.
+//!   handshake's provider, aws-lc. So do Initial packets and ChaCha20-Poly1305, where the libraries differ little.
+//! - *The limits of RFC 9001 §6.6 come with the suite.* rustls states the same limits for both libraries, which is
+//!   tested.
 
 use core::fmt;
 use std::sync::LazyLock;
@@ -21,7 +22,7 @@ use rustls::{
 #[cfg(test)]
 mod tests;
 
-/// A library with AES-GCM.
+/// A library that implements AES-GCM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AeadProvider {
     /// aws-lc, as for the handshake.
@@ -77,7 +78,7 @@ impl AeadProvider {
         provider
     }
 
-    /// The suite of this name with this library's AES-GCM; `base` itself if it is not one of TLS 1.3 with AES-GCM.
+    /// The suite with this name and this library's AES-GCM; `base` itself if it is not a TLS 1.3 suite with AES-GCM.
     pub(super) fn suite(self, base: SupportedCipherSuite) -> SupportedCipherSuite {
         match (self, base.suite()) {
             (Self::Ring, CipherSuite::TLS13_AES_128_GCM_SHA256) => {

@@ -1,10 +1,10 @@
 //! Keys of Initial packets (RFC 9001 §5.2, RFC 9369 §3.3.1).
 //!
-//! Owns: their derivation, which needs the client's destination connection ID and nothing secret. Never: decides which
-//! connection ID that is. After a Retry it is the one that the Retry gave.
+//! Owns their derivation, which needs only the client's destination connection ID and no secret. The caller passes the
+//! right ID: after a Retry, the one from the Retry packet.
 //!
-//! Decision: the TLS library derives them, as it does all others, so that there is one derivation in the house. That it
-//! does so with the salts and labels that `lastbyte_wire` knows is a test.
+//! Decision: the TLS library derives them, like all other keys, so that there is only one implementation. A test checks
+//! that it uses the salts and labels known to `lastbyte_wire`.
 
 use std::sync::LazyLock;
 
@@ -27,7 +27,7 @@ fn for_quic(base: &'static Tls13CipherSuite) -> quic::Suite {
     quic::Suite { suite, quic }
 }
 
-/// `AEAD_AES_128_GCM` with SHA-256, whatever the handshake will agree on (RFC 9001 §5.2, §5.3).
+/// `AEAD_AES_128_GCM` with SHA-256, whatever the handshake negotiates (RFC 9001 §5.2, §5.3).
 static AWS_LC: LazyLock<quic::Suite> = LazyLock::new(|| {
     let Some(suite) = TLS13_AES_128_GCM_SHA256.tls13() else {
         unreachable!("a cipher suite of TLS 1.3");
@@ -35,14 +35,14 @@ static AWS_LC: LazyLock<quic::Suite> = LazyLock::new(|| {
     for_quic(suite)
 });
 
-/// The keys of this side for Initial packets, given the destination connection ID of the client's first one, or of the
-/// one that follows a Retry.
+/// The keys of this side for Initial packets, for the destination connection ID of the client's first packet, or of its
+/// first packet after a Retry.
 #[must_use]
 pub fn keys(side: Side, version: Version, destination: &ConnectionId) -> Keys {
     keys_by(AeadProvider::AwsLc, side, version, destination)
 }
 
-/// The same keys, with the AES-GCM of this library: to test and to measure the libraries.
+/// The same keys, with this library's AES-GCM: to test and measure the libraries.
 #[must_use]
 pub fn keys_by(
     aead: AeadProvider,

@@ -1,16 +1,16 @@
-//! An HKDF that sees the pre-shared keys of tickets go by, can say others (RFC 8446 §4.6.1, §7.1; RFC 5869), and can take
-//! the labels of another version of QUIC (RFC 9001 §5.1, RFC 9369 §3.3.1).
+//! An HKDF that observes the pre-shared keys of tickets, can replace them (RFC 8446 §4.6.1, §7.1; RFC 5869), and can use
+//! the labels of another QUIC version (RFC 9001 §5.1, RFC 9369 §3.3.1).
 //!
-//! Owns: cipher suites that are another's but for this HKDF, whose outputs `hkdf.rs` computes. Never: changes a key but
-//! within [`answer`] and [`with_labels`], or keeps one beyond [`record`].
+//! Owns cipher suites that are those of another provider except for this HKDF, whose outputs `hkdf.rs` computes. A key is
+//! changed only within [`answer`] and [`with_labels`], and kept only within [`record`].
 //!
 //! Decisions:
 //!
-//! - *Through the thread, for the length of one call*: rustls knows an HKDF by a reference that lives forever, the same for
-//!   all connections, so it cannot know whose key it derives. But it derives within the call that reads the ticket.
+//! - *Thread-local state for the duration of one call*: rustls holds an HKDF as a `'static` reference shared by all
+//!   connections, so the HKDF cannot know whose key it derives. But it derives within the call that reads the ticket.
 //! - *No keys of TLS records*: QUIC protects packets, so the suites derive no such keys, and TLS over TCP fails with them.
-//! - *Suites are made once and never given back*, one for each of the underlying provider's: rustls wants them to live
-//!   forever.
+//! - *Suites are created once and leaked*, one for each suite of the underlying provider, since rustls requires
+//!   `'static`.
 
 use std::{
     cell::{Cell, RefCell},
@@ -37,23 +37,23 @@ use rustls::{
 
 use super::hkdf::Prk;
 
-/// What all labels begin with.
+/// The common prefix of all labels.
 const PREFIX: &[u8] = b"tls13 ";
-/// The label of a ticket's key, as it stands in an `HkdfLabel` after its length.
+/// The label of a ticket's key, as encoded in an `HkdfLabel` after its length.
 const LABEL: &[u8] = b"tls13 resumption";
 
 /// A key that was derived for a ticket.
 pub(super) struct Derived {
-    /// What the ticket says beside (RFC 8446 §4.6.1).
+    /// The ticket's nonce (RFC 8446 §4.6.1).
     pub(super) nonce: Vec<u8>,
     pub(super) psk: Vec<u8>,
 }
 
 enum Mode {
     Closed,
-    /// As many as tickets are read in one call.
+    /// Maximum number of tickets read in one call.
     Recording(Vec<Derived>),
-    /// With a key, and whether it was asked for.
+    /// The replacement key, and whether it was used.
     Answering(Vec<u8>, bool),
 }
 
@@ -61,7 +61,7 @@ thread_local! {
     static MODE: RefCell<Mode> = const { RefCell::new(Mode::Closed) };
 }
 
-/// Removes the hook, however its use ends.
+/// Removes the hook, also when unwinding.
 struct Closing;
 
 impl Drop for Closing {
@@ -70,7 +70,7 @@ impl Drop for Closing {
     }
 }
 
-/// Does something, and says which keys of tickets were derived in it.
+/// Calls a function, and returns the ticket keys that were derived in it.
 pub(super) fn record<T>(work: impl FnOnce() -> T) -> (T, Vec<Derived>) {
     let _closing = Closing;
     MODE.set(Mode::Recording(Vec::new()));
@@ -81,7 +81,7 @@ pub(super) fn record<T>(work: impl FnOnce() -> T) -> (T, Vec<Derived>) {
     }
 }
 
-/// Does something, with this for the key of each ticket whose hash has its length. Says whether there was one.
+/// Calls a function, with this as the key of each ticket whose hash has its length. Returns whether there was one.
 pub(super) fn answer<T>(psk: &[u8], work: impl FnOnce() -> T) -> (T, bool) {
     let _closing = Closing;
     MODE.set(Mode::Answering(psk.to_vec(), false));
@@ -96,8 +96,8 @@ thread_local! {
     static LABELS: Cell<Option<Version>> = const { Cell::new(None) };
 }
 
-/// Does something in which keys are derived with the labels of this version, whichever rustls asks for; `None`: with those
-/// that it asks for.
+/// Calls a function in which keys are derived with the labels of this version, whichever rustls requests; `None`: with
+/// those that it requests.
 pub(super) fn with_labels<T>(version: Option<Version>, work: impl FnOnce() -> T) -> T {
     struct Restoring(Option<Version>);
     impl Drop for Restoring {
@@ -109,7 +109,7 @@ pub(super) fn with_labels<T>(version: Option<Version>, work: impl FnOnce() -> T)
     work()
 }
 
-/// The labels of each version, after "tls13 ", by what they are for: key, IV, header protection, key update.
+/// The labels of each version, after "tls13 ", by purpose: key, IV, header protection, key update.
 const fn labels(version: Version) -> [&'static [u8]; 4] {
     match version {
         Version::V1 => [b"quic key", b"quic iv", b"quic hp", b"quic ku"],
@@ -117,7 +117,7 @@ const fn labels(version: Version) -> [&'static [u8]; 4] {
     }
 }
 
-/// What an `HkdfLabel` holds: a length of two bytes, the label and the context, each after a byte of length.
+/// Parses an `HkdfLabel`: a two-byte length, then label and context, each after a length byte.
 fn parts(info: &[u8]) -> Option<([u8; 2], &[u8], &[u8])> {
     let [a, b, label_len, rest @ ..] = info else {
         return None;
@@ -127,13 +127,14 @@ fn parts(info: &[u8]) -> Option<([u8; 2], &[u8], &[u8])> {
     (context.len() == usize::from(*context_len)).then_some(([*a, *b], label, context))
 }
 
-/// The nonce, if it is the key of a ticket that is derived.
+/// The nonce, if the derived key is that of a ticket.
 fn ticket_nonce(info: &[u8]) -> Option<&[u8]> {
     let (_, label, context) = parts(info)?;
     (label == LABEL).then_some(context)
 }
 
-/// The same `HkdfLabel` with the label of the version that is set. `None` if it has none of QUIC's, or none is set.
+/// The same `HkdfLabel` with the label of the selected version. `None` if it is not a QUIC label, or no version is
+/// selected.
 fn relabelled(info: &[&[u8]]) -> Option<Vec<u8>> {
     let version = LABELS.get()?;
     let whole = info.concat();
@@ -151,8 +152,8 @@ fn relabelled(info: &[&[u8]]) -> Option<Vec<u8>> {
     Some(changed)
 }
 
-/// Whether it is a key or an IV of TLS records that is derived. QUIC has none (RFC 9001 §4), but rustls derives them four
-/// times in each handshake.
+/// Whether a key or IV of TLS records is derived. QUIC has none (RFC 9001 §4), but rustls derives them four times in
+/// each handshake.
 fn is_of_records(info: &[&[u8]]) -> bool {
     let [_, _, prefix, label, ..] = info else {
         return false;
@@ -160,7 +161,7 @@ fn is_of_records(info: &[&[u8]]) -> bool {
     *prefix == PREFIX && (*label == b"key" || *label == b"iv")
 }
 
-/// In place of the AEAD of TLS records: makes no keys, and neither seals nor opens.
+/// Replaces the AEAD of TLS records: creates no keys, and neither seals nor opens.
 struct NoRecords {
     key_len: usize,
     fips: bool,
@@ -349,7 +350,7 @@ pub fn provider(base: CryptoProvider) -> CryptoProvider {
     }
 }
 
-/// Whether it is one of [`provider`]'s: for all suites of TLS 1.3.
+/// Whether all TLS 1.3 suites of the provider come from [`provider`].
 pub(super) fn is_hooked(provider: &CryptoProvider) -> bool {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let mut suites = provider.cipher_suites.iter();

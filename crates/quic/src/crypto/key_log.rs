@@ -1,17 +1,18 @@
-//! Secrets for debuggers: lines in the NSS key log format, which Wireshark reads.
+//! The NSS key log format, which Wireshark reads.
 //!
-//! Owns: how a line looks. Never: decides whether there is a log, or where it goes: `SSLKEYLOGFILE` is read at the edge,
-//! by whoever has leave to read the environment and to open files, and what it names is handed in as a function.
+//! Owns the format of a line. Whether there is a log, and where it goes, is decided elsewhere: the application reads
+//! `SSLKEYLOGFILE`, opens the file, and passes a function.
 //!
-//! QUIC has no secrets of its own: packet protection keys follow from the TLS secrets (RFC 9001 §5.1), so these are all.
+//! QUIC has no secrets of its own: packet protection keys are derived from the TLS secrets (RFC 9001 §5.1), so these
+//! lines are sufficient.
 
 use std::fmt::{self, Write as _};
 
 #[cfg(test)]
 mod tests;
 
-/// A key log that hands each line, without its end, to a function: `Arc::new(KeyLogLines(…))` goes into `key_log` of
-/// [`rustls::ClientConfig`] and [`rustls::ServerConfig`]. With these lines, the connections can be decrypted.
+/// A key log that passes each line, without its line end, to a function: use `Arc::new(KeyLogLines(…))` as the
+/// `key_log` of [`rustls::ClientConfig`] and [`rustls::ServerConfig`]. The lines allow decryption of the connections.
 pub struct KeyLogLines<F>(pub F);
 
 impl<F: Fn(&str) + Send + Sync> rustls::KeyLog for KeyLogLines<F> {

@@ -1,31 +1,30 @@
-//! The 1-RTT keys over their generations (RFC 9001 §6).
+//! 1-RTT keys and key updates (RFC 9001 §6).
 //!
-//! Owns: the current keys, the next ones, the old key for opening what was on its way; the key phase bit; the rules of
-//! when an update may be; the counts against the limits of the AEAD (§6.6). Never: reads a clock, or decides that a
-//! connection updates its keys but for the limits' sake.
+//! Owns the current keys, the next ones, the old key for packets in flight; the key phase bit; the rules for key
+//! updates; the AEAD usage limits (§6.6). Updates are initiated only because of the limits, or by the caller.
 //!
 //! # Which key opens a packet
 //!
-//! Exactly one is tried, so that a forged packet costs the same whatever its key phase bit (§6.3, §9.5):
+//! Exactly one key is tried, so that a forged packet costs the same whatever its key phase bit (§6.3, §9.5):
 //!
-//! | phase bit | packet number | key | if it opens |
+//! | phase bit | packet number | key | if it is authentic |
 //! |---|---|---|---|
 //! | the current one | any | current | |
-//! | the other | below the largest opened with the current key, or none was opened yet, and the old key is there | old | and the number is above one opened with the current key: error (§6.4) |
-//! | the other | else | next | the peer updated; error if it did so before, without an acknowledgment between (§6.2) |
+//! | the other | below the largest opened with the current key, or none was opened yet, and the old key is available | old | error if the number is above one opened with the current key (§6.4) |
+//! | the other | otherwise | next | the peer updated its keys; error if its previous update is not acknowledged (§6.2) |
 //!
-//! Old packets with numbers above all new ones are tried with the next key, and thus dropped: a peer that follows the
-//! rules sends none.
+//! Old packets with numbers above all new ones are tried with the next key, and thus dropped: a compliant peer sends
+//! none.
 //!
 //! # Decisions
 //!
-//! - *Next keys are made ahead* ([`OneRttKeys::prepare`]), after the datagram that brought an update has been answered,
+//! - *Next keys are derived in advance* ([`OneRttKeys::prepare`]), after the response to the datagram with an update,
 //!   so that an update takes no more time than any packet (§6.3).
-//! - *Those of the first update* are made ahead once the peer has sent [`PREPARED_FROM`] packets, since most connections end
-//!   before any update. A packet with the other key phase that comes earlier, authentic or not, has them made, once: its time
-//!   shows the key phase of that one packet, which §6.3 allows.
-//! - *The old key lives three PTO* from the first packet opened with its successor (§6.5).
-//! - *We update at half of the confidentiality limit*, long before a peer that acknowledges late could make us stop.
+//! - *Those of the first update* are made ahead once the peer has sent [`PREPARED_FROM`] packets, since most
+//!   connections end before any update. A packet with the other key phase that comes earlier, authentic or not, has
+//!   them made, once: its time shows the key phase of that one packet, which §6.3 allows.
+//! - *The old key is kept for three PTO* from the first packet opened with its successor (§6.5).
+//! - *We update at half of the confidentiality limit*, long before late acknowledgments could force a stop.
 //! - *The next update waits* three PTO from the acknowledgment of the last one, as §6.5 advises.
 
 use std::time::Duration;
@@ -57,26 +56,26 @@ pub struct OneRttKeys {
     open: PacketKey,
     /// The key before `open`.
     old: Option<OldKey>,
-    /// What comes after `seal` and `open`.
+    /// The keys after `seal` and `open`.
     next: Option<NextKeys>,
     updates: KeyUpdates,
-    /// How many updates there have been: its lowest bit is the key phase.
+    /// Number of updates so far: its lowest bit is the key phase.
     generation: u64,
-    /// Numbers of the packets of this generation.
+    /// Packet numbers of this generation.
     numbers: GenerationNumbers,
     /// Packets sealed with `seal`.
     sealed: u64,
-    /// Packets that failed to be opened, over all generations, and with all other keys of the connection.
+    /// Packets that failed authentication, over all generations, and with all other keys of the connection.
     forged: u64,
     handshake_confirmed: bool,
-    /// When we may update at the earliest; `None` until a packet of this generation has been acknowledged.
+    /// The earliest time of our next update; `None` until a packet of this generation has been acknowledged.
     may_update_from: Option<Time>,
 }
 
 #[derive(Debug)]
 struct OldKey {
     open: PacketKey,
-    /// When to forget it; `None` as long as the peer uses it, for all we know.
+    /// When to discard it; `None` as long as the peer may still use it.
     until: Option<Time>,
 }
 
@@ -86,18 +85,18 @@ struct GenerationNumbers {
     first_sealed: Option<PacketNumber>,
     smallest_opened: Option<PacketNumber>,
     largest_opened: Option<PacketNumber>,
-    /// A packet of this generation acknowledged one of the peer's of this generation.
+    /// A packet of this generation acknowledged one of the peer's packets of this generation.
     acknowledged_peer: bool,
 }
 
 /// An authentic 1-RTT packet.
 #[derive(Debug)]
 pub struct OneRttOpened<'a> {
-    /// The packet.
+    /// The packet's content.
     pub packet: Opened<'a>,
-    /// The generation of its keys, to be handed to [`OneRttKeys::on_ack`] with an ACK frame in it.
+    /// The generation of its keys, to be passed to [`OneRttKeys::on_ack`] with an ACK frame from it.
     pub generation: u64,
-    /// It is the first that shows an update by the peer. Ours has followed.
+    /// It is the first packet of a key update by the peer. Our keys have been updated too.
     pub updated: bool,
 }
 
@@ -136,17 +135,18 @@ impl OneRttKeys {
         self.generation & 1 == 1
     }
 
-    /// How many updates there have been.
+    /// The number of updates so far.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Seals a finished packet, whose header has [`Self::key_phase`], and masks its header.
+    /// Seals a finished packet, whose header has [`Self::key_phase`], and protects its header.
     ///
     /// # Errors
     ///
-    /// The packet must not be sent. At [`SealError::LimitReached`] no further packet can be (RFC 9001 §6.6).
+    /// Returns [`SealError`]; the packet must not be sent. After [`SealError::LimitReached`] no further packet can be
+    /// sealed (RFC 9001 §6.6).
     #[inline]
     pub fn protect(
         &mut self,
@@ -164,12 +164,12 @@ impl OneRttKeys {
         Ok(())
     }
 
-    /// Unmasks a packet's header and opens it, following an update of the peer's. `probe_timeout` says how long the PTO
-    /// is now, if that counts.
+    /// Removes header protection from a packet and opens it, following an update by the peer. `probe_timeout` returns
+    /// the current PTO, and is called only if it is needed.
     ///
     /// # Errors
     ///
-    /// It is not authentic; or it is, and the peer broke a rule.
+    /// Returns [`OpenError`] if the packet is not authentic, or is authentic and violates the rules of key updates.
     #[inline]
     pub fn unprotect<'a>(
         &mut self,
@@ -216,7 +216,7 @@ impl OneRttKeys {
         }
     }
 
-    /// This many more packets could not be decrypted, with any keys of the connection: the limit is one for all of them (RFC
+    /// Counts further packets that failed authentication, with any keys of the connection: they share one limit (RFC
     /// 9001 §6.6). Returns the error of the last.
     pub fn count_forged(&mut self, count: u64) -> OpenError {
         self.forged = self.forged.saturating_add(count);
@@ -243,7 +243,8 @@ impl OneRttKeys {
                 return Ok(self.generation.saturating_sub(1));
             }
             Candidate::Next => {
-                // The first update needs a confirmed handshake only (§6), which is for the peer to know.
+                // The peer must only wait for handshake confirmation before its first update (§6), which we cannot
+                // check.
                 if self.generation > 0 && !self.numbers.acknowledged_peer {
                     return Err(KeyUpdateErrorKind::Consecutive);
                 }
@@ -262,13 +263,13 @@ impl OneRttKeys {
         Ok(self.generation)
     }
 
-    /// The handshake is confirmed (RFC 9001 §4.1.2): from now on we may update.
+    /// The handshake is confirmed (RFC 9001 §4.1.2): updates by this side are permitted from now on.
     pub const fn on_handshake_confirmed(&mut self) {
         self.handshake_confirmed = true;
     }
 
-    /// A packet has been sent that acknowledges the peer's packets up to `largest`. From then on the peer may update
-    /// again, if one of this generation is among them.
+    /// A packet was sent that acknowledges the peer's packets up to `largest`. From then on the peer may update again,
+    /// if one of this generation is among them.
     pub fn on_ack_sent(&mut self, largest: PacketNumber) {
         if self.numbers.smallest_opened.is_some_and(|s| largest >= s) {
             self.numbers.acknowledged_peer = true;
@@ -279,7 +280,7 @@ impl OneRttKeys {
     ///
     /// # Errors
     ///
-    /// The peer broke a rule.
+    /// Returns [`KeyUpdateErrorKind`] if the peer violated a rule.
     pub fn on_ack(
         &mut self,
         largest: PacketNumber,
@@ -304,11 +305,11 @@ impl OneRttKeys {
         Ok(())
     }
 
-    /// Updates the keys: packets from now on are sealed with the next ones, and the peer will follow.
+    /// Updates the keys: further packets are sealed with the next ones, and the peer will follow.
     ///
     /// # Errors
     ///
-    /// It may not be done now.
+    /// Returns [`NoUpdate`] if an update is not permitted now.
     pub fn update(&mut self, now: Time) -> Result<(), NoUpdate> {
         if !self.handshake_confirmed {
             return Err(NoUpdate::Unconfirmed);
@@ -323,13 +324,13 @@ impl OneRttKeys {
         }
     }
 
-    /// Updates the keys if the number of packets sealed with them requires it, and if an update is permitted. To be
-    /// called before a packet is begun; says whether there was an update.
+    /// Updates the keys if the number of packets sealed with them requires it and an update is permitted. To be called
+    /// before a packet is started; returns whether there was an update.
     pub fn update_if_due(&mut self, now: Time) -> bool {
         self.sealed >= self.seal.confidentiality_limit() / 2 && self.update(now).is_ok()
     }
 
-    /// Whether the packets that may still be sealed are for saying that there can be no more (RFC 9001 §6.6).
+    /// Whether only the packets reserved for `CONNECTION_CLOSE` are left (RFC 9001 §6.6).
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.sealed.saturating_add(CLOSING_PACKETS) >= self.seal.confidentiality_limit()
@@ -374,7 +375,7 @@ impl OneRttKeys {
         self.old.as_ref()?.until
     }
 
-    /// Forgets the old key when its time has come.
+    /// Discards the old key when its time is over.
     pub fn on_timeout(&mut self, now: Time) {
         if self.next_timeout().is_some_and(|until| now >= until) {
             self.old = None;

@@ -1,10 +1,10 @@
-//! Packet protection keys: one direction of one level (RFC 9001 §5).
+//! Packet protection keys of one direction and encryption level (RFC 9001 §5).
 //!
-//! Owns: sealing and opening in place, header protection masks, and the two put together over the packets of
-//! `lastbyte_wire`. Never: allocates for a packet, or keeps count of what was sealed ([`super::key_update`] does).
+//! Owns sealing and opening in place, header protection masks, and both combined for the packets of `lastbyte_wire`. It
+//! does not allocate per packet, and does not count what was sealed ([`super::key_update`] does).
 //!
-//! Decision: of the mask's first byte only the five bits that any header can use (RFC 9001 §5.4.1) are given out; the
-//! TLS library's keys apply masks rather than show them, and these are the bits that can be read back.
+//! Decision: of the mask's first byte only the five bits that headers can use (RFC 9001 §5.4.1) are returned; the TLS
+//! library's keys apply masks rather than return them, and these bits can be read back.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use super::{KeyUpdateErrorKind, plain};
 #[cfg(test)]
 mod tests;
 
-/// How many bytes sealing adds: the same for each AEAD of TLS 1.3 that QUIC uses (RFC 9001 §5.3).
+/// The size of the tag: the same for each AEAD of TLS 1.3 that QUIC uses (RFC 9001 §5.3).
 pub const TAG_LEN: usize = 16;
 
 /// A key that seals or opens payloads.
@@ -30,7 +30,7 @@ enum PacketKeyKind {
     Plain(plain::PacketKey),
 }
 
-/// A key that makes header protection masks.
+/// A key that produces header protection masks.
 pub struct HeaderKey(HeaderKeyKind);
 
 enum HeaderKeyKind {
@@ -47,21 +47,21 @@ pub struct DirectionalKeys {
     pub header: HeaderKey,
 }
 
-/// The keys of a level.
+/// The keys of an encryption level.
 #[derive(Debug)]
 pub struct Keys {
-    /// For what is sent.
+    /// For sending.
     pub seal: DirectionalKeys,
-    /// For what is received.
+    /// For receiving.
     pub open: DirectionalKeys,
 }
 
 /// An authentic packet.
 #[derive(Debug)]
 pub struct Opened<'a> {
-    /// Its number, whole.
+    /// Its full number.
     pub number: PacketNumber,
-    /// Its header, with reserved bits still to be checked ([`Unmasked::check_reserved_bits`]).
+    /// Its header, whose reserved bits must still be checked ([`Unmasked::check_reserved_bits`]).
     pub packet: Unmasked<'a>,
     len: usize,
 }
@@ -81,7 +81,7 @@ impl<'a> Opened<'a> {
         self.packet.payload.get(..self.len).unwrap_or_default()
     }
 
-    /// The frames, for as long as the datagram is there.
+    /// The frames, borrowed from the datagram.
     #[must_use]
     pub fn into_payload(self) -> &'a [u8] {
         let len = self.len;
@@ -93,16 +93,16 @@ impl<'a> Opened<'a> {
 /// Why a packet was not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealError {
-    /// The buffer does not have the packet, with room for its tag and a sample. Nothing was done.
+    /// The buffer has no room for the packet with its tag and a header protection sample. Nothing was changed.
     Malformed,
-    /// The payload is longer than the AEAD takes.
+    /// The payload is longer than the AEAD permits.
     TooLong,
-    /// As many packets have been sealed as may be with these keys (RFC 9001 §6.6). Nothing was done.
+    /// The confidentiality limit of the keys is reached (RFC 9001 §6.6). Nothing was changed.
     LimitReached,
 }
 
 impl SealError {
-    /// What to close the connection with.
+    /// The error code of the close.
     #[must_use]
     pub const fn transport_error(self) -> TransportError {
         match self {
@@ -124,19 +124,19 @@ impl fmt::Display for SealError {
 
 impl std::error::Error for SealError {}
 
-/// Why a packet was not opened. What its buffer then holds is nothing to rely on.
+/// Why a packet was not opened. Its buffer then has undefined content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// It is not authentic: to be dropped, as if it had not come (RFC 9001 §5.5, §9.5).
+    /// It is not authentic: it is dropped, as if it had not been received (RFC 9001 §5.5, §9.5).
     NotAuthentic,
-    /// It is not, and was one too many (RFC 9001 §6.6).
+    /// It is not authentic, and the integrity limit is reached (RFC 9001 §6.6).
     IntegrityLimitReached,
-    /// It is, and proves that the peer broke the rules of key updates (RFC 9001 §6).
+    /// It is authentic, and proves that the peer violated the key update rules (RFC 9001 §6).
     KeyUpdate(KeyUpdateErrorKind),
 }
 
 impl OpenError {
-    /// What to close the connection with; `None` if the packet is just to be dropped.
+    /// The error code of the close; `None` if the packet is merely dropped.
     #[must_use]
     pub const fn transport_error(self) -> Option<TransportError> {
         match self {
@@ -164,12 +164,12 @@ impl PacketKey {
         Self(PacketKeyKind::Plain(key))
     }
 
-    /// Seals a payload in place: its last [`TAG_LEN`] bytes are room for the tag, whatever they hold (RFC 9001 §5.3).
-    /// No two packets may be sealed with one number.
+    /// Seals a payload in place: its last [`TAG_LEN`] bytes are overwritten with the tag (RFC 9001 §5.3). A packet
+    /// number must never be used twice.
     ///
     /// # Errors
     ///
-    /// There is no room for the tag, or the AEAD does not take as much.
+    /// Returns [`SealError`] if there is no room for the tag, or the payload exceeds the AEAD's limit.
     #[inline]
     pub fn seal(
         &self,
@@ -193,11 +193,11 @@ impl PacketKey {
         Ok(())
     }
 
-    /// Opens a payload in place, and says how many bytes of it are plaintext: all but the tag.
+    /// Opens a payload in place. Returns the length of the plaintext, which excludes the tag.
     ///
     /// # Errors
     ///
-    /// It is not what this key sealed, with this header and number.
+    /// Returns [`OpenError`] if it was not sealed by this key with this header and number.
     #[inline]
     pub fn open(
         &self,
@@ -218,7 +218,7 @@ impl PacketKey {
         }
     }
 
-    /// How many packets may be sealed with it (RFC 9001 §6.6).
+    /// How many packets may be sealed with it: the confidentiality limit (RFC 9001 §6.6).
     #[must_use]
     pub fn confidentiality_limit(&self) -> u64 {
         match &self.0 {
@@ -227,7 +227,8 @@ impl PacketKey {
         }
     }
 
-    /// How many packets may fail to be opened, with this key and all before and after it (RFC 9001 §6.6).
+    /// How many packets may fail authentication, with this key and all before and after it: the integrity limit (RFC
+    /// 9001 §6.6).
     #[must_use]
     pub fn integrity_limit(&self) -> u64 {
         match &self.0 {
@@ -240,17 +241,17 @@ impl PacketKey {
 impl HeaderKey {
     pub(super) const PLAIN: Self = Self(HeaderKeyKind::Plain);
 
-    /// The mask for a packet with this sample (RFC 9001 §5.4.1).
+    /// The mask for this header protection sample (RFC 9001 §5.4.1).
     #[must_use]
     #[inline]
     pub fn mask(&self, sample: &[u8; SAMPLE_LEN]) -> HeaderMask {
-        /// Of a short header, so that five bits are masked, with a packet number of four bytes.
+        /// A short header, so that five bits are masked, with a packet number of four bytes.
         const FIRST_BYTE: u8 = 0x03;
         match &self.0 {
             HeaderKeyKind::Cipher(key) => {
                 let mut first = FIRST_BYTE;
                 let mut number = [0; 4];
-                // Fails for samples and numbers of other lengths, which these are not.
+                // Fails only for other lengths of sample and packet number.
                 let masked = key.encrypt_in_place(sample, &mut first, &mut number);
                 debug_assert!(masked.is_ok(), "16 bytes are a sample");
                 let [a, b, c, d] = number;
@@ -260,7 +261,7 @@ impl HeaderKey {
         }
     }
 
-    /// Seals a packet and masks its header.
+    /// Seals a packet and protects its header.
     #[inline]
     pub(super) fn protect(
         &self,
@@ -284,8 +285,7 @@ impl HeaderKey {
 }
 
 impl DirectionalKeys {
-    /// Seals a finished packet of this number in the buffer it was written to, and masks its header (RFC 9001 §5.3,
-    /// §5.4).
+    /// Seals a finished packet with this number in its buffer, and protects its header (RFC 9001 §5.3, §5.4).
     ///
     /// # Errors
     ///
@@ -300,12 +300,12 @@ impl DirectionalKeys {
         self.header.protect(&self.packet, number, packet, written)
     }
 
-    /// Unmasks a packet's header and opens it. `largest_received` is that of the packet's space, which its number is
-    /// told from.
+    /// Removes header protection from a packet and opens it. `largest_received` is that of the packet's space, from
+    /// which its number is decoded.
     ///
     /// # Errors
     ///
-    /// It is not authentic.
+    /// Returns [`OpenError`] if it is not authentic.
     #[inline]
     pub fn unprotect<'a>(
         &self,

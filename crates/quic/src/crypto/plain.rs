@@ -1,8 +1,8 @@
 //! Packet protection and handshakes without cryptography, for simulators: the same sizes, the same round trips, and one
 //! seed gives the same bytes.
 //!
-//! Owns: keys whose tag is a checksum ([`PacketKey`]); their generations; in `handshake` a handshake of the shape of
-//! TLS 1.3. **Never to be used on a network**: payloads are readable, and tags can be computed by anyone.
+//! Owns keys whose tag is a checksum ([`PacketKey`]) and their generations; in `handshake` a handshake with the messages of
+//! TLS 1.3. **Never use it on a network**: payloads are readable, and anyone can compute tags.
 //!
 //! Decisions:
 //!
@@ -36,9 +36,9 @@ pub use messages::Sizes;
 /// How often keys may be used (RFC 9001 §6.6), and what their tags cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many packets may be sealed with a key. Default: 2^23, as of AES-GCM.
+    /// How many packets may be sealed with a key. Default: 2^23, as for AES-GCM.
     pub confidentiality: u64,
-    /// How many packets may fail to be opened in a connection. Default: 2^52, as of AES-GCM.
+    /// How many packets of a connection may fail authentication. Default: 2^52, as for AES-GCM.
     pub integrity: u64,
     /// On how many bytes of a payload a tag depends, from its start. Default: all. Initial packets: all.
     pub tagged_payload: usize,
@@ -80,7 +80,7 @@ impl PacketKey {
     }
 }
 
-/// What all keys of a level follow from.
+/// From what all keys of a level are derived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Secret {
     value: u64,
@@ -99,7 +99,7 @@ impl Secret {
         Self::new(checksum.word(), Limits::default())
     }
 
-    /// The key that `sender` seals with.
+    /// The key with which `sender` seals.
     fn packet_key(self, level: PacketType, sender: Side, generation: u64) -> PacketKey {
         let level = match level {
             PacketType::Initial => 1,
@@ -138,7 +138,7 @@ pub fn initial_keys(side: Side, version: Version, destination: &ConnectionId) ->
     Secret::initial(version, destination).keys(PacketType::Initial, side)
 }
 
-/// The 1-RTT keys of each next generation.
+/// Derives the 1-RTT keys of each next generation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyUpdates {
     pub(super) secret: Secret,

@@ -1,8 +1,8 @@
 //! The Retry Integrity Tag (RFC 9001 §5.8, RFC 9369 §3.3.3).
 //!
-//! Owns: the tag of a Retry packet. Its keys are public, so it shows that a Retry came from someone who saw the client's
-//! Initial packet, and that it came unchanged. Never: decides whether a Retry may be accepted (RFC 9000 §17.2.5.2), or
-//! what its token says ([`super::token`]).
+//! Owns the tag of a Retry packet. Its keys are public, so it shows that the sender of the Retry saw the client's
+//! Initial packet, and that the Retry is unmodified. Whether a Retry is acceptable (RFC 9000 §17.2.5.2) and the content
+//! of its token ([`super::token`]) are decided elsewhere.
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use lastbyte_wire::{
@@ -15,8 +15,8 @@ use super::TAG_LEN;
 #[cfg(test)]
 mod tests;
 
-/// The tag that comes behind a Retry packet of these bytes, an answer to a packet with this destination connection ID.
-/// `None` if the AEAD refuses, which it has no reason to.
+/// The tag of a Retry packet with these bytes, in response to a packet with this destination connection ID. `None` if
+/// the AEAD fails, which does not happen.
 #[must_use]
 pub fn tag(
     version: Version,
@@ -34,10 +34,10 @@ pub fn tag(
     tag.as_ref().first_chunk().copied()
 }
 
-/// Whether a Retry packet has the right tag, given the destination connection ID of the client's first Initial packet.
-/// If not, it is to be dropped (RFC 9000 §17.2.5.2).
+/// Whether a Retry packet has the right tag for the destination connection ID of the client's first Initial packet. If
+/// not, it must be dropped (RFC 9000 §17.2.5.2).
 #[must_use]
 pub fn is_authentic(retry: &Retry<'_>, original_destination: &ConnectionId) -> bool {
-    // Nothing is lost by comparing in variable time: anyone can compute the tag.
+    // Comparison in variable time is harmless: anyone can compute the tag.
     tag(retry.version, original_destination, retry.without_tag) == Some(retry.integrity_tag)
 }

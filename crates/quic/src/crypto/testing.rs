@@ -21,14 +21,14 @@ use super::{
 /// A PTO for all tests.
 pub(crate) const PTO: Duration = Duration::from_millis(100);
 
-/// What an end of a handshake has to show for it.
+/// The results of one end of a handshake.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) session: Box<dyn Session>,
     pub(crate) early: Option<DirectionalKeys>,
     pub(crate) handshake: Option<Keys>,
     pub(crate) one_rtt: Option<OneRttKeys>,
-    /// All that it said, in order.
+    /// All its output, in order.
     pub(crate) said: Vec<(Space, Vec<u8>)>,
 }
 
@@ -43,7 +43,7 @@ impl End {
         }
     }
 
-    /// Takes keys and data.
+    /// Takes keys and output.
     pub(crate) fn speak(&mut self) -> Vec<(Space, Vec<u8>)> {
         while let Some(keys) = self.session.next_keys() {
             match keys {
@@ -83,7 +83,7 @@ impl End {
     }
 }
 
-/// Lets two ends talk until neither has anything more to say. Data goes in portions of `chunk` bytes. The error says
+/// Runs both ends until neither has any output left. Data is delivered in portions of `chunk` bytes. The error says
 /// whether the client failed.
 pub(crate) fn drive(
     client: &mut End,

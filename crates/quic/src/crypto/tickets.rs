@@ -1,17 +1,17 @@
-//! Stateless tickets with 0-RTT for servers, and sessions that outlive the process for clients (RFC 8446 §2.2, §4.6.1, §8;
-//! RFC 9001 §4.5, §4.6).
+//! Stateless tickets with 0-RTT for servers, and persistent sessions for clients (RFC 8446 §2.2, §4.6.1, §8; RFC 9001
+//! §4.5, §4.6).
 //!
-//! Owns: tickets sealed under keys that servers share, with data of their own inside; their life; whether 0-RTT may be
-//! taken; in [`client`] a client's sessions as bytes. Never: reads a clock, a file or the environment; touches the TLS
-//! handshake itself; decides which requests may come in 0-RTT.
+//! Owns tickets sealed with keys that servers share, which also contain data of ours; their lifetime; whether 0-RTT is
+//! accepted; in [`client`] a client's sessions as bytes. It reads no clock, file or environment, leaves the TLS
+//! handshake itself to rustls, and does not decide which requests are acceptable in 0-RTT.
 //!
 //! # Why here
 //!
-//! rustls takes 0-RTT only of sessions that it finds in a store of the server, and not of tickets that carry the session.
-//! So it is given a store, and gets no tickets to make. QUIC hands handshake messages to us in the clear, and
-//! `NewSessionTicket` is part of no transcript. What rustls wants to be stored is kept until the message with its name
-//! comes by, sealed, and put into the message instead of the name ([`ticket_store`]). When a client offers it, the store "finds"
-//! the session in the ticket itself.
+//! rustls accepts 0-RTT only for sessions in a server-side store, not for tickets that contain the session. So it is
+//! given a store and no ticketer. QUIC passes us handshake messages in plaintext, and `NewSessionTicket` is not part of
+//! a transcript. A session that rustls stores is kept until the message with its name is sent, then sealed, and put
+//! into the message in place of the name ([`ticket_store`]). When a client offers the ticket, the store returns the
+//! session from the ticket itself.
 //!
 //! | module | holds |
 //! |---|---|
@@ -19,33 +19,33 @@
 //! | [`contents`] | what we write into a ticket |
 //! | [`message`] | `NewSessionTicket`, read and written |
 //! | [`ticket_store`] | the store of one connection, and the rewriting |
-//! | [`replay_filter`] | which `ClientHello`s came with 0-RTT already |
+//! | [`replay_filter`] | the `ClientHello`s already accepted with 0-RTT |
 //! | [`clock`] | the time of day, as an argument |
-//! | [`client`] | a client's sessions: saved, kept, restored |
+//! | [`client`] | a client's sessions: saved, stored, restored |
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! - *Resumption*: any server with the key that sealed a ticket, the same version of this program, the same cipher suites
-//!   in the same order and the same name resumes it, for [`Tickets::lifetime`] after it was issued, seven days at most. A
-//!   ticket that is anything else leads to a full handshake, never to an error. The one exception is RFC 8446's: a good
-//!   ticket with a wrong binder ends the handshake (§4.2.11).
-//! - *0-RTT is a favour*: whenever it is refused the session is resumed all the same, at the cost of a round trip.
-//! - *No `ClientHello` is taken with 0-RTT twice by one replay filter*, and so not by one process, whose connections share it.
-//! - *Not promised: that other servers do not take it too.* Each server of a fleet accepts the same `ClientHello` once
-//!   ([`ZeroRtt::AnyServer`]). What comes in 0-RTT must therefore be safe to be repeated: in HTTP, safe methods only (RFC
-//!   8470 §4), which the layer above has to see to. With [`ZeroRtt::ThisServer`] only the issuer takes it.
-//! - *Forward secrecy* of 0-RTT data, and only of them, ends with the ticket key: who has it can read recorded 0-RTT
-//!   (RFC 8446 §8). Hence keys are changed, and forgotten.
-//! - *A chain of resumptions has no end here*: each new ticket lives for the whole lifetime again. A client's certificate
-//!   is not looked at again while it resumes; a server's is, by [`client`].
+//! - *Resumption*: any server with the key that sealed a ticket, the same version of this program, the same cipher
+//!   suites in the same order and the same name resumes it, for [`Tickets::lifetime`] after it was issued, at most
+//!   seven days. Any other ticket leads to a full handshake, never to an error. The one exception is required by RFC
+//!   8446: a valid ticket with a wrong binder aborts the handshake (§4.2.11).
+//! - *Refused 0-RTT*: the session is resumed anyway, at the cost of a round trip.
+//! - *No replay filter accepts a `ClientHello` with 0-RTT twice*, and so no process does, as its connections share one.
+//! - *Not guaranteed: that other servers do not accept it too.* Each server of a fleet accepts the same `ClientHello`
+//!   once ([`ZeroRtt::AnyServer`]). Requests in 0-RTT must therefore be safe to replay: in HTTP, safe methods only (RFC
+//!   8470 §4), which the layer above must enforce. With [`ZeroRtt::ThisServer`] only the issuer accepts it.
+//! - *Forward secrecy* of 0-RTT data, and only of that, depends on the ticket key: whoever has it can decrypt recorded
+//!   0-RTT (RFC 8446 §8). Keys should therefore be rotated and deleted.
+//! - *A chain of resumptions is not limited*: each new ticket is valid for the whole lifetime. A client's certificate
+//!   is not verified again when it resumes; a server's is, by [`client`].
 //!
 //! # Decisions
 //!
-//! - *A store for each connection*, in a copy of the configuration, and not one for all with a hand-over through the
-//!   thread: handshakes on one thread cannot be mixed up, nor can a handshake that moves to another. It costs a copy of
-//!   some twenty reference counts.
-//! - *To refuse 0-RTT, and resume*, the offset that ends the session's encoding is changed: the ticket's age is then off
-//!   by 24 days, and rustls resumes without 0-RTT. It offers no other way once it has asked for the session.
+//! - *A store for each connection*, in a copy of the configuration, and not one for all with thread-local state:
+//!   handshakes on one thread cannot be confused, nor can one that moves to another thread. It costs copying some
+//!   twenty reference counts.
+//! - *To refuse 0-RTT, and resume*, the offset at the end of the session's encoding is changed: the ticket's age is
+//!   then wrong by 24 days, and rustls resumes without 0-RTT. It offers no other way once it has requested the session.
 //! - *A ticket is bound to its version of QUIC* (RFC 9369 §5).
 
 use std::{
@@ -69,12 +69,12 @@ pub(super) use ticket_store::ServerTickets;
 
 use crate::WallTime;
 
-/// The version of rustls whose encoding of sessions is inside of tickets and saved sessions. It is that of `Cargo.lock`, as
-/// a test sees to.
+/// The version of rustls whose encoding of sessions is used in tickets and saved sessions. A test compares it with
+/// `Cargo.lock`.
 pub const RUSTLS_VERSION: &str = "0.23.46";
-/// The longest life of a ticket, in seconds: RFC 8446 §4.6.1.
+/// Maximum ticket lifetime, in seconds: RFC 8446 §4.6.1.
 pub const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The most bytes of the application's in a ticket.
+/// Maximum size of the application's data in a ticket, in bytes.
 pub const APPLICATION_MAX: usize = 96;
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-/// How a server gives out tickets, and what it takes them for. One for all of its connections.
+/// How a server issues tickets, and what it accepts them for. Shared by all of its connections.
 pub struct Tickets {
     keys: RwLock<TicketKeys>,
     clock: Arc<dyn WallClock>,
@@ -98,9 +98,9 @@ pub struct Tickets {
 /// connection agree on the application protocol, the ticket is the first offered, and no second `ClientHello` was asked for.
 #[derive(Clone, Debug)]
 pub enum ZeroRtt {
-    /// None: tickets say so, and clients do not try.
+    /// None: tickets say so, and clients do not attempt it.
     Off,
-    /// With a ticket of any server that shares the keys. Each of them takes the same `ClientHello` once.
+    /// With a ticket of any server that shares the keys. Each of them accepts the same `ClientHello` once.
     AnyServer(Arc<ReplayFilter>),
     /// Only with a ticket of this server, by [`Tickets::with_server_id`].
     ThisServer(Arc<ReplayFilter>),
@@ -109,37 +109,38 @@ pub enum ZeroRtt {
 /// Why a server refused the 0-RTT of a session that it resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It takes none.
+    /// It accepts none.
     Off,
-    /// The ticket is another server's.
+    /// The ticket was issued by another server.
     OtherServer,
-    /// A limit in its transport parameters is lower than when the ticket was issued (RFC 9000 §7.4.1), or what they were
-    /// then is not known.
+    /// A limit in its transport parameters is lower than when the ticket was issued (RFC 9000 §7.4.1), or the former
+    /// ones are not known.
     Reduced,
-    /// The `ClientHello` was here before.
+    /// The `ClientHello` was received before.
     Replayed,
-    /// The replay filter has no room.
+    /// The replay filter is full.
     RegisterFull,
-    /// The replay filter cannot know what came before.
+    /// The replay filter does not cover the time before.
     RegisterBlind,
-    /// The ticket was not the first that the client offered (RFC 8446 §4.2.10), or the `ClientHello` not its first.
+    /// The ticket was not the first one offered (RFC 8446 §4.2.10), or the `ClientHello` was a second one.
     NotFirst,
 }
 
-/// What a server told itself by the ticket that a client resumed with. It is authentic: only servers with the key write it.
+/// The server's own data in the ticket that a client resumed with. It is authentic: only servers with the key can
+/// create it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumedTicket {
     /// When it was issued, in whole seconds.
     pub issued: WallTime,
     /// Which server issued it.
     pub server_id: u64,
-    /// What the application wanted to know again.
+    /// The application's data.
     pub application: Vec<u8>,
-    /// Why 0-RTT was refused with it. `None`: not here, though perhaps by the TLS library.
+    /// Why 0-RTT was refused. `None`: not by this module, but perhaps by the TLS library.
     pub refusal: Option<Refusal>,
 }
 
-/// The application's data are longer than [`APPLICATION_MAX`].
+/// The application's data exceed [`APPLICATION_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApplicationDataTooLong;
 
@@ -155,7 +156,7 @@ impl fmt::Display for ApplicationDataTooLong {
 impl std::error::Error for ApplicationDataTooLong {}
 
 impl Tickets {
-    /// Tickets under these keys, good for seven days, without 0-RTT, of server 0, with nothing of the application's.
+    /// Tickets sealed with these keys, valid for seven days, without 0-RTT, of server 0, without application data.
     #[must_use]
     pub fn new(keys: TicketKeys, clock: Arc<dyn WallClock>) -> Self {
         Self {
@@ -168,8 +169,8 @@ impl Tickets {
         }
     }
 
-    /// How long tickets are good for, in whole seconds, from one to [`LIFETIME_MAX`]: what is outside counts as the nearer
-    /// end. A shorter life holds for tickets that are out already, too.
+    /// Sets the ticket lifetime, in whole seconds, from one to [`LIFETIME_MAX`]: values outside are clamped. A shorter
+    /// lifetime also applies to tickets issued before.
     #[must_use]
     pub fn with_lifetime(self, lifetime: Duration) -> Self {
         let seconds = lifetime.as_secs().clamp(1, LIFETIME_MAX.as_secs());
@@ -177,24 +178,24 @@ impl Tickets {
         Self { lifetime, ..self }
     }
 
-    /// Which 0-RTT is taken. Default: none.
+    /// Which 0-RTT is accepted. Default: none.
     #[must_use]
     pub fn with_zero_rtt(self, zero_rtt: ZeroRtt) -> Self {
         Self { zero_rtt, ..self }
     }
 
-    /// A number for this server, which its tickets bear. Default: 0.
+    /// Sets the number of this server, which its tickets contain. Default: 0.
     #[must_use]
     pub fn with_server_id(self, server_id: u64) -> Self {
         Self { server_id, ..self }
     }
 
-    /// What the application wants to know again when a client resumes, for connections that do not say it themselves
-    /// ([`super::Session::set_ticket_data`]). Default: nothing.
+    /// Sets the application data returned when a client resumes, for connections that do not set their own
+    /// ([`super::Session::set_ticket_data`]). Default: none.
     ///
     /// # Errors
     ///
-    /// It is longer than [`APPLICATION_MAX`].
+    /// Returns [`ApplicationDataTooLong`] if it exceeds [`APPLICATION_MAX`].
     pub fn with_application(self, application: Vec<u8>) -> Result<Self, ApplicationDataTooLong> {
         if application.len() > APPLICATION_MAX {
             return Err(ApplicationDataTooLong);
@@ -205,9 +206,9 @@ impl Tickets {
         })
     }
 
-    /// From now on seals and opens with these keys, in all connections. If there is one among them that was not held till
-    /// now, 0-RTT is refused for [`replay_filter::DEPTH`], as after a start: another process may have held it, such as the one
-    /// before this, and what that accepted is not known here (RFC 8446 §8.2).
+    /// Replaces the keys, in all connections. If one of them was not held before, 0-RTT is refused for
+    /// [`replay_filter::DEPTH`], as after a start: another process may have held it, such as the previous one, and what
+    /// that accepted is not known here (RFC 8446 §8.2).
     pub fn set_keys(&self, keys: TicketKeys) {
         let mut held = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         if let ZeroRtt::AnyServer(replay_filter) | ZeroRtt::ThisServer(replay_filter) =
@@ -219,13 +220,13 @@ impl Tickets {
         *held = keys;
     }
 
-    /// How long tickets are good for.
+    /// The ticket lifetime.
     #[must_use]
     pub const fn lifetime(&self) -> Duration {
         self.lifetime
     }
 
-    /// Whether there is 0-RTT at all.
+    /// Whether 0-RTT is enabled.
     pub(super) const fn takes_zero_rtt(&self) -> bool {
         !matches!(self.zero_rtt, ZeroRtt::Off)
     }
@@ -235,7 +236,7 @@ impl Tickets {
         Arc::clone(&self.clock)
     }
 
-    /// A thread that panicked left no keys half set.
+    /// A thread that panicked did not leave the keys half replaced.
     fn keys(&self) -> RwLockReadGuard<'_, TicketKeys> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,21 +1,22 @@
-//! The TLS 1.3 handshake (RFC 9001 §4, §8), by rustls.
+//! The TLS 1.3 handshake (RFC 9001 §4, §8), with rustls.
 //!
-//! Owns: what of rustls' behaviour a QUIC connection has to know, said in the words of [`Session`]; which space data may
-//! come in; what an error is called on the wire. Never: reads the environment or a clock itself, or keeps tickets, which
-//! are for the configuration's stores or for [`super::tickets`]. rustls draws randomness inside, and asks the configuration's `time_provider`.
+//! Adapts rustls to [`Session`]; owns the check in which space data may arrive, and the error codes. It reads neither
+//! the environment nor a clock, and stores no tickets, which belong to the configuration's stores or to
+//! [`super::tickets`]. rustls itself draws randomness, and uses the configuration's `time_provider`.
 //!
 //! Decisions:
 //!
 //! - *Configurations are rustls' own*, checked when they are wrapped: certificates, verifiers, tickets and the key log
-//!   ([`super::key_log`]) are rustls' business, and hiding them would only rename them.
-//! - *A server's rustls goes when its work is done* ([`established`]), if there are [`super::tickets`]: a connection lives
-//!   much longer than its handshake.
-//! - *A session fails once and for all*: rustls must not be asked again after an error.
-//! - *rustls knows no encryption levels when it reads*, so this file does (RFC 9001 §4.1.3).
-//! - *The version can change in the handshake* (RFC 9368 §2.3), though rustls derives all keys for the one that it began
-//!   with. A server looks into the `ClientHello` before rustls begins ([`hello`]). A client derives keys with the labels of
-//!   the other version ([`super::kdf_hook`]), and so does a server those of 0-RTT, which stays in the first. Without a provider
-//!   that allows it no client lists other versions, and no server changes them under 0-RTT.
+//!   ([`super::key_log`]) are handled by rustls, and wrapping them would only rename them.
+//! - *A server's rustls state is freed when its work is done* ([`established`]), if there are [`super::tickets`]: a
+//!   connection lives much longer than its handshake.
+//! - *Errors are permanent*: rustls must not be called again after an error.
+//! - *rustls does not check encryption levels when it reads*, so this file does (RFC 9001 §4.1.3).
+//! - *The version can change in the handshake* (RFC 9368 §2.3), though rustls derives all keys for the version it
+//!   started with. A server parses the `ClientHello` before rustls starts ([`hello`]). A client derives keys with the
+//!   labels of the other version ([`super::kdf_hook`]), and so does a server for 0-RTT, which stays in the first
+//!   version. Without a provider that supports it no client lists other versions, and no server changes them with
+//!   0-RTT.
 
 use std::{collections::VecDeque, fmt, sync::Arc};
 
@@ -43,7 +44,7 @@ mod tests;
 pub use config::{ConfigError, TlsClient, TlsServer};
 use established::{Established, ExporterLog};
 
-/// The same version in rustls' words.
+/// The same version in rustls' type.
 pub(super) const fn version(version: Version) -> quic::Version {
     match version {
         Version::V1 => quic::Version::V1,
@@ -51,18 +52,18 @@ pub(super) const fn version(version: Version) -> quic::Version {
     }
 }
 
-/// A handshake by rustls.
+/// A handshake with rustls.
 struct TlsSession {
     progress: Progress,
-    /// Data to be sent. [`CRYPTO_OUT_MAX`] bytes a space at most.
+    /// Data to be sent, at most [`CRYPTO_OUT_MAX`] bytes per space.
     outgoing: PerSpace<Vec<u8>>,
-    /// The space that what rustls writes next belongs to.
+    /// The space of rustls' next output.
     writing: Space,
-    /// Keys not taken yet: three at most.
+    /// Keys not taken yet: at most three.
     keys: VecDeque<NewKeys>,
     /// The client offered 0-RTT; at a server: it is accepted.
     offered: bool,
-    /// A server asked a client for another `ClientHello`, which rules 0-RTT out (RFC 8446 §4.2.10).
+    /// A server requested another `ClientHello` from a client, which prevents 0-RTT (RFC 8446 §4.2.10).
     retried: bool,
     has_one_rtt_keys: bool,
     server_name: Option<String>,
@@ -70,35 +71,36 @@ struct TlsSession {
     failed: Option<SessionError>,
     resumption: Resumption,
     version: Version,
-    /// With whose labels keys are derived, if not with those of the version that rustls knows.
+    /// Which version's labels are used to derive keys, if not those of the version known to rustls.
     labels: Option<Version>,
     /// A server that has yet to choose its version.
     choice: Option<Box<Choice>>,
 }
 
-/// What a server may choose from.
+/// The versions to choose from.
 struct Choice {
     server: TlsServer,
     better: Vec<VersionOffer>,
-    /// What came of the `ClientHello`.
+    /// The result of the `ClientHello`.
     hello: Vec<u8>,
 }
 
-/// How far the handshake is.
+/// The state of the TLS library.
 enum Progress {
-    /// rustls reads and writes messages; a client's for as long as the connection lives, as tickets come any time.
+    /// rustls reads and writes messages; a client's for the whole life of the connection, as tickets can arrive any
+    /// time.
     Rustls(Box<Connection>),
-    /// A server's is complete.
+    /// A server's handshake is complete.
     Established(Box<Established>),
 }
 
-/// Who sees to it that sessions can be resumed, beside rustls.
+/// How sessions are stored for resumption, apart from rustls.
 enum Resumption {
-    /// No session: it is for the configuration's stores.
+    /// Not here: by the configuration's stores.
     Stores,
-    /// A server's tickets, and what keying material is exported from once they are written.
+    /// A server's tickets, and the secret for exported keying material once they are written.
     Server(ServerTickets, Arc<ExporterLog>),
-    /// What is to be saved of a client's.
+    /// The client's sessions to be saved.
     Client(SessionWatch),
 }
 
@@ -122,7 +124,7 @@ impl TlsSession {
         }
     }
 
-    /// A client, with its `ClientHello` said.
+    /// A client that has written its `ClientHello`.
     fn client(
         connection: quic::ClientConnection,
         version: Version,
@@ -143,7 +145,7 @@ impl TlsSession {
         Ok(session)
     }
 
-    /// The only space that data may come in now (RFC 9001 §4.1.3). Before Handshake keys are there, Initial; then
+    /// The only space in which data may arrive now (RFC 9001 §4.1.3): Initial before there are Handshake keys; then
     /// Handshake until the handshake is complete.
     fn reading(&self) -> Space {
         if self.writing == Space::Initial {
@@ -172,7 +174,7 @@ impl TlsSession {
         self.read_whole(space, data, None)
     }
 
-    /// Goes on in the best version that the client lists. Returns the one that it began with, if that is another.
+    /// Continues in the best version that the client lists. Returns the one that it started with, if that differs.
     fn choose(&mut self, choice: &Choice) -> Option<Version> {
         let seen = hello::look(&choice.hello);
         let best = &choice.better[best_offer(&choice.better, seen.parameters)?];
@@ -180,7 +182,7 @@ impl TlsSession {
         if seen.offers_early_data && !choice.server.can_relabel() {
             return None;
         }
-        // rustls took this configuration before.
+        // rustls accepted this configuration before.
         let (connection, resumption) = choice
             .server
             .connect(first, best.version, &best.parameters)
@@ -191,7 +193,7 @@ impl TlsSession {
         Some(first)
     }
 
-    /// Of a `ClientHello`, with the version that the client began with, if the server has chosen another.
+    /// The result of a `ClientHello`, with the client's first version if the server has chosen another.
     fn read_whole(
         &mut self,
         space: Space,
@@ -248,7 +250,7 @@ impl TlsSession {
         }
     }
 
-    /// Takes from rustls what it has to say, and keys.
+    /// Takes rustls' output and keys.
     fn pump(&mut self) -> Result<(), SessionError> {
         loop {
             let Progress::Rustls(connection) = &mut self.progress else {
@@ -289,8 +291,8 @@ impl TlsSession {
     }
 }
 
-/// What an error is called on the wire: the alert that TLS raised (RFC 9001 §4.8). Without one it is ours, unless rustls
-/// blames the peer.
+/// The error code: the alert that TLS raised (RFC 9001 §4.8). Without one it is an internal error, unless rustls blames
+/// the peer.
 fn describe(connection: &Connection, error: &Error) -> SessionError {
     let code = match (connection.alert(), error) {
         (Some(alert), _) => TransportError::from_tls_alert(alert.into()),
@@ -324,7 +326,7 @@ impl Session for TlsSession {
     fn write_crypto(&mut self, space: Space, out: &mut Vec<u8>) -> usize {
         let data = self.outgoing.get_mut(space);
         let len = data.len();
-        // Its memory is not needed again: a handshake says most things once.
+        // Its memory is not needed again: a handshake has little output.
         let mut data = std::mem::take(data);
         if out.is_empty() {
             *out = data;
@@ -337,7 +339,7 @@ impl Session for TlsSession {
     fn next_keys(&mut self) -> Option<NewKeys> {
         let keys = self.keys.pop_front();
         if keys.is_none() {
-            // There are some three times in a connection's life.
+            // Called about three times in a connection's life.
             self.keys = VecDeque::new();
         }
         keys
@@ -363,7 +365,7 @@ impl Session for TlsSession {
     }
 
     fn peer_parameters(&self) -> Option<&[u8]> {
-        // Until then a client's may be those it remembers.
+        // Until then a client may return the remembered ones.
         if self.is_client() && !self.has_one_rtt_keys {
             return None;
         }

@@ -1,9 +1,9 @@
-//! Address validation tokens (RFC 9000 §8.1): what a server tells itself through a client.
+//! Address validation tokens (RFC 9000 §8.1).
 //!
-//! Owns: tokens of Retry packets and of `NEW_TOKEN` frames, sealed so that only servers with the key can make or read
-//! them; the keys that are good at a time. Never: reads a clock or draws a nonce, both are arguments; remembers which
-//! tokens it has seen; decides which bytes of an address count. For a Retry token that is address and port (§8.1.2), for
-//! a later connection the address alone (§8.1.3).
+//! Owns the tokens of Retry packets and of `NEW_TOKEN` frames, sealed so that only servers with the key can create or
+//! read them, and the valid keys. Time and nonces are arguments. It does not record which tokens were used, nor decide
+//! which bytes of an address count: for a Retry token address and port (§8.1.2), for a later connection the address
+//! alone (§8.1.3).
 //!
 //! # Layout
 //!
@@ -21,11 +21,11 @@
 //!
 //! # Decisions
 //!
-//! - *AES-256-GCM-SIV*, since nonces are random and many servers share a key: a nonce that comes twice shows only whether
-//!   two tokens are the same.
-//! - *The kind is inside*, so that both look alike to observers, and a token of one kind does not pass for the other
-//!   (§8.1.1).
-//! - *A token from the future* is taken up to [`CLOCK_SKEW`], as servers' clocks differ.
+//! - *AES-256-GCM-SIV*, since nonces are random and many servers share a key: a repeated nonce reveals only whether two
+//!   tokens are equal.
+//! - *The kind is encrypted*, so that both look alike to observers, and a token of one kind is not accepted as the
+//!   other (§8.1.1).
+//! - *A token from the future* is accepted up to [`CLOCK_SKEW`], as servers' clocks differ.
 
 use std::{fmt, time::Duration};
 
@@ -41,13 +41,13 @@ use crate::WallTime;
 #[cfg(test)]
 mod tests;
 
-/// The most bytes an address may have: 16 of IPv6 and 2 of the port.
+/// Maximum size of an address in bytes: 16 of IPv6 and 2 of the port.
 pub const ADDRESS_MAX: usize = 18;
-/// The most bytes of extra data.
+/// Maximum size of extra data in bytes.
 pub const EXTRA_MAX: usize = 64;
-/// What a token takes beyond kind, time and fields.
+/// The overhead of a token besides kind, time and fields.
 pub const OVERHEAD: usize = KEY_ID_LEN + NONCE_LEN + TAG_LEN;
-/// The longest token: what is longer is not one.
+/// The longest token: a longer one is invalid.
 pub const TOKEN_MAX: usize =
     OVERHEAD + 1 + 8 + 1 + ADDRESS_MAX + 2 * (1 + ConnectionId::MAX_LEN) + EXTRA_MAX;
 /// How far the clock of another server may be ahead.
@@ -55,14 +55,14 @@ pub const CLOCK_SKEW: Duration = Duration::from_secs(10);
 
 const KEY_ID_LEN: usize = 4;
 
-/// What a token says.
+/// The content of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Where it was sent, and what goes with that.
+    /// Where it was sent, with the fields that belong to that.
     pub kind: TokenKind,
     /// When it was issued, in whole milliseconds.
     pub issued: WallTime,
-    /// What else the server wants to know again, of [`EXTRA_MAX`] bytes at most, such as a window (RFC 9000 §8.1.3).
+    /// Extra data of the server, at most [`EXTRA_MAX`] bytes, such as a window (RFC 9000 §8.1.3).
     pub extra: Vec<u8>,
 }
 
@@ -71,17 +71,17 @@ pub struct Token {
 pub enum TokenKind {
     /// In a Retry packet (RFC 9000 §8.1.2).
     Retry {
-        /// The destination connection ID of the client's first Initial packet: the server has to send it back in its
+        /// The destination connection ID of the client's first Initial packet: the server must return it in its
         /// transport parameters (RFC 9000 §7.3).
         original_destination: ConnectionId,
-        /// The source connection ID of the Retry packet, to be sent back likewise.
+        /// The source connection ID of the Retry packet, to be returned likewise.
         retry_source: ConnectionId,
     },
     /// In a `NEW_TOKEN` frame, for a later connection (RFC 9000 §8.1.3).
     NewToken,
 }
 
-/// How long tokens are good for, from when they are issued.
+/// Token lifetimes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
     /// Of Retry tokens: a few round trips (RFC 9000 §8.1.3). Default: 15 seconds.
@@ -99,18 +99,18 @@ impl Default for Lifetimes {
     }
 }
 
-/// What a token is held against: who sent it, and when.
+/// What a token is checked against: the sender and the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The client's address for each kind of token.
     pub address: Address<'a>,
-    /// What time it is.
+    /// The current time.
     pub now: WallTime,
-    /// How long tokens are good for.
+    /// Token lifetimes.
     pub lifetimes: Lifetimes,
 }
 
-/// A client's address, in bytes of the caller's choosing, [`ADDRESS_MAX`] at most.
+/// A client's address, in bytes chosen by the caller, at most [`ADDRESS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'a> {
     /// What Retry tokens are bound to: address and port.
@@ -128,19 +128,19 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Why a token is not taken.
+/// Why a token is rejected.
 ///
-/// A client with a Retry token that is [`Self::Expired`], or of another address, may be told `INVALID_TOKEN`; all else is
-/// as if there were no token, since it may be another server's (RFC 9000 §8.1.3).
+/// A client with a Retry token that is [`Self::Expired`], or of another address, may be closed with `INVALID_TOKEN`;
+/// all other tokens are ignored, since they may be another server's (RFC 9000 §8.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenError {
-    /// It is too short, too long, or does not say what a token says.
+    /// It is too short, too long, or has invalid content.
     Malformed,
-    /// It was not sealed with a key that is still known. It may never have been ours.
+    /// It was not sealed with a known key. It may never have been ours.
     UnknownKey,
-    /// It names a known key, and was not sealed with it.
+    /// It names a known key, but was not sealed with it.
     Forged,
-    /// It is of this kind, and past its time.
+    /// It is of this kind, and has expired.
     Expired(TokenKind),
     /// It is of this kind, and was issued in the future.
     NotYetValid(TokenKind),
@@ -163,7 +163,7 @@ impl fmt::Display for TokenError {
 
 impl std::error::Error for TokenError {}
 
-/// A token cannot be made: the address or the extra data are too long.
+/// A token cannot be created: the address or the extra data are too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenTooLong;
 
@@ -175,18 +175,18 @@ impl fmt::Display for TokenTooLong {
 
 impl std::error::Error for TokenTooLong {}
 
-/// A key that seals tokens, with the identity that tells it from others.
+/// A key that seals tokens, and its identity.
 pub struct TokenKey {
     id: [u8; KEY_ID_LEN],
     key: LessSafeKey,
 }
 
 impl TokenKey {
-    /// How many bytes a key has.
+    /// The length of a key in bytes.
     pub const LEN: usize = 32;
 
-    /// A key of these bytes: random, secret, and not used elsewhere. No two keys in use may have the same identity. `None` if
-    /// the AEAD refuses, which it has no reason to.
+    /// A key with these bytes: random, secret, and not used elsewhere. No two keys in use may have the same identity.
+    /// `None` if the AEAD rejects it, which does not happen.
     #[must_use]
     pub fn new(id: u32, key: &[u8; Self::LEN]) -> Option<Self> {
         Some(Self {
@@ -195,8 +195,8 @@ impl TokenKey {
         })
     }
 
-    /// Key and identity from a secret (HKDF-SHA256, RFC 5869). The label keeps them apart from all else that is derived
-    /// from the same secret.
+    /// Key and identity derived from a secret (HKDF-SHA256, RFC 5869). The label separates them from everything else
+    /// that is derived from the same secret.
     fn derive(secret: &[u8; TokenKeys::SECRET_LEN]) -> Option<Self> {
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"lastbyte address validation token");
         let mut derived = [0; Self::LEN + KEY_ID_LEN];
@@ -209,7 +209,7 @@ impl TokenKey {
     }
 }
 
-/// Key and identity, as HKDF gives them.
+/// Key and identity, derived by HKDF.
 struct Derived;
 
 impl hkdf::KeyType for Derived {
@@ -218,7 +218,7 @@ impl hkdf::KeyType for Derived {
     }
 }
 
-/// The keys that are good now: the first seals, all open.
+/// The valid keys: the first seals, all open.
 #[derive(Debug)]
 pub struct TokenKeys {
     /// The newest.
@@ -228,15 +228,15 @@ pub struct TokenKeys {
 }
 
 impl TokenKeys {
-    /// The newest key, and older ones whose tokens are still taken.
+    /// The newest key, and older ones whose tokens are still accepted.
     #[must_use]
     pub const fn new(first: TokenKey, others: Vec<TokenKey>) -> Self {
         Self { first, others }
     }
 
-    /// The keys that follow from these secrets, the newest first, such as the secrets of ticket keys: servers that share
-    /// those take each other's tokens, and a server takes its own after a restart. Secrets are random. `None` if there is
-    /// no secret.
+    /// The keys derived from these secrets, the newest first, such as the secrets of ticket keys: servers that share
+    /// those accept each other's tokens, and a server accepts its own after a restart. Secrets are random. `None` if
+    /// there is no secret.
     #[must_use]
     pub fn derive(secrets: &[[u8; Self::SECRET_LEN]]) -> Option<Self> {
         let (first, others) = secrets.split_first()?;
@@ -246,14 +246,14 @@ impl TokenKeys {
         })
     }
 
-    /// How many bytes a secret has.
+    /// The length of a secret in bytes.
     pub const SECRET_LEN: usize = 32;
 
-    /// Makes a token. `address` is what this kind of token is bound to, and `nonce` random.
+    /// Creates a token. `address` is what this kind of token is bound to; `nonce` is random.
     ///
     /// # Errors
     ///
-    /// The address or the extra data are too long.
+    /// Returns [`TokenTooLong`] if the address or the extra data are too long.
     pub fn seal(
         &self,
         token: &Token,
@@ -285,11 +285,11 @@ impl TokenKeys {
         .concat())
     }
 
-    /// Reads a token, and holds it against who sent it and when.
+    /// Opens a token, and checks it against its sender and the time.
     ///
     /// # Errors
     ///
-    /// It is not a token of ours, or not good for this client now.
+    /// Returns [`TokenError`] if it is not a token of ours, or not valid for this client now.
     pub fn open(&self, token: &[u8], claim: &Claim<'_>) -> Result<Token, TokenError> {
         let (id, rest) = token.split_first_chunk().ok_or(TokenError::Malformed)?;
         let (nonce, sealed) = rest.split_first_chunk().ok_or(TokenError::Malformed)?;

@@ -4,7 +4,7 @@
 
 use lastbyte_wire::packet::Version;
 
-/// What the appendix of one version prints, in hexadecimal digits.
+/// The values printed in the appendix of one version, in hexadecimal digits.
 pub(crate) struct Vectors {
     pub(crate) version: Version,
     /// Secret, key, initialization vector, header protection key: A.1.
@@ -12,7 +12,7 @@ pub(crate) struct Vectors {
     pub(crate) server: [&'static str; 4],
     /// Header, payload without its padding, protected packet: A.2.
     pub(crate) client_initial: [&'static str; 3],
-    /// The same of A.3.
+    /// The same in A.3.
     pub(crate) server_initial: [&'static str; 3],
     /// A.4.
     pub(crate) retry: &'static str,
@@ -32,7 +32,7 @@ pub(crate) const CHACHA20_SECRET: &str =
 /// The packet number of A.5, in both.
 pub(crate) const CHACHA20_NUMBER: u32 = 654_360_564;
 
-/// The bytes that the digits stand for; blanks are none.
+/// Decodes hexadecimal digits, skipping blanks.
 pub(crate) fn hex(digits: &str) -> Vec<u8> {
     let digits: Vec<u8> = digits.bytes().filter(u8::is_ascii_hexdigit).collect();
     digits

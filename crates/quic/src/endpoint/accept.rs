@@ -1,7 +1,7 @@
-//! What becomes of a client's first packet (RFC 9000 §5.2.2, §7.2, §8.1).
+//! A client's first packet (RFC 9000 §5.2.2, §7.2, §8.1).
 //!
-//! Owns: the decision to accept, to ask for the address, to refuse, or to say nothing. It is made from cheap to dear:
-//! sizes, token, load, and last the packet's keys. Never: processes what the packet says.
+//! Owns the decision to accept, to send a Retry, to refuse, or to ignore. Checks are made from cheap to expensive:
+//! sizes, token, load, and last the packet's keys. The packet's frames are not processed here.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::{
     random::Random,
 };
 
-/// What a server keeps beside its connections.
+/// The server's state besides its connections.
 pub(super) struct Server {
     pub(super) config: Arc<ServerConfig>,
     pub(super) tokens: Tokens,
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-/// What the header of an Initial packet says.
+/// The header of an Initial packet.
 #[derive(Clone, Copy)]
 struct Initial {
     version: Version,
@@ -67,14 +67,14 @@ struct Initial {
 }
 
 impl Initial {
-    /// The token; empty if it is longer than one of ours.
+    /// The token; empty if it is longer than any of ours.
     fn token(&self) -> &[u8] {
         self.token.get(..self.token_len).unwrap_or_default()
     }
 }
 
 impl<D> Endpoint<D> {
-    /// A long header of a version that is spoken here, which leads nowhere.
+    /// A long header of a supported version, which belongs to no connection.
     pub(super) fn answer_initial(
         &mut self,
         now: Time,
@@ -99,7 +99,7 @@ impl<D> Endpoint<D> {
             self.wall_clock.read(now),
         );
         self.statistics.tokens_replayed += u64::from(proof == Proof::Replayed);
-        // After a Retry it is we who chose the ID.
+        // After a Retry the ID is ours.
         let is_long_enough = initial.destination.len() >= DESTINATION_MIN;
         if !is_long_enough && !matches!(proof, Proof::Retry(_)) {
             return DropReason::ShortDestination.into();
@@ -137,8 +137,8 @@ impl<D> Endpoint<D> {
         self.accept(now, path, &initial, proof, make)
     }
 
-    /// The header of the datagram's first packet. Leaves a copy of the packet in `scratch`. A datagram of 0-RTT packets is
-    /// kept for the Initial packet that it overtook.
+    /// Parses the header of the datagram's first packet. Leaves a copy of the packet in `scratch`. A datagram of 0-RTT
+    /// packets is buffered, in case it arrived before its Initial packet.
     fn read_initial(&mut self, path: &NetworkPath, datagram: &mut [u8]) -> Result<Initial, Route> {
         let config = self.decode_config();
         let packet = match Packets::new(datagram, config).next() {
@@ -172,7 +172,7 @@ impl<D> Endpoint<D> {
         Ok(initial)
     }
 
-    /// RFC 9000 §5.2.2: 0-RTT packets may be kept for a while, in case they came before their Initial packet.
+    /// RFC 9000 §5.2.2: 0-RTT packets may be buffered for a while, in case they arrived before their Initial packet.
     fn keep_early(
         &mut self,
         path: &NetworkPath,
@@ -204,7 +204,7 @@ impl<D> Endpoint<D> {
         }
     }
 
-    /// Whether the packet in `scratch` opens.
+    /// Whether the packet in `scratch` is authentic.
     fn is_authentic(&mut self, keys: &Keys) -> bool {
         let config = self.decode_config();
         match Packets::new(&mut self.scratch, config).next() {
@@ -242,7 +242,7 @@ impl<D> Endpoint<D> {
         self.answered(path, Answer::Retry, |buffer| packet.write(buffer))
     }
 
-    /// Closes what has not begun.
+    /// Closes a connection that was not created.
     fn refuse(
         &mut self,
         now: Time,
@@ -291,7 +291,7 @@ impl<D> Endpoint<D> {
         }
         let (retry, token_extra, is_validated) = match proof {
             Proof::Retry(ids) => (Some(ids), Vec::new(), true),
-            // Not earlier: a packet that cannot be decrypted consumes no token.
+            // Not earlier: a packet that cannot be opened consumes no token.
             Proof::Earlier { extra } if self.spend(initial.token()) => (None, extra, true),
             _ => (None, Vec::new(), false),
         };
@@ -341,7 +341,7 @@ impl<D> Endpoint<D> {
         Route::Accepted(handle)
     }
 
-    /// A token of an earlier connection is used. Whether it was good until now.
+    /// Uses up a token of an earlier connection. Returns whether it was unused.
     fn spend(&self, token: &[u8]) -> bool {
         let server = self.server.as_ref();
         server.is_some_and(|server| server.tokens.spend(token))

@@ -1,17 +1,17 @@
-//! Where a client is: the tokens that show it (RFC 9000 §8.1).
+//! Address validation by tokens (RFC 9000 §8.1).
 //!
-//! Owns: the server's token keys, what tokens are bound to, which of them were seen. Never: decides what becomes of the
-//! client.
+//! Owns the server's token keys, what tokens are bound to, and which of them were used. It does not decide whether the
+//! client is accepted.
 //!
 //! # Decisions
 //!
-//! - *A Retry token is bound to address, port and the ID that the Retry gave*, a token of an earlier connection to the
-//!   address alone (§8.1.2, §8.1.3).
-//! - *What is not ours, or damaged, is no token*: only a Retry token that opens, but is late or someone else's, tells the
-//!   client that going on is of no use (§8.1.2).
-//! - *A token of an earlier connection counts once* (§8.1.4), at all endpoints that share a [`TokenStore`], as far as a
-//!   memory of fixed size goes: 4096 tokens in sets of four. A flood only makes it forget tokens one by one, and to replay
-//!   one still takes the address. Another process, such as the next one under the same keys, takes it once more.
+//! - *A Retry token is bound to address, port and the connection ID in the Retry*, a token of an earlier connection to
+//!   the address alone (§8.1.2, §8.1.3).
+//! - *Tokens that are not ours, or corrupt, are ignored*: only a Retry token that opens, but is expired or another
+//!   client's, is answered with an error (§8.1.2).
+//! - *A token of an earlier connection counts once* (§8.1.4), at all endpoints that share a [`TokenStore`], within a
+//!   record of fixed size: 4096 tokens in sets of four. A flood only evicts tokens one by one, and replaying one still
+//!   requires the address. Another process, such as the next one with the same keys, accepts it once more.
 
 use core::net::SocketAddr;
 use std::{
@@ -30,30 +30,30 @@ use crate::{
     random::{Random, Seed},
 };
 
-/// What a client's token shows.
+/// The result of checking a client's token.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// Nothing.
+    /// No valid token.
     None,
-    /// That it is where it was in an earlier connection; with what else the server wanted to know again.
+    /// The client validated this address in an earlier connection; with the server's extra data.
     Earlier { extra: Vec<u8> },
-    /// What it showed before: nothing.
+    /// It was used before, and counts as no token.
     Replayed,
-    /// That it got our Retry.
+    /// The client received our Retry.
     Retry(RetryIds),
-    /// That it got a Retry of ours, long ago or at another place: `INVALID_TOKEN`.
+    /// The client received a Retry of ours, but long ago or at another address: `INVALID_TOKEN`.
     Invalid,
 }
 
-/// Token keys, and the memory of used tokens: one for all endpoints of a process, so that a token of one is good at any
-/// other, and once at all of them.
+/// Token keys, and the record of used tokens: shared by all endpoints of a process, so that a token of one is valid at
+/// any other, and once in total.
 pub struct TokenStore {
     keys: RwLock<TokenKeys>,
     used: Mutex<UsedTokens>,
 }
 
 impl TokenStore {
-    /// A store under these keys. `seed` is random, so that no client can choose which tokens are forgotten.
+    /// A store with these keys. `seed` is random, so that no client can choose which tokens are evicted.
     #[must_use]
     pub fn new(keys: TokenKeys, seed: Seed) -> Self {
         let mut random = Random::new(seed);
@@ -64,17 +64,17 @@ impl TokenStore {
         }
     }
 
-    /// From now on seals and opens with these keys, at all endpoints.
+    /// Replaces the keys, at all endpoints.
     pub fn set_keys(&self, keys: TokenKeys) {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
-    /// A thread that panicked left no keys half set.
+    /// A thread that panicked did not leave the keys half replaced.
     fn keys(&self) -> RwLockReadGuard<'_, TokenKeys> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a thread that panicked can leave behind is a token that counts as used.
+    /// After a panic, at worst a token counts as used.
     fn used(&self) -> MutexGuard<'_, UsedTokens> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +99,7 @@ impl Tokens {
         Self { store, lifetimes }
     }
 
-    /// What the token of an Initial packet to `destination` shows. Does not count it as seen.
+    /// Checks the token of an Initial packet to `destination`, without using it up.
     pub(super) fn judge(
         &self,
         token: &[u8],
@@ -128,7 +128,7 @@ impl Tokens {
                     },
                 ..
             }) => {
-                // The client has to send to the Retry's source until it hears more (§17.2.5.2).
+                // The client must send to the Retry's source until it receives another packet (§17.2.5.2).
                 if retry_source == *destination {
                     Proof::Retry(RetryIds {
                         original_destination,
@@ -158,7 +158,7 @@ impl Tokens {
         }
     }
 
-    /// A token of an earlier connection is used. Whether it was good until now: another endpoint may have been first.
+    /// Uses up a token of an earlier connection. Returns whether it was unused: another endpoint may have been first.
     pub(super) fn spend(&self, token: &[u8]) -> bool {
         let mut used = self.store.used();
         let is_good = !used.contains(token);
@@ -166,7 +166,7 @@ impl Tokens {
         is_good
     }
 
-    /// Makes a Retry token. `None` if it cannot be made, for which there is no reason.
+    /// Creates a Retry token. `None` if that fails, which does not happen.
     pub(super) fn seal_retry(
         &self,
         ids: &RetryIds,
@@ -188,7 +188,7 @@ impl Tokens {
             .ok()
     }
 
-    /// Makes a token for a later connection. `None` if `extra` is too long.
+    /// Creates a token for a later connection. `None` if `extra` is too long.
     pub(super) fn seal_new_token(
         &self,
         remote: SocketAddr,
@@ -211,7 +211,7 @@ fn ip_of(address: &[u8; 18]) -> &[u8] {
     address.split_last_chunk::<2>().map_or(&[], |(ip, _)| ip)
 }
 
-/// What time it is for others.
+/// The current wall-clock time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WallClock {
     at: Time,
@@ -228,7 +228,7 @@ impl WallClock {
     }
 }
 
-/// Fingerprints of tokens, in sets in which the oldest gives way.
+/// Fingerprints of tokens, in sets in which the oldest is replaced.
 struct UsedTokens {
     hash: SipHash,
     sets: Vec<[u64; SET_LEN]>,
@@ -245,7 +245,7 @@ impl UsedTokens {
         }
     }
 
-    /// The set that a token is in, and what stands for it there. Zero stands for none.
+    /// The set of a token, and its fingerprint, which is never zero, as that marks a free slot.
     fn place(&self, token: &[u8]) -> (usize, u64) {
         let hash = self.hash.hash(token);
         ((hash >> 32) as usize % SETS, hash | 1)

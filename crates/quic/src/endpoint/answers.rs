@@ -1,6 +1,6 @@
-//! Datagrams that need no connection, ready to be sent.
+//! Datagrams that belong to no connection, ready to be sent.
 //!
-//! Owns: a bounded queue of them, whose memory is taken once. Never: knows what they say.
+//! Owns a bounded queue of them, whose memory is allocated once.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::{
     connection::{NetworkPath, Transmit},
 };
 
-/// Answers that wait.
+/// Pending datagrams.
 pub(super) struct Answers {
     waiting: VecDeque<Answer>,
     limit: usize,
@@ -40,7 +40,8 @@ impl Answers {
         self.waiting.len() >= self.limit
     }
 
-    /// An answer to the sender of a packet. `write` returns its length. False if there is no room, or nothing was written.
+    /// Queues a datagram to the sender of a packet. `write` returns its length. False if there is no room, or nothing
+    /// was written.
     pub(super) fn push(
         &mut self,
         path: &NetworkPath,
@@ -58,7 +59,7 @@ impl Answers {
         true
     }
 
-    /// The next one. One that does not fit into the buffer is given up.
+    /// The next one. One that does not fit into the buffer is dropped.
     pub(super) fn pop(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
         loop {
             let answer = self.waiting.pop_front()?;

@@ -1,6 +1,4 @@
-//! A token bucket for answers: a burst, and a rate per second.
-//!
-//! Owns: the permission to answer one more datagram that needed no proof. Never: reads a clock.
+//! A token bucket for stateless responses: a burst, and a rate per second.
 
 use core::time::Duration;
 
@@ -9,17 +7,17 @@ use lastbyte_congestion::Time;
 #[cfg(test)]
 mod tests;
 
-/// How many answers of a kind may leave.
+/// How many responses of a kind may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// In the long run, each second; 0 for none at all.
+    /// Sustained rate per second; 0 disables them.
     pub per_second: u32,
-    /// At once, after a time of silence; at least one.
+    /// Burst after a time of silence; at least one.
     pub burst: u32,
 }
 
 impl RateLimit {
-    /// This many per second, and those of half a second at once.
+    /// This many per second, with a burst of half a second's worth.
     #[must_use]
     pub const fn of(per_second: u32) -> Self {
         Self {
@@ -29,14 +27,14 @@ impl RateLimit {
     }
 }
 
-/// What is left of a [`RateLimit`].
+/// The state of a [`RateLimit`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
-    /// Between two answers.
+    /// Time between two responses at the sustained rate.
     interval: Duration,
-    /// How far ahead of the long run the answers may be.
+    /// How far ahead of the sustained rate the responses may be.
     credit: Duration,
-    /// When the next answer would be due in the long run.
+    /// When the next response would be due at the sustained rate.
     next: Time,
     is_shut: bool,
 }
@@ -52,7 +50,7 @@ impl Bucket {
         }
     }
 
-    /// Whether one more may leave now; if so, it counts.
+    /// Whether one more may be sent now; if so, it is counted.
     pub(super) fn take(&mut self, now: Time) -> bool {
         if self.is_shut || self.next > now + self.credit {
             return false;

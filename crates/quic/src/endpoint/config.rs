@@ -1,4 +1,4 @@
-//! What can be set for an endpoint.
+//! Configuration of an endpoint.
 
 use core::{fmt, net::SocketAddr, time::Duration};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::{
     crypto::{ServerCrypto, token::Lifetimes},
 };
 
-/// What can be set for an endpoint.
+/// Configuration of an endpoint.
 #[derive(Debug)]
 pub struct EndpointConfig {
-    /// The connection IDs it gives out. Default: 8 random bytes.
+    /// Generates the connection IDs of this endpoint. Default: 8 random bytes.
     pub ids: Box<dyn ConnectionIds>,
-    /// What stateless reset tokens are made with: random, secret, and the same for all servers that may receive each
-    /// other's packets (RFC 9000 §10.3.2). Without one, tokens are made with a key that is lost on restart, and
-    /// no stateless reset is ever sent. Default: none.
+    /// The key of stateless reset tokens: random, secret, and the same on all servers that may receive each other's
+    /// packets (RFC 9000 §10.3.2). Without one, a key is used that is lost on restart, and no stateless reset is ever
+    /// sent. Default: none.
     pub reset_key: Option<ResetSecret>,
-    /// What a server needs; `None` if no connections are accepted.
+    /// The server part; `None` if no connections are accepted.
     pub server: Option<ServerConfig>,
-    /// How much of anything there may be.
+    /// Resource limits.
     pub limits: Limits,
 }
 
-/// The bytes of a reset key, which do not show.
+/// The bytes of a reset key, hidden in debug output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ResetSecret(pub [u8; 32]);
 
@@ -37,69 +37,69 @@ impl fmt::Debug for ResetSecret {
     }
 }
 
-/// What a server needs.
+/// Configuration of a server.
 #[derive(Debug)]
 pub struct ServerConfig {
-    /// What can be set for each connection. Its versions are those that the server speaks.
+    /// The configuration of each connection. Its versions are those that the server supports.
     pub connection: Arc<connection::Config>,
     /// A function that selects the configuration of each connection in place of [`Self::connection`], for experiments.
     /// Default: none.
     pub choose: Option<Arc<dyn ChooseConfig>>,
-    /// Where sessions come from.
+    /// The source of TLS sessions.
     pub crypto: Arc<dyn ServerCrypto>,
-    /// When clients have to show where they are before anything is kept for them (RFC 9000 §8.1.2). Default: from 500
+    /// When clients must validate their address before any state is kept for them (RFC 9000 §8.1.2). Default: from 500
     /// handshakes in progress on.
     pub retry: RetryPolicy,
-    /// What tokens are sealed with, and which were used: the same for all endpoints of a process, under keys that all
-    /// servers share which clients may come to. Without it, a random key of this endpoint alone. Default: none.
+    /// Token keys and the record of used tokens: shared by all endpoints of a process, with keys shared by all servers
+    /// that a client may reach. Without it, this endpoint uses a random key of its own. Default: none.
     pub tokens: Option<Arc<TokenStore>>,
-    /// How long tokens are good for. Default: 15 seconds those of a Retry, 7 days others.
+    /// Token lifetimes. Default: 15 seconds for Retry, 7 days for others.
     pub token_lifetimes: Lifetimes,
-    /// Whether each client gets a token for its next connection, once the handshake is confirmed (RFC 9000 §8.1.3).
+    /// Whether each client receives a token for its next connection, once the handshake is confirmed (RFC 9000 §8.1.3).
     /// Default: yes.
     pub sends_new_tokens: bool,
 }
 
-/// Says what is set for a client's connection.
+/// Selects the configuration of a client's connection.
 pub trait ChooseConfig: fmt::Debug + Send + Sync {
     /// The configuration for a client at this address. `random` is drawn for each.
     fn choose(&self, remote: SocketAddr, random: u64) -> Arc<connection::Config>;
 }
 
-/// When a server answers with a Retry packet (RFC 9000 §8.1.2). A client with a good token is never asked again.
+/// When a server responds with a Retry packet (RFC 9000 §8.1.2). A client with a valid token never receives a second
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryPolicy {
     /// Never. Beyond [`Limits::unvalidated`], clients are refused.
     Never,
     /// Always.
     Always,
-    /// From this many handshakes in progress on; and always beyond [`Limits::unvalidated`].
+    /// From this many handshakes in progress on, and always beyond [`Limits::unvalidated`].
     UnderLoad {
-        /// How many clients' handshakes.
+        /// How many handshakes of clients.
         handshakes: usize,
     },
 }
 
-/// How much of anything there may be.
+/// Resource limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections, those that were closed and not yet taken among them; beyond, new clients are refused, and so they are if
-    /// there are more connections from their prefix than there is room for others. Default: 100 000.
+    /// Connections, including closed ones that were not taken yet; beyond, new clients are refused, and so are those of
+    /// an address prefix with more connections than there is room left. Default: 100 000.
     pub connections: usize,
-    /// Clients' handshakes in progress; beyond, new clients are refused. Default: 10 000.
+    /// Handshakes of clients in progress; beyond, new clients are refused. Default: 10 000.
     pub handshakes: usize,
-    /// Of those, handshakes of clients that have shown where they are, from one prefix: an IPv4 address, or 56 bits of an
-    /// IPv6 address. Beyond, new clients from there are refused; and so they are if there are more handshakes from there than
-    /// there is room for others. Default: 1000.
+    /// Handshakes of clients with a validated address, per prefix: an IPv4 address, or 56 bits of an IPv6 address.
+    /// Beyond, new clients of the prefix are refused; and so they are if it has more handshakes than there is room
+    /// left. Default: 1000.
     pub handshakes_per_prefix: usize,
-    /// Handshakes in progress of clients whose address is not validated, whose state any host could make us keep.
-    /// Beyond, clients are sent a Retry, or refused where the policy is never to. Those in progress stay: to drop them for
-    /// new ones would favour the host that sends most. Default: 1000.
+    /// Handshakes in progress of clients whose address is not validated, for which any host could make us keep state.
+    /// Beyond, clients receive a Retry, or are refused if the policy is never to send one. Those in progress are kept:
+    /// to replace them by new ones would favour the host that sends most. Default: 1000.
     pub unvalidated: usize,
-    /// How long a handshake may take, ours as a client too, before the connection is dropped without a word. Default:
-    /// 10 s.
+    /// Time limit for a handshake, also as a client, after which the connection is silently dropped. Default: 10 s.
     pub handshake_timeout: Duration,
-    /// Answers without a connection that wait to be sent; beyond, none is made. Default: 64.
+    /// Pending stateless responses; beyond, none is created. Default: 64.
     pub answers: usize,
     /// Stateless resets. Default: 100 a second, 50 at once.
     pub resets: RateLimit,
@@ -110,7 +110,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The defaults. `docs/security.md` says why.
+    /// The defaults; `docs/security.md` gives the reasons.
     pub const DEFAULT: Self = Self {
         connections: 100_000,
         handshakes: 10_000,
@@ -131,7 +131,7 @@ impl Default for Limits {
 }
 
 impl EndpointConfig {
-    /// The defaults of an endpoint that only makes connections.
+    /// The defaults of an endpoint that only creates client connections.
     #[must_use]
     pub fn client() -> Self {
         Self {
@@ -142,7 +142,7 @@ impl EndpointConfig {
         }
     }
 
-    /// The defaults of an endpoint that accepts connections. It can make some too.
+    /// The defaults of an endpoint that accepts connections. It can also create client connections.
     #[must_use]
     pub fn server(connection: Arc<connection::Config>, crypto: Arc<dyn ServerCrypto>) -> Self {
         let server = ServerConfig {
@@ -162,18 +162,18 @@ impl EndpointConfig {
 }
 
 impl ServerConfig {
-    /// Whether the server speaks a version.
+    /// Whether the server supports a version.
     pub(super) fn speaks(&self, version: Version) -> bool {
         self.connection.versions.contains(&version)
     }
 }
 
-/// An endpoint that cannot be.
+/// Why an endpoint cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointConfigError {
-    /// A server needs connection IDs to tell its connections apart; these are empty, or longer than 20 bytes.
+    /// A server needs connection IDs to distinguish its connections; these are empty, or longer than 20 bytes.
     IdLength,
-    /// The cipher refuses a key, which it has no reason to.
+    /// The cipher rejects a key, which does not happen.
     Key,
 }
 

@@ -1,21 +1,20 @@
 //! Which connection a datagram belongs to (RFC 9000 §5.2).
 //!
-//! Owns: the four things that lead to a connection. Never: knows what a connection is.
+//! Owns the four lookup tables.
 //!
 //! | by | for |
 //! |---|---|
 //! | a connection ID of ours | all but a client's first packets |
-//! | a client's address and the ID that it chose itself | its Initial and 0-RTT packets |
-//! | addresses | clients that gave the peer an empty ID |
+//! | a client's address and the connection ID that it chose | its Initial and 0-RTT packets |
+//! | addresses | clients that use an empty connection ID |
 //! | the peer's address and a reset token | stateless resets (§10.3.1) |
 //!
 //! # Decisions
 //!
-//! - *The client's choice counts together with its address*, so that clients that choose badly, or like someone else, do
-//!   not meet. It leads to the connection for as long as that lives: an Initial packet that comes late must not open
-//!   another.
-//! - *Reset tokens are found by a keyed hash* and compared in constant time, so that how long it takes tells nothing. The
-//!   address is part of the key: no other host can end a connection, or replace a token.
+//! - *The ID that a client chose counts together with its address*, so that clients that choose the same ID do not
+//!   collide. It identifies the connection as long as that exists: a late Initial packet must not open another.
+//! - *Reset tokens are found by a keyed hash* and compared in constant time, so that the time reveals nothing. The
+//!   address is part of the key: no other host can reset a connection, or replace a token.
 
 use core::net::SocketAddr;
 
@@ -31,7 +30,7 @@ use crate::connection::{Connection, NetworkPath};
 /// An address in bytes: 16 of the IP address, 2 of the port.
 pub(super) type AddressBytes = [u8; 18];
 
-/// IPv4 addresses are as IPv6 sees them, so that it does not matter what socket they came through.
+/// IPv4 addresses are mapped to IPv6, so that the address family of the socket does not matter.
 pub(super) fn address_bytes(address: SocketAddr) -> AddressBytes {
     let ip = match address.ip() {
         core::net::IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -47,14 +46,14 @@ pub(super) fn address_bytes(address: SocketAddr) -> AddressBytes {
     bytes
 }
 
-/// What a client's first packets name.
+/// The lookup key of a client's first packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InitialRoute {
     pub(super) remote: AddressBytes,
     pub(super) destination: ConnectionId,
 }
 
-/// A path by what of it is always known: not our own IP address.
+/// A path without our own IP address, which is not always known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PathKey {
     remote: AddressBytes,
@@ -70,7 +69,7 @@ impl PathKey {
     }
 }
 
-/// A reset token with who may use it.
+/// A reset token with the addresses that may use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ResetKey {
     remote: AddressBytes,
@@ -111,24 +110,24 @@ fn hash_of_two(hash: &SipHash, remote: &AddressBytes, other: &[u8]) -> u64 {
     hash.hash(bytes.get(..len).unwrap_or_default())
 }
 
-/// All that leads to connections.
+/// The lookup tables of all connections.
 pub(super) struct Demux {
     ids: Table<ConnectionId, Handle>,
     initials: Table<InitialRoute, Handle>,
     paths: Table<PathKey, Handle>,
     resets: Table<ResetKey, Handle>,
-    /// To build the next state of a connection's routes in.
+    /// Scratch space for the next state of a connection's entries.
     scratch: Vec<ConnectionId>,
 }
 
-/// What leads to one connection.
+/// The entries of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     ids: Vec<ConnectionId>,
     initial: Option<InitialRoute>,
     paths: Vec<PathKey>,
     resets: Vec<ResetKey>,
-    /// What the connection's IDs and path were when this was written.
+    /// The connection's IDs and path when this was written.
     known: Option<(u64, NetworkPath)>,
 }
 
@@ -159,7 +158,7 @@ impl Demux {
         self.ids.get(&ConnectionId::new(id)?)
     }
 
-    /// By what a client's first packets name.
+    /// By the key of a client's first packets.
     pub(super) fn by_initial(&self, route: &InitialRoute) -> Option<Handle> {
         self.initials.get(route)
     }
@@ -185,18 +184,18 @@ impl Demux {
         self.resets.get(&ResetKey { remote, token })
     }
 
-    /// A client's first packets lead here.
+    /// Adds the key of a client's first packets.
     pub(super) fn open(&mut self, handle: Handle, routes: &mut Routes, route: InitialRoute) {
         if self.initials.insert(route, handle) {
             routes.initial = Some(route);
         }
     }
 
-    /// Looks at what the connection says leads to it, if that has changed. An ID that another connection has stays with
-    /// that.
+    /// Updates a connection's entries if its IDs or path have changed. An ID that another connection has stays with
+    /// that one.
     #[inline]
     pub(super) fn sync(&mut self, handle: Handle, routes: &mut Routes, connection: &Connection) {
-        // Asked for each datagram sent, and nearly always as it was.
+        // Called for each datagram sent, and nearly always without a change.
         let generation = connection.ids_generation();
         let is_as_before = routes
             .known
@@ -249,7 +248,7 @@ impl Demux {
         }
     }
 
-    /// A connection without IDs that moves is found by where it was too, for a while.
+    /// A connection without IDs that migrates is also found by its previous path for a while.
     fn sync_path(&mut self, handle: Handle, routes: &mut Routes, network: &NetworkPath) {
         let key = PathKey::of(network);
         if routes.paths.contains(&key) || !self.paths.insert(key, handle) {
@@ -262,7 +261,7 @@ impl Demux {
         routes.paths.push(key);
     }
 
-    /// Nothing leads there any more.
+    /// Removes all entries of a connection.
     pub(super) fn remove(&mut self, handle: Handle, routes: Routes) {
         for id in routes.ids {
             self.ids.remove_if(&id, |other| *other == handle);
@@ -278,7 +277,7 @@ impl Demux {
         }
     }
 
-    /// How many of each there are: IDs, first IDs of clients, paths, reset tokens.
+    /// The number of entries in each table: IDs, first IDs of clients, paths, reset tokens.
     pub(super) const fn sizes(&self) -> [usize; 4] {
         [
             self.ids.len(),
@@ -289,9 +288,9 @@ impl Demux {
     }
 }
 
-/// More IDs than a connection issues, the one of its preferred address among them.
+/// More IDs than a connection issues, including that of its preferred address.
 const IDS_MAX: usize = 16;
-/// More reset tokens than a connection keeps.
+/// More reset tokens than a connection stores.
 const RESETS_MAX: usize = 16;
 /// More paths than a connection uses at a time.
 const PATHS_MAX: usize = 4;

@@ -1,13 +1,14 @@
-//! Connections by a small number that stays theirs.
+//! Connections by handle.
 //!
-//! Owns: slots, and the generation by which a handle that outlived its connection is known. Never: looks inside.
+//! Owns the slots, and the generation by which a stale handle is detected.
 
 use core::fmt;
 
 #[cfg(test)]
 mod tests;
 
-/// Names a connection of one endpoint. After the connection is gone it names nothing, whatever takes its slot.
+/// Identifies a connection of one endpoint. After the connection is removed the handle is invalid, even if its slot is
+/// reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
     index: u32,
@@ -15,8 +16,8 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// A number below the most connections there ever were at a time, for tables beside the endpoint's. Another
-    /// connection has it once this one is gone.
+    /// A number below the highest number of simultaneous connections so far, for tables beside the endpoint's. It is
+    /// reused once this connection is removed.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.index
@@ -54,7 +55,7 @@ impl<T> Slab<T> {
         self.entries.len() - self.free.len()
     }
 
-    /// The handle that the next value gets.
+    /// The handle of the next value.
     pub(super) fn next_handle(&self) -> Handle {
         let index = self.free.last().copied();
         let index = index.unwrap_or(self.entries.len() as u32);
@@ -90,7 +91,7 @@ impl<T> Slab<T> {
         value.filter(|_| entry.generation == handle.generation)
     }
 
-    /// The value's handle by its number.
+    /// The handle of the value with this index.
     pub(super) fn handle_at(&self, index: u32) -> Option<Handle> {
         let entry = self.entries.get(index as usize)?;
         entry.value.is_some().then_some(Handle {
@@ -107,7 +108,7 @@ impl<T> Slab<T> {
         entry.value.take()
     }
 
-    /// All handles, by their numbers.
+    /// All handles, by index.
     pub(super) fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
         (0..self.entries.len() as u32).filter_map(|index| self.handle_at(index))
     }

@@ -1,13 +1,13 @@
-//! Whose connections there are, by address prefix: those whose handshakes are in progress, and those that are established.
+//! Connections by address prefix: those whose handshakes are in progress, and those that are established.
 //!
-//! Owns: a count for each prefix. Never: counts a client that has not shown where it is, as its address may be another's.
+//! Owns a count for each prefix. Clients whose address is not validated are not counted, since it may be another's.
 //!
 //! # Decisions
 //!
-//! - *A prefix is a whole IPv4 address, or the first 56 bits of an IPv6 address.* Hosts are given 64 bits there, sites 56 or 48;
-//!   an IPv4 address is shared by a site or more.
-//! - *No prefix has more connections than there is room left*, nor more handshakes in progress. So n of them at their most
-//!   leave one part in n + 1 of all to others, however many n is: an IPv4 /24 and an IPv6 /48 are 256 prefixes each.
+//! - *A prefix is a whole IPv4 address, or the first 56 bits of an IPv6 address.* Hosts are assigned 64 bits there,
+//!   sites 56 or 48; an IPv4 address is shared by a site or more.
+//! - *No prefix has more connections than there is room left*, nor more handshakes in progress. So n prefixes together
+//!   leave at least one part in n + 1 to others: an IPv4 /24 and an IPv6 /48 are 256 prefixes each.
 
 use core::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use super::{
     table::{Key, Table},
 };
 
-/// The part of an address that clients have in common who may be one.
+/// The part of an address that may be shared by one client's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix([u8; 16]);
 
@@ -82,5 +82,5 @@ impl Prefixes {
     }
 }
 
-/// Of an IPv6 address, in bytes.
+/// Bytes of an IPv6 address.
 const PREFIX_LEN: usize = 7;

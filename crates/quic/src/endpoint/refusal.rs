@@ -1,6 +1,6 @@
-//! Initial packets that only say `CONNECTION_CLOSE` (RFC 9000 §5.2.2, §8.1.2).
+//! Initial packets that contain only `CONNECTION_CLOSE` (RFC 9000 §5.2.2, §8.1.2).
 //!
-//! Owns: the bytes of one. Never: keeps anything for the client.
+//! No state is kept for the client.
 
 use lastbyte_wire::{
     ConnectionId, Encode, TransportError, Writer,
@@ -10,7 +10,7 @@ use lastbyte_wire::{
 
 use crate::crypto::{Keys, TAG_LEN};
 
-/// What a refusal says.
+/// The content of a refusal.
 pub(super) struct Refusal {
     pub(super) version: Version,
     /// The client's own ID.
@@ -21,8 +21,8 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Writes the packet, sealed. It need not be padded, since it is not acknowledged (RFC 9000 §14.1). Returns its length;
-    /// `None` if it does not fit.
+    /// Writes the sealed packet. It need not be padded, since it is not acknowledged (RFC 9000 §14.1). Returns its
+    /// length; `None` if it does not fit.
     pub(super) fn write(&self, buffer: &mut [u8], keys: &Keys) -> Option<usize> {
         let number = PacketNumber::ZERO;
         let header = LongHeader {

@@ -1,17 +1,17 @@
 //! Stateless resets (RFC 9000 §10.3).
 //!
-//! Owns: the bytes of one, and whether a packet may have one for an answer. Never: makes tokens.
+//! Owns their encoding, and which packets may be answered with one.
 //!
-//! Decision: 42 bytes, as long as the shortest of usual packets, so that it looks like one; less for packets of 43 bytes or
-//! fewer, one byte less than they have, so that two endpoints that both forgot do not answer each other for ever
-//! (§10.3.3).
+//! Decision: 42 bytes, the length of a typical short packet, so that it looks like one; in response to packets of 43
+//! bytes or fewer it is one byte shorter than those, so that two endpoints that both lost their state do not answer
+//! each other forever (§10.3.3).
 
 use lastbyte_wire::{
     StatelessResetToken,
     packet::{STATELESS_RESET_LEN_MIN, StatelessReset},
 };
 
-/// How long the answer to a packet of this length is; `None` if it must have none.
+/// The length of the response to a packet of this length; `None` if there must be none.
 pub(super) const fn len(trigger: usize) -> Option<usize> {
     if trigger <= STATELESS_RESET_LEN_MIN {
         return None;
@@ -23,7 +23,7 @@ pub(super) const fn len(trigger: usize) -> Option<usize> {
     })
 }
 
-/// Writes a reset of this length, with random bytes in front. Returns the length; `None` if it does not fit.
+/// Writes a reset of this length, starting with random bytes. Returns the length; `None` if it does not fit.
 pub(super) fn write(
     buffer: &mut [u8],
     len: usize,

@@ -1,6 +1,6 @@
 //! Retry packets (RFC 9000 §8.1.2, §17.2.5).
 //!
-//! Owns: the bytes of one. Never: decides whether one is due, or makes its token.
+//! Owns their encoding.
 
 use lastbyte_wire::{
     ConnectionId, Encode, Writer,
@@ -9,14 +9,14 @@ use lastbyte_wire::{
 
 use crate::crypto::retry;
 
-/// What a Retry packet says.
+/// The content of a Retry packet.
 pub(super) struct RetryPacket<'a> {
     pub(super) version: Version,
-    /// The client's own ID.
+    /// The client's source connection ID.
     pub(super) client: ConnectionId,
-    /// The destination of the client's packet.
+    /// The destination connection ID of the client's packet.
     pub(super) original_destination: ConnectionId,
-    /// What the client is to send to now.
+    /// The connection ID that the client must send to next.
     pub(super) source: ConnectionId,
     pub(super) token: &'a [u8],
     pub(super) unused_bits: u8,

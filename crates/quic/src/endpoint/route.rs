@@ -1,6 +1,6 @@
-//! Where a datagram goes (RFC 9000 §5.2).
+//! Routing of datagrams (RFC 9000 §5.2).
 //!
-//! Responsible for the order of these steps. A client's first packet is handled in `accept.rs`.
+//! Owns the order of the steps. A client's first packet is handled in `accept.rs`.
 
 use core::fmt;
 
@@ -17,26 +17,26 @@ use super::{
 };
 use crate::connection::{Connection, NetworkPath};
 
-/// What became of a datagram.
+/// The result of routing a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the connection is to be given the datagram"]
 pub enum Route {
-    /// It belongs to this connection, which is to be given it.
+    /// It belongs to this connection: pass it to that.
     Connection(Handle),
-    /// It began this connection, which is to be given it.
+    /// It created this connection: pass it to that.
     Accepted(Handle),
-    /// It was a stateless reset, and ended this connection. There is nothing more to do with it.
+    /// It was a stateless reset and ended this connection. Nothing more is to be done with it.
     Reset(Handle),
-    /// It led nowhere and was answered; [`Endpoint::poll_transmit`] has the answer.
+    /// It belongs to no connection and was answered; [`Endpoint::poll_transmit`] returns the response.
     Answered(Answer),
-    /// It led nowhere yet: 0-RTT packets that may have overtaken their connection's first. A copy is given to the connection
-    /// once that begins; there is nothing more to do with it.
+    /// It belongs to no connection yet: 0-RTT packets that may have arrived before their connection's first packet. A
+    /// copy is passed to the connection once that is created; nothing more is to be done with it.
     Kept,
-    /// It led nowhere.
+    /// It was dropped.
     Dropped(DropReason),
 }
 
-/// An answer that needs no connection.
+/// A stateless response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// RFC 9000 §8.1.2.
@@ -66,7 +66,7 @@ impl From<DropReason> for Route {
     }
 }
 
-/// RFC 9000 §14.1: what begins a connection comes in a datagram at least so long.
+/// RFC 9000 §14.1: minimum size of a datagram that creates a connection.
 const INITIAL_DATAGRAM_MIN: usize = 1200;
 
 impl<D> Endpoint<D> {
@@ -117,7 +117,7 @@ impl<D> Endpoint<D> {
         make: impl FnOnce(Handle, &mut Connection) -> D,
     ) -> Route {
         let Ok(invariant) = Invariant::decode(datagram) else {
-            // It may be short and still be a reset.
+            // It may be short and still be a stateless reset.
             return self
                 .take_reset(now, path, datagram)
                 .unwrap_or(DropReason::Malformed.into());
@@ -133,7 +133,7 @@ impl<D> Endpoint<D> {
                 if let Some(handle) = self.find_long(path, &long) {
                     return Route::Connection(handle);
                 }
-                // §10.3.1: a long header may be a reset too.
+                // §10.3.1: a datagram with a long header may be a stateless reset too.
                 if let Some(route) = self.take_reset(now, path, datagram) {
                     return route;
                 }
@@ -155,7 +155,7 @@ impl<D> Endpoint<D> {
         {
             return Route::Connection(handle);
         }
-        // Before the addresses: where IDs are empty, these lead resets to their connection like everything else.
+        // Before the addresses: where IDs are empty, these would route resets to their connection like everything else.
         if let Some(route) = self.take_reset(now, path, datagram) {
             return route;
         }
@@ -182,7 +182,7 @@ impl<D> Endpoint<D> {
         self.demux.by_initial(&route)
     }
 
-    /// Ends the connection that the datagram's last bytes belong to (RFC 9000 §10.3.1).
+    /// Ends the connection that the reset token at the end of the datagram belongs to (RFC 9000 §10.3.1).
     fn take_reset(&mut self, now: Time, path: &NetworkPath, datagram: &[u8]) -> Option<Route> {
         let reset = StatelessReset::decode(datagram)?;
         let handle = self.demux.by_reset_token(path, reset.token)?;
@@ -211,7 +211,7 @@ impl<D> Endpoint<D> {
         })
     }
 
-    /// A long header that leads nowhere.
+    /// A long header without a connection.
     fn answer_long(
         &mut self,
         now: Time,
@@ -250,7 +250,7 @@ impl<D> Endpoint<D> {
         }
     }
 
-    /// Has an answer sent, unless too many wait.
+    /// Queues a response, unless the queue is full.
     pub(super) fn answered(
         &mut self,
         path: &NetworkPath,
@@ -265,7 +265,7 @@ impl<D> Endpoint<D> {
     }
 }
 
-/// Whether a datagram is long enough to begin a connection.
+/// Whether a datagram is long enough to create a connection.
 pub(super) const fn is_initial_size(datagram: &[u8]) -> bool {
     datagram.len() >= INITIAL_DATAGRAM_MIN
 }

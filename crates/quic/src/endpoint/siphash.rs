@@ -1,9 +1,9 @@
-//! `SipHash`-1-3, a keyed hash for tables whose keys strangers choose (Aumasson and Bernstein, 2012).
+//! `SipHash`-1-3, a keyed hash for tables whose keys untrusted peers choose (Aumasson and Bernstein, 2012).
 //!
-//! Owns: the hash of a few bytes. Never: authenticates anything.
+//! Not for authentication.
 //!
-//! Decision: our own forty lines, since the standard library has it only with randomness that cannot be seeded. With one
-//! round a block and three at the end, as that library's tables use it.
+//! Decision: our own forty lines, since the standard library's implementation cannot be seeded. One round per block and
+//! three at the end, as in that library's tables.
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +36,7 @@ impl SipHash {
         for word in words {
             state.absorb::<BLOCK>(u64::from_le_bytes(*word));
         }
-        // The last word has the rest of the bytes, and their number in its highest.
+        // The last word contains the remaining bytes, and the length in its highest byte.
         let mut last = (bytes.len() as u64) << 56;
         for (at, byte) in rest.iter().enumerate() {
             last |= u64::from(*byte) << (8 * at);

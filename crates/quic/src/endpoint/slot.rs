@@ -1,6 +1,6 @@
 //! The life of a connection within the endpoint: from its first entry in the tables to its last.
 //!
-//! Owns: what is kept beside each connection, and what clients' handshakes add up to. Never: decides that one begins.
+//! Owns the endpoint's state of each connection, and the totals of clients' handshakes.
 
 use core::mem;
 
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::connection::{Connection, Stage};
 
-/// What clients make a server keep.
+/// Totals of clients' handshakes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
     /// Handshakes in progress.
     pub(super) handshakes: usize,
-    /// Of those, the ones of clients that have not shown where they are.
+    /// Of those, handshakes of clients whose address is not validated.
     pub(super) unvalidated: usize,
 }
 
-/// A connection, and what the endpoint keeps for it.
+/// A connection, and the endpoint's state of it.
 pub(super) struct Slot<D> {
     pub(super) connection: Box<Connection>,
     pub(super) data: D,
@@ -33,32 +33,32 @@ pub(super) struct Slot<D> {
     pub(super) is_touched: bool,
     /// Until the handshake is complete.
     pub(super) handshake: Option<Handshake>,
-    /// Where the client was when it completed the handshake.
+    /// The client's address when the handshake was completed.
     established: Option<Prefix>,
-    /// What the token of an earlier connection said beside the address.
+    /// The extra data of the token of an earlier connection.
     pub(super) token_extra: Vec<u8>,
-    /// Whether the client has yet to get a token for its next connection.
+    /// Whether the client has yet to receive a token for its next connection.
     owes_token: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
     pub(super) deadline: Time,
-    /// Where the client is, if it has shown that.
+    /// The client's address, if it is validated.
     pub(super) validated: Option<Prefix>,
 }
 
-/// A connection that is over, and leads nowhere any more: its last events can be read.
+/// A closed connection, which is no longer routed to: its last events can be read.
 #[derive(Debug)]
 pub struct Closed<D = ()> {
-    /// What it was known by.
+    /// Its former handle.
     pub handle: Handle,
-    /// It itself. [`Connection::close_reason`] tells why.
+    /// The connection. [`Connection::close_reason`] says why it closed.
     pub connection: Box<Connection>,
     /// The application's data.
     pub data: D,
-    /// Whether it was given up since its handshake took too long ([`Limits::handshake_timeout`](super::Limits::handshake_timeout)); then it has no reason of
-    /// its own.
+    /// Whether it was dropped because its handshake took too long
+    /// ([`Limits::handshake_timeout`](super::Limits::handshake_timeout)); then it has no reason of its own.
     pub is_handshake_timeout: bool,
 }
 
@@ -99,7 +99,7 @@ impl<D> Endpoint<D> {
         }
     }
 
-    /// Notes what has changed about a connection that has nothing more to send.
+    /// Processes the changes of a connection that has nothing more to send.
     pub(super) fn settle(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else {
             return;
@@ -124,7 +124,7 @@ impl<D> Endpoint<D> {
         self.timers.set(handle.index(), deadline);
     }
 
-    /// Once the handshake is confirmed, the client gets a token, if that is wanted: in the packet that tells it so.
+    /// Once the handshake is confirmed, issues a token to the client if configured, in the packet that confirms it.
     pub(super) fn give_owed_token(&mut self, now: Time, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else {
             return;

@@ -3,31 +3,30 @@
 /// Why a datagram was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
-    /// It is no QUIC packet of any version, or not one of the version it names.
+    /// It is not a QUIC packet of any version, or not valid in the version it names.
     Malformed,
-    /// A short header whose connection ID leads nowhere, and no stateless reset may be sent for it.
+    /// A short header with an unknown connection ID, and no stateless reset may be sent for it.
     UnknownConnection,
-    /// Its connection ID says that it belongs to another worker or server.
+    /// Its connection ID belongs to another worker or server.
     Foreign,
-    /// A Version Negotiation packet that leads nowhere: never answered (RFC 9000 §6.1).
+    /// A Version Negotiation packet without a connection: never answered (RFC 9000 §6.1).
     VersionNegotiation,
-    /// A long header that leads nowhere, and neither an Initial packet nor a 0-RTT packet to be kept: nothing can be made of
-    /// it.
+    /// A long header without a connection that is neither an Initial packet nor a 0-RTT packet to be buffered.
     NotInitial,
-    /// An Initial packet, and no connections are accepted here.
+    /// An Initial packet, but no connections are accepted.
     NoServer,
-    /// A datagram of less than 1200 bytes that could have begun a connection (RFC 9000 §14.1, §6.1).
+    /// A datagram of less than 1200 bytes that would have created a connection (RFC 9000 §14.1, §6.1).
     TooSmall,
-    /// A client chose a destination connection ID of less than 8 bytes (RFC 9000 §7.2).
+    /// The client chose a destination connection ID of less than 8 bytes (RFC 9000 §7.2).
     ShortDestination,
-    /// An Initial packet that does not open: damaged, or made up (RFC 9001 §5.2).
+    /// An Initial packet that is not authentic: corrupt or forged (RFC 9001 §5.2).
     NotAuthentic,
-    /// It would have been answered, but too much was, or too much waits.
+    /// A response was due, but exceeds the rate limit or the queue.
     TooManyAnswers,
 }
 
 impl DropReason {
-    /// All of them, in the order of [`Statistics::dropped`].
+    /// All reasons, in the order of [`Statistics::dropped`].
     pub const ALL: [Self; 10] = [
         Self::Malformed,
         Self::UnknownConnection,
@@ -41,7 +40,7 @@ impl DropReason {
         Self::TooManyAnswers,
     ];
 
-    /// A word for logs.
+    /// The name in logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,37 +63,37 @@ impl DropReason {
 pub struct Statistics {
     /// Datagrams received.
     pub datagrams: u64,
-    /// Of those, the ones that led to a connection.
+    /// Of those, datagrams of known connections.
     pub routed: u64,
-    /// Of those, the dropped ones, in the order of [`DropReason::ALL`].
+    /// Of those, dropped datagrams, in the order of [`DropReason::ALL`].
     pub dropped: [u64; DropReason::ALL.len()],
-    /// Datagrams of 0-RTT packets that were kept for a connection that had yet to begin.
+    /// Datagrams of 0-RTT packets that were buffered for a future connection.
     pub early_kept: u64,
-    /// Of those, the ones that were given to it.
+    /// Of those, datagrams passed to that connection.
     pub early_used: u64,
-    /// Connections made.
+    /// Client connections created.
     pub connected: u64,
     /// Connections accepted.
     pub accepted: u64,
-    /// Of those, the ones whose client had shown its address with a token of a Retry.
+    /// Of those, connections whose client had validated its address with a Retry token.
     pub accepted_after_retry: u64,
-    /// Of those, the ones whose client had shown its address with a token of an earlier connection.
+    /// Of those, connections whose client had validated its address with a token of an earlier connection.
     pub accepted_with_token: u64,
-    /// Tokens of earlier connections that came a second time, and did not count.
+    /// Tokens of earlier connections that were repeated, and ignored.
     pub tokens_replayed: u64,
-    /// Clients refused, for want of room or for an invalid token.
+    /// Clients refused, because of a limit or an invalid token.
     pub refused: u64,
-    /// Retry packets made.
+    /// Retry packets sent.
     pub retries: u64,
-    /// Version Negotiation packets made.
+    /// Version Negotiation packets sent.
     pub version_negotiations: u64,
-    /// Stateless resets made.
+    /// Stateless resets sent.
     pub resets_sent: u64,
-    /// Connections ended by a stateless reset of the peer's.
+    /// Connections ended by a stateless reset of the peer.
     pub resets_received: u64,
-    /// Handshakes that took too long.
+    /// Handshakes that exceeded the time limit.
     pub handshake_timeouts: u64,
-    /// Connections that are over.
+    /// Connections closed.
     pub closed: u64,
 }
 

@@ -1,18 +1,18 @@
 //! A hash table whose order is not observable, and whose collisions no peer can choose.
 //!
-//! Owns: open addressing with linear probing, under a keyed hash. Never: iterates, so that nothing can depend on the key;
-//! shrinks, so that a table that has grown once allocates no more.
+//! Open addressing with linear probing, with a keyed hash. It has no iteration, so that nothing can depend on the key,
+//! and never shrinks, so that a table that has grown once allocates no more.
 //!
 //! Decision: our own, as the standard library's cannot be seeded through its safe and stable interface without a hasher
-//! type as long as this. At most three quarters of the slots are taken; a removal moves those behind it up, and leaves no
-//! tombstones, so that lookups stay short however often connections come and go.
+//! type as long as this. At most three quarters of the slots are in use; a removal shifts later entries back, and
+//! leaves no tombstones, so that lookups stay short however often entries are added and removed.
 
 use super::siphash::SipHash;
 
 #[cfg(test)]
 mod tests;
 
-/// What can be a key.
+/// A key of the table.
 pub(super) trait Key: Copy + Eq {
     /// Its hash.
     fn hash(&self, hash: &SipHash) -> u64;
@@ -21,7 +21,7 @@ pub(super) trait Key: Copy + Eq {
 #[derive(Clone)]
 pub(super) struct Table<K, V> {
     hash: SipHash,
-    /// A power of two of them, or none.
+    /// A power of two, or none.
     slots: Vec<Option<(u64, K, V)>>,
     len: usize,
 }
@@ -58,7 +58,7 @@ impl<K: Key, V: Copy> Table<K, V> {
         slot.as_mut().map(|(_, _, value)| value)
     }
 
-    /// Whether the key was new. If it was there, its value stays.
+    /// Inserts a value. Returns whether the key was new; otherwise its value is kept.
     pub(super) fn insert(&mut self, key: K, value: V) -> bool {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.grow();
@@ -72,7 +72,7 @@ impl<K: Key, V: Copy> Table<K, V> {
         true
     }
 
-    /// Removes the key, if it leads to something that `is_it` knows.
+    /// Removes the key, if `is_it` accepts its value.
     pub(super) fn remove_if(&mut self, key: &K, is_it: impl FnOnce(&V) -> bool) -> bool {
         let Some(at) = self.find(self.hash_of(key), key) else {
             return false;
@@ -93,7 +93,7 @@ impl<K: Key, V: Copy> Table<K, V> {
         key.hash(&self.hash)
     }
 
-    /// Of no use while there are no slots.
+    /// Not meaningful while there are no slots.
     const fn mask(&self) -> usize {
         self.slots.len().wrapping_sub(1)
     }
@@ -109,7 +109,7 @@ impl<K: Key, V: Copy> Table<K, V> {
         }
     }
 
-    /// Puts a new entry into the first slot that is free; there is one.
+    /// Puts a new entry into the first free slot, which must exist.
     fn place(&mut self, entry: (u64, K, V)) {
         let mut at = entry.0 as usize & self.mask();
         while let Some(slot) = self.slots.get_mut(at) {
@@ -121,7 +121,7 @@ impl<K: Key, V: Copy> Table<K, V> {
         }
     }
 
-    /// Empties a slot, and moves up what was only behind it for want of room.
+    /// Empties a slot, and shifts back later entries that collided with it.
     fn empty(&mut self, at: usize) {
         let mask = self.mask();
         let mut hole = at;
@@ -132,7 +132,7 @@ impl<K: Key, V: Copy> Table<K, V> {
                 Some(Some((hash, ..))) => *hash as usize & mask,
                 _ => break,
             };
-            // Between the slot it wants and the one it has lies the hole: it may move there.
+            // The hole lies between its preferred slot and its actual one: it may move there.
             if next.wrapping_sub(wanted) & mask >= next.wrapping_sub(hole) & mask {
                 self.slots.swap(hole, next);
                 hole = next;

@@ -1,4 +1,4 @@
-//! Endpoints in one process, and datagrams made by hand.
+//! Endpoints in one process, and hand-made datagrams.
 
 mod answers;
 mod any;

@@ -1,22 +1,20 @@
 //! The deadlines of all connections.
 //!
-//! Owns: which connection's comes first. Never: reads a clock.
-//!
-//! Decision: a binary heap that knows where each connection is in it, so that a deadline that moves, as it does with each
-//! packet, costs a few steps and no memory, and one that lies far behind costs nothing until it comes. A wheel would be
-//! O(1), but has to be turned, and rounds.
+//! Decision: a binary heap that stores the position of each connection, so that changing a deadline, which happens with
+//! each packet, costs a few steps and no memory, and a distant deadline costs nothing until it is due. A timer wheel
+//! would be O(1), but has to be advanced, and rounds.
 
 use lastbyte_congestion::Time;
 
 #[cfg(test)]
 mod tests;
 
-/// Deadlines by a small number, that of the connection's slot.
+/// Deadlines by a small number, the slot of the connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {
     /// The earliest first; each no earlier than its parent.
     heap: Vec<(Time, u32)>,
-    /// Where each is in the heap; [`ABSENT`] for nowhere.
+    /// The position of each in the heap; [`ABSENT`] for none.
     places: Vec<u32>,
 }
 
@@ -26,7 +24,7 @@ impl Timers {
         self.heap.first().map(|(at, _)| *at)
     }
 
-    /// Whose deadline came first, if it has come.
+    /// The connection with the earliest deadline, if that is due.
     pub(super) fn due(&self, now: Time) -> Option<u32> {
         let (at, index) = self.heap.first()?;
         (*at <= now).then_some(*index)
@@ -36,7 +34,7 @@ impl Timers {
         self.heap.len()
     }
 
-    /// From now on, the deadline is this one, or there is none.
+    /// Sets or removes the deadline.
     pub(super) fn set(&mut self, index: u32, deadline: Option<Time>) {
         let place = self.place(index);
         match (place, deadline) {
@@ -81,7 +79,7 @@ impl Timers {
         }
     }
 
-    /// Moves an entry up or down to where it belongs.
+    /// Moves an entry up or down to its position.
     fn settle(&mut self, mut place: usize) {
         while place > 0 && self.is_before(place, (place - 1) / 2) {
             let parent = (place - 1) / 2;
@@ -103,8 +101,8 @@ impl Timers {
         }
     }
 
-    /// Whether there is one at `a` that comes before the one at `b`. Of two at once, that of the lower slot does, so that
-    /// one seed gives one order.
+    /// Whether the entry at `a` is due before the one at `b`. Of two with the same deadline, the lower slot is first,
+    /// so that one seed gives one order.
     fn is_before(&self, a: usize, b: usize) -> bool {
         match (self.heap.get(a), self.heap.get(b)) {
             (Some(a), Some(b)) => a < b,

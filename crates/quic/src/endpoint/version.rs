@@ -1,14 +1,14 @@
 //! Version Negotiation packets (RFC 8999 §6, RFC 9000 §6.1).
 //!
-//! Owns: the bytes of one. Never: decides whether one is due.
+//! Owns their encoding.
 
 use lastbyte_wire::{
     Writer,
     packet::{LongInvariant, Version, VersionNegotiation, VersionNumber},
 };
 
-/// Writes an answer to a packet: its IDs, of up to 255 bytes each, in turn; our versions; and a reserved one, so that
-/// clients learn to pass over what they do not know (RFC 9000 §6.3). Returns its length; `None` if it does not fit.
+/// Writes a response to a packet: its IDs, of up to 255 bytes each, swapped; our versions; and a reserved one, so that
+/// clients must ignore unknown versions (RFC 9000 §6.3). Returns its length; `None` if it does not fit.
 pub(super) fn write(
     buffer: &mut [u8],
     packet: &LongInvariant<'_>,
@@ -18,7 +18,7 @@ pub(super) fn write(
     let mut list = [VersionNumber::NEGOTIATION; VERSIONS_MAX];
     let mut grease = VersionNumber::reserved(random as u32);
     if grease == packet.version {
-        // It asked for just this one: it must not be told that we speak it (RFC 8999 §6).
+        // The client offered this version: the response must not contain it (RFC 8999 §6).
         grease = VersionNumber::reserved(!random as u32);
     }
     let mut len = 0;
@@ -39,5 +39,5 @@ pub(super) fn write(
     Some(writer.position())
 }
 
-/// The reserved one and more than there are others.
+/// The reserved one, and room for more than there are others.
 const VERSIONS_MAX: usize = 8;

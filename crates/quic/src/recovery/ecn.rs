@@ -1,31 +1,31 @@
-//! Whether ECN works on a path (RFC 9000 §13.4.2, Appendix A.4).
+//! ECN validation of a path (RFC 9000 §13.4.2, Appendix A.4).
 //!
 //! ```text
-//!   testing ──── enough marked packets sent ────▶ unknown ──── counts that add up ────▶ capable
-//!      └───────── counts that add up ───────────────────────────────────────────────────▶ ┘
-//!   any ──── counts that cannot be, or all marked packets lost ────▶ failed (no marks from then on)
+//!   testing ──── enough marked packets sent ────▶ unknown ──── valid counts ────▶ capable
+//!      └───────── valid counts ──────────────────────────────────────────────────▶ ┘
+//!   any ──── invalid counts, or all marked packets lost ────▶ failed (no marks from then on)
 //! ```
 //!
-//! Counts are per packet number space, and checked only by ACK frames that raise the largest acknowledged number, since
-//! frames may come out of order.
+//! Counts are per packet number space, and checked only for ACK frames that raise the largest acknowledged number,
+//! since frames may arrive out of order.
 
 use lastbyte_wire::frame::EcnCounts;
 
 use crate::ack::EcnCodepoint;
 
-/// Marks sent while it is not known whether the path carries them.
+/// Marked packets sent before validation completes.
 const TESTING_PACKETS: u64 = 10;
 
-/// What is known of ECN on the path.
+/// The state of ECN validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnState {
-    /// Marking the first packets, to see.
+    /// Marking the first packets.
     Testing,
-    /// Enough were marked: no more until there is news of them.
+    /// Enough were marked: no more until counts arrive.
     Unknown,
     /// Marks arrive and are reported.
     Capable,
-    /// They do not, or are reported wrongly.
+    /// They do not, or are reported incorrectly.
     Failed,
 }
 
@@ -33,12 +33,12 @@ pub enum EcnState {
 #[derive(Clone, Debug)]
 pub struct EcnValidation {
     state: EcnState,
-    /// Not to be used on any path.
+    /// Disabled on all paths.
     is_disabled: bool,
     marked_sent: u64,
     marked_lost: u64,
     marked_acked: u64,
-    /// What the peer reported last, of each packet number space.
+    /// The counts last reported by the peer, for each packet number space.
     reported: [Reported; SPACES],
     /// ECT(0) packets sent in each packet number space.
     sent: [u64; SPACES],
@@ -53,13 +53,13 @@ struct Reported {
 }
 
 impl EcnValidation {
-    /// A path whose ECN is to be tested.
+    /// A path on which ECN will be tested.
     #[must_use]
     pub fn new() -> Self {
         Self::with_state(EcnState::Testing, false)
     }
 
-    /// A path on which ECN is not to be used.
+    /// A path on which ECN is not used.
     #[must_use]
     pub fn disabled() -> Self {
         Self::with_state(EcnState::Failed, true)
@@ -77,7 +77,7 @@ impl EcnValidation {
         }
     }
 
-    /// The connection goes by another path, on which nothing is known (RFC 9000 §13.4.2). Counts go on.
+    /// The connection uses another path, whose ECN support is unknown (RFC 9000 §13.4.2). Counts continue.
     pub fn on_new_path(&mut self) {
         if self.is_disabled {
             return;
@@ -88,7 +88,7 @@ impl EcnValidation {
         self.marked_acked = 0;
     }
 
-    /// What is known.
+    /// The state of validation.
     #[must_use]
     pub const fn state(&self) -> EcnState {
         self.state
@@ -103,14 +103,14 @@ impl EcnValidation {
         }
     }
 
-    /// Packets that the peer reported to have received with ECT(0) and with CE, of all spaces. ECT(1) is never sent.
+    /// Packets that the peer reported as received with ECT(0) and with CE, in all spaces. ECT(1) is never sent.
     #[must_use]
     pub fn reported(&self) -> (u64, u64) {
         let each = self.reported.iter();
         each.fold((0, 0), |(ect0, ce), one| (ect0 + one.ect0, ce + one.ce))
     }
 
-    /// A packet with this mark was sent in the space of this index.
+    /// A packet with this mark was sent in the space with this index.
     pub fn on_sent(&mut self, space: usize, codepoint: EcnCodepoint) {
         if codepoint != EcnCodepoint::Ect0 {
             return;
@@ -133,8 +133,8 @@ impl EcnValidation {
         }
     }
 
-    /// An ACK frame raised the largest acknowledged number of the space; it newly acknowledged so many packets that had
-    /// been marked ECT(0). Returns by how much the CE count rose.
+    /// An ACK frame raised the largest acknowledged number of the space; it newly acknowledged this many packets marked
+    /// ECT(0). Returns the increase of the CE count.
     pub fn on_ack(
         &mut self,
         space: usize,
@@ -163,7 +163,7 @@ impl EcnValidation {
             return 0;
         };
         let is_short = ect0_rise.saturating_add(ce_rise) < newly_acked_ect0;
-        // ECT(1) is never sent here; together the others cannot be more than was sent.
+        // ECT(1) is never sent; together the others cannot exceed what was sent.
         let is_too_much = ect1 > 0 || ect0.saturating_add(ce) > *sent;
         if is_short || is_too_much {
             self.state = EcnState::Failed;

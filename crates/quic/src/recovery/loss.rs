@@ -1,11 +1,11 @@
-//! Which packets are lost (RFC 9002 §6.1), as a pure function; and thresholds that learn from reordering.
+//! Loss detection (RFC 9002 §6.1) as a pure function, with thresholds that adapt to reordering.
 //!
-//! A packet sent before the largest acknowledged one is lost if it is [`PACKET_THRESHOLD`] numbers behind it, or was sent
-//! a time threshold, 9/8 of a round trip, ago.
+//! A packet sent before the largest acknowledged one is lost if its number is lower by [`PACKET_THRESHOLD`], or if it
+//! was sent longer ago than the time threshold, 9/8 of a round trip.
 //!
-//! With [`LossThresholds::adaptive`], a loss that turns out spurious relaxes them, as quicly does: the first one ends
-//! detection by packet number, and each further round with one doubles the share of a round trip that is waited beyond one,
-//! from 1/8 to 1.
+//! With [`LossThresholds::adaptive`], spurious losses raise the thresholds, as in quicly: the first one disables
+//! detection by packet number, and each further round trip with one doubles the additional fraction of the time
+//! threshold, from 1/8 to 1.
 
 use core::time::Duration;
 
@@ -14,24 +14,24 @@ use lastbyte_congestion::{GRANULARITY, Rtt, Time};
 /// `kPacketThreshold`, RFC 9002 §6.1.1.
 pub const PACKET_THRESHOLD: u64 = 3;
 
-/// How much reordering is tolerated.
+/// The thresholds of loss detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossThresholds {
     is_adaptive: bool,
     uses_packet_threshold: bool,
-    /// What is waited beyond one round trip, in 1/1024 of it.
+    /// The time threshold beyond one round trip, in 1/1024 of it.
     time_share: u32,
-    /// Spurious losses of packets below this number have been learnt from.
+    /// Spurious losses of packets below this number have been processed.
     learnt_up_to: u64,
 }
 
 impl LossThresholds {
     /// `kTimeThreshold`, RFC 9002 §6.1.2: 9/8.
     const TIME_SHARE: u32 = 1024 / 8;
-    /// Two round trips in all.
+    /// Two round trips in total.
     const TIME_SHARE_MAX: u32 = 1024;
 
-    /// Those of RFC 9002, for ever.
+    /// Those of RFC 9002, constant.
     #[must_use]
     pub const fn fixed() -> Self {
         Self {
@@ -42,7 +42,7 @@ impl LossThresholds {
         }
     }
 
-    /// Those of RFC 9002, relaxed when the path reorders.
+    /// Those of RFC 9002, raised when the path reorders.
     #[must_use]
     pub const fn adaptive() -> Self {
         Self {
@@ -51,20 +51,20 @@ impl LossThresholds {
         }
     }
 
-    /// Whether packets are lost by their number: for the log.
+    /// Whether packets are declared lost by packet number: for the log.
     #[must_use]
     pub const fn uses_packet_threshold(&self) -> bool {
         self.uses_packet_threshold
     }
 
-    /// What is waited beyond one round trip, in 1/1024 of it: for the log.
+    /// The time threshold beyond one round trip, in 1/1024 of it: for the log.
     #[must_use]
     pub const fn time_share(&self) -> u32 {
         self.time_share
     }
 
-    /// A packet declared lost was acknowledged after all. `next` is the number of the next packet to be sent: what was
-    /// sent before it teaches nothing more, so there is one step a round at most.
+    /// A packet declared lost was acknowledged. `next` is the number of the next packet to be sent: packets sent before
+    /// it cause no further step, so there is at most one a round trip.
     pub fn on_spurious_loss(&mut self, number: u64, next: u64) {
         if !self.is_adaptive || number < self.learnt_up_to {
             return;
@@ -77,7 +77,7 @@ impl LossThresholds {
         }
     }
 
-    /// How long after its sending a packet is lost (RFC 9002 §6.1.2).
+    /// The time threshold (RFC 9002 §6.1.2).
     #[must_use]
     pub fn delay(&self, rtt: &Rtt) -> Duration {
         let round_trip = rtt.smoothed().max(rtt.latest());
@@ -89,19 +89,19 @@ impl LossThresholds {
     }
 }
 
-/// Whether one packet is lost.
+/// The decision on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossDecision {
-    /// Lost, being too far behind in number.
+    /// Lost by packet threshold.
     LostByPackets,
-    /// Lost, being too long on its way.
+    /// Lost by time threshold.
     LostByTime,
-    /// It may still come; it is lost at this time.
+    /// Not lost yet; it is lost at this time.
     Until(Time),
 }
 
-/// Decides on the packet of number `number`, sent at `sent_at`, when `largest_acked` is the largest number acknowledged, which
-/// is larger.
+/// Decides on packet `number`, sent at `sent_at`, if `largest_acked`, which is larger, is the largest acknowledged
+/// number.
 #[must_use]
 pub fn detect_loss(
     number: u64,

@@ -6,33 +6,34 @@ use lastbyte_congestion::{Rtt, Time};
 
 use crate::space::Space;
 
-/// What the timer has to know of the connection.
+/// The inputs of the timer from the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerContext {
-    /// The peer's `max_ack_delay`; it counts in the application space alone.
+    /// The peer's `max_ack_delay`; it applies only in the application space.
     pub max_ack_delay: Duration,
     /// Whether the handshake is confirmed: before, there are no probes in the application space (RFC 9002 §6.2.1).
     pub is_handshake_confirmed: bool,
-    /// Whether Handshake keys are there.
+    /// Whether Handshake keys are available.
     pub has_handshake_keys: bool,
-    /// Whether a server may send nothing until it hears more from the client (RFC 9000 §8.1): then no timer runs.
+    /// Whether a server has reached the anti-amplification limit (RFC 9000 §8.1): then no timer runs.
     pub is_amplification_limited: bool,
     /// Whether this is a client whose address the server may not have validated yet: it keeps a timer with nothing in
-    /// flight, or both sides could wait for ever (RFC 9002 §6.2.2.1). So does either side whose handshake data waits for
-    /// a window full of application data, which the peer cannot acknowledge before the handshake is done.
+    /// flight, since otherwise both sides could wait forever (RFC 9002 §6.2.2.1). So does either side whose handshake
+    /// data is blocked by a window full of application data, which the peer cannot acknowledge before the handshake is
+    /// done.
     pub must_keep_alive: bool,
 }
 
 /// The timer's state.
 #[derive(Clone, Debug)]
 pub struct ProbeTimer {
-    /// When the earliest packet of each space will be lost by time.
+    /// When the earliest packet of each space will be lost by time threshold.
     loss_times: [Option<Time>; 3],
-    /// When the last ack-eliciting packet of each space left.
+    /// When the last ack-eliciting packet of each space was sent.
     last_sent: [Option<Time>; 3],
-    /// Probe timeouts in a row (RFC 9002 §A.3).
+    /// Consecutive probe timeouts (RFC 9002 §A.3).
     pto_count: u32,
-    /// From when a client with nothing in flight counts.
+    /// The reference time of a client with nothing in flight.
     idle_since: Time,
 }
 
@@ -48,7 +49,7 @@ impl ProbeTimer {
         }
     }
 
-    /// An ack-eliciting packet left.
+    /// An ack-eliciting packet was sent.
     pub fn on_ack_eliciting_sent(&mut self, space: Space, now: Time) {
         if let Some(last) = self.last_sent.get_mut(space.index()) {
             *last = Some(now);
@@ -62,7 +63,7 @@ impl ProbeTimer {
         self.pto_count = 0;
     }
 
-    /// The earliest time at which a packet of the space is lost, if it is not acknowledged before.
+    /// Sets the earliest time at which a packet of the space is lost unless it is acknowledged before.
     pub fn set_loss_time(&mut self, space: Space, at: Option<Time>) {
         if let Some(loss_time) = self.loss_times.get_mut(space.index()) {
             *loss_time = at;
@@ -88,7 +89,7 @@ impl ProbeTimer {
         self.pto_count = self.pto_count.saturating_add(1);
     }
 
-    /// The keys of a space are gone.
+    /// The keys of a space were discarded.
     pub fn on_discarded(&mut self, space: Space, now: Time) {
         self.set_loss_time(space, None);
         if let Some(last) = self.last_sent.get_mut(space.index()) {
@@ -117,7 +118,7 @@ impl ProbeTimer {
             if !context.must_keep_alive {
                 return None;
             }
-            // Nothing in flight that the peer could acknowledge now.
+            // Nothing is in flight that the peer could acknowledge now.
             let space = if context.has_handshake_keys {
                 Space::Handshake
             } else {

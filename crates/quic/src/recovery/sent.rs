@@ -1,17 +1,17 @@
 //! The packets sent in one packet number space, ascending by number.
 //!
-//! Acknowledging costs as much as is newly acknowledged, however much is in flight: a run of packets that are done knows
-//! where it begins, so a range that repeats an earlier one is stepped over. Packets declared lost stay for a while, to be
-//! recognised if they are acknowledged after all. Receipts of frames are in a second ring, so a packet of any number of
-//! frames costs no allocation.
+//! The cost of an acknowledgment is proportional to what is newly acknowledged, however much is in flight: a run of
+//! completed packets records where it starts, so a range that repeats an earlier one is skipped. Packets declared lost
+//! are kept for a while, to be recognized if they are acknowledged after all. Receipts of frames are in a second ring,
+//! so packets with many frames need no allocation.
 //!
 //! # Bounds
 //!
-//! A peer decides what it acknowledges, so it must not decide how much is kept. Packets in flight are bounded by the
-//! congestion window; of all others (acknowledged ones between packets in flight, lost ones, packets that elicit no
-//! acknowledgment, probes of other paths) at most [`SentPackets::SURPLUS_MAX`] are kept. Beyond that the acknowledged ones
-//! are dropped, then the oldest of the rest. Numbers of dropped packets are missing from the ring: if they are
-//! acknowledged later, nothing happens.
+//! The peer decides what it acknowledges, so that must not determine how much is kept. Packets in flight are bounded by
+//! the congestion window; of all others (acknowledged ones between packets in flight, lost ones, non-ack-eliciting
+//! packets, probes of other paths) at most [`SentPackets::SURPLUS_MAX`] are kept. Beyond that, acknowledged packets are
+//! dropped, then the oldest of the rest. Numbers of dropped packets are missing from the ring: a later acknowledgment
+//! of them has no effect.
 
 use core::ops::Range;
 use std::collections::{VecDeque, vec_deque};
@@ -21,29 +21,29 @@ use lastbyte_congestion::{Packet, Receipt as SendReceipt, Time};
 use super::LossDecision;
 use crate::{ack::EcnCodepoint, receipt::Receipt};
 
-/// A packet in flight, for [`SentPackets::push`].
+/// A packet to be added by [`SentPackets::push`].
 #[derive(Clone, Copy, Debug)]
 pub struct SentPacket {
-    /// When it left.
+    /// When it was sent.
     pub sent_at: Time,
     /// Its size, in bytes of UDP payload.
     pub bytes: u16,
-    /// Whether it elicits an acknowledgment (RFC 9002 §2).
+    /// Whether it is ack-eliciting (RFC 9002 §2).
     pub is_ack_eliciting: bool,
-    /// Whether it counts in flight (RFC 9002 §2).
+    /// Whether it counts as in flight (RFC 9002 §2).
     pub is_in_flight: bool,
-    /// Whether it probes the path for a larger datagram size: then its loss is no congestion (RFC 9000 §14.4).
+    /// Whether it is an MTU probe, whose loss is not a congestion signal (RFC 9000 §14.4).
     pub is_mtu_probe: bool,
-    /// Whether it went by another path than the one in use: then it says nothing of that (RFC 9000 §9.4).
+    /// Whether it was sent on another path than the one in use, so that it says nothing about that (RFC 9000 §9.4).
     pub is_off_path: bool,
-    /// The mark it was sent with.
+    /// The ECN mark it was sent with.
     pub ecn: EcnCodepoint,
-    /// What the congestion controller wants to know again.
+    /// The congestion controller's receipt.
     pub controller: SendReceipt,
 }
 
 impl SentPacket {
-    /// As the congestion controller knows it.
+    /// The congestion controller's view of the packet.
     #[must_use]
     pub fn as_congestion(&self) -> Packet {
         Packet {
@@ -54,12 +54,12 @@ impl SentPacket {
     }
 }
 
-/// What became of a packet.
+/// The state of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// On its way.
+    /// Outstanding.
     Outstanding,
-    /// Declared lost, and remembered in case it was not.
+    /// Declared lost, and remembered in case it is acknowledged.
     Lost,
     /// Acknowledged.
     Done,
@@ -70,13 +70,13 @@ struct Slot {
     number: u64,
     packet: SentPacket,
     fate: Fate,
-    /// Whether it was in flight when it was sent; it counts as such while it is outstanding, on whatever path.
+    /// Whether it was in flight when it was sent; it counts as such while it is outstanding, on any path.
     counts_in_flight: bool,
     /// Whether an acknowledged packet between this one and the slot before it has been dropped.
     follows_acked: bool,
-    /// Where the run of done packets that ends here begins.
+    /// Start of the run of completed packets that ends here.
     run_start: u64,
-    /// Its receipts are `receipts..receipts + receipt_count` of all ever made.
+    /// Its receipts are `receipts..receipts + receipt_count` of all receipts ever stored.
     receipts: u64,
     receipt_count: u16,
 }
@@ -87,7 +87,7 @@ impl Slot {
     }
 }
 
-/// A number that was never sent: acknowledging it is a lie (RFC 9000 §21.4).
+/// A skipped number: a peer that acknowledges it is misbehaving (RFC 9000 §21.4).
 #[derive(Clone, Copy, Debug)]
 struct Skipped {
     number: u64,
@@ -101,13 +101,13 @@ pub struct SentPackets {
     next: u64,
     slots: VecDeque<Slot>,
     skipped: VecDeque<Skipped>,
-    /// How many receipts came before the first one kept.
+    /// How many receipts preceded the first one kept.
     receipts_base: u64,
     receipts: VecDeque<Receipt>,
     largest_acked: Option<u64>,
     /// No packet below is outstanding.
     oldest_outstanding: u64,
-    /// Outstanding packets that count in flight.
+    /// Outstanding packets that count as in flight.
     in_flight: usize,
     ack_eliciting_outstanding: u64,
 }
@@ -124,23 +124,23 @@ pub struct AckedUnsent {
 pub struct NewlyAcked {
     /// Its number.
     pub number: u64,
-    /// What was sent.
+    /// The packet.
     pub packet: SentPacket,
     /// Whether it had been declared lost.
     pub was_lost: bool,
 }
 
 impl SentPackets {
-    /// Packets that are kept beside those in flight, at most.
+    /// Maximum number of packets kept besides those in flight.
     pub const SURPLUS_MAX: usize = 1000;
-    /// Packets kept beside those in flight after the oldest of too many were dropped.
+    /// Packets kept besides those in flight after the oldest were dropped.
     const SURPLUS_KEPT: usize = 750;
-    /// Skipped numbers that are remembered, at most.
+    /// Maximum number of skipped numbers remembered.
     const SKIPPED_MAX: usize = 256;
-    /// With this many packets only probes and acknowledgments are sent: 27 MB, or 314 MB in flight with datagrams of
-    /// 1200 bytes.
+    /// At this many packets only probes and acknowledgments are sent: 27 MB, or 314 MB in flight with datagrams of 1200
+    /// bytes.
     pub const FULL: usize = 1 << 18;
-    /// With this many packets, which probes alone do not reach, the connection is closed.
+    /// At this many packets, which probes alone do not reach, the connection is closed.
     pub const LIMIT: usize = Self::FULL + 4096;
 
     /// No packet sent yet.
@@ -171,13 +171,13 @@ impl SentPackets {
         self.largest_acked
     }
 
-    /// Whether any packet that elicits an acknowledgment is outstanding.
+    /// Whether any ack-eliciting packet is outstanding.
     #[must_use]
     pub const fn has_ack_eliciting(&self) -> bool {
         self.ack_eliciting_outstanding > 0
     }
 
-    /// How many packets are kept: at most [`SentPackets::SURPLUS_MAX`] beside those that count in flight.
+    /// How many packets are kept: at most [`SentPackets::SURPLUS_MAX`] besides those in flight.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
@@ -189,13 +189,14 @@ impl SentPackets {
         self.slots.is_empty()
     }
 
-    /// How many outstanding packets count in flight, on the path in use or, since the last change of path, the one before.
+    /// How many outstanding packets count as in flight, on the path in use or, since the last change of path, on the
+    /// previous one.
     #[must_use]
     pub const fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// The packets that are neither acknowledged nor lost, ascending by number.
+    /// The outstanding packets, ascending by number.
     pub fn outstanding(&self) -> impl Iterator<Item = &SentPacket> {
         let slots = self.slots.iter();
         slots
@@ -203,11 +204,11 @@ impl SentPackets {
             .map(|slot| &slot.packet)
     }
 
-    /// A packet with the next number was sent, with the receipts of its frames. Returns how many packets were forgotten to
-    /// make room, neither acknowledged nor lost.
+    /// A packet with the next number was sent, with the receipts of its frames. Returns how many outstanding packets
+    /// were dropped to make room.
     pub fn push(&mut self, packet: SentPacket, receipts: impl IntoIterator<Item = Receipt>) -> u64 {
         let start = self.receipts_base + self.receipts.len() as u64;
-        // One or two: cheaper one by one than as a batch.
+        // One or two: cheaper individually than as a batch.
         for receipt in receipts {
             self.receipts.push_back(receipt);
         }
@@ -240,8 +241,9 @@ impl SentPackets {
         self.next += 1;
     }
 
-    /// Acknowledges `first..=last`. `newly` receives each packet that was not acknowledged before, ascending within a
-    /// run; `receipts` receives the receipts of a run after its packets, those of consecutive stream data joined.
+    /// Acknowledges `first..=last`. `newly` is called for each packet that was not acknowledged before, ascending
+    /// within a run; `receipts` is called with the receipts of a run after its packets, with those of consecutive
+    /// stream data joined.
     ///
     /// # Errors
     ///
@@ -284,7 +286,7 @@ impl SentPackets {
         Ok(())
     }
 
-    /// Where the run of done packets begins that ends at this index, if the packet there is done.
+    /// The start of the run of completed packets that ends at this index, if the packet there is completed.
     fn run_start(&self, index: usize) -> Option<u64> {
         self.slots
             .get(index)
@@ -292,7 +294,7 @@ impl SentPackets {
             .map(|slot| slot.run_start)
     }
 
-    /// Acknowledges the packets of these indices, none of which is done.
+    /// Acknowledges the packets at these indices, none of which is completed.
     fn acknowledge_run(&mut self, run: Range<usize>, newly: &mut impl FnMut(&NewlyAcked)) {
         let run_before = run
             .start
@@ -315,8 +317,8 @@ impl SentPackets {
         }
     }
 
-    /// Hands out the receipts of the packets of these indices, joined where data follows on data of the same stream: then
-    /// acknowledging many packets of one stream takes one look at the stream.
+    /// Returns the receipts of the packets at these indices, joined where they are consecutive data of one stream, so
+    /// that acknowledging many packets of a stream takes one lookup.
     fn receipts_of_run(&self, run: Range<usize>, each: &mut impl FnMut(Receipt)) {
         let slots = run.end.checked_sub(1).and_then(|last| {
             let (first, last) = (self.slots.get(run.start)?, self.slots.get(last)?);
@@ -341,8 +343,8 @@ impl SentPackets {
         }
     }
 
-    /// Hands out the receipts of the oldest outstanding packets that elicit acknowledgments, of at most `count` packets.
-    /// They stay outstanding.
+    /// Returns the receipts of the oldest outstanding ack-eliciting packets, of at most `count` packets. They stay
+    /// outstanding.
     pub fn oldest(&self, count: usize, each: &mut impl FnMut(Receipt)) {
         let first = self.index_from(self.oldest_outstanding);
         let outstanding = self.slots.iter().skip(first).filter(|slot| {
@@ -359,9 +361,9 @@ impl SentPackets {
         }
     }
 
-    /// Decides on the outstanding packets below the largest acknowledged, from the oldest up to the first that may still
-    /// come. `lost` receives each that is lost, ascending, with its receipts. Returns when the first that may still come is
-    /// lost, if there is one.
+    /// Decides on the outstanding packets below the largest acknowledged, from the oldest up to the first that is not
+    /// lost yet. `lost` is called for each lost packet, ascending, with its receipts. Returns when the first remaining
+    /// packet will be lost, if there is one.
     pub fn declare_lost(
         &mut self,
         mut decide: impl FnMut(u64, &SentPacket) -> LossDecision,
@@ -390,7 +392,7 @@ impl SentPackets {
         None
     }
 
-    /// The outstanding packet of this index is lost.
+    /// The outstanding packet at this index is lost.
     fn lose(
         &mut self,
         index: usize,
@@ -407,10 +409,9 @@ impl SentPackets {
         lost(number, &packet, &mut self.receipts_in(receipts).copied());
     }
 
-    /// The span of sending times of the ack-eliciting packets that were lost in one run, up to `newest`, with none
-    /// acknowledged between, and all sent after `since`: persistent congestion follows from it (RFC 9002 §7.6.2). Probes
-    /// of the path's datagram size are no sign of congestion (RFC 9000 §14.4), nor are packets of another path: they
-    /// neither end the run nor count in it.
+    /// The span of sending times of ack-eliciting packets lost in one run, up to `newest`, with none acknowledged
+    /// between them, all sent after `since`: the input of persistent congestion (RFC 9002 §7.6.2). MTU probes are no
+    /// sign of congestion (RFC 9000 §14.4), nor are packets of another path: they neither end the run nor count in it.
     #[must_use]
     pub fn lost_run(&self, newest: u64, since: Time) -> Option<(Time, Time)> {
         let mut span: Option<(Time, Time)> = None;
@@ -431,7 +432,7 @@ impl SentPackets {
         span
     }
 
-    /// Whether a packet sent after `from` and before `upto` is known to have been acknowledged.
+    /// Whether a packet sent after `from` and before `upto` is known to be acknowledged.
     #[must_use]
     pub fn has_acked_between(&self, from: Time, upto: Time) -> bool {
         let first = self
@@ -443,7 +444,8 @@ impl SentPackets {
             .any(|slot| slot.fate == Fate::Done || slot.follows_acked)
     }
 
-    /// Takes all that is outstanding out of flight: the keys are gone (RFC 9002 §6.4). `discarded` receives each packet.
+    /// Removes all outstanding packets from flight: the keys were discarded (RFC 9002 §6.4). `discarded` is called for
+    /// each packet.
     pub fn discard(&mut self, discarded: &mut impl FnMut(&SentPacket)) {
         self.outstanding().for_each(discarded);
         *self = Self {
@@ -454,8 +456,8 @@ impl SentPackets {
         };
     }
 
-    /// Gives up all that is outstanding: it counts as lost, but not as congestion. `given_up` receives each packet, with
-    /// its receipts.
+    /// Gives up all outstanding packets: they count as lost, but not as congestion. `given_up` is called for each
+    /// packet, with its receipts.
     pub fn give_up(
         &mut self,
         given_up: &mut impl FnMut(&SentPacket, &mut dyn Iterator<Item = Receipt>),
@@ -480,9 +482,9 @@ impl SentPackets {
         }
     }
 
-    /// The connection uses another path from now on: what is outstanding is in flight no more, and has no bearing on the
-    /// path in use (RFC 9000 §9.4). Its acknowledgments still count for its frames. What is outstanding of the path before
-    /// that is given up, so that a peer that moves again and again, and acknowledges nothing, gathers no packets.
+    /// The connection uses another path from now on: outstanding packets are no longer in flight, and do not affect the
+    /// new path (RFC 9000 §9.4). Their acknowledgments still count for their frames. Outstanding packets of the path
+    /// before are given up, so that a peer that migrates repeatedly and acknowledges nothing cannot accumulate packets.
     pub fn leave_path(
         &mut self,
         given_up: &mut impl FnMut(&SentPacket, &mut dyn Iterator<Item = Receipt>),
@@ -500,8 +502,8 @@ impl SentPackets {
         }
     }
 
-    /// Forgets packets declared lost, and skipped numbers, of before `before`: no acknowledgment of them is expected any
-    /// more. Returns how many packets were forgotten that were neither acknowledged nor lost.
+    /// Drops packets declared lost, and skipped numbers, from before `before`: they are not expected to be acknowledged
+    /// any more. Returns how many outstanding packets were dropped.
     pub fn expire(&mut self, before: Time) -> u64 {
         self.trim(before);
         while let Some(skipped) = self.skipped.front()
@@ -516,7 +518,7 @@ impl SentPackets {
         self.drop_surplus()
     }
 
-    /// Drops what is done at the front, or lost and sent before `before`.
+    /// Drops completed packets at the front, and lost ones sent before `before`.
     fn trim(&mut self, before: Time) {
         let is_over = |slot: &Slot| match slot.fate {
             Fate::Outstanding => false,
@@ -534,8 +536,7 @@ impl SentPackets {
         self.receipts_base += receipts as u64;
     }
 
-    /// Keeps the bound of the module's header. Returns how many packets were forgotten that were neither acknowledged nor
-    /// lost.
+    /// Enforces the bound described in the module's header. Returns how many outstanding packets were dropped.
     fn drop_surplus(&mut self) -> u64 {
         let surplus = self.slots.len() - self.in_flight;
         if surplus <= Self::SURPLUS_MAX {
@@ -566,7 +567,7 @@ impl SentPackets {
         forgotten
     }
 
-    /// Drops the receipts of packets that are not kept.
+    /// Drops the receipts of packets that are no longer kept.
     fn close_receipt_gaps(&mut self) {
         let mut kept = 0;
         for slot in &mut self.slots {
@@ -594,8 +595,8 @@ impl SentPackets {
         self.receipts.range(index(range.start)..index(range.end))
     }
 
-    /// The index of the first packet whose number is `number` or larger. Numbers are missing where one was skipped or a
-    /// packet dropped, so the search is among as many slots as numbers are missing: mostly one.
+    /// The index of the first packet with this or a larger number. Numbers are missing where one was skipped or a
+    /// packet dropped, so the search covers as many slots as numbers are missing: usually one.
     fn index_from(&self, number: u64) -> usize {
         let (Some(first), Some(last)) = (self.slots.front(), self.slots.back()) else {
             return 0;

@@ -21,7 +21,7 @@ const CONFIRMED: TimerContext = TimerContext {
     must_keep_alive: false,
 };
 
-/// What came back of the receipts, by offset: packet n carries CRYPTO data at offset n.
+/// The receipts returned, by offset: packet n carries CRYPTO data at offset n.
 #[derive(Default)]
 struct Fates {
     acked: Vec<u64>,
@@ -96,7 +96,7 @@ impl Path {
         (0..count).for_each(|_| self.send(Space::Application));
     }
 
-    /// An ACK frame of these ranges, the largest first.
+    /// An ACK frame with these ranges, the largest first.
     fn ack(&mut self, ranges: &[RangeInclusive<u32>]) -> Result<AckOutcome, AckedUnsent> {
         self.ack_in(Space::Application, ranges, None)
     }
@@ -161,7 +161,7 @@ fn rfc9002_a_7_a_round_trip_by_hand() {
     assert_eq!(path.recovery.in_flight(), 7200);
     assert_eq!(path.recovery.window_left(), 12_000 + 4800 - 7200);
     assert_eq!(path.fates.acked, [0, 1, 2, 3]);
-    // The same frame again is no news.
+    // The same frame again has no effect.
     assert_eq!(path.ack(&[0..=3]), Ok(AckOutcome::default()));
 }
 
@@ -171,7 +171,7 @@ fn rfc9002_6_1_1_losses_by_number_and_the_rest_by_time() {
     path.send_many(6);
     path.pass(ms(100));
     let outcome = path.ack(&[4..=4]).expect("sent");
-    // 4 − 1 ≥ 3: 0 and 1 are lost; 2 and 3 will be 112.5 ms after they were sent.
+    // 4 − 1 ≥ 3: 0 and 1 are lost; 2 and 3 are lost 112.5 ms after they were sent.
     assert_eq!((outcome.newly_acked, outcome.lost), (1, 2));
     assert_eq!(path.fates.lost, [0, 1]);
     assert_eq!(path.phase(), Phase::Recovery);
@@ -221,7 +221,7 @@ fn rfc9002_7_6_2_persistent_congestion_starts_from_the_minimum_window() {
         path.send_many(1);
         path.pass(ms(100));
         path.ack(&[0..=0]).expect("sent");
-        path.pass(ms(1)); // only what is sent after the first sample counts
+        path.pass(ms(1)); // only packets sent after the first sample count
         path.send_many(1);
         path.pass(gap);
         path.send_many(1);
@@ -291,7 +291,7 @@ fn rfc9002_7_1_a_rise_of_the_ce_count_is_congestion() {
     assert_eq!(path.recovery.congestion().window, 6000);
     assert_eq!(path.recovery.congestion().statistics.ecn_episodes, 1);
     assert_eq!(path.recovery.ecn().state(), EcnState::Capable);
-    // More marks of the same flight change nothing.
+    // Further marks of the same flight change nothing.
     let up_to_nine: RangeInclusive<u32> = 0..=9;
     path.ack_in(Space::Application, &[up_to_nine], counts(6, 4))
         .expect("sent");
@@ -320,7 +320,7 @@ fn rfc9002_6_4_discarded_packets_leave_flight_without_a_verdict() {
     assert_eq!(path.recovery.in_flight(), 1200);
     assert!(path.fates.lost.is_empty() && path.fates.acked.is_empty());
     assert_eq!(path.phase(), Phase::Startup);
-    // An ACK for what was discarded acknowledges nothing.
+    // An ACK of discarded packets acknowledges nothing.
     let zero: RangeInclusive<u32> = 0..=0;
     assert_eq!(
         path.ack_in(Space::Initial, &[zero], None),

@@ -1,7 +1,7 @@
-//! How other threads tell a worker that one of its requests wants attention.
+//! How other threads notify a worker of its streams.
 //!
-//! Owns: which streams do. Never: carries data; that is in the channels of the [`exchange`](crate::exchange). A stream is
-//! in here as often at most as it has registered for, which is once for each of its two channels.
+//! Owns the list of such streams; data is in the channels of the [`exchange`](crate::exchange). A stream is in the list
+//! at most as often as it has registered, which is once for each of its two channels.
 
 use std::{
     mem,
@@ -18,18 +18,18 @@ use lastbyte_wire::StreamId;
 
 use super::Command;
 
-/// A worker's.
+/// The mailbox of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     letters: Mutex<Vec<(Handle, StreamId)>>,
-    /// Whether there may be any: looked at each turn.
+    /// Whether it may have entries: checked each turn.
     is_full: AtomicBool,
-    /// Who wakes the worker: known once all workers are there.
+    /// Wakes the worker; set once all workers are running.
     remote: OnceLock<Remote<Command>>,
 }
 
 impl Mailbox {
-    /// From now on the worker is woken for letters, and for those that came before.
+    /// Wakes the worker for entries from now on, and for earlier ones.
     pub(crate) fn connect(&self, remote: Remote<Command>) {
         let _ = remote.send(Command::Mail);
         let _ = self.remote.set(remote);
@@ -49,12 +49,12 @@ impl Mailbox {
 
     fn ring(&self) {
         if let Some(remote) = self.remote.get() {
-            // A worker that has too much to listen to comes by here anyway.
+            // The worker is busy and will check the mailbox anyway.
             let _ = remote.send(Command::Mail);
         }
     }
 
-    /// What came since.
+    /// Takes all entries.
     pub(super) fn take(&self) -> Vec<(Handle, StreamId)> {
         if !self.is_full.swap(false, Ordering::AcqRel) {
             return Vec::new();
@@ -81,7 +81,7 @@ impl Wake for StreamWaker {
     }
 }
 
-/// What wakes the worker for this stream.
+/// The waker of this stream.
 pub(super) fn waker(mailbox: &Arc<Mailbox>, handle: Handle, stream: StreamId) -> Waker {
     Waker::from(Arc::new(StreamWaker {
         mailbox: Arc::clone(mailbox),

@@ -1,9 +1,11 @@
 //! The counters of a worker.
 //!
-//! It has its own, and sums of those of the transport over closed connections. Other threads receive a copy, by a command.
+//! Each worker has its own counters, and totals of the transport's statistics of closed connections. Other threads
+//! receive a copy, by a command.
 //!
-//! A copy has the sums over all connections, which takes about 3 µs for each. So it is made in slices of [`SLICE`] connections,
-//! one in each turn of the worker: datagrams wait for 0.2 ms at most, however many connections there are.
+//! A copy contains the totals over all connections, which take about 3 µs each. So it is computed in slices of
+//! [`SLICE`] connections, one in each turn of the worker: datagrams wait for at most 0.2 ms, whatever the number of
+//! connections.
 
 use std::{collections::BTreeMap, time::Duration, vec};
 
@@ -24,13 +26,13 @@ pub struct Statistics {
     pub accepted: u64,
     /// Completed handshakes.
     pub handshakes: u64,
-    /// Of those, the ones that resumed an earlier session.
+    /// Of those, handshakes that resumed an earlier session.
     pub resumed: u64,
-    /// Of those, the ones whose 0-RTT was accepted.
+    /// Of those, handshakes whose 0-RTT was accepted.
     pub zero_rtt: u64,
     /// Requests.
     pub requests: u64,
-    /// Of those, the ones that arrived as 0-RTT.
+    /// Of those, requests received in 0-RTT.
     pub early_requests: u64,
     /// Started responses, by the first digit of their status: 2xx is at 2.
     pub responses: [u64; 6],
@@ -68,27 +70,27 @@ pub(super) struct Measure {
     ended: Vec<u64>,
     /// Time to the last byte of the first response, by arm.
     ttlb: BTreeMap<String, Histogram>,
-    /// The copy that is being made.
+    /// The copy being computed.
     pass: Option<Pass<Handle>>,
     /// The receivers of that copy.
     answers: Vec<oneshot::Sender<Measured>>,
 }
 
-/// Connections of a slice.
+/// Connections per slice.
 const SLICE: usize = 64;
 
-/// Sums over all connections, in slices. Each connection that was there at the start is added once: with its current
-/// statistics when it is its turn, or with its last ones when it is closed before that. Of those that open later, some are left
-/// out. So a sum is never smaller than that of an earlier pass.
+/// Totals over all connections, in slices. Each connection that existed at the start is added once: with its current
+/// statistics in its slice, or with its final ones when it closes before that. Some of those that open later are left
+/// out. So a total is never smaller than that of an earlier pass.
 #[derive(Debug)]
 struct Pass<H> {
     sums: Vec<u64>,
-    /// Those whose turn has not come, in ascending order.
+    /// Connections not added yet, in ascending order.
     left: vec::IntoIter<H>,
 }
 
 impl<H: Ord> Pass<H> {
-    /// Whether a connection that is closed now has not been added.
+    /// Whether a connection that closes now has not been added.
     fn is_ahead(&self, closed: &H) -> bool {
         let next = self.left.as_slice().first();
         next.is_some_and(|next| closed >= next)
@@ -113,7 +115,7 @@ pub(crate) struct Measured {
     pub(crate) ttlb: BTreeMap<String, Histogram>,
     /// Open connections.
     pub(crate) connections: u64,
-    /// Of those, the ones in the handshake.
+    /// Of those, connections in the handshake.
     pub(crate) handshakes: u64,
 }
 
@@ -153,7 +155,7 @@ impl Measure {
         }
     }
 
-    /// Starts to make a copy, or adds a receiver to the one that is being made.
+    /// Starts to compute a copy, or adds a receiver to the one being computed.
     pub(super) fn begin<D>(&mut self, endpoint: &Endpoint<D>, answer: oneshot::Sender<Measured>) {
         self.answers.retain(|answer| !answer.is_closed());
         self.answers.push(answer);
@@ -163,7 +165,7 @@ impl Measure {
         });
     }
 
-    /// Goes on with a copy that is being made, and sends it when it is complete. Returns whether it is not.
+    /// Continues to compute a copy, and sends it when it is complete. Returns whether it is not.
     pub(super) fn advance<D>(&mut self, endpoint: &Endpoint<D>) -> bool {
         let Some(pass) = &mut self.pass else {
             return false;
@@ -229,7 +231,7 @@ mod tests {
         assert_eq!((slices, total), (10, 10 * SLICE));
     }
 
-    /// Connections open, count and close between slices, and slots are used again. Handles are slots and generations.
+    /// Connections open, count and close between slices, and slots are reused. Handles are slots and generations.
     #[test]
     fn each_connection_is_added_once_and_sums_never_decrease() {
         // A linear congruential generator.

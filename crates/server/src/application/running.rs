@@ -1,8 +1,8 @@
-//! A request of HTTP/3 whose answer comes piece by piece.
+//! An HTTP/3 request whose response arrives piece by piece.
 //!
-//! Owns: the connection's ends of its exchange, and what did not fit into the stream yet: one piece at most. Flow control
-//! holds by itself: nothing is taken out of the channel while the stream has no room, and nothing is read from the stream
-//! while the channel has none.
+//! Owns the connection's ends of its exchange, and what did not fit into the stream yet: at most one piece.
+//! Backpressure is inherent: nothing is taken out of the channel while the stream has no room, and nothing is read from
+//! the stream while the channel has none.
 
 use std::task::{Context, Poll, Waker};
 
@@ -23,15 +23,15 @@ use crate::{
 /// One of them.
 pub(super) struct Running {
     waker: Waker,
-    /// Where the request's body goes; gone when all of it went there.
+    /// The destination of the request's body; dropped when all of it was passed on.
     incoming: Option<Sender<Piece>>,
-    /// Where the response comes from; gone when all of it was acknowledged, or it was given up.
+    /// The source of the response; dropped when all of it was acknowledged, or it was cancelled.
     outgoing: Option<Receiver<ResponsePart>>,
     /// The whole response was passed on.
     has_ended: bool,
-    /// What could not be sent yet.
+    /// The part that could not be sent yet.
     stuck: Option<ResponsePart>,
-    /// How much of the response waits here and in the stream.
+    /// How much of the response is waiting here and in the stream.
     held: usize,
     has_head: bool,
     /// Whether the response has no body (HEAD).
@@ -48,10 +48,10 @@ enum Outcome {
     Failed,
 }
 
-/// The head of a response as it was sent, for logs.
+/// The header of a response as it was sent, for logs.
 pub(super) struct Sent {
     pub(super) status: u16,
-    /// What its length is, as far as it is known.
+    /// Its length, as far as it is known.
     pub(super) body_len: u64,
 }
 
@@ -70,12 +70,12 @@ impl Running {
         }
     }
 
-    /// Whether nothing is left to be done.
+    /// Whether the request is finished.
     pub(super) const fn is_over(&self) -> bool {
         self.incoming.is_none() && self.outgoing.is_none()
     }
 
-    /// Says what is to be part, as far as there is room. Returns what was sent of heads.
+    /// Sends parts of the response, as far as there is room. Returns what was sent of headers.
     pub(super) fn flush_response(
         &mut self,
         http3: &mut http3::Connection,
@@ -118,7 +118,7 @@ impl Running {
                     return sent;
                 }
                 Outcome::Failed => {
-                    // The handler learns that the client is gone.
+                    // Notifies the handler that the client is gone.
                     http3.reset(quic, stream, Code::INTERNAL_ERROR);
                     self.outgoing = None;
                 }
@@ -127,7 +127,7 @@ impl Running {
         sent
     }
 
-    /// Counts the waiting part of the response, so that a client that reads nothing holds the handler back.
+    /// Counts the unsent part of the response, so that a client that does not read slows the handler down.
     pub(super) fn count_held(&mut self, quic: &mut Connection, stream: StreamId) {
         let Some(outgoing) = &self.outgoing else {
             return;
@@ -151,7 +151,7 @@ impl Running {
     ) -> Outcome {
         let done = match part {
             ResponsePart::Interim(response) => match http3.inform(quic, stream, &response) {
-                // It is a hint: one that cannot be sent is not worth a request.
+                // It is a hint: failing to send it must not fail the request.
                 Err(SendError::Blocked) => return Outcome::Stuck(ResponsePart::Interim(response)),
                 _ => Ok(()),
             },
@@ -185,7 +185,7 @@ impl Running {
                 Err(SendError::Blocked) => {
                     return Outcome::Stuck(ResponsePart::End(Some(trailers)));
                 }
-                // Trailers that may not be sent are left out: the body is whole without them.
+                // Invalid trailers are omitted: the body is complete without them.
                 Err(SendError::InvalidField | SendError::FieldSectionTooLarge) => {
                     http3.finish(quic, stream)
                 }
@@ -214,8 +214,8 @@ impl Running {
         let Answer { response, body } = answer;
         let response = with_date(response, date);
         let body = body.map_or(Body::Empty, Body::Source);
-        // Room for a head is there before anything was part; behind interim responses perhaps not, and then the body,
-        // which cannot be had back, goes with it.
+        // There was room for a header before; after interim responses perhaps not, and then the body, which cannot be
+        // recovered, is dropped with it.
         match http3.respond(quic, stream, &response, body) {
             Ok(()) => {
                 self.has_head = true;
@@ -248,7 +248,7 @@ impl Running {
         })
     }
 
-    /// Hands on as much of the request's body as there is room for.
+    /// Passes on as much of the request's body as there is room for.
     pub(super) fn read_body(
         &mut self,
         http3: &mut http3::Connection,
@@ -261,7 +261,7 @@ impl Running {
             return;
         };
         let waker = &self.waker;
-        // Nothing to be read is nothing to be done.
+        // Nothing to read.
         let _ = http3.read(quic, now, stream, &mut |bytes| {
             let mut taken = 0;
             for piece in bytes.chunks(PIECE_LEN) {
@@ -285,14 +285,14 @@ impl Running {
         }
     }
 
-    /// All of the request is there.
+    /// The request is complete.
     pub(super) fn on_finished(&mut self) {
         if let Some(incoming) = self.incoming.take() {
             incoming.push(Piece::End);
         }
     }
 
-    /// The client gave its request up.
+    /// The client cancelled its request.
     pub(super) fn on_reset(&mut self) {
         self.incoming = None;
     }
@@ -302,14 +302,14 @@ impl Running {
         self.outgoing = None;
     }
 
-    /// The client wants no more of the response.
+    /// The client asked to stop sending the response.
     pub(super) fn on_stopped(&mut self) {
         self.outgoing = None;
         self.incoming = None;
     }
 }
 
-/// The response with the date it was sent at, unless it has one (RFC 9110 §6.6.1).
+/// The response with the date at which it is sent, unless it has one (RFC 9110 §6.6.1).
 pub(super) fn with_date(mut response: Response, date: &str) -> Response {
     if response.fields().get("date").is_none() {
         response.fields_mut().push("date", date);

@@ -1,7 +1,7 @@
-//! A connection of HTTP/3 as this server sees it.
+//! An HTTP/3 connection of this server.
 //!
-//! Owns: its requests until their responses are over, which of them is the first, and its line in the log. Never: decides
-//! what a request is answered.
+//! Owns its requests until their responses are over, which of them is the first, and its line in the log. The handler
+//! decides on the responses.
 
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -30,26 +30,26 @@ pub(crate) struct Served {
     pub(super) number: u64,
     pub(super) remote: SocketAddr,
     pub(super) http3: http3::Connection,
-    /// How much of its bodies may wait.
+    /// The budget of its buffered bodies.
     pub(super) budget: Arc<ConnectionBudget>,
-    /// The first request: its stream, when it came, its method, and how long the response is.
+    /// The first request: its stream, when it arrived, its method, and the length of its response.
     pub(super) first: Option<First>,
     pub(super) is_logged: bool,
     pub(super) is_counted: bool,
-    /// Where it stands in `Http3Server::due`.
+    /// Its entry in `Http3Server::due`.
     pub(super) due: Option<Time>,
-    /// Answers that were put off. A client has as many as it may have requests at a time.
+    /// Delayed answers, at most one for each request that a client may have in flight.
     pub(super) delayed: BTreeMap<(Time, StreamId), Later>,
-    /// Answers that come piece by piece.
+    /// Responses that arrive piece by piece.
     pub(super) running: BTreeMap<StreamId, Box<Running>>,
-    /// Of those, the ones that wait for the client's address to be validated: a request in 0-RTT can have a spoofed source
-    /// address, which an upstream might trust.
+    /// Of those, requests that wait for the client's address to be validated: a request in 0-RTT can have a spoofed
+    /// source address, which an upstream might trust.
     pub(super) held: Vec<Start>,
-    /// What will be in the access log, and when the request came.
+    /// The entry for the access log, and when the request arrived.
     pub(super) records: BTreeMap<StreamId, Box<(Time, Record)>>,
 }
 
-/// A request that is to be handed on to who answers it.
+/// A request to be passed to another thread.
 pub(super) struct Start {
     pub(super) handle: Handle,
     pub(super) stream: StreamId,
@@ -71,7 +71,7 @@ impl Served {
             .is_some_and(|first| first.stream == stream)
     }
 
-    /// Notes what a response turned out to be.
+    /// Records the header of a response.
     pub(super) fn note(&mut self, stream: StreamId, status: u16, body_len: u64) {
         if let Some(entry) = self.records.get_mut(&stream) {
             (entry.1.status, entry.1.body_len) = (status, body_len);
@@ -81,7 +81,7 @@ impl Served {
         }
     }
 
-    /// A response will not come to its end.
+    /// A response will not be completed.
     pub(super) fn cut_off(&mut self, shared: &Shared, now: Time, stream: StreamId) {
         if let Some(mut running) = self.running.remove(&stream) {
             running.on_stopped();
@@ -116,13 +116,13 @@ impl Served {
         }
     }
 
-    /// When something is to be done here.
+    /// When something is due here.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let delayed = self.delayed.keys().next().map(|(at, _)| *at);
         [self.http3.deadline(), delayed].into_iter().flatten().min()
     }
 
-    /// Answers with what is known as a whole.
+    /// Responds with a complete answer.
     pub(super) fn respond(
         &mut self,
         connection: &mut Connection,
@@ -137,7 +137,7 @@ impl Served {
         let body = body.map_or(Body::Empty, Body::Source);
         let result = self.http3.respond(connection, stream, &response, body);
         if result.is_err() {
-            // A head that may not be sent must not leave the client waiting. Of a client that is gone nothing is left to reset.
+            // An invalid header must not leave the client waiting. If the client is gone, there is nothing to reset.
             self.http3.reset(connection, stream, Code::INTERNAL_ERROR);
         }
         self.note(stream, status, body_len);
@@ -165,8 +165,8 @@ impl Served {
         }
     }
 
-    /// Writes the line of a connection, once: when its first response was acknowledged (`Some`), or when it is over. Tells the
-    /// time to the last byte, if it is known.
+    /// Writes the line of a connection, once: when its first response was acknowledged (`Some`), or when it closes.
+    /// Returns the time to the last byte, if it is known.
     pub(super) fn log(
         &mut self,
         shared: &Shared,

@@ -36,7 +36,7 @@ const PIECE_LEN: u64 = 16 << 10;
 pub(super) struct ResponseBody {
     kind: Kind,
     is_over: bool,
-    /// Whether it fails with the next call: by then what was said before has left.
+    /// Whether it fails with the next call: by then the earlier data has been sent.
     is_failing: bool,
     report: Report,
 }
@@ -47,7 +47,7 @@ enum Kind {
         source: Box<dyn Source>,
         at: u64,
     },
-    /// What comes from an exchange, and how much of it is left, if the head says so.
+    /// The exchange, and the remaining length of the body, if the header announces it.
     Pieces {
         pieces: Receiver<ResponsePart>,
         left: Option<u64>,
@@ -85,7 +85,7 @@ impl Report {
         }
     }
 
-    /// The length of the body that the head announces.
+    /// The announced length of the body.
     pub(super) fn on_head(&self, content_length: Option<u64>) {
         if let Some(observed) = &self.observed {
             observed.on_head(content_length);
@@ -93,7 +93,7 @@ impl Report {
     }
 
     fn finish(&mut self, is_complete: bool) {
-        // Once only.
+        // At most once.
         if self.in_flight.take().is_none() {
             return;
         }
@@ -143,7 +143,7 @@ impl ResponseBody {
         }
     }
 
-    /// hyper drops what it has not written yet when a body fails: it is given the time to.
+    /// hyper drops unsent data when a body fails: it is given time to send it.
     fn fail(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         if !std::mem::replace(&mut self.is_failing, true) {
             context.waker().wake_by_ref();
@@ -182,7 +182,7 @@ impl ResponseBody {
                         let frame = trailers.map(|fields| Frame::trailers(header_map(&fields)));
                         Poll::Ready(frame.map(Ok))
                     }
-                    // Heads do not come behind a head.
+                    // A header must not follow a header.
                     Poll::Ready(Some(_)) => continue,
                     Poll::Ready(None) => self.fail(context),
                 };
@@ -246,7 +246,7 @@ impl Body for ResponseBody {
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         if !self.is_over {
-            // hyper does not ask again once it has all that the length says, or has seen the end.
+            // hyper stops polling once it has as many bytes as announced, or the end.
             let has_all = matches!(self.kind, Kind::Pieces { left: Some(0), .. });
             let is_complete = has_all || self.is_end_stream();
             self.report.finish(is_complete);
@@ -254,7 +254,7 @@ impl Drop for ResponseBody {
     }
 }
 
-/// Fields as hyper has them. What may not be sent is left out.
+/// The fields in hyper's type. Invalid ones are omitted.
 pub(super) fn header_map(fields: &Fields) -> HeaderMap {
     let mut map = HeaderMap::with_capacity(fields.len());
     for line in fields {

@@ -25,7 +25,7 @@ use super::{
     stalled::Stalled,
 };
 
-/// What HTTP/2 is called in the handshake (RFC 9113 §3.2).
+/// The ALPN identifier of HTTP/2 (RFC 9113 §3.2).
 const HTTP2: &[u8] = b"h2";
 /// How much of a response waits for room in a connection of HTTP/2, for each stream, in bytes, plus one piece.
 const SEND_BUFFER: usize = 16 << 10;
@@ -62,7 +62,7 @@ pub(super) async fn serve(
     count(&shared.counts.accepted);
     let number = shared.next_number.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(Arc::clone(&shared));
-    // Responses are written whole, or as much as there is room for: nothing is gained by waiting for more.
+    // Responses are written in one piece, or as much as there is room for: delaying them has no benefit.
     let _ = stream.set_nodelay(true);
     let log = shared.log.clone();
     let observation = log.map(|log| Arc::new(Observation::new(log, number)));
@@ -118,13 +118,13 @@ async fn handshake(
 fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()> {
     let mut stopped = shared.stopped.clone();
     let service = service_fn(move |request| request::serve(&requests, request));
-    // Pinned before it is in a future, which would have it twice: where it is created, and where it is pinned.
+    // Pinned before it is in a future, which would contain it twice: where it is created, and where it is pinned.
     let mut connection = Box::pin(
         http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(shared.limits.head)
             .max_header_size(shared.limits.head_size)
-            // The head of a request has to fit in it, too.
+            // The header of a request must fit in it, too.
             .max_buf_size(BUFFER.max(2 * shared.limits.head_size))
             .serve_connection(TokioIo::new(tls), service),
     );
@@ -135,7 +135,7 @@ fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
         };
         if !is_over {
             connection.as_mut().graceful_shutdown();
-            // An error concerns the client alone, which has received the response to it.
+            // The error concerns only the client, which has received the response to it.
             let _ = connection.await;
         }
     })
@@ -159,7 +159,7 @@ fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_pending_accept_reset_streams(PENDING_RESETS)
-            // A client that is gone is found out though nothing is to be sent to it.
+            // Detects a client that is gone although nothing is to be sent to it.
             .keep_alive_interval(limits.idle / 2)
             .keep_alive_timeout(limits.stall)
             .serve_connection(TokioIo::new(tls), service),

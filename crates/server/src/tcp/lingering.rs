@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// How long a client that has everything may be silent until the socket is closed.
+/// How long a client that has received everything may be silent until the socket is closed.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A stream that is returned when its borrower drops it.
@@ -31,7 +31,7 @@ pub(super) struct Lent<S> {
 }
 
 impl<S> Lent<S> {
-    /// The stream, and where it comes back to.
+    /// The stream, and where it is returned.
     pub(super) fn new(stream: S) -> (Self, oneshot::Receiver<S>) {
         let (back, returned) = oneshot::channel();
         let lent = Self {
@@ -42,7 +42,7 @@ impl<S> Lent<S> {
     }
 
     fn stream(&mut self) -> io::Result<&mut S> {
-        // It is there until the drop.
+        // Present until it is dropped.
         self.stream
             .as_mut()
             .ok_or_else(|| io::ErrorKind::NotConnected.into())
@@ -58,7 +58,8 @@ impl<S> Drop for Lent<S> {
     }
 }
 
-/// Waits until the client has received what was written, or takes nothing for `stall`, and throws away what it sends.
+/// Waits until the client has received everything that was written, or reads nothing for `stall`, and discards what it
+/// sends.
 pub(super) async fn linger<S>(mut stream: S, stall: Duration)
 where
     S: AsyncRead + AsyncWrite + AsFd + Unpin,
@@ -87,7 +88,7 @@ where
     }
 }
 
-/// Roughly how much the client has not acknowledged. 0: nothing.
+/// Approximately how many bytes the client has not acknowledged.
 #[cfg(target_os = "linux")]
 fn left_to_send(stream: &impl AsFd) -> u64 {
     let info = lastbyte_udp::TcpInfo::of(stream);

@@ -1,16 +1,16 @@
-//! What a connection over TCP is seen to do, for its line in the connection log.
+//! Measurements of a TCP connection, for its line in the connection log.
 //!
-//! Owns: which request is the first, when its response was acknowledged, and the line, which is written when the
-//! connection is over. Never: changes what is read and written.
+//! Owns which request is the first, when its response was acknowledged, and the line, which is written when the
+//! connection closes. It does not change what is read and written.
 //!
 //! # Decisions
 //!
-//! - *The acknowledgment of the last byte is polled*: Linux does not report it. Once a response was handed over, the
-//!   stream asks whether anything is left to be acknowledged: when something arrives, and by a timer that waits a
-//!   sixteenth of the time that went by since, 1 ms at least and 1 s at most. So the time is late by 6 % of what it took
-//!   after the hand-over, and 1 ms.
-//! - *Over HTTP/2 the bytes of several responses are not told apart*: if another request comes before the first response was
-//!   acknowledged, the time is not known.
+//! - *The acknowledgment of the last byte is polled*: Linux does not report it. Once a response was passed to the
+//!   system, the stream checks whether anything is unacknowledged: when something arrives, and by a timer after a
+//!   sixteenth of the time since then, at least 1 ms and at most 1 s. So the measured time is late by at most 6 % of
+//!   the time since the response was passed on, plus 1 ms.
+//! - *Over HTTP/2 the bytes of several responses cannot be distinguished*: if another request arrives before the first
+//!   response was acknowledged, the time is unknown.
 
 use std::{
     fmt, io,
@@ -41,21 +41,21 @@ use crate::log::LogWriter;
 #[cfg(test)]
 mod tests;
 
-/// How soon, and how late, it is asked again.
+/// The shortest and the longest interval between checks.
 const ASK_MIN: Duration = Duration::from_millis(1);
 const ASK_MAX: Duration = Duration::from_secs(1);
-/// The share of the time since the hand-over that is waited.
+/// The fraction of the elapsed time until the next check.
 const ASK_SHARE: u32 = 16;
 
-/// One connection, as its stream and its requests see it.
+/// One connection, as seen by its stream and its requests.
 pub(super) struct Observation {
     log: LogWriter,
     number: u64,
     clock: Clock,
     began: Time,
-    /// Bytes handed to the system.
+    /// Bytes passed to the system.
     written: AtomicU64,
-    /// Whether it is to be asked if all is acknowledged.
+    /// Whether to check for unacknowledged bytes.
     is_asking: AtomicBool,
     state: Mutex<State>,
 }
@@ -69,13 +69,13 @@ struct State {
     first: Option<First>,
 }
 
-/// What was agreed on in the handshake.
+/// The result of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session {
     pub(super) proto: &'static str,
     pub(super) tls: &'static str,
     pub(super) is_resumed: bool,
-    /// Whether there can be several requests at a time.
+    /// Whether several requests at a time are possible.
     pub(super) is_multiplexed: bool,
 }
 
@@ -83,12 +83,12 @@ pub(super) struct Session {
 struct First {
     began: Time,
     method: String,
-    /// Bytes handed to the system before.
+    /// Bytes passed to the system before.
     written_before: u64,
-    /// How long the response says it is.
+    /// The announced length of the response.
     content_length: Option<u64>,
     body_len: u64,
-    /// When all of it was handed over.
+    /// When all of it was passed to the system.
     handed: Option<Time>,
     acknowledged: Option<Time>,
     was_cut_off: bool,
@@ -127,7 +127,7 @@ impl Observation {
         state.handshake = self.clock.now().since(self.began);
     }
 
-    /// A request came.
+    /// A request arrived.
     pub(super) fn on_request(self: &Arc<Self>, method: &str) -> Observed {
         let now = self.clock.now();
         let mut state = self.state();
@@ -152,14 +152,14 @@ impl Observation {
         }
     }
 
-    /// Whether the first response is acknowledged, if nothing waits in the system to be.
+    /// Whether the first response is acknowledged, if nothing is unacknowledged.
     fn on_all_acknowledged(&self) {
         let now = self.clock.now();
         let written = self.written.load(Ordering::Relaxed);
         let mut state = self.state();
         if let Some(first) = &mut state.first
             && first.handed.is_some()
-            // What waits above us was not written yet: for room in a stream of HTTP/2, or in a buffer.
+            // Data waiting above the socket was not written yet: for room in an HTTP/2 stream, or in a buffer.
             && written.saturating_sub(first.written_before) >= first.body_len
         {
             first.acknowledged = Some(now);
@@ -167,7 +167,7 @@ impl Observation {
         }
     }
 
-    /// How long until it is worth asking again.
+    /// The time until the next check.
     fn pause(&self) -> Duration {
         let now = self.clock.now();
         let handed = self.state().first.as_ref().and_then(|first| first.handed);
@@ -175,7 +175,7 @@ impl Observation {
         (since / ASK_SHARE).clamp(ASK_MIN, ASK_MAX)
     }
 
-    /// The connection is over.
+    /// The connection is closed.
     fn finish(&self, info: Option<&TcpInfo>, congestion: Option<String>) {
         if info.is_some_and(|info| info.unacked == 0 && info.not_sent == 0)
             && self.is_asking.load(Ordering::Relaxed)
@@ -183,7 +183,7 @@ impl Observation {
             self.on_all_acknowledged();
         }
         let state = self.state();
-        // Without a handshake it was no connection of HTTP's.
+        // Without a handshake it was not an HTTP connection.
         let Some(session) = state.session else {
             return;
         };
@@ -248,7 +248,7 @@ fn kernel_statistics(info: Option<&TcpInfo>, congestion: Option<String>) -> Kern
 }
 
 impl Observed {
-    /// How long the response's body will be, if that is known.
+    /// The length of the response's body, if it is known.
     pub(super) fn on_head(&self, content_length: Option<u64>) {
         let mut state = self.connection.state();
         if let Some(first) = state.first.as_mut().filter(|_| self.is_first) {
@@ -256,7 +256,7 @@ impl Observed {
         }
     }
 
-    /// A piece of the response's body is handed over.
+    /// A piece of the response's body is passed on.
     pub(super) fn on_body(&self, len: usize) {
         let mut state = self.connection.state();
         state.body_bytes += len as u64;
@@ -265,7 +265,7 @@ impl Observed {
         }
     }
 
-    /// All of the response is handed over, or no more of it will be.
+    /// All of the response was passed on, or no more of it will be.
     pub(super) fn on_end(&self, is_complete: bool) {
         let now = self.connection.clock.now();
         if let Some(first) = self
@@ -291,7 +291,7 @@ pub(super) struct Stream<S: AsFd> {
     inner: S,
     observation: Option<Arc<Observation>>,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether the system takes no more at the moment.
+    /// Whether the system accepts no more at the moment.
     is_full: bool,
 }
 
@@ -305,7 +305,7 @@ impl<S: AsFd> Stream<S> {
         }
     }
 
-    /// Asks, if it is time to, and makes sure that it is asked again.
+    /// Checks if it is time to, and schedules the next check.
     fn look(&mut self, context: &mut Context<'_>, has_arrived: bool) {
         let Some(observation) = &self.observation else {
             return;
@@ -355,7 +355,7 @@ impl<S: AsFd> AsFd for Stream<S> {
 }
 
 impl<S: AsFd> Drop for Stream<S> {
-    /// While the kernel still knows of it.
+    /// While the kernel still has its state.
     fn drop(&mut self) {
         if let Some(observation) = &self.observation {
             let info = TcpInfo::of(&self.inner).ok();

@@ -1,11 +1,11 @@
 //! Responses over HTTP/2 that their client does not read, while it reads others or sends PINGs.
 //!
-//! hyper sends each response in a task of its own, which the executor here spawns, and asks its body for more once there is
-//! room in the client's window for the stream. A task whose body is not asked for too long is aborted, and its stream reset.
-//! The time that a body takes to give more does not count.
+//! hyper sends each response in a task of its own, which the executor here spawns, and requests more of its body once
+//! there is room in the client's window for the stream. A task whose body is not polled for too long is aborted, and
+//! its stream reset. The time in which a body has no data does not count.
 //!
-//! A task of the connection looks at all its responses, while there are any. A timer for each response would wake the thread
-//! itself, by a system call: once for two small responses, as measured.
+//! One task of the connection checks all its responses, while there are any. A timer for each response would wake the
+//! thread itself, by a system call: one for two small responses, as measured.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ tokio::task_local! {
     static RESPONSE: Response;
 }
 
-/// How slowly a body may move.
+/// Minimum rate of a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slowest {
     /// The period of measurement.
@@ -34,7 +34,7 @@ pub(super) struct Slowest {
     pub(super) bytes: u64,
 }
 
-/// How often the responses are looked at in each timeout.
+/// How often the responses are checked in each timeout.
 const CHECKS: u32 = 8;
 
 /// Spawns the responses of a connection, and aborts those that are too slow.
@@ -49,7 +49,7 @@ pub(super) struct PacedExecutor {
 struct Responses {
     next: u64,
     running: BTreeMap<u64, Running>,
-    /// Whether a task looks at them.
+    /// Whether a task checks them.
     is_watched: bool,
 }
 
@@ -58,16 +58,16 @@ struct Responses {
 struct Running {
     pace: Arc<Pace>,
     task: AbortHandle,
-    /// Since when it has waited for room, and what was taken until then.
+    /// Since when it has waited for room, and how many bytes were taken until then.
     mark: Option<(Instant, u64)>,
 }
 
 /// The progress of one response, in bytes.
 #[derive(Debug, Default)]
 struct Pace {
-    /// For these, there was room.
+    /// Bytes for which there was room.
     taken: AtomicU64,
-    /// These wait for room. 0: none.
+    /// Bytes that wait for room. 0: none.
     waiting: AtomicU64,
 }
 
@@ -97,7 +97,7 @@ impl PacedExecutor {
         }
     }
 
-    /// Aborts slow responses until there are none to look at.
+    /// Aborts slow responses until there are none left.
     async fn watch(self) {
         loop {
             sleep(self.slowest.timeout / CHECKS).await;
@@ -139,7 +139,7 @@ where
             pace: Arc::clone(&pace),
             responses: Arc::clone(&self.responses),
         };
-        // Not while locked: at the end of the runtime, the task is dropped here.
+        // Not while locked: when the runtime ends, the task is dropped here.
         let running = Running {
             pace,
             task: tokio::spawn(RESPONSE.scope(response, task)).abort_handle(),
@@ -170,7 +170,7 @@ impl Running {
     }
 }
 
-/// A body is asked for more: there was room for what it gave before.
+/// A body is polled: there was room for its previous bytes.
 pub(super) fn on_asked() {
     let _ = RESPONSE.try_with(|Response { pace, .. }| {
         let waited = pace.waiting.swap(0, Ordering::Relaxed);
@@ -178,7 +178,7 @@ pub(super) fn on_asked() {
     });
 }
 
-/// A body gives bytes, which may have to wait.
+/// A body returns bytes, which may have to wait.
 pub(super) fn on_given(bytes: u64) {
     let _ = RESPONSE.try_with(|response| response.pace.waiting.store(bytes, Ordering::Relaxed));
 }
@@ -200,7 +200,7 @@ mod tests {
         runtime.expect("a runtime").block_on(test);
     }
 
-    /// A body that gives `bytes` each time it is asked, every 10 ms, and never ends.
+    /// A body that returns `bytes` every 10 ms, and never ends.
     async fn body(bytes: u64) {
         loop {
             on_asked();
@@ -227,7 +227,7 @@ mod tests {
         run(async {
             let executor = PacedExecutor::new(SLOWEST);
             let mut moving = execute(&executor, body(1000));
-            // It has given everything, and waits for more from elsewhere.
+            // It has returned everything it has, and waits for more from elsewhere.
             let mut waiting = execute(&executor, async {
                 on_asked();
                 on_given(1000);

@@ -1,4 +1,4 @@
-//! A listener in clear text that leads to `https`, and does nothing else (RFC 9110 §15.4.9).
+//! A plain-HTTP listener that only redirects to HTTPS (RFC 9110 §15.4.9).
 
 use std::convert::Infallible;
 
@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 
 use super::{Limits, stalled::Stalled};
 
-/// A body that is there at once.
+/// A complete body.
 #[derive(Debug)]
 pub(crate) struct Text(Option<Bytes>);
 
@@ -52,7 +52,7 @@ impl Body for Text {
 pub(super) async fn serve(stream: TcpStream, limits: Limits, https_port: u16) {
     let service =
         service_fn(|request| async move { Ok::<_, Infallible>(redirect(&request, https_port)) });
-    // What went wrong concerns the client alone.
+    // The error concerns only the client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)

@@ -1,7 +1,7 @@
-//! How many connections each address has.
+//! The number of connections per address.
 //!
-//! Owns: a count for each address that has any; of IPv6, for each /64, which is what one customer has. Never: more entries
-//! than there are connections.
+//! Owns a counter for each address with connections; for IPv6, for each /64, which is what one customer has. There are
+//! never more entries than connections.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// All of them.
+/// All counters.
 #[derive(Clone, Debug)]
 pub(super) struct Prefixes {
     limit: usize,
@@ -24,7 +24,7 @@ pub(super) struct Counted {
 }
 
 impl Prefixes {
-    /// With this limit for each prefix.
+    /// With this limit per prefix.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -36,7 +36,7 @@ impl Prefixes {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts one more of this address; `None` if it has as many as it may.
+    /// Counts one more connection of this address; `None` if it has reached the limit.
     pub(super) fn count(&self, address: IpAddr) -> Option<Counted> {
         let prefix = prefix(address);
         let mut counts = self.counts();
@@ -64,7 +64,7 @@ impl Drop for Counted {
     }
 }
 
-/// What addresses of one customer have in common.
+/// The part of an address that one customer's addresses share.
 fn prefix(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),

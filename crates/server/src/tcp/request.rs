@@ -97,8 +97,8 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
     let observation = connection.observation.as_ref();
     let observed = observation.map(|it| it.on_request(request.method().as_str()));
     let expects = request.headers().contains_key(header::EXPECT);
-    // RFC 9112 §6.1: beside a `content-length` the connection has to be closed, whatever the message was taken for. hyper
-    // removes that field before it is seen here, so all of them are closed.
+    // RFC 9112 §6.1: with `transfer-encoding` and `content-length` the connection must be closed, however the message
+    // was parsed. hyper removes the latter before it is visible here, so all such connections are closed.
     let must_close =
         version == Version::Http11 && request.headers().contains_key(header::TRANSFER_ENCODING);
     let (translated, body) = translate(request, version);
@@ -145,7 +145,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
     }
 }
 
-/// Adds what all responses have.
+/// Adds the fields of all responses.
 fn finish(
     connection: &Connection,
     mut response: http::Response<ResponseBody>,
@@ -183,7 +183,7 @@ fn whole(answer: Answer, mut report: Report) -> http::Response<ResponseBody> {
     head(&answer.response).map(|()| ResponseBody::whole(answer.body, report))
 }
 
-/// A request whose response comes piece by piece.
+/// A request whose response arrives piece by piece.
 async fn run(
     shared: &Arc<Shared>,
     channels: Channels,
@@ -227,7 +227,7 @@ async fn run(
     }
 }
 
-/// Passes the body of a request on, as fast as it is read. Only the time in which the client is waited for counts.
+/// Passes on the body of a request, as fast as it is read. Only the time spent waiting for the client counts.
 async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece>) {
     let (mut waited, mut moved) = (Duration::ZERO, 0);
     loop {
@@ -258,7 +258,7 @@ async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece
                 incoming.push(Piece::End);
                 return;
             }
-            // Cut off, or too slow: dropped without an end.
+            // Truncated or too slow: dropped without an end.
             Ok(Some(Err(_))) | Err(_) => return,
         }
         if waited >= shared.limits.stall {
@@ -288,7 +288,7 @@ async fn discard(shared: &Shared, body: Option<Incoming>) {
     let _ = time::timeout(shared.limits.stall, all).await;
 }
 
-/// Adds the fields that concern the message.
+/// Adds the fields of the message.
 fn add_regular(map: &http::HeaderMap, fields: &mut Fields) {
     let named = named_by_connection(map);
     for (name, value) in map {
@@ -315,7 +315,7 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
         Some(Ok(host)) => Some(host.to_owned()),
         Some(Err(_)) => return (refuse("Invalid Host header field\n"), body),
     };
-    // RFC 9112 §3.2.2, RFC 9113 §8.3.1: what stands in the target counts.
+    // RFC 9112 §3.2.2, RFC 9113 §8.3.1: the target takes precedence.
     let authority = head
         .uri
         .authority()
@@ -339,13 +339,13 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
         return (refuse("Invalid scheme (expected https or http)\n"), body);
     }
     let target = head.uri.path_and_query().map_or("", |path| path.as_str());
-    // RFC 9112 §3.2.3, §3.2.4: a host alone is for CONNECT, and `*` for OPTIONS.
+    // RFC 9112 §3.2.3, §3.2.4: the authority form is for CONNECT, and `*` for OPTIONS.
     if !target::is_path(target, head.method.as_str()) {
         return (refuse("Invalid request target (expected a path)\n"), body);
     }
     let authority = authority.or(host);
     let is_valid = |authority: &String| target::is_authority(authority.as_bytes());
-    // RFC 9112 §3.2, RFC 9110 §4.2.2: `https` has no empty host.
+    // RFC 9112 §3.2, RFC 9110 §4.2.2: the host of `https` is not empty.
     if !authority.as_ref().is_none_or(is_valid) {
         return (
             refuse("Invalid host (expected a name or an address)\n"),

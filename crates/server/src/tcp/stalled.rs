@@ -1,7 +1,6 @@
-//! A stream whose peer takes nothing for too long.
+//! A stream whose peer reads nothing for too long.
 //!
-//! Owns: the time since something could be written last. Never: counts silence as a fault: who has nothing to say is
-//! waited for elsewhere.
+//! Owns the time since something could be written. A peer that sends nothing is handled elsewhere.
 
 use std::{
     io,
@@ -15,7 +14,7 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-/// A stream, and how long it may take nothing.
+/// A stream, and how long it may make no progress.
 #[derive(Debug)]
 pub(super) struct Stalled<S> {
     stream: S,

@@ -3,7 +3,7 @@ use lastbyte_units::Time;
 use super::*;
 use crate::rtt::Rtt;
 
-/// Drives HyStart++ a round at a time: each round's packets come back with the same RTT.
+/// Drives HyStart++ one round at a time: all packets of a round have the same RTT.
 struct Flow {
     hystart: HyStart,
     window: u64,
@@ -22,7 +22,7 @@ impl Flow {
         }
     }
 
-    /// One packet of one byte is acknowledged, with an RTT sample of so many microseconds.
+    /// One packet of one byte is acknowledged, with an RTT sample of this many microseconds.
     fn ack(&mut self, rtt_us: u64) -> Growth {
         let growth = self.hystart.on_ack(&StartupAck {
             now: Time::ZERO,
@@ -42,7 +42,7 @@ impl Flow {
         growth
     }
 
-    /// Acknowledges all that was sent before the round began, and the first packet sent in it, which ends it.
+    /// Acknowledges everything sent before the round started, and the first packet sent in it, which ends it.
     fn round(&mut self, rtt_us: u64) -> bool {
         let end = self.sent;
         let mut done = false;

@@ -4,7 +4,7 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Plays samples (at, RTT) in milliseconds and returns the factor of growth a round trip after each.
+/// Applies samples (at, RTT) in milliseconds and returns the growth factor per round trip after each.
 fn factors(threshold: QueueThreshold, samples: &[(u64, Option<u64>)]) -> Vec<u64> {
     let mut startup = RapidStart::new(threshold);
     let mut rtt = Rtt::default();
@@ -59,7 +59,7 @@ fn triples_while_the_path_is_empty_and_doubles_with_a_queue() {
 
 #[test]
 fn one_small_sample_holds_for_a_round_trip() {
-    // The slots of 10 ms: the sample of 100 ms is gone from 140 ms on.
+    // The slots of 10 ms: the sample of 100 ms has expired from 140 ms on.
     let samples = [
         (100, Some(40)),
         (120, Some(60)),

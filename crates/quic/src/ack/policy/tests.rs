@@ -98,7 +98,7 @@ fn rfc9000_13_2_1_the_first_one_waits_no_longer_than_max_ack_delay() {
 
 #[test]
 fn rfc9000_13_2_1_a_gap_and_a_late_packet_at_once() {
-    // 2 shows a gap; 1 is late; after them the count starts anew.
+    // 2 shows a gap; 1 is late; after them the count starts again.
     assert_eq!(delayed().acked_at(&[0, 2, 1, 3, 4]), [2, 1, 4]);
 }
 

@@ -40,7 +40,7 @@ fn rfc9000_12_3_what_falls_below_the_ranges_kept_counts_as_duplicate() {
     assert_eq!(set.iter().count(), PacketNumberRanges::RANGES_MAX);
     assert!(set.contains_or_below(0));
     assert_eq!(set.insert(0), Novelty::Duplicate);
-    assert_eq!(set.insert(1), Novelty::New); // the range of 0 alone was given up
+    assert_eq!(set.insert(1), Novelty::New); // only the range of 0 was dropped
 }
 
 #[test]
@@ -86,7 +86,7 @@ proptest! {
                     model = model.split_off(&floor);
                 }
             }
-            // The bound on ranges is met by 300 numbers at times: what the set gives up, the model gives up too.
+            // 300 numbers sometimes exceed the bound on ranges: the model drops what the set drops.
             let kept: Vec<u64> = set
                 .iter()
                 .flat_map(|range| range.start().get()..=range.end().get())

@@ -1,4 +1,5 @@
-//! Packets in: which may be opened, with which keys, and which wait for keys (RFC 9001 §4.1.4, §5.7).
+//! Opening packets: which may be opened, with which keys, and which are buffered until keys are available (RFC 9001
+//! §4.1.4, §5.7).
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ use crate::{
     space::Space,
 };
 
-/// A packet whose keys were found to be right.
+/// An authenticated packet.
 #[derive(Debug)]
 pub(in crate::connection) struct Opened<'a> {
     pub(in crate::connection) packet_type: PacketType,
@@ -27,26 +28,26 @@ pub(in crate::connection) struct Opened<'a> {
     pub(in crate::connection) source: Option<&'a [u8]>,
     pub(in crate::connection) payload: &'a [u8],
     pub(in crate::connection) len: usize,
-    /// The generation of its 1-RTT keys.
+    /// The key generation of a 1-RTT packet.
     pub(in crate::connection) generation: u64,
-    /// Whether it is the first that shows a key update by the peer.
+    /// Whether this is the first packet of a key update by the peer.
     pub(in crate::connection) is_key_update: bool,
-    /// Whether reserved bits of the header are not zero (RFC 9000 §17.2): the connection is to be closed.
+    /// Whether reserved header bits are set (RFC 9000 §17.2), which closes the connection.
     pub(in crate::connection) has_reserved_bits: bool,
 }
 
 /// Why a packet is not processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::connection) enum Unopened {
-    /// Its long header has what it must not have.
+    /// Its long header is invalid.
     Invalid,
-    /// It is kept until there are keys; as many packets wait now.
+    /// It is buffered until keys are available; the number is how many packets are buffered now.
     Kept(usize),
-    /// There are no keys, nor room to keep it until there are.
+    /// There are no keys yet, and the buffer is full.
     NoRoom,
-    /// Its keys are discarded, or never come.
+    /// Its keys are discarded or will never exist.
     NoKeys,
-    /// It is not authentic. With an error, the connection is to be closed (RFC 9001 §6.6).
+    /// It failed authentication. With an error, the connection must be closed (RFC 9001 §6.6).
     NotAuthentic(Option<TransportError>),
 }
 
@@ -70,7 +71,7 @@ impl Handshake {
         let is_handshaking = self.stage == Stage::Handshaking;
         let (mut generation, mut is_key_update) = (0, false);
         let opened = match packet_type {
-            // A server must not process them before the handshake is complete (RFC 9001 §5.7).
+            // A server must not process 1-RTT packets before the handshake is complete (RFC 9001 §5.7).
             PacketType::OneRtt => match self.one_rtt.as_mut().filter(|_| !is_handshaking) {
                 None => return Err(self.keep(&packet, ecn)),
                 Some(keys) => keys
@@ -81,7 +82,7 @@ impl Handshake {
                     }),
             },
             PacketType::ZeroRtt => match self.zero_rtt.as_ref() {
-                // They can only be of use if the handshake has not answered the offer yet.
+                // Useful only as long as the handshake has not accepted or rejected 0-RTT.
                 None if !self.has_keys(Space::Handshake) => return Err(self.keep(&packet, ecn)),
                 None => return Err(Unopened::NoKeys),
                 Some(keys) => keys.unprotect(packet, largest),
@@ -117,8 +118,8 @@ impl Handshake {
         })
     }
 
-    /// What a long header must have to be looked at: a version that it may be of, the peer's connection ID once that is
-    /// known (RFC 9000 §7.2), no token from a server (§17.2.2), no 0-RTT from one.
+    /// Whether a long header is valid: an acceptable version, the peer's connection ID once it is known (RFC 9000
+    /// §7.2), no token from a server (§17.2.2), no 0-RTT from a server.
     #[inline]
     fn may_process(&self, packet: &Protected<'_>) -> bool {
         if packet.packet_type() == PacketType::OneRtt {
@@ -133,7 +134,7 @@ impl Handshake {
                 && (!packet.token().is_empty() || packet.packet_type() == PacketType::ZeroRtt))
     }
 
-    /// Forged packets of all types count for the limit of the 1-RTT keys, once there are any.
+    /// Forged packets of all types count towards the limit of the 1-RTT keys, once there are any.
     fn on_forged(&mut self, packet_type: PacketType, error: OpenError) -> Unopened {
         let error = match (&mut self.one_rtt, packet_type) {
             (_, PacketType::OneRtt) | (None, _) => error,
@@ -142,7 +143,7 @@ impl Handshake {
         Unopened::NotAuthentic(error.transport_error())
     }
 
-    // ---- packets that wait ----------------------------------------------------------------------------------------
+    // ---- buffered packets -----------------------------------------------------------------------------------------
 
     fn keep(&mut self, packet: &Protected<'_>, ecn: EcnCodepoint) -> Unopened {
         let state = self.state.as_mut();
@@ -151,7 +152,7 @@ impl Handshake {
             .map_or(Unopened::NoRoom, Unopened::Kept)
     }
 
-    /// Takes the packets that waited for keys, once there are new ones.
+    /// Takes the packets that waited for keys, once new keys are available.
     #[inline]
     pub(in crate::connection) fn take_early(&mut self) -> Option<VecDeque<EarlyPacket>> {
         if !std::mem::take(&mut self.has_new_keys) {
@@ -160,22 +161,22 @@ impl Handshake {
         Some(self.state.as_mut()?.early.take())
     }
 
-    /// Frees what is needed until the handshake is confirmed, if it is.
+    /// Releases what is only needed until confirmation, if the handshake is confirmed.
     pub(in crate::connection) fn free_if_confirmed(&mut self) {
         if self.is_confirmed() {
             self.state = None;
         }
     }
 
-    /// A server's connection gets 0-RTT datagrams that came before the client's first, which is to be handed in next.
+    /// Buffers 0-RTT datagrams that arrived before the client's first datagram, which must be processed next.
     pub(in crate::connection) fn set_reordered_0rtt(&mut self, datagrams: Vec<Vec<u8>>) {
         if let Some(state) = &mut self.state {
             state.reordered_0rtt = datagrams;
         }
     }
 
-    /// Datagrams that came before the first of the connection wait for keys from now on. Their marks are not known: those
-    /// of the first datagram are taken for them, as the client and the path are the same. Returns their bytes.
+    /// The datagrams that arrived before the connection's first wait for keys from now on. Their ECN marks are unknown;
+    /// those of the first datagram are assumed, since client and path are the same. Returns their size in bytes.
     pub(in crate::connection) fn replay_reordered_0rtt(&mut self, ecn: EcnCodepoint) -> u64 {
         let Some(state) = &mut self.state else {
             return 0;
@@ -188,8 +189,8 @@ impl Handshake {
         bytes
     }
 
-    /// A client opened an Initial packet of the server's. Returns whether it is the first, whose source is the server's
-    /// choice of a connection ID (RFC 9000 §7.2).
+    /// A client opened an Initial packet of the server. Returns whether it is the first, whose source connection ID is
+    /// the server's choice (RFC 9000 §7.2).
     pub(in crate::connection) fn on_heard(&mut self, source: ConnectionId) -> bool {
         let state = self.state.as_mut();
         let Some(state) = state.filter(|state| state.peer_id.is_none()) else {

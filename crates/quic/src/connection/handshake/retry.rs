@@ -1,7 +1,6 @@
-//! What a server may answer a client's first packet with instead of going on: a Retry (RFC 9000 §8.1.2, §17.2.5), or
-//! Version Negotiation (RFC 9000 §6, RFC 9368 §2.1).
+//! A client's handling of Retry (RFC 9000 §8.1.2, §17.2.5) and Version Negotiation (RFC 9000 §6, RFC 9368 §2.1).
 //!
-//! Either is taken once, and only before anything else of the server was processed.
+//! Each is accepted at most once, and only before any other packet of the server was processed.
 
 use lastbyte_wire::packet::{Retry, VersionNegotiation};
 
@@ -15,22 +14,22 @@ use crate::{
 /// The effect of a Version Negotiation packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::connection) enum Negotiated {
-    /// It may not be taken.
+    /// It is ignored.
     Unexpected,
-    /// The handshake starts again in another version.
+    /// The handshake restarts in another version.
     Restarted,
-    /// The server speaks no version that this client does.
+    /// The server supports no version of this client.
     NoCommonVersion,
 }
 
 impl Handshake {
-    /// The client's state, as long as the server may still send it away.
+    /// The client's state, as long as Retry and Version Negotiation are acceptable.
     fn unheard_client(&mut self) -> Option<&mut ClientState> {
         let client = self.state.as_mut()?.client.as_mut()?;
         (!client.has_heard).then_some(client)
     }
 
-    /// A Retry packet came. Returns whether it is taken.
+    /// Processes a Retry packet. Returns whether it was accepted.
     pub(in crate::connection) fn on_retry(&mut self, packet: &Retry<'_>) -> bool {
         let version = self.version;
         if !self.accepts_retry(packet) {
@@ -60,7 +59,7 @@ impl Handshake {
             && retry::is_authentic(packet, &original)
     }
 
-    /// A Version Negotiation packet came.
+    /// Processes a Version Negotiation packet.
     pub(in crate::connection) fn on_version_negotiation(
         &mut self,
         packet: &VersionNegotiation<'_>,
@@ -75,7 +74,7 @@ impl Handshake {
             .is_some_and(|client| !client.was_negotiated && client.retry_source.is_none())
             && packet.destination() == local_id.as_slice()
             && original.is_some_and(|id| packet.source() == id.as_slice())
-            // §6.2: one that lists the version in use is to be ignored.
+            // §6.2: a packet that lists the version in use must be ignored.
             && packet.versions().all(|version| version != ours);
         if !is_expected {
             return Negotiated::Unexpected;
@@ -86,7 +85,7 @@ impl Handshake {
         }
     }
 
-    /// Starts again in the best version that the packet lists.
+    /// Restarts in the most preferred version that the packet lists.
     fn restart(&mut self, packet: &VersionNegotiation<'_>, config: &Config) -> Option<()> {
         let mut versions = config.versions.iter().copied();
         let version =

@@ -1,4 +1,4 @@
-//! Packets out: headers and sealing (RFC 9000 §17, RFC 9001 §5).
+//! Building packets: headers and sealing (RFC 9000 §17, RFC 9001 §5).
 
 use lastbyte_wire::{
     ConnectionId, Writer,
@@ -39,7 +39,7 @@ impl Handshake {
                 let header = ShortHeader {
                     destination,
                     number,
-                    // RFC 9000 §17.4: the spin bit is not implemented, which a random value does not reveal.
+                    // RFC 9000 §17.4: the spin bit is disabled by sending a random value.
                     spin_bit: random.bit(),
                     key_phase: self.one_rtt.as_ref()?.key_phase(),
                     fixed_bit,
@@ -50,7 +50,7 @@ impl Handshake {
         let header = LongHeader {
             kind,
             version: match kind {
-                // RFC 9369 §4.1: they stay in the version that they were offered in.
+                // RFC 9369 §4.1: 0-RTT packets stay in the version of the first flight.
                 LongKind::ZeroRtt => self.first_version(),
                 _ => self.version,
             },
@@ -62,8 +62,8 @@ impl Handshake {
         header.begin(writer).ok()
     }
 
-    /// Puts the tag behind what was written up to `end`, seals the packet and masks its header. Returns its length; `None`
-    /// if there are no keys or there is no room. An open connection does not seal with keys that are used up.
+    /// Appends the tag at `end`, seals the packet and protects its header. Returns its length; `None` if there are no
+    /// keys or no room. An open connection does not seal with keys that have reached their limit.
     pub(in crate::connection) fn seal(
         &mut self,
         space: Space,

@@ -20,7 +20,7 @@ use crate::{
 
 const CLIENT_ID: u64 = 1000;
 const SERVER_ID: u64 = 2000;
-/// The destination of the client's first packet.
+/// The destination connection ID of the client's first packet.
 const ORIGINAL: u64 = 99;
 
 fn offer(side: Side, config: &Config) -> Offer {
@@ -207,7 +207,7 @@ fn rfc9001_5_7_a_server_keeps_1_rtt_packets_until_the_handshake_is_complete() {
         let kept = Unopened::Kept(waiting as usize);
         assert_eq!(open(&mut server, &packet), Err(kept));
     }
-    // The keys that are there since are those of Handshake packets.
+    // The keys installed since then are those of Handshake packets.
     assert_eq!(server.take_early().expect("new keys").len(), 2);
     assert!(server.take_early().is_none());
     let data = finished.get_mut(Space::Handshake).outgoing();

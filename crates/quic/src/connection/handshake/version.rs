@@ -1,10 +1,10 @@
-//! Another version than the one that a connection began with, without a round trip more (RFC 9368 §2.3, RFC 9369 §4.1).
+//! Compatible version negotiation, without an extra round trip (RFC 9368 §2.3, RFC 9369 §4.1).
 //!
-//! Owns: when the version changes, and which packets of which version may come. Never: chooses; the server's session does, as
-//! it sees what the client lists. `peer_parameters.rs` checks the choice (§4).
+//! Owns: when the version changes, and which packets of which version are accepted. It does not choose the version; the
+//! server's session does, from the client's list. `peer_parameters.rs` checks the choice (§4).
 //!
-//! A server changes when it has read the `ClientHello`, a client when it opens the first packet of the server's that is of
-//! another version. Handshake and 1-RTT packets are of the new version always, 0-RTT packets always of the first.
+//! A server changes when it has read the `ClientHello`, a client when it opens the server's first packet in another
+//! version. Handshake and 1-RTT packets always use the new version, 0-RTT packets always the first.
 
 use lastbyte_wire::{
     ConnectionId, Side,
@@ -14,21 +14,22 @@ use lastbyte_wire::{
 use super::Handshake;
 use crate::{connection::Config, crypto::Keys, space::Space};
 
-/// What may become of the version.
+/// The state of version negotiation.
 pub(in crate::connection) enum Choice {
-    /// It is settled.
+    /// The version is final.
     Settled,
-    /// A client has heard no handshake data of the server's yet: these it may still go on in, and keys for Initial packets
-    /// that were made since there came some.
+    /// A client that has received no handshake data yet: the versions it may continue in, and the keys for Initial
+    /// packets derived since one arrived.
     Open(Vec<Version>, Option<(Version, Box<Keys>)>),
-    /// The session of a server may choose one of these, with keys for Initial packets.
+    /// The server's session may choose one of these versions; with keys for Initial packets.
     Server(Vec<(Version, Keys)>),
-    /// A server has chosen another, and still opens Initial packets of the first: the client may not know yet.
+    /// A server that has chosen another version and still opens Initial packets of the first, since the client may not
+    /// know the choice yet.
     Changed(Box<Keys>),
 }
 
 impl Choice {
-    /// A client that lists these.
+    /// A client that lists these versions.
     pub(in crate::connection) fn of_client(listed: Vec<Version>) -> Self {
         if listed.len() > 1 {
             Self::Open(listed, None)
@@ -37,7 +38,7 @@ impl Choice {
         }
     }
 
-    /// A server that would rather speak these.
+    /// A server that prefers these versions.
     pub(in crate::connection) fn of_server(better: Vec<(Version, Keys)>) -> Self {
         if better.is_empty() {
             Self::Settled
@@ -47,7 +48,7 @@ impl Choice {
     }
 }
 
-/// The versions that a client lists: those that it can go on in, by preference.
+/// The versions that a client lists as acceptable, by preference.
 pub(in crate::connection) fn listed(
     config: &Config,
     first: Version,
@@ -60,7 +61,7 @@ pub(in crate::connection) fn listed(
     }
 }
 
-/// What a server would rather speak than this version, the best first.
+/// The versions that a server prefers to this one, most preferred first.
 pub(in crate::connection) fn better(
     config: &Config,
     first: Version,
@@ -77,7 +78,7 @@ impl Handshake {
             .map_or(self.version, |state| state.offer.version)
     }
 
-    /// Whether a packet is of a version that it may be of.
+    /// Whether a packet's version is acceptable.
     pub(in crate::connection) fn may_be_of(&self, packet: &Protected<'_>) -> bool {
         let Some(version) = packet.version() else {
             return packet.packet_type() == PacketType::OneRtt;
@@ -95,7 +96,7 @@ impl Handshake {
         }
     }
 
-    /// The keys to open an Initial packet of this version with.
+    /// The keys that open an Initial packet of this version.
     pub(in crate::connection) fn initial_keys(&mut self, version: Version) -> Option<&Keys> {
         if version == self.version {
             return self.keys.get(Space::Initial).as_deref();
@@ -133,14 +134,14 @@ impl Handshake {
                 self.session.follow(version);
             }
             (Choice::Changed(_), Side::Server) if version == self.version => {
-                // The client knows. RFC 9369 §4.1: not before.
+                // The client knows the choice. RFC 9369 §4.1: not before.
                 state.choice = Choice::Settled;
             }
             _ => {}
         }
     }
 
-    /// Handshake data of the server's came: the version of its packet is the one.
+    /// Handshake data of the server arrived: the version of its packet is final.
     pub(in crate::connection) fn settle_version(&mut self) {
         if let Some(state) = &mut self.state
             && matches!(state.choice, Choice::Open(..))
@@ -149,7 +150,7 @@ impl Handshake {
         }
     }
 
-    /// A server's session has read more.
+    /// The server's session has read more CRYPTO data.
     pub(in crate::connection) fn take_version(&mut self) {
         let version = self.session.version();
         if version == self.version {

@@ -4,7 +4,7 @@ use lastbyte_wire::{StatelessResetToken, VarInt, frame::NewConnectionId};
 use super::*;
 use crate::connection::tests::pair::{CLIENT, CLIENT_PATH, DELAY, SERVER_PATH, START, id};
 
-/// Where the peer moves to, the number tells apart.
+/// An address of the peer, distinguished by the number.
 fn elsewhere(number: u8) -> NetworkPath {
     NetworkPath {
         local: SERVER_PATH.local,
@@ -28,7 +28,7 @@ fn paths(side: Side) -> Paths {
     )
 }
 
-/// The peer's IDs: that of the handshake, and two more.
+/// The peer's IDs: that of the handshake and two more.
 fn peer_ids() -> PeerIds {
     let mut ids = PeerIds::new(id(100), 4);
     for sequence in 1..=2 {
@@ -81,7 +81,7 @@ fn rfc9000_9_5_a_path_has_an_id_of_its_own_unless_the_peer_kept_its() {
     }
     assert_eq!(paths.get(PathRef::Other(2)).expect("known").cid, Some(2));
     assert_eq!(paths.locate(&elsewhere(3), true), Some(PathRef::Other(2)));
-    // An idle one makes room; there are no IDs left.
+    // An idle one makes room; no IDs are left.
     let registered = paths.register(START, elsewhere(4), 50, id(2).as_slice(), &mut ids);
     assert_eq!(registered, Err(UnknownPath::NoConnectionId));
     assert_eq!(paths.others_len(), 2);
@@ -140,7 +140,7 @@ fn rfc9000_9_3_a_server_challenges_both_ends_of_a_move() {
     let change = promotion.change.expect("another host");
     assert!(change.saved.is_none());
     paths.challenge_after_move(START, 0, &rtt(), Duration::ZERO, &mut ids);
-    // The peer is where it was: an attacker's copy (§9.3.2).
+    // The peer has not moved: this is an attacker's copy (§9.3.2).
     assert_eq!(
         answer(&mut paths, PathRef::Other(0), [1; 8]),
         Response::Path(PathRef::Other(0))

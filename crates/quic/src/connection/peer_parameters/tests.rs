@@ -155,7 +155,7 @@ fn rfc9368_4_a_client_checks_the_version_negotiation_it_followed() {
     assert_eq!(at_client(None), Err(error));
     let only_second = version_information(Version::V2, &[Version::V2]);
     assert_eq!(at_client(Some(only_second)), Ok(()));
-    // The server speaks a version that this client prefers.
+    // The server supports a version that this client prefers.
     let both = version_information(Version::V2, &[Version::V1, Version::V2]);
     assert_eq!(at_client(Some(both)), Err(error));
 }

@@ -2,7 +2,7 @@ use lastbyte_wire::{Direction, Encode, VarInt, Writer};
 
 use super::*;
 
-/// Puts frames of one's own into the client's next packet.
+/// Adds custom frames to the client's next packet.
 fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
     let client = &mut pair.client;
     let mut buffer = [0; 1200];
@@ -17,7 +17,7 @@ fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
     for frame in frames {
         frame(&mut writer);
     }
-    // A packet has to have 4 bytes at least behind its number, for the mask.
+    // At least 4 bytes must follow the packet number, for the header protection sample.
     writer.zeros(4).expect("room");
     let payload = start..writer.position();
     let flags = transmit::PacketFlags {
@@ -111,17 +111,17 @@ fn packets_until_closed(pair: &mut Pair, most: u32, frames: impl Fn(u32) -> Vec<
 
 #[test]
 fn rfc9000_21_9_a_frame_that_is_of_use_excuses_two_that_are_not_and_no_more() {
-    // The most packets of two frames that the useful frames of the handshake pay for.
+    // The most packets with two frames each that the useful frames of the handshake pay for.
     const HANDSHAKE: u32 = 12;
     let burst = FloodGuard::BURST as u32;
-    // Each packet has a new byte, and a hundred challenges: it is the frames that count.
+    // Each packet has one new byte and a hundred challenges: frames count, not packets.
     let passed = packets_until_closed(&mut ready(), burst, |number| {
         let mut frames: Vec<Write> = vec![Box::new(stream_byte(number))];
         frames.extend((0..100).map(|_| Box::new(path_challenge) as _));
         frames
     });
     assert!((9..=11).contains(&passed), "{passed}");
-    // An answer that nobody asked for is of no use, and no more is a byte that was here.
+    // An unsolicited response is useless, and so is a byte that was received before.
     let passed = packets_until_closed(&mut ready(), 2 * burst, |_| {
         vec![
             Box::new(path_challenge),
@@ -141,7 +141,7 @@ fn rfc9000_21_9_a_frame_that_is_of_use_excuses_two_that_are_not_and_no_more() {
         (burst..=burst + 2 * HANDSHAKE).contains(&passed),
         "{passed}"
     );
-    // New bytes may come without end, with two control frames each.
+    // Any number of new bytes may arrive, with two control frames each.
     let passed = packets_until_closed(&mut ready(), 3 * burst, |number| {
         vec![
             Box::new(stream_byte(number)),
@@ -188,7 +188,7 @@ fn rfc9000_8_2_2_answers_are_padded_once_a_round_trip_and_wait_for_the_window() 
     let others = sent.iter().sum::<usize>() - 1200;
     assert!(others < 200 * 100, "{others} bytes");
 
-    // With the window full an answer waits, and comes once there is room.
+    // While the window is full a response waits; it is sent once there is room.
     let mut pair = ready();
     let streams = pair.server.streams();
     let id = streams.open(Direction::Unidirectional).expect("a stream");
@@ -209,7 +209,7 @@ fn rfc9000_8_2_2_answers_are_padded_once_a_round_trip_and_wait_for_the_window() 
             .of(FrameKind::PathResponse)
     };
     assert_eq!(answered(&pair), 0);
-    // A probe may leave, and the answer with it.
+    // A probe may be sent, and the response with it.
     pair.run_until("an answer", |pair| answered(pair) == 1);
 }
 
@@ -220,12 +220,12 @@ fn rfc9000_19_16_retiring_an_id_that_was_never_sent_closes_the_connection() {
     };
     let mut pair = ready();
     pair.pass(DELAY * 4);
-    // Those that were sent may all be retired, in one packet and again.
+    // All IDs sent may be retired, in one packet and again.
     for _ in 0..2 {
         inject(&mut pair, &[&retire(1), &retire(2), &retire(3)]);
     }
     assert!(!pair.server.is_closing());
-    // What takes their place is not there before it was sent.
+    // Their replacements do not exist before they are sent.
     inject(&mut pair, &[&retire(4)]);
     let (code, reason) = violation(&pair.server);
     assert_eq!(code, TransportError::PROTOCOL_VIOLATION);
@@ -257,7 +257,7 @@ fn rfc9000_21_4_an_acknowledgment_of_a_skipped_number_closes_the_connection() {
     pair.finish_transfer(id, &body(10, 1), &body(2_000_000, 2));
     let skipped = pair.server.statistics().packets.skipped;
     assert!(skipped >= 2, "{skipped}");
-    // The next number is skipped too, and a client claims it along with the packet behind it.
+    // The next number is skipped too; the client acknowledges it along with the packet after it.
     let sent = pair.server.recovery().sent(Space::Application);
     let skip_at = sent.next_number();
     pair.server.sender.set_skip_at(skip_at);
@@ -402,7 +402,7 @@ fn a_path_response_nobody_asked_for_changes_nothing() {
     assert_eq!(pair.server.statistics().paths.validated, 0);
 }
 
-/// A byte more of a stream, the `index`th.
+/// One more byte of a stream, at `index`.
 fn one_more_byte(index: u64) -> impl Fn(&mut Writer<'_>) {
     move |writer| {
         writer.bytes(&[0x0e, 2]).expect("room"); // STREAM with offset and length, of stream 2
@@ -424,7 +424,7 @@ fn rfc9000_13_2_4_a_peer_that_acknowledges_nothing_costs_no_memory() {
     assert!(!pair.server.is_closing());
     let recovery = pair.server.recovery_statistics();
     assert!(recovery.packets_sent > 20_000, "{recovery:?}");
-    // What the window has room for is all that is in flight.
+    // The bytes in flight equal the window.
     assert!(recovery.ring_max < 1500, "{recovery:?}");
     let pings = pair.server.statistics().frames_sent.of(FrameKind::Ping);
     assert!(pings > 100, "{pings:?}");

@@ -67,7 +67,7 @@ fn rfc9000_9_a_client_moves_in_the_middle_of_a_transfer() {
         // §9.5: other connection IDs on the other path, both ways.
         assert_ne!(*pair.server.sources.peer_ids.current(), before);
         assert_ne!(*pair.client.sources.peer_ids.current(), used);
-        // §9.3.2: where all challenges were lost, it went back and came again.
+        // §9.3.2: where all challenges were lost, it returned and migrated again.
         let paths = pair.server.statistics().paths;
         assert!(paths.promoted == 1 || paths.validation_failed > 0);
         assert!(paths.promoted == 1 || seed > 3);
@@ -116,7 +116,7 @@ fn rfc9000_9_3_a_nat_that_forgets_is_survived_with_the_same_connection_ids() {
 fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answers() {
     let (mut pair, _) = midway(1, Faults::default());
     pair.transmit();
-    // One datagram of the client from elsewhere, whose answers never arrive.
+    // One datagram of the client arrives from another address, whose responses are all lost.
     let flying = pair.flying.drain().map(|flying| flying.0);
     let mut to_server = flying.filter(|flying| flying.to_server);
     let mut datagram = to_server.next().expect("an acknowledgment").bytes;
@@ -142,8 +142,8 @@ fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answe
     assert!(sent <= 3 * came, "{sent} for {came}");
 }
 
-/// A client that only receives may have nothing longer to say than an acknowledgment, and nothing more once its new address
-/// gets no data.
+/// A client that only receives may have nothing longer to send than an acknowledgment, and nothing at all once its new
+/// address receives no data.
 #[test]
 fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_challenge() {
     let (mut pair, id) = midway(1, Faults::default());
@@ -177,8 +177,8 @@ fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_
     finish(&mut pair, id);
 }
 
-/// Challenges can be all that may go to a new address, and a client whose window is full cannot answer one before something
-/// is acknowledged; before the handshake is confirmed it has no probes either.
+/// Only challenges may be sent to a new address, and a client whose window is full cannot answer one before an
+/// acknowledgment arrives; before the handshake is confirmed it has no probes either.
 #[test]
 fn rfc9002_6_2_1_a_challenge_on_the_path_in_use_acknowledges_what_came() {
     let (mut pair, _) = midway(1, Faults::default());
@@ -207,7 +207,7 @@ fn rfc9002_6_2_1_a_challenge_on_the_path_in_use_acknowledges_what_came() {
     assert!(acked(&pair) > before);
 }
 
-/// §8.2.3: a response to a challenge that was not full validates the address, and not yet the path.
+/// §8.2.3: a response to a challenge that was not full-size validates the address, but not yet the path.
 #[test]
 fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_full_one() {
     let (mut pair, _) = midway(1, Faults::default());
@@ -223,7 +223,7 @@ fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_ful
     for _ in 0..2 {
         pair.server
             .handle_datagram(now, &there, ecn, &mut datagram, &mut stream::KeepAll);
-        // The client answers what comes from there. Data is not of interest here.
+        // The client responds to packets from there. Stream data does not matter here.
         let mut buffer = vec![0; 65_535];
         let challenges = |pair: &Pair| {
             pair.server
@@ -272,7 +272,7 @@ fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_ful
 fn rfc9000_9_3_2_an_address_that_does_not_answer_is_left_again() {
     let (mut pair, id) = midway(1, Faults::default());
     pair.transmit();
-    // Somebody sends a copy of the client's next datagram from another address, ahead of it.
+    // An attacker sends a copy of the client's next datagram from another address, ahead of the original.
     let copy = pair
         .flying
         .iter()
@@ -418,7 +418,7 @@ fn many_moves_leave_nothing_behind() {
     assert!(!pair.client.is_closing() && !pair.server.is_closing());
 }
 
-/// Notes what happens to paths.
+/// Records path events.
 struct PathLog(Arc<std::sync::Mutex<Vec<(NetworkPath, trace::PathEvent)>>>);
 
 impl Trace for PathLog {
@@ -468,7 +468,7 @@ fn rfc9000_19_15_a_path_whose_id_is_taken_back_is_told_to_have_failed() {
     let there = to(ELSEWHERE, SERVER);
     let now = pair.now;
     pair.client.migrate(now, there).expect("allowed");
-    // The challenge is under way when the server, as it were, retires the ID it was sent to.
+    // The challenge is in flight when the server retires the ID it was sent to.
     pair.transmit();
     let path = pair.client.paths.get(paths::PathRef::Other(0));
     let path_cid = path.and_then(|path| path.cid).expect("an ID");
@@ -482,7 +482,7 @@ fn rfc9000_19_15_a_path_whose_id_is_taken_back_is_told_to_have_failed() {
     );
     let ids = &mut pair.client.sources.peer_ids;
     ids.on_new(&frame.expect("a frame")).expect("taken");
-    // As the frame's arrived does. A path that stayed would want to send its next challenge at once, for ever.
+    // As receiving the frame would do. A path that stayed would have a challenge due forever.
     pair.client.forget_paths_without_id();
     assert!(pair.client.paths.others_len() == 0);
     assert!(events(&mut pair.client).contains(&Event::PathFailed(there)));

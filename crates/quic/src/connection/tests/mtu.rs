@@ -40,7 +40,7 @@ fn rfc9000_18_2_the_peers_limit_holds() {
     let mut server_config = config();
     server_config.mtu.maximum = 9000;
     let mut pair = Pair::with_configs(1, Faults::default(), config(), server_config);
-    // As if the client had said so.
+    // As if the client had announced it.
     pair.server.paths.mtu_mut().limit(1300);
     pair.shake_hands();
     pair.transfer(&body(100, 1), &body(1_000_000, 2));
@@ -66,7 +66,7 @@ fn rfc8899_4_3_a_black_hole_that_swallows_all_there_is_is_noticed() {
     assert_eq!(pair.server.datagram_size(), 1472);
     pair.mtu = 1250;
     let began = pair.now;
-    // Nothing of it is in a small datagram but probes.
+    // Only probes are in small datagrams.
     pair.transfer(&body(100, 3), &body(20 * 1446, 4));
     assert_eq!(pair.server.datagram_size(), 1200);
     assert!(pair.now.since(began) < Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! A client and a server in one process, over a path that loses, doubles, reorders and changes datagrams by a seed.
+//! A client and a server in one process, over a path that loses, duplicates, reorders and corrupts datagrams by a seed.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::{
@@ -39,7 +39,7 @@ pub(in crate::connection) fn id(number: u64) -> ConnectionId {
     ConnectionId::new(&number.to_be_bytes()).expect("8 bytes")
 }
 
-/// What the path does to one datagram in so many; 0 for never.
+/// The path affects one datagram in this many; 0 for never.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::connection) struct Faults {
     pub(in crate::connection) lose: u64,
@@ -67,7 +67,7 @@ pub(in crate::connection) enum Marks {
     AllEct1,
 }
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::connection) struct Flying {
     arrives: Time,
@@ -89,11 +89,11 @@ pub(in crate::connection) struct Pair {
     pub(in crate::connection) marks: Marks,
     /// Datagrams that are longer are lost.
     pub(in crate::connection) mtu: usize,
-    /// What a NAT makes of the client's address, and back.
+    /// A NAT's mappings of the client's address.
     pub(in crate::connection) nat: BTreeMap<SocketAddr, SocketAddr>,
-    /// Addresses that nothing gets to any more.
+    /// Unreachable addresses.
     pub(in crate::connection) dead: Vec<SocketAddr>,
-    /// How much one buffer holds.
+    /// The size of one buffer.
     pub(in crate::connection) buffer: usize,
     random: u64,
     seed: u64,
@@ -336,7 +336,7 @@ impl Pair {
         }
         let through = self.nat.iter().find(|(_, seen)| **seen == path.remote);
         let inside = through.map_or(path.remote, |(inside, _)| *inside);
-        // What is addressed to a mapping that is gone goes nowhere.
+        // Datagrams to a removed mapping are lost.
         let is_gone = through.is_none() && self.nat.contains_key(&path.remote);
         (!is_gone).then_some(NetworkPath {
             local: inside,
@@ -344,7 +344,7 @@ impl Pair {
         })
     }
 
-    /// One event: a datagram arrives or a timer expires. False if nothing will ever happen.
+    /// Processes one event: a datagram arrives or a timer expires. False if no event is left.
     pub(in crate::connection) fn step(&mut self) -> bool {
         self.transmit();
         let timers = [self.client.deadline(), self.server.deadline()];
@@ -402,7 +402,7 @@ impl Pair {
         }
     }
 
-    /// Steps until `done`.
+    /// Runs until `done`.
     pub(in crate::connection) fn run_until(
         &mut self,
         what: &str,
@@ -433,7 +433,7 @@ impl Pair {
         );
     }
 
-    /// Steps until both ends are over, or nothing happens any more.
+    /// Runs until both ends are closed, or no event is left.
     pub(in crate::connection) fn run_to_the_end(&mut self) {
         for _ in 0..200_000 {
             if (self.client.is_over() && self.server.is_over()) || !self.step() {
@@ -469,7 +469,7 @@ impl Pair {
         });
     }
 
-    /// A request of `up` on a new stream, answered with `down`; both arrive as they were.
+    /// Sends a request of `up` bytes on a new stream, answered with `down` bytes; both arrive unchanged.
     pub(in crate::connection) fn transfer(&mut self, up: &[u8], down: &[u8]) {
         let id = self.start_transfer(up);
         self.finish_transfer(id, up, down);
@@ -515,7 +515,7 @@ pub(in crate::connection) fn events(connection: &mut Connection) -> Vec<Event> {
     std::iter::from_fn(|| connection.poll_event()).collect()
 }
 
-/// Why an end closed the connection of its own accord.
+/// Why an end closed the connection by itself.
 pub(in crate::connection) fn violation(connection: &Connection) -> (TransportError, &'static str) {
     match connection.close_reason() {
         Some(CloseReason::Local { code, reason }) => (code, reason),

@@ -1,8 +1,8 @@
 use super::*;
 use crate::recovery::LossThresholds;
 
-/// A transfer over a path where one datagram in thirty comes half a delay late, and how many of those its sender took for
-/// lost.
+/// A transfer over a path on which one datagram in thirty is delayed by half the one-way delay; returns how many of
+/// those the sender declared lost.
 fn spurious_losses(thresholds: LossThresholds, seed: u64) -> u64 {
     let mut server_config = config();
     server_config.thresholds = thresholds;

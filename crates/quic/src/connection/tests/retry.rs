@@ -29,7 +29,7 @@ fn hand_to_client(client: &mut Connection, now: Time, mut packet: Vec<u8>) {
     client.handle_datagram(now, &CLIENT_PATH, ecn, &mut packet, &mut stream::KeepAll);
 }
 
-/// A client that has sent its first flight, and that flight.
+/// A client that has sent its first flight, with that flight.
 fn begun(versions: Vec<Version>) -> (Connection, Arc<dyn ClientCrypto>, PlainServer) {
     let (client_crypto, server_crypto) = plain(1);
     let mut config = config();
@@ -80,7 +80,7 @@ fn rfc9000_8_1_2_a_client_comes_back_with_the_token() {
         assert_eq!(&first[24..31], b"a token");
         pair.shake_hands();
         pair.transfer(&body(10_000, 1), &body(10_000, 2));
-        // RFC 9000 §17.2.5.3: packet numbers go on.
+        // RFC 9000 §17.2.5.3: packet numbers continue.
         assert!(pair.client.recovery_statistics().packets_lost == 0);
     }
 }
@@ -152,7 +152,7 @@ fn rfc9368_2_1_a_client_begins_anew_with_the_best_version_that_both_speak() {
 #[test]
 fn rfc9368_4_a_downgrade_is_found_out() {
     let (mut client, _, crypto) = begun(vec![Version::V1, Version::V2]);
-    // Somebody on the way says that the server speaks version 2 alone, but it speaks both.
+    // An attacker on the path claims that the server supports only version 2, although it supports both.
     hand_to_client(&mut client, START, negotiation(&[Version::V2.number()], 99));
     let server = server(config(), &crypto, Version::V2, START, 1);
     let mut pair = Pair::of(client, server, 1, Faults::default());

@@ -19,7 +19,7 @@ fn speaking(versions: &[Version]) -> Config {
     config
 }
 
-/// A client that begins with the first of these versions, and a server that likes them in the other order.
+/// A client that starts with the first of these versions, and a server that prefers them in reverse order.
 fn opposed(
     client: &Arc<dyn ClientCrypto>,
     server: &dyn crypto::ServerCrypto,
@@ -51,7 +51,7 @@ fn rfc9368_2_3_a_server_goes_on_in_the_version_that_it_likes_best_without_a_roun
         pair.shake_hands();
         assert_eq!(versions_of(&pair), [second; 2]);
         pair.transfer(&body(60_000, 1), &body(90_000, 2));
-        // §3: a client means the version of its first packets, a server the one that is negotiated.
+        // §3: a client reports the version of its first packets, a server the negotiated one.
         let client_said = said(&pair.server);
         assert_eq!(client_said.chosen, first.number());
         assert_eq!(client_said.available, [first, second].map(Version::number));
@@ -129,7 +129,7 @@ fn rfc9369_4_1_0_rtt_stays_in_the_first_version_and_is_accepted() {
     }
 }
 
-/// The server's Initial packet arrives, and not what goes with it: the client follows, and has but 0-RTT keys.
+/// Only the server's Initial packet arrives: the client follows, but has only 0-RTT keys.
 #[test]
 fn rfc9369_4_1_0_rtt_packets_sent_after_the_change_are_of_the_first_version() {
     let client = zero_rtt::resuming(&config(), true);
@@ -185,7 +185,7 @@ fn versions_in(datagram: &[u8]) -> Vec<(Version, PacketType)> {
     all
 }
 
-/// The server's first flight is lost, and the client, which knows nothing of the change, asks again.
+/// The server's first flight is lost, and the client, which does not know of the change, retransmits.
 #[test]
 fn rfc9369_4_1_a_server_opens_the_first_version_until_the_client_follows() {
     let (client, server) = plain(1);
@@ -221,7 +221,7 @@ fn rfc9369_5_tickets_are_of_the_version_that_was_negotiated() {
     let saved = party.sessions.take("localhost", second).expect("saved");
     assert_eq!(saved.version(), second);
     party.sessions.put(saved);
-    // Begun with that version, it is resumed.
+    // Started in that version, it is resumed.
     let config = speaking(&[second, first]);
     let mut pair = Pair::configured(
         &client,
@@ -250,7 +250,7 @@ fn a_forged_packet_of_another_version_changes_nothing() {
     let (client, server) = plain(1);
     let mut pair = opposed(&client, &server, BOTH_WAYS[0], 1, Faults::default());
     pair.transmit();
-    // What the client sent, turned round: of the other version, and sealed with no key of its.
+    // The client's packet, reflected: of the other version, and sealed with keys that are not its own.
     let mut forged = pair
         .flying
         .peek()

@@ -88,7 +88,7 @@ fn rfc9000_7_4_1_limits_below_the_remembered_ones_close_the_connection() {
 
 #[test]
 fn rfc9001_5_7_1_rtt_packets_before_the_handshake_is_complete_wait() {
-    // The client's second flight is overtaken by its third.
+    // The client's second flight arrives after its third.
     let mut pair = Pair::new(1, Faults::default());
     pair.run_until("client complete", |pair| {
         pair.client.stage() >= Stage::Complete

@@ -124,7 +124,7 @@ fn transfer<F, T>(
     data: &[u8],
 ) -> Vec<u8> {
     let mut received = Vec::new();
-    // Of nothing too: there may be messages of the handshake to send.
+    // Also of nothing: handshake messages may be pending.
     let mut parts = data.chunks(40_000);
     for part in [parts.next().unwrap_or_default()].into_iter().chain(parts) {
         from.writer().write_all(part).unwrap();

@@ -66,7 +66,7 @@ fn salts_and_labels_of_the_codec_derive_what_the_rfcs_print() {
     }
 }
 
-/// Writes, seals and masks a packet with each library, and compares; opens the packet of the RFC, and compares.
+/// Writes, seals and protects a packet with each library, and compares; opens the packet of the RFC, and compares.
 fn check(
     vectors: &Vectors,
     side: Side,

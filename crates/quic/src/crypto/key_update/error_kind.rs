@@ -1,15 +1,15 @@
-//! What can be wrong with a key update: the peer's, or one of ours (RFC 9001 §6).
+//! Errors of key updates by the peer or by this side (RFC 9001 §6).
 
 use std::fmt;
 
 use lastbyte_congestion::Time;
 
-/// How the peer broke the rules of key updates (RFC 9001 §6): a `KEY_UPDATE_ERROR`.
+/// A violation of the key update rules by the peer (RFC 9001 §6): a `KEY_UPDATE_ERROR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyUpdateErrorKind {
-    /// It updated again before it could know that we followed (§6.2).
+    /// It updated again before it could know that we had followed (§6.2).
     Consecutive,
-    /// It used old keys in a packet after one with newer keys (§6.4).
+    /// It used old keys in a packet sent after one with newer keys (§6.4).
     OldKeys,
     /// It acknowledged a packet with newer keys in one with old keys (§6.2).
     AcknowledgedWithOldKeys,
@@ -36,7 +36,7 @@ pub enum NoUpdate {
     Unconfirmed,
     /// No packet of this generation has been acknowledged (§6.1).
     Unacknowledged,
-    /// The last update was too short a time ago (§6.5).
+    /// The last update was too recent (§6.5).
     TooSoon(Time),
 }
 

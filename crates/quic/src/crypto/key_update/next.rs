@@ -1,4 +1,4 @@
-//! The keys of the next generation, and where they come from (RFC 9001 §6.1).
+//! The keys of the next generation, and their derivation (RFC 9001 §6.1).
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use rustls::quic;
 
 use crate::crypto::{PacketKey, kdf_hook, plain};
 
-/// The keys of the generation to come.
+/// The keys of the next generation.
 #[derive(Debug)]
 pub struct NextKeys {
-    /// For what is sent.
+    /// For sending.
     pub seal: PacketKey,
-    /// For what is received.
+    /// For receiving.
     pub open: PacketKey,
 }
 
-/// Where the keys of each next generation come from.
+/// Derives the keys of each next generation.
 pub struct KeyUpdates(Source);
 
 enum Source {
-    /// With whose labels they are derived, if not with those of the version that rustls knows.
+    /// Which version's labels are used, if not those of the version known to rustls.
     Tls(Box<quic::Secrets>, Option<Version>),
     Plain(plain::KeyUpdates),
 }
@@ -34,7 +34,7 @@ impl KeyUpdates {
         Self(Source::Plain(updates))
     }
 
-    /// The keys of one generation more.
+    /// The keys of the following generation.
     pub(super) fn next(&mut self) -> NextKeys {
         match &mut self.0 {
             Source::Tls(secrets, labels) => {

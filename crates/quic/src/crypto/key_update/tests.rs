@@ -1,4 +1,4 @@
-//! Tables of events at one end, whose peer is played by bare keys of any generation.
+//! Tables of events at one end; the peer is simulated by keys of any generation.
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
 use lastbyte_wire::{Side, packet::PacketType};
@@ -26,7 +26,7 @@ fn ours() -> OneRttKeys {
     keys_with(Side::Client, Limits::default())
 }
 
-/// The peer's keys after so many updates.
+/// The peer's keys after this many updates.
 fn peers(generation: u64) -> OneRttKeys {
     let mut keys = keys_with(Side::Server, Limits::default());
     for _ in 0..generation {
@@ -39,27 +39,28 @@ fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
-/// What happens at our end. Times are in milliseconds.
+/// An event at our end. Times are in milliseconds.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// We seal a packet of this number.
+    /// We seal a packet with this number.
     Seal(u32),
-    /// A packet of this number comes, sealed with keys of this generation: the generation it opens with, or an error.
+    /// A packet with this number arrives, sealed with keys of this generation: the generation it opens with, or an
+    /// error.
     Open(u32, u64, Result<u64, OpenError>),
     /// We have acknowledged up to this number.
     AckSent(u32),
     /// An ACK of our packets up to this number, in a packet of this generation.
     Acked(u32, u64, Result<(), KeyUpdateErrorKind>),
     Confirmed,
-    /// We update.
+    /// We update our keys.
     Update(Result<(), NoUpdate>),
     /// The time is now this.
     At(u64),
     /// Then this is our generation.
     Generation(u64),
-    /// And the next deadline.
+    /// And this is the next deadline.
     Timeout(Option<u64>),
-    /// The next keys are made.
+    /// The next keys are derived.
     Prepare,
 }
 
@@ -151,7 +152,7 @@ fn when_we_may_update() {
             Acked(1, 1, Ok(())),
             Update(Err(NoUpdate::TooSoon(ms(350)))),
             At(349),
-            Acked(1, 1, Ok(())), // does not begin the wait anew
+            Acked(1, 1, Ok(())), // does not restart the wait
             Update(Err(NoUpdate::TooSoon(ms(350)))),
             At(350),
             Update(Ok(())),
@@ -311,7 +312,7 @@ fn keys_are_updated_before_their_limit_and_not_used_beyond() {
         assert!(!keys.update_if_due(ms(0)), "packet {n}");
         short_packet(&mut keys, n, b"frames").unwrap();
     }
-    // Due, but not allowed: nothing is acknowledged.
+    // Due, but not permitted: nothing is acknowledged.
     assert!(!keys.update_if_due(ms(0)));
     for n in 4..8 {
         short_packet(&mut keys, n, b"frames").unwrap();
@@ -361,7 +362,7 @@ fn rfc9001_6_6_the_integrity_limit_is_one_for_all_keys() {
         ..Limits::default()
     };
     let mut keys = keys_with(Side::Client, limits);
-    // Of the handshake, and of its packets that come late.
+    // Of the handshake, and of its late packets.
     assert_eq!(keys.count_forged(8), OpenError::NotAuthentic);
     assert_eq!(keys.count_forged(1), OpenError::NotAuthentic);
     assert_eq!(keys.count_forged(1), OpenError::IntegrityLimitReached);

@@ -1,4 +1,4 @@
-//! RFC 9001 Appendix A.5, the same of RFC 9369; what any key, real or plain, must refuse.
+//! RFC 9001 Appendix A.5, the same of RFC 9369; what any key, real or plain, must reject.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
@@ -170,7 +170,7 @@ proptest! {
         for (client, server) in keys_of(Side::Client).iter().zip(keys_of(Side::Server)) {
             let packet = handshake_packet(&client.seal, packet_number, &payload);
             let open = |mut packet: Vec<u8>| {
-                // Where the header is broken there may be no packet left to be opened.
+                // If the header is corrupt there may be no packet left to open.
                 let packet = first(&mut packet, 8)?;
                 server.open.unprotect(packet, None).ok().map(|opened| opened.payload().to_vec())
             };

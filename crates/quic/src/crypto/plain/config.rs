@@ -1,4 +1,4 @@
-//! Where sessions without cryptography come from, and what is to be set about them.
+//! Configuration of sessions without cryptography.
 
 use lastbyte_wire::{ConnectionId, Side, packet::Version};
 
@@ -10,18 +10,18 @@ use super::{
 };
 use crate::crypto::{ClientCrypto, Keys, ServerCrypto, Session, StartError, VersionOffer};
 
-/// Where a client's sessions come from.
+/// The source of a client's sessions.
 #[derive(Clone, Debug)]
 pub struct PlainClient {
-    /// All bytes follow from it.
+    /// The seed of all bytes.
     pub seed: u64,
-    /// The application protocols offered, by preference, of 255 bytes each at most.
+    /// The application protocols offered, by preference, of at most 255 bytes each.
     pub alpn: Vec<Vec<u8>>,
-    /// How long messages are.
+    /// Message sizes.
     pub sizes: Sizes,
     /// How often keys may be used, and what their tags cover.
     pub limits: Limits,
-    /// An earlier connection to be resumed.
+    /// An earlier connection to resume.
     pub resumption: Option<Resumption>,
 }
 
@@ -34,14 +34,14 @@ pub struct Resumption {
     pub early_data: bool,
 }
 
-/// Where a server's sessions come from.
+/// The source of a server's sessions.
 #[derive(Clone, Debug)]
 pub struct PlainServer {
-    /// All bytes follow from it.
+    /// The seed of all bytes.
     pub seed: u64,
     /// The application protocols, by preference.
     pub alpn: Vec<Vec<u8>>,
-    /// How long messages are.
+    /// Message sizes.
     pub sizes: Sizes,
     /// How often keys may be used, and what their tags cover.
     pub limits: Limits,
@@ -52,7 +52,7 @@ pub struct PlainServer {
 }
 
 impl PlainClient {
-    /// A client that resumes nothing.
+    /// A client that resumes no session.
     #[must_use]
     pub fn new(seed: u64, alpn: Vec<Vec<u8>>) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl PlainClient {
 }
 
 impl PlainServer {
-    /// A server that resumes and accepts 0-RTT.
+    /// A server that resumes sessions and accepts 0-RTT.
     #[must_use]
     pub fn new(seed: u64, alpn: Vec<Vec<u8>>) -> Self {
         Self {

@@ -1,14 +1,14 @@
-//! A handshake of the shape of TLS 1.3, without cryptography.
+//! A handshake with the messages of TLS 1.3, without cryptography.
 //!
-//! Owns: which message is answered by which (RFC 8446 §2), when there are keys, and what is agreed on. Never: draws
-//! randomness: a session's bytes follow from the seed, the server's name and the transport parameters it is started
-//! with, which in QUIC hold a connection ID and so are never twice the same.
+//! Owns the order of messages (RFC 8446 §2), when keys become available, and what is negotiated. It draws no
+//! randomness: a session's bytes follow from the seed, the server's name and the transport parameters, which in QUIC
+//! contain a connection ID and so are never the same twice.
 //!
 //! One round trip: `ClientHello` in Initial packets; `ServerHello` there and the rest of the server's messages in
 //! Handshake packets; the client's Finished; one `NewSessionTicket`. A resumed handshake has no certificates.
 //!
-//! Decision: *resumption is a flag with the remembered parameters*, not a store of tickets, so that a simulation says
-//! which of its connections resume.
+//! Decision: *resumption is a flag with the remembered parameters*, not a store of tickets, so that a simulation
+//! decides which of its connections resume.
 
 use std::collections::VecDeque;
 
@@ -34,10 +34,10 @@ mod client;
 mod server;
 mod session;
 
-/// What the two sides know that the other does not.
+/// What differs between the two roles.
 pub(super) enum Role {
     Client(Option<Resumption>),
-    /// With the versions that it would rather go on in.
+    /// With the versions that it prefers.
     Server(PlainServer, Vec<VersionOffer>),
 }
 
@@ -50,14 +50,14 @@ pub(super) struct PlainSession {
     limits: Limits,
     /// Our own transport parameters.
     parameters: Vec<u8>,
-    /// What came and is not a whole message yet. A message has 64 KiB at most.
+    /// Received bytes that are not a complete message yet. A message has at most 64 KiB.
     incoming: Vec<u8>,
     outgoing: PerSpace<Vec<u8>>,
-    /// What is to come next; `None` when the handshake is complete.
+    /// The message expected next; `None` when the handshake is complete.
     expected: Option<MessageType>,
     /// A checksum of all messages so far.
     transcript: u64,
-    /// What exported keying material follows from.
+    /// The secret of exported keying material.
     exporter: u64,
     keys: VecDeque<NewKeys>,
     early_data: EarlyData,
@@ -69,7 +69,7 @@ pub(super) struct PlainSession {
     failed: Option<SessionError>,
 }
 
-/// The longest message that is read, as in rustls.
+/// The longest message accepted, as in rustls.
 const MESSAGE_MAX: usize = 0xffff;
 
 /// Alerts of RFC 8446 §6 and RFC 7301 §3.2.
@@ -141,7 +141,7 @@ impl PlainSession {
         }
     }
 
-    /// 8 bytes in the place of a TLS random.
+    /// 8 bytes in place of a TLS random.
     fn random(&self) -> u64 {
         let mut checksum = Checksum::new(self.seed, self.side() as u64);
         checksum.add(self.server_name.as_deref().unwrap_or_default().as_bytes());
@@ -176,7 +176,7 @@ impl PlainSession {
         Ok(())
     }
 
-    /// How long the first message in `incoming` is, if it is whole.
+    /// The length of the first message in `incoming`, if it is complete.
     fn message_len(&self) -> Result<Option<usize>, SessionError> {
         let Some([_, len @ ..]) = self.incoming.first_chunk::<HEADER_LEN>() else {
             return Ok(None);
@@ -281,7 +281,7 @@ impl PlainSession {
         self.transcript = checksum.word();
     }
 
-    /// What the keys of the level that begins now follow from.
+    /// The secret of the keys of the next level.
     const fn secret(&self) -> Secret {
         Secret::new(self.transcript, self.limits)
     }

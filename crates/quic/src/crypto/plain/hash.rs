@@ -1,11 +1,11 @@
 //! A checksum of 16 bytes, fast and without secrets.
 //!
 //! Four lanes of 64 bits, so that their multiplications overlap; each step xors a word in and multiplies by an odd
-//! number, which is a bijection of the lane. So two inputs of one length that differ in one lane differ in the lane, and
-//! the lanes go into the result one behind the other by the same kind of step. Not for use against anyone who wants to
-//! deceive.
+//! number, which is a bijection of the lane. Two inputs of the same length that differ in one lane therefore differ in
+//! that lane's state, and the lanes are combined by the same kind of step. It offers no protection against deliberate
+//! manipulation.
 
-/// Odd numbers with their bits well spread: the fractions of the golden ratio and of the roots of 2, 3 and 5.
+/// Odd numbers with well distributed bits: the fractions of the golden ratio and of the roots of 2, 3 and 5.
 const ODD: [u64; 4] = [
     0x9e37_79b9_7f4a_7c15,
     0x6a09_e667_f3bc_c909,
@@ -21,7 +21,7 @@ pub(super) const fn mix(state: u64, word: u64) -> u64 {
     (mixed ^ mixed >> 29).wrapping_add(ODD[1])
 }
 
-/// A checksum being computed. The same bytes added in other portions give another checksum.
+/// A checksum being computed. The same bytes added in different portions give a different checksum.
 #[derive(Clone, Debug)]
 pub(super) struct Checksum {
     lanes: [u64; 4],

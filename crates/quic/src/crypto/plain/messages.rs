@@ -1,20 +1,20 @@
-//! The messages of a handshake without cryptography: those of TLS 1.3 (RFC 8446 §4), with a body of our own.
+//! The messages of a handshake without cryptography: those of TLS 1.3 (RFC 8446 §4), with a simplified body.
 //!
-//! Owns: bytes ↔ messages, and how long they are. Never: knows which message may come when.
+//! Owns their encoding and their sizes. `handshake.rs` decides which message is valid when.
 
 use lastbyte_wire::{BufferFull, Reader, UnexpectedEnd};
 
-/// How long messages are, in bytes with their header of 4 bytes, and without what comes on top: the server's name,
-/// the application protocols, the transport parameters.
+/// Message sizes in bytes, with their header of 4 bytes, and without the server's name, the application protocols and
+/// the transport parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Default: 220, with X25519. A hybrid key exchange with ML-KEM-768 adds 1222.
+    /// `ClientHello`. Default: 220, with X25519. A hybrid key exchange with ML-KEM-768 adds 1222.
     pub client_hello: u16,
-    /// What a ticket adds to the `ClientHello`. Default: 219.
+    /// How much a ticket adds to the `ClientHello`. Default: 219.
     pub ticket_offer: u16,
-    /// Default: 90. A hybrid key exchange adds 1088.
+    /// `ServerHello`. Default: 90. A hybrid key exchange adds 1088.
     pub server_hello: u16,
-    /// Default: 10.
+    /// `EncryptedExtensions`. Default: 10.
     pub encrypted_extensions: u16,
     /// Certificate, with the chain. Default: 2400.
     pub certificate: u16,
@@ -68,7 +68,7 @@ impl MessageType {
     }
 }
 
-/// What a client begins with.
+/// A `ClientHello`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ClientHello<'a> {
     pub(super) random: u64,
@@ -80,14 +80,14 @@ pub(super) struct ClientHello<'a> {
     pub(super) parameters: &'a [u8],
 }
 
-/// What a server answers.
+/// A `ServerHello`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ServerHello {
     pub(super) random: u64,
     pub(super) resumes: bool,
 }
 
-/// What a server says under protection.
+/// The server's encrypted messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EncryptedExtensions<'a> {
     pub(super) accepts_early_data: bool,
@@ -200,7 +200,7 @@ pub(super) fn message(
     Ok(())
 }
 
-/// A field with its length in two bytes.
+/// A field after its length in two bytes.
 fn put(field: &[u8], body: &mut Vec<u8>) -> Result<(), BufferFull> {
     let len = u16::try_from(field.len()).map_err(|_| BufferFull)?;
     body.extend_from_slice(&len.to_be_bytes());

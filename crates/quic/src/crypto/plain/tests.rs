@@ -1,4 +1,4 @@
-//! Whole handshakes without cryptography: what is the same as with it, and that all bytes follow from the seed.
+//! Complete handshakes without cryptography: what they share with TLS, and that all bytes follow from the seed.
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
 use lastbyte_congestion::Time;
@@ -230,7 +230,7 @@ fn failures_have_the_codes_of_tls() {
     let mut flight = s.speak();
     flight[0].1.push(8);
     assert_eq!(c.listen(&flight, 1000).unwrap_err().code, alert(10));
-    // Nothing but tickets comes later, and only to clients.
+    // After the handshake only tickets follow, and only to clients.
     let (mut c, mut s) = driven(&client(), &server());
     for (end, message) in [(&mut c, 20), (&mut s, 4)] {
         let message = [message, 0, 0, 0];

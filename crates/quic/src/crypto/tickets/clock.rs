@@ -1,10 +1,10 @@
-//! The time of day, as an argument (RFC 8446 §4.2.11.1, §8.3).
+//! The wall clock, as an argument (RFC 8446 §4.2.11.1, §8.3).
 //!
-//! Owns: the trait a caller brings its clock in by, and the same clock in rustls' words. Never: reads a clock itself.
+//! Owns the trait of the caller's clock, and an adapter for rustls.
 //!
-//! Decision: a trait and not a value, since the TLS library asks for the time in the middle of a handshake. The clocks of
-//! all servers that share ticket keys have to agree within seconds: 0-RTT is taken only if a client's claim of a ticket's
-//! age is within 60 s of what its server measures.
+//! Decision: a trait and not a value, since the TLS library needs the time during a handshake. The clocks of all
+//! servers that share ticket keys must agree within seconds: 0-RTT is accepted only if the ticket age that the client
+//! claims is within 60 s of the age that its server measures.
 
 use std::{fmt, sync::Arc};
 
@@ -12,13 +12,13 @@ use rustls::{pki_types::UnixTime, time_provider::TimeProvider};
 
 use crate::WallTime;
 
-/// The time of day.
+/// A wall clock.
 pub trait WallClock: fmt::Debug + Send + Sync {
-    /// What time it is. The clock may be set back and forth; the result is a refusal of 0-RTT, or a full handshake.
+    /// The current time. If the clock is set forwards or backwards, 0-RTT is refused, or a full handshake results.
     fn now(&self) -> WallTime;
 }
 
-/// A clock as rustls wants it.
+/// A clock for rustls.
 #[derive(Debug)]
 pub(in crate::crypto) struct TlsTime(pub(in crate::crypto) Arc<dyn WallClock>);
 

@@ -1,17 +1,16 @@
-//! What a server writes into a ticket for itself, beside the TLS library's session.
+//! The content of a ticket besides the TLS library's session.
 //!
-//! Owns: fields, their bounds and layout. Never: seals ([`super::keys`] does), or reads the session, whose encoding is the
-//! library's own.
+//! Owns the fields, their bounds and layout. [`super::keys`] seals them; the session's encoding is the library's own.
 //!
 //! # Layout, sealed as a whole
 //!
 //! | bytes | |
 //! |---|---|
 //! | 8 | when it was issued, in seconds since the Unix epoch |
-//! | 2 | length of our own data: [`OWN_MAX`] at most |
+//! | 2 | length of our own data, at most [`OWN_MAX`] |
 //! | 4 | version of QUIC (RFC 9369 §5) |
 //! | 8 | the server that issued it |
-//! | 1 + n | its transport parameters, as far as they are remembered (RFC 9000 §7.4.1), after their length |
+//! | 1 + n | its remembered transport parameters (RFC 9000 §7.4.1), after their length |
 //! | n | the application's, to the end of our own data |
 //! | n | session, to the end |
 
@@ -25,15 +24,15 @@ use crate::WallTime;
 #[cfg(test)]
 mod tests;
 
-/// The most bytes of our own data.
+/// Maximum size of our own data in bytes.
 pub(super) const OWN_MAX: usize = 256;
-/// The most bytes of transport parameters.
+/// Maximum size of the transport parameters in bytes.
 pub(super) const PARAMETERS_MAX: usize = OWN_MAX - FIXED_LEN - APPLICATION_MAX;
 
 /// Version, server, and the length of the parameters.
 const FIXED_LEN: usize = 4 + 8 + 1;
 
-/// What is inside of a ticket.
+/// The content of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contents<'a> {
     /// In whole seconds.
@@ -41,15 +40,15 @@ pub(super) struct Contents<'a> {
     /// The number of the version of QUIC.
     pub(super) version: u32,
     pub(super) server_id: u64,
-    /// Encoded; [`PARAMETERS_MAX`] bytes at most.
+    /// Encoded; at most [`PARAMETERS_MAX`] bytes.
     pub(super) parameters: &'a [u8],
-    /// [`APPLICATION_MAX`] bytes at most.
+    /// At most [`APPLICATION_MAX`] bytes.
     pub(super) application: &'a [u8],
     pub(super) session: &'a [u8],
 }
 
 impl<'a> Contents<'a> {
-    /// `None` if something is too long.
+    /// `None` if a field is too long.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         if self.parameters.len() > PARAMETERS_MAX || self.application.len() > APPLICATION_MAX {
             return None;
@@ -70,7 +69,7 @@ impl<'a> Contents<'a> {
         )
     }
 
-    /// What was sealed here decodes; this says only that it need not.
+    /// Data sealed by this version always decodes; `None` covers the rest.
     pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(bytes);
         let issued = WallTime::from_unix(Duration::from_secs(u64::from_be_bytes(reader.array()?)));
@@ -89,7 +88,7 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Whether it is a ticket of this version: one of another is not taken (RFC 9369 §5).
+    /// Whether it is a ticket of this QUIC version: others are not accepted (RFC 9369 §5).
     pub(super) fn is_of(&self, version: Version) -> bool {
         self.version == version.number().get()
     }

@@ -1,7 +1,7 @@
-//! The keys that seal tickets, shared by all servers that are to know each other's (RFC 8446 §4.6.1, RFC 5077 §4).
+//! The keys that seal tickets, shared by all servers that accept each other's tickets (RFC 8446 §4.6.1, RFC 5077 §4).
 //!
-//! Owns: keys and their identities, sealing and opening, the text of the shared file ([`TicketKeys::parse`]). Never: reads
-//! a file, draws a nonce, or knows what is inside of a ticket.
+//! Owns keys and their identities, sealing and opening, and the format of the shared file ([`TicketKeys::parse`]). It
+//! reads no file, draws no nonce, and does not know the content of a ticket.
 //!
 //! # Layout
 //!
@@ -14,13 +14,13 @@
 //!
 //! # Decisions
 //!
-//! - *AES-256-GCM-SIV*: nonces are random and many servers share a key. A nonce that comes twice shows only whether two
-//!   tickets are the same, where with AES-GCM it would give the key away, and 2^32 tickets would be the limit.
-//! - *Key and identity follow from the secret, the layout, and the version of the TLS library* (HKDF-SHA256, RFC 5869).
-//!   What is inside is the library's own encoding of a session, and another version may have another. Servers of two
-//!   versions thus do not know each other's tickets, which costs full handshakes while a fleet is updated, and nothing
-//!   else.
-//! - *A secret is all there is to a key*: no name or number to be kept in step between servers.
+//! - *AES-256-GCM-SIV*: nonces are random and many servers share a key. A repeated nonce reveals only whether two
+//!   tickets are equal, whereas with AES-GCM it would compromise the key, and 2^32 tickets would be the limit.
+//! - *Key and identity are derived from the secret, the layout, and the version of the TLS library* (HKDF-SHA256, RFC
+//!   5869). A ticket contains the library's own encoding of a session, which may differ between versions. Servers of
+//!   two versions therefore do not accept each other's tickets, which costs full handshakes while a fleet is updated,
+//!   and nothing else.
+//! - *A key is only a secret*: there is no name or number to be kept in sync between servers.
 
 use std::{fmt, slice};
 
@@ -40,33 +40,33 @@ pub use file::{KeyFileError, KeyFileErrorKind};
 
 /// The length of a secret, in bytes.
 pub const SECRET_LEN: usize = 32;
-/// The most keys that are held at a time: with a new one each day, a week of them and as many to spare.
+/// Maximum number of keys: with a new one each day, a week of them and as many again.
 pub const KEYS_MAX: usize = 16;
-/// The longest ticket that is opened, in bytes; none longer is made. A client's certificates are inside.
+/// The longest ticket that is opened or created, in bytes. It may contain a client's certificates.
 pub const TICKET_MAX: usize = 16 * 1024;
-/// What a ticket takes beyond what is sealed, in bytes.
+/// The overhead of a ticket, in bytes.
 pub const OVERHEAD: usize = KEY_ID_LEN + NONCE_LEN + TAG_LEN;
 
 const KEY_ID_LEN: usize = 4;
 const KEY_LEN: usize = 32;
-/// Changes with every change of what is inside of a ticket.
+/// Changes with every change of the content of tickets.
 const LAYOUT: &[u8] = b"1";
 
-/// The keys that are good now: the first seals, all open.
+/// The valid keys: the first seals, all open.
 pub struct TicketKeys {
     /// The newest.
     first: TicketKey,
-    /// Older ones: no more than [`KEYS_MAX`] with the first.
+    /// Older ones: at most [`KEYS_MAX`] together with the newest.
     others: Vec<TicketKey>,
 }
 
-/// A key, with the identity that tells it from others.
+/// A key and its identity.
 struct TicketKey {
     id: [u8; KEY_ID_LEN],
     aead: LessSafeKey,
 }
 
-/// More than [`KEYS_MAX`] keys, none at all, or the AEAD refuses one, which it has no reason to.
+/// There are more than [`KEYS_MAX`] keys, or none, or the AEAD rejects one, which does not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnfitKeys;
 
@@ -83,12 +83,12 @@ impl TicketKeys {
     ///
     /// # Errors
     ///
-    /// There is none, or there are too many.
+    /// Returns [`UnfitKeys`] if there are none or too many.
     pub fn new(secrets: &[[u8; SECRET_LEN]]) -> Result<Self, UnfitKeys> {
         Self::of_version(secrets, RUSTLS_VERSION)
     }
 
-    /// As [`Self::new`], for a TLS library of this version.
+    /// As [`Self::new`], for this version of the TLS library.
     fn of_version(secrets: &[[u8; SECRET_LEN]], version: &str) -> Result<Self, UnfitKeys> {
         let (first, others) = secrets.split_first().ok_or(UnfitKeys)?;
         if others.len() >= KEYS_MAX {
@@ -101,27 +101,27 @@ impl TicketKeys {
         })
     }
 
-    /// The keys of a shared file: a secret of 64 hexadecimal digits a line, the newest first. A `#` begins a comment,
-    /// which ends with its line; empty lines are ignored.
+    /// Parses the keys of a shared file: a secret of 64 hexadecimal digits a line, the newest first. A `#` starts a
+    /// comment, which ends with its line; empty lines are ignored.
     ///
-    /// To change keys without losing a ticket: put a new secret *last* at all servers, then, once all have read it, first;
-    /// take an old one out when its tickets have lived their life.
+    /// To rotate keys without losing a ticket: append a new secret *last* on all servers; once all have read it, move
+    /// it to the first line; remove an old one when its tickets have expired.
     ///
     /// # Errors
     ///
-    /// A line is no secret, a secret is there twice, there is none, or there are too many.
+    /// Returns [`KeyFileError`] if a line is not a secret, a secret is repeated, or there are none or too many.
     pub fn parse(text: &[u8]) -> Result<Self, KeyFileError> {
         let secrets = file::secrets(text)?;
         Self::new(&secrets).map_err(|UnfitKeys| KeyFileError::of_count(secrets.len()))
     }
 
-    /// How many keys there are: one at least.
+    /// The number of keys, at least one.
     #[must_use]
     pub fn count(&self) -> usize {
         1 + self.others.len()
     }
 
-    /// Makes a ticket with the first key, given a random nonce. `None` if it would be too long.
+    /// Creates a ticket with the first key and a random nonce. `None` if it would be too long.
     pub(super) fn seal(&self, nonce: [u8; NONCE_LEN], content: &[u8]) -> Option<Vec<u8>> {
         let len = content.len() + OVERHEAD;
         if len > TICKET_MAX {
@@ -145,7 +145,7 @@ impl TicketKeys {
         Some(ticket)
     }
 
-    /// What is inside of a ticket, if it was sealed with a key that is still held.
+    /// The content of a ticket that was sealed with one of the keys.
     pub(super) fn open(&self, ticket: &[u8]) -> Option<Vec<u8>> {
         if ticket.len() > TICKET_MAX {
             return None;
@@ -165,7 +165,7 @@ impl TicketKeys {
         })
     }
 
-    /// Whether no key of `others` is new here.
+    /// Whether all keys of `others` are known here.
     pub(super) fn hold_all_of(&self, others: &Self) -> bool {
         let is_held = |other: &TicketKey| self.all().any(|key| key.id == other.id);
         others.all().all(is_held)
@@ -182,7 +182,7 @@ impl fmt::Debug for TicketKeys {
     }
 }
 
-/// Key and identity, as HKDF gives them.
+/// Key and identity, derived by HKDF.
 struct Derived;
 
 impl hkdf::KeyType for Derived {

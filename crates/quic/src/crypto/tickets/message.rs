@@ -1,7 +1,7 @@
-//! Handshake messages as they pass by: `NewSessionTicket`, and where a message ends (RFC 8446 §4, §4.6.1).
+//! Observed handshake messages: `NewSessionTicket`, and message boundaries (RFC 8446 §4, §4.6.1).
 //!
-//! Owns: the one message that is rewritten or saved, and the cutting of a stream of CRYPTO data into messages. Never:
-//! judges a message it need not understand; those are the TLS library's.
+//! Owns the one message that is rewritten or saved, and the splitting of CRYPTO data into messages. All other messages
+//! are left to the TLS library.
 
 use lastbyte_wire::{Reader, UnexpectedEnd};
 
@@ -10,21 +10,21 @@ mod tests;
 
 /// The type of `NewSessionTicket`.
 pub(super) const NEW_SESSION_TICKET: u8 = 4;
-/// Type and length.
+/// Length of type and length fields.
 pub(super) const HEADER_LEN: usize = 4;
-/// Of a `NewSessionTicket`: lifetime, `age_add`, and three lengths.
+/// Fixed part of a `NewSessionTicket`: lifetime, `age_add`, and three lengths.
 const FIXED_LEN: usize = 4 + 4 + 1 + 2 + 2;
-/// The longest message that is put together, header included. Tickets of other servers may be long.
+/// The longest message that is assembled, including its header. Tickets of other servers may be long.
 pub(super) const MESSAGE_MAX: usize = 64 * 1024;
 
-/// What a server tells about a ticket (RFC 8446 §4.6.1).
+/// A `NewSessionTicket` (RFC 8446 §4.6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NewSessionTicket<'a> {
-    /// How long it is good for, in seconds.
+    /// Its lifetime, in seconds.
     pub(super) lifetime_s: u32,
-    /// What a client adds to the ticket's age in milliseconds to obfuscate it.
+    /// Added by a client to the ticket's age in milliseconds, to obfuscate it.
     pub(super) age_add: u32,
-    /// What tells the keys of tickets of one connection apart.
+    /// Distinguishes the keys of the tickets of a connection.
     pub(super) nonce: &'a [u8],
     /// The ticket.
     pub(super) ticket: &'a [u8],
@@ -33,7 +33,7 @@ pub(super) struct NewSessionTicket<'a> {
 }
 
 impl<'a> NewSessionTicket<'a> {
-    /// Reads a whole message. `None` if it is another, or malformed.
+    /// Parses a complete message. `None` if it is of another type, or malformed.
     pub(super) fn decode(message: &'a [u8]) -> Option<Self> {
         let (header, body) = message.split_first_chunk::<HEADER_LEN>()?;
         let [kind, length @ ..] = header;
@@ -62,7 +62,7 @@ impl<'a> NewSessionTicket<'a> {
         }))
     }
 
-    /// The whole message. `None` if a field is too long for its length.
+    /// Encodes the message. `None` if a field is too long for its length.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         let len = FIXED_LEN + self.nonce.len() + self.ticket.len() + self.extensions.len();
         let [0, len @ ..] = u32::try_from(len).ok()?.to_be_bytes() else {
@@ -86,25 +86,25 @@ impl<'a> NewSessionTicket<'a> {
     }
 }
 
-/// The length that a header says.
+/// The length in a header.
 pub(super) fn body_len([high, middle, low]: [u8; 3]) -> usize {
     usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)
 }
 
-/// Cuts a stream into messages, however it is portioned.
+/// Splits a stream into messages, whatever its portions.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    /// The beginning of a message: less than [`MESSAGE_MAX`] bytes, once [`Self::next`] said `None`.
+    /// The start of a message: less than [`MESSAGE_MAX`] bytes once [`Self::next`] has returned `None`.
     pending: Vec<u8>,
 }
 
 impl Messages {
-    /// Takes what comes next.
+    /// Adds the next portion.
     pub(super) fn push(&mut self, data: &[u8]) {
         self.pending.extend_from_slice(data);
     }
 
-    /// The next whole message.
+    /// The next complete message.
     pub(super) fn next(&mut self) -> Option<Vec<u8>> {
         let ([_, length @ ..], _) = self.pending.split_first_chunk::<HEADER_LEN>()?;
         let len = HEADER_LEN + body_len(*length);
@@ -115,7 +115,7 @@ impl Messages {
         Some(std::mem::replace(&mut self.pending, rest))
     }
 
-    /// Whether the message that has begun is too long to be waited for.
+    /// Whether the pending message is too long to be assembled.
     pub(super) fn is_overlong(&self) -> bool {
         match self.pending.split_first_chunk::<HEADER_LEN>() {
             Some(([_, length @ ..], _)) => HEADER_LEN + body_len(*length) > MESSAGE_MAX,
@@ -123,7 +123,7 @@ impl Messages {
         }
     }
 
-    /// What is left of a message that is not whole.
+    /// The rest, which is not a complete message.
     pub(super) fn take_rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }

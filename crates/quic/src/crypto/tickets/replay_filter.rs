@@ -1,25 +1,28 @@
-//! The replay filter: which `ClientHello`s came with 0-RTT already (RFC 8446 §8.2).
+//! The replay filter: the `ClientHello`s already accepted with 0-RTT (RFC 8446 §8.2).
 //!
-//! Owns: a memory of fixed size of the last [`DEPTH`] at least. Never: forgets one before; reads a clock; knows tickets.
+//! Owns a record of fixed size of at least the last [`DEPTH`]. It reads no clock and does not know tickets.
 //!
-//! A replayed first flight contains the same `ClientHello`. The TLS library takes 0-RTT only if the
-//! client's claim of the ticket's age is within 60 s of the server's measure, in whole seconds. So a `ClientHello` is good
-//! for less than [`DEPTH`], and nothing has to be remembered for longer.
+//! A replayed first flight contains the same `ClientHello`. The TLS library accepts 0-RTT only if the ticket age that
+//! the client claims is within 60 s of the age that the server measures, in whole seconds. So a `ClientHello` is
+//! acceptable for less than [`DEPTH`], and need not be recorded longer.
 //!
 //! # Decisions
 //!
-//! - *Keyed by the `ClientHello`, not by the ticket*: clients that offer one ticket many times, as Go's do, are no
+//! - *Keyed by the `ClientHello`, not by the ticket*: clients that offer one ticket many times, as Go's do, are not
 //!   replays, and some of them fail when their 0-RTT is refused.
-//! - *When full it refuses*, and never forgets: a refusal costs a round trip, a replay what the request does.
-//! - *After a start it refuses* for [`DEPTH`], since it cannot know what came before (RFC 8446 §8.2); and likewise after
-//!   the server was given ticket keys that it did not hold before, since a process before it may have held them.
-//! - *While the clock is behind* the latest time it has seen by more than [`CLOCK_BACK_MAX`] it refuses too: it may have
-//!   forgotten what is fresh again by that clock. A clock that was years ahead thus ends 0-RTT until the next start.
-//! - *Three generations of 66 s*: the youngest is written, all are read, and the oldest is emptied as a whole. A strike
-//!   lives for 132 s to 198 s, that is [`DEPTH`] and [`CLOCK_BACK_MAX`] at least.
-//! - *A hash is 64 bits here*. Two of one fingerprint look like a replay, which is an error on the safe side, once in
-//!   2^64 over the number of strikes held.
-//! - *Two choices of a bucket of eight*, the emptier is taken: buckets overflow only when nine in ten places are taken.
+//! - *When full it refuses* rather than evict: a refusal costs a round trip, a replay has the effect of the request.
+//! - *After a start it refuses* for [`DEPTH`], since it does not know what was accepted before (RFC 8446 §8.2); and
+//!   likewise after the server received ticket keys that it did not have before, since an earlier process may have had
+//!   them.
+//! - *While the clock is behind* the latest time it has seen by more than [`CLOCK_BACK_MAX`] it refuses too: it may
+//!   have deleted what is acceptable again by that clock. A clock that was years ahead thus disables 0-RTT until the
+//!   next start.
+//! - *Three generations of 66 s*: the newest is written, all are read, and the oldest is cleared as a whole. An entry
+//!   is kept for 132 s to 198 s, which is at least [`DEPTH`] and [`CLOCK_BACK_MAX`].
+//! - *Fingerprints have 64 bits*. A collision looks like a replay, which is an error on the safe side, with a
+//!   probability of the number of entries over 2^64.
+//! - *Two choices of a bucket of eight*, of which the emptier is used: buckets overflow only when nine in ten slots are
+//!   in use.
 
 use std::{
     fmt,
@@ -32,49 +35,51 @@ use crate::WallTime;
 #[cfg(test)]
 mod tests;
 
-/// How long a strike is remembered at least: twice the 60 s by which a client's claim may be off, and rounding.
+/// How long an entry is kept at least: twice the 60 s by which a client's claim may be wrong, and rounding.
 pub const DEPTH: Duration = Duration::from_secs(122);
-/// By how much a clock may be behind the latest time seen. Servers of several threads tell times out of order.
+/// How far a clock may be behind the latest time seen. Several threads report times out of order.
 pub const CLOCK_BACK_MAX: Duration = Duration::from_secs(10);
 
 const GENERATION_S: u64 = 66;
 const GENERATIONS: usize = 3;
 const BUCKET: usize = 8;
 
-/// A place that is free.
+/// A free slot.
 const FREE: u64 = 0;
 
-/// Remembers `ClientHello`s.
+/// Records `ClientHello`s.
 pub struct ReplayFilter {
     state: Mutex<State>,
 }
 
 struct State {
-    /// Until when something may come that came before, unseen by this replay filter.
+    /// Until when a `ClientHello` may arrive that was accepted before, unknown to this replay filter.
     blind_until: WallTime,
-    /// The latest time it was told.
+    /// The latest time seen.
     latest: WallTime,
-    /// By the number of [`GENERATION_S`] since the epoch, modulo how many there are. All of the same size.
+    /// Indexed by the number of [`GENERATION_S`] since the epoch, modulo the number of generations. All have the same
+    /// size.
     generations: [Vec<[u64; BUCKET]>; GENERATIONS],
 }
 
-/// What a replay filter says of a `ClientHello`.
+/// The result for a `ClientHello`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strike {
-    /// It is the first of its kind, and is remembered now.
+    /// It is new, and has been recorded.
     New,
-    /// It was here before.
+    /// It was recorded before.
     Seen,
-    /// There is no room to remember it.
+    /// There is no room to record it.
     Full,
-    /// It may have come before, and this replay filter would not know: it was started a moment ago, or the clock was set back.
+    /// It may have been accepted before this replay filter could record it: the filter is new, or the clock was set
+    /// back.
     Blind,
 }
 
 impl ReplayFilter {
-    /// A replay filter with room for about nine tenths of `count` strikes in each 66 s, at 24 bytes for each of `count`.
-    /// `started` is when the process began, if its ticket keys are older than it: until [`DEPTH`] later nothing is taken.
-    /// `None`: no `ClientHello` from before can have a ticket that opens.
+    /// A replay filter with room for about nine tenths of `count` entries in each 66 s, at 24 bytes for each of
+    /// `count`. `started` is the start of the process, if its ticket keys are older: until [`DEPTH`] later everything
+    /// is refused. `None`: no earlier `ClientHello` can have a ticket that opens.
     #[must_use]
     pub fn new(count: usize, started: Option<WallTime>) -> Self {
         let buckets = count.div_ceil(BUCKET).max(1);
@@ -87,18 +92,19 @@ impl ReplayFilter {
         }
     }
 
-    /// Asks whether a `ClientHello` is new, by its SHA-256, and remembers it if so.
+    /// Checks by its SHA-256 whether a `ClientHello` is new, and records it if so.
     pub fn strike(&self, client_hello: &[u8; 32], now: WallTime) -> Strike {
         self.lock().strike(client_hello, now)
     }
 
-    /// Tickets under keys from elsewhere open from now on: until [`DEPTH`] later nothing is taken, as after a start.
+    /// Tickets sealed with keys from elsewhere are accepted from now on: until [`DEPTH`] later everything is refused,
+    /// as after a start.
     pub(super) fn on_foreign_keys(&self, now: WallTime) {
         let mut state = self.lock();
         state.blind_until = state.blind_until.max(now + DEPTH);
     }
 
-    /// A thread that panicked left no state half done: what is written is one place at a time.
+    /// A thread that panicked left no inconsistent state: slots are written one at a time.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -140,7 +146,7 @@ impl State {
         }
     }
 
-    /// Empties the generations that come into use up to `now`.
+    /// Clears the generations that become current up to `now`.
     fn advance(&mut self, now: WallTime) {
         let latest = self.latest.max(now);
         let passed = generation(latest) - generation(self.latest);
@@ -152,12 +158,12 @@ impl State {
     }
 }
 
-/// The generation that a time belongs to.
+/// The generation of a time.
 const fn generation(time: WallTime) -> u64 {
     time.since_unix_epoch().as_secs() / GENERATION_S
 }
 
-/// A fingerprint, and two numbers of buckets.
+/// A fingerprint, and two bucket indices.
 fn words(hash: &[u8; 32]) -> [u64; 3] {
     let word = |index: usize| {
         hash.iter()

@@ -25,7 +25,7 @@ use crate::crypto::{
 
 pub(in crate::crypto) const DAY: Duration = Duration::from_secs(86_400);
 
-/// A clock that is set by hand.
+/// A clock that is set manually.
 #[derive(Debug)]
 pub(in crate::crypto) struct Clock(AtomicU64);
 
@@ -49,7 +49,7 @@ impl WallClock for Clock {
     }
 }
 
-/// rustls' clock of a client, by ours.
+/// Adapts our clock for a client's rustls.
 #[derive(Debug)]
 struct ClientTime(Arc<Clock>);
 
@@ -77,12 +77,12 @@ pub(in crate::crypto) fn keys(seeds: &[u8]) -> TicketKeys {
     TicketKeys::new(&secrets).unwrap()
 }
 
-/// A replay filter of a server that has been there for long.
+/// A replay filter of a server that was started long ago.
 pub(in crate::crypto) fn replay_filter() -> Arc<ReplayFilter> {
     Arc::new(ReplayFilter::new(1000, None))
 }
 
-/// What clients and servers of a test share.
+/// State shared by clients and servers of a test.
 pub(in crate::crypto) struct Fleet {
     pub(in crate::crypto) clock: Arc<Clock>,
     pub(in crate::crypto) identity: Identity,
@@ -157,18 +157,18 @@ pub(in crate::crypto) fn early_flows(client: &End, server: &End) -> bool {
         .is_ok_and(|opened| opened.payload() == b"early")
 }
 
-/// How a connection came about.
+/// How a connection was established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::crypto) enum Kind {
-    /// With certificates.
+    /// By a full handshake.
     Full,
     /// Resumed, without 0-RTT.
     Resumed,
-    /// Resumed, with 0-RTT that opened at the server and was accepted.
+    /// Resumed, with 0-RTT that the server opened and accepted.
     Early,
 }
 
-/// The kind that both ends agree on; all that is said of 0-RTT has to fit it.
+/// The result on which both ends agree; everything reported about 0-RTT must be consistent with it.
 pub(in crate::crypto) fn kind(client: &End, server: &End) -> Kind {
     let resumed = client.session.is_resumed().unwrap();
     assert_eq!(server.session.is_resumed(), Some(resumed));
@@ -183,14 +183,14 @@ pub(in crate::crypto) fn kind(client: &End, server: &End) -> Kind {
     }
 }
 
-/// A whole connection.
+/// A complete connection.
 pub(in crate::crypto) fn connect(client: &TlsClient, server: &TlsServer) -> Kind {
     let (mut client, mut server) = (start_client(client), start_server(server));
     drive(&mut client, &mut server, usize::MAX).unwrap();
     kind(&client, &server)
 }
 
-/// The same `ClientHello` at a new connection of a server, and what comes of it, driven to its end.
+/// Replays a `ClientHello` on a new connection of a server, and runs that to its end.
 pub(in crate::crypto) fn replay(
     hello: &[(Space, Vec<u8>)],
     server: &TlsServer,
@@ -204,7 +204,7 @@ pub(in crate::crypto) fn replay(
     (end.session.early_data(), refusal, end.session)
 }
 
-/// The tickets in what a server said, as whole messages.
+/// The tickets in a server's output, as complete messages.
 pub(in crate::crypto) fn tickets_said(end: &End) -> Vec<Vec<u8>> {
     let mut messages = super::message::Messages::default();
     for (space, data) in &end.said {
@@ -215,7 +215,7 @@ pub(in crate::crypto) fn tickets_said(end: &End) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| messages.next()).collect()
 }
 
-/// A client, a server whose tickets bring 0-RTT, and one that knows those tickets and forbids it.
+/// A client, a server whose tickets permit 0-RTT, and one that has the same keys and forbids it.
 pub(crate) fn client_and_servers() -> (TlsClient, [TlsServer; 2]) {
     let fleet = Fleet::new();
     let forbids = fleet.tickets(&[1]).with_zero_rtt(ZeroRtt::Off);

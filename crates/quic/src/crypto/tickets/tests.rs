@@ -1,4 +1,4 @@
-//! Whole handshakes with tickets, between servers that share keys.
+//! Complete handshakes with tickets, between servers that share keys.
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
 use lastbyte_wire::{TransportError, packet::Version};
@@ -25,7 +25,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A client gets tickets from one server, and goes to another after some time.
+/// A client receives tickets from one server, and connects to another after some time.
 fn from_one_to_another(fleet: &Fleet, one: &TlsServer, another: &TlsServer) -> Kind {
     let client = fleet.client();
     assert_eq!(connect(&client, one), Kind::Full);
@@ -62,7 +62,7 @@ fn a_server_with_the_shared_key_resumes_and_opens_0rtt() {
     assert_eq!(ticket.server_id, 7);
     assert_eq!(fleet.clock.now(), ticket.issued + seconds(30));
     assert_eq!(ticket.refusal, None);
-    // And on to the end, with new tickets, which are good for 0-RTT again at the first.
+    // And to the end, with new tickets, which permit 0-RTT at the first server again.
     assert_eq!(connect(&client, &another), Kind::Early);
     assert_eq!(connect(&client, &one), Kind::Early);
 }
@@ -119,7 +119,7 @@ fn keys_are_changed_while_the_server_runs() {
     assert_eq!(connect(&client, &server), Kind::Early);
 }
 
-/// A process before this one may have held the new key, and accepted what is replayed now.
+/// An earlier process may have held the new key, and accepted what is replayed now.
 #[test]
 fn rfc8446_8_2_keys_from_elsewhere_bring_no_0rtt_for_the_replay_window() {
     let fleet = Fleet::new();
@@ -133,7 +133,7 @@ fn rfc8446_8_2_keys_from_elsewhere_bring_no_0rtt_for_the_replay_window() {
     assert_eq!(replay(&hello, &before).0, EarlyData::Accepted);
     tickets.set_keys(keys(&[2, 1]));
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterBlind));
-    // What it holds already is no news, in whatever order.
+    // Keys that it already has are not new, in any order.
     let almost = replay_filter::DEPTH.saturating_sub(seconds(1));
     fleet.clock.pass(almost);
     tickets.set_keys(keys(&[1, 2]));
@@ -145,7 +145,7 @@ fn rfc8446_8_2_keys_from_elsewhere_bring_no_0rtt_for_the_replay_window() {
     assert_eq!(connect(&client, &server), Kind::Early);
 }
 
-/// A server's 1-RTT messages with other tickets in them.
+/// A server's 1-RTT messages with replaced tickets.
 fn spoil(said: &mut [(Space, Vec<u8>)], spoiled: &dyn Fn(&[u8]) -> Vec<u8>) {
     for (space, data) in said {
         if *space != Space::Application {
@@ -217,13 +217,13 @@ fn rfc8446_8_2_a_replayed_client_hello_resumes_without_0rtt() {
     s.listen(&hello, 100).unwrap();
     let ticket = s.session.resumed_ticket().unwrap();
     assert_eq!(ticket.refusal, Some(Refusal::Replayed));
-    // The true client goes on with this answer.
+    // The real client continues with this response.
     let flight = s.speak();
     c.listen(&flight, usize::MAX).unwrap();
     drive(&mut c, &mut s, usize::MAX).unwrap();
     assert_eq!(kind(&c, &s), Kind::Resumed);
     assert_eq!(c.session.early_data(), EarlyData::Rejected);
-    // What is not promised: another server takes it once more.
+    // Not guaranteed: another server accepts it once more.
     assert_eq!(replay(&hello, &another).0, EarlyData::Accepted);
     assert_eq!(replay(&hello, &another).0, EarlyData::Unavailable);
 }
@@ -252,7 +252,7 @@ fn rfc8446_8_3_a_client_hello_held_back_is_not_fresh() {
 fn the_register_knows_client_hellos_and_not_tickets() {
     let fleet = Fleet::new();
     let server = fleet.plain_server(&[1]);
-    // All tickets that this client is given are one.
+    // All tickets that this client receives are the same.
     let client = fleet.client();
     let (mut c, mut s) = (start_client(&client), start_server(&server));
     let mut seen = None;
@@ -328,7 +328,7 @@ fn rfc9000_7_4_1_reduced_parameters_refuse_0rtt_and_resume() {
         assert_eq!(kind(&c, &s), expected);
         assert_eq!(s.session.resumed_ticket().unwrap().refusal, refusal);
     }
-    // Parameters that nobody can read promise nothing.
+    // Transport parameters that cannot be decoded permit nothing.
     let client = fleet.client();
     let (mut c, mut s) = (start_client(&client), start(b"unreadable"));
     drive(&mut c, &mut s, usize::MAX).unwrap();
@@ -357,7 +357,7 @@ fn rfc8446_4_6_1_a_ticket_lives_for_a_week_and_no_longer() {
         fleet.clock.pass(time);
         assert_eq!(connect(&client, &server), expected, "{time:?}");
     }
-    // A client whose clock stands still offers what the server no longer takes.
+    // A client whose clock has stopped offers what the server no longer accepts.
     for (time, expected) in [
         (seconds(60), Kind::Early),
         (seconds(61), Kind::Resumed),
@@ -494,7 +494,7 @@ fn application_data_come_back_as_each_connection_wants() {
     };
     assert_eq!(connect_with(None), None);
     assert_eq!(connect_with(Some(b"arm B")).unwrap(), b"for all");
-    // rustls' client takes the youngest first.
+    // rustls' client uses the newest first.
     assert_eq!(connect_with(Some(b"")).unwrap(), b"arm B");
     assert_eq!(connect_with(None).unwrap(), b"");
     let too_long = vec![0; APPLICATION_MAX + 1];
@@ -518,7 +518,7 @@ fn handshakes_at_once_on_one_thread_keep_their_tickets() {
     for (arm, (_, s)) in ends.iter_mut().enumerate() {
         s.session.set_ticket_data(&[arm as u8]).unwrap();
     }
-    // A step of each at a time, so that all are in the same state at once.
+    // One step of each at a time, so that all are in the same state simultaneously.
     for _ in 0..4 {
         for (c, s) in &mut ends {
             s.listen(&c.speak(), usize::MAX).unwrap();

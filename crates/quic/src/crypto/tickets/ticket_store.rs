@@ -1,18 +1,19 @@
 //! The session store of one server connection, and the rewriting of its tickets.
 //!
-//! Owns: what rustls wants stored, until it is sealed; which `ClientHello` is being read; whether a ticket is taken, and
-//! 0-RTT with it. Never: outlives its connection, or fails it: what goes wrong here costs a ticket or a round trip.
+//! Owns the sessions that rustls stores, until they are sealed; which `ClientHello` is being read; whether a ticket and
+//! its 0-RTT are accepted. It lives as long as its connection, and never fails it: an error here costs a ticket or a
+//! round trip.
 //!
-//! The order of things, all within one call of [`super::super::Session::read_crypto`]:
+//! The order of events, all within one call of [`super::super::Session::read_crypto`]:
 //!
-//! 1. [`ServerTickets::on_initial`] hashes the `ClientHello`, which may come in pieces, and ends with the piece that
+//! 1. [`ServerTickets::on_initial`] hashes the `ClientHello`, which may arrive in pieces, up to the piece that
 //!    completes it.
-//! 2. rustls reads it, and asks the store for each ticket offered, in their order, until it takes one
-//!    ([`StoresServerSessions::take`]). Here a ticket is opened, and 0-RTT allowed or not. *After* that it checks the
-//!    binder, so a forger that copies a ticket can fill the replay filter, but strikes nothing of the true client's, whose
-//!    `ClientHello` is another.
-//! 3. After the client's Finished rustls stores a session for each ticket it sends ([`StoresServerSessions::put`]), under
-//!    a random name, and [`ServerTickets::rewrite`] puts the sealed session where the name was.
+//! 2. rustls reads it, and asks the store for each ticket offered, in order, until it accepts one
+//!    ([`StoresServerSessions::take`]). Here a ticket is opened, and 0-RTT accepted or refused. *After* that it checks
+//!    the binder, so an attacker that copies a ticket can fill the replay filter, but does not block the real client,
+//!    whose `ClientHello` differs.
+//! 3. After the client's Finished rustls stores a session for each ticket it sends ([`StoresServerSessions::put`]),
+//!    under a random name, and [`ServerTickets::rewrite`] replaces the name by the sealed session.
 
 use std::{
     fmt,
@@ -39,9 +40,9 @@ mod tests;
 
 /// How far the clock of another server may be ahead.
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
-/// How many tickets of one `ClientHello` are looked at.
+/// How many tickets of one `ClientHello` are tried.
 const OFFERS_MAX: usize = 4;
-/// How many sessions are held until they are sealed: rustls' tickets of one handshake.
+/// How many sessions are kept until they are sealed: rustls' tickets of one handshake.
 const STORED_MAX: usize = 16;
 /// The encoding of a session ends with the offset of its ticket's age.
 const AGE_OFFSET_LEN: usize = 4;
@@ -49,18 +50,18 @@ const AGE_OFFSET_LEN: usize = 4;
 /// The tickets of one connection.
 pub(in crate::crypto) struct ServerTickets {
     store: Arc<TicketStore>,
-    /// What rustls writes and what was not yet a whole message.
+    /// Output of rustls that was not a complete message yet.
     outgoing: Messages,
     resumed: Option<ResumedTicket>,
 }
 
-/// What rustls knows as its store.
+/// The store as rustls sees it.
 pub(in crate::crypto) struct TicketStore {
     tickets: Arc<Tickets>,
     random: &'static dyn SecureRandom,
     first: Version,
     version: Version,
-    /// As far as they are remembered. `None` if they cannot be read, which rules 0-RTT out.
+    /// The remembered parameters. `None` if they cannot be decoded, which prevents 0-RTT.
     parameters: Option<TransportParameters>,
     state: Mutex<State>,
 }
@@ -68,23 +69,23 @@ pub(in crate::crypto) struct TicketStore {
 #[derive(Default)]
 struct State {
     hello: Hello,
-    /// How many tickets of this `ClientHello` were looked at.
+    /// How many tickets of this `ClientHello` were tried.
     offers: usize,
-    /// By the names that rustls gave. [`STORED_MAX`] at most.
+    /// By the names that rustls chose; at most [`STORED_MAX`].
     stored: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The last that was opened.
+    /// The last one that was opened.
     opened: Option<ResumedTicket>,
-    /// What the connection wants in its tickets, in place of what is set for all.
+    /// The connection's data for its tickets, in place of the common ones.
     application: Option<Vec<u8>>,
 }
 
-/// The `ClientHello` as it comes in.
+/// The `ClientHello` being received.
 #[derive(Default)]
 struct Hello {
-    /// How many are complete. Another comes after a `HelloRetryRequest`.
+    /// How many are complete. A second one follows a `HelloRetryRequest`.
     count: usize,
     header: Vec<u8>,
-    /// How many bytes of the body are still to come, and the hash so far.
+    /// How many bytes of the body are missing, and the hash so far.
     body: Option<(usize, Context)>,
     /// SHA-256 of the last complete one.
     hash: Option<[u8; 32]>,
@@ -120,8 +121,8 @@ impl Hello {
 }
 
 impl ServerTickets {
-    /// The tickets of a connection, with these transport parameters of the server's. Those of the first version are taken,
-    /// and those that are given are of the second: the one that the connection goes on in (RFC 9369 §5).
+    /// The tickets of a connection whose server has these transport parameters. Tickets of the first version are
+    /// accepted, and those issued are of the second: the one in which the connection continues (RFC 9369 §5).
     pub(in crate::crypto) fn new(
         tickets: &Arc<Tickets>,
         random: &'static dyn SecureRandom,
@@ -148,7 +149,7 @@ impl ServerTickets {
         Arc::clone(&self.store)
     }
 
-    /// What the connection wants to know again, in tickets that are yet to be written.
+    /// Sets the connection's data for tickets that are yet to be written.
     pub(in crate::crypto) fn set_application(
         &mut self,
         application: &[u8],
@@ -160,15 +161,15 @@ impl ServerTickets {
         Ok(())
     }
 
-    /// Sees CRYPTO data of Initial packets before rustls does.
+    /// Observes CRYPTO data of Initial packets before rustls reads it.
     pub(in crate::crypto) fn on_initial(&mut self, data: &[u8]) {
         let mut state = self.store.state();
         state.hello.read(data);
         state.offers = 0;
     }
 
-    /// The `ClientHello` was answered, and the session in the ticket that was opened last was resumed or not. Says nothing
-    /// once it was told.
+    /// The `ClientHello` was answered; the session in the ticket opened last was resumed or not. Has no effect once it
+    /// was called.
     pub(in crate::crypto) fn on_answered(&mut self, is_resumed: bool) {
         let opened = self.store.state().opened.take();
         if let Some(opened) = opened.filter(|_| is_resumed) {
@@ -176,17 +177,17 @@ impl ServerTickets {
         }
     }
 
-    /// The ticket that was resumed by.
+    /// The ticket with which the session was resumed.
     pub(in crate::crypto) const fn resumed(&self) -> Option<&ResumedTicket> {
         self.resumed.as_ref()
     }
 
-    /// As [`Self::resumed`], when nothing will ask here any more.
+    /// As [`Self::resumed`], when it is the last call here.
     pub(in crate::crypto) const fn take_resumed(&mut self) -> Option<ResumedTicket> {
         self.resumed.take()
     }
 
-    /// What is to be sent in place of what rustls wrote for 1-RTT packets: `written` from `start` on.
+    /// The output to send in place of what rustls wrote for 1-RTT packets: `written` from `start` on.
     pub(in crate::crypto) fn rewrite(&mut self, written: &mut Vec<u8>, start: usize) {
         let start = start.min(written.len());
         self.outgoing.push(&written[start..]);
@@ -209,12 +210,12 @@ impl ServerTickets {
 }
 
 impl TicketStore {
-    /// A thread that panicked left nothing half done that matters: the worst is a ticket less.
+    /// A thread that panicked left no state that matters: at worst a ticket is missing.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The message with the session that was stored for it, sealed.
+    /// The message with its sealed session.
     fn sealed(&self, message: &[u8]) -> Option<Vec<u8>> {
         let message = NewSessionTicket::decode(message)?;
         let mut state = self.state();
@@ -248,7 +249,7 @@ impl TicketStore {
         .encode()
     }
 
-    /// Why 0-RTT is not taken with this ticket.
+    /// Why 0-RTT is refused with this ticket.
     fn refusal(&self, state: &State, contents: &Contents<'_>, now: WallTime) -> Option<Refusal> {
         let (replay_filter, any_server) = match &self.tickets.zero_rtt {
             ZeroRtt::Off => return Some(Refusal::Off),
@@ -264,7 +265,7 @@ impl TicketStore {
         if !self.keeps_promises(contents) {
             return Some(Refusal::Reduced);
         }
-        // Last, so that only what would be taken uses up its room.
+        // Last, so that only acceptable ones use its room.
         match state
             .hello
             .hash
@@ -277,7 +278,7 @@ impl TicketStore {
         }
     }
 
-    /// Whether no limit is lower than the client remembers it (RFC 9000 §7.4.1).
+    /// Whether no limit is lower than the one that the client remembers (RFC 9000 §7.4.1).
     fn keeps_promises(&self, contents: &Contents<'_>) -> bool {
         let remembered = TransportParameters::decode(contents.parameters, Side::Server);
         match (&self.parameters, remembered) {
@@ -297,7 +298,7 @@ impl StoresServerSessions for TicketStore {
         has_room
     }
 
-    /// TLS 1.2 alone asks for it.
+    /// Only TLS 1.2 requests it.
     fn get(&self, _name: &[u8]) -> Option<Vec<u8>> {
         None
     }
@@ -311,7 +312,7 @@ impl StoresServerSessions for TicketStore {
         let opened = self.tickets.keys().open(ticket)?;
         let contents = Contents::decode(&opened).ok()?;
         let now = self.tickets.clock.now();
-        // rustls' server does not ask how old a session is.
+        // rustls' server does not request the age of a session.
         let is_alive = now.since(contents.issued) <= self.tickets.lifetime
             && contents.issued <= now + CLOCK_SKEW;
         if !is_alive || !contents.is_of(self.first) {
@@ -336,7 +337,7 @@ impl StoresServerSessions for TicketStore {
     }
 }
 
-/// Makes rustls believe that the client's claim of the ticket's age is off by 2^31 ms.
+/// Makes rustls conclude that the client's claim of the ticket's age is wrong by 2^31 ms.
 fn make_stale(session: &mut [u8]) -> Option<()> {
     let offset = session.len().checked_sub(AGE_OFFSET_LEN)?;
     *session.get_mut(offset)? ^= 0x80;

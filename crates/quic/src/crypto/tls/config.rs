@@ -1,4 +1,4 @@
-//! Configurations of rustls that QUIC can use, and the start of sessions with them.
+//! rustls configurations for QUIC, and the sessions created from them.
 
 use std::{fmt, sync::Arc};
 
@@ -16,30 +16,30 @@ use crate::crypto::{
     },
 };
 
-/// Where a client's TLS sessions come from.
+/// The source of a client's TLS sessions.
 #[derive(Clone, Debug)]
 pub struct TlsClient {
     config: Arc<rustls::ClientConfig>,
     sessions: Option<Arc<ClientSessions>>,
 }
 
-/// Where a server's TLS sessions come from.
+/// The source of a server's TLS sessions.
 #[derive(Clone, Debug)]
 pub struct TlsServer {
     config: Arc<rustls::ServerConfig>,
     tickets: Option<Arc<Tickets>>,
 }
 
-/// Why a TLS configuration is not one for QUIC.
+/// Why a TLS configuration cannot be used for QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// No application protocol is named in `alpn_protocols` (RFC 9001 §8.1).
+    /// `alpn_protocols` is empty (RFC 9001 §8.1).
     NoApplicationProtocol,
-    /// There is no cipher suite of TLS 1.3 for QUIC (RFC 9001 §4.2).
+    /// It has no TLS 1.3 cipher suite that supports QUIC (RFC 9001 §4.2).
     NoCipherSuite,
-    /// The provider of cryptography does not let sessions be saved: take [`crate::crypto::provider`].
+    /// Its crypto provider cannot save sessions: use [`crate::crypto::provider`].
     ClosedProvider,
-    /// The configuration makes tickets itself, with its `ticketer`.
+    /// It issues tickets itself, with its `ticketer`.
     Ticketer,
     /// `max_early_data_size` is neither 0 nor 2^32 − 1 (RFC 9001 §4.6.1).
     EarlyDataSize,
@@ -68,7 +68,7 @@ impl TlsClient {
     ///
     /// # Errors
     ///
-    /// It is not one for QUIC.
+    /// Returns [`ConfigError`] if it cannot be used for QUIC.
     pub fn new(config: impl Into<Arc<rustls::ClientConfig>>) -> Result<Self, ConfigError> {
         let config = config.into();
         check(&config.alpn_protocols, config.crypto_provider())?;
@@ -78,12 +78,13 @@ impl TlsClient {
         })
     }
 
-    /// Wraps a configuration, with sessions that are kept. Their verifier takes the place of its own, their clock that of its
-    /// `time_provider`, and its `resumption` is not used. To offer 0-RTT set its `enable_early_data`.
+    /// Wraps a configuration, with stored sessions. Their verifier replaces its own, their clock its `time_provider`,
+    /// and its `resumption` is not used. To offer 0-RTT set its `enable_early_data`.
     ///
     /// # Errors
     ///
-    /// It is not one for QUIC, or was not built with a provider of [`crate::crypto::provider`].
+    /// Returns [`ConfigError`] if it cannot be used for QUIC, or was not built with a provider of
+    /// [`crate::crypto::provider`].
     pub fn with_sessions(
         mut config: rustls::ClientConfig,
         sessions: ClientSessions,
@@ -107,7 +108,7 @@ impl TlsServer {
     ///
     /// # Errors
     ///
-    /// It is not one for QUIC.
+    /// Returns [`ConfigError`] if it cannot be used for QUIC.
     pub fn new(config: impl Into<Arc<rustls::ServerConfig>>) -> Result<Self, ConfigError> {
         let config = config.into();
         check(&config.alpn_protocols, config.crypto_provider())?;
@@ -120,13 +121,14 @@ impl TlsServer {
         })
     }
 
-    /// Wraps a configuration, with stateless tickets. They bring 0-RTT or not, whatever its `max_early_data_size`; their
-    /// clock takes the place of its `time_provider`, and its `session_storage` is not used. How many tickets are sent stays
-    /// with its `send_tls13_tickets` and `max_tls13_tickets` (RFC 9149).
+    /// Wraps a configuration, with stateless tickets. They decide about 0-RTT, whatever its `max_early_data_size`;
+    /// their clock replaces its `time_provider`, and its `session_storage` is not used. The number of tickets is still
+    /// set by its `send_tls13_tickets` and `max_tls13_tickets` (RFC 9149).
     ///
     /// # Errors
     ///
-    /// It is not one for QUIC, or has a `ticketer`: rustls would use that, and without 0-RTT.
+    /// Returns [`ConfigError`] if it cannot be used for QUIC, or has a `ticketer`, which rustls would use, without
+    /// 0-RTT.
     pub fn with_tickets(
         mut config: rustls::ServerConfig,
         tickets: Arc<Tickets>,
@@ -151,7 +153,7 @@ impl TlsServer {
         is_hooked(self.config.crypto_provider())
     }
 
-    /// A connection that the client began in the `first` version, and that goes on in another, or the same.
+    /// A connection that the client started in the `first` version, and that continues in the same or another one.
     pub(super) fn connect(
         &self,
         first: Version,

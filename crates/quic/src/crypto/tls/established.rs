@@ -1,11 +1,11 @@
-//! What is left of a server's handshake once it is complete and its tickets are written.
+//! A server's session once its handshake is complete and its tickets are written.
 //!
-//! Owns: the answers that a [`Session`](crate::crypto::Session) still has to give, and the secret that keying material is
-//! exported from (RFC 8446 §7.5). Never: reads a message. A client may send none from here on: no `KeyUpdate` (RFC 9001
-//! §6), and no certificate, as a server of QUIC asks for none after the handshake (RFC 9001 §4.4).
+//! Owns the values that a [`Session`](crate::crypto::Session) still has to return, and the exporter secret (RFC 8446
+//! §7.5). It accepts no messages: a client may not send any from here on, neither `KeyUpdate` (RFC 9001 §6) nor a
+//! certificate, which a QUIC server does not request after the handshake (RFC 9001 §4.4).
 //!
-//! Decision: rustls keeps about 4 KB for a connection, its configuration included, which would stay for as long as the
-//! connection does. rustls gives the exporter's secret to the key log only, so a key log of our own takes it from there.
+//! Decision: rustls uses about 4 KB for a connection, including its configuration, which would be kept as long as the
+//! connection. rustls passes the exporter secret only to the key log, so a key log of ours takes it from there.
 
 use std::{
     fmt,
@@ -24,12 +24,13 @@ use crate::crypto::{ExportError, SessionError, tickets::ResumedTicket};
 #[cfg(test)]
 mod tests;
 
-/// The label that rustls logs the exporter's secret with.
+/// The label with which rustls logs the exporter secret.
 const EXPORTER_LABEL: &str = "EXPORTER_SECRET";
 /// The alert `unexpected_message` (RFC 8446 §6).
 const UNEXPECTED_MESSAGE: u8 = 10;
 
-/// A key log that keeps the exporter's secret of one connection, and passes on what the configuration's own wants.
+/// A key log that stores the exporter secret of one connection, and passes on everything that the configuration's own
+/// key log wants.
 pub(super) struct ExporterLog {
     next: Arc<dyn KeyLog>,
     secret: Mutex<Option<OkmBlock>>,
@@ -85,7 +86,7 @@ pub(super) struct Established {
 }
 
 impl Established {
-    /// Of a handshake that is complete. `None` if it is not known what keying material would be exported from.
+    /// The session of a complete handshake. `None` if its exporter secret is not known.
     pub(super) fn new(
         connection: &ServerConnection,
         log: &ExporterLog,
@@ -107,7 +108,7 @@ impl Established {
         })
     }
 
-    /// The error for a message of the client's, whichever it is.
+    /// The error for any message of the client.
     pub(super) fn unexpected_message() -> SessionError {
         SessionError::new(
             TransportError::from_tls_alert(UNEXPECTED_MESSAGE),

@@ -1,14 +1,14 @@
-//! What a server has to know of a `ClientHello` before rustls reads it (RFC 8446 §4.1.2, RFC 9368 §2.3).
+//! Parses what a server needs from a `ClientHello` before rustls reads it (RFC 8446 §4.1.2, RFC 9368 §2.3).
 //!
-//! Owns: the bytes of a `ClientHello` until it is whole, and where in it things stand. Never: judges it. What cannot be
-//! found is not there, and rustls says what is wrong.
+//! Owns the bytes of a `ClientHello` until it is complete, and the lookup of its fields. It reports no errors: what
+//! cannot be found is treated as absent, and rustls reports what is invalid.
 
 use lastbyte_wire::{Reader, UnexpectedEnd};
 
 #[cfg(test)]
 mod tests;
 
-/// The longest message that is waited for: as long as rustls reads.
+/// The longest message that is assembled: as long as rustls accepts.
 const MESSAGE_MAX: usize = 0xffff;
 /// Type and length of a handshake message.
 const HEADER_LEN: usize = 4;
@@ -19,7 +19,7 @@ const EARLY_DATA: u16 = 42;
 /// RFC 9001 §8.2.
 const QUIC_TRANSPORT_PARAMETERS: u16 = 0x39;
 
-/// What a `ClientHello` holds.
+/// Fields of a `ClientHello`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen<'a> {
     /// The client's transport parameters, encoded.
@@ -28,7 +28,7 @@ pub(super) struct Seen<'a> {
     pub(super) offers_early_data: bool,
 }
 
-/// Whether nothing more has to come before the message can be looked at: it is whole, or will never be one.
+/// Whether the message can be parsed: it is complete, or never will be.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     let Some([kind, length @ ..]) = bytes.first_chunk::<HEADER_LEN>() else {
         return bytes.first().is_some_and(|kind| *kind != CLIENT_HELLO);
@@ -38,7 +38,7 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
     *kind != CLIENT_HELLO || len > MESSAGE_MAX || bytes.len() >= HEADER_LEN + len
 }
 
-/// What is found in a whole message.
+/// Finds the fields in a complete message.
 pub(super) fn look(message: &[u8]) -> Seen<'_> {
     extensions(message).unwrap_or_default()
 }

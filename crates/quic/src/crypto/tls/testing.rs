@@ -47,7 +47,7 @@ pub(in crate::crypto) const AEADS: [(AeadProvider, AeadProvider); 3] = [
     (AeadProvider::Ring, AeadProvider::AwsLc),
 ];
 
-/// A certificate for `localhost`, its key, and who vouches for it.
+/// A certificate for `localhost`, its key, and its issuer.
 pub(in crate::crypto) struct Identity {
     pub(in crate::crypto) chain: Vec<CertificateDer<'static>>,
     pub(in crate::crypto) key: PrivateKeyDer<'static>,
@@ -143,7 +143,7 @@ pub(crate) fn pair() -> (TlsClient, TlsServer) {
     )
 }
 
-/// A client that keeps its sessions, and a server with tickets: both can go on in another version.
+/// A client with stored sessions, and a server with tickets: both can change the version.
 pub(crate) struct Party {
     pub(crate) client: TlsClient,
     pub(crate) server: TlsServer,

@@ -1,4 +1,4 @@
-//! Whole handshakes of rustls in memory, through the trait.
+//! Complete rustls handshakes in memory, through the trait.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
@@ -20,14 +20,14 @@ use crate::crypto::{
     testing::{End, drive, first, handshake_packet, passes},
 };
 
-/// What a handshake fails with, and whether it is the client that says so.
+/// The error of a handshake, and whether the client reported it.
 fn failure(client: rustls::ClientConfig, server: rustls::ServerConfig) -> (bool, TransportError) {
     let client = TlsClient::new(client).unwrap();
     let server = TlsServer::new(server).unwrap();
     let (mut client, mut server) = ends(&client, &server, Version::V1);
     let (by_client, error) = drive(&mut client, &mut server, usize::MAX).unwrap_err();
     let end = if by_client { &mut client } else { &mut server };
-    // It fails once and for all.
+    // The error is permanent.
     let again = end.session.read_crypto(Space::Handshake, b"more");
     assert_eq!(again, Err(error.clone()));
     assert!(end.session.is_handshaking());
@@ -184,7 +184,7 @@ fn early_data_is_refused_by_another_server_and_by_a_hello_retry_request() {
         TlsServer::new(server_config(Arc::new(provider), &identity)).unwrap()
     };
     let server = with_groups(vec![kx_group::X25519]);
-    // It knows neither the tickets of `server` nor the key share that comes first.
+    // It has neither the tickets of `server` nor the group of the first key share.
     let other = with_groups(vec![kx_group::SECP256R1]);
 
     let (mut c, mut s) = ends(&client, &server, Version::V1);
@@ -200,7 +200,7 @@ fn early_data_is_refused_by_another_server_and_by_a_hello_retry_request() {
     assert_eq!(c.session.is_resumed(), Some(false));
     passes(c.keys(), s.keys(), 0);
 
-    // One with the same group, and no tickets of the first.
+    // One with the same group, and without tickets of the first.
     let (mut c, mut s) = ends(&client, &server, Version::V1);
     drive(&mut c, &mut s, usize::MAX).unwrap();
     let stranger = with_groups(vec![kx_group::X25519]);
@@ -279,7 +279,7 @@ fn data_in_the_wrong_space_is_a_protocol_violation() {
         assert_eq!(error.code, TransportError::PROTOCOL_VIOLATION);
     }
     drive(&mut c, &mut s, usize::MAX).unwrap();
-    // The hello went with the first `speak`, so the server has not seen it: give it now.
+    // The hello was sent with the first `speak`, so the server has not received it: deliver it now.
     s.listen(&hello, usize::MAX).unwrap();
     drive(&mut c, &mut s, usize::MAX).unwrap();
     let error = s.session.read_crypto(Space::Initial, b"late").unwrap_err();
@@ -305,7 +305,7 @@ fn messages_that_quic_forbids_are_unexpected() {
             .unwrap_err();
         assert_eq!(error.code, unexpected_message);
     }
-    // Data of the Handshake space behind the ServerHello, in the Initial space (RFC 9001 §4.1.3).
+    // Data of the Handshake space after the ServerHello, in the Initial space (RFC 9001 §4.1.3).
     let (mut c, mut s) = ends(&client, &server, Version::V1);
     s.listen(&c.speak(), usize::MAX).unwrap();
     let mut flight = s.speak();

@@ -81,7 +81,7 @@ fn the_first_key_seals_and_all_open() {
         retired.open(&sealed, &claim(NOW)),
         Err(TokenError::UnknownKey)
     );
-    // Another key of the same identity.
+    // Another key with the same identity.
     let other = TokenKeys::new(TokenKey::new(1, &[0xff; 32]).unwrap(), Vec::new());
     assert_eq!(other.open(&sealed, &claim(NOW)), Err(TokenError::Forged));
 }
@@ -208,7 +208,7 @@ proptest! {
             }
         }
         prop_assert!(keys(1).open(&bytes, &claim(NOW)).is_err());
-        // What is under the seal does not decode to something that cannot be.
+        // Sealed content never decodes to an impossible value.
         let _ = decode(&bytes);
     }
 }

@@ -64,7 +64,7 @@ fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_says_more() {
     };
     assert_eq!(judge(client, days(1)), earlier);
     assert_eq!(judge(address("[2001:db8::1]:1"), days(7)), earlier);
-    // Anything wrong with it is as if there were none.
+    // An invalid token is treated as none.
     assert_eq!(judge(address("[2001:db8::2]:4433"), days(1)), Proof::None);
     assert_eq!(judge(client, days(9)), Proof::None);
     let mut damaged = token.clone();
@@ -91,7 +91,7 @@ fn rfc9000_8_1_4_a_token_counts_once_at_all_workers_and_the_memory_is_bounded() 
     assert_eq!(judge(&other), Proof::Earlier { extra: Vec::new() });
     assert!(tokens.spend(&token));
     assert_eq!(judge(&tokens), Proof::Replayed);
-    // At the other worker too, and if that looked at it a moment before.
+    // Also at the other worker, and if that checked it a moment before.
     assert_eq!(judge(&other), Proof::Replayed);
     assert!(!other.spend(&token));
 

@@ -13,7 +13,7 @@ impl Key for u16 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Colliding(u16);
 
-/// As bad as it can get: long runs, around the end of the slots.
+/// The worst case: long runs, around the end of the slots.
 impl Key for Colliding {
     fn hash(&self, _: &SipHash) -> u64 {
         u64::from(self.0 % 3).wrapping_sub(2)

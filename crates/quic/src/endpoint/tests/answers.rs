@@ -1,4 +1,4 @@
-//! What needs no connection.
+//! Stateless responses.
 
 use lastbyte_wire::{
     TransportError,
@@ -13,7 +13,7 @@ const CONFIG: DecodeConfig = DecodeConfig {
     grease_quic_bit: false,
 };
 
-/// The one answer there is.
+/// The only response.
 fn answer(server: &mut Endpoint, now: Time, path: &NetworkPath) -> Vec<u8> {
     let mut answers = sent(server, now);
     assert_eq!(answers.len(), 1);
@@ -26,7 +26,7 @@ fn retry_server() -> Endpoint {
     server_with(|config| policy(config, RetryPolicy::Always))
 }
 
-/// Sends a first packet, and gives back the Retry's token and source.
+/// Sends a first packet, and returns the Retry's token and source.
 fn retry_of(server: &mut Endpoint, index: usize, version: Version) -> (Vec<u8>, ConnectionId) {
     let path = from_client(index);
     let probe = Probe {
@@ -74,7 +74,7 @@ fn rfc9000_8_1_2_a_retry_keeps_nothing_and_its_token_is_taken() {
         assert_eq!(server.load.unvalidated, 0);
         assert_eq!(server.load.handshakes, 1);
         assert!(server.peek(handle).is_some());
-        // What comes again goes to the same.
+        // A repeated packet belongs to the same connection.
         let mut datagram = again.datagram();
         assert_eq!(
             server.route(START + DELAY, &from_client(0), &mut datagram),
@@ -140,11 +140,11 @@ fn rfc9000_8_1_3_a_token_of_an_earlier_connection_validates_once() {
     };
     assert_eq!(server.token_extra(handle), b"window");
     assert_eq!(server.statistics().accepted_with_token, 1);
-    // A second time it is as if there were none.
+    // A second use counts as no token.
     let route = deliver(&mut server, START, &path, &probe(2).datagram());
     assert_eq!(route, Route::Answered(Answer::Retry));
     assert_eq!(server.statistics().tokens_replayed, 1);
-    // As is one that is not ours, or too long to be.
+    // So does one that is not ours, or too long.
     for garbage in [vec![7; 60], vec![7; 600]] {
         let probe = Probe {
             token: &garbage,
@@ -268,7 +268,7 @@ fn rfc9000_6_1_neither_small_datagrams_nor_version_negotiation_are_answered() {
     let route = deliver(&mut server, START, &from_client(0), &negotiation);
     assert_eq!(route, Route::Dropped(DropReason::VersionNegotiation));
     assert_empty(&server);
-    // One for a client goes to its connection.
+    // One for a client is routed to its connection.
     let mut client = client(1);
     let handle = connect(&mut client, START, 0);
     let local = client.peek(handle).expect("lives").local_ids().next();
@@ -386,7 +386,7 @@ fn rfc9000_10_3_resets_are_rate_limited() {
     assert_eq!(routes[999], Route::Dropped(DropReason::TooManyAnswers));
 }
 
-/// A server that lost its state ends the connections of its clients, and nobody else does.
+/// A server that lost its state ends the connections of its clients, and no other host can.
 #[test]
 fn rfc9000_10_3_1_a_reset_ends_the_connection_its_token_is_of() {
     let mut world = World::new(resetting(), 1);
@@ -398,7 +398,7 @@ fn rfc9000_10_3_1_a_reset_ends_the_connection_its_token_is_of() {
     let now = world.now;
     let client = &mut world.clients[0];
     let _ = sent(client, now);
-    // A server with the same key that knows nothing.
+    // A server with the same key and no state.
     let mut server = resetting();
     client.connection(handle).expect("lives").close(now, 1);
     let datagrams = sent(client, now);
@@ -408,7 +408,7 @@ fn rfc9000_10_3_1_a_reset_ends_the_connection_its_token_is_of() {
     let route = deliver(&mut server, now, &from_client(0), &long_enough);
     assert_eq!(route, Route::Answered(Answer::StatelessReset));
     let reset = answer(&mut server, now, &from_client(0));
-    // From another address it is nothing.
+    // From another address it has no effect.
     let route = deliver(client, now, &to_server(0), &{
         let mut other = reset.clone();
         *other.last_mut().expect("long") ^= 1;
@@ -422,7 +422,7 @@ fn rfc9000_10_3_1_a_reset_ends_the_connection_its_token_is_of() {
     let route = deliver(client, now, &to_server(0), &reset);
     assert_eq!(route, Route::Reset(handle));
     assert_eq!(client.statistics().resets_received, 1);
-    // So does one that looks like a long header (§10.3.1).
+    // So is one that looks like a long header (§10.3.1).
     let mut long = reset.clone();
     long[0] |= 0x80;
     assert_eq!(

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a mutation starts from, and what becomes of it.
+/// The start of a mutation, and the mutation.
 #[derive(Clone, Debug)]
 enum Action {
     Random(Vec<u8>),
@@ -15,7 +15,7 @@ enum Action {
         changes: Vec<(u16, u8)>,
         len: u16,
     },
-    /// Something that the server itself sent, back at it.
+    /// A datagram of the server, reflected.
     Echo(u16, u8),
     Time(u16),
 }
@@ -103,7 +103,7 @@ proptest! {
             prop_assert!(server.early.len() <= EarlyDatagrams::COUNT_MAX);
             prop_assert!(server.demux.sizes().iter().all(|size| *size <= 8 * 16));
         }
-        // In the end all goes.
+        // In the end everything is freed.
         let _ = sent(&mut server, now);
         while let Some(at) = server.deadline() {
             now = now.max(at);

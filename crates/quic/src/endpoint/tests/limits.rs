@@ -1,4 +1,4 @@
-//! How much of anything there may be.
+//! Resource limits.
 
 use lastbyte_wire::{TransportError, packet::Version};
 
@@ -96,7 +96,7 @@ fn what_unvalidated_clients_make_us_keep_is_bounded() {
         }
         assert_eq!(server.connections(), 7);
         assert_eq!(server.demux.sizes()[1], 7);
-        // Those that never finish go by themselves, without a word.
+        // Those that never finish are dropped silently.
         let end = START + Duration::from_secs(10);
         let mut now = START;
         while let Some(at) = server.deadline() {
@@ -130,7 +130,7 @@ fn all_handshakes_together_are_bounded() {
     assert_eq!(knock(&mut server, START, 4), REFUSED);
 }
 
-/// A client that has shown its address, the same for each call with the same one.
+/// A client with a validated address, the same for each call with the same address.
 fn come_with_token(server: &mut Endpoint, remote: &str) -> Route {
     let path = NetworkPath {
         local: server_address(),
@@ -139,7 +139,7 @@ fn come_with_token(server: &mut Endpoint, remote: &str) -> Route {
     let token = server.new_token(START, path.remote, &[]).expect("short");
     let probe = Probe {
         token: &token,
-        // The nonce tells tokens apart, and connections with them.
+        // The nonce distinguishes tokens, and thus connections.
         destination: id(&token[4..16]),
         ..Probe::new()
     };
@@ -176,7 +176,7 @@ fn a_host_fills_its_share_of_handshakes_and_no_other_one_is_refused_for_it() {
         assert!(accepts(&mut server, other), "{other}");
     }
     assert_eq!(server.prefixes.len(), 6);
-    // The share comes back with the handshakes' end.
+    // The share is returned when the handshakes end.
     let end = START + Duration::from_secs(10);
     while server.poll_timeout(end).is_some() {}
     assert_eq!((server.prefixes.len(), server.handshakes()), (0, 0));
@@ -225,7 +225,7 @@ fn a_host_that_opens_all_connections_it_can_leaves_room_for_others() {
     assert_eq!(world.server.established.len(), 5);
 }
 
-/// Who sends in the name of another must not use up that one's share.
+/// A host that spoofs another's address must not use up its share.
 #[test]
 fn addresses_that_were_not_shown_count_for_no_prefix() {
     let mut server = server_with(|config| config.limits.handshakes_per_prefix = 5);
@@ -290,7 +290,7 @@ fn a_server_without_ids_cannot_be() {
     );
 }
 
-/// Clients come to any worker, and to the process after this one.
+/// Clients reach any worker, and the process after this one.
 #[test]
 fn rfc9000_8_1_3_a_token_opens_wherever_its_secret_is_and_counts_once_a_process() {
     let store = |secrets: &[[u8; 32]], seed| {
@@ -318,7 +318,7 @@ fn rfc9000_8_1_3_a_token_opens_wherever_its_secret_is_and_counts_once_a_process(
     assert!(matches!(come(&mut other, &token, 1), Route::Accepted(_)));
     assert_eq!(come(&mut one, &token, 2), RETRY);
     assert_eq!(one.statistics().tokens_replayed, 1);
-    // The process after this one, with a newer key besides.
+    // The process after this one, with an additional newer key.
     let mut next = worker(&store(&[[2; 32], [1; 32]], 2));
     assert!(matches!(come(&mut next, &token, 3), Route::Accepted(_)));
     of_process.set_keys(TokenKeys::derive(&[[3; 32]]).expect("a key"));

@@ -225,7 +225,7 @@ fn rfc9000_5_2_all_ids_of_a_connection_lead_to_it() {
             assert_eq!(route, Route::Connection(handle));
         }
     }
-    // A copy of a first packet that comes late begins nothing new.
+    // A late copy of a first packet creates nothing new.
     let before = world.server.connections();
     let handle = world.server.peek(first).map(|_| first).expect("lives");
     let opening = world
@@ -240,7 +240,7 @@ fn rfc9000_5_2_all_ids_of_a_connection_lead_to_it() {
     let path = world.server.peek(first).expect("lives").network();
     let route = world.server.route(world.now, &path, &mut late.datagram());
     assert_eq!(route, Route::Connection(first));
-    // The same ID from elsewhere is someone else's.
+    // The same ID from elsewhere is another client's.
     let route = deliver(
         &mut world.server,
         world.now,
@@ -295,7 +295,7 @@ fn rfc9000_5_2_1_clients_without_ids_are_found_by_address() {
         let connection = client.peek(*handle).expect("lives");
         assert_eq!(connection.stage(), Stage::Confirmed);
     }
-    // What leads to a connection by its address may still be a reset of it (§10.3.1).
+    // A datagram routed by its address may still be a stateless reset (§10.3.1).
     let doomed = client.peek(handles[1]).expect("lives");
     let reset = doomed.reset_tokens().next().expect("the server gave one");
     let mut datagram = vec![0x41; 60];
@@ -328,7 +328,7 @@ fn idle_connections_cost_nothing_and_time_out() {
         // No stream is opened: nothing is read from the clients.
         assert!(world.step());
     }
-    // Their peers are cut off: only the server goes on.
+    // Their peers are cut off: only the server continues.
     let mut server = world.server;
     let mut now = world.now;
     let _ = sent(&mut server, now);

@@ -1,4 +1,4 @@
-//! What a client brings from before: the token of a Retry or of an earlier connection, a ticket, and what goes in 0-RTT.
+//! Returning clients: tokens of a Retry or an earlier connection, tickets, and 0-RTT.
 
 use lastbyte_wire::{
     Writer,
@@ -50,7 +50,7 @@ fn rfc9000_8_1_3_the_token_of_the_first_connection_saves_the_second_the_retry() 
     let token = token.expect("a token");
     world.close(0);
     let crypto: Arc<dyn ClientCrypto> = Arc::new(client_crypto(9));
-    // What was used once counts no more.
+    // A used token counts no more.
     for (delays, retries) in [(4, 1), (6, 2)] {
         world.begin_with(0, &crypto, token.clone());
         assert_eq!(world.run_until_answered(0), DELAY * delays);
@@ -65,7 +65,7 @@ fn serving(crypto: impl ServerCrypto + 'static) -> Endpoint {
     server_with(|config| config.server.as_mut().expect("a server").crypto = Arc::new(crypto))
 }
 
-/// A world whose client has a ticket; the other server, which forbids 0-RTT, and the client's sessions.
+/// A world whose client has a ticket; the other server, which refuses 0-RTT, and the client's sessions.
 fn with_ticket() -> (World, Endpoint, Arc<dyn ClientCrypto>) {
     let (client, [server, forbidding]) = client_and_servers();
     let client: Arc<dyn ClientCrypto> = Arc::new(client);
@@ -79,7 +79,7 @@ fn with_ticket() -> (World, Endpoint, Arc<dyn ClientCrypto>) {
     (world, serving(forbidding), client)
 }
 
-/// Whether the client's session is resumed, and whether its 0-RTT was taken.
+/// Whether the client's session is resumed, and whether its 0-RTT was accepted.
 fn session(world: &World) -> (Option<bool>, Option<bool>) {
     let handle = world.handles[0].expect("began");
     let connection = world.clients[0].peek(handle).expect("lives");
@@ -136,7 +136,7 @@ fn rfc9000_5_2_2_0_rtt_that_overtakes_its_initial_packet_is_kept() {
     assert_eq!(statistics.packets.delayed_used, kept);
     let len = flight.iter().map(|(_, datagram)| datagram.len() as u64);
     assert_eq!(statistics.bytes_received, len.sum::<u64>());
-    // Nothing of it has to be sent again.
+    // None of it has to be sent again.
     world.serve(handle);
     assert_eq!(world.run_until_answered(0), DELAY);
     assert_eq!(session(&world), (Some(true), Some(true)));
@@ -145,7 +145,7 @@ fn rfc9000_5_2_2_0_rtt_that_overtakes_its_initial_packet_is_kept() {
     assert_eq!(recovery.packets_lost, 0);
 }
 
-/// A datagram that looks like one 0-RTT packet.
+/// A datagram that looks like a 0-RTT packet.
 fn early(destination: &[u8], len: usize) -> Vec<u8> {
     let header = LongHeader {
         kind: LongKind::ZeroRtt,
@@ -186,7 +186,7 @@ fn what_is_kept_of_0_rtt_that_comes_first_is_bounded() {
         |datagram: &[u8]| deliver(&mut server, START, &from_client(200), datagram);
     assert_eq!(deliver_one(&early(&[7; 8], 1501)), NOT_KEPT);
     assert_eq!(deliver_one(&early(&[7; 7], 600)), NOT_KEPT);
-    // Each client gets its own, if later ones have not taken their place. What does not open does no harm.
+    // Each client's connection receives its own, unless later ones have replaced them. What does not open does no harm.
     for (index, used) in [(0, 0), (98, 8), (99, 16)] {
         let probe = Probe {
             destination: id(&[7; 8]),

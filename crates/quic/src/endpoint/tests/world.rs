@@ -151,7 +151,7 @@ impl Probe<'_> {
     }
 }
 
-/// What `CONNECTION_CLOSE` of a server's Initial packet says to the client that sent to `destination`.
+/// The `CONNECTION_CLOSE` in a server's Initial packet to the client that sent to `destination`.
 pub(super) fn close_code(
     datagram: &[u8],
     version: Version,
@@ -178,7 +178,7 @@ pub(super) fn close_code(
     }
 }
 
-/// All that the endpoint has to send now.
+/// Everything that the endpoint has to send now.
 pub(super) fn sent<D>(endpoint: &mut Endpoint<D>, now: Time) -> Vec<(NetworkPath, Vec<u8>)> {
     let mut buffer = [0; 1500];
     let mut datagrams = Vec::new();
@@ -191,7 +191,7 @@ pub(super) fn sent<D>(endpoint: &mut Endpoint<D>, now: Time) -> Vec<(NetworkPath
     datagrams
 }
 
-/// Hands a datagram to an endpoint as a caller does.
+/// Passes a datagram to an endpoint as a caller does.
 pub(super) fn deliver(
     endpoint: &mut Endpoint,
     now: Time,
@@ -211,7 +211,7 @@ pub(super) fn token(byte: u8) -> StatelessResetToken {
     StatelessResetToken::new([byte; 16])
 }
 
-/// Nothing is kept any more.
+/// No state is left.
 pub(super) fn assert_empty(endpoint: &Endpoint) {
     assert_eq!(endpoint.connections(), 0);
     assert_eq!(endpoint.demux.sizes(), [0; 4], "{endpoint:?}");
@@ -226,10 +226,10 @@ pub(super) fn assert_empty(endpoint: &Endpoint) {
     assert_eq!(endpoint.deadline(), None);
 }
 
-/// On its way: when it arrives, the index of its sending, to which client or from it, and its bytes.
+/// In flight: when it arrives, its index in order of sending, the client, the direction, and its bytes.
 type Flying = Reverse<(Time, u64, usize, bool, Vec<u8>)>;
 
-/// A server, and clients that each send some bytes, get some, and close.
+/// A server, and clients that each send some bytes, receive some, and close.
 pub(super) struct World {
     pub(super) server: Endpoint,
     pub(super) clients: Vec<Endpoint>,
@@ -237,21 +237,21 @@ pub(super) struct World {
     pub(super) now: Time,
     flying: BinaryHeap<Flying>,
     send_index: u64,
-    /// What arrived: at the server by handle, at the clients by number.
+    /// Received data: at the server by handle, at the clients by number.
     pub(super) up: BTreeMap<Handle, Vec<u8>>,
     pub(super) down: BTreeMap<usize, Vec<u8>>,
     pub(super) accepted: Vec<Handle>,
     pub(super) closed: Vec<(Option<usize>, Option<CloseReason>)>,
-    /// What clients were told.
+    /// What the clients learned.
     pub(super) events: Vec<(usize, connection::Event)>,
-    /// Whether a client closes once it has the answer.
+    /// Whether a client closes once it has the response.
     pub(super) closes: bool,
-    /// One datagram in so many is lost; 0 for none.
+    /// One datagram in this many is lost; 0 for none.
     pub(super) lose: u64,
     pub(super) trace: u64,
 }
 
-/// What each client sends, and is sent.
+/// What each client sends, and receives.
 pub(super) fn body(salt: usize) -> Vec<u8> {
     (0..3000).map(|at| (at * 7 + salt) as u8).collect()
 }
@@ -282,13 +282,13 @@ impl World {
         }
     }
 
-    /// A client begins, with its bytes on its first stream.
+    /// Starts a client, with its bytes on its first stream.
     pub(super) fn begin(&mut self, index: usize) {
         let handle = connect(&mut self.clients[index], self.now, index);
         self.handles[index] = Some(handle);
     }
 
-    /// The same, with a session or a token of an earlier connection: what it sends may go in 0-RTT.
+    /// The same, with a session or a token of an earlier connection: its data may be sent in 0-RTT.
     pub(super) fn begin_with(
         &mut self,
         index: usize,
@@ -356,14 +356,14 @@ impl World {
         self.flying.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     fn next(&self) -> Option<Time> {
         let endpoints = self.clients.iter().chain([&self.server]);
         let timers = endpoints.filter_map(Endpoint::deadline);
         timers.chain(self.next_arrival()).min()
     }
 
-    /// One event. False if nothing will ever happen.
+    /// Processes one event. False if there are none left.
     pub(super) fn step(&mut self) -> bool {
         self.transmit();
         let arrival = self.next_arrival();
@@ -400,7 +400,7 @@ impl World {
         true
     }
 
-    /// The server answers a stream once it has all of it.
+    /// The server responds on a stream once it has received all of it.
     pub(super) fn serve(&mut self, handle: Handle) {
         let now = self.now;
         let connection = self.server.connection(handle).expect("lives");
@@ -415,7 +415,7 @@ impl World {
         }
     }
 
-    /// The client asks, and closes once it has the answer.
+    /// The client sends its request, and closes once it has the response.
     fn play(&mut self, index: usize) {
         let now = self.now;
         let Some(handle) = self.handles[index] else {
@@ -445,7 +445,7 @@ impl World {
         }
     }
 
-    /// Until the client has its answer. Returns how long that took.
+    /// Runs until the client has its response. Returns how long that took.
     pub(super) fn run_until_answered(&mut self, index: usize) -> Duration {
         let start = self.now;
         while self.down.get(&index).is_none_or(|body| body.len() < 3000) {
@@ -456,7 +456,7 @@ impl World {
         self.now.since(start)
     }
 
-    /// What happens within some time.
+    /// Runs for some time.
     pub(super) fn run_for(&mut self, span: Duration) {
         let until = self.now + span;
         self.transmit();
@@ -467,7 +467,7 @@ impl World {
         self.now = until;
     }
 
-    /// The client closes, and all comes to its end.
+    /// The client closes, and everything is freed.
     pub(super) fn close(&mut self, index: usize) {
         let handle = self.handles[index].take().expect("began");
         let client = self.clients[index].connection(handle).expect("lives");
@@ -485,7 +485,7 @@ impl World {
     }
 }
 
-/// Reads what there is, and says which streams ended.
+/// Reads what is available, and returns the streams that ended.
 fn ended(connection: &mut Connection, now: Time, arrived: &mut Vec<u8>) -> Vec<StreamId> {
     let mut ended = Vec::new();
     while let Some(event) = connection.streams().poll_event() {

@@ -28,7 +28,7 @@ proptest! {
                 }
             }
         }
-        // Taken out one after the other, they come in order.
+        // Removed one after the other, they are in order.
         let mut last = (Time::ZERO, 0);
         while let Some(index) = timers.due(Time::MAX) {
             let at = timers.next().expect("is there");

@@ -10,7 +10,7 @@ fn counts(ect0: u32, ect1: u32, ce: u32) -> EcnCounts {
     }
 }
 
-/// A path on which so many packets were sent in the application space, marked as long as it says.
+/// A path on which this many packets were sent in the application space, marked as ECN validation requested.
 fn sent(count: usize) -> EcnValidation {
     let mut ecn = EcnValidation::new();
     for _ in 0..count {

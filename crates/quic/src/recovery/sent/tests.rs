@@ -29,7 +29,7 @@ const fn mark(number: u64, index: u16) -> Receipt {
     }
 }
 
-/// Sends a packet with as many receipts as its number has, modulo four.
+/// Sends a packet with as many receipts as its number modulo four.
 fn send(sent: &mut SentPackets) {
     let number = sent.next_number();
     sent.push(
@@ -78,7 +78,7 @@ fn data(offset: u64, len: u32) -> Receipt {
 fn consecutive_data_of_a_run_is_acknowledged_as_one_range() {
     let mut sent = SentPackets::new();
     for number in 0..10 {
-        // Packet 6 repeats what packet 2 carried; packet 7 goes on where packet 5 ended.
+        // Packet 6 repeats the data of packet 2; packet 7 continues after packet 5.
         let offset = match number {
             6 => 2000,
             7.. => (number - 1) * 1000,
@@ -134,7 +134,7 @@ fn rfc9000_21_4_acknowledging_a_skipped_number_is_an_error() {
         acked(&mut sent.clone(), 3, 3),
         Err(AckedUnsent { number: 3 })
     );
-    // A peer that first acknowledges what was before the gap, or after it, is still detected.
+    // A peer that first acknowledges packets before or after the gap is still detected.
     assert_eq!(acked(&mut sent, 0, 2), Ok(vec![0, 1, 2]));
     assert_eq!(
         acked(&mut sent.clone(), 0, 4),
@@ -158,12 +158,12 @@ fn rfc9000_21_4_a_skipped_number_is_known_after_its_successor_was_acknowledged()
         acked(&mut sent.clone(), 3, 3),
         Err(AckedUnsent { number: 3 })
     );
-    // Not for ever.
+    // The memory of skipped numbers is limited.
     sent.expire(Time::from_nanos(4));
     assert_eq!(acked(&mut sent, 3, 3), Ok(vec![]));
 }
 
-/// Once such a number kept all that was sent after it.
+/// Such a number used to keep everything sent after it.
 #[test]
 fn a_skipped_number_whose_successor_is_lost_keeps_nothing() {
     let mut sent = with(10);
@@ -189,7 +189,7 @@ fn rfc9000_13_2_4_a_million_packets_that_elicit_nothing_cost_nothing() {
         is_in_flight: false,
         ..packet(number)
     };
-    // The packet in flight at the front stays, whatever comes after it.
+    // The packet in flight at the front stays, whatever follows.
     let mut sent = with(1);
     let mut forgotten = 0;
     for number in 1..2000 {
@@ -205,7 +205,7 @@ fn rfc9000_13_2_4_a_million_packets_that_elicit_nothing_cost_nothing() {
         (slots, receipts)
     );
     assert_eq!(forgotten + sent.len() as u64, 1_000_000);
-    // All of them arrived: those still known have their receipts, the others are no error.
+    // All of them arrived: those still kept have their receipts, the others are no error.
     let mut largest = Vec::new();
     let mut receipts = Vec::new();
     let note = &mut |acked: &NewlyAcked| {
@@ -221,7 +221,7 @@ fn rfc9000_13_2_4_a_million_packets_that_elicit_nothing_cost_nothing() {
     assert!(sent.is_empty() && sent.receipts.is_empty());
 }
 
-/// Each acknowledgment once went through everything between the oldest packet in flight and the largest acknowledged.
+/// Each acknowledgment used to visit everything between the oldest packet in flight and the largest acknowledged.
 #[test]
 fn a_packet_that_waits_for_its_verdict_costs_the_others_nothing() {
     let mut sent = with(100_001);
@@ -263,7 +263,7 @@ fn rfc9000_14_4_lost_mtu_probes_do_not_count_in_a_run_of_losses() {
 fn rfc9002_7_6_2_an_acknowledged_packet_ends_a_run_of_losses_after_it_was_dropped() {
     let count = 4 * SentPackets::SURPLUS_MAX as u64;
     let mut sent = with(count);
-    // In the middle of so many that it is dropped, between two that are lost.
+    // Dropped because it is surrounded by so many completed packets, between two that are lost.
     acked(&mut sent, count / 2, count - 3).expect("sent");
     assert_eq!(sent.len() as u64, count);
     sent.expire(Time::ZERO);
@@ -300,13 +300,13 @@ fn rfc9000_9_4_a_peer_that_moves_on_and_on_gathers_no_packets() {
 
 #[test]
 fn a_repeated_range_costs_nothing_however_long() {
-    // A hole at 0 keeps all of it in the ring.
+    // A gap at 0 keeps everything in the ring.
     let mut sent = with(100_001);
     assert_eq!(
         acked(&mut sent, 1, 100_000).map(|numbers| numbers.len()),
         Ok(100_000)
     );
-    // 10⁵ frames that repeat it, and acknowledge one packet each: 10¹⁰ steps, if each were gone through.
+    // 10⁵ frames that repeat it and acknowledge one packet each: 10¹⁰ steps if each packet were visited.
     for number in 100_001..200_001 {
         send(&mut sent);
         assert_eq!(acked(&mut sent, 1, number), Ok(vec![number]));
@@ -378,7 +378,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A hostile peer acknowledges what it likes: far back, or nothing at all.
+/// A hostile peer acknowledges any range, or nothing at all.
 fn hostile_action() -> impl Strategy<Value = Action> {
     prop_oneof![
         4 => (1_u8..200).prop_map(Action::Send),
@@ -392,7 +392,7 @@ fn hostile_action() -> impl Strategy<Value = Action> {
 }
 
 proptest! {
-    /// The ring against a map from number to fate.
+    /// Compares the ring with a map from number to state.
     #[test]
     fn agrees_with_a_plain_map(actions in vec(action(), 1..200)) {
         let mut sent = SentPackets::new();
@@ -413,7 +413,7 @@ proptest! {
                     let Some(last) = sent.next_number().checked_sub(1 + back) else { continue };
                     let first = last.saturating_sub(len);
                     if skipped.iter().any(|number| (first..=last).contains(number)) {
-                        continue; // a lie, which ends the connection: tested above
+                        continue; // an invalid acknowledgment, which closes the connection: tested above
                     }
                     let mut news = acked(&mut sent, first, last).expect("all were sent");
                     news.sort_unstable();
@@ -448,7 +448,7 @@ proptest! {
                 Action::Expire(age) => {
                     let before = sent.next_number().saturating_sub(age);
                     sent.expire(Time::from_nanos(before));
-                    // What is given up at the front will not be known again.
+                    // Packets given up at the front are not recognized again.
                     let kept = sent.slots.front().map_or(sent.next_number(), |slot| slot.number);
                     for (_, fate) in model.range_mut(..kept) {
                         prop_assert_ne!(*fate, Fate::Outstanding);
@@ -512,14 +512,15 @@ proptest! {
             prop_assert!(sent.skipped.len() <= SentPackets::SKIPPED_MAX);
             let eliciting = sent.outstanding().filter(|packet| packet.is_ack_eliciting).count();
             prop_assert_eq!(sent.ack_eliciting_outstanding, eliciting as u64);
-            // What a change of path gives up may still be acknowledged, and is late then; every packet has one fate.
+            // Packets given up by a change of path may still be acknowledged, as late ones; every packet ends in one
+            // state.
             let fates = acknowledged + lost + forgotten + sent.outstanding().count() as u64;
             prop_assert_eq!(sent.next_number() - skips + late, fates);
         }
     }
 }
 
-/// What docs/security.md says that a packet costs.
+/// The size of a packet's state that docs/security.md states.
 #[test]
 fn a_packet_kept_takes_at_most_104_bytes() {
     assert!(size_of::<Slot>() <= 104, "{}", size_of::<Slot>());

@@ -66,7 +66,7 @@ impl Connection {
         observed.on_end(true);
     }
 
-    /// As hyper does while it waits for a request; until it was all acknowledged, or for so long.
+    /// As hyper does while it waits for a request; until everything was acknowledged, or for this long.
     async fn is_acknowledged(&mut self, limit: Duration) -> bool {
         let mut bytes = [0; 16];
         let acknowledged = poll_fn(|context| {
@@ -117,7 +117,7 @@ async fn what_waits_above_the_system_is_not_acknowledged() {
     connection.client.read_exact(&mut half).await.expect("all");
     assert!(!connection.is_acknowledged(Duration::from_millis(60)).await);
     let line = connection.line();
-    // Nobody was told that it failed, either.
+    // No failure was reported, either.
     assert_eq!(
         (&line["ttlb"], &line["complete"]),
         (&Value::Null, &Value::Null)

@@ -1,4 +1,4 @@
-//! What a client says, and what it makes of a server's messages (RFC 8446 §4.1.2, §4.1.3, §4.3.1).
+//! The client's messages, and its processing of the server's (RFC 8446 §4.1.2, §4.1.3, §4.3.1).
 
 use super::{
     ClientHello, EarlyData, EncryptedExtensions, MessageType, NewKeys, PacketType, PlainSession,
@@ -7,7 +7,7 @@ use super::{
 use crate::crypto::plain::PlainClient;
 
 impl PlainSession {
-    /// A client, with its `ClientHello` said.
+    /// A client that has sent its `ClientHello`.
     pub(in crate::crypto::plain) fn client(
         config: &PlainClient,
         version: Version,

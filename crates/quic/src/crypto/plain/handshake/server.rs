@@ -1,4 +1,4 @@
-//! What a server makes of a `ClientHello`, and all that it says to it (RFC 8446 §2).
+//! The server's processing of a `ClientHello`, and its messages (RFC 8446 §2).
 
 use super::{
     ClientHello, EarlyData, EncryptedExtensions, MessageType, NO_APPLICATION_PROTOCOL, NewKeys,

@@ -1,4 +1,4 @@
-//! What a handshake without cryptography has to say of itself.
+//! The session interface of a handshake without cryptography.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl Session for PlainSession {
     fn write_crypto(&mut self, space: Space, out: &mut Vec<u8>) -> usize {
         let data = self.outgoing.get_mut(space);
         let len = data.len();
-        // Its memory is not needed again: a handshake says most things once.
+        // Its memory is not needed again: a handshake has little output.
         out.append(&mut std::mem::take(data));
         len
     }
@@ -33,7 +33,7 @@ impl Session for PlainSession {
         self.version
     }
 
-    /// Keys depend on the handshake alone.
+    /// Keys depend only on the handshake.
     fn follow(&mut self, version: Version) {
         self.version = version;
     }

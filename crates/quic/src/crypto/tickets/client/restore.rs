@@ -1,7 +1,7 @@
-//! From a saved session to one that rustls holds.
+//! Restores a saved session into rustls.
 //!
-//! Owns: the handshake in memory, its server, and a verifier that takes its signature for good. Never: lets either live on
-//! into the connection itself.
+//! Owns the handshake in memory, its server, and a verifier that accepts its signature. None of these is used by the
+//! connection itself.
 
 use std::{
     fmt,
@@ -34,10 +34,10 @@ use crate::{
     crypto::{kdf_hook, tls},
 };
 
-/// How many turns the handshake in memory may take at the server.
+/// Maximum number of turns of the handshake in memory.
 const FLIGHTS_MAX: usize = 8;
 
-/// The configuration for a connection that resumes this session, if it still can be.
+/// The configuration of a connection that resumes this session, if that is still possible.
 pub(super) fn restore(
     sessions: &ClientSessions,
     config: &ClientConfig,
@@ -74,8 +74,8 @@ pub(super) fn restore(
     slot.session().is_some().then_some(config)
 }
 
-/// The ticket as it would be told now: with what is left of its life, and an offset that makes an age counted from now the
-/// true one. `None` if it has expired.
+/// The ticket as a server would send it now: with its remaining lifetime, and an offset that makes an age counted from
+/// now correct. `None` if it has expired.
 fn aged(saved: &SavedSession, now: WallTime) -> Option<Vec<u8>> {
     let ticket = NewSessionTicket::decode(&saved.message)?;
     let passed = now.since(saved.saved);
@@ -94,7 +94,7 @@ fn aged(saved: &SavedSession, now: WallTime) -> Option<Vec<u8>> {
     .encode()
 }
 
-/// A whole handshake, and the ticket at its end.
+/// Runs a complete handshake, followed by the ticket.
 fn handshake(
     sessions: &ClientSessions,
     config: &ClientConfig,
@@ -129,7 +129,7 @@ fn handshake(
     result.ok().filter(|()| was_asked)
 }
 
-/// A server that shows the saved certificates, and speaks the saved protocol with the saved cipher suite.
+/// A server that presents the saved certificates, and selects the saved protocol and cipher suite.
 fn server(
     sessions: &ClientSessions,
     provider: &CryptoProvider,
@@ -143,7 +143,7 @@ fn server(
         cipher_suites: vec![suite],
         ..provider.clone()
     };
-    // The client sends a share of that group, and would be asked for another by a server that prefers one.
+    // The client sends a key share of that group; a server that prefers another would request it.
     let group = NamedGroup::from(saved.group);
     if provider.kx_groups.iter().any(|known| known.name() == group) {
         provider.kx_groups.retain(|known| known.name() == group);
@@ -161,7 +161,7 @@ fn server(
     Some(config)
 }
 
-/// Stands for the key that goes with the server's certificate, and signs with an empty signature.
+/// Replaces the private key of the server's certificate, and signs with an empty signature.
 #[derive(Debug)]
 struct NoKey;
 
@@ -189,9 +189,9 @@ impl Signer for EmptySignature {
     }
 }
 
-/// Verifies as the one inside does. Only while a session is restored it takes the signature of the handshake for good;
-/// what the certificates say is verified even then. It is made for one connection, since rustls resumes only sessions that
-/// came about under the very same verifier.
+/// Verifies like the inner verifier. Only while a session is restored it accepts the signature of the handshake;
+/// certificates are verified even then. It is created for one connection, since rustls resumes only sessions that were
+/// established with the same verifier.
 #[derive(Debug)]
 struct Verifier {
     inner: Arc<dyn ServerCertVerifier>,
@@ -276,7 +276,7 @@ impl ClientSessionStore for Slot {
     fn remove_tls12_session(&self, _server: &ServerName<'static>) {}
 
     fn insert_tls13_ticket(&self, _server: ServerName<'static>, session: Tls13ClientSessionValue) {
-        // Those of the connection itself go to the store of saved sessions.
+        // Sessions of the connection itself go to the store of saved sessions.
         if self.is_restoring.load(Ordering::SeqCst) {
             *self.session() = Some(session);
         }

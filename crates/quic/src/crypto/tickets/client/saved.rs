@@ -1,10 +1,10 @@
 //! A client's session as bytes (RFC 8446 §4.6.1).
 //!
-//! Owns: what is saved, its layout, and what is wrong with bytes that are none. Never: says that a session is still good;
-//! that is for [`super::restore`] to find out.
+//! Owns the content, its layout, and the errors of decoding. Whether a session is still valid is decided by
+//! [`super::restore`].
 //!
-//! The bytes are a **secret**: who has them can resume the session in the client's name, and read its 0-RTT. In a file, no
-//! one else may read them.
+//! The bytes are a **secret**: whoever has them can resume the session as this client, and decrypt its 0-RTT. A file
+//! that contains them must not be readable by others.
 //!
 //! # Layout
 //!
@@ -20,7 +20,7 @@
 //! | 2 + n | transport parameters of the server, as far as they are remembered |
 //! | 2 + n | `NewSessionTicket`, the whole message |
 //! | 1 | number of certificates, then each as 2 + n, the server's own first |
-//! | 16 | SHA-256 of all before, cut: against files cut short, not against forgers |
+//! | 16 | SHA-256 of all before, cut: detects truncated files, not forgeries |
 
 use std::{fmt, time::Duration};
 
@@ -33,7 +33,7 @@ use crate::WallTime;
 #[cfg(test)]
 pub(super) mod tests;
 
-/// The most bytes of a saved session.
+/// Maximum size of a saved session in bytes.
 pub const SAVED_MAX: usize = 64 * 1024;
 
 const MAGIC: [u8; 4] = *b"LbS1";
@@ -55,14 +55,14 @@ pub struct SavedSession {
     pub(super) chain: Vec<Vec<u8>>,
 }
 
-/// Why bytes are no session to be resumed.
+/// Why bytes are not a session that can be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SavedSessionError {
-    /// They do not begin as a session does.
+    /// They do not start like a session.
     NotASession,
-    /// They were saved with this version of rustls, and can be read with that only.
+    /// They were saved with this version of rustls, and can only be read with that version.
     OtherVersion(String),
-    /// They were cut short or changed.
+    /// They are truncated or corrupt.
     Corrupt,
 }
 
@@ -88,19 +88,19 @@ impl SavedSession {
         &self.server
     }
 
-    /// The version of QUIC that it can be resumed in (RFC 9369 §5).
+    /// The QUIC version in which it can be resumed (RFC 9369 §5).
     #[must_use]
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// The application protocol that was agreed on. 0-RTT is accepted for the same only (RFC 8446 §4.2.10).
+    /// The negotiated application protocol. 0-RTT is accepted only for the same one (RFC 8446 §4.2.10).
     #[must_use]
     pub fn alpn(&self) -> &[u8] {
         &self.alpn
     }
 
-    /// What is remembered of the server's transport parameters, encoded (RFC 9000 §7.4.1).
+    /// The remembered transport parameters of the server, encoded (RFC 9000 §7.4.1).
     #[must_use]
     pub fn parameters(&self) -> &[u8] {
         &self.parameters
@@ -114,13 +114,13 @@ impl SavedSession {
         self.saved + lifetime.min(super::super::LIFETIME_MAX)
     }
 
-    /// As bytes: [`SAVED_MAX`] at most. They are a secret.
+    /// Encodes the session, in at most [`SAVED_MAX`] bytes, which are secret.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.encode(RUSTLS_VERSION)
     }
 
-    /// Sessions that do not fit are never built: [`Self::fits`].
+    /// Sessions that do not fit are never created: [`Self::fits`].
     fn encode(&self, rustls_version: &str) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         prefixed_8(&mut bytes, rustls_version.as_bytes());
@@ -143,7 +143,7 @@ impl SavedSession {
         bytes
     }
 
-    /// Whether all lengths fit, and the whole.
+    /// Whether all lengths fit, individually and in total.
     pub(super) fn fits(&self) -> bool {
         let short = [self.server.as_bytes(), &self.alpn, &self.psk];
         let mut long = [&self.parameters, &self.message]
@@ -155,11 +155,12 @@ impl SavedSession {
             && self.to_bytes().len() <= SAVED_MAX
     }
 
-    /// From what [`Self::to_bytes`] gave.
+    /// Decodes the result of [`Self::to_bytes`].
     ///
     /// # Errors
     ///
-    /// They are no session, or one that this version of the program cannot resume. A full handshake is what is left.
+    /// Returns [`SavedSessionError`] if the bytes are not a session, or one that this version of the program cannot
+    /// resume. The client then does a full handshake.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SavedSessionError> {
         let corrupt = |UnexpectedEnd| SavedSessionError::Corrupt;
         if bytes.len() > SAVED_MAX {

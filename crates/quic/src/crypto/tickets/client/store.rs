@@ -1,6 +1,6 @@
-//! Where a client's sessions are kept.
+//! The store of a client's sessions.
 //!
-//! Owns: the trait, and a store in memory with bounds. Never: touches a file; a store that does lives at the edge.
+//! Owns the trait, and a bounded store in memory. A store in files is implemented by the application.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,34 +15,34 @@ use super::SavedSession;
 #[cfg(test)]
 mod tests;
 
-/// The most sessions that are kept of one server. Servers give out two or so with each handshake.
+/// Maximum number of sessions per server. Servers issue about two with each handshake.
 pub const PER_SERVER_MAX: usize = 4;
 
-/// Keeps sessions, by the server's name and the version of QUIC. The name alone stands for a server: one name on several
-/// ports counts as one, as it does for certificates.
+/// Stores sessions by the server's name and the QUIC version. The name alone identifies a server: one name on several
+/// ports counts as one server, as it does for certificates.
 ///
-/// Called in the middle of handshakes, so it should answer at once.
+/// Called during handshakes, so it should return quickly.
 pub trait SessionStore: fmt::Debug + Send + Sync {
-    /// Keeps a session: [`SavedSession::server`] and [`SavedSession::version`] say of what. A bound on how many are kept of
-    /// a server is this store's business, as servers decide how many they give out.
+    /// Stores a session for [`SavedSession::server`] and [`SavedSession::version`]. The store must bound the number of
+    /// sessions per server, as servers decide how many they issue.
     fn put(&self, session: SavedSession);
 
-    /// Gives out a session, preferably the newest, and forgets it: it must never be given out again (RFC 8446 §C.4).
+    /// Removes and returns a session, preferably the newest: it must never be returned again (RFC 8446 §C.4).
     fn take(&self, server: &str, version: Version) -> Option<SavedSession>;
 }
 
-/// A store in memory: the newest [`PER_SERVER_MAX`] sessions of each server, and the servers heard of last.
+/// A store in memory: the newest [`PER_SERVER_MAX`] sessions of each server, for the most recent servers.
 pub struct MemorySessions {
     servers_max: usize,
     state: Mutex<State>,
 }
 
-/// By name, and by the number of the version.
+/// By name and version.
 type Key = (String, u32);
 
 #[derive(Default)]
 struct State {
-    /// How many sessions came in.
+    /// The number of sessions stored so far.
     count: u64,
     servers: BTreeMap<Key, Server>,
 }
@@ -51,7 +51,7 @@ struct State {
 struct Server {
     /// The number of its last session.
     last: u64,
-    /// The newest last.
+    /// The newest is last.
     sessions: VecDeque<SavedSession>,
 }
 
@@ -65,8 +65,8 @@ impl MemorySessions {
         }
     }
 
-    /// Takes all sessions out, the oldest of each server first, for instance to save them; [`SessionStore::put`] in the
-    /// same order brings them back.
+    /// Removes all sessions, the oldest of each server first, for example to save them; [`SessionStore::put`] in the
+    /// same order restores them.
     #[must_use]
     pub fn take_all(&self) -> Vec<SavedSession> {
         let servers = std::mem::take(&mut self.state().servers);

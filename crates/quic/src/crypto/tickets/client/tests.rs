@@ -65,7 +65,7 @@ fn client_of(fleet: &Fleet, sessions: ClientSessions) -> TlsClient {
     TlsClient::with_sessions(config, sessions).unwrap()
 }
 
-/// A client of a process that has just begun: nothing is shared with another but what is in the bytes.
+/// A client in a new process: it shares only the saved bytes with others.
 fn new_process(fleet: &Fleet, saved: &[Vec<u8>]) -> (TlsClient, Arc<MemorySessions>) {
     let (sessions, store) = sessions(fleet);
     for bytes in saved {
@@ -82,7 +82,7 @@ fn saved(store: &MemorySessions) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What a first process leaves behind.
+/// The sessions that a first process leaves behind.
 fn first_run(fleet: &Fleet, seeds: &[u8]) -> Vec<Vec<u8>> {
     let (client, store) = new_process(fleet, &[]);
     assert_eq!(connect(&client, &fleet.plain_server(seeds)), Kind::Full);
@@ -115,12 +115,12 @@ fn a_saved_session_brings_0rtt_in_another_process_days_later() {
         assert_eq!(kind(&c, &s), Kind::Early);
         let certificate = c.session.peer_certificate();
         assert_eq!(certificate, Some(fleet.identity.chain[0].as_ref()));
-        // Used once, so it was not in the store any more; but the new tickets are.
+        // Used once, so it is not in the store any more; but the new tickets are.
         assert_eq!(connect(&client, &fleet.plain_server(&[1])), Kind::Early);
     }
 }
 
-/// A client that comes back again and again, each time as another process and to another server of the fleet, after anything
+/// A client that returns repeatedly, each time as another process and to another server of the fleet, after anything
 /// from a moment to a week.
 #[test]
 fn of_100_returns_within_a_week_98_send_0rtt() {
@@ -128,7 +128,7 @@ fn of_100_returns_within_a_week_98_send_0rtt() {
     let fleet = Fleet::new();
     let mut left_behind = first_run(&fleet, &[1]);
     let mut early = 0;
-    // Any odd sequence does: the same in each run.
+    // Any odd sequence works: the same in each run.
     let mut state = 1u64;
     for _ in 0..RETURNS {
         state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
@@ -157,7 +157,7 @@ fn all_cipher_suites_and_versions_can_be_saved() {
                 let mut c = End::new(start);
                 let start = server.start(version, &parameters(LIMIT)).unwrap();
                 let mut s = End::new(start);
-                // A byte at a time, so that no ticket comes whole.
+                // A byte at a time, so that no ticket arrives in one piece.
                 drive(&mut c, &mut s, 1).unwrap();
                 (kind(&c, &s), saved(&store))
             };
@@ -218,7 +218,7 @@ fn a_restored_client_still_verifies_signatures_and_certificates() {
     let fleet = Fleet::new();
     let bytes = first_run(&fleet, &[1]);
     let (client, _) = new_process(&fleet, &bytes);
-    // A server that cannot resume, and shows a certificate of an authority that the client does not trust.
+    // A server that cannot resume, and presents a certificate of an authority that the client does not trust.
     let stranger = Fleet {
         clock: fleet.clock.clone(),
         identity: identity_of("Another"),
@@ -234,7 +234,7 @@ fn a_restored_client_still_verifies_signatures_and_certificates() {
     // unknown_ca.
     assert_eq!(error.code, TransportError::from_tls_alert(48));
 
-    // One that shows the right certificate, and has not the key of it.
+    // One that presents the right certificate, but does not have its key.
     let config = rustls::ServerConfig::builder_with_provider(all_suites())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
@@ -249,7 +249,7 @@ fn a_restored_client_still_verifies_signatures_and_certificates() {
     assert_eq!(c.session.early_data(), EarlyData::Offered);
     let (by_client, error) = drive(&mut c, &mut s, usize::MAX).unwrap_err();
     assert!(by_client);
-    // decrypt_error, as RFC 8446 §4.4.3 has it.
+    // decrypt_error, as RFC 8446 §4.4.3 requires.
     assert_eq!(error.code, TransportError::from_tls_alert(51));
 }
 
@@ -342,7 +342,7 @@ fn a_session_that_does_not_fit_the_configuration_leads_to_a_full_handshake() {
         let kind = connect(&client, &fleet.plain_server(&[1]));
         assert_eq!(kind, Kind::Full, "{name}");
     }
-    // The next is tried when one is of no use.
+    // The next is tried if one cannot be used.
     let (sessions, store) = sessions(&fleet);
     let good = SavedSession::from_bytes(&bytes[0]).unwrap();
     let mut bad = good.clone();
@@ -388,7 +388,7 @@ fn the_group_of_the_key_exchange_is_remembered() {
     });
     let server = fleet.server_of(p256, fleet.tickets(&[1]));
     let (client, store) = new_process(&fleet, &[]);
-    // The first share is of X25519: another is asked for, which would rule 0-RTT out.
+    // The first key share is X25519: another is requested, which would prevent 0-RTT.
     assert_eq!(connect(&client, &server), Kind::Full);
     let (client, _) = new_process(&fleet, &saved(&store));
     assert_eq!(connect(&client, &server), Kind::Early);
@@ -410,7 +410,7 @@ fn handshakes_at_once_on_one_thread_keep_their_sessions() {
         for (c, s) in &mut ends {
             s.listen(&c.speak(), usize::MAX).unwrap();
         }
-        // Tickets of all come a byte of each at a time.
+        // Tickets of all connections arrive one byte each at a time.
         let said: Vec<_> = ends.iter_mut().map(|(_, s)| s.speak()).collect();
         let longest = said.iter().flatten().map(|(_, data)| data.len()).max();
         for space in Space::ALL {

@@ -1,7 +1,7 @@
-//! From the tickets that a client is given to saved sessions.
+//! Saves sessions from the tickets that a client receives.
 //!
-//! Owns: the CRYPTO data of 1-RTT packets, as they are read. Never: holds them back, changes them, or complains: what is
-//! not understood is not saved, and rustls judges it.
+//! Observes the CRYPTO data of 1-RTT packets as it is read, without delaying or changing it. What cannot be parsed is
+//! not saved; rustls decides whether it is an error.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,13 +17,13 @@ use crate::{
     crypto::kdf_hook::{self, Derived},
 };
 
-/// Watches one connection.
+/// Observes one connection.
 pub(in crate::crypto) struct SessionWatch {
     sessions: Arc<ClientSessions>,
     server: String,
     version: Version,
     messages: Messages,
-    /// A message came that is too long to be put together. The rest is not watched.
+    /// A message was too long to be assembled. The rest is not observed.
     has_given_up: bool,
 }
 
@@ -42,12 +42,12 @@ impl SessionWatch {
         }
     }
 
-    /// The connection goes on in another version, which its tickets are then of (RFC 9369 §5).
+    /// The connection continues in another version, to which its tickets then belong (RFC 9369 §5).
     pub(in crate::crypto) const fn follow(&mut self, version: Version) {
         self.version = version;
     }
 
-    /// Lets rustls read, and saves the sessions of all tickets that became complete.
+    /// Lets rustls read, and saves the sessions of all tickets that are complete.
     pub(in crate::crypto) fn read(
         &mut self,
         connection: &mut Connection,
@@ -78,7 +78,7 @@ impl SessionWatch {
         derived: &[Derived],
     ) -> Option<SavedSession> {
         let ticket = NewSessionTicket::decode(&message)?;
-        // A life of 0 means not to keep it (RFC 8446 §4.6.1).
+        // A lifetime of 0 means that it must be discarded (RFC 8446 §4.6.1).
         if ticket.lifetime_s == 0 {
             return None;
         }

@@ -1,37 +1,37 @@
-//! The text of a file of ticket keys, that all servers of a fleet have a copy of.
+//! The format of a file with ticket keys, which all servers of a fleet share.
 //!
-//! Owns: which lines are secrets, and what is wrong with others. Never: reads a file, or repeats a secret in a message.
+//! Owns the syntax and its errors. Error messages never contain a secret.
 //!
-//! Decision: strict, since a typing error must not pass for a key: servers that do not share a key know nothing of it but
-//! more full handshakes.
+//! Decision: parsing is strict, since a typing error must not be accepted as a key: servers with different keys would
+//! only notice more full handshakes.
 
 use std::fmt;
 
 use super::{KEYS_MAX, SECRET_LEN};
 
-/// Why a text is not one of ticket keys.
+/// Why a text is not a list of ticket keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyFileError {
-    /// In which line, counted from 1; the last if the text as a whole is meant.
+    /// The line, counted from 1; the last if the text as a whole is meant.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem.
     pub fault: KeyFileErrorKind,
 }
 
-/// What is wrong with a text of ticket keys.
+/// What is wrong with a list of ticket keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFileErrorKind {
-    /// A line has this many characters, where a secret has 64.
+    /// A line has this many characters instead of the 64 of a secret.
     Length(usize),
-    /// The character in this column, counted from 1 at the first of the secret, is no hexadecimal digit.
+    /// The character in this column, counted from 1 at the start of the secret, is not a hexadecimal digit.
     Digit(usize),
-    /// The secret is that of another line.
+    /// The secret is the same as that of another line.
     Duplicate(usize),
     /// All bytes of the secret are the same, so it is not random.
     NotRandom,
-    /// There is no secret in the text.
+    /// The text contains no secret.
     Empty,
-    /// There are more than [`KEYS_MAX`] secrets.
+    /// The text contains more than [`KEYS_MAX`] secrets.
     TooMany,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for KeyFileError {
 
 impl std::error::Error for KeyFileError {}
 
-/// The secrets of a text, in their order.
+/// The secrets of a text, in order.
 pub(super) fn secrets(text: &[u8]) -> Result<Vec<[u8; SECRET_LEN]>, KeyFileError> {
     let mut secrets = Vec::new();
     let mut lines = Vec::new();

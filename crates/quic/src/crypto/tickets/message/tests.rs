@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-/// A message written out by hand from RFC 8446 §4.6.1.
+/// A message written by hand from RFC 8446 §4.6.1.
 const MESSAGE: [u8; 30] = [
     4, 0, 0, 26, // NewSessionTicket
     0, 1, 0x51, 0x80, // a day
@@ -40,7 +40,7 @@ fn what_is_not_a_whole_ticket_is_not_taken_for_one() {
     for len in 0..MESSAGE.len() {
         let mut cut = MESSAGE[..len].to_vec();
         assert_eq!(NewSessionTicket::decode(&cut), None);
-        // Nor with a header that fits the cut.
+        // Nor with a header that matches the truncated length.
         if let Some(body) = len.checked_sub(HEADER_LEN) {
             cut[3] = body as u8;
             assert_eq!(NewSessionTicket::decode(&cut), None, "{len}");

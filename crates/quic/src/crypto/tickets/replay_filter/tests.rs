@@ -61,7 +61,7 @@ fn a_register_is_blind_while_the_clock_is_behind() {
         replay_filter.strike(&hash(3), before(back, seconds(1))),
         Strike::Blind
     );
-    // Forth and back: what the jump made it forget is not taken again.
+    // Forwards and back: what the jump deleted is not accepted again.
     let ahead = NOW + seconds(3600);
     assert_eq!(replay_filter.strike(&hash(4), ahead), Strike::New);
     assert_eq!(
@@ -91,7 +91,7 @@ fn a_full_register_refuses_and_forgets_nothing() {
         let again = replay_filter.strike(&hash(*number), NOW + seconds(66));
         assert_eq!(again, Strike::Seen);
     }
-    // The next generation has places of its own.
+    // The next generation has its own slots.
     assert_eq!(
         replay_filter.strike(&hash(1_000_000), NOW + seconds(66)),
         Strike::New
@@ -106,8 +106,8 @@ fn a_fingerprint_of_zeros_is_remembered_too() {
 }
 
 proptest! {
-    /// Against a map that never forgets: what was struck within the depth is never new again, and what is refused was
-    /// struck within the longest life, or there was no room, or the clock had gone back.
+    /// Against a map that never deletes: what was recorded within the depth is never new again, and what is refused was
+    /// recorded within the longest time, or there was no room, or the clock had gone back.
     #[test]
     fn any_strikes_are_those_of_a_naive_register(
         count in prop_oneof![Just(1usize), Just(20), Just(4000)],

@@ -87,7 +87,7 @@ fn what_is_no_ticket_goes_by_and_a_ticket_without_session_does_not() {
     let mut written = [&other[..], &malformed, &message(b"nobody's"), &other].concat();
     tickets.rewrite(&mut written, 0);
     assert_eq!(written, [other, other].concat());
-    // Too long to be waited for: as it is, and at once.
+    // Too long to be assembled: as it is, and at once.
     let mut overlong = vec![9, 1, 0, 0, 5, 5];
     tickets.rewrite(&mut overlong, 0);
     assert_eq!(overlong, [9, 1, 0, 0, 5, 5]);
@@ -124,7 +124,7 @@ fn stored_sessions_and_tickets_looked_at_have_a_bound() {
     tickets.on_initial(&[1, 0, 0, 1, 0]);
     for offer in 0..OFFERS_MAX {
         let taken = store.take(&sealed).unwrap();
-        // The first as it was stored, all others not fresh.
+        // The first as it was stored, all others marked as not fresh.
         assert_eq!(taken == SESSION, offer == 0);
         assert_eq!(taken.len(), SESSION.len());
     }

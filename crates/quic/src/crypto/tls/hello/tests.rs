@@ -1,4 +1,4 @@
-//! What rustls says, looked at.
+//! Messages written by rustls.
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
 use lastbyte_wire::packet::Version;
@@ -57,7 +57,7 @@ fn any_changed_byte_is_borne() {
         for value in [0, 1, 0x7f, 0xff] {
             let mut changed = hello.clone();
             changed[at] = value;
-            // What is found is of the message, wherever it begins.
+            // The fields found are those of the message, wherever it starts.
             let seen = look(&changed);
             assert!(seen.parameters.len() < changed.len());
         }

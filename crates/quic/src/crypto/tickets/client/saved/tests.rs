@@ -87,7 +87,7 @@ fn a_session_changed_anywhere_is_none() {
 
 #[test]
 fn a_body_that_is_cut_but_checked_is_corrupt() {
-    // Of another layout, as it were: the check holds, the fields do not.
+    // Of another layout: the checksum is right, the fields are not.
     let whole = session("example.org", 7).to_bytes();
     let body = &whole[..whole.len() - CHECK_LEN];
     let header_len = MAGIC.len() + 1 + RUSTLS_VERSION.len();
