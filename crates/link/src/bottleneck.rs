@@ -10,6 +10,7 @@ use crate::{
     queue::{Discipline, Queue, Sink},
     rate::{nanos_for, work_of},
     schedule::{self, Schedule},
+    shaper::{Shaper, ShaperBucket},
     trace::{self, OPPORTUNITY_BYTES},
 };
 
@@ -23,6 +24,8 @@ pub enum Capacity {
     Constant(Rate),
     /// A rate that changes at specified times.
     Schedule(Schedule),
+    /// A token bucket: a burst at a higher rate, then a sustained one.
+    Shaper(Shaper),
     /// Recorded delivery opportunities.
     Trace(Trace),
 }
@@ -34,6 +37,7 @@ impl Capacity {
             Self::Unlimited => Rate::ZERO,
             Self::Constant(rate) => *rate,
             Self::Schedule(schedule) => schedule.nominal(),
+            Self::Shaper(shaper) => shaper.rate,
             Self::Trace(trace) => trace.nominal(),
         }
     }
@@ -57,6 +61,7 @@ enum Server {
     Unlimited,
     Constant(Rate),
     Schedule(schedule::Cursor),
+    Shaper(ShaperBucket),
     Trace(trace::Cursor),
 }
 
@@ -94,6 +99,7 @@ impl<T: Clone> Bottleneck<T> {
                 Capacity::Schedule(schedule) => {
                     Server::Schedule(schedule::Cursor::new(schedule.clone()))
                 }
+                Capacity::Shaper(shaper) => Server::Shaper(ShaperBucket::new(shaper)),
                 Capacity::Trace(trace) => Server::Trace(trace::Cursor::new(trace.clone())),
             },
             departure,
@@ -175,6 +181,7 @@ impl<T: Clone> Bottleneck<T> {
                     None => (Time::MAX, 0),
                 },
                 Server::Schedule(cursor) => cursor.end_of(now, work),
+                Server::Shaper(bucket) => (bucket.end_of(now, work), 0),
                 Server::Unlimited | Server::Trace(_) => (Time::MAX, 0),
             };
             ends

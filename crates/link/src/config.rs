@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::{fmt, time::Duration};
 
 use crate::{
-    BlackHole, BurstLength, Capacity, Departure, FqCoDel, Jitter, Loss, PathChange, Policer, Queue,
-    Reordering, Spacing,
+    BlackHole, BurstLength, Capacity, Contention, Departure, FqCoDel, Jitter, Loss, PathChange,
+    Policer, Queue, Reordering, Spacing, WakeUp,
 };
 
 /// The configuration of one direction of a path. The default is an ideal link: no packet waits, and every packet
@@ -37,6 +37,10 @@ pub struct Config {
     pub capacity: Capacity,
     /// Whether a packet leaves the bottleneck with its first or its last bit. Default: last.
     pub departure: Departure,
+    /// Times at which other stations use the medium, so that packets wait. Default: none.
+    pub contention: Option<Contention>,
+    /// The delay of the first packets after a pause. Default: none.
+    pub wake_up: Option<WakeUp>,
     /// The propagation delay. Default: none.
     pub delay: Duration,
     /// A change of the propagation delay. Default: none.
@@ -62,9 +66,14 @@ impl Config {
         }
         probability("duplication", self.duplication)?;
         match self.queue {
-            Queue::DropTail(_) => {}
+            Queue::DropTail(_) | Queue::Pie(_) | Queue::DualPi2(_) => {}
             Queue::CoDel(codel) => positive("queue.interval", codel.interval)?,
             Queue::FqCoDel(FqCoDel {
+                codel,
+                flows,
+                quantum,
+            })
+            | Queue::Cake(FqCoDel {
                 codel,
                 flows,
                 quantum,
@@ -80,6 +89,10 @@ impl Config {
         }
         if let Some(reordering) = self.reordering {
             probability("reordering.probability", reordering.probability)?;
+        }
+        if let Some(contention) = self.contention {
+            probability("contention.share", contention.share)?;
+            positive("contention.busy", contention.busy)?;
         }
         match self.release {
             Some(spacing) => check_spacing("release", spacing),

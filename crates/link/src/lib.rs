@@ -13,8 +13,9 @@
 //! | token bucket policer | [`Policer`] |
 //! | loss: Bernoulli, Gilbert-Elliott, listed packets, bursts at points in time | [`Loss`] |
 //! | duplication | [`Config::duplication`] |
-//! | queue: drop-tail, `CoDel`, FQ-CoDel, ECN marking above a threshold | [`Queue`], [`Limit`] |
-//! | rate: constant, stepwise, recorded trace | [`Capacity`], [`Schedule`], [`Trace`] |
+//! | queue: drop-tail, `CoDel`, FQ-CoDel, PIE, `DualPI2`, CAKE, ECN marking above a threshold | [`Queue`], [`Limit`] |
+//! | rate: constant, stepwise, token bucket, recorded trace | [`Capacity`], [`Schedule`], [`Shaper`], [`Trace`] |
+//! | medium in use by others, wake-up of a radio | [`Contention`], [`WakeUp`] |
 //! | propagation delay, jitter, path change | [`Config::delay`], [`Jitter`], [`PathChange`] |
 //! | reordering | [`Reordering`] |
 //! | aggregation | [`Config::release`] |
@@ -59,6 +60,7 @@
 
 extern crate alloc;
 
+mod access;
 mod bottleneck;
 mod config;
 mod link;
@@ -71,11 +73,13 @@ mod queue;
 mod random;
 mod rate;
 mod schedule;
+mod shaper;
 mod statistics;
 #[cfg(test)]
 mod testing;
 mod trace;
 
+pub use access::{Contention, WakeUp};
 pub use bottleneck::{Capacity, Departure};
 pub use config::{Config, ConfigError};
 pub use lastbyte_units::{Rate, Time};
@@ -85,7 +89,8 @@ pub use observer::{Count, DropReason, Event, Observation, Observer};
 pub use packet::{Delivery, Ecn, Packet};
 pub use policer::Policer;
 pub use propagation::{Jitter, PathChange, Reordering, Spread};
-pub use queue::{CoDel, DropTail, FqCoDel, Limit, Queue};
+pub use queue::{CoDel, DropTail, DualPi2, FqCoDel, Limit, Pie, Queue};
 pub use schedule::{Schedule, ScheduleError};
+pub use shaper::Shaper;
 pub use statistics::Statistics;
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};

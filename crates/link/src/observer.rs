@@ -18,16 +18,19 @@ pub enum DropReason {
     QueueFull,
     /// `CoDel` dropped the packet from the head of the queue (RFC 8289 §5).
     CoDel,
+    /// PIE, `DualPI2` or COBALT dropped the packet.
+    Aqm,
 }
 
 impl DropReason {
     /// All reasons, in the order in which a packet passes the components.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::BlackHole,
         Self::Policer,
         Self::Loss,
         Self::QueueFull,
         Self::CoDel,
+        Self::Aqm,
     ];
 
     /// The name used in logs.
@@ -39,6 +42,7 @@ impl DropReason {
             Self::Loss => "loss",
             Self::QueueFull => "queue-full",
             Self::CoDel => "codel",
+            Self::Aqm => "aqm",
         }
     }
 }

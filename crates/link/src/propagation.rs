@@ -9,6 +9,7 @@ use lastbyte_units::nanos;
 
 use crate::{
     Config, Count, Spacing, Time,
+    access::Access,
     packet::Item,
     random::{Component, Random},
 };
@@ -129,6 +130,7 @@ impl Releases {
 
 #[derive(Debug)]
 pub(crate) struct Propagation<T> {
+    access: Access,
     delay: u64,
     change: Option<(Time, u64)>,
     jitter: Option<(Jitter, Random)>,
@@ -144,6 +146,7 @@ pub(crate) struct Propagation<T> {
 impl<T> Propagation<T> {
     pub(crate) fn new(config: &Config, seed: u64) -> Self {
         Self {
+            access: Access::new(config, seed),
             delay: nanos(config.delay),
             change: config
                 .path_change
@@ -176,7 +179,7 @@ impl<T> Propagation<T> {
 
     /// Accepts a packet that leaves the bottleneck at `now`. `now` must not decrease.
     pub(crate) fn depart(&mut self, now: Time, item: Item<T>) {
-        let mut arrives = now.plus(self.delay_at(now));
+        let mut arrives = self.access.granted(now).plus(self.delay_at(now));
         let mut may_be_overtaken = false;
         if let Some((jitter, random)) = &self.jitter {
             arrives = arrives.plus(jitter.spread.draw(*random, item.tag));

@@ -4,13 +4,21 @@
 //! finds the bottleneck idle, with no packet in service or queued, is always accepted, whatever the limit and its size.
 //! A limit of zero therefore means a link without a buffer.
 
+mod cobalt;
 mod codel;
 mod drop_tail;
+mod dual_pi2;
+mod fifo;
 mod fq_codel;
+mod pie;
+mod updates;
 
 use core::time::Duration;
 
-pub(crate) use self::{codel::CoDelQueue, drop_tail::DropTailQueue, fq_codel::FqCoDelQueue};
+pub(crate) use self::{
+    codel::CoDelQueue, drop_tail::DropTailQueue, dual_pi2::DualPi2Queue, fq_codel::FqCoDelQueue,
+    pie::PieQueue,
+};
 use crate::{
     Count, DropReason, Ecn, Event, Observation, Observer, Rate, Statistics, Time, packet::Item,
 };
@@ -42,6 +50,14 @@ pub enum Queue {
     CoDel(CoDel),
     /// One queue per flow, served in turn, each with `CoDel` (RFC 8290).
     FqCoDel(FqCoDel),
+    /// First in, first out, with drops or marks on arrival by a probability that keeps the delay at a target (RFC 8033).
+    Pie(Pie),
+    /// A queue for L4S packets, ECT(1), and one for all others, coupled (RFC 9332).
+    DualPi2(DualPi2),
+    /// One queue per flow, served in turn, each with COBALT, as Linux' CAKE. Of CAKE, this has neither `DiffServ` tins, nor
+    /// fairness between hosts, nor its ACK filter, nor the set-associative hash that avoids collisions; its shaper is the
+    /// rate of the link.
+    Cake(FqCoDel),
 }
 
 impl Default for Queue {
@@ -106,6 +122,49 @@ impl Default for FqCoDel {
             },
             flows: 1024,
             quantum: 1514,
+        }
+    }
+}
+
+/// Proportional integral controller enhanced (RFC 8033).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pie {
+    /// The queue delay to keep: `QDELAY_REF`. Default: 15 ms (RFC 8033 §4.1).
+    pub target: Duration,
+    /// How long a burst after a pause is spared: `MAX_BURST`. Default: 150 ms (RFC 8033 §4.4).
+    pub burst: Duration,
+    /// Whether to mark ECN-capable packets instead of dropping them, while the probability is below 10 %. Default: `false`.
+    pub ecn: bool,
+    /// The limit. Arriving packets that do not fit are dropped. Default: 1000 packets.
+    pub limit: Limit,
+}
+
+impl Default for Pie {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(15),
+            burst: Duration::from_millis(150),
+            ecn: false,
+            limit: Limit::Packets(1000),
+        }
+    }
+}
+
+/// Dual-queue coupled AQM (RFC 9332). ECN-capable packets are always marked in place of drops.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct DualPi2 {
+    /// The delay of the classic queue to keep. Default: 15 ms (RFC 9332 A.1).
+    pub target: Duration,
+    /// The limit of both queues together. Arriving packets that do not fit are dropped. Default: 10 000 packets, as in
+    /// Linux.
+    pub limit: Limit,
+}
+
+impl Default for DualPi2 {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(15),
+            limit: Limit::Packets(10_000),
         }
     }
 }
@@ -187,6 +246,8 @@ pub(crate) enum Discipline<T> {
     DropTail(DropTailQueue<T>),
     CoDel(CoDelQueue<T>),
     FqCoDel(FqCoDelQueue<T>),
+    Pie(PieQueue<T>),
+    DualPi2(DualPi2Queue<T>),
 }
 
 impl<T> Discipline<T> {
@@ -195,6 +256,9 @@ impl<T> Discipline<T> {
             Queue::DropTail(config) => Self::DropTail(DropTailQueue::new(config, nominal)),
             Queue::CoDel(config) => Self::CoDel(CoDelQueue::new(config, nominal)),
             Queue::FqCoDel(config) => Self::FqCoDel(FqCoDelQueue::new(config, nominal, seed)),
+            Queue::Cake(config) => Self::FqCoDel(FqCoDelQueue::cake(config, nominal, seed)),
+            Queue::Pie(config) => Self::Pie(PieQueue::new(config, nominal, seed)),
+            Queue::DualPi2(config) => Self::DualPi2(DualPi2Queue::new(config, nominal)),
         }
     }
 
@@ -211,10 +275,12 @@ impl<T> Discipline<T> {
             Self::DropTail(queue) => queue.enqueue(now, item, is_idle, sink),
             Self::CoDel(queue) => queue.enqueue(now, item, is_idle, sink),
             Self::FqCoDel(queue) => queue.enqueue(now, item, is_idle, sink),
+            Self::Pie(queue) => queue.enqueue(now, item, is_idle, sink),
+            Self::DualPi2(queue) => queue.enqueue(now, item, is_idle, sink),
         }
     }
 
-    /// Dequeues the next packet. Returns `Some` if the queue is not empty.
+    /// Dequeues the next packet. Returns `None` if the queue is empty, or all its packets were dropped.
     pub(crate) fn dequeue<O: Observer<T>>(
         &mut self,
         now: Time,
@@ -224,6 +290,8 @@ impl<T> Discipline<T> {
             Self::DropTail(queue) => queue.dequeue(),
             Self::CoDel(queue) => queue.dequeue(now, sink),
             Self::FqCoDel(queue) => queue.dequeue(now, sink),
+            Self::Pie(queue) => queue.dequeue(now),
+            Self::DualPi2(queue) => queue.dequeue(now, sink),
         }
     }
 
@@ -232,6 +300,8 @@ impl<T> Discipline<T> {
             Self::DropTail(queue) => queue.depth(),
             Self::CoDel(queue) => queue.depth(),
             Self::FqCoDel(queue) => queue.depth(),
+            Self::Pie(queue) => queue.depth(),
+            Self::DualPi2(queue) => queue.depth(),
         }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) enum Component {
     Reordering = 3,
     Release = 4,
     Hash = 5,
+    Contention = 6,
+    Aqm = 7,
     /// The first loss model; the others use the following values.
     Loss = 0x1000,
 }

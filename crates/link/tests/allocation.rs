@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use lastbyte_link::{
-    Capacity, CoDel, Config, DropTail, Ecn, FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss,
-    Packet, Policer, Queue, Rate, Reordering, Schedule, Spacing, Spread, Time, Trace,
+    Capacity, CoDel, Config, Contention, DropTail, DualPi2, Ecn, FqCoDel, GilbertElliott, Jitter,
+    Limit, Link, Loss, Packet, Pie, Policer, Queue, Rate, Reordering, Schedule, Shaper, Spacing,
+    Spread, Time, Trace, WakeUp,
 };
 use lastbyte_testkit::{CountingAllocator, allocation_count};
 
@@ -99,8 +100,70 @@ fn a_link_does_not_allocate_once_its_queues_have_grown() {
             probability: 0.01,
             extra: Duration::from_millis(2),
         }),
+        contention: Some(Contention {
+            share: 0.2,
+            busy: Duration::from_millis(2),
+        }),
+        wake_up: Some(WakeUp {
+            after: Duration::from_millis(30),
+            delay: Duration::from_millis(10),
+        }),
         release: Some(Spacing::Fixed(Duration::from_millis(2))),
         ..fq
     };
     assert_allocates_nothing("all pieces", &all);
+}
+
+#[test]
+fn other_disciplines_and_a_shaper_do_not_allocate_either() {
+    let limit = Limit::Packets(100);
+    let base = Config {
+        capacity: Capacity::Constant(Rate::from_bits_per_second(12_000_000)),
+        queue: Queue::DropTail(DropTail {
+            limit,
+            mark_above: None,
+        }),
+        delay: Duration::from_millis(20),
+        ..Config::default()
+    };
+    let codel = CoDel {
+        ecn: true,
+        limit,
+        ..CoDel::default()
+    };
+    let cake = Config {
+        queue: Queue::Cake(FqCoDel {
+            codel,
+            ..FqCoDel::default()
+        }),
+        ..base.clone()
+    };
+    assert_allocates_nothing("CAKE", &cake);
+    let pie = Config {
+        queue: Queue::Pie(Pie {
+            ecn: true,
+            limit,
+            ..Pie::default()
+        }),
+        ..base.clone()
+    };
+    assert_allocates_nothing("PIE", &pie);
+    let dual = Config {
+        // A burst takes 60 ms to send: with a shorter target, drops would leave the link idle between bursts.
+        queue: Queue::DualPi2(DualPi2 {
+            limit,
+            target: Duration::from_millis(100),
+        }),
+        ..base.clone()
+    };
+    assert_allocates_nothing("DualPI2", &dual);
+    let shaped = Config {
+        capacity: Capacity::Shaper(Shaper {
+            rate: Rate::from_bits_per_second(12_000_000),
+            burst: 50_000,
+            peak: Rate::from_bits_per_second(50_000_000),
+        }),
+        ..base.clone()
+    };
+    assert_allocates_nothing("shaper", &shaped);
 }

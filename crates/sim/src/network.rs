@@ -8,8 +8,9 @@ use core::time::Duration;
 
 use lastbyte_congestion::Registry;
 use lastbyte_link::{
-    self as link, BlackHole, Capacity, CoDel, Departure, DropTail, FqCoDel, GilbertElliott, Jitter,
-    Limit, Loss, Policer, Queue, Reordering, Schedule, Spacing, Spread, Trace,
+    self as link, BlackHole, Capacity, CoDel, Contention, Departure, DropTail, DualPi2, FqCoDel,
+    GilbertElliott, Jitter, Limit, Loss, Pie, Policer, Queue, Reordering, Schedule, Shaper,
+    Spacing, Spread, Trace, WakeUp,
 };
 use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
@@ -80,6 +81,10 @@ pub struct PathText {
 pub struct LinkText {
     /// The rate of the bottleneck: `55mbit`. Default: unlimited.
     pub rate: Option<String>,
+    /// With `rate`: how many bytes pass at `peak-rate` before it, after a pause: a token bucket.
+    pub burst: Option<String>,
+    /// With `burst`: the rate of the line, at which packets leave while there are tokens.
+    pub peak_rate: Option<String>,
     /// Rates from given times on, in place of one: `["0s 30mbit", "5s 10mbit"]`.
     pub steps: Option<Vec<String>>,
     /// After how long the steps repeat. Default: they do not.
@@ -89,15 +94,20 @@ pub struct LinkText {
     /// How much the queue before the bottleneck holds: `50ms` at its rate, `64kB`, `100p` for packets, or `unlimited`, which
     /// is the default.
     pub queue: Option<String>,
-    /// `drop-tail`, the default, `codel` (RFC 8289) or `fq-codel` (RFC 8290).
+    /// `drop-tail`, the default, `codel` (RFC 8289), `fq-codel` (RFC 8290), `pie` (RFC 8033), `dualpi2` (RFC 9332) or
+    /// `cake` (COBALT and flow queueing).
     pub discipline: Option<String>,
-    /// Above which depth packets are marked CE, of those that are capable of it: as `queue`. For `codel` and `fq-codel`
-    /// `on` is enough. Default: none are.
+    /// Above which depth packets are marked CE, of those that are capable of it: as `queue`. For other disciplines than
+    /// `drop-tail` it is `on`. Default: none are, but `dualpi2` always marks.
     pub mark: Option<String>,
     /// When a packet leaves the bottleneck: `last-bit`, the default, or `first-bit`, as in quicly's simulator.
     pub departure: Option<String>,
     /// The propagation delay, in place of half the round-trip time.
     pub delay: Option<String>,
+    /// How much of the time others use the medium, and for how long at once in the mean: `20% 5ms`. Packets wait meanwhile.
+    pub contention: Option<String>,
+    /// The pause after which the radio sleeps, and how long it takes to wake up: `10s 60ms`. It sleeps at first.
+    pub wake_up: Option<String>,
     /// Up to how much more delay a packet has, all of it as likely: `5ms`; `5ms reorder` lets packets overtake.
     pub jitter: Option<String>,
     /// How many packets are lost by chance: `1%`.
@@ -232,6 +242,8 @@ impl LinkText {
         let base = if has_rate {
             Self {
                 rate: None,
+                burst: None,
+                peak_rate: None,
                 steps: None,
                 period: None,
                 trace: None,
@@ -242,6 +254,8 @@ impl LinkText {
         };
         Self {
             rate: other.rate.or(base.rate),
+            burst: other.burst.or(base.burst),
+            peak_rate: other.peak_rate.or(base.peak_rate),
             steps: other.steps.or(base.steps),
             period: other.period.or(base.period),
             trace: other.trace.or(base.trace),
@@ -250,6 +264,8 @@ impl LinkText {
             mark: other.mark.or(base.mark),
             departure: other.departure.or(base.departure),
             delay: other.delay.or(base.delay),
+            contention: other.contention.or(base.contention),
+            wake_up: other.wake_up.or(base.wake_up),
             jitter: other.jitter.or(base.jitter),
             loss: other.loss.or(base.loss),
             burst_loss: other.burst_loss.or(base.burst_loss),
@@ -301,6 +317,8 @@ impl LinkText {
                     ));
                 }
             },
+            contention: self.contention(&key("contention"))?,
+            wake_up: self.wake_up(&key("wake-up"))?,
             delay,
             path_change: None,
             jitter: self.jitter(&key("jitter"))?,
@@ -332,9 +350,31 @@ impl LinkText {
                 "it is of `steps`, and there are none",
             ));
         }
-        if let Some(text) = &self.rate {
-            let rate = units::rate(text).map_err(|error| misread(&key("rate"), &error))?;
-            return Ok(Capacity::Constant(rate));
+        let rate_of =
+            |name: &str, text: &str| units::rate(text).map_err(|error| misread(&key(name), &error));
+        match (&self.rate, &self.burst, &self.peak_rate) {
+            (Some(rate), Some(burst), Some(peak)) => {
+                let shaper = Shaper {
+                    rate: rate_of("rate", rate)?,
+                    burst: units::bytes(burst).map_err(|error| misread(&key("burst"), &error))?,
+                    peak: rate_of("peak-rate", peak)?,
+                };
+                if shaper.peak < shaper.rate {
+                    return Err(SettingError::new(
+                        key("peak-rate"),
+                        format!("`{peak}` (expected at least `rate`, {rate})"),
+                    ));
+                }
+                return Ok(Capacity::Shaper(shaper));
+            }
+            (Some(rate), None, None) => return Ok(Capacity::Constant(rate_of("rate", rate)?)),
+            (_, None, None) => {}
+            _ => {
+                return Err(SettingError::new(
+                    way,
+                    "`burst` and `peak-rate` require each other and `rate`",
+                ));
+            }
         }
         if let Some(steps) = &self.steps {
             let key = key("steps");
@@ -377,20 +417,25 @@ impl LinkText {
             None => Ok(None),
         };
         let size = limit_of("queue", &self.queue)?;
+        let marks = || match self.mark.as_deref() {
+            None => Ok(false),
+            Some("on") => Ok(true),
+            Some(other) => Err(SettingError::new(
+                format!("{way}.mark"),
+                format!("`{other}` (expected `on`: this discipline finds the depth itself)"),
+            )),
+        };
         let codel = |default: CoDel| {
-            let ecn = match self.mark.as_deref() {
-                None => false,
-                Some("on") => true,
-                Some(other) => {
-                    return Err(SettingError::new(
-                        format!("{way}.mark"),
-                        format!("`{other}` (expected `on`: CoDel finds the depth itself)"),
-                    ));
-                }
-            };
             Ok(CoDel {
-                ecn,
+                ecn: marks()?,
                 limit: size.unwrap_or(default.limit),
+                ..default
+            })
+        };
+        let flows = || {
+            let default = FqCoDel::default();
+            Ok(FqCoDel {
+                codel: codel(default.codel)?,
                 ..default
             })
         };
@@ -400,17 +445,30 @@ impl LinkText {
                 mark_above: limit_of("mark", &self.mark)?,
             }),
             Some("codel") => Queue::CoDel(codel(CoDel::default())?),
-            Some("fq-codel") => {
-                let default = FqCoDel::default();
-                Queue::FqCoDel(FqCoDel {
-                    codel: codel(default.codel)?,
+            Some("fq-codel") => Queue::FqCoDel(flows()?),
+            Some("cake") => Queue::Cake(flows()?),
+            Some("pie") => {
+                let default = Pie::default();
+                Queue::Pie(Pie {
+                    ecn: marks()?,
+                    limit: size.unwrap_or(default.limit),
+                    ..default
+                })
+            }
+            Some("dualpi2") => {
+                marks()?;
+                let default = DualPi2::default();
+                Queue::DualPi2(DualPi2 {
+                    limit: size.unwrap_or(default.limit),
                     ..default
                 })
             }
             Some(other) => {
                 return Err(SettingError::new(
                     format!("{way}.discipline"),
-                    format!("`{other}` (expected `drop-tail`, `codel` or `fq-codel`)"),
+                    format!(
+                        "`{other}` (expected `drop-tail`, `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`)"
+                    ),
                 ));
             }
         })
@@ -455,6 +513,29 @@ impl LinkText {
         Ok(Some(Policer {
             rate: units::rate(rate).map_err(|error| misread(key, &error))?,
             burst: units::bytes(burst).map_err(|error| misread(key, &error))?,
+        }))
+    }
+
+    fn contention(&self, key: &str) -> Result<Option<Contention>, SettingError> {
+        let Some(text) = &self.contention else {
+            return Ok(None);
+        };
+        let [share, busy] = words(key, text, "a share and a duration, such as `20% 5ms`")?;
+        Ok(Some(Contention {
+            share: units::probability(share).map_err(|error| misread(key, &error))?,
+            busy: units::span(busy).map_err(|error| misread(key, &error))?,
+        }))
+    }
+
+    fn wake_up(&self, key: &str) -> Result<Option<WakeUp>, SettingError> {
+        let Some(text) = &self.wake_up else {
+            return Ok(None);
+        };
+        let [after, delay] = words(key, text, "a pause and a delay, such as `10s 60ms`")?;
+        let span = |text| units::span(text).map_err(|error| misread(key, &error));
+        Ok(Some(WakeUp {
+            after: span(after)?,
+            delay: span(delay)?,
         }))
     }
 

@@ -15,7 +15,7 @@
 use core::time::Duration;
 
 use lastbyte_congestion::{Registry, Spec};
-use lastbyte_link::{Policer, Rate, Spacing};
+use lastbyte_link::{Contention, Policer, Rate, Reordering, Spacing, WakeUp};
 
 use crate::{
     client_acks::ClientAcks,
@@ -66,6 +66,9 @@ pub struct Population {
 enum Discipline {
     CoDel,
     FqCoDel,
+    Pie,
+    DualPi2,
+    Cake,
 }
 
 /// A kind of access.
@@ -85,9 +88,34 @@ struct Class {
     handover: Option<Handover>,
     release: Option<Spacing>,
     jitter: Option<Duration>,
+    contention: Option<ContentionDraw>,
+    wake_up: Option<WakeUpDraw>,
+    reordering: Option<ReorderingDraw>,
     variation: Option<Variation>,
     up_rate: Option<Distribution>,
     cross_factor: f64,
+}
+
+/// A medium that others use too, both ways.
+#[derive(Clone, Debug)]
+struct ContentionDraw {
+    share: Distribution,
+    busy: Duration,
+}
+
+/// A radio that sleeps: on the way up, where the first packet comes from.
+#[derive(Clone, Debug)]
+struct WakeUpDraw {
+    after: Duration,
+    delay: Distribution,
+}
+
+/// Packets held back on the way down, on some paths.
+#[derive(Clone, Debug)]
+struct ReorderingDraw {
+    paths: f64,
+    packets: Distribution,
+    delay: Distribution,
 }
 
 /// Losses in bursts, on some paths.
@@ -230,6 +258,12 @@ pub struct DrawFacts {
     pub release: Option<Spacing>,
     /// The mean of the exponential jitter down.
     pub jitter: Option<Duration>,
+    /// How often others use the medium, both ways.
+    pub contention: Option<Contention>,
+    /// How long the radio takes to wake up, on the way up.
+    pub wake_up: Option<WakeUp>,
+    /// How many packets down are held back, and for how long.
+    pub reordering: Option<Reordering>,
     /// Whether the rate varies.
     pub is_rate_variable: bool,
     /// The rate up, if it has a limit.
@@ -481,6 +515,33 @@ impl Population {
                 .release
                 .and_then(|release| scaled(release, self.sweep.ack_batching)),
             jitter: class.jitter,
+            contention: class.contention.as_ref().map(|contention| Contention {
+                share: contention
+                    .share
+                    .draw(stream(Field::Contention))
+                    .clamp(0.0, 0.95),
+                busy: contention.busy,
+            }),
+            wake_up: class.wake_up.as_ref().map(|wake_up| WakeUp {
+                after: wake_up.after,
+                delay: microseconds(wake_up.delay.draw(stream(Field::WakeUp)).min(RTT_MAX)),
+            }),
+            reordering: class
+                .reordering
+                .as_ref()
+                .filter(|reordering| stream(Field::IsReordered).happens(reordering.paths))
+                .map(|reordering| Reordering {
+                    probability: reordering
+                        .packets
+                        .draw(stream(Field::Reordering))
+                        .clamp(0.0, 1.0),
+                    extra: microseconds(
+                        reordering
+                            .delay
+                            .draw(stream(Field::ReorderingDelay))
+                            .min(RTT_MAX),
+                    ),
+                }),
             is_rate_variable: class.variation.is_some() || class.handover.is_some(),
             up_rate: class
                 .up_rate

@@ -108,7 +108,8 @@ impl Row {
                 idle_gap_max: outcome.bottleneck.idle_gap_max,
                 queue_peak_bytes: outcome.down.queue_peak_bytes,
                 queue_drops: outcome.down.dropped(DropReason::QueueFull).packets
-                    + outcome.down.dropped(DropReason::CoDel).packets,
+                    + outcome.down.dropped(DropReason::CoDel).packets
+                    + outcome.down.dropped(DropReason::Aqm).packets,
                 link_drops: outcome.down.dropped_total().packets,
                 progress: one.progress.clone(),
                 next_ttlb: one

@@ -756,6 +756,7 @@ fn nominal(capacity: &Capacity) -> Option<Rate> {
         Capacity::Unlimited => None,
         Capacity::Constant(rate) => Some(*rate),
         Capacity::Schedule(schedule) => Some(schedule.nominal()),
+        Capacity::Shaper(shaper) => Some(shaper.rate),
         Capacity::Trace(trace) => Some(trace.nominal()),
     }
 }

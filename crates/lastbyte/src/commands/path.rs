@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use clap::Args;
-use lastbyte_link::{self as link, Capacity, CoDel, FqCoDel, Limit, Loss, Queue};
+use lastbyte_link::{self as link, Capacity, CoDel, FqCoDel, Limit, Loss, Pie, Queue};
 use lastbyte_sim::{
     self as sim,
     network::{LinkText, PathText},
@@ -38,12 +38,12 @@ pub(crate) struct PathArguments {
     /// Default, with --rate or --rate-trace and --rtt: one round trip, or 20 packets if the round trip is below 10ms.
     #[arg(long, value_name = "DEPTH", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.queue), help_heading = "Path")]
     queue: Option<String>,
-    /// Queue discipline: drop-tail, codel, fq-codel
+    /// Queue discipline: drop-tail, codel, fq-codel, pie, dualpi2, cake
     #[arg(long, value_name = "NAME", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.discipline), help_heading = "Path")]
     aqm: Option<String>,
     /// Mark packets CE above this queue depth: 5ms, 30kB, 20p
     ///
-    /// For codel and fq-codel: `on`.
+    /// For other disciplines than drop-tail: `on`.
     #[arg(long, value_name = "DEPTH", allow_hyphen_values = true, value_parser = mark, help_heading = "Path")]
     mark: Option<String>,
     /// Random loss: 1%
@@ -153,6 +153,9 @@ pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
             Queue::DropTail(queue) => format!("queue {}", depth(queue.limit)),
             Queue::CoDel(queue) => format!("CoDel, queue {}", depth(queue.limit)),
             Queue::FqCoDel(queue) => format!("FQ-CoDel, queue {}", depth(queue.codel.limit)),
+            Queue::Cake(queue) => format!("CAKE, queue {}", depth(queue.codel.limit)),
+            Queue::Pie(queue) => format!("PIE, queue {}", depth(queue.limit)),
+            Queue::DualPi2(queue) => format!("DualPI2, queue {}", depth(queue.limit)),
         },
     ];
     match &down.queue {
@@ -167,9 +170,15 @@ pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
         | Queue::FqCoDel(FqCoDel {
             codel: CoDel { ecn, .. },
             ..
-        }) => {
+        })
+        | Queue::Cake(FqCoDel {
+            codel: CoDel { ecn, .. },
+            ..
+        })
+        | Queue::Pie(Pie { ecn, .. }) => {
             words.extend(ecn.then(|| "marks".to_owned()));
         }
+        Queue::DualPi2(_) => words.push("marks".to_owned()),
     }
     words.extend(hazards(down));
     let mut up = hazards(&path.up);
@@ -200,6 +209,14 @@ fn hazards(link: &link::Config) -> Vec<String> {
             units::show_bytes(policer.burst)
         ));
     }
+    words.extend(
+        link.contention
+            .map(|contention| format!("medium in use {}", share(contention.share))),
+    );
+    words.extend(
+        link.wake_up
+            .map(|wake_up| format!("wake-up {}", units::show_span(wake_up.delay))),
+    );
     words.extend(link.jitter.map(|_| "jitter".to_owned()));
     if let Some(reordering) = link.reordering {
         words.push(format!("reordering {}", share(reordering.probability)));
@@ -215,6 +232,12 @@ fn rate_words(capacity: &Capacity) -> String {
     match capacity {
         Capacity::Unlimited => "unlimited rate".to_owned(),
         Capacity::Constant(rate) => units::show_rate(*rate),
+        Capacity::Shaper(shaper) => format!(
+            "{} after {} at {}",
+            units::show_rate(shaper.rate),
+            units::show_bytes(shaper.burst),
+            units::show_rate(shaper.peak)
+        ),
         Capacity::Schedule(_) => "rate in steps".to_owned(),
         Capacity::Trace(_) => "rate of a trace".to_owned(),
     }

@@ -7,25 +7,15 @@
 //! With ECN, ECN-capable packets are marked where others are dropped (RFC 8290 §3; RFC 8289 does not mention it). As in
 //! Linux, a mark counts as a drop in the control law, and at most one packet is marked per dequeue.
 
-use alloc::collections::VecDeque;
 use core::mem;
 
-use super::{CoDel, ResolvedLimit, Sink};
+use super::{
+    CoDel, ResolvedLimit, Sink,
+    fifo::{Fifo, Source},
+};
 use lastbyte_units::nanos;
 
 use crate::{Count, DropReason, Event, Observer, Rate, Time, packet::Item};
-
-/// The queue operations that `CoDel` needs.
-pub(super) trait Source<T> {
-    /// The packet at the head.
-    fn head(&self) -> Option<&Item<T>>;
-    /// Removes the packet at the head.
-    fn pop(&mut self) -> Option<Item<T>>;
-    /// The number of bytes in this queue.
-    fn bytes(&self) -> u64;
-    /// The total depth in front of the bottleneck, for events.
-    fn depth(&self) -> Count;
-}
 
 /// The `CoDel` state of one queue: the variables of RFC 8289 §5.3.
 #[derive(Clone, Debug)]
@@ -147,32 +137,6 @@ impl Control {
     }
 }
 
-#[derive(Debug)]
-struct Fifo<T> {
-    items: VecDeque<Item<T>>,
-    depth: Count,
-}
-
-impl<T> Source<T> for Fifo<T> {
-    fn head(&self) -> Option<&Item<T>> {
-        self.items.front()
-    }
-
-    fn pop(&mut self) -> Option<Item<T>> {
-        let item = self.items.pop_front()?;
-        self.depth.take(item.packet.bytes);
-        Some(item)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.depth.bytes
-    }
-
-    fn depth(&self) -> Count {
-        self.depth
-    }
-}
-
 /// A single FIFO queue with `CoDel`.
 #[derive(Debug)]
 pub(crate) struct CoDelQueue<T> {
@@ -184,10 +148,7 @@ pub(crate) struct CoDelQueue<T> {
 impl<T> CoDelQueue<T> {
     pub(super) fn new(config: &CoDel, nominal: Rate) -> Self {
         Self {
-            fifo: Fifo {
-                items: VecDeque::new(),
-                depth: Count::default(),
-            },
+            fifo: Fifo::new(),
             limit: ResolvedLimit::new(config.limit, nominal),
             control: Control::new(config),
         }
@@ -201,13 +162,14 @@ impl<T> CoDelQueue<T> {
         sink: &mut Sink<'_, O>,
     ) {
         let bytes = item.packet.bytes;
-        if !is_idle && !self.limit.holds_with(self.fifo.depth, bytes) {
-            return sink.drop(now, DropReason::QueueFull, &item, self.fifo.depth);
+        let mut depth = self.fifo.depth();
+        if !is_idle && !self.limit.holds_with(depth, bytes) {
+            return sink.drop(now, DropReason::QueueFull, &item, depth);
         }
-        self.fifo.depth.add(bytes);
+        depth.add(bytes);
         self.control.on_enqueued(bytes);
-        sink.emit(now, Event::Queued, &item, self.fifo.depth);
-        self.fifo.items.push_back(item);
+        sink.emit(now, Event::Queued, &item, depth);
+        self.fifo.push(item);
     }
 
     pub(super) fn dequeue<O: Observer<T>>(
@@ -219,7 +181,7 @@ impl<T> CoDelQueue<T> {
     }
 
     pub(super) const fn depth(&self) -> Count {
-        self.fifo.depth
+        self.fifo.depth()
     }
 }
 

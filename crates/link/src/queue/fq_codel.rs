@@ -5,14 +5,13 @@
 //! total limit is exceeded, the queue with the most bytes drops half of them from its head, but at most 64 packets at a
 //! time (§4.1.1; 64 is the value of Linux).
 //!
+//! The same scheduler with COBALT in place of `CoDel` is CAKE's.
+//!
 //! Packets of all queues are nodes of one slab, so no allocations occur once it has grown to the maximum queue length.
 
 use alloc::{vec, vec::Vec};
 
-use super::{
-    FqCoDel, ResolvedLimit, Sink,
-    codel::{Control, Source},
-};
+use super::{FqCoDel, ResolvedLimit, Sink, cobalt::Cobalt, codel::Control, fifo::Source};
 use lastbyte_units::mix;
 
 use crate::{
@@ -20,6 +19,45 @@ use crate::{
     packet::Item,
     random::{Component, Random},
 };
+
+/// The AQM of one queue: that of FQ-CoDel or that of CAKE.
+#[derive(Clone, Debug)]
+enum FlowAqm {
+    CoDel(Control),
+    Cobalt(Cobalt),
+}
+
+impl FlowAqm {
+    const fn on_enqueued(&mut self, bytes: u32) {
+        match self {
+            Self::CoDel(control) => control.on_enqueued(bytes),
+            Self::Cobalt(_) => {}
+        }
+    }
+
+    fn dequeue<T, O: Observer<T>>(
+        &mut self,
+        now: Time,
+        queue: &mut impl Source<T>,
+        sink: &mut Sink<'_, O>,
+    ) -> Option<Item<T>> {
+        match self {
+            Self::CoDel(control) => control.dequeue(now, queue, sink),
+            Self::Cobalt(cobalt) => cobalt.dequeue(now, queue, sink),
+        }
+    }
+
+    /// The queue exceeded the limit. Returns the most packets that it drops at once: CAKE drops one.
+    fn on_overflow(&mut self, now: Time) -> u32 {
+        match self {
+            Self::CoDel(_) => DROP_BATCH,
+            Self::Cobalt(cobalt) => {
+                cobalt.on_overflow(now);
+                1
+            }
+        }
+    }
+}
 
 /// The maximum number of packets dropped from a queue at once.
 const DROP_BATCH: u32 = 64;
@@ -84,7 +122,7 @@ struct Flow {
     bytes: u64,
     /// The number of bytes that the flow may still send in this round. The round is over when it is 0 or less.
     deficit: i64,
-    control: Control,
+    aqm: FlowAqm,
     /// Whether the flow is in the list of new or old flows.
     is_listed: bool,
     /// The next flow in the list.
@@ -139,14 +177,26 @@ pub(crate) struct FqCoDelQueue<T> {
     new: List,
     old: List,
     quantum: i64,
-    /// The initial `CoDel` state of each flow.
-    control: Control,
+    /// The initial AQM state of each flow.
+    aqm: FlowAqm,
     /// Makes hash collisions depend on the seed (RFC 8290 §5.1).
     perturbation: u64,
 }
 
 impl<T> FqCoDelQueue<T> {
     pub(super) fn new(config: &FqCoDel, nominal: Rate, seed: u64) -> Self {
+        let aqm = FlowAqm::CoDel(Control::new(&config.codel));
+        Self::with_aqm(config, nominal, seed, aqm)
+    }
+
+    /// The same with COBALT.
+    pub(super) fn cake(config: &FqCoDel, nominal: Rate, seed: u64) -> Self {
+        let random = Random::new(seed, Component::Aqm, 0);
+        let aqm = FlowAqm::Cobalt(Cobalt::new(&config.codel, random));
+        Self::with_aqm(config, nominal, seed, aqm)
+    }
+
+    fn with_aqm(config: &FqCoDel, nominal: Rate, seed: u64, aqm: FlowAqm) -> Self {
         Self {
             slab: Slab {
                 nodes: Vec::new(),
@@ -159,7 +209,7 @@ impl<T> FqCoDelQueue<T> {
             new: EMPTY,
             old: EMPTY,
             quantum: i64::from(config.quantum),
-            control: Control::new(&config.codel),
+            aqm,
             perturbation: Random::new(seed, Component::Hash, 0).at(0),
         }
     }
@@ -174,7 +224,7 @@ impl<T> FqCoDelQueue<T> {
                 packets: EMPTY,
                 bytes: 0,
                 deficit: 0,
-                control: self.control.clone(),
+                aqm: self.aqm.clone(),
                 is_listed: false,
                 next: NONE,
             });
@@ -196,7 +246,7 @@ impl<T> FqCoDelQueue<T> {
         sink.emit(now, Event::Queued, &item, self.depth);
         let node = self.slab.insert(item);
         let flow = &mut self.flows[index as usize];
-        flow.control.on_enqueued(bytes);
+        flow.aqm.on_enqueued(bytes);
         flow.bytes += u64::from(bytes);
         if flow.packets.head == NONE {
             flow.packets.head = node;
@@ -232,13 +282,14 @@ impl<T> FqCoDelQueue<T> {
             return;
         };
         let half = flow.bytes / 2;
+        let batch = flow.aqm.on_overflow(now);
         let mut queue = FlowQueue {
             slab: &mut self.slab,
             depth: &mut self.depth,
             packets: &mut flow.packets,
             bytes: &mut flow.bytes,
         };
-        for _ in 0..DROP_BATCH {
+        for _ in 0..batch {
             let Some(item) = queue.pop() else { break };
             sink.drop(now, DropReason::QueueFull, &item, queue.depth());
             if queue.bytes() <= half {
@@ -268,7 +319,7 @@ impl<T> FqCoDelQueue<T> {
                     packets: &mut flow.packets,
                     bytes: &mut flow.bytes,
                 };
-                if let Some(item) = flow.control.dequeue(now, &mut queue, sink) {
+                if let Some(item) = flow.aqm.dequeue(now, &mut queue, sink) {
                     flow.deficit -= i64::from(item.packet.bytes);
                     return Some(item);
                 }

@@ -212,3 +212,87 @@ fn cross_traffic_is_part_of_a_network_file() {
         "{error}"
     );
 }
+
+#[test]
+fn the_disciplines_by_name() {
+    let queue = |text: &str| path(&format!("[down]\n{text}")).map(|path| path.down.queue);
+    assert!(matches!(
+        queue("discipline = \"pie\"\nqueue = \"50p\"\nmark = \"on\""),
+        Ok(Queue::Pie(pie)) if pie.ecn && pie.limit == Limit::Packets(50)
+    ));
+    assert!(matches!(
+        queue("discipline = \"dualpi2\"\nqueue = \"64kB\""),
+        Ok(Queue::DualPi2(dual)) if dual.limit == Limit::Bytes(64_000)
+    ));
+    assert!(matches!(
+        queue("discipline = \"cake\""),
+        Ok(Queue::Cake(cake)) if !cake.codel.ecn
+    ));
+    let error = queue("discipline = \"red\"").expect_err("there is none");
+    assert_eq!(
+        error.to_string(),
+        "`down.discipline`: `red` (expected `drop-tail`, `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`)"
+    );
+    assert!(queue("discipline = \"pie\"\nmark = \"5ms\"").is_err());
+}
+
+#[test]
+fn a_token_bucket_needs_all_three_of_its_keys() {
+    let capacity = |text: &str| path(&format!("[down]\n{text}")).map(|path| path.down.capacity);
+    let mbit = |mbit: u64| link::Rate::from_bits_per_second(mbit * 1_000_000);
+    assert_eq!(
+        capacity("rate = \"20mbit\"\nburst = \"2MB\"\npeak-rate = \"100mbit\""),
+        Ok(Capacity::Shaper(Shaper {
+            rate: mbit(20),
+            burst: 2_000_000,
+            peak: mbit(100),
+        }))
+    );
+    for half in [
+        "rate = \"20mbit\"\nburst = \"2MB\"",
+        "burst = \"2MB\"\npeak-rate = \"100mbit\"",
+        "steps = [\"0s 20mbit\"]\nburst = \"2MB\"",
+    ] {
+        let error = capacity(half).expect_err(half);
+        assert_eq!(
+            error.to_string(),
+            "`down`: `burst` and `peak-rate` require each other and `rate`"
+        );
+    }
+    let error = capacity("rate = \"20mbit\"\nburst = \"2MB\"\npeak-rate = \"10mbit\"");
+    assert_eq!(
+        error.expect_err("it is slower").to_string(),
+        "`down.peak-rate`: `10mbit` (expected at least `rate`, 20mbit)"
+    );
+}
+
+#[test]
+fn the_medium_and_the_radio() {
+    let down = path("[down]\ncontention = \"20% 5ms\"\nwake-up = \"10s 60ms\"")
+        .expect("a path")
+        .down;
+    let ms = Duration::from_millis;
+    assert_eq!(
+        down.contention,
+        Some(Contention {
+            share: 0.2,
+            busy: ms(5)
+        })
+    );
+    assert_eq!(
+        down.wake_up,
+        Some(WakeUp {
+            after: ms(10_000),
+            delay: ms(60)
+        })
+    );
+    for wrong in [
+        "contention = \"20%\"",
+        "contention = \"120% 5ms\"",
+        "contention = \"20% 0ms\"",
+        "wake-up = \"10s\"",
+        "wake-up = \"10 60ms\"",
+    ] {
+        assert!(path(&format!("[down]\n{wrong}")).is_err(), "{wrong}");
+    }
+}

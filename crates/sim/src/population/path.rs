@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use lastbyte_link::{
-    self as link, BurstLength, Capacity, CoDel, DropTail, FqCoDel, GilbertElliott, Jitter, Limit,
-    Loss, Queue, Rate, Schedule, Spacing, Spread,
+    self as link, BurstLength, Capacity, CoDel, DropTail, DualPi2, FqCoDel, GilbertElliott, Jitter,
+    Limit, Loss, Pie, Queue, Rate, Schedule, Spacing, Spread,
 };
 
 use super::{
@@ -83,8 +83,23 @@ fn down(population: &Population, class: &Class, sketch: &Sketch, seed: u64) -> l
                 codel,
                 ..FqCoDel::default()
             }),
+            (true, Discipline::Cake) => Queue::Cake(FqCoDel {
+                codel,
+                ..FqCoDel::default()
+            }),
+            (true, Discipline::Pie) => Queue::Pie(Pie {
+                limit,
+                ecn: facts.ecn,
+                ..Pie::default()
+            }),
+            (true, Discipline::DualPi2) => Queue::DualPi2(DualPi2 {
+                limit,
+                ..DualPi2::default()
+            }),
         },
         capacity: capacity(class, facts, Stream::new(seed, Field::Variation)),
+        contention: facts.contention,
+        reordering: facts.reordering,
         delay: facts.rtt / 2,
         jitter: facts.jitter.map(|mean| Jitter {
             spread: Spread::Exponential(mean),
@@ -115,6 +130,9 @@ fn up(population: &Population, facts: &DrawFacts) -> link::Config {
         capacity: facts
             .up_rate
             .map_or(Capacity::Unlimited, Capacity::Constant),
+        contention: facts.contention,
+        // The client sends first, so the radio is awake when packets come down.
+        wake_up: facts.wake_up,
         delay: facts.rtt.saturating_sub(facts.rtt / 2),
         release: facts.release,
         ..link::Config::default()

@@ -35,6 +35,11 @@ pub(crate) enum Field {
     /// Of the experiment: the seed of the simulation.
     Simulation = 24,
     UpRate = 25,
+    Contention = 26,
+    WakeUp = 27,
+    IsReordered = 28,
+    Reordering = 29,
+    ReorderingDelay = 30,
 }
 
 /// The numbers of one field.

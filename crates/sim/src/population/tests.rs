@@ -479,7 +479,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         (
             "aqm = \"codel\"",
             "aqm = \"red\"",
-            "`aqm`: `red` is neither",
+            "`aqm`: `red` (expected `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`)",
         ),
         (
             "rate = \"40mbit p10",
@@ -594,4 +594,107 @@ proptest! {
         let scaled = Population::standard().scaled(&sweep).expect("it is possible");
         check(&scaled.draw(seed));
     }
+}
+
+/// The default with these lines in the class `wifi`.
+fn with_wifi(lines: &str) -> Result<Population, SettingError> {
+    let place = "name = \"wifi\"";
+    Population::parse(&DEFAULT.replacen(place, &format!("{lines}\n{place}"), 1))
+}
+
+#[test]
+fn noise_of_a_class_is_drawn_for_it_alone() {
+    let plain = Population::standard();
+    let noisy = with_wifi(
+        "contention = { share = \"uniform 10% 30%\", busy = \"4ms\" }
+        wake-up = { after = \"10s\", delay = \"uniform 20ms 80ms\" }
+        reordering = { share = 0.5, packets = \"1%\", delay = \"5ms\" }",
+    )
+    .expect("keys that there are");
+    let mut reordered = 0;
+    let mut count = 0;
+    for seed in 0..2000 {
+        let (before, after) = (plain.draw(seed), noisy.draw(seed));
+        let facts = &after.facts;
+        if after.class == "wifi" {
+            count += 1;
+            let contention = facts.contention.expect("all have it");
+            assert!((0.1..0.3).contains(&contention.share));
+            let wake_up = facts.wake_up.expect("all have it");
+            assert!((20..=80).contains(&wake_up.delay.as_millis()));
+            reordered += u32::from(facts.reordering.is_some());
+            assert_eq!(after.path.up.wake_up, facts.wake_up);
+            assert_eq!(after.path.down.wake_up, None);
+            assert_eq!(after.path.down.contention, facts.contention);
+            assert_eq!(after.path.up.contention, facts.contention);
+            assert_eq!(after.path.down.reordering, facts.reordering);
+        } else {
+            assert_eq!(facts, &before.facts);
+        }
+        assert_eq!(
+            (facts.rate, facts.rtt),
+            (before.facts.rate, before.facts.rtt)
+        );
+    }
+    let share = f64::from(reordered) / f64::from(count);
+    assert!((share - 0.5).abs() < 0.08, "{share}");
+}
+
+#[test]
+fn noise_that_cannot_be_names_its_key() {
+    for (lines, key) in [
+        (
+            "contention = { share = \"2\", busy = \"4ms\" }",
+            "classes.wifi.contention.share",
+        ),
+        (
+            "contention = { share = \"10%\", busy = \"0s\" }",
+            "classes.wifi.contention.busy",
+        ),
+        (
+            "wake-up = { after = \"10s\", delay = \"10\" }",
+            "classes.wifi.wake-up.delay",
+        ),
+        (
+            "reordering = { share = 1.5, packets = \"1%\", delay = \"5ms\" }",
+            "classes.wifi.reordering.share",
+        ),
+    ] {
+        let error = with_wifi(lines).expect_err(lines);
+        assert_eq!(error.key, key, "{error}");
+    }
+}
+
+#[test]
+fn clients_acknowledge_by_the_rules_of_browsers() {
+    let all = Population::standard();
+    let count = 4000;
+    let thinned = share(count, |seed| {
+        all.draw(seed).transport.ack_decimation.is_some()
+    });
+    assert!((thinned - 0.72).abs() < 0.03, "{thinned}");
+    let error = Population::parse(&DEFAULT.replacen("rule = \"safari\"", "rule = \"lynx\"", 1));
+    assert_eq!(
+        error.expect_err("no such rule").key,
+        "acks.safari-like.rule"
+    );
+}
+
+#[test]
+fn a_managed_queue_runs_the_discipline_of_the_file() {
+    for (name, is_it) in [
+        (
+            "pie",
+            (|queue| matches!(queue, Queue::Pie(_))) as fn(Queue) -> bool,
+        ),
+        ("dualpi2", |queue| matches!(queue, Queue::DualPi2(_))),
+        ("cake", |queue| matches!(queue, Queue::Cake(_))),
+    ] {
+        let text = DEFAULT.replacen("aqm = \"codel\"", &format!("aqm = \"{name}\""), 1);
+        let population = Population::parse(&text).expect(name);
+        let found = (0..200).any(|seed| is_it(population.draw(seed).path.down.queue));
+        assert!(found, "{name}");
+    }
+    let red = Population::parse(&DEFAULT.replacen("aqm = \"codel\"", "aqm = \"red\"", 1));
+    assert_eq!(red.expect_err("there is none").key, "aqm");
 }

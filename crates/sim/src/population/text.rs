@@ -12,8 +12,8 @@ use lastbyte_units as units;
 use serde::Deserialize;
 
 use super::{
-    AckPolicy, Bulk, Bursts, Class, Cross, Discipline, Every, Handover, Mix, Population, Site,
-    Sizes, Variation,
+    AckPolicy, Bulk, Bursts, Class, ContentionDraw, Cross, Discipline, Every, Handover, Mix,
+    Population, ReorderingDraw, Site, Sizes, Variation, WakeUpDraw,
     distribution::{Distribution, Quantity},
     sweep::Sweep,
 };
@@ -94,6 +94,9 @@ struct ClassText {
     handover: Option<HandoverText>,
     release: Option<String>,
     jitter: Option<String>,
+    contention: Option<ContentionText>,
+    wake_up: Option<WakeUpText>,
+    reordering: Option<ReorderingText>,
     variation: Option<VariationText>,
     up_rate: Option<String>,
     #[serde(default = "one")]
@@ -115,6 +118,28 @@ struct HandoverText {
     stall: String,
     drop_share: f64,
     drop_packets: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ContentionText {
+    share: String,
+    busy: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WakeUpText {
+    after: String,
+    delay: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ReorderingText {
+    share: f64,
+    packets: String,
+    delay: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -187,10 +212,13 @@ pub(super) fn parse(text: &str, registry: &Registry) -> Outcome<Population> {
         aqm: match text.aqm.as_str() {
             "codel" => Discipline::CoDel,
             "fq-codel" => Discipline::FqCoDel,
+            "pie" => Discipline::Pie,
+            "dualpi2" => Discipline::DualPi2,
+            "cake" => Discipline::Cake,
             other => {
                 return Err(SettingError::new(
                     "aqm",
-                    format!("`{other}` is neither `codel` nor `fq-codel`"),
+                    format!("`{other}` (expected `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`)"),
                 ));
             }
         },
@@ -263,6 +291,18 @@ fn class(text: &ClassText) -> Outcome<Class> {
             Some(text) => Some(positive_span("jitter", text)?),
             None => None,
         },
+        contention: match &text.contention {
+            Some(text) => Some(contention(text).map_err(|error| error.within("contention"))?),
+            None => None,
+        },
+        wake_up: match &text.wake_up {
+            Some(text) => Some(wake_up(text).map_err(|error| error.within("wake-up"))?),
+            None => None,
+        },
+        reordering: match &text.reordering {
+            Some(text) => Some(reordering(text).map_err(|error| error.within("reordering"))?),
+            None => None,
+        },
         variation: match &text.variation {
             Some(text) => Some(variation(text).map_err(|error| error.within("variation"))?),
             None => None,
@@ -272,6 +312,28 @@ fn class(text: &ClassText) -> Outcome<Class> {
             None => None,
         },
         cross_factor: factor("cross-factor", text.cross_factor)?,
+    })
+}
+
+fn contention(text: &ContentionText) -> Outcome<ContentionDraw> {
+    Ok(ContentionDraw {
+        share: distribution("share", &text.share, Quantity::Share)?,
+        busy: positive_span("busy", &text.busy)?,
+    })
+}
+
+fn wake_up(text: &WakeUpText) -> Outcome<WakeUpDraw> {
+    Ok(WakeUpDraw {
+        after: positive_span("after", &text.after)?,
+        delay: distribution("delay", &text.delay, Quantity::Span)?,
+    })
+}
+
+fn reordering(text: &ReorderingText) -> Outcome<ReorderingDraw> {
+    Ok(ReorderingDraw {
+        paths: share("share", text.share)?,
+        packets: distribution("packets", &text.packets, Quantity::Share)?,
+        delay: distribution("delay", &text.delay, Quantity::Span)?,
     })
 }
 

@@ -207,7 +207,7 @@ fn drops(flow: &FlowOutcome) -> Drops {
                 &mut drops.queue_in_startup
             }
             DropReason::QueueFull => &mut drops.queue_later,
-            DropReason::CoDel => &mut drops.codel,
+            DropReason::CoDel | DropReason::Aqm => &mut drops.codel,
             DropReason::Policer => &mut drops.policer,
             // No path of a population has a black hole.
             DropReason::Loss | DropReason::BlackHole => &mut drops.chance,

@@ -5,9 +5,9 @@ use core::time::Duration;
 use proptest::{collection::vec, option, prelude::*};
 
 use crate::{
-    BlackHole, BurstLength, Bursts, Capacity, CoDel, Config, Delivery, Departure, DropTail, Ecn,
-    FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss, Packet, PathChange, Policer, Queue, Rate,
-    Reordering, Schedule, Spacing, Spread, Time, Trace,
+    BlackHole, BurstLength, Bursts, Capacity, CoDel, Config, Contention, Delivery, Departure,
+    DropTail, DualPi2, Ecn, FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss, Packet, PathChange,
+    Pie, Policer, Queue, Rate, Reordering, Schedule, Shaper, Spacing, Spread, Time, Trace, WakeUp,
     testing::{EventLog, LogEntry},
 };
 
@@ -58,11 +58,28 @@ fn queue() -> impl Strategy<Value = Queue> {
     prop_oneof![
         drop_tail.prop_map(|(limit, mark_above)| Queue::DropTail(DropTail { limit, mark_above })),
         codel().prop_map(Queue::CoDel),
-        fq.prop_map(|(codel, flows, quantum)| Queue::FqCoDel(FqCoDel {
-            codel,
-            flows,
-            quantum
-        })),
+        (fq, any::<bool>()).prop_map(|((codel, flows, quantum), is_cake)| {
+            let config = FqCoDel {
+                codel,
+                flows,
+                quantum,
+            };
+            if is_cake {
+                Queue::Cake(config)
+            } else {
+                Queue::FqCoDel(config)
+            }
+        }),
+        (span(20_000_000), span(50_000_000), any::<bool>(), limit()).prop_map(
+            |(target, burst, ecn, limit)| Queue::Pie(Pie {
+                target,
+                burst,
+                ecn,
+                limit
+            })
+        ),
+        (span(20_000_000), limit())
+            .prop_map(|(target, limit)| Queue::DualPi2(DualPi2 { target, limit })),
     ]
 }
 
@@ -97,6 +114,11 @@ fn capacity() -> impl Strategy<Value = Capacity> {
         Just(Capacity::Unlimited),
         rate().prop_map(Capacity::Constant),
         schedule().prop_map(Capacity::Schedule),
+        (rate(), number(20_000), rate()).prop_map(|(rate, burst, peak)| Capacity::Shaper(Shaper {
+            rate,
+            burst,
+            peak
+        })),
         trace().prop_map(Capacity::Trace),
     ]
 }
@@ -151,6 +173,8 @@ fn config() -> impl Strategy<Value = Config> {
         option::of((span(5_000_000), any::<bool>(), any::<bool>())),
         option::of((0.0..=1.0, span(5_000_000))),
         option::of(spacing()),
+        option::of((0.0..=1.0, positive(5_000_000))),
+        option::of((span(5_000_000), span(5_000_000))),
     );
     let middle = (queue(), capacity(), any::<bool>());
     (entry, middle, way).prop_map(|(entry, (queue, capacity, is_first_bit), way)| Config {
@@ -185,6 +209,8 @@ fn config() -> impl Strategy<Value = Config> {
             .3
             .map(|(probability, extra)| Reordering { probability, extra }),
         release: way.4,
+        contention: way.5.map(|(share, busy)| Contention { share, busy }),
+        wake_up: way.6.map(|(after, delay)| WakeUp { after, delay }),
     })
 }
 
@@ -292,7 +318,10 @@ proptest! {
         }
         let may_overtake = config.reordering.is_some()
             || config.jitter.is_some_and(|jitter| jitter.may_reorder)
-            || matches!(config.queue, Queue::FqCoDel(_));
+            || matches!(
+                config.queue,
+                Queue::FqCoDel(_) | Queue::Cake(_) | Queue::DualPi2(_)
+            );
         if !may_overtake {
             prop_assert!(arrived.is_sorted_by_key(|delivery| delivery.number));
         }

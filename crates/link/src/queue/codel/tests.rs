@@ -165,13 +165,9 @@ fn packets_that_do_not_fit_are_dropped_at_the_tail() {
 
 /// A queue with these packets, which can be dequeued at any time.
 fn waiting(packets: &[(u32, u64)]) -> Fifo<()> {
-    let mut fifo = Fifo {
-        items: VecDeque::new(),
-        depth: Count::default(),
-    };
+    let mut fifo = Fifo::new();
     for (bytes, queued_at) in packets {
-        fifo.depth.add(*bytes);
-        fifo.items.push_back(Item {
+        fifo.push(Item {
             packet: Packet::new(*bytes, ()),
             tag: 0,
             queued_at: at_us(*queued_at),

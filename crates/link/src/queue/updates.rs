@@ -1,0 +1,97 @@
+//! Periodic updates of an AQM, computed when the queue is used.
+//!
+//! A link has no timers. Between two operations of a queue its packets do not change, so what a periodic update finds is
+//! known later, and updates that are due are made up for before the next operation.
+
+use core::time::Duration;
+
+use lastbyte_units::nanos;
+
+use crate::Time;
+
+/// Updates that are made up for at once. If more are due, because the queue was unused or stalled for long, the others are
+/// skipped: by then the state of an AQM has settled.
+const UPDATES_MAX: u32 = 4096;
+
+/// The times of a periodic update.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Updates {
+    period: u64,
+    next: Time,
+}
+
+impl Updates {
+    /// An update each `period`, longer than zero; the first one period after the epoch.
+    pub(super) const fn new(period: Duration) -> Self {
+        Self {
+            period: nanos(period),
+            next: Time::from_nanos(nanos(period)),
+        }
+    }
+
+    /// Calls `update` for each time that is due at or before `now`, until it returns `false`: then it would change nothing
+    /// until the queue is used.
+    pub(super) fn catch_up(&mut self, now: Time, mut update: impl FnMut(Time) -> bool) {
+        let mut left = UPDATES_MAX;
+        while self.next <= now && self.next < Time::MAX {
+            let at = self.next;
+            self.next = at.plus(self.period);
+            left -= 1;
+            if !update(at) || left == 0 {
+                let periods = now.nanos_since(self.next) / self.period;
+                if self.next <= now {
+                    self.next = self
+                        .next
+                        .plus(periods.saturating_add(1).saturating_mul(self.period));
+                }
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(updates: &mut Updates, now_ms: u64, keep: impl Fn(u64) -> bool) -> Vec<u64> {
+        let mut times = Vec::new();
+        updates.catch_up(Time::from_nanos(now_ms * 1_000_000), |at| {
+            let ms = at.as_nanos() / 1_000_000;
+            times.push(ms);
+            keep(ms)
+        });
+        times
+    }
+
+    #[test]
+    fn updates_come_at_multiples_of_the_period() {
+        let mut updates = Updates::new(Duration::from_millis(15));
+        assert!(times(&mut updates, 14, |_| true).is_empty());
+        assert_eq!(times(&mut updates, 46, |_| true), [15, 30, 45]);
+        assert!(times(&mut updates, 46, |_| true).is_empty());
+    }
+
+    #[test]
+    fn updates_that_change_nothing_are_skipped_and_keep_their_phase() {
+        let mut updates = Updates::new(Duration::from_millis(10));
+        assert_eq!(times(&mut updates, 1_000_005, |_| false), [10]);
+        assert_eq!(times(&mut updates, 1_000_010, |_| true), [1_000_010]);
+    }
+
+    #[test]
+    fn a_long_pause_costs_a_bounded_number_of_updates() {
+        let mut updates = Updates::new(Duration::from_nanos(1));
+        let mut count = 0;
+        updates.catch_up(Time::from_nanos(u64::MAX - 1), |_| {
+            count += 1;
+            true
+        });
+        assert_eq!(count, UPDATES_MAX);
+        updates.catch_up(Time::MAX, |_| {
+            count += 1;
+            true
+        });
+        assert_eq!(count, UPDATES_MAX);
+    }
+}
