@@ -1,5 +1,6 @@
 //! Connections of the default experiment, simulated.
 
+use lastbyte_congestion::Registry;
 use lastbyte_sim::{Experiment, FlowOutcome, Request, experiment::Plan, simulate};
 
 #[test]
@@ -67,4 +68,31 @@ fn the_same_connection_comes_to_the_same() {
         };
         assert_eq!(run(), run());
     }
+}
+
+#[test]
+fn the_talks_arms_over_the_population_fitted_to_it_come_to_an_end() {
+    let text = include_str!("../../../experiments/four-arms-quicly.toml");
+    let population = include_str!("../../../experiments/populations/talk-like.toml");
+    let experiment = Experiment::parse_with(text, &Registry::builtin(), &mut |name| {
+        assert_eq!(name, "populations/talk-like.toml");
+        Ok(population.to_owned())
+    })
+    .expect("an experiment");
+    assert_eq!(experiment.arms.len(), 4);
+    let mut drawn = [false; 3];
+    for index in 0..120 {
+        let plan = experiment.connection(index, true);
+        let facts = &plan.draw.facts;
+        assert!(!facts.is_poor && facts.has_aqm);
+        drawn[0] |= facts.contention.is_some();
+        drawn[1] |= facts.wake_up.is_some();
+        drawn[2] |= facts.reordering.is_some();
+        let outcome = simulate(&experiment.scenario(&plan), &mut ()).expect("it can be simulated");
+        assert!(
+            outcome.flows.iter().all(FlowOutcome::is_complete),
+            "{index}"
+        );
+    }
+    assert_eq!(drawn, [true; 3]);
 }
