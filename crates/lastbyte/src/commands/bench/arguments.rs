@@ -204,13 +204,13 @@ pub(crate) struct Connection {
     #[arg(long, value_name = "WEIGHTS")]
     pub(crate) mix: Option<Mix>,
     /// Move each connection to another local port at this interval (HTTP/3)
-    #[arg(long, value_name = "SPAN", value_parser = migration)]
+    #[arg(long, value_name = "INTERVAL", value_parser = migration)]
     pub(crate) migrate: Option<Duration>,
     /// Size of the dynamic table for response headers (HTTP/2 and 3)
-    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
+    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
     pub(crate) header_table_size: u32,
     /// Maximum size of the dynamic table for request headers (HTTP/3)
-    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
+    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
     pub(crate) encoder_header_table_size: u32,
     /// Library that protects packets and TLS records with AES-GCM
     ///
