@@ -107,7 +107,7 @@ fn every_key_of_a_network_file_is_documented() {
         (
             "[down]\nnothing = 1\n",
             "## Keys of a direction",
-            "## Mahimahi",
+            "## Queue disciplines",
         ),
     ] {
         fs::write(folder.join("wrong.toml"), text).expect("a file");

@@ -376,15 +376,14 @@ fn the_faster_library_is_measured_unless_one_is_set() {
 #[test]
 fn the_verbose_version_names_the_libraries() {
     let folder = folder("version");
-    let expected = format!("lastbyte {}\n", env!("CARGO_PKG_VERSION"));
-    for flag in ["-V", "--version"] {
-        let plain = lastbyte(&folder, &[flag]);
-        assert_eq!(String::from_utf8_lossy(&plain.stdout), expected);
-    }
+    let version = String::from_utf8(lastbyte(&folder, &["-V"]).stdout).expect("UTF-8");
+    assert!(version.starts_with("lastbyte ") && version.lines().count() == 1);
+    let long = lastbyte(&folder, &["--version"]);
+    assert_eq!(String::from_utf8_lossy(&long.stdout), version);
     for flags in [&["-vV"][..], &["--version", "-v"]] {
         let verbose = lastbyte(&folder, flags);
         let text = String::from_utf8_lossy(&verbose.stdout).into_owned();
-        let rest = text.strip_prefix(&expected).expect("the version first");
+        let rest = text.strip_prefix(&version).expect("the version first");
         assert!(
             rest.contains("handshake: aws-lc\n") && rest.contains("AES-GCM"),
             "{text}"

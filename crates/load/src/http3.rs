@@ -251,7 +251,7 @@ struct Http3Load<'a> {
     /// The server's HTTP/3 settings, for requests in early data (RFC 9114 §7.2.4.2).
     peer_settings: Option<http3::Settings>,
     clients: Vec<Client>,
-    /// Connections with free streams, the one that waits longest first.
+    /// Connections with free streams: those with a pending request, then the one that waits longest first.
     free: VecDeque<usize>,
     /// Connections to close.
     to_close: Vec<Handle>,
@@ -506,7 +506,12 @@ impl<'a> Http3Load<'a> {
         let client = &mut self.clients[index];
         if client.is_free(self.state.settings.streams) && !client.is_listed {
             client.is_listed = true;
-            self.free.push_back(index);
+            // A request that is due must not wait until another one is.
+            if client.pending.is_some() {
+                self.free.push_front(index);
+            } else {
+                self.free.push_back(index);
+            }
         }
     }
 

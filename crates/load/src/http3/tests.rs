@@ -15,6 +15,7 @@ use self::server::Server;
 use super::*;
 use crate::{
     dispatcher::{Amount, Arrivals, Share},
+    mix::Mix,
     settings::{Control, Request, Settings},
 };
 
@@ -253,4 +254,20 @@ fn a_connection_that_the_server_retires_is_replaced() {
     assert_eq!(counts.succeeded + counts.failed, 6, "{counts:?}");
     assert!(counts.succeeded >= 3, "{counts:?}");
     assert!(counts.connected > 2, "{counts:?}");
+}
+
+/// A request that waits for its handshake is sent as soon as that is complete, and not when the next request is due.
+#[test]
+fn a_pending_request_does_not_wait_for_the_next_arrival() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let mut settings = settings(&server, "100", 3);
+    // One a second.
+    settings.arrivals = Arrivals::Constant { rate: 1.0 };
+    settings.streams = 1;
+    settings.mix = Some(Mix::only(Handshake::Full));
+    let (result, _) = run_here(settings);
+    assert_eq!(result.recorder.counts.succeeded, 3);
+    let slowest = result.recorder.latency.iter().last();
+    let (slowest, _) = slowest.expect("latencies");
+    assert!(slowest < 900_000_000, "{slowest} ns");
 }
