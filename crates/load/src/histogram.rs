@@ -5,15 +5,12 @@
 
 use core::fmt;
 
+use crate::buckets::{Buckets, VALUE_BITS};
+
 #[cfg(test)]
 mod tests;
 
-/// Each power of two has 2 to this power buckets.
-const PRECISION_BITS: u32 = 10;
-const HALF: u64 = 1 << PRECISION_BITS;
-/// Values from 2 to this power on, 73 minutes in nanoseconds, are counted as the largest that has a bucket.
-const VALUE_BITS: u32 = 42;
-const BUCKETS: usize = ((VALUE_BITS - PRECISION_BITS + 1) as usize) << PRECISION_BITS;
+const SCALE: Buckets = Buckets(10);
 
 /// The fewest values above a percentile that make it worth printing: with fewer, the next run gives another value.
 pub const BEYOND_MIN: u64 = 10;
@@ -32,7 +29,7 @@ pub struct Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Self {
-            buckets: vec![0; BUCKETS].into_boxed_slice(),
+            buckets: vec![0; SCALE.count()].into_boxed_slice(),
             count: 0,
             min: u64::MAX,
             max: 0,
@@ -42,28 +39,11 @@ impl Default for Histogram {
     }
 }
 
-/// The bucket of a value.
-const fn bucket(value: u64) -> usize {
-    let exponent = (u64::BITS - value.leading_zeros()).saturating_sub(PRECISION_BITS + 1);
-    ((exponent as u64 * HALF) + (value >> exponent)) as usize
-}
-
-/// The largest value of a bucket.
-const fn highest(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    if bucket < 2 * HALF {
-        return bucket;
-    }
-    let exponent = bucket / HALF - 1;
-    let mantissa = bucket % HALF + HALF;
-    ((mantissa + 1) << exponent) - 1
-}
-
 impl Histogram {
     /// Adds a value in nanoseconds. Does not allocate.
     pub fn record(&mut self, nanos: u64) {
         let value = nanos.min((1 << VALUE_BITS) - 1);
-        if let Some(count) = self.buckets.get_mut(bucket(value)) {
+        if let Some(count) = self.buckets.get_mut(SCALE.of(value)) {
             *count += 1;
         }
         self.count += 1;
@@ -100,7 +80,7 @@ impl Histogram {
         for (index, count) in self.buckets.iter().enumerate() {
             below += count;
             if below >= rank {
-                return Some(highest(index).clamp(self.min, self.max));
+                return Some(SCALE.highest(index).clamp(self.min, self.max));
             }
         }
         None
@@ -130,8 +110,10 @@ impl Histogram {
         let inside = |low: f64, high: f64| {
             let buckets = self.buckets.iter().enumerate();
             let inside = buckets.filter(|(index, _)| {
-                let lowest = index.checked_sub(1).map_or(0, |index| highest(index) + 1);
-                low <= highest(*index) as f64 && lowest as f64 <= high
+                let lowest = index
+                    .checked_sub(1)
+                    .map_or(0, |index| SCALE.highest(index) + 1);
+                low <= SCALE.highest(*index) as f64 && lowest as f64 <= high
             });
             inside.map(|(_, count)| *count).sum::<u64>() as f64
         };
@@ -148,7 +130,7 @@ impl Histogram {
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let buckets = self.buckets.iter().enumerate();
         let filled = buckets.filter(|(_, count)| **count > 0);
-        filled.map(|(index, count)| (highest(index), *count))
+        filled.map(|(index, count)| (SCALE.highest(index), *count))
     }
 }
 

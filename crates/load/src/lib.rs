@@ -38,6 +38,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`dispatcher`] | the schedule: which request is due when, on which connection |
+//! | `buckets` | logarithmic buckets of durations |
 //! | [`histogram`] | durations in constant memory; percentiles, and when there are enough values for one |
 //! | [`mix`] | how requests get their connections: handshakes and weights |
 //! | [`recorder`] | what a thread counts and measures |
@@ -83,6 +84,7 @@
 
 #![forbid(unsafe_code)]
 
+mod buckets;
 mod connection_log;
 pub mod dispatcher;
 mod error;

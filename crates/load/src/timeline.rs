@@ -7,7 +7,10 @@ use core::{fmt, time::Duration};
 
 use lastbyte_quic::Time;
 
-use crate::histogram::BEYOND_MIN;
+use crate::{
+    buckets::{Buckets, VALUE_BITS},
+    histogram::BEYOND_MIN,
+};
 
 #[cfg(test)]
 mod tests;
@@ -16,12 +19,8 @@ mod tests;
 pub const INTERVALS: usize = 128;
 /// The width of the first intervals.
 pub const WIDTH_MIN: Duration = Duration::from_millis(10);
-/// Each power of two has 2 to this power buckets: a latency is known to 3 %.
-const PRECISION_BITS: u32 = 4;
-const STEPS: u64 = 1 << PRECISION_BITS;
-/// From 2 to this power ns on, 73 minutes, latencies are in the last bucket.
-const VALUE_BITS: u32 = 42;
-const BUCKETS: usize = ((VALUE_BITS - PRECISION_BITS + 1) as usize) << PRECISION_BITS;
+/// A latency is known to 3 %.
+const SCALE: Buckets = Buckets(4);
 
 /// What happened in an interval.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,7 +40,7 @@ impl Default for Interval {
             done: 0,
             errored: 0,
             max: 0,
-            buckets: vec![0; BUCKETS].into_boxed_slice(),
+            buckets: vec![0; SCALE.count()].into_boxed_slice(),
         }
     }
 }
@@ -56,28 +55,12 @@ impl fmt::Debug for Interval {
     }
 }
 
-const fn bucket(value: u64) -> usize {
-    let exponent = (u64::BITS - value.leading_zeros()).saturating_sub(PRECISION_BITS + 1);
-    ((exponent as u64 * STEPS) + (value >> exponent)) as usize
-}
-
-/// The middle of a bucket.
-const fn middle(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    if bucket < 2 * STEPS {
-        return bucket;
-    }
-    let exponent = bucket / STEPS - 1;
-    let mantissa = bucket % STEPS + STEPS;
-    (mantissa << exponent) + (1 << exponent) / 2
-}
-
 impl Interval {
     fn record(&mut self, nanos: u64) {
         let value = nanos.min((1 << VALUE_BITS) - 1);
         self.done += 1;
         self.max = self.max.max(value);
-        if let Some(count) = self.buckets.get_mut(bucket(value)) {
+        if let Some(count) = self.buckets.get_mut(SCALE.of(value)) {
             *count = count.saturating_add(1);
         }
     }
@@ -95,7 +78,7 @@ impl Interval {
             below += u64::from(*count);
             below >= rank
         });
-        place.map(|place| middle(place).min(self.max))
+        place.map(|place| SCALE.middle(place).min(self.max))
     }
 
     fn merge(&mut self, other: &Self) {

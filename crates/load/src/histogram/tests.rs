@@ -16,12 +16,12 @@ fn every_value_is_in_a_bucket_that_is_narrow_enough() {
     let values =
         powers.flat_map(|power| [power.saturating_sub(1), power, power + 1, power * 3 / 2]);
     for value in values.filter(|value| *value < 1 << VALUE_BITS) {
-        let top = highest(bucket(value));
+        let top = SCALE.highest(SCALE.of(value));
         assert!(top >= value, "{value} {top}");
-        assert!(top - value <= value / HALF, "{value} {top}");
-        assert_eq!(bucket(top), bucket(value), "{value}");
+        assert!(top - value <= value / 1024, "{value} {top}");
+        assert_eq!(SCALE.of(top), SCALE.of(value), "{value}");
     }
-    assert_eq!(bucket((1 << VALUE_BITS) - 1), BUCKETS - 1);
+    assert_eq!(SCALE.of((1 << VALUE_BITS) - 1), SCALE.count() - 1);
 }
 
 #[test]
@@ -87,7 +87,7 @@ proptest! {
         let rank = ((share * values.len() as f64).ceil() as usize).clamp(1, values.len());
         let exact = values[rank - 1];
         let found = histogram.quantile(share).expect("values");
-        prop_assert!(found >= exact && found - exact <= exact / HALF, "{} {}", found, exact);
+        prop_assert!(found >= exact && found - exact <= exact / 1024, "{} {}", found, exact);
         prop_assert_eq!(histogram.iter().map(|(_, count)| count).sum::<u64>(), values.len() as u64);
     }
 }
