@@ -136,10 +136,8 @@ impl<T> DualPi2Queue<T> {
     fn update(&mut self, now: Time) {
         let head = self.classic.head().map(|item| item.queued_at);
         let control = &mut self.control;
-        self.updates.catch_up(now, |at| {
-            let delay = head.map_or(0.0, |since| at.since(since).as_secs_f64());
-            control.update(delay) || head.is_some()
-        });
+        self.updates
+            .on_delay(now, head, |delay| control.update(delay));
     }
 
     /// `dualpi2_enqueue`.

@@ -146,11 +146,8 @@ impl<T> PieQueue<T> {
     fn update(&mut self, now: Time) {
         let head = self.fifo.head().map(|item| item.queued_at);
         let control = &mut self.control;
-        self.updates.catch_up(now, |at| {
-            // Nothing changes any more if the queue is empty; otherwise its head still ages.
-            let delay = head.map_or(0.0, |since| at.since(since).as_secs_f64());
-            control.update(delay) || head.is_some()
-        });
+        self.updates
+            .on_delay(now, head, |delay| control.update(delay));
     }
 
     pub(super) fn enqueue<O: Observer<T>>(

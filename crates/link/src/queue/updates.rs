@@ -29,9 +29,24 @@ impl Updates {
         }
     }
 
+    /// Calls `update` with the delay of the queue in seconds, for each time that is due at or before `now`. `head` is when the
+    /// packet at the front was queued. `update` returns whether the next call with the same delay would change anything.
+    pub(super) fn on_delay(
+        &mut self,
+        now: Time,
+        head: Option<Time>,
+        mut update: impl FnMut(f64) -> bool,
+    ) {
+        self.catch_up(now, |at| {
+            // Nothing changes any more if the queue is empty; otherwise its head still ages.
+            let delay = head.map_or(0.0, |since| at.since(since).as_secs_f64());
+            update(delay) || head.is_some()
+        });
+    }
+
     /// Calls `update` for each time that is due at or before `now`, until it returns `false`: then it would change nothing
     /// until the queue is used.
-    pub(super) fn catch_up(&mut self, now: Time, mut update: impl FnMut(Time) -> bool) {
+    fn catch_up(&mut self, now: Time, mut update: impl FnMut(Time) -> bool) {
         let mut left = UPDATES_MAX;
         while self.next <= now && self.next < Time::MAX {
             let at = self.next;

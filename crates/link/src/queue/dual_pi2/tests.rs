@@ -137,7 +137,7 @@ fn an_overload_of_l4s_packets_leaves_a_tenth_to_the_classic_queue() {
         }
         while let Some(delivery) = link.poll(now, &mut ()) {
             all += 1;
-            // Classic packets may be marked, so their kind is told by the order of sending.
+            // Classic packets may be marked, so the order of sending identifies them.
             classic += u64::from(delivery.number % 3 == 1);
         }
     }
