@@ -80,9 +80,7 @@ impl Query {
                 on_error(RunError::NotMergeable { stage: at });
                 return skipped;
             }
-            if let Err(reason) = out.write_all(&bytes).and_then(|()| out.flush()) {
-                on_error(RunError::Write(reason));
-            }
+            write_state(out, &bytes, on_error);
             skipped
         })
     }
@@ -115,12 +113,7 @@ impl Query {
         with_errors(errors, |on_error| {
             let states = self.read_states(states, on_error)?;
             let states: States = states.into_iter().flat_map(|(_, states)| states).collect();
-            if let Err(reason) = out
-                .write_all(&self.encode(&states))
-                .and_then(|()| out.flush())
-            {
-                on_error(RunError::Write(reason));
-            }
+            write_state(out, &self.encode(&states), on_error);
             None
         })
     }
@@ -255,6 +248,12 @@ impl Query {
         }
         let states = bytes.states().ok_or_else(damaged)?;
         Ok(states)
+    }
+}
+
+fn write_state(out: &mut dyn Write, state: &[u8], on_error: &mut dyn FnMut(RunError)) {
+    if let Err(reason) = out.write_all(state).and_then(|()| out.flush()) {
+        on_error(RunError::Write(reason));
     }
 }
 
