@@ -234,12 +234,12 @@ impl<D> Endpoint<D> {
         self.wall_clock = WallClock::new(now, wall_time);
     }
 
-    /// Makes a connection to the server of this name. `token` is of an earlier connection to it, or empty. The connection's data
+    /// Creates a connection to the server of this name. `token` is of an earlier connection to it, or empty. The connection's data
     /// is the default; [`Endpoint::entry`] gives access to it.
     ///
     /// # Errors
     ///
-    /// There are too many connections, or the handshake cannot begin.
+    /// Returns [`ConnectError`] if there are too many connections, or the handshake cannot start.
     pub fn connect(
         &mut self,
         now: Time,

@@ -114,7 +114,7 @@ impl ArmsInUse {
     /// Replaces the arms of new connections.
     pub fn set(&self, arms: Arms) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // Whoever has a connection also has its configuration.
+        // A caller that has a connection also has its configuration.
         all.retain(|old| {
             let mut configs = old.all.iter().map(|arm| &arm.config);
             configs.any(|config| Arc::strong_count(config) > 1)

@@ -35,7 +35,7 @@ pub struct Path {
     /// What a packet has beside its UDP payload, in bytes: the links carry it too. 28 for IPv4 and UDP. Default: 0, so
     /// that rates are those of UDP payload, as in quicly's simulator.
     pub overhead: u32,
-    /// How its clients acknowledge, if the path's file says so: for whoever makes a [`Transport`]. Default: not said.
+    /// How its clients acknowledge, if the path's file specifies it: an input of the caller's [`Transport`]. Default: none.
     pub client_acks: Option<ClientAcks>,
     /// Traffic that belongs to the path's description, beside that of a scenario.
     pub cross: Vec<CrossTraffic>,

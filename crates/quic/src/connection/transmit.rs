@@ -473,8 +473,8 @@ impl Connection {
 
     // ---- datagrams with a single packet ---------------------------------------------------------------------------
 
-    /// A probe for a larger datagram size (RFC 9000 §14.4): when it may be sent as anything else, not before the first
-    /// round trip, not before there is data for a full datagram, and not to where the peer may not be.
+    /// Writes a probe for a larger datagram size (RFC 9000 §14.4): under congestion control, not before the first RTT sample,
+    /// not before there is data for a full datagram, and not to an unvalidated address.
     fn poll_mtu_probe(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         if !self.handshake.is_confirmed()
             || !self.recovery.rtt().has_sample()

@@ -219,7 +219,7 @@ impl MessageDecrypter for NoRecordKey {
     }
 }
 
-/// Derives keys with this HMAC, as `hkdf.rs` has it.
+/// Derives keys with this HMAC of `hkdf.rs`.
 struct HookedHkdf(hmac::Algorithm);
 
 struct HookedExpander(Prk);
@@ -291,7 +291,7 @@ impl HkdfExpander for HookedExpander {
     }
 }
 
-/// A suite, and the one with the hook that was made of it.
+/// A suite, and its replacement with the hook.
 struct Hooked {
     base: &'static Tls13CipherSuite,
     hooked: &'static Tls13CipherSuite,
@@ -330,10 +330,10 @@ pub(super) fn hooked(base: &'static Tls13CipherSuite) -> Option<&'static Tls13Ci
     Some(hooked)
 }
 
-/// A provider of cryptography that is another but for key derivation, which is aws-lc's, and for what it lets `crypto` see and
-/// do. A configuration built with it can keep a client's sessions ([`super::tickets::client`]), which it has to be for that,
-/// and go on in another version of QUIC than it began with (RFC 9368 §2.3), which otherwise neither side does. It is for QUIC
-/// only: TLS over TCP fails with it, as it makes no keys for TLS records.
+/// A provider that behaves like another one except for key derivation, which is aws-lc's, and for the hooks of this module. A
+/// configuration built with it can store a client's sessions ([`super::tickets::client`]) and change the QUIC version during
+/// the handshake (RFC 9368 §2.3); with any other provider, neither works. It is for QUIC only: TLS over TCP fails with it,
+/// since it creates no keys for TLS records.
 #[must_use]
 pub fn provider(base: CryptoProvider) -> CryptoProvider {
     let cipher_suites = base

@@ -353,8 +353,8 @@ impl OneRttKeys {
         self.may_update_from = None;
     }
 
-    /// Makes the next keys if they are not there and a packet may ask for them. To be called when a datagram has been dealt
-    /// with, not while: making them takes time, which would tell an observer of the update (RFC 9001 §6.3).
+    /// Derives the next keys if they are missing and a packet may need them. To be called after a datagram has been processed,
+    /// not during that: deriving takes time, which would reveal the update to an observer (RFC 9001 §6.3).
     #[inline]
     pub fn prepare(&mut self) {
         let is_long = |largest: PacketNumber| largest.get() >= PREPARED_FROM;

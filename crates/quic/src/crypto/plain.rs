@@ -8,9 +8,9 @@
 //!
 //! - *The tag depends on key, packet number, header and payload*, so that a packet that was changed, sealed with other
 //!   keys or given another number is not opened, as with an AEAD (RFC 9001 §5.3). A change within one word of 8 bytes is
-//!   found for certain: each step of the checksum is a bijection of its state. A simulator whose links change no bytes can
+//!   always detected: each step of the checksum is a bijection of its state. A simulator whose links change no bytes can
 //!   leave the payload out ([`Limits::tagged_payload`]), which is most of the cost.
-//! - *The mask is zero*: nothing is protected by it, and packets can be read in a trace.
+//! - *The mask is zero*: headers are not protected, and packets can be read in a trace.
 //! - *Keys follow from both hellos*, so that two ends have the same ones only if they have seen the same handshake.
 
 use lastbyte_wire::{

@@ -34,8 +34,8 @@
 //! - *Not guaranteed: that other servers do not accept it too.* Each server of a fleet accepts the same `ClientHello`
 //!   once ([`ZeroRtt::AnyServer`]). Requests in 0-RTT must therefore be safe to replay: in HTTP, safe methods only (RFC
 //!   8470 §4), which the layer above must enforce. With [`ZeroRtt::ThisServer`] only the issuer accepts it.
-//! - *Forward secrecy* of 0-RTT data, and only of that, depends on the ticket key: whoever has it can decrypt recorded
-//!   0-RTT (RFC 8446 §8). Keys should therefore be rotated and deleted.
+//! - *Forward secrecy* of 0-RTT data, and only of that, depends on the ticket key: with the key, recorded 0-RTT data can
+//!   be decrypted (RFC 8446 §8). Keys should therefore be rotated and deleted.
 //! - *A chain of resumptions is not limited*: each new ticket is valid for the whole lifetime. A client's certificate
 //!   is not verified again when it resumes; a server's is, by [`client`].
 //!

@@ -78,9 +78,9 @@ impl<D> Endpoint<D> {
         self.route_with(now, path, datagram, |_, _| D::default())
     }
 
-    /// A datagram came. If it leads to a connection, or begins one, that is to be given it with
-    /// [`Connection::handle_datagram`], found by [`Endpoint::connection`]; otherwise all is done. The datagram stays as it is.
-    /// `make` returns the data of a connection that it begins.
+    /// Routes a received datagram. If it belongs to a connection or creates one, pass it to
+    /// [`Connection::handle_datagram`] of [`Endpoint::connection`]; otherwise nothing more is to be done. The datagram is not
+    /// changed. `make` returns the data of a connection that it creates.
     pub fn route_with(
         &mut self,
         now: Time,

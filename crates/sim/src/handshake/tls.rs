@@ -117,7 +117,7 @@ fn identity(len: usize) -> Result<(CertificateDer<'static>, PrivateKeyDer<'stati
 /// An arc for examples (RFC 5612).
 const PADDING: &[u64] = &[1, 3, 6, 1, 4, 1, 32473, 1];
 
-/// 1 January 2026, for ever.
+/// 1 January 2026, forever.
 #[derive(Debug)]
 struct Standstill;
 

@@ -110,7 +110,7 @@ fn down(population: &Population, class: &Class, sketch: &Sketch, seed: u64) -> l
 }
 
 /// As many bursts a second as it says while the line is full. They come by packets and not by time: a burst in time lasts
-/// until so many packets have come, so where probes alone come, and seldom, each would meet one of its own, for ever.
+/// until so many packets have come, so where probes alone come, and seldom, each would meet one of its own, forever.
 fn gilbert(bursts: Bursts, rate: Rate) -> GilbertElliott {
     let datagrams = rate.bytes_in(bursts.every) as f64 / f64::from(DATAGRAM);
     GilbertElliott {

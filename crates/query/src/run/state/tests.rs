@@ -89,7 +89,7 @@ fn a_state_that_is_cut_off_or_changed_is_refused() {
     }
 }
 
-/// What no state has: a circle, a missing object, and objects that would print for ever.
+/// What no state has: a circle, a missing object, and objects that would print forever.
 #[test]
 fn values_that_hold_themselves_or_expand_without_bound_are_refused() {
     let text = "group(_)";

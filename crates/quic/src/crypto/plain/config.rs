@@ -19,7 +19,7 @@ pub struct PlainClient {
     pub alpn: Vec<Vec<u8>>,
     /// Message sizes.
     pub sizes: Sizes,
-    /// How often keys may be used, and what their tags cover.
+    /// Key usage limits, and how much of a packet the tags cover.
     pub limits: Limits,
     /// An earlier connection to resume.
     pub resumption: Option<Resumption>,
@@ -43,7 +43,7 @@ pub struct PlainServer {
     pub alpn: Vec<Vec<u8>>,
     /// Message sizes.
     pub sizes: Sizes,
-    /// How often keys may be used, and what their tags cover.
+    /// Key usage limits, and how much of a packet the tags cover.
     pub limits: Limits,
     /// Whether earlier connections are resumed. Default: true.
     pub resumes: bool,

@@ -3,7 +3,7 @@
 //! Owns the content, its layout, and the errors of decoding. Whether a session is still valid is decided by
 //! [`super::restore`].
 //!
-//! The bytes are a **secret**: whoever has them can resume the session as this client, and decrypt its 0-RTT. A file
+//! The bytes are a **secret**: with them, anyone can resume the session as this client and decrypt its 0-RTT data. A file
 //! that contains them must not be readable by others.
 //!
 //! # Layout
