@@ -63,12 +63,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("emulate", &["link", "udp", "units"]),
+    ("balancer", &["quic", "udp", "units", "wire"]),
     ("report", &["query", "record", "units"]),
     ("testkit", &[]),
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 17] = [
+const ANY: [&str; 18] = [
+    "balancer",
     "units",
     "congestion",
     "wire",

@@ -1,0 +1,327 @@
+use std::net::UdpSocket;
+
+use lastbyte_quic::cid::{QuicLb, QuicLbConfig};
+
+use super::*;
+use crate::fleet::{Fleet, Server};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn layout() -> QuicLbConfig {
+    QuicLbConfig {
+        rotation: 0,
+        server_id_len: 2,
+        nonce_len: 14,
+        key: Some([9; 16]),
+        encodes_length: false,
+    }
+}
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    socket
+}
+
+fn address(socket: &UdpSocket) -> SocketAddr {
+    socket.local_addr().expect("bound")
+}
+
+/// A packet with the connection ID of a server, or another ID.
+fn short(id: &[u8]) -> Vec<u8> {
+    [&[0x40], id, &[0; 30]].concat()
+}
+
+fn id_of(server: u8) -> Vec<u8> {
+    let codec = QuicLb::new(layout()).expect("valid");
+    let id = codec.encode(&[0, server], &[4; 14], 0).expect("lengths");
+    id.as_slice().to_vec()
+}
+
+/// A datagram with a client's first packet, whose connection ID no server issued.
+fn initial(number: u8) -> Vec<u8> {
+    let mut packet = vec![0xc0, 0, 0, 0, 1, 8];
+    packet.extend_from_slice(&[0xff, number, 1, 2, 3, 4, 5, 6]);
+    packet.resize(1200, 0);
+    packet
+}
+
+struct Scene {
+    servers: Vec<UdpSocket>,
+    fleet: Fleet,
+    forwarder: Forwarder,
+}
+
+impl Scene {
+    fn new(servers: u8, limits: FlowLimits) -> Self {
+        let sockets: Vec<UdpSocket> = (0..servers).map(|_| socket()).collect();
+        let with_id = |(number, socket)| Server::new(number, address(socket));
+        let fleet = Fleet {
+            ids: vec![layout()],
+            servers: (1..).zip(&sockets).map(with_id).collect(),
+            hash_key: [1; 16],
+        };
+        let settings = Settings {
+            listen: "127.0.0.1:0".parse().expect("an address"),
+            workers: 1,
+            limits,
+            key: [2; 16],
+        };
+        let table = Arc::new(Table::new(&fleet, |_| true).expect("valid"));
+        Self {
+            servers: sockets,
+            fleet,
+            forwarder: Forwarder::start(&settings, table).expect("started"),
+        }
+    }
+
+    fn send(&self, client: &UdpSocket, packet: &[u8]) {
+        let sent = client.send_to(packet, self.forwarder.address());
+        assert_eq!(sent.expect("sent"), packet.len());
+    }
+
+    /// What a server receives next, and from where.
+    fn receive(&self, server: usize) -> (Vec<u8>, SocketAddr) {
+        receive(&self.servers[server])
+    }
+
+    /// The server that receives something. Waits for it.
+    fn receiver(&self) -> (usize, SocketAddr) {
+        let began = Instant::now();
+        let mut buffer = [0; 2000];
+        loop {
+            for (index, server) in self.servers.iter().enumerate() {
+                server.set_nonblocking(true).expect("possible");
+                let received = server.recv_from(&mut buffer);
+                server.set_nonblocking(false).expect("possible");
+                if let Ok((_, from)) = received {
+                    return (index, from);
+                }
+            }
+            assert!(began.elapsed() < PATIENCE, "nothing arrives");
+        }
+    }
+
+    fn wait_for(&self, counter: Counter, value: u64) {
+        let began = Instant::now();
+        while self.forwarder.count(counter) < value {
+            assert!(began.elapsed() < PATIENCE, "{counter:?}");
+            thread::yield_now();
+        }
+        assert_eq!(self.forwarder.count(counter), value, "{counter:?}");
+    }
+
+    /// A datagram is counted after it has been sent.
+    fn wait_for_sent(&self, expected: &[u64]) {
+        let began = Instant::now();
+        while self.forwarder.sent().1 != expected {
+            let sent = self.forwarder.sent().1;
+            assert!(began.elapsed() < PATIENCE, "{sent:?}");
+            thread::yield_now();
+        }
+    }
+
+    /// Each datagram is counted as received, and once as forwarded or dropped.
+    fn check_counts(&self) {
+        let sum = |counters: &[Counter]| -> u64 {
+            counters
+                .iter()
+                .map(|counter| self.forwarder.count(*counter))
+                .sum()
+        };
+        assert_eq!(
+            self.forwarder.count(Counter::FromClients),
+            sum(&[
+                Counter::ByConnectionId,
+                Counter::ByFlow,
+                Counter::ByHash,
+                Counter::Malformed,
+                Counter::NoServer,
+                Counter::FlowLimit,
+                Counter::NoSocket,
+            ])
+        );
+        assert_eq!(
+            self.forwarder.count(Counter::FromServers),
+            sum(&[
+                Counter::ToClients,
+                Counter::Stray,
+                Counter::DownstreamFailed
+            ])
+        );
+    }
+}
+
+fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    let mut buffer = [0; 2000];
+    let (len, from) = socket.recv_from(&mut buffer).expect("a datagram");
+    (buffer[..len].to_vec(), from)
+}
+
+#[test]
+fn connection_ids_lead_to_their_server_from_any_address_and_answers_return() {
+    let scene = Scene::new(3, FlowLimits::default());
+    let clients = [socket(), socket()];
+    let mut upstream = Vec::new();
+    for client in &clients {
+        for server in [2, 0, 1] {
+            let packet = short(&id_of(server as u8 + 1));
+            scene.send(client, &packet);
+            let (received, from) = scene.receive(server);
+            assert_eq!(received, packet);
+            scene.servers[server]
+                .send_to(b"an answer", from)
+                .expect("sent");
+            assert_eq!(
+                receive(client),
+                (b"an answer".to_vec(), scene.forwarder.address())
+            );
+            upstream.push(from);
+        }
+    }
+    // Servers see one address for each client.
+    assert!(upstream[..3].iter().all(|from| *from == upstream[0]));
+    assert!(upstream[3..].iter().all(|from| *from == upstream[3]));
+    assert_ne!(upstream[0], upstream[3]);
+    scene.wait_for(Counter::ToClients, 6);
+    assert_eq!(scene.forwarder.count(Counter::ByConnectionId), 6);
+    scene.wait_for_sent(&[2, 2, 2]);
+    scene.check_counts();
+}
+
+#[test]
+fn the_packets_of_a_handshake_stay_with_their_server_when_the_table_changes() {
+    let mut scene = Scene::new(2, FlowLimits::default());
+    let client = socket();
+    scene.send(&client, &initial(1));
+    let (first, _) = scene.receiver();
+    // It takes no more new connections.
+    scene.fleet.servers[first].drain = true;
+    let table = Table::new(&scene.fleet, |_| true).expect("valid");
+    scene.forwarder.publish(Arc::new(table));
+    scene.send(&client, &initial(1));
+    assert_eq!(scene.receiver().0, first, "a retransmission");
+    scene.send(&client, &initial(2));
+    assert_eq!(scene.receiver().0, 1 - first, "another connection");
+    scene.send(&client, &short(&id_of(first as u8 + 1)));
+    assert_eq!(scene.receiver().0, first, "an old connection");
+    assert_eq!(scene.forwarder.count(Counter::ByFlow), 1);
+    assert_eq!(scene.forwarder.count(Counter::ByHash), 2);
+    scene.check_counts();
+}
+
+#[test]
+fn datagrams_from_elsewhere_do_not_reach_clients() {
+    let scene = Scene::new(1, FlowLimits::default());
+    let (client, other) = (socket(), socket());
+    scene.send(&client, &initial(1));
+    let (_, upstream) = scene.receive(0);
+    let port = SocketAddr::from(([127, 0, 0, 1], upstream.port()));
+    other.send_to(b"reflected", port).expect("sent");
+    scene.wait_for(Counter::Stray, 1);
+    scene.servers[0]
+        .send_to(b"an answer", upstream)
+        .expect("sent");
+    assert_eq!(receive(&client).0, b"an answer");
+    scene.check_counts();
+}
+
+/// §14.1: a client's first packet fills a datagram of 1200 bytes.
+#[test]
+fn short_datagrams_open_no_flow() {
+    let scene = Scene::new(1, FlowLimits::default());
+    let client = socket();
+    scene.send(&client, &initial(1)[..1199]);
+    scene.send(&client, &[0x40, 1, 2]);
+    scene.wait_for(Counter::Malformed, 2);
+    assert_eq!(scene.forwarder.count(Counter::FlowsOpened), 0);
+    scene.check_counts();
+}
+
+#[test]
+fn a_flood_of_initials_opens_a_bounded_number_of_sockets() {
+    let limits = FlowLimits {
+        flows: 8,
+        new_per_second: 1_000_000,
+        ..FlowLimits::default()
+    };
+    let scene = Scene::new(1, limits);
+    let client = socket();
+    scene.send(&client, &initial(0));
+    let (_, upstream) = scene.receive(0);
+    // The server validated the address.
+    for _ in 0..4 {
+        scene.servers[0]
+            .send_to(&[0x40; 1000], upstream)
+            .expect("sent");
+        receive(&client);
+    }
+    scene.wait_for(Counter::ToClients, 4);
+    for number in 0..100 {
+        scene.send(&socket(), &initial(number));
+        scene.receive(0);
+    }
+    assert_eq!(scene.forwarder.count(Counter::FlowsOpened), 101);
+    assert_eq!(scene.forwarder.count(Counter::FlowsDisplaced), 93);
+    // The proven client has kept its flow.
+    scene.send(&client, &short(&id_of(1)));
+    assert_eq!(scene.receive(0).1, upstream);
+    scene.check_counts();
+}
+
+#[test]
+fn a_flood_of_forged_connection_ids_is_bounded_by_the_rate() {
+    let limits = FlowLimits {
+        new_per_second: 1,
+        ..FlowLimits::default()
+    };
+    let scene = Scene::new(1, limits);
+    for number in 0..50 {
+        scene.send(&socket(), &short(&[number; 17]));
+    }
+    scene.wait_for(Counter::FromClients, 50);
+    let opened = scene.forwarder.count(Counter::FlowsOpened);
+    assert!((3..50).contains(&opened), "{opened}");
+    assert_eq!(scene.forwarder.count(Counter::FlowLimit), 50 - opened);
+    scene.check_counts();
+}
+
+#[test]
+fn without_servers_for_new_connections_they_are_dropped() {
+    let mut scene = Scene::new(1, FlowLimits::default());
+    scene.fleet.servers[0].drain = true;
+    let table = Table::new(&scene.fleet, |_| true).expect("valid");
+    scene.forwarder.publish(Arc::new(table));
+    let client = socket();
+    scene.send(&client, &initial(1));
+    scene.wait_for(Counter::NoServer, 1);
+    scene.check_counts();
+}
+
+#[test]
+fn datagrams_that_arrive_together_are_split_by_server() {
+    let scene = Scene::new(2, FlowLimits::default());
+    let client = Socket::bind(
+        "127.0.0.1:0".parse().expect("an address"),
+        &Options::default(),
+    );
+    let (one, two) = (short(&id_of(1)), short(&id_of(2)));
+    let bytes = [&one[..], &one, &two, &one, &two].concat();
+    let transmit = Transmit {
+        remote: scene.forwarder.address(),
+        local: None,
+        ecn: lastbyte_udp::Ecn::NotEct,
+        bytes: &bytes,
+        segment_len: one.len(),
+    };
+    client.expect("a socket").send(&transmit).expect("sent");
+    for _ in 0..3 {
+        assert_eq!(scene.receive(0).0, one);
+    }
+    for _ in 0..2 {
+        assert_eq!(scene.receive(1).0, two);
+    }
+    scene.wait_for(Counter::ByConnectionId, 5);
+    scene.wait_for_sent(&[3, 2]);
+    scene.check_counts();
+}
