@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `config.rs`, `statistics.rs` | configuration and counters |
 //! | `handle.rs`, `slot.rs` | connections by handle, and the endpoint's state of each |
+//! | `closing.rs` | what is left of a connection in the closing or draining state |
 //! | `route.rs`, `demux.rs` | routing of datagrams |
 //! | `accept.rs`, `address.rs` | a client's first packet; address validation by tokens |
 //! | `prefix.rs` | how many handshakes of one address prefix are in progress |
@@ -32,7 +33,8 @@
 //! # Decisions
 //!
 //! - *A closed connection is returned to the caller* ([`Closed`]): it has unread events, which only the application can
-//!   process.
+//!   process. That is as soon as it is draining, or its `CONNECTION_CLOSE` was sent: then the endpoint repeats that, and
+//!   recognizes late packets, without the connection's memory.
 //! - *Timers are polled one by one*, so that the caller learns which connections may have events.
 //! - *An Initial packet must be authentic before any state is kept for it.* Its keys are public (RFC 9001 §5.2), but
 //!   this stops noise and corrupt packets.
@@ -44,6 +46,7 @@ mod accept;
 mod address;
 mod answers;
 mod bucket;
+mod closing;
 mod config;
 mod demux;
 mod early;
@@ -76,7 +79,7 @@ use self::{
     handle::Slab,
     prefix::Prefixes,
     siphash::SipHash,
-    slot::{Handshake, Load, Slot},
+    slot::{Content, Handshake, Load, Slot},
     timers::Timers,
 };
 pub use self::{
@@ -280,7 +283,7 @@ impl<D> Endpoint<D> {
         Ok(self.add(connection, Side::Client, handshake, |_, _| D::default()))
     }
 
-    /// A connection, mutable. The next [`Endpoint::poll_transmit`] lets it send. `None` if it is removed.
+    /// A connection, mutable. The next [`Endpoint::poll_transmit`] lets it send. `None` once [`Endpoint::poll_closed`] returns it.
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
         self.entry(handle).map(|(connection, _)| connection)
     }
@@ -288,11 +291,14 @@ impl<D> Endpoint<D> {
     /// A connection as [`Endpoint::connection`], and the application's data of it.
     pub fn entry(&mut self, handle: Handle) -> Option<(&mut Connection, &mut D)> {
         let slot = self.slots.get_mut(handle)?;
+        let Content::Connection(connection, data) = &mut slot.content else {
+            return None;
+        };
         if !slot.is_ready {
             slot.is_ready = true;
             self.ready.push_back(handle);
         }
-        Some((&mut slot.connection, &mut slot.data))
+        Some((connection, data))
     }
 
     /// The next connection that [`Endpoint::route`] or [`Endpoint::poll_timeout`] returned since it was polled here last, in the
@@ -308,12 +314,13 @@ impl<D> Endpoint<D> {
     /// A connection, read-only.
     #[must_use]
     pub fn peek(&self, handle: Handle) -> Option<&Connection> {
-        self.slots.get(handle).map(|slot| &*slot.connection)
+        self.slots.get(handle).and_then(Slot::connection)
     }
 
     /// All connections, by index.
     pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
-        self.slots.handles()
+        let handles = self.slots.handles();
+        handles.filter(|handle| self.peek(*handle).is_some())
     }
 
     /// The extra data of the token that an accepted client presented from an earlier connection; empty if none.
@@ -335,15 +342,26 @@ impl<D> Endpoint<D> {
             let Some(slot) = self.slots.get_mut(handle) else {
                 continue;
             };
-            let transmit = slot.connection.poll_transmit(now, buffer);
-            if transmit.is_some() {
+            let (transmit, is_closed) = slot.poll_transmit(now, buffer);
+            if let Some(transmit) = &transmit
+                && !is_closed
+            {
                 self.ready.push_back(handle);
-                // The response may arrive before the rest is sent.
-                self.demux.sync(handle, &mut slot.routes, &slot.connection);
-                return transmit;
+                if let Content::Connection(connection, _) = &slot.content {
+                    // The response may arrive before the rest is sent.
+                    self.demux.sync(handle, &mut slot.routes, connection);
+                }
+                return Some(*transmit);
             }
             slot.is_ready = false;
+            if is_closed {
+                let len = transmit.map_or(0, |transmit| transmit.len);
+                self.release(handle, buffer.get(..len).unwrap_or_default());
+            }
             self.settle(handle);
+            if transmit.is_some() {
+                return transmit;
+            }
         }
         None
     }
@@ -367,11 +385,20 @@ impl<D> Endpoint<D> {
             let Some(handle) = self.slots.handle_at(index) else {
                 continue;
             };
-            let Some(slot) = self.slots.get(handle) else {
+            let Some(slot) = self.slots.get_mut(handle) else {
                 continue;
             };
+            let connection = match &mut slot.content {
+                Content::Connection(connection, _) => connection,
+                Content::Closing(closing) => {
+                    if closing.on_timeout(now) {
+                        self.remove(handle, false);
+                    }
+                    continue;
+                }
+            };
             let is_late = slot.handshake.is_some_and(|handshake| {
-                handshake.deadline <= now && slot.connection.stage() == Stage::Handshaking
+                handshake.deadline <= now && connection.stage() == Stage::Handshaking
             });
             if is_late {
                 self.statistics.handshake_timeouts += 1;
@@ -396,7 +423,7 @@ impl<D> Endpoint<D> {
         &self.statistics
     }
 
-    /// The number of connections.
+    /// The number of connections, including those whose late packets are still recognized after they were closed.
     #[must_use]
     pub const fn connections(&self) -> usize {
         self.slots.len()

@@ -193,7 +193,8 @@ impl Started {
         }
         scrapes.sort();
         println!("  a scrape of the metrics: {:?}", scrapes[2]);
-        self.process.kill()?;
+        // The server ends with its standard input.
+        drop(self.process.stdin.take());
         self.process.wait()?;
         Ok(())
     }

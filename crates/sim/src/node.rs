@@ -10,7 +10,7 @@ use lastbyte_congestion::{Spec, Time};
 use lastbyte_quic::{
     ack::EcnCodepoint,
     close::CloseReason,
-    connection::{Config, Event, NetworkPath, Transmit},
+    connection::{Config, Connection, Event, NetworkPath, Transmit},
     crypto::{ClientCrypto, ServerCrypto},
     endpoint::{
         ConnectError, Endpoint, EndpointConfig, EndpointConfigError, Handle, RetryPolicy, Route,
@@ -41,6 +41,8 @@ pub(crate) struct Node {
     role: Role,
     /// Why the connection ended.
     closed: Option<CloseReason>,
+    /// The connection, once it has closed.
+    ended: Option<Box<Connection>>,
     has_ended: bool,
 }
 
@@ -147,6 +149,7 @@ impl Node {
             handle: None,
             role,
             closed: None,
+            ended: None,
             has_ended: false,
         })
     }
@@ -276,6 +279,7 @@ impl Node {
         if transmit.is_none() {
             while let Some(closed) = self.endpoint.poll_closed() {
                 self.closed = self.closed.or(closed.connection.close_reason());
+                self.ended = Some(closed.connection);
                 self.has_ended = true;
             }
         }
@@ -306,7 +310,7 @@ impl Node {
 
     /// Of a server: how it fares.
     pub(crate) fn sender_outcome(&self) -> Option<SenderOutcome> {
-        let connection = self.endpoint.peek(self.handle?)?;
+        let connection = self.endpoint.peek(self.handle?).or(self.ended.as_deref())?;
         let Role::Server(server) = &self.role else {
             return None;
         };

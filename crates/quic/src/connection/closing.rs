@@ -14,7 +14,7 @@ use super::{
     transmit::{DATAGRAM_MIN, PacketFlags},
 };
 use crate::{
-    close::{CloseReason, CloseState},
+    close::{Close, CloseReason, CloseState},
     crypto::TAG_LEN,
     space::Space,
     statistics::FrameKind,
@@ -36,6 +36,11 @@ impl Connection {
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.close.state() != CloseState::Open
+    }
+
+    /// The state of the close.
+    pub(crate) const fn close_state(&self) -> &Close {
+        &self.close
     }
 
     /// The reason phrase of the peer's `CONNECTION_CLOSE`, intended for humans; empty if there was none.

@@ -13,7 +13,9 @@ use lastbyte_wire::{
 use super::{
     DropReason, Endpoint, Handle,
     demux::{InitialRoute, address_bytes},
-    reset, version,
+    reset,
+    slot::Content,
+    version,
 };
 use crate::connection::{Connection, NetworkPath};
 
@@ -25,6 +27,9 @@ pub enum Route {
     Connection(Handle),
     /// It created this connection: pass it to that.
     Accepted(Handle),
+    /// It belongs to a connection that is closed, and was returned by [`Endpoint::poll_closed`]. Nothing more is to be
+    /// done with it.
+    Closed(Handle),
     /// It was a stateless reset and ended this connection. Nothing more is to be done with it.
     Reset(Handle),
     /// It belongs to no connection and was answered; [`Endpoint::poll_transmit`] returns the response.
@@ -89,12 +94,17 @@ impl<D> Endpoint<D> {
         make: impl FnOnce(Handle, &mut Connection) -> D,
     ) -> Route {
         self.statistics.datagrams += 1;
-        let route = self.find(now, path, datagram, make);
+        let mut route = self.find(now, path, datagram, make);
+        if let Route::Connection(handle) = route
+            && self.answer_closing(handle, path, datagram.len())
+        {
+            route = Route::Closed(handle);
+        }
         if let Route::Connection(handle) | Route::Accepted(handle) | Route::Reset(handle) = route {
             self.touch(handle);
         }
         match route {
-            Route::Connection(_) => self.statistics.routed += 1,
+            Route::Connection(_) | Route::Closed(_) => self.statistics.routed += 1,
             Route::Accepted(_) => self.statistics.accepted += 1,
             Route::Reset(_) => self.statistics.resets_received += 1,
             Route::Dropped(reason) => self.statistics.count_drop(reason),
@@ -186,6 +196,10 @@ impl<D> Endpoint<D> {
     fn take_reset(&mut self, now: Time, path: &NetworkPath, datagram: &[u8]) -> Option<Route> {
         let reset = StatelessReset::decode(datagram)?;
         let handle = self.demux.by_reset_token(path, reset.token)?;
+        if let Content::Closing(closing) = &mut self.slots.get_mut(handle)?.content {
+            closing.on_stateless_reset(now);
+            return Some(Route::Closed(handle));
+        }
         self.connection(handle)?.on_stateless_reset(now);
         Some(Route::Reset(handle))
     }

@@ -9,10 +9,14 @@ use lastbyte_wire::Side;
 
 use super::{
     Endpoint, Handle,
+    closing::Closing,
     demux::Routes,
     prefix::{Prefix, Prefixes},
 };
-use crate::connection::{Connection, Stage};
+use crate::{
+    close::CloseState,
+    connection::{Connection, NetworkPath, Stage, Transmit},
+};
 
 /// Totals of clients' handshakes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +29,7 @@ pub(super) struct Load {
 
 /// A connection, and the endpoint's state of it.
 pub(super) struct Slot<D> {
-    pub(super) connection: Box<Connection>,
-    pub(super) data: D,
+    pub(super) content: Content<D>,
     side: Side,
     pub(super) routes: Routes,
     pub(super) is_ready: bool,
@@ -41,6 +44,45 @@ pub(super) struct Slot<D> {
     owes_token: bool,
 }
 
+/// A connection, or what is left of it.
+pub(super) enum Content<D> {
+    /// The connection, and the application's data.
+    Connection(Box<Connection>, D),
+    /// The connection is closing or draining, and was returned to the caller.
+    Closing(Closing),
+}
+
+impl<D> Slot<D> {
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        match &self.content {
+            Content::Connection(connection, _) => Some(connection),
+            Content::Closing(_) => None,
+        }
+    }
+
+    /// Writes the next datagram. Returns also whether the connection is not needed any longer: it is draining, or this
+    /// is its `CONNECTION_CLOSE`. A connection that cannot send that yet is.
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Time,
+        buffer: &mut [u8],
+    ) -> (Option<Transmit>, bool) {
+        match &mut self.content {
+            Content::Connection(connection, _) => {
+                let state = connection.close_state().state();
+                let transmit = connection.poll_transmit(now, buffer);
+                let is_closed = match state {
+                    CloseState::Closing => transmit.is_some(),
+                    CloseState::Draining => true,
+                    CloseState::Open | CloseState::Over => false,
+                };
+                (transmit, is_closed)
+            }
+            Content::Closing(closing) => (closing.poll_transmit(buffer), false),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
     pub(super) deadline: Time,
@@ -48,7 +90,8 @@ pub(super) struct Handshake {
     pub(super) validated: Option<Prefix>,
 }
 
-/// A closed connection, which is no longer routed to: its last events can be read.
+/// A closed connection: its last events can be read. Late packets of it are not passed to it any longer
+/// ([`Route::Closed`](super::Route::Closed)).
 #[derive(Debug)]
 pub struct Closed<D = ()> {
     /// Its former handle.
@@ -72,11 +115,13 @@ impl<D> Endpoint<D> {
     ) -> Handle {
         let handle = self.slots.next_handle();
         let mut connection = Box::new(connection);
-        let mut slot = Slot {
-            data: make(handle, &mut connection),
-            connection,
+        let data = make(handle, &mut connection);
+        let mut routes = Routes::default();
+        self.demux.sync(handle, &mut routes, &connection);
+        let slot = Slot {
+            content: Content::Connection(connection, data),
             side,
-            routes: Routes::default(),
+            routes,
             is_ready: true,
             is_touched: false,
             handshake: Some(handshake),
@@ -85,7 +130,6 @@ impl<D> Endpoint<D> {
             owes_token: side == Side::Server,
         };
         self.load.begin(side, &handshake, &mut self.prefixes);
-        self.demux.sync(handle, &mut slot.routes, &slot.connection);
         self.ready.push_back(handle);
         self.slots.insert(slot)
     }
@@ -99,28 +143,87 @@ impl<D> Endpoint<D> {
         }
     }
 
+    /// Handles a datagram with an ID of this connection if it has been closed. Returns whether it has.
+    pub(super) fn answer_closing(
+        &mut self,
+        handle: Handle,
+        path: &NetworkPath,
+        bytes: usize,
+    ) -> bool {
+        let Some(slot) = self.slots.get_mut(handle) else {
+            return false;
+        };
+        let Content::Closing(closing) = &mut slot.content else {
+            return false;
+        };
+        if closing.on_datagram(path, bytes) && !mem::replace(&mut slot.is_ready, true) {
+            self.ready.push_back(handle);
+        }
+        true
+    }
+
+    /// Returns a connection that is closing or draining to the caller, and keeps this last datagram of it.
+    pub(super) fn release(&mut self, handle: Handle, datagram: &[u8]) {
+        let Some(slot) = self.slots.get_mut(handle) else {
+            return;
+        };
+        let Some(connection) = slot.connection() else {
+            return;
+        };
+        let closing = Closing::new(
+            connection.close_state().clone(),
+            connection.network(),
+            datagram,
+        );
+        let content = mem::replace(&mut slot.content, Content::Closing(closing));
+        slot.token_extra = Vec::new();
+        if mem::take(&mut slot.is_touched) {
+            self.touched.retain(|touched| *touched != handle);
+        }
+        self.return_closed(handle, content, false);
+    }
+
+    fn return_closed(&mut self, handle: Handle, content: Content<D>, is_handshake_timeout: bool) {
+        if let Content::Connection(connection, data) = content {
+            self.statistics.closed += 1;
+            self.closed.push_back(Closed {
+                handle,
+                connection,
+                data,
+                is_handshake_timeout,
+            });
+        }
+    }
+
     /// Processes the changes of a connection that has nothing more to send.
     pub(super) fn settle(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else {
             return;
         };
-        if slot.connection.is_over() {
+        let connection = match &slot.content {
+            Content::Connection(connection, _) => connection,
+            Content::Closing(closing) => {
+                self.timers.set(handle.index(), closing.deadline());
+                return;
+            }
+        };
+        if connection.is_over() {
             self.remove(handle, false);
             return;
         }
-        if slot.connection.stage() != Stage::Handshaking
+        if connection.stage() != Stage::Handshaking
             && let Some(handshake) = slot.handshake.take()
         {
             self.load.end(slot.side, &handshake, &mut self.prefixes);
             if slot.side == Side::Server {
-                let prefix = Prefix::of(slot.connection.network().remote);
+                let prefix = Prefix::of(connection.network().remote);
                 slot.established = Some(prefix);
                 self.established.begin(prefix);
             }
         }
-        self.demux.sync(handle, &mut slot.routes, &slot.connection);
+        self.demux.sync(handle, &mut slot.routes, connection);
         let give_up = slot.handshake.map(|handshake| handshake.deadline);
-        let deadline = slot.connection.deadline().into_iter().chain(give_up).min();
+        let deadline = connection.deadline().into_iter().chain(give_up).min();
         self.timers.set(handle.index(), deadline);
     }
 
@@ -129,7 +232,10 @@ impl<D> Endpoint<D> {
         let Some(slot) = self.slots.get_mut(handle) else {
             return;
         };
-        if !slot.owes_token || slot.connection.stage() != Stage::Confirmed {
+        let is_confirmed = |connection: &Connection| {
+            connection.stage() == Stage::Confirmed && !connection.is_closing()
+        };
+        if !slot.owes_token || !slot.connection().is_some_and(is_confirmed) {
             return;
         }
         slot.owes_token = false;
@@ -162,13 +268,7 @@ impl<D> Endpoint<D> {
         }
         self.timers.set(handle.index(), None);
         self.demux.remove(handle, slot.routes);
-        self.statistics.closed += 1;
-        self.closed.push_back(Closed {
-            handle,
-            connection: slot.connection,
-            data: slot.data,
-            is_handshake_timeout,
-        });
+        self.return_closed(handle, slot.content, is_handshake_timeout);
     }
 }
 

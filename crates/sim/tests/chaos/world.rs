@@ -223,9 +223,13 @@ impl<'a> World<'a> {
         Err(format!("more than {EVENTS_MAX} events"))
     }
 
-    /// Nothing is under way that could begin a connection, and all there were are over.
+    /// Nothing is under way that could begin a connection, all there were are over, and the endpoints have forgotten them.
     fn has_ended(&self) -> bool {
-        let is_over = |end: &End| end.is_gone || end.connections.iter().all(|one| one.is_over);
+        let is_over = |end: &End| {
+            end.is_gone
+                || (end.endpoint.connections() == 0
+                    && end.connections.iter().all(|one| one.is_over))
+        };
         self.path.next_arrival().is_none() && self.ends.iter().all(is_over)
     }
 

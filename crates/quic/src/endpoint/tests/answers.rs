@@ -396,14 +396,13 @@ fn rfc9000_10_3_1_a_reset_ends_the_connection_its_token_is_of() {
         assert!(world.step());
     }
     let now = world.now;
+    let known = world.server.peek(world.accepted[0]).expect("lives");
+    let id = known.local_ids().next().expect("one");
     let client = &mut world.clients[0];
     let _ = sent(client, now);
     // A server with the same key and no state.
     let mut server = resetting();
-    client.connection(handle).expect("lives").close(now, 1);
-    let datagrams = sent(client, now);
-    let (_, datagram) = datagrams.last().expect("CONNECTION_CLOSE");
-    let mut long_enough = datagram.clone();
+    let mut long_enough = [&[0x41], id.as_slice()].concat();
     long_enough.resize(100, 0);
     let route = deliver(&mut server, now, &from_client(0), &long_enough);
     assert_eq!(route, Route::Answered(Answer::StatelessReset));
@@ -429,6 +428,11 @@ fn rfc9000_10_3_1_a_reset_ends_the_connection_its_token_is_of() {
         deliver(client, now, &to_server(0), &long),
         Route::Reset(handle)
     );
+    // The connection is draining, and has been returned.
+    assert!(sent(client, now).is_empty());
+    assert!(client.poll_closed().is_some());
+    let route = deliver(client, now, &to_server(0), &reset);
+    assert_eq!(route, Route::Closed(handle));
 }
 
 #[test]

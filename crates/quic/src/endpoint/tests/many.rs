@@ -195,6 +195,7 @@ fn same_seed_same_datagrams() {
 #[test]
 fn rfc9000_5_2_all_ids_of_a_connection_lead_to_it() {
     let mut world = World::new(server_with(|_| {}), 2);
+    world.closes = false;
     world.begin(0);
     world.begin(1);
     while !(0..2).all(|index| {
@@ -316,6 +317,112 @@ fn rfc9000_5_2_1_clients_without_ids_are_found_by_address() {
     }
     while client.poll_closed().is_some() {}
     assert_empty(&client);
+}
+
+/// A server and a client whose handshake is confirmed, with nothing to send, and a late datagram of the client.
+fn quiet() -> (World, Handle, Vec<u8>) {
+    let mut world = World::new(
+        server_with(|config| config.reset_key = Some(ResetSecret([4; 32]))),
+        1,
+    );
+    world.begin(0);
+    let client = world.handles[0].expect("began");
+    while world.clients[0].peek(client).map(Connection::stage) != Some(Stage::Confirmed) {
+        assert!(world.step());
+    }
+    let handle = world.accepted[0];
+    let _ = sent(&mut world.server, world.now);
+    let id = world
+        .server
+        .peek(handle)
+        .and_then(|peer| peer.local_ids().next());
+    let mut late = [&[0x41], id.expect("one").as_slice()].concat();
+    late.resize(100, 0);
+    (world, handle, late)
+}
+
+/// The end of the closing or draining state of the server's only connection.
+fn pass_the_end(server: &mut Endpoint, now: Time) {
+    let end = server.deadline().expect("a timer");
+    assert!(end > now, "{end:?}");
+    assert_eq!(server.poll_timeout(end), None);
+    assert_empty(server);
+}
+
+#[test]
+fn rfc9000_10_2_a_closed_connection_is_released_at_once_and_repeats_its_close() {
+    let (world, handle, late) = quiet();
+    let (mut server, now) = (world.server, world.now);
+    server.connection(handle).expect("lives").close(now, 5);
+    let datagrams = sent(&mut server, now);
+    assert_eq!(datagrams.len(), 1);
+    let closed = server.poll_closed().expect("it needs nothing of it");
+    assert_eq!(closed.handle, handle);
+    assert_eq!(
+        closed.connection.close_reason(),
+        Some(CloseReason::LocalApplication { code: 5 })
+    );
+    assert!(server.connection(handle).is_none() && server.peek(handle).is_none());
+    assert_eq!((server.connections(), server.handles().count()), (1, 0));
+    // The same datagram, and no stateless reset.
+    for answers in [1, 0, 1, 0, 0, 0, 1] {
+        let route = deliver(&mut server, now, &from_client(0), &late);
+        assert_eq!(route, Route::Closed(handle));
+        assert_eq!(sent(&mut server, now), datagrams[..answers]);
+    }
+    pass_the_end(&mut server, now);
+    assert!(server.poll_closed().is_none(), "once");
+    assert_eq!(server.statistics().closed, 1);
+    let route = deliver(&mut server, now, &from_client(0), &late);
+    assert_eq!(route, Route::Answered(Answer::StatelessReset));
+}
+
+#[test]
+fn rfc9000_10_2_2_a_draining_connection_is_released_at_once_and_sends_nothing() {
+    let (mut world, handle, late) = quiet();
+    let now = world.now;
+    let client = world.handles[0].expect("began");
+    let client = world.clients[0].connection(client).expect("lives");
+    client.close(now, 5);
+    for (_, datagram) in sent(&mut world.clients[0], now) {
+        let route = deliver(&mut world.server, now, &from_client(0), &datagram);
+        assert_eq!(route, Route::Connection(handle));
+    }
+    let server = &mut world.server;
+    assert!(sent(server, now).is_empty());
+    let closed = server.poll_closed().expect("it needs nothing of it");
+    assert_eq!(
+        closed.connection.close_reason(),
+        Some(CloseReason::PeerApplication { code: 5 })
+    );
+    for _ in 0..100 {
+        let route = deliver(server, now, &from_client(0), &late);
+        assert_eq!(route, Route::Closed(handle));
+        assert!(sent(server, now).is_empty());
+    }
+    pass_the_end(server, now);
+}
+
+/// A connection that may not send its `CONNECTION_CLOSE` yet is not released before it has.
+#[test]
+fn rfc9000_8_1_a_close_waits_for_the_amplification_limit() {
+    let mut server = server_with(|_| {});
+    let probe = Probe::new().datagram();
+    let Route::Accepted(handle) = server.route(START, &from_client(0), &mut probe.clone()) else {
+        panic!("accepted");
+    };
+    // Nothing of the client was passed to the connection, so nothing may be sent.
+    server.connection(handle).expect("lives").close(START, 5);
+    assert!(sent(&mut server, START).is_empty());
+    assert!(server.poll_closed().is_none());
+    let route = deliver(&mut server, START, &from_client(0), &probe);
+    assert_eq!(route, Route::Connection(handle));
+    assert_eq!(sent(&mut server, START).len(), 1);
+    assert!(server.poll_closed().is_some());
+    assert_eq!(
+        deliver(&mut server, START, &from_client(0), &probe),
+        Route::Closed(handle)
+    );
 }
 
 #[test]
