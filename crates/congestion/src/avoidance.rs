@@ -49,6 +49,12 @@ pub trait Avoidance: fmt::Debug + Send {
     /// after it reverts both. At most the latest four can be undone.
     fn undo(&mut self, age: usize);
 
+    /// The largest window that growth for a round trip may reach if `flight` bytes are in flight in it: `limit` of
+    /// draft-ietf-ccwg-ratelimited-increase §3. Default: that of Reno, one datagram more.
+    fn limit(&self, flight: u64, max_datagram_size: u64) -> u64 {
+        flight.saturating_add(max_datagram_size)
+    }
+
     /// Pacing gain: how many windows the pacer releases in a round trip; RFC 9002 §7.7 suggests 1.25.
     fn pacing_gain(&self) -> f64 {
         1.25

@@ -23,8 +23,8 @@ pub struct Config {
     pub beta_ecn: Option<f64>,
     /// The pacing gain in avoidance and recovery; `None` for that of the avoidance.
     pub pacing_gain: Option<f64>,
-    /// Whether the window grows only while it is used (RFC 9002 §7.8). Default: true.
-    pub respect_app_limited: bool,
+    /// Growth of the window while the sender does not use it. Default: [`AppLimited::NoGrowth`].
+    pub app_limited: AppLimited,
     /// The effect of a pause on the window. Default: [`IdlePolicy::Keep`].
     pub idle: IdlePolicy,
     /// The keys of a spec that belong to single rules, such as `queue-threshold`. Default: none set.
@@ -43,7 +43,7 @@ impl Default for Config {
             beta: None,
             beta_ecn: None,
             pacing_gain: None,
-            respect_app_limited: true,
+            app_limited: AppLimited::NoGrowth,
             idle: IdlePolicy::Keep,
             settings: Settings::default(),
         }
@@ -124,6 +124,18 @@ pub enum Variant {
     Draft02,
     /// quicly as shipped in April 2026.
     Quicly,
+}
+
+/// Growth of the window while the application or the peer's flow control leaves part of it unused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppLimited {
+    /// None (RFC 9002 §7.8).
+    NoGrowth,
+    /// As if the window were used.
+    Ignored,
+    /// Up to the window that one round trip would reach from the largest number of bytes in flight since the latest reduction
+    /// (draft-ietf-ccwg-ratelimited-increase).
+    RateLimitedIncrease,
 }
 
 /// The effect of a pause in sending on the window.

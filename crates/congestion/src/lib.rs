@@ -85,7 +85,7 @@ mod window;
 
 pub use bandwidth::Bandwidth;
 pub use bbr::Bbr;
-pub use config::{Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize};
+pub use config::{AppLimited, Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize};
 pub use controller::{
     Ack, Controller, ControllerFactory, EcnCe, Environment, IdleRestart, Loss, Pacing, Packet,
     Receipt, Sent,

@@ -37,7 +37,7 @@ use crate::{
     avoidance::{Avoidance, Cubic, NewReno, Pico},
     config::Config,
     controller::{Controller, ControllerFactory, Environment},
-    startup::{HyStart, QueueThreshold, RapidStart, SlowStart, Startup},
+    startup::{HyStart, QueueThreshold, RapidStart, Search, SlowStart, Startup},
 };
 
 /// Creates a startup for a controller with these settings.
@@ -140,6 +140,11 @@ impl Registry {
                     "rapid",
                     "3x while no queue shows, else 2x (Rapid Start)",
                     |config| Box::new(RapidStart::new(QueueThreshold::of(&config.settings))),
+                ),
+                startup(
+                    "search",
+                    "2x until delivery falls behind what was sent (SEARCH)",
+                    |config| Box::new(Search::new(&config.settings)),
                 ),
             ]
             .to_vec(),

@@ -8,6 +8,7 @@
 //! |---|---|---|---|
 //! | `slow-start` | initial window over half a round trip | [`SlowStart`]: 2× | cut |
 //! | `hystart` | the same | [`HyStart`]: 2×, then 1.25× | cut |
+//! | `search` | the same | [`Search`]: 2× until delivery falls behind | cut |
 //! | `jumpstart` | twice the initial window over one round trip | [`SlowStart`]: 2× | cut |
 //! | `rapid-no-jump` | initial window over half a round trip | [`RapidStart`]: 3× or 2× | proportional to loss |
 //! | `rapid-start` | twice the initial window over one round trip | [`RapidStart`]: 3× or 2× | proportional to loss |
@@ -56,12 +57,14 @@
 
 mod hystart;
 mod rapid_start;
+mod search;
 mod slow_start;
 
 use core::{fmt, time::Duration};
 
 pub use hystart::HyStart;
 pub use rapid_start::{QueueThreshold, RapidStart};
+pub use search::Search;
 pub use slow_start::SlowStart;
 
 use lastbyte_units::Time;

@@ -33,6 +33,7 @@ mod episode;
 mod idle;
 mod jump;
 mod proportional;
+mod rate_limited;
 
 use alloc::boxed::Box;
 
@@ -43,11 +44,12 @@ use self::{
     idle::{Windows, after_idle},
     jump::Jump,
     proportional::{Entry, Proportional},
+    rate_limited::MaxFlight,
 };
 use crate::{
     avoidance::{Avoidance, AvoidanceAck, Cause, Reduction},
     bandwidth::Bandwidth,
-    config::{Config, FirstFlight, FirstRecovery},
+    config::{AppLimited, Config, FirstFlight, FirstRecovery},
     controller::{
         Ack, Controller, DATAGRAM_SIZE_MAX, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt,
         Sent, WINDOW_MAX,
@@ -85,6 +87,8 @@ pub struct WindowController {
     recovery: Recovery,
     batch: Batch,
     is_app_limited: bool,
+    /// With [`AppLimited::RateLimitedIncrease`].
+    max_flight: Option<MaxFlight>,
     statistics: Statistics,
 }
 
@@ -167,6 +171,8 @@ impl WindowController {
             recovery: Recovery::new(),
             batch: Batch::default(),
             is_app_limited: false,
+            max_flight: (config.app_limited == AppLimited::RateLimitedIncrease)
+                .then(|| MaxFlight::new(window)),
             statistics: Statistics::new(window),
             config,
         }
@@ -187,13 +193,18 @@ impl WindowController {
     fn set_window(&mut self, window: u64) {
         let window = window.clamp(self.minimum(), WINDOW_MAX);
         self.is_untouched &= window == self.window;
+        if window < self.window
+            && let Some(max_flight) = &mut self.max_flight
+        {
+            max_flight.on_reduction();
+        }
         self.window = window;
         self.statistics.window_max = self.statistics.window_max.max(self.window);
     }
 
     /// RFC 9002 §7.8.
     fn is_window_in_use(&self, in_flight: u64) -> bool {
-        !self.config.respect_app_limited
+        self.config.app_limited != AppLimited::NoGrowth
             || !self.is_app_limited
             || (self.is_in_slow_start() && in_flight >= self.window / 2)
     }
@@ -343,9 +354,13 @@ impl WindowController {
         match self.stage {
             Stage::Startup => self.grow_startup(ack, bytes),
             _ if bytes == 0 => {}
-            Stage::ResumedStartup => self.set_window(self.window.saturating_add(bytes)),
+            Stage::ResumedStartup => {
+                let grown = self.window.saturating_add(bytes);
+                self.set_window(self.allowed(grown, in_slow_start(SLOW_START_GAIN)));
+            }
             Stage::Found if self.is_in_slow_start() => {
                 let grown = self.window.saturating_add(bytes);
+                let grown = self.allowed(grown, in_slow_start(SLOW_START_GAIN));
                 self.set_window(grown.min(self.slow_start_threshold.max(self.minimum())));
                 if !self.is_in_slow_start() {
                     self.avoidance.on_slow_start_exit(self.window);
@@ -359,8 +374,21 @@ impl WindowController {
                     rtt: ack.rtt,
                     max_datagram_size: self.max_datagram_size,
                 });
-                self.set_window(window.max(self.window));
+                let limit = |flight| self.avoidance.limit(flight, self.max_datagram_size);
+                let allowed = self.allowed(window, limit);
+                if allowed < window {
+                    self.avoidance.on_app_limited(ack.now);
+                }
+                self.set_window(allowed.max(self.window));
             }
+        }
+    }
+
+    /// The window after growth to `grown`, at most `limit` of the largest flight, but not less than now.
+    fn allowed(&self, grown: u64, limit: impl Fn(u64) -> u64) -> u64 {
+        match &self.max_flight {
+            Some(max_flight) => grown.min(limit(max_flight.bytes()).max(self.window)),
+            None => grown,
         }
     }
 
@@ -380,7 +408,9 @@ impl WindowController {
             rtt: ack.rtt,
             rtt_sample: ack.has_rtt_sample.then(|| ack.rtt.adjusted()),
         });
-        self.set_window(self.window.saturating_add(growth.bytes));
+        let grown = self.window.saturating_add(growth.bytes);
+        let gain = self.startup.pacing_gain();
+        self.set_window(self.allowed(grown, in_slow_start(gain)));
         if growth.done {
             self.note_startup_exit(ack.now);
         }
@@ -453,6 +483,9 @@ impl Controller for WindowController {
         };
         self.next = self.next.saturating_add(1);
         self.is_app_limited = false;
+        if let Some(max_flight) = &mut self.max_flight {
+            max_flight.on_sent(sent.in_flight);
+        }
         if self.jump.is_armed() {
             let burst = Pacing::burst_of(self.max_datagram_size);
             let jump = self
@@ -638,6 +671,12 @@ fn initial_window(config: &Config, max_datagram_size: u64) -> u64 {
 /// `bytes × factor`, to the nearest byte.
 fn share(bytes: u64, factor: f64) -> u64 {
     libm::round(bytes as f64 * factor) as u64
+}
+
+/// `limit` of draft-ietf-ccwg-ratelimited-increase §3 in slow start, where a flight acknowledged adds itself `factor` − 1
+/// times.
+fn in_slow_start(factor: f64) -> impl Fn(u64) -> u64 {
+    move |flight| share(flight, factor)
 }
 
 /// Slow start releases two windows in a round trip, one for those acknowledged and one for growth.

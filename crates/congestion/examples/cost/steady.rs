@@ -12,6 +12,7 @@ const DATAGRAM: u64 = 1452;
 pub(crate) const CASES: &[(&str, &str, bool)] = &[
     ("slow-start", "slow-start", false),
     ("hystart", "hystart", false),
+    ("search", "search", false),
     ("rapid-start", "rapid-start", false),
     ("newreno", "newreno", true),
     ("cubic", "cubic", true),

@@ -205,6 +205,10 @@ impl Avoidance for Cubic {
         }
     }
 
+    fn limit(&self, flight: u64, _: u64) -> u64 {
+        flight.saturating_add(flight / 2) // §4.4: the target is at most 1.5 windows
+    }
+
     fn on_persistent_congestion(&mut self) {
         self.curve.max = None;
         self.curve.epoch = None;

@@ -105,6 +105,12 @@ impl Avoidance for Pico {
 
     fn on_app_limited(&mut self, _: Time) {}
 
+    fn limit(&self, flight: u64, max_datagram_size: u64) -> u64 {
+        let per_datagram = self.slope.bytes_per_datagram.unwrap_or(flight).max(1);
+        let datagrams = (flight / per_datagram).max(1);
+        flight.saturating_add(datagrams.saturating_mul(max_datagram_size))
+    }
+
     fn on_persistent_congestion(&mut self) {
         self.slope.bytes_per_datagram = None;
         self.slope.credit = 0;

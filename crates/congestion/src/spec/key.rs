@@ -49,7 +49,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "growth",
         Takes::Startup,
-        "window growth in startup: slow-start (2x per round trip), hystart (RFC 9406), rapid (3x or 2x)",
+        "window growth in startup: slow-start (2x per round trip), hystart (RFC 9406), rapid (3x or 2x), search",
     )
     .common(),
     Key::choice(
@@ -115,6 +115,17 @@ pub(super) const KEYS: &[Key] = &[
         &["min", "max"],
         "growth=rapid falls back to 2x above the min or the max of min_rtt + 4 ms and about 1.1 x min_rtt",
     ),
+    Key::number(
+        "search-threshold",
+        0.05,
+        0.95,
+        "growth=search ends when delivery is behind what was sent a round trip before by this share (0.26)",
+    ),
+    Key::choice(
+        "search-exit",
+        &["keep", "drain"],
+        "window at the end of growth=search: kept, or lowered to what a round trip delivers (keep)",
+    ),
     Key::switch(
         "fast-convergence",
         "cubic: fast convergence, which releases bandwidth to new flows (on)",
@@ -129,6 +140,11 @@ pub(super) const KEYS: &[Key] = &[
     Key::switch(
         "respect-app-limited",
         "no window growth while the sender is application-limited (on)",
+    )
+    .common(),
+    Key::switch(
+        "rate-limited-increase",
+        "growth while application-limited up to what the largest flight allows; replaces respect-app-limited (off)",
     )
     .common(),
     Key::choice(

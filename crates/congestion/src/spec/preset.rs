@@ -6,7 +6,7 @@ use core::fmt;
 use super::{ControllerMaker, Registry, Settings, SpecError};
 use crate::{
     bbr::{self, Bbr},
-    config::{Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
+    config::{AppLimited, Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
     window::WindowController,
 };
 
@@ -45,6 +45,7 @@ pub(super) struct Window {
     first_flight: &'static str,
     recovery: &'static str,
     startup_beta: Option<f64>,
+    app_limited: AppLimited,
 }
 
 /// Baseline of the four arms: they halve the window at their first congestion.
@@ -54,6 +55,7 @@ const SLOW_START: Window = Window {
     first_flight: "initial-window",
     recovery: "cut",
     startup_beta: Some(0.5),
+    app_limited: AppLimited::NoGrowth,
 };
 
 /// As in the RFCs: the avoidance's own factor applies from the start.
@@ -104,6 +106,14 @@ pub(super) const PRESETS: &[Preset] = &[
         }),
     },
     Preset {
+        name: "search",
+        summary: "SEARCH (draft-chung-ccwg-search-09) and CUBIC",
+        kind: Kind::Window(Window {
+            growth: "search",
+            ..STANDARD
+        }),
+    },
+    Preset {
         name: "newreno",
         summary: "slow start and NewReno (RFC 9002)",
         kind: Kind::Window(Window {
@@ -115,6 +125,14 @@ pub(super) const PRESETS: &[Preset] = &[
         name: "cubic",
         summary: "slow start and CUBIC (RFC 9438)",
         kind: Kind::Window(STANDARD),
+    },
+    Preset {
+        name: "rate-limited",
+        summary: "slow start and CUBIC, growth by draft-ietf-ccwg-ratelimited-increase while rate-limited",
+        kind: Kind::Window(Window {
+            app_limited: AppLimited::RateLimitedIncrease,
+            ..STANDARD
+        }),
     },
     Preset {
         name: "pico",
@@ -263,9 +281,15 @@ impl Window {
         if let Some(size) = settings.window("min-window") {
             config.minimum_window = size;
         }
-        if let Some(is_on) = settings.switch("respect-app-limited") {
-            config.respect_app_limited = is_on;
-        }
+        config.app_limited = match (
+            settings.switch("rate-limited-increase"),
+            settings.switch("respect-app-limited"),
+        ) {
+            (Some(true), _) => AppLimited::RateLimitedIncrease,
+            (_, Some(false)) => AppLimited::Ignored,
+            (Some(false), _) | (_, Some(true)) => AppLimited::NoGrowth,
+            (None, None) => self.app_limited,
+        };
     }
 
     fn maker(

@@ -4,7 +4,7 @@ use lastbyte_units::Time;
 
 use super::*;
 use crate::{
-    config::{FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
+    config::{AppLimited, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
     controller::Ack,
     rtt::Rtt,
     startup::{Growth, StartupAck},
@@ -82,7 +82,7 @@ fn any_startup_goes_with_any_avoidance() {
             }
         }
     }
-    assert_eq!(pairs, 36);
+    assert_eq!(pairs, 48);
 }
 
 #[test]
@@ -125,7 +125,8 @@ fn all_keys_are_taken_in_any_order() {
     let spec = parse(
         "slow-start:idle=rfc2861,respect-app-limited=off,pacing-gain=1.5,fast-convergence=off,queue-threshold=max,\
          beta-ecn=0.85,startup-beta=0.6,beta=0.7,first-flight-rtts=1,min-window=4p,initial-window=64KiB,\
-         recovery=proportional,first-flight=initial-window,growth=rapid,congestion=newreno,variant=draft-02,jump-window=1MB",
+         recovery=proportional,first-flight=initial-window,growth=rapid,congestion=newreno,variant=draft-02,jump-window=1MB,\
+         search-threshold=0.3,search-exit=drain,rate-limited-increase=off",
     );
     assert_eq!(
         *spec.config(),
@@ -138,12 +139,14 @@ fn all_keys_are_taken_in_any_order() {
             beta: Some(0.7),
             beta_ecn: Some(0.85),
             pacing_gain: Some(1.5),
-            respect_app_limited: false,
+            app_limited: AppLimited::Ignored,
             idle: IdlePolicy::Rfc2861,
             settings: [
                 ("fast-convergence", Value::Switch(false)),
                 ("queue-threshold", Value::Choice("max")),
                 ("variant", Value::Choice("draft-02")),
+                ("search-threshold", Value::Number(0.3)),
+                ("search-exit", Value::Choice("drain")),
             ]
             .into_iter()
             .collect(),
@@ -246,7 +249,7 @@ fn added_names_are_checked() {
     assert!(registry.parse("reno-2:growth=hystart").is_ok());
     let unknown = registry.parse("slow-start:growth=stil").map(|_| ());
     let message = unknown.expect_err("no such growth").to_string();
-    assert!(message.contains("rapid, still"), "{message}");
+    assert!(message.contains("search, still"), "{message}");
 }
 
 #[test]
@@ -263,6 +266,8 @@ fn the_state_names_the_growth_rule_and_not_the_preset() {
         ),
         ("jumpstart", ("slow-start", Some("cubic"))),
         ("hystart:congestion=newreno", ("hystart", Some("newreno"))),
+        ("search", ("search", Some("cubic"))),
+        ("rate-limited", ("slow-start", Some("cubic"))),
         ("bbr", ("bbr", None)),
     ] {
         let state = parse(spec).build(&environment).state();

@@ -21,6 +21,10 @@ pub(crate) const SPECS: &[&str] = &[
     "newreno:idle=rfc9002,min-window=1p",
     "cubic:fast-convergence=off,beta-ecn=0.85",
     "pico",
+    "search",
+    "search:search-exit=drain,search-threshold=0.05,rate-limited-increase=on",
+    "rapid-start:congestion=pico,rate-limited-increase=on",
+    "rate-limited:idle=rfc2861,growth=hystart",
     "bbr",
 ];
 

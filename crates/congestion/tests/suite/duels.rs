@@ -46,6 +46,8 @@ const BANDS: &[(&str, &str, f64, f64)] = &[
     // How a flow started is forgotten.
     ("rapid-start", "slow-start", 0.35, 0.65),
     ("hystart", "slow-start", 0.30, 0.65),
+    ("search", "slow-start", 0.30, 0.65),
+    ("rate-limited", "cubic", 0.35, 0.65),
     // CUBIC is to be friendly to Reno on a path like this, and it cuts by less.
     ("newreno", "cubic", 0.25, 0.50),
     // Pico aims at CUBIC's mean slope or Reno's, whichever is faster, without W_est's restraint.
@@ -79,6 +81,9 @@ fn each_fills_a_link_alone() {
         ("cubic", 0.97),
         ("pico", 0.97),
         ("hystart", 0.97),
+        ("search", 0.97),
+        ("search:search-exit=drain", 0.95),
+        ("rate-limited", 0.97),
         ("rapid-start", 0.97),
         ("bbr", 0.93),
     ] {

@@ -1,5 +1,9 @@
 //! The four arms of the talk, with the draft's own rules, on the path of the talk and others.
 
+use core::time::Duration;
+
+use lastbyte_sim::Request;
+
 use crate::paths::{bottleneck, lost, run, transfer, ttlb_ms};
 
 #[test]
@@ -16,6 +20,60 @@ fn each_arm_is_faster_than_the_baseline_where_the_path_is_long() {
             }
         }
     }
+}
+
+#[test]
+fn search_ends_startup_after_the_path_is_full_and_loses_less_in_deep_queues() {
+    for (mbit, rtt, queue) in [(50, 40, 200), (100, 30, 150), (20, 80, 400)] {
+        let size = mbit * 125_000 * rtt / 1000 * 30;
+        let [slow, search, drain] = ["cubic", "search", "search:search-exit=drain"].map(|arm| {
+            let outcome = run(&transfer(bottleneck(mbit, rtt, queue), arm, size));
+            let state = &outcome.flows[0]
+                .server
+                .as_ref()
+                .expect("a server")
+                .congestion;
+            let exit = state.statistics.window_exiting_startup.expect("an end");
+            (
+                ttlb_ms(&outcome),
+                lost(&outcome),
+                exit,
+                state.statistics.window_min,
+            )
+        });
+        let path = format!("{mbit} {rtt} {queue}: {slow:?} {search:?} {drain:?}");
+        let product = mbit * 125 * rtt;
+        assert!(search.1 < slow.1 && drain.1 <= search.1, "{path}");
+        assert!(search.2 >= product && search.2 < slow.2, "{path}");
+        assert!(search.0 < slow.0 * 1.03, "{path}");
+        // Drained, the window is about the bandwidth-delay product.
+        let drained = drain.3.expect("lowered");
+        assert!((product / 2..product * 2).contains(&drained), "{path}");
+    }
+}
+
+#[test]
+fn a_rate_limited_sender_keeps_to_twice_its_largest_flight() {
+    let window = |spec: &str| {
+        let mut scenario = transfer(bottleneck(50, 40, 100), spec, 12_000);
+        let again = Request {
+            pause: Duration::from_millis(100),
+            size: 12_000,
+        };
+        scenario.flows[0].requests.extend([again; 19]);
+        let outcome = run(&scenario);
+        let state = &outcome.flows[0]
+            .server
+            .as_ref()
+            .expect("a server")
+            .congestion;
+        state.statistics.window_max / 1280
+    };
+    // 12 kB are 10 packets of a window of 30.
+    assert!((30..=32).contains(&window("cubic")), "{}", window("cubic"));
+    let limited = window("rate-limited");
+    assert!((55..=64).contains(&limited), "{limited}");
+    assert!(window("cubic:respect-app-limited=off") > 150);
 }
 
 #[test]
