@@ -489,11 +489,7 @@ impl Connection {
     /// Probes a space, together with those that have data that the peer is waiting for (RFC 9002 §6.2.4): data lost in
     /// one space can be what the peer needs to acknowledge another, whose packets fill the window.
     fn probe(&mut self, expired: Space) {
-        // New data is preferred; without any, the last packets may have been lost, which only a probe can reveal.
-        if expired == Space::Application && !self.sources.want_to_send(expired) {
-            self.recovery
-                .repeat_oldest(expired, usize::from(PROBES), &mut self.sources);
-        }
+        let mut repeat = (expired == Space::Application).then_some(expired);
         for space in Space::ALL {
             self.sources.crypto.get_mut(space).send_again();
             if space == expired
@@ -502,6 +498,26 @@ impl Connection {
             {
                 self.sender.request_probes(space, PROBES);
             }
+        }
+        // Until the handshake is confirmed, 1-RTT packets have no probe timeout of their own.
+        if expired == Space::Handshake
+            && self.handshake.one_rtt().is_some()
+            && self.recovery.sent(Space::Application).has_ack_eliciting()
+        {
+            self.sender.request_probes(Space::Application, PROBES);
+            repeat = Some(Space::Application);
+            // The second datagram has only a 1-RTT packet if the first probes had no effect: a server that has lost its
+            // state responds to no other with a stateless reset.
+            if self.side() == Side::Client && self.recovery.consecutive_probe_timeouts() > 1 {
+                self.sender.request_probes(expired, 1);
+            }
+        }
+        // New data is preferred; without any, the last packets may have been lost, which only a probe can reveal.
+        if let Some(space) = repeat
+            && !self.sources.want_to_send(space)
+        {
+            self.recovery
+                .repeat_oldest(space, usize::from(PROBES), &mut self.sources);
         }
     }
 

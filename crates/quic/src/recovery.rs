@@ -690,6 +690,12 @@ impl Recovery {
             .oldest(count, &mut |receipt| sink.lost(space, receipt));
     }
 
+    /// Probe timeouts since the last acknowledgment of something new (RFC 9002 §A.3: `pto_count`).
+    #[must_use]
+    pub const fn consecutive_probe_timeouts(&self) -> u32 {
+        self.timer.pto_count()
+    }
+
     /// Gives up what is in flight in a space, without informing the congestion controller: after a Retry, a change of
     /// version, or rejected 0-RTT (RFC 9002 §6.3, RFC 9001 §4.6.2). `sink` decides what is sent again.
     pub fn give_up(&mut self, now: Time, space: Space, sink: &mut impl ReceiptSink) {

@@ -63,6 +63,12 @@ impl ProbeTimer {
         self.pto_count = 0;
     }
 
+    /// Consecutive probe timeouts (RFC 9002 §A.3).
+    #[must_use]
+    pub const fn pto_count(&self) -> u32 {
+        self.pto_count
+    }
+
     /// Sets the earliest time at which a packet of the space is lost unless it is acknowledged before.
     pub fn set_loss_time(&mut self, space: Space, at: Option<Time>) {
         if let Some(loss_time) = self.loss_times.get_mut(space.index()) {

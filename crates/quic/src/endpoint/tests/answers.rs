@@ -435,6 +435,32 @@ fn rfc9000_10_3_1_a_reset_ends_the_connection_its_token_is_of() {
     assert_eq!(route, Route::Closed(handle));
 }
 
+/// A server that is replaced while the client has not confirmed its handshake sends no response to Handshake packets;
+/// what the client has sent in 1-RTT packets is repeated with them, and in a datagram of its own from the second probe
+/// timeout on, which the new server can reset.
+#[test]
+fn rfc9002_6_2_4_a_server_replaced_during_the_handshake_is_noticed_early() {
+    let mut world = World::new(resetting(), 1);
+    world.begin(0);
+    let is_confirmed = |world: &World| {
+        let handle = world.accepted.first()?;
+        Some(world.server.peek(*handle)?.stage() == Stage::Confirmed)
+    };
+    while is_confirmed(&world) != Some(true) {
+        assert!(world.step());
+    }
+    // HANDSHAKE_DONE was not sent, and the rest of the request does not arrive.
+    world.server = resetting();
+    world.flying.clear();
+    let start = world.now;
+    while world.closed.is_empty() && world.step() {}
+    let by_reset = (Some(0), Some(crate::close::CloseReason::StatelessReset));
+    assert_eq!(world.closed, [by_reset]);
+    // The round trip is 20 ms: the first probe timeout is 60 ms at most, the second follows after twice that.
+    let after = world.now.since(start);
+    assert!(after < Duration::from_millis(500), "{after:?}");
+}
+
 #[test]
 fn clients_answer_nothing() {
     let mut client = client(1);

@@ -235,7 +235,7 @@ pub(super) struct World {
     pub(super) clients: Vec<Endpoint>,
     pub(super) handles: Vec<Option<Handle>>,
     pub(super) now: Time,
-    flying: BinaryHeap<Flying>,
+    pub(super) flying: BinaryHeap<Flying>,
     send_index: u64,
     /// Received data: at the server by handle, at the clients by number.
     pub(super) up: BTreeMap<Handle, Vec<u8>>,
