@@ -22,6 +22,8 @@ pub enum Failure {
     TimeLimit(Duration),
     /// The transfer was slower than the first value, in bytes per second, for the duration of the second.
     Slow(u64, Duration),
+    /// The server closed the connection during the QUIC handshake, or violated QUIC.
+    QuicHandshake(String),
     /// The TLS handshake failed.
     Tls(String),
     /// The server certificate is not trusted.
@@ -72,6 +74,7 @@ impl Failure {
             Self::ResolveProxy(what) => Self::ResolveProxy(what.clone()),
             Self::Connect(what) => Self::Connect(what.clone()),
             Self::ConnectTimeout(after) => Self::ConnectTimeout(*after),
+            Self::QuicHandshake(what) => Self::QuicHandshake(what.clone()),
             Self::Tls(what) => Self::Tls(what.clone()),
             Self::Certificate(what) => Self::Certificate(what.clone()),
             Self::Pin(what) => Self::Pin(what.clone()),
@@ -107,6 +110,7 @@ impl fmt::Display for Failure {
                 "transfer slower than {least} bytes/s for {} ms",
                 span.as_millis()
             ),
+            Self::QuicHandshake(what) => write!(f, "QUIC handshake failed: {what}"),
             Self::Tls(what) => write!(f, "TLS handshake failed: {what}"),
             Self::Certificate(what) => {
                 write!(f, "server certificate is not trusted: {what}")

@@ -205,3 +205,25 @@ const fn specificity(failure: &Failure) -> u8 {
         _ => 2,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_failure_of_a_handshake_is_reported_rather_than_a_refused_connection() {
+        let quic = || Failure::QuicHandshake("closed".to_owned());
+        let tcp = || Failure::Connect("refused".to_owned());
+        let timeout = || Failure::ConnectTimeout(PROBE_DELAY);
+        for (first, second) in [(quic(), tcp()), (tcp(), quic()), (quic(), timeout())] {
+            let mut attempts = HappyEyeballs::new(Time::ZERO, core::iter::empty(), None);
+            attempts.on_failed(None, first);
+            attempts.on_failed(None, second);
+            let reported = attempts.take_final_failure();
+            assert!(
+                matches!(reported, Some(Failure::QuicHandshake(_))),
+                "{reported:?}"
+            );
+        }
+    }
+}

@@ -157,7 +157,7 @@ pub(crate) fn reason(close: Option<CloseReason>, phrase: &str) -> String {
     }
 }
 
-/// The failure of a fetch whose connection closed during the handshake.
+/// The failure of a fetch whose connection closed during the handshake, this long after the first attempt started.
 pub(crate) fn handshake_failure(
     close: Option<CloseReason>,
     phrase: &str,
@@ -173,6 +173,7 @@ pub(crate) fn handshake_failure(
             Failure::Tls(reason(close, phrase))
         }
         Some(CloseReason::IdleTimeout) | None => Failure::ConnectTimeout(after),
-        close => Failure::Connect(reason(close, phrase)),
+        Some(CloseReason::NoCommonVersion) => Failure::Connect(reason(close, phrase)),
+        close => Failure::QuicHandshake(reason(close, phrase)),
     }
 }

@@ -85,7 +85,10 @@ impl Client<'_> {
         let failure = if link.is_open {
             Failure::Response(reason(close, phrase))
         } else {
-            let after = self.settings.connect_timeout;
+            let attempts = self.servers.all[link.server].happy_eyeballs.as_ref();
+            let after = attempts.map_or(self.settings.connect_timeout, |attempts| {
+                now.since(attempts.start)
+            });
             handshake_failure(close, phrase, &self.crypto.verifier, after)
         };
         self.on_link_closed(now, handle, failure);

@@ -90,3 +90,23 @@ fn a_client_stays_in_its_arm_over_connections_and_a_restart() {
         "{lines:?}"
     );
 }
+
+#[test]
+fn a_refused_quic_handshake_is_reported_as_such() {
+    let folder = folder("serve-refused");
+    let flags = ["--self-signed", "--max-connections", "1", "--drain", "1ms"];
+    let serving = Serving::start(&folder, &flags);
+    let mut client = serving.begin(&folder, "/delay/60s/1", &["-v", "--http", "3"]);
+    client.until("* Request over connection");
+    let got = serving.get(&folder, "/1", &["--http", "3"]);
+    let said = stderr(&got);
+    assert_eq!(got.status.code(), Some(96), "{said}");
+    let why = "QUIC handshake failed: the server closed the connection: CONNECTION_REFUSED";
+    assert!(said.contains(why), "{said}");
+    // Without a version, TCP takes over.
+    let got = serving.get(&folder, "/1", &[]);
+    assert!(got.status.success(), "{}", stderr(&got));
+    client.child.kill().expect("it was there");
+    client.wait();
+    assert_eq!(serving.end().0, 0);
+}

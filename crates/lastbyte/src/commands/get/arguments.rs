@@ -58,7 +58,7 @@ Examples:
   lastbyte get -T backup.tar https://example.com/backups/
   tar c . | lastbyte get -T - https://example.com/backup.tar
 
-Exit codes are curl's: 2 bad usage, 3 malformed URL, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 33 cannot resume, 35 handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 130 interrupted. With several URLs, that of the first that failed.
+Exit codes are curl's: 2 bad usage, 3 malformed URL, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 33 cannot resume, 35 TLS handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 96 QUIC handshake failed, 130 interrupted. With several URLs, that of the first that failed.
 
 SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, all_proxy and no_proxy like --proxy and --noproxy. Reference: docs/get.md.";
 

@@ -42,6 +42,7 @@ pub(super) fn exit_code(failure: &FetchFailure) -> u8 {
         FetchFailure::TooLarge(_) => 63,
         FetchFailure::Rewind => 65,
         FetchFailure::Pin(_) => 90,
+        FetchFailure::QuicHandshake(_) => 96,
         FetchFailure::Interrupted => INTERRUPTED,
     }
 }

@@ -246,7 +246,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Limits")]
     pub(super) drain: Duration,
     /// Maximum TCP connections; more wait in the backlog
-    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(0..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     tcp_connections: usize,
     /// Maximum TCP connections from an IPv4 address or IPv6 /64
     ///
