@@ -37,7 +37,7 @@ const REQUEST: [(&str, &str); 8] = [
 ];
 
 #[test]
-fn a_section_costs_no_more_than_the_memory_of_its_fields() {
+fn a_section_allocates_only_the_memory_of_its_fields() {
     let mut encoder = Encoder::new(4096, 0);
     encoder.on_peer_settings(4096, 0);
     let mut decoder = Decoder::new(4096, 0);
@@ -110,7 +110,7 @@ impl BodySink for Count {
 
 /// Slices of packets go to the sink without a copy: whatever DATA frames they are cut into.
 #[test]
-fn a_body_costs_nothing_for_each_packet_or_frame() {
+fn a_body_allocates_nothing_per_packet_or_frame() {
     let mut pair = Pair::plain();
     pair.shake_hands();
     let (http3, quic) = pair.client.http3();
@@ -142,7 +142,7 @@ fn a_body_costs_nothing_for_each_packet_or_frame() {
 
 /// How much memory a request and its response of 32 KiB cost, both ends and both transports together.
 #[test]
-fn a_request_costs_little() {
+fn allocations_of_a_request_are_bounded() {
     let config = Config::default();
     let mut pair = Pair::new(&config, &config, 1, Faults::default());
     pair.client.uses_sink = true;
@@ -192,7 +192,7 @@ fn a_request_costs_little() {
 }
 
 #[test]
-fn the_count_counts() {
+fn the_allocation_counter_counts() {
     assert!(counted(|| drop(std::hint::black_box(Box::new(1)))) > 0);
 }
 

@@ -304,7 +304,7 @@ impl<'a> Exchange<'a> {
 }
 
 #[test]
-fn any_fields_pass_between_ls_qpack_and_us() {
+fn arbitrary_fields_interoperate_with_ls_qpack() {
     let Some(peer) = Peer::start() else {
         return lastbyte_testkit::skip("no Python package `pylsqpack`");
     };

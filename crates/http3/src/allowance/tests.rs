@@ -5,7 +5,7 @@ fn at(millis: u64) -> Time {
 }
 
 #[test]
-fn a_burst_passes_and_then_the_rate() {
+fn a_burst_passes_then_the_rate_applies() {
     let mut allowance = Allowance::new(Rate::new(3, 2));
     assert!((0..3).all(|_| allowance.take(1, at(0))));
     assert!(!allowance.take(1, at(0)));
@@ -16,7 +16,7 @@ fn a_burst_passes_and_then_the_rate() {
 }
 
 #[test]
-fn it_never_holds_more_than_a_burst() {
+fn credit_never_exceeds_the_burst() {
     let mut allowance = Allowance::new(Rate::new(3, 1000));
     assert!(allowance.take(3, at(0)));
     allowance.give(10);
@@ -26,7 +26,7 @@ fn it_never_holds_more_than_a_burst() {
 }
 
 #[test]
-fn time_that_runs_back_gives_nothing() {
+fn decreasing_time_adds_no_credit() {
     let mut allowance = Allowance::new(Rate::new(1, 1));
     assert!(allowance.take(1, at(5000)));
     assert!(!allowance.take(1, at(1000)));

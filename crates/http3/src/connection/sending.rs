@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9114_4_1_2_a_body_is_as_long_as_announced() {
+    fn rfc9114_4_1_2_the_body_length_must_match_content_length() {
         let mut sending = Sending::default();
         sending.start_body(Some(10));
         assert_eq!(sending.check_body(11), Err(SendError::ContentLength));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_unknown_and_ends_once() {
+    fn a_finished_message_accepts_no_writes_and_finishes_once() {
         let mut sending = Sending::default();
         assert!(sending.finish());
         assert!(!sending.finish());

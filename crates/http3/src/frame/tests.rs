@@ -5,7 +5,7 @@ use super::*;
 proptest! {
     /// RFC 9114 §7.1: a header may arrive in any number of pieces.
     #[test]
-    fn any_header_is_read_from_any_pieces(
+    fn frame_headers_are_parsed_from_fragments_of_any_size(
         frame_type in 0u64..1 << 62,
         len in 0u64..1 << 62,
         small in any::<bool>(),

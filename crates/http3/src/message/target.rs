@@ -77,7 +77,7 @@ mod tests {
     use super::{is_authority, is_authority_with_port, is_path};
 
     #[test]
-    fn rfc3986_3_2_an_authority_is_a_host_and_perhaps_a_port() {
+    fn rfc3986_3_2_an_authority_is_a_host_with_an_optional_port() {
         for good in [
             "example.com",
             "example.com:443",
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9114_4_3_1_a_path_begins_with_a_slash_and_has_no_fragment() {
+    fn rfc9114_4_3_1_a_path_starts_with_a_slash_and_has_no_fragment() {
         for good in ["/", "/a/../b?c=/d?e", "//a", "/%2e%2e/{x}"] {
             assert!(is_path(good, "GET"), "{good}");
         }

@@ -13,7 +13,7 @@ fn decoded(lines: &[(Vec<u8>, Vec<u8>)]) -> Fields {
 
 /// What our own constructors create is well-formed, and is decoded as intended.
 #[test]
-fn what_is_made_here_is_well_formed() {
+fn constructed_messages_are_well_formed() {
     for request in [
         Request::new("GET", "https", "example.com", "/").with("priority", "u=1, i"),
         Request::connect("example.com:443"),
@@ -39,7 +39,7 @@ fn what_is_made_here_is_well_formed() {
 }
 
 #[test]
-fn a_head_is_made_anew_in_the_same_memory() {
+fn a_renewed_head_reuses_its_memory() {
     let mut request = Request::new("GET", "https", "example.com", "/").with("x", "y");
     request.renew("HEAD", "https", "example.org", "/other");
     assert_eq!(
@@ -53,7 +53,7 @@ fn a_head_is_made_anew_in_the_same_memory() {
 
 proptest! {
     #[test]
-    fn any_lines_are_a_message_or_malformed(
+    fn arbitrary_field_lines_are_a_message_or_malformed(
         lines in prop::collection::vec(
             (
                 prop_oneof![
@@ -91,7 +91,7 @@ proptest! {
 }
 
 #[test]
-fn a_prepared_response_is_checked_and_encoded_as_any_other() {
+fn prepared_responses_are_checked_and_encoded_like_others() {
     let head = Response::new(200)
         .with("content-type", "text/html")
         .with("etag", "\"17f-5e\"")

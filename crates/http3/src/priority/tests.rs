@@ -24,7 +24,7 @@ fn rfc9218_4_parameters_and_their_defaults() {
 }
 
 #[test]
-fn rfc9218_4_what_is_out_of_range_or_of_another_type_or_unknown_is_ignored() {
+fn rfc9218_4_invalid_values_and_unknown_parameters_are_ignored() {
     for (text, expected) in [
         ("u=8, i", (3, true)),
         ("u=-1", (3, false)),
@@ -40,7 +40,7 @@ fn rfc9218_4_what_is_out_of_range_or_of_another_type_or_unknown_is_ignored() {
 }
 
 #[test]
-fn rfc8941_4_2_what_is_no_dictionary_says_nothing() {
+fn rfc8941_4_2_an_invalid_dictionary_is_ignored() {
     for text in [
         "u=1,",
         "u=1 i",
@@ -59,7 +59,7 @@ fn rfc8941_4_2_what_is_no_dictionary_says_nothing() {
 }
 
 #[test]
-fn rfc9218_8_what_a_response_leaves_out_stays_as_the_client_said() {
+fn rfc9218_8_parameters_absent_from_a_response_keep_the_clients_values() {
     let client = Priority {
         urgency: 5,
         is_incremental: true,
@@ -82,13 +82,13 @@ fn rfc9218_8_what_a_response_leaves_out_stays_as_the_client_said() {
 
 proptest! {
     #[test]
-    fn any_priority_is_read_as_it_was_written(urgency in 0u8..8, is_incremental in any::<bool>()) {
+    fn priorities_round_trip(urgency in 0u8..8, is_incremental in any::<bool>()) {
         let priority = Priority { urgency, is_incremental };
         prop_assert_eq!(Priority::default().updated(priority.to_string().as_bytes()), priority);
     }
 
     #[test]
-    fn any_bytes_make_a_priority(text in "[ui=?01-9.,;\"\\\\() \ta-z:]{0,24}") {
+    fn arbitrary_bytes_parse_to_a_priority(text in "[ui=?01-9.,;\"\\\\() \ta-z:]{0,24}") {
         let priority = Priority::default().updated(text.as_bytes());
         prop_assert!(priority.urgency <= 7);
     }

@@ -173,7 +173,7 @@ proptest! {
     /// Whatever arrives in whichever order, sections decode to what was encoded, no more streams are blocked than
     /// permitted, and none is once everything has arrived.
     #[test]
-    fn any_order_of_arrival_decodes(
+    fn sections_and_instructions_decode_in_any_order_of_arrival(
         capacity in prop_oneof![Just(0u32), 32u32..300, Just(4096)],
         wanted in prop_oneof![Just(0u32), 32u32..300, Just(4096)],
         blocked in 0u16..5,
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_instructions_and_sections_or_errors(
+    fn arbitrary_instructions_and_sections_decode_or_fail(
         instructions in prop::collection::vec(any::<u8>(), 0..100),
         section in prop::collection::vec(any::<u8>(), 0..100),
         acknowledgments in prop::collection::vec(any::<u8>(), 0..20),
@@ -231,7 +231,7 @@ proptest! {
 
 /// Most headers of a connection are alike, which is the purpose of the table.
 #[test]
-fn a_table_makes_the_second_head_small() {
+fn the_dynamic_table_shrinks_repeated_header_sections() {
     let mut world = World::new(4096, 4096, 0);
     let request: Fields = [
         (

@@ -4,7 +4,7 @@ use super::*;
 
 proptest! {
     #[test]
-    fn any_settings_are_read_as_they_were_written(
+    fn settings_round_trip(
         max_field_section_size in 0u64..1 << 62,
         qpack_max_table_capacity in 0u64..1 << 62,
         qpack_blocked_streams in 0u64..1 << 62,
@@ -28,7 +28,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_settings_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn arbitrary_bytes_are_settings_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         if let Ok((settings, _)) = Settings::decode(&bytes) {
             prop_assert_eq!(Settings::from_bytes(&settings.to_bytes()), Some(settings));
         }

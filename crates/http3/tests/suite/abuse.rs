@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[test]
-fn rfc9114_10_5_rapid_resets_are_cut_off() {
+fn rfc9114_10_5_rapid_resets_close_the_connection() {
     let mut pair = server();
     let mut given_up = 0;
     pair.run_until("the end", |pair| {
@@ -42,7 +42,7 @@ fn rfc9114_10_5_rapid_resets_are_cut_off() {
 
 /// `NO_ERROR` is for servers (RFC 9114 §4.1.1), and a response that is stopped with it was just as much work.
 #[test]
-fn rfc9114_10_5_rapid_stops_are_cut_off_whatever_their_code() {
+fn rfc9114_10_5_rapid_stop_sending_of_any_code_closes_the_connection() {
     for code in [Code::NO_ERROR, Code::REQUEST_CANCELLED] {
         let mut pair = server();
         let mut given_up = 0;
@@ -87,7 +87,7 @@ fn answer_all(pair: &mut Pair) -> usize {
 
 /// RFC 9114 §9: an implementation MUST ignore unknown frames; a peer may send one with each request (§7.2.8).
 #[test]
-fn rfc9114_7_2_8_what_comes_with_each_of_2000_requests_a_second_is_no_flood() {
+fn rfc9114_7_2_8_extras_with_each_of_2000_requests_per_second_are_no_flood() {
     let mut transport = transport_config();
     // With 100 requests at a time, so that there can be so many.
     transport.max_ack_delay = Duration::from_millis(5);
@@ -124,7 +124,7 @@ fn rfc9114_7_2_8_what_comes_with_each_of_2000_requests_a_second_is_no_flood() {
 
 /// What is given back is for requests that are answered: the same frames without them are a flood.
 #[test]
-fn rfc9114_10_5_reserved_frames_between_few_requests_are_cut_off() {
+fn rfc9114_10_5_many_reserved_frames_and_few_requests_close_the_connection() {
     let mut pair = server();
     let control = pair.client.open(UNI, &CONTROL, false);
     let mut rounds = 0;
@@ -143,7 +143,7 @@ fn rfc9114_10_5_reserved_frames_between_few_requests_are_cut_off() {
 }
 
 #[test]
-fn rfc9114_10_5_floods_are_cut_off() {
+fn rfc9114_10_5_floods_close_the_connection() {
     let floods: [(&str, Vec<u8>); 5] = [
         (
             "priorities",
@@ -197,7 +197,7 @@ fn rfc9114_10_5_floods_are_cut_off() {
 }
 
 #[test]
-fn rfc9114_10_5_insertions_without_end_are_cut_off() {
+fn rfc9114_10_5_endless_insertions_close_the_connection() {
     let config = Config {
         limits: Limits {
             encoder_bytes: Rate::new(1000, 10),
@@ -215,7 +215,7 @@ fn rfc9114_10_5_insertions_without_end_are_cut_off() {
 }
 
 #[test]
-fn rfc9114_10_5_a_head_that_does_not_come_is_not_waited_for() {
+fn rfc9114_10_5_a_header_section_that_does_not_arrive_times_out() {
     let mut pair = server();
     let id = pair.client.open(BIDI, &head(&GET)[..8], false);
     pair.pass(Duration::from_secs(9));
@@ -227,7 +227,7 @@ fn rfc9114_10_5_a_head_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn rfc9114_10_5_interim_responses_have_an_end() {
+fn rfc9114_10_5_too_many_interim_responses_reset_the_stream() {
     let (mut pair, id) = client();
     pair.server
         .say(id, &head(&[(":status", "103")]).repeat(40), false);
@@ -266,7 +266,7 @@ fn rfc9114_10_5_early_priorities_are_bounded() {
 }
 
 #[test]
-fn rfc9218_7_1_a_browser_says_the_priority_of_each_of_many_requests() {
+fn rfc9218_7_1_priority_updates_with_each_of_many_requests_are_accepted() {
     let mut pair = server();
     let control = pair.client.open(UNI, &CONTROL, false);
     let updates = |count| priority_update(0, "u=1").repeat(count);

@@ -121,7 +121,7 @@ fn requests_are_answered() {
 }
 
 #[test]
-fn any_seed_of_a_bad_path_brings_all_responses() {
+fn all_responses_arrive_over_a_lossy_path() {
     for seed in 0..12 {
         for uses_sink in [false, true] {
             many(seed, BAD_PATH, &Config::default(), uses_sink);
@@ -130,7 +130,7 @@ fn any_seed_of_a_bad_path_brings_all_responses() {
 }
 
 #[test]
-fn any_table_and_any_number_of_blocked_streams_will_do() {
+fn any_table_capacity_and_blocked_streams_limit_works() {
     for (seed, capacity, blocked) in [(1, 0, 0), (2, 64, 1), (3, 220, 100), (4, 4096, 0)] {
         let config = Config {
             qpack_table_capacity: capacity,
@@ -222,7 +222,7 @@ fn rfc9114_4_1_a_message_has_interim_heads_a_head_a_body_and_trailers() {
 }
 
 #[test]
-fn what_may_not_be_sent_is_refused_and_nothing_of_it_is() {
+fn invalid_messages_are_rejected_and_nothing_is_sent() {
     let mut pair = Pair::plain();
     pair.shake_hands();
     let (http3, quic) = pair.client.http3();
@@ -252,7 +252,7 @@ fn what_may_not_be_sent_is_refused_and_nothing_of_it_is() {
 }
 
 #[test]
-fn rfc9114_4_2_2_what_the_peer_does_not_take_is_not_sent() {
+fn rfc9114_4_2_2_headers_above_the_peers_limit_are_not_sent() {
     let small = Config {
         field_section_size_max: 300,
         ..Config::default()
@@ -266,7 +266,7 @@ fn rfc9114_4_2_2_what_the_peer_does_not_take_is_not_sent() {
 }
 
 #[test]
-fn bytes_are_written_as_far_as_there_is_room_and_then_further() {
+fn partial_writes_continue_when_the_stream_is_writable() {
     let mut pair = Pair::plain();
     pair.shake_hands();
     let body = pattern(2_000_000, 3);
@@ -293,7 +293,7 @@ fn bytes_are_written_as_far_as_there_is_room_and_then_further() {
 }
 
 #[test]
-fn a_body_waits_until_it_is_read_and_is_told_of_once() {
+fn an_unread_body_is_kept_and_reported_once() {
     let mut pair = Pair::plain();
     pair.shake_hands();
     pair.client.reads = false;
@@ -328,7 +328,7 @@ fn a_body_waits_until_it_is_read_and_is_told_of_once() {
 }
 
 #[test]
-fn rfc9114_4_1_1_a_client_gives_a_request_up() {
+fn rfc9114_4_1_1_a_client_cancels_a_request() {
     let mut pair = Pair::plain();
     pair.shake_hands();
     let id = ask(&mut pair, &get("/900000"), Body::Empty);
@@ -375,7 +375,7 @@ fn rfc9114_4_1_a_server_answers_early_and_stops_the_rest_without_error() {
 }
 
 #[test]
-fn rfc9114_5_2_a_server_shuts_down_in_peace() {
+fn rfc9114_5_2_a_server_shuts_down_gracefully() {
     let mut pair = Pair::plain();
     pair.shake_hands();
     let first = ask(&mut pair, &get("/100"), Body::Empty);
@@ -410,7 +410,7 @@ fn rfc9114_5_2_a_server_shuts_down_in_peace() {
 }
 
 #[test]
-fn rfc9114_5_2_requests_above_the_last_are_refused_and_safe_to_retry() {
+fn rfc9114_5_2_requests_above_the_goaway_id_are_rejected_and_safe_to_retry() {
     // The client does not hear of the shutdown: one datagram of many is late enough.
     let limited = Config {
         limits: lastbyte_http3::Limits {
@@ -458,7 +458,7 @@ fn rfc9114_5_2_a_client_shuts_down_too() {
 }
 
 #[test]
-fn rfc9114_8_an_application_resets_and_the_other_is_told() {
+fn rfc9114_8_a_reset_by_the_application_is_reported_to_the_peer() {
     let mut pair = Pair::plain();
     pair.shake_hands();
     let id = ask(&mut pair, &get("/1"), Body::Empty);
@@ -572,7 +572,7 @@ fn rfc9297_datagrams_belong_to_requests() {
 }
 
 #[test]
-fn rfc9114_5_1_a_connection_is_kept_open_for_an_answer_and_no_longer() {
+fn rfc9114_5_1_a_connection_is_kept_alive_only_while_a_response_is_pending() {
     let mut pair = Pair::plain();
     pair.shake_hands();
     let id = ask(&mut pair, &get("/slow"), Body::Empty);

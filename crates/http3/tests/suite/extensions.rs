@@ -15,7 +15,7 @@ use crate::{
 // ---- shutting down ------------------------------------------------------------------------------------------------
 
 #[test]
-fn rfc9114_5_2_a_request_behind_the_last_is_refused() {
+fn rfc9114_5_2_a_request_after_goaway_is_rejected() {
     let mut pair = server();
     pair.client.open(UNI, &CONTROL, false);
     let now = pair.now;
@@ -29,7 +29,7 @@ fn rfc9114_5_2_a_request_behind_the_last_is_refused() {
 }
 
 #[test]
-fn rfc9114_5_2_a_client_gives_up_what_the_server_will_not_process() {
+fn rfc9114_5_2_a_client_cancels_requests_above_the_goaway_id() {
     let (mut pair, id) = client();
     pair.server
         .open(UNI, &[&CONTROL[..], &[7, 1, 0]].concat(), false);
@@ -50,7 +50,7 @@ fn rfc9114_5_2_a_client_gives_up_what_the_server_will_not_process() {
 // ---- priorities ---------------------------------------------------------------------------------------------------
 
 #[test]
-fn rfc9218_7_an_update_may_come_before_its_request_and_counts_more() {
+fn rfc9218_7_an_early_priority_update_overrides_the_request_header() {
     let mut pair = server();
     let updates = [priority_update(0, "u=6"), priority_update(0, "u=1, i")].concat();
     pair.client
@@ -74,7 +74,7 @@ fn rfc9218_7_an_update_may_come_before_its_request_and_counts_more() {
 }
 
 #[test]
-fn rfc9218_7_an_update_replaces_all_and_what_cannot_be_read_is_the_default() {
+fn rfc9218_7_an_update_replaces_all_and_invalid_values_are_the_default() {
     let mut pair = server();
     let control = pair.client.open(UNI, &CONTROL, false);
     let request = [&GET[..], &[("priority", "u=5, i")]].concat();
@@ -104,7 +104,7 @@ fn rfc9218_7_an_update_replaces_all_and_what_cannot_be_read_is_the_default() {
 }
 
 #[test]
-fn rfc9218_7_updates_of_what_is_no_request() {
+fn rfc9218_7_updates_of_non_request_streams_are_id_errors() {
     for (id, code) in [
         (1, Code::ID_ERROR),
         (2, Code::ID_ERROR),
@@ -167,7 +167,7 @@ fn rfc9204_2_2_1_a_request_waits_for_insertions() {
 }
 
 #[test]
-fn rfc9204_2_2_2_2_a_request_that_is_given_up_while_it_waits_is_told() {
+fn rfc9204_2_2_2_2_a_cancelled_blocked_request_sends_stream_cancellation() {
     let mut pair = server();
     let id = pair.client.open(BIDI, &frame(1, &[2, 0, 0x80]), false);
     pair.pass(2 * DELAY);
@@ -182,7 +182,7 @@ fn rfc9204_2_2_2_2_a_request_that_is_given_up_while_it_waits_is_told() {
 }
 
 #[test]
-fn rfc9204_2_1_2_no_more_streams_wait_than_was_permitted() {
+fn rfc9204_2_1_2_blocked_streams_above_the_limit_close_the_connection() {
     let config = Config {
         qpack_blocked_streams: 2,
         ..Config::default()
@@ -197,7 +197,7 @@ fn rfc9204_2_1_2_no_more_streams_wait_than_was_permitted() {
 }
 
 #[test]
-fn rfc9204_6_what_cannot_be_followed_closes_the_connection() {
+fn rfc9204_6_invalid_instructions_close_the_connection() {
     for (bytes, code) in [
         // The encoder stream: no such static entry; too large a capacity; no entry to duplicate.
         (&[2, 0xff, 0x3f, 0][..], Code::QPACK_ENCODER_STREAM_ERROR),
@@ -245,7 +245,7 @@ fn rfc9297_2_1_datagrams_name_a_request() {
 }
 
 #[test]
-fn rfc9297_2_1_1_http_datagrams_need_those_of_the_transport() {
+fn rfc9297_2_1_1_http_datagrams_require_quic_datagrams() {
     let mut transport = transport_config();
     transport.max_datagram_frame_size = 0;
     let http3 = Connection::server(&Config::default());

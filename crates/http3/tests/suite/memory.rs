@@ -265,7 +265,7 @@ fn a_request_and_its_response_need_no_quic() {
 }
 
 #[test]
-fn a_broken_rule_closes_the_transport() {
+fn a_protocol_violation_closes_the_transport() {
     let mut pair = Pair::new();
     pair.run(b"");
     // Another control stream.

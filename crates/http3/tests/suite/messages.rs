@@ -86,7 +86,7 @@ fn rfc9114_4_1_2_malformed_requests_are_stream_errors() {
 }
 
 #[test]
-fn rfc9114_4_3_1_requests_that_are_well_formed() {
+fn rfc9114_4_3_1_well_formed_requests_are_accepted() {
     let good: [Vec<(&str, &str)>; 8] = [
         get_with(&[("te", "trailers")]),
         get_with(&[("host", "example.com")]),
@@ -152,7 +152,7 @@ fn rfc9114_4_4_a_tunnel_has_only_data() {
 }
 
 #[test]
-fn rfc9114_4_1_2_a_body_is_as_long_as_content_length_says() {
+fn rfc9114_4_1_2_a_body_of_another_length_than_content_length_is_malformed() {
     for (length, bodies, is_right) in [
         ("4", &["body"][..], true),
         ("4", &["bo", "", "dy"], true),
@@ -229,7 +229,7 @@ fn rfc9114_4_1_2_and_4_3_2_malformed_responses_are_stream_errors() {
 }
 
 #[test]
-fn rfc9110_8_6_content_length_of_what_has_no_body() {
+fn rfc9110_8_6_content_length_of_responses_without_a_body() {
     let head_request = Request::new("HEAD", "https", "example.com", "/");
     let get_request = Request::new("GET", "https", "example.com", "/");
     for (request, status, body, is_right) in [

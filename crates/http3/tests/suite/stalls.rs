@@ -87,7 +87,7 @@ fn a_connection_that_failed_has_no_deadline_in_the_past() {
 }
 
 #[test]
-fn rfc9114_10_5_a_response_that_a_pinging_client_does_not_take_is_given_up() {
+fn rfc9114_10_5_a_response_that_a_pinging_client_does_not_read_is_aborted() {
     let mut pair = server_for(10_000, 1 << 20, &Config::default());
     let id = pair.client.open(BIDI, &head(&GET), true);
     pair.pass(4 * DELAY);
@@ -105,7 +105,7 @@ fn rfc9114_10_5_a_response_that_a_pinging_client_does_not_take_is_given_up() {
 
 /// 100 bytes a second are the least.
 #[test]
-fn rfc9114_10_5_a_response_that_is_taken_by_single_bytes_is_given_up() {
+fn rfc9114_10_5_a_response_read_one_byte_at_a_time_is_aborted() {
     for (each_second, is_given_up) in [(50, true), (150, false)] {
         let mut pair = server_for(200, 1 << 20, &Config::default());
         let id = pair.client.open(BIDI, &head(&GET), true);
@@ -122,7 +122,7 @@ fn rfc9114_10_5_a_response_that_is_taken_by_single_bytes_is_given_up() {
 /// Responses are sent one after the other, unless clients ask otherwise (RFC 9218 §4.2): the last waits, and not for its
 /// client.
 #[test]
-fn a_response_that_waits_for_its_turn_is_not_given_up() {
+fn a_response_that_waits_for_its_turn_is_not_aborted() {
     let mut pair = server_for(1 << 20, 100_000, &Config::default());
     let ids: Vec<_> = (0..4)
         .map(|_| pair.client.open(BIDI, &head(&GET), true))
@@ -139,7 +139,7 @@ fn a_response_that_waits_for_its_turn_is_not_given_up() {
 }
 
 #[test]
-fn rfc9114_10_5_a_request_whose_body_does_not_come_is_given_up() {
+fn rfc9114_10_5_a_request_whose_body_does_not_arrive_is_aborted() {
     for (each_second, is_given_up) in [(0, true), (10, true), (150, false)] {
         let mut pair = post_server();
         let id = pair
@@ -158,7 +158,7 @@ fn rfc9114_10_5_a_request_whose_body_does_not_come_is_given_up() {
 
 /// It is the application that waits, and not the client.
 #[test]
-fn a_request_that_is_not_read_is_not_given_up() {
+fn a_request_that_the_application_does_not_read_is_not_aborted() {
     let mut pair = post_server();
     pair.server.reads = false;
     let request = [head(&get_with(&[(":method", "POST")])), data("body")].concat();
@@ -176,7 +176,7 @@ fn a_request_that_is_not_read_is_not_given_up() {
 
 /// Events that are sent now and then: each is taken at once, and the time between them is the server's.
 #[test]
-fn a_response_of_a_few_bytes_now_and_then_is_not_given_up() {
+fn an_intermittent_response_of_few_bytes_is_not_aborted() {
     let mut pair = post_server();
     let id = pair.client.open(BIDI, &head(&GET), true);
     pair.pass(4 * DELAY);
@@ -193,7 +193,7 @@ fn a_response_of_a_few_bytes_now_and_then_is_not_given_up() {
 }
 
 #[test]
-fn no_limit_is_no_limit() {
+fn without_a_stall_limit_no_response_is_aborted() {
     let config = Config {
         limits: Limits {
             stall: None,

@@ -12,7 +12,7 @@ use crate::{
 // ---- streams ------------------------------------------------------------------------------------------------------
 
 #[test]
-fn rfc9114_6_2_1_a_control_stream_begins_with_settings_and_there_is_one() {
+fn rfc9114_6_2_1_there_is_one_control_stream_and_it_starts_with_settings() {
     for (bytes, code) in [
         (&[0, 7, 1, 0][..], Code::MISSING_SETTINGS),
         (&[0, 0x21, 0], Code::MISSING_SETTINGS),
@@ -86,7 +86,7 @@ fn rfc9114_6_2_1_and_rfc9204_4_2_critical_streams_stay_open() {
 }
 
 #[test]
-fn rfc9114_6_2_our_own_critical_streams_are_there_at_once() {
+fn rfc9114_6_2_local_critical_streams_are_opened_at_once() {
     let pair = server();
     let stream = |index| StreamId::new(Side::Server, UNI, index).expect("a stream");
     let control = &pair.client.bodies[&stream(0)];
@@ -96,7 +96,7 @@ fn rfc9114_6_2_our_own_critical_streams_are_there_at_once() {
 }
 
 #[test]
-fn rfc9114_6_2_3_streams_of_unknown_types_are_stopped_and_nothing_else() {
+fn rfc9114_6_2_3_streams_of_unknown_types_are_only_stopped() {
     let mut pair = server();
     pair.client.open(UNI, &CONTROL, false);
     let unknown = pair.client.open(UNI, &[0x40, 0x54, 1, 2, 3], false);
@@ -119,7 +119,7 @@ fn rfc9114_6_2_3_streams_of_unknown_types_are_stopped_and_nothing_else() {
 }
 
 #[test]
-fn rfc9114_6_2_2_pushes_are_refused_whoever_sends_them() {
+fn rfc9114_6_2_2_push_streams_are_rejected_from_clients_and_servers() {
     let mut pair = server();
     pair.client.open(UNI, &[1, 0], false);
     assert_eq!(
@@ -144,7 +144,7 @@ fn rfc9114_6_1_a_server_opens_no_bidirectional_stream() {
 // ---- frames -------------------------------------------------------------------------------------------------------
 
 #[test]
-fn rfc9114_7_1_a_stream_does_not_end_inside_of_a_frame() {
+fn rfc9114_7_1_a_stream_that_ends_inside_a_frame_is_an_error() {
     let whole = [head(&GET), data("body")].concat();
     for cut in [1, 2, 5, whole.len() - 6, whole.len() - 1] {
         let mut pair = server();
@@ -158,7 +158,7 @@ fn rfc9114_7_1_a_stream_does_not_end_inside_of_a_frame() {
 }
 
 #[test]
-fn rfc9114_7_1_frames_come_in_any_pieces() {
+fn rfc9114_7_1_frames_are_parsed_from_fragments_of_any_size() {
     let mut pair = server();
     let whole = [head(&GET), data("body"), head(&[("x-sum", "1")])].concat();
     let id = pair.client.open(BIDI, &[], false);
@@ -178,7 +178,7 @@ fn rfc9114_7_1_frames_come_in_any_pieces() {
 }
 
 #[test]
-fn rfc9114_7_2_frames_that_may_not_be_on_a_request_stream() {
+fn rfc9114_7_2_frames_forbidden_on_a_request_stream_are_errors() {
     for frame_type in [2, 3, 4, 5, 6, 7, 8, 9, 13] {
         let mut pair = server();
         pair.client.open(BIDI, &frame(frame_type, &[0]), false);
@@ -290,7 +290,7 @@ fn rfc9114_7_2_4_settings() {
 }
 
 #[test]
-fn rfc9114_7_2_4_2_settings_do_not_fall_below_what_was_remembered() {
+fn rfc9114_7_2_4_2_settings_below_the_remembered_ones_are_an_error() {
     let remembered = Settings {
         qpack_max_table_capacity: 100,
         qpack_blocked_streams: 1,
@@ -316,7 +316,7 @@ fn rfc9114_7_2_4_2_settings_do_not_fall_below_what_was_remembered() {
 }
 
 #[test]
-fn rfc9114_7_2_5_a_push_promise_was_not_permitted() {
+fn rfc9114_7_2_5_an_unsolicited_push_promise_is_an_error() {
     let (mut pair, id) = client();
     pair.server.say(id, &frame(5, &[0, 0, 0]), false);
     assert_eq!(failure(&mut pair, Side::Client), Some(Code::ID_ERROR));

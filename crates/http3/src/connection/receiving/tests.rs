@@ -24,7 +24,7 @@ fn in_body(content_length: Option<u64>) -> Receiving {
 const DATA: &[u8] = &[0, 5, b'h', b'e', b'l', b'l', b'o'];
 
 #[test]
-fn rfc9114_4_1_a_body_before_its_head_fails_the_connection() {
+fn rfc9114_4_1_data_before_headers_is_a_connection_error() {
     let mut receiving = Receiving::default();
     let taken = receiving.take(id(), DATA, None, &mut shared());
     let Err(ReceiveError::Connection(error)) = taken else {
@@ -34,7 +34,7 @@ fn rfc9114_4_1_a_body_before_its_head_fails_the_connection() {
 }
 
 #[test]
-fn body_that_is_left_is_reported_once_until_it_is_read() {
+fn unread_body_is_reported_once_until_it_is_read() {
     let (mut receiving, mut shared) = (in_body(None), shared());
     assert_eq!(receiving.take(id(), DATA, None, &mut shared), Ok(2));
     assert!(receiving.take_unreported());
@@ -53,7 +53,7 @@ fn body_that_is_left_is_reported_once_until_it_is_read() {
 }
 
 #[test]
-fn rfc9114_4_1_2_a_body_is_as_long_as_announced() {
+fn rfc9114_4_1_2_the_body_length_must_match_content_length() {
     let mut all = |bytes: &[u8]| bytes.len();
     let (mut receiving, mut shared) = (in_body(Some(4)), shared());
     let taken = receiving.take(id(), DATA, Some(&mut all), &mut shared);
@@ -73,7 +73,7 @@ fn rfc9114_4_1_2_a_body_is_as_long_as_announced() {
 }
 
 #[test]
-fn what_is_given_up_is_over_and_is_so_once() {
+fn giving_up_takes_effect_once() {
     let mut receiving = in_body(None);
     assert!(receiving.is_in_body());
     assert!(receiving.give_up());

@@ -121,7 +121,7 @@ fn rfc9204_4_5_1_1_insert_counts_wrap_around() {
 }
 
 #[test]
-fn rfc9204_2_2_3_references_to_what_is_not_there() {
+fn rfc9204_2_2_3_invalid_references_are_decompression_failures() {
     for section in [
         // Static; dynamic without a required insert count; beyond it; evicted; post-base; the same for names.
         &[0, 0, 0xff, 0x24][..],
@@ -153,7 +153,7 @@ fn rfc9204_2_2_3_references_to_what_is_not_there() {
 }
 
 #[test]
-fn rfc9204_3_2_2_and_3_2_3_what_an_encoder_may_not_do() {
+fn rfc9204_3_2_2_and_3_2_3_invalid_encoder_instructions_are_errors() {
     let too_long = [&[0x40, 0x7f, 0x80, 0x10][..], &[b'x'; 2000]].concat();
     for instructions in [
         // Capacity too large; an entry larger than the table; references to missing entries; invalid Huffman code.
@@ -176,7 +176,7 @@ fn rfc9204_3_2_2_and_3_2_3_what_an_encoder_may_not_do() {
 }
 
 #[test]
-fn rfc9204_2_1_2_more_streams_wait_than_permitted() {
+fn rfc9204_2_1_2_too_many_blocked_streams_are_an_error() {
     let mut decoder = Decoder::new(220, 1);
     assert!(decode(&mut decoder, 0, &[2, 0, 0x80]).is_ok());
     let error = decode(&mut decoder, 4, &[2, 0, 0x80]).expect_err("one too many");
@@ -184,7 +184,7 @@ fn rfc9204_2_1_2_more_streams_wait_than_permitted() {
 }
 
 #[test]
-fn a_section_is_decoded_no_further_than_its_limits() {
+fn decoding_stops_at_the_section_limits() {
     let mut decoder = Decoder::new(0, 0);
     let section = [&[0, 0][..], &[0xd1; 50]].concat();
     for (size, fields, expected) in [
@@ -200,7 +200,7 @@ fn a_section_is_decoded_no_further_than_its_limits() {
 }
 
 #[test]
-fn rfc9204_7_1_3_the_mark_of_the_sensitive_is_kept() {
+fn rfc9204_7_1_3_the_never_indexed_bit_is_preserved() {
     let mut decoder = Decoder::new(0, 0);
     let section = b"\x00\x00\x75\x01x\x31y\x01z\x21y\x01z";
     let (_, fields) = decode(&mut decoder, 0, section).expect("a section");

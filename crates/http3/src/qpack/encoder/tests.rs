@@ -36,7 +36,7 @@ fn fields(lines: &[(&str, &str)]) -> Fields {
 }
 
 #[test]
-fn without_a_table_only_the_static_one_is_used() {
+fn without_a_dynamic_table_only_the_static_table_is_used() {
     let mut encoder = Encoder::new(4096, 10);
     let some = fields(&[
         (":method", "GET"),
@@ -51,7 +51,7 @@ fn without_a_table_only_the_static_one_is_used() {
 }
 
 #[test]
-fn rfc9204_3_2_3_the_capacity_is_what_the_peer_permits_at_most() {
+fn rfc9204_3_2_3_the_capacity_is_at_most_what_the_peer_permits() {
     let mut encoder = Encoder::new(4096, 10);
     encoder.on_peer_settings(220, 0);
     assert_eq!(*encoder.instructions(), [0x3f, 0xbd, 0x01]);
@@ -64,7 +64,7 @@ fn rfc9204_3_2_3_the_capacity_is_what_the_peer_permits_at_most() {
 }
 
 #[test]
-fn rfc9204_2_1_2_nothing_is_referred_to_before_it_is_acknowledged() {
+fn rfc9204_2_1_2_unacknowledged_entries_are_not_referenced() {
     let mut encoder = encoder(4096, 0);
     let some = fields(&[("server", "lastbyte/0.1")]);
     let first = encode(&mut encoder, 0, &some, BLOCKING);
@@ -78,7 +78,7 @@ fn rfc9204_2_1_2_nothing_is_referred_to_before_it_is_acknowledged() {
 }
 
 #[test]
-fn rfc9204_2_1_2_no_more_streams_may_wait_than_the_peer_permits() {
+fn rfc9204_2_1_2_blocked_streams_stay_within_the_peers_limit() {
     let mut encoder = encoder(4096, 2);
     let some = fields(&[("server", "lastbyte/0.1")]);
     let refers = |section: &[u8]| section[0] != 0;
@@ -96,7 +96,7 @@ fn rfc9204_2_1_2_no_more_streams_may_wait_than_the_peer_permits() {
 }
 
 #[test]
-fn rfc9204_2_1_1_what_is_referred_to_is_not_evicted() {
+fn rfc9204_2_1_1_referenced_entries_are_not_evicted() {
     // Room for two entries of this size.
     let mut encoder = encoder(100, 0);
     let one = fields(&[("server", "one")]);
@@ -122,7 +122,7 @@ fn rfc9204_2_1_1_what_is_referred_to_is_not_evicted() {
 }
 
 #[test]
-fn rfc9204_2_1_1_1_what_drains_is_duplicated() {
+fn rfc9204_2_1_1_1_draining_entries_are_duplicated() {
     // Ten entries of 46 bytes, of which two are draining.
     let mut encoder = encoder(470, 0);
     let number = |number| fields(&[("server", &format!("number {number}"))]);
@@ -144,7 +144,7 @@ fn rfc9204_2_1_1_1_what_drains_is_duplicated() {
 }
 
 #[test]
-fn rfc9204_7_1_secrets_are_not_inserted() {
+fn rfc9204_7_1_sensitive_fields_are_not_inserted() {
     let mut encoder = encoder(4096, 10);
     let mut some = fields(&[
         ("cookie", "a=b"),
@@ -160,7 +160,7 @@ fn rfc9204_7_1_secrets_are_not_inserted() {
 }
 
 #[test]
-fn no_instruction_is_made_that_has_no_room_on_its_stream() {
+fn instructions_stay_within_the_space_on_the_encoder_stream() {
     let mut encoder = encoder(4096, 10);
     encoder.instructions().clear();
     let some = fields(&[("server", "lastbyte"), ("x", "y")]);
@@ -176,7 +176,7 @@ fn no_instruction_is_made_that_has_no_room_on_its_stream() {
 }
 
 #[test]
-fn rfc9204_4_4_acknowledgments_of_what_was_not_sent() {
+fn rfc9204_4_4_invalid_acknowledgments_are_decoder_stream_errors() {
     for bytes in [
         &[0x00][..],
         &[0x02],
@@ -213,7 +213,7 @@ fn sections_that_are_never_acknowledged_are_bounded() {
 }
 
 #[test]
-fn a_section_behind_encoded_lines_is_the_same_section() {
+fn a_section_after_pre_encoded_lines_is_identical() {
     let fields = Fields::new()
         .with("content-type", "text/html")
         .with("etag", "\"17f-5e\"")

@@ -100,7 +100,7 @@ fn rfc7541_5_2_the_end_of_string_symbol_is_an_error() {
 }
 
 #[test]
-fn every_symbol_comes_through() {
+fn every_symbol_round_trips() {
     let all: Vec<u8> = (0..=255).collect();
     assert_eq!(decoded(&encoded(&all)), Ok(all));
 }
@@ -109,14 +109,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_text_comes_through(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_text_round_trips(text in proptest::collection::vec(any::<u8>(), 0..200)) {
         let bytes = encoded(&text);
         prop_assert_eq!(bytes.len(), encoded_len(&text));
         prop_assert_eq!(decoded(&bytes), Ok(text));
     }
 
     #[test]
-    fn any_bytes_decode_as_they_do_bit_by_bit(bytes in proptest::collection::vec(any::<u8>(), 0..60), ones in 0usize..6) {
+    fn decoding_arbitrary_bytes_matches_a_bitwise_decoder(bytes in proptest::collection::vec(any::<u8>(), 0..60), ones in 0usize..6) {
         let mut bytes = bytes;
         bytes.extend(std::iter::repeat_n(0xff, ones));
         prop_assert_eq!(decoded(&bytes), naive(&bytes));

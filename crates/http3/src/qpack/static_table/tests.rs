@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_entry_is_found_and_every_name() {
+fn every_entry_and_every_name_is_found() {
     for (index, (name, value)) in ENTRIES.iter().enumerate() {
         let name_hash = hash(name.as_bytes());
         let found = find(name.as_bytes(), name_hash, value.as_bytes());
