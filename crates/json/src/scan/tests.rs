@@ -342,12 +342,12 @@ proptest! {
     })]
 
     #[test]
-    fn lines_are_read_as_the_parser_reads_them(bytes in lines(), at in 0..5usize) {
+    fn scanned_lines_match_the_parser(bytes in lines(), at in 0..5usize) {
         check(&bytes, &projections()[at]);
     }
 
     #[test]
-    fn any_bytes_are_read_as_the_parser_reads_them(
+    fn scanning_arbitrary_bytes_matches_the_parser(
         bytes in proptest::collection::vec(select(b"{}[]\",:\\\n \tabu0159e.-+tn".to_vec()), 0..80),
         at in 0..5usize,
     ) {
@@ -356,7 +356,7 @@ proptest! {
 }
 
 #[test]
-fn the_input_may_end_anywhere() {
+fn truncated_input_matches_the_parser() {
     let row = |number: u64| {
         format!(
             "{{\"a\":{number},\"b\":{{\"x\":[1,{number}]}},\"c\":\"text {number}\",\"key-of-more-than-thirty-two-bytes-in-all\"\
@@ -373,7 +373,7 @@ fn the_input_may_end_anywhere() {
 }
 
 #[test]
-fn nesting_has_the_parsers_limit() {
+fn the_nesting_limit_matches_the_parser() {
     for depth in [98, 99, 100, 101] {
         for (open, close) in [("[", "]"), ("{\"x\":", "}")] {
             let inner = format!("{}1{}", open.repeat(depth), close.repeat(depth));

@@ -79,7 +79,7 @@ fn every_byte_at_every_position_is_classified() {
 
 proptest! {
     #[test]
-    fn kernels_mark_any_bytes_alike(low: [u8; 32], high: [u8; 32]) {
+    fn kernels_mark_the_same_bytes(low: [u8; 32], high: [u8; 32]) {
         let mut stretch = [0; STRETCH];
         stretch[..32].copy_from_slice(&low);
         stretch[32..].copy_from_slice(&high);

@@ -92,7 +92,7 @@ fn line(blank: &str) -> impl Strategy<Value = String> + use<> {
 
 proptest! {
     #[test]
-    fn rows_are_read_wherever_they_begin_and_end(
+    fn rows_are_parsed_at_any_start_and_end_offset(
         before in "[ \"\\\\{]{0,70}",
         line in prop_oneof![line(""), line(" "), line("\t ")],
         end in select(vec!["", "\n", " \r\n", "\n{\"", "\n\"\\n"]),
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_with_a_byte_changed_are_read_as_the_grammar_reads_them(
+    fn rows_with_one_changed_byte_match_the_reference_grammar(
         line in prop_oneof![line(""), line(" ")],
         at: prop::sample::Index,
         byte in prop_oneof![select(b"\"\\,:{}[] \n\t\x0c\x1a0a\xc3".to_vec()), any::<u8>()],
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn any_signs_are_read_as_the_grammar_reads_them(
+    fn arbitrary_json_characters_match_the_reference_grammar(
         bytes in proptest::collection::vec(select(b"{}[]\",:\\\n \tabu0159e.-+tn".to_vec()), 0..150),
     ) {
         check(&bytes, 0);

@@ -67,7 +67,7 @@ fn a_row_may_have_more_keys_than_are_kept() {
 
 proptest! {
     #[test]
-    fn rows_are_printed_as_their_values_are(
+    fn reprinted_rows_equal_printed_values(
         pairs in proptest::collection::vec((
             select(vec!["a", "b", "c", "d", "é", "\\n", "num-packets.sent", "num-packets.lost"]),
             prop_oneof![
