@@ -46,7 +46,7 @@ fn a_closed_loop_divides_a_fixed_number_among_the_connections() {
 }
 
 #[test]
-fn what_a_connection_abandons_is_not_due_any_more() {
+fn requests_abandoned_by_a_connection_are_no_longer_due() {
     let mut dispatcher = dispatcher(&alone(2), Arrivals::Closed, Amount::Requests(10));
     assert!(dispatcher.take(START, 0).is_some());
     assert_eq!(dispatcher.abandon(0), 4);
@@ -59,7 +59,7 @@ fn what_a_connection_abandons_is_not_due_any_more() {
 }
 
 #[test]
-fn requests_of_the_warm_up_are_not_measured() {
+fn warm_up_requests_are_not_measured() {
     let mut dispatcher = dispatcher(&alone(1), Arrivals::Closed, seconds(1, 2));
     let second = Duration::from_secs(1);
     let first = dispatcher.take(START, 0).expect("a request");

@@ -40,7 +40,7 @@ fn without_values_there_is_nothing_to_print() {
 }
 
 #[test]
-fn the_summary_of_a_histogram_is_that_of_its_values() {
+fn histogram_summary_matches_the_values() {
     let values = [1000, 1010, 1020, 1990];
     let summary = of(&values).summary().expect("values");
     let exact = Summary::of(&values.map(|value| value as f64)).expect("values");
@@ -74,7 +74,7 @@ fn a_percentile_needs_ten_values_beyond_it() {
 
 proptest! {
     #[test]
-    fn quantiles_are_those_of_the_sorted_values(
+    fn quantiles_match_the_sorted_values(
         mut values in prop::collection::vec(0_u64..1 << 41, 1..200),
         share in 0.0_f64..=1.0,
         cut in 0_usize..200,

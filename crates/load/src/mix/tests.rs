@@ -14,7 +14,7 @@ fn draws(mix: Mix, seed: u64, count: usize) -> Vec<Option<Handshake>> {
 
 /// Each way is drawn in proportion to its weight: within 5 standard deviations.
 #[test]
-fn shares_are_those_of_the_weights() {
+fn shares_match_the_weights() {
     let count = 610_000;
     let drawn = draws(KUAISHOU, 1, count);
     for (way, weight) in [
@@ -32,13 +32,13 @@ fn shares_are_those_of_the_weights() {
 }
 
 #[test]
-fn the_seed_decides_what_is_drawn() {
+fn the_seed_determines_the_draws() {
     assert_eq!(draws(KUAISHOU, 7, 1000), draws(KUAISHOU, 7, 1000));
     assert_ne!(draws(KUAISHOU, 7, 1000), draws(KUAISHOU, 8, 1000));
 }
 
 #[test]
-fn a_mix_of_one_way_draws_no_other() {
+fn a_mix_with_one_entry_always_draws_it() {
     for handshake in [Handshake::Full, Handshake::Resumed, Handshake::ZeroRtt] {
         let mix = Mix::only(handshake);
         assert_eq!(draws(mix, 1, 100), vec![Some(handshake); 100]);

@@ -22,7 +22,7 @@ fn latency_counts_from_when_a_request_was_due() {
 }
 
 #[test]
-fn a_response_counts_as_h2load_counts_it() {
+fn responses_are_counted_like_h2load() {
     let mut recorder = Recorder::default();
     for status in [200, 204, 304, 404, 503] {
         recorder.on_started(&request(true, 0));
@@ -53,7 +53,7 @@ fn a_response_counts_as_h2load_counts_it() {
 }
 
 #[test]
-fn requests_of_the_warm_up_leave_no_trace() {
+fn warm_up_requests_are_not_recorded() {
     let mut recorder = Recorder::default();
     recorder.on_started(&request(false, 0));
     recorder.on_done(&request(false, 200), START + Duration::from_secs(1));
@@ -73,7 +73,7 @@ fn the_list_of_errors_is_bounded() {
 }
 
 #[test]
-fn merged_recorders_are_one_that_saw_everything() {
+fn merged_recorders_equal_one_recorder_of_all_results() {
     let mut whole = Recorder::default();
     let mut parts = [Recorder::default(), Recorder::default()];
     for number in 0..100_u16 {

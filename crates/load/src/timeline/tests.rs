@@ -92,7 +92,7 @@ fn percentiles_need_ten_values_beyond_them() {
 }
 
 #[test]
-fn recent_percentiles_forget_what_was_taken() {
+fn recent_percentiles_exclude_values_already_taken() {
     let mut timeline = timeline();
     for _ in 0..1000 {
         timeline.on_done(at(1), 1_000_000);

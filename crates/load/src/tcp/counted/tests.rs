@@ -7,7 +7,7 @@ fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 
 /// Only payloads of HEADERS and CONTINUATION count, however the stream is cut.
 #[test]
-fn headers_are_counted_however_the_stream_is_cut() {
+fn headers_are_counted_for_any_segmentation_of_the_stream() {
     let stream = [
         frame(4, &[0; 18]),
         frame(HEADERS, &[1; 300]),
