@@ -52,7 +52,7 @@ const ANSWERS: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn answers_are_those_of_jrf() {
+fn answers_match_jrf() {
     for (query, rows, out, told) in ANSWERS {
         for threads in [1, 3] {
             let options = Options {
@@ -73,7 +73,7 @@ fn answers_are_those_of_jrf() {
 
 /// `--lax`: values need no blank between them, and what came before an error is printed.
 #[test]
-fn values_of_a_stream_may_follow_one_another() {
+fn concatenated_json_values_are_read() {
     let lax = Options {
         lax: true,
         ..Options::default()
@@ -121,7 +121,7 @@ fn rows() -> Vec<u8> {
 }
 
 #[test]
-fn rows_before_a_fault_in_packed_data_count() {
+fn rows_before_corrupt_compressed_data_are_counted() {
     let rows = rows();
     let packed = compress_to_vec(&rows[..], CompressionLevel::Fastest);
     let count = |bytes: &[u8]| answer("count()", bytes, &Options::default());
@@ -154,7 +154,7 @@ fn rows_before_a_fault_in_packed_data_count() {
 }
 
 #[test]
-fn zeros_after_gzip_data_are_left_out() {
+fn zero_padding_after_gzip_data_is_ignored() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(&rows()).unwrap();
     let packed = encoder.finish().unwrap();
@@ -171,7 +171,7 @@ fn zeros_after_gzip_data_are_left_out() {
 }
 
 #[test]
-fn bad_lines_are_left_out_and_counted() {
+fn invalid_lines_are_skipped_and_counted() {
     let rows = "{\"a\":1}\n{\"a\":\n{\"a\":3}\ntorn\n{\"a\":5}\n".repeat(50);
     for (query, out) in [
         ("[count(), sum(_[\"a\"])]", "[150,450]\n".to_owned()),

@@ -162,7 +162,7 @@ fn run(query: &str, inputs: Vec<Input>, options: Options) -> (String, String) {
 }
 
 #[test]
-fn builtins_give_the_same_on_any_number_of_threads() {
+fn builtins_give_the_same_result_on_any_number_of_threads() {
     for (query, out, errors) in ANSWERS {
         for (threads, chunk_bytes) in [(1, 1 << 20), (3, 8), (2, 1)] {
             let options = Options {
@@ -181,7 +181,7 @@ fn builtins_give_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_limit_ends_the_reading_of_an_endless_input() {
+fn a_limit_stops_reading_an_endless_input() {
     struct Rows;
     impl Read for Rows {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -206,7 +206,7 @@ fn a_limit_ends_the_reading_of_an_endless_input() {
 }
 
 #[test]
-fn helpers_of_the_same_name_replace_what_jrf_does_not_have() {
+fn helpers_replace_builtins_that_jrf_lacks() {
     let helpers = [(
         "h.rb".to_owned(),
         "def top(x) x + 1 end\ndef limit(x) x * 2 end\ndef distinct(x) x end".to_owned(),
@@ -224,7 +224,7 @@ fn helpers_of_the_same_name_replace_what_jrf_does_not_have() {
 }
 
 #[test]
-fn wrong_queries_are_refused_with_what_was_meant() {
+fn errors_of_invalid_queries_suggest_a_correction() {
     for (query, wrong) in [
         (
             "averge(_)",
@@ -386,7 +386,7 @@ fn results_are_comma_separated_records() {
 
 proptest! {
     #[test]
-    fn texts_and_numbers_survive_a_turn_through_csv(
+    fn strings_and_numbers_round_trip_through_csv(
         records in proptest::collection::vec(("[ -~\n\r\u{e9}]{0,8}", any::<i64>(), any::<f64>(), proptest::option::of("[a-z\",]{0,3}")), 1..8),
     ) {
         let rows: String = records
@@ -482,7 +482,7 @@ fn pieces(text: &str) -> Vec<&[u8]> {
 }
 
 #[test]
-fn states_of_parts_give_what_one_run_gives() {
+fn merged_states_give_the_result_of_one_run() {
     let (mut compared, mut refused, mut other) = (0, 0, 0);
     let cases: Vec<Value> = GOLDEN
         .lines()
@@ -631,7 +631,7 @@ impl Write for Shared {
 }
 
 #[test]
-fn results_so_far_are_those_of_the_rows_so_far() {
+fn intermediate_results_cover_the_rows_read_so_far() {
     use Event::{Bytes, Due};
     for (query, out) in [
         ("count()", "<1\n<2\n<3\n"),

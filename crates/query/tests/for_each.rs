@@ -42,7 +42,7 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn rows_and_errors_are_those_that_run_prints() {
+fn for_each_yields_the_rows_and_errors_that_run_prints() {
     for text in QUERIES {
         for threads in [1, 4] {
             let input = || vec![Input::from_bytes("rows", rows())];
@@ -180,7 +180,7 @@ fn skipped_lines_are_counted() {
 }
 
 #[test]
-fn accessors_read_their_own_kind_only() {
+fn accessors_return_only_their_own_type() {
     let object = Value::Object(vec![("k".to_owned(), Value::Integer(2))]);
     assert_eq!(object.get("k").and_then(Value::as_f64), Some(2.0));
     assert_eq!(object.get("other"), None);

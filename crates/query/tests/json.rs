@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn broken_text_is_refused_like_serde_json_does(value in json(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn invalid_json_is_rejected_like_in_serde_json(value in json(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut text = value.to_string().into_bytes();
         let at = at.index(text.len());
         text[at] = byte;

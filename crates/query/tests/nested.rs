@@ -28,7 +28,7 @@ fn run(query: &str, rows: &str) -> String {
 }
 
 #[test]
-fn in_a_map_over_a_hash_they_act_on_the_value() {
+fn methods_in_map_over_a_hash_act_on_the_value() {
     for (query, rows, answer) in [
         ("map { |name, list| flat }", ARMS, "[120,80,300]\n[95]\n"),
         ("map { flat }", ARMS, "[120,80,300]\n[95]\n"),
@@ -61,7 +61,7 @@ fn in_a_map_over_a_hash_they_act_on_the_value() {
 }
 
 #[test]
-fn in_other_blocks_they_act_on_the_block_argument() {
+fn methods_in_other_blocks_act_on_the_block_argument() {
     for (query, rows, answer) in [
         ("map { |list| flat }", LISTS, "[2,3,5]\n[1,4]\n"),
         ("map { |list| group }", LISTS, "[[[2,3],[1,4]],[[5],[]]]\n"),
@@ -121,7 +121,7 @@ fn min_and_max_use_the_operators_of_the_values() {
 }
 
 #[test]
-fn methods_on_non_ascii_texts_are_right_or_refused() {
+fn methods_on_non_ascii_strings_are_correct_or_rejected() {
     let text = "\"Ünï éz\"\n";
     for (query, answer) in [
         ("_.succ", "\"Ünï êa\"\n"),

@@ -39,7 +39,7 @@ fn options(threads: usize, chunk_bytes: usize, format: Format) -> Options {
 }
 
 #[test]
-fn golden_cases_are_the_same_in_parts() {
+fn golden_cases_are_identical_when_run_in_parts() {
     for line in GOLDEN.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let (Some(query), Some(text)) = (case["query"].as_str(), case["stdin"].as_str()) else {
@@ -268,7 +268,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn files_of_any_kind_are_taken_in_order(
+    fn files_of_any_kind_are_read_in_order(
         files in proptest::collection::vec((kind(), proptest::collection::vec(0_u8..250, 0..60)), 1..7),
         threads in 2_usize..6,
         bytes in 1_usize..200,
@@ -294,7 +294,7 @@ proptest! {
 
 /// Each is smaller than what needs no threads, all together are not.
 #[test]
-fn small_files_are_shared_when_they_are_many() {
+fn many_small_files_are_distributed_over_threads() {
     let text = "{\"a\":1}\n".repeat(1000);
     let openers = Arc::new(Mutex::new(Vec::new()));
     let inputs = (0..100).map(|at| {
@@ -318,7 +318,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
-    fn parts_of_any_size_give_what_one_thread_gives(
+    fn parts_of_any_size_give_the_single_thread_result(
         rows in proptest::collection::vec(row(), 0..25),
         more in proptest::collection::vec(row(), 0..9),
         threads in 2_usize..5,

@@ -84,7 +84,7 @@ fn ruby(script: &str, arguments: &[&str]) -> Option<Vec<String>> {
 }
 
 #[test]
-fn expressions_give_what_ruby_gives() {
+fn expressions_match_ruby() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ruby/");
     let expressions = format!("{root}expressions.txt");
     let values = format!("{root}values.ndjson");
@@ -119,7 +119,7 @@ fn expressions_give_what_ruby_gives() {
 }
 
 #[test]
-fn fixed_expressions_give_what_ruby_gives() {
+fn fixed_expressions_match_ruby() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ruby/");
     let one = format!("{root}one.ndjson");
     let Some(answers) = ruby(ORACLE, &[&format!("{root}fixed.txt"), &one, "classes"]) else {
@@ -193,7 +193,7 @@ const LAZY: &[&str] = &[
 ];
 
 #[test]
-fn methods_take_as_many_arguments_as_in_ruby() {
+fn method_arities_match_ruby() {
     let shown = PAGE
         .split("```methods\n")
         .nth(1)

@@ -55,7 +55,7 @@ fn number() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn chunks_merged_in_order_give_what_one_thread_gives(
+    fn chunks_merged_in_order_give_the_single_thread_result(
         values in proptest::collection::vec(number(), 0..60),
         size in 1_usize..20,
     ) {

@@ -24,7 +24,7 @@ fn lines(csv: &[u8], size: usize) -> (String, Option<String>) {
 }
 
 #[test]
-fn records_are_lines_of_json() {
+fn csv_records_become_json_lines() {
     for (csv, json) in [
         ("a,b\n1,x\n", "\n{\"a\":1,\"b\":\"x\"}\n"),
         // Without a last line feed, with CR LF, with a byte-order mark, and with blank lines.

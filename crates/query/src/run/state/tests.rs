@@ -37,7 +37,7 @@ fn seal(mut state: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn a_state_of_another_query_version_or_program_is_refused_by_name() {
+fn a_state_of_another_query_version_or_program_is_rejected_by_name() {
     let good = state();
     let refused = |query: &Query, state: Vec<u8>| {
         let (is_ok, out, errors) = merge(query, state);
@@ -71,7 +71,7 @@ fn a_state_of_another_query_version_or_program_is_refused_by_name() {
 }
 
 #[test]
-fn a_state_that_is_cut_off_or_changed_is_refused() {
+fn truncated_or_changed_states_are_rejected() {
     let good = state();
     for end in super::NAME.len() + 2..good.len() {
         let (is_ok, out, errors) = merge(&query(), good[..end].to_vec());
@@ -91,7 +91,7 @@ fn a_state_that_is_cut_off_or_changed_is_refused() {
 
 /// What no state has: a circle, a missing object, and objects that would print forever.
 #[test]
-fn values_that_hold_themselves_or_expand_without_bound_are_refused() {
+fn cyclic_or_unboundedly_expanding_values_are_rejected() {
     let text = "group(_)";
     let query = Query::compile(text, &[], Options::default()).expect("it is a query");
     // One scope; its heap; the template, a reducer's result; one reducer: `group` of one shared value.
