@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_json() {
+    fn written_objects_are_valid_json() {
         let mut text = String::new();
         {
             let mut object = Object::new(&mut text);

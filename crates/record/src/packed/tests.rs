@@ -54,7 +54,7 @@ fn whole(lines: usize) -> Vec<u8> {
 }
 
 #[test]
-fn lines_written_are_lines_read() {
+fn written_lines_are_read_back() {
     for packing in PACKINGS {
         for (lines, seal) in [(0, 1), (1, 1), (3, 10), (1000, 100), (60_000, 1_000_000)] {
             let bytes = log(packing, lines, seal);
