@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_need_exactly_time_for(bytes in 1u64..1 << 40, rate in 1u64..1 << 40) {
+        fn time_for_is_exact_for_any_number_of_bytes(bytes in 1u64..1 << 40, rate in 1u64..1 << 40) {
             let rate = Rate(rate);
             let time = rate.time_for(bytes);
             prop_assert!(rate.bytes_in(time) >= bytes);

@@ -55,7 +55,7 @@ fn spans_have_a_unit() {
 }
 
 #[test]
-fn rates_are_in_bits_or_bytes_and_say_which() {
+fn rates_require_a_unit_of_bits_or_bytes() {
     for (text, wanted) in [
         ("55Mb/s", 55_000_000),
         ("55Mbps", 55_000_000),
@@ -114,7 +114,7 @@ fn rates_are_in_bits_or_bytes_and_say_which() {
 }
 
 #[test]
-fn sizes_are_decimal_unless_they_say_otherwise() {
+fn sizes_are_decimal_unless_the_unit_is_binary() {
     for (text, wanted) in [
         ("1600000", 1_600_000),
         ("1_600_000", 1_600_000),
@@ -215,7 +215,7 @@ fn shares_above_one_half_need_a_percent_sign() {
 }
 
 #[test]
-fn counts_and_seeds_are_whole() {
+fn counts_and_seeds_are_integers() {
     for (text, wanted) in [
         ("20000", 20_000),
         ("20_000", 20_000),
@@ -252,7 +252,7 @@ fn counts_and_seeds_are_whole() {
 }
 
 #[test]
-fn what_is_shown_can_be_read_again() {
+fn displayed_values_parse_back() {
     for count in [0, 999, 1000, 200_000, 1_600_000, 3_210_000_000] {
         assert_eq!(bytes(&show_bytes(count)), Ok(count));
     }
