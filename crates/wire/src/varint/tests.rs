@@ -63,7 +63,7 @@ fn rfc9000_16_table_4_bounds() {
 }
 
 #[test]
-fn a_failed_read_leaves_the_reader_where_it_was() {
+fn a_failed_read_does_not_advance_the_reader() {
     let mut reader = Reader::new(&[0x01, 0x9d, 0x7f, 0x3e]);
     assert_eq!(reader.u8(), Ok(1));
     assert_eq!(reader.varint(), Err(UnexpectedEnd));

@@ -132,7 +132,7 @@ fn step() -> impl Strategy<Value = (u64, u64)> {
 proptest! {
     /// Compares the iterator with the list that was encoded.
     #[test]
-    fn ranges_come_back_as_they_were_written(
+    fn ranges_round_trip(
         steps in prop::collection::vec(step(), 1..80),
         delay in any::<u32>(),
         has_ecn in any::<bool>(),
@@ -163,7 +163,7 @@ proptest! {
 
     /// Compares decoded ranges with a naive implementation of RFC 9000 §19.3.1 on sets.
     #[test]
-    fn small_frames_acknowledge_what_the_naive_model_does(
+    fn small_frames_match_the_naive_model(
         largest in 0_u8..64,
         first in 0_u8..64,
         pairs in prop::collection::vec((0_u8..8, 0_u8..8), 0..8),

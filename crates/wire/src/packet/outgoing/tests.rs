@@ -36,7 +36,7 @@ fn handshake() -> LongHeader<'static> {
 }
 
 #[test]
-fn rfc9001_5_4_2_short_payloads_are_padded_so_that_a_sample_is_there() {
+fn rfc9001_5_4_2_short_payloads_are_padded_to_the_sample_length() {
     for len in LENGTHS {
         for payload_len in 1..6 {
             let mut buffer = [0xee; 64];
@@ -95,7 +95,7 @@ fn rfc9000_17_2_the_length_counts_packet_number_payload_and_tag() {
 }
 
 #[test]
-fn packets_are_coalesced_by_writing_them_one_after_the_other() {
+fn packets_written_consecutively_are_coalesced() {
     let mut buffer = [0; 200];
     let mut writer = Writer::new(&mut buffer);
     let mask = [0xff; 5];
