@@ -44,6 +44,7 @@ enum Command {
     Query(commands::query::Arguments),
     Specs(commands::specs::Arguments),
     Serve(Box<commands::serve::Arguments>),
+    Lb(commands::lb::Arguments),
     Bench(Box<commands::bench::Arguments>),
     Completions(commands::completions::Arguments),
     Man(commands::man::Arguments),
@@ -72,6 +73,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Some(Command::Query(arguments)) => Ok(commands::query::run(&arguments)),
         Some(Command::Specs(arguments)) => commands::specs::run(&arguments, registry),
         Some(Command::Serve(arguments)) => commands::serve::run(&arguments, registry),
+        Some(Command::Lb(arguments)) => commands::lb::run(&arguments),
         Some(Command::Bench(arguments)) => commands::bench::run(&arguments),
         Some(Command::Completions(arguments)) => {
             commands::completions::run(&arguments, Arguments::command())

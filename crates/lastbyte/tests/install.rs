@@ -22,7 +22,7 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "get",
     "sim",
     "emulate",
@@ -31,6 +31,7 @@ const COMMANDS: [&str; 11] = [
     "query",
     "specs",
     "serve",
+    "lb",
     "bench",
     "completions",
     "man",

@@ -13,7 +13,9 @@ use lastbyte_wire::{ConnectionId, StatelessResetToken};
 pub use generator::{ConnectionIds, RandomIds};
 pub use local::{LocalIds, RetireError};
 pub use peer::{PeerIdError, PeerIds};
-pub use quic_lb::{Decoded, QuicLb, QuicLbConfig, QuicLbError, QuicLbIds, Worker};
+pub use quic_lb::{
+    Decoded, QuicLb, QuicLbConfig, QuicLbError, QuicLbIds, WORKERS_IN_OCTET_MAX, Worker,
+};
 
 /// Generates the connection IDs to which the peer will send packets.
 pub trait ConnectionIdGenerator {

@@ -21,7 +21,7 @@ use lastbyte_congestion::Time;
 use lastbyte_driver::{Clock, Owners, Statistics as WorkerStatistics, WorkerPool};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
-    cid::{QuicLbConfig, QuicLbIds},
+    cid::{QuicLbConfig, QuicLbError, QuicLbIds},
     connection::Config,
     crypto::{AeadProvider, tls::TlsServer},
     endpoint::{self, Endpoint, EndpointConfig, ResetSecret, RetryPolicy, TokenStore},
@@ -89,9 +89,14 @@ pub struct Settings {
     pub quic: endpoint::Limits,
     /// Whether 0-RTT is accepted.
     pub takes_zero_rtt: bool,
-    /// The server ID in connection IDs, by which load balancers route: one byte. Default: 0, and then
-    /// [`Settings::host`] distinguishes servers that share a certificate.
-    pub server_id: Option<u8>,
+    /// The server ID in connection IDs, by which load balancers route: one byte, or as long as
+    /// [`Settings::connection_ids`] has it. Default: 0, and then [`Settings::host`] distinguishes servers that share a
+    /// certificate.
+    pub server_id: Option<u64>,
+    /// The layout of connection IDs, which load balancers share. Octet 0 modulo the number of workers is the worker, so
+    /// there are 32 workers at most, and one if octet 0 contains the length. Default: the server ID in one byte, the
+    /// worker in another, and a nonce of 10 bytes, not encrypted, with configuration ID 0.
+    pub connection_ids: Option<QuicLbConfig>,
     /// A value that no other host has and that survives a restart, such as name and machine ID: stateless reset keys
     /// are derived from it if there is no [`Settings::server_id`]. Default: empty.
     pub host: Vec<u8>,
@@ -186,6 +191,7 @@ impl Settings {
             quic: endpoint::Limits::default(),
             takes_zero_rtt: true,
             server_id: None,
+            connection_ids: None,
             host: Vec::new(),
             alt_svc: Some(Duration::from_secs(86_400)),
             sockets: Options::default(),
@@ -265,8 +271,15 @@ pub struct Report {
     pub workers: Vec<io::Result<WorkerStatistics>>,
 }
 
-/// Offset of the worker's byte in a connection ID: after octet 0 and the server's byte.
-const WORKER_BYTE: u8 = 2;
+/// Offset of the byte of a connection ID that, modulo the number of workers, is the worker.
+const fn worker_byte(settings: &Settings) -> u8 {
+    match settings.connection_ids {
+        Some(_) => 0,
+        // After octet 0 and the server's byte.
+        None => 2,
+    }
+}
+
 /// Length of the nonce of a connection ID in bytes. Reset tokens are derived from IDs with a key that outlives the
 /// process, so no ID may repeat after a restart (RFC 9000 §10.3.2). Nonces start at random: for 10^9 IDs before and
 /// 10^9 after a restart, the probability of a repetition is 10^-6.
@@ -388,10 +401,13 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Returns [`StartError::Tls`] if certificate and key cannot be used, and [`StartError::TicketKeys`] if the ticket
-    /// keys cannot be parsed.
+    /// Returns [`StartError::Tls`] if certificate and key cannot be used, [`StartError::TicketKeys`] if the ticket keys
+    /// cannot be parsed, and [`StartError::System`] if the server ID does not fit into connection IDs.
     pub fn check(settings: &Settings) -> Result<(), StartError> {
         tls::check(&settings.identity).map_err(StartError::Tls)?;
+        let layout = settings.connection_ids.as_ref();
+        connection_ids(layout, settings.server_id.unwrap_or(0), (0, 1))
+            .map_err(|error| StartError::System(io::Error::other(error)))?;
         settings
             .ticket_keys
             .as_deref()
@@ -588,6 +604,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         on_end,
         budget,
     } = parts;
+    let worker_byte = worker_byte(&settings);
     let reset_secret = reset_secret(
         settings.identity.key.secret_der(),
         settings.server_id,
@@ -606,12 +623,13 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
     };
     let (retry, limits) = (settings.retry, settings.quic);
     let server_id = settings.server_id.unwrap_or(0);
+    let layout = settings.connection_ids;
     let crypto = Arc::new(crypto);
     let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
     let for_workers = mailboxes.clone();
     let make = move |worker: usize| {
-        let ids = QuicLbIds::new(ids_config(), &[server_id, worker as u8], random_io()?)
-            .map_err(|error| io::Error::other(error.to_string()))?;
+        let ids = connection_ids(layout.as_ref(), server_id, (worker as u8, workers as u8))
+            .map_err(io::Error::other)?;
         let mut config = EndpointConfig {
             ids: Box::new(ids),
             reset_key: Some(reset_secret),
@@ -629,7 +647,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         Ok((endpoint, application))
     };
     let owners = Owners {
-        byte: WORKER_BYTE,
+        byte: worker_byte,
         workers,
     };
     let pool = WorkerPool::start(sockets, owners, clock, make).map_err(StartError::System)?;
@@ -639,7 +657,35 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
     Ok(pool)
 }
 
-/// The layout of connection IDs: octet 0, the server, the worker, a nonce.
+/// The connection IDs of a worker, given as its index and their number.
+fn connection_ids(
+    layout: Option<&QuicLbConfig>,
+    server_id: u64,
+    worker: (u8, u8),
+) -> Result<QuicLbIds, String> {
+    let seed = random_io().map_err(|error| error.to_string())?;
+    let ids = match layout {
+        None => {
+            let server_id =
+                u8::try_from(server_id).map_err(|_| QuicLbError::ServerId.to_string())?;
+            QuicLbIds::new(ids_config(), &[server_id, worker.0], seed)
+        }
+        Some(layout) => {
+            let bytes = server_id.to_be_bytes();
+            let len = layout.server_id_len.min(bytes.len());
+            let (leading, rest) = bytes.split_at(bytes.len() - len);
+            if leading.iter().any(|byte| *byte != 0) {
+                return Err(QuicLbError::ServerId.to_string());
+            }
+            let mut padded = vec![0; layout.server_id_len - len];
+            padded.extend_from_slice(rest);
+            QuicLbIds::for_worker(layout.clone(), &padded, worker, seed)
+        }
+    };
+    ids.map_err(|error| error.to_string())
+}
+
+/// The layout of connection IDs without a load balancer's: octet 0, the server, the worker, a nonce.
 const fn ids_config() -> QuicLbConfig {
     QuicLbConfig {
         rotation: 0,
@@ -658,10 +704,15 @@ fn first_config(arms: &Arms) -> Arc<Config> {
 /// The key of stateless resets (RFC 9000 §10.3.2): derived from the private key, so that a server that was killed and
 /// restarted can reset the connections of its predecessor; and from the server's number, or otherwise its host, so that
 /// another server with the same certificate, to which a packet is misrouted, cannot end a connection (§21.11).
-fn reset_secret(private_key: &[u8], server_id: Option<u8>, host: &[u8]) -> ResetSecret {
+fn reset_secret(private_key: &[u8], server_id: Option<u64>, host: &[u8]) -> ResetSecret {
     let key = hmac::Key::new(hmac::HMAC_SHA256, private_key);
     let label = match server_id {
-        Some(id) => [b"lastbyte stateless reset ".as_slice(), &[id]].concat(),
+        // One byte if it fits: restarted servers keep the key.
+        Some(id) => {
+            let bytes = id.to_be_bytes();
+            let from = if id <= 0xff { 7 } else { 0 };
+            [b"lastbyte stateless reset ".as_slice(), &bytes[from..]].concat()
+        }
         None => [b"lastbyte stateless reset of host ".as_slice(), host].concat(),
     };
     let mut secret = [0; 32];

@@ -71,7 +71,7 @@ pub(crate) struct Wanted<'a> {
     /// The content of the file that servers share; `None` for keys of this process alone.
     pub(crate) ticket_keys: Option<&'a [u8]>,
     pub(crate) takes_zero_rtt: bool,
-    pub(crate) server_id: u8,
+    pub(crate) server_id: u64,
     pub(crate) aead: AeadProvider,
     pub(crate) key_log: Option<KeyLog>,
     /// Protocols over TCP, in order of preference.
@@ -87,7 +87,7 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
     let certificate = Arc::new(CurrentCertificate(RwLock::new(certified)));
     let keys = Keys::new(wanted.ticket_keys, wanted.ticket_secret)?;
     let mut quic_tickets =
-        Tickets::new(keys.quic, Arc::new(TimeOfDay)).with_server_id(u64::from(wanted.server_id));
+        Tickets::new(keys.quic, Arc::new(TimeOfDay)).with_server_id(wanted.server_id);
     if wanted.takes_zero_rtt {
         // Tickets with keys of this process do not open in another one, so the replay filter misses nothing. Tickets
         // with shared keys do. `Tickets::set_keys` handles keys that are shared later.

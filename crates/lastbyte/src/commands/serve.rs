@@ -52,7 +52,7 @@ use tokio::{
 
 pub(crate) use self::arguments::Arguments;
 use self::arguments::Retry;
-use crate::{failure::Failure, files};
+use crate::{commands::fleet_file::FleetFile, failure::Failure, files};
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
@@ -260,6 +260,10 @@ fn settings(
     settings.aead = aead;
     settings.takes_zero_rtt = !arguments.no_0rtt;
     settings.server_id = arguments.server_id;
+    settings.connection_ids = match (&arguments.lb_config, arguments.server_id) {
+        (Some(path), Some(id)) => Some(FleetFile::read(path)?.layout_for(id)?),
+        _ => None,
+    };
     settings.host = host_identity();
     settings.quic = arguments.quic_limits();
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);

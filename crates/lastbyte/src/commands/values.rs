@@ -2,6 +2,7 @@
 //! [`lastbyte_units`].
 
 use core::{num::NonZeroUsize, ops::RangeInclusive};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::ValueEnum;
 use lastbyte_driver::AeadChoice;
@@ -26,6 +27,17 @@ impl Aead {
             Self::AwsLc => AeadChoice::pinned(AeadProvider::AwsLc),
             Self::Ring => AeadChoice::pinned(AeadProvider::Ring),
         }
+    }
+}
+
+/// Parses an address, or a port of 127.0.0.1.
+pub(crate) fn loopback_by_default(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    match port.parse::<u16>() {
+        Ok(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
+        Err(_) => text
+            .parse()
+            .map_err(|_| "expected ADDR:PORT, such as 127.0.0.1:9100, or a port".into()),
     }
 }
 

@@ -18,6 +18,8 @@
 //!   the bytes before it, and a filter on a socket group finds it at a fixed offset: without a key, it is at byte 1 +
 //!   (length of the server's own bytes) of the connection ID, and at that plus 1 in a packet with a short header. With
 //!   a key, only [`QuicLb::decode`] can find it.
+//! - *Or the worker is in the low bits of octet 0* ([`QuicLbIds::for_worker`]), which are never encrypted and otherwise
+//!   random, so that a filter finds it in encrypted IDs, too.
 //! - *The first packets of a client* have an ID that the client chose: any worker that receives them accepts them.
 //! - *Nonces count*, from a random start, so that none repeats (§5.4.1). Without a key they would reveal which IDs
 //!   belong to one connection (§5.2): in that case the counter is encrypted with the same cipher under a private key of
@@ -29,7 +31,7 @@ use std::fmt;
 use lastbyte_wire::ConnectionId;
 
 use self::cipher::Cipher;
-pub use self::ids::QuicLbIds;
+pub use self::ids::{QuicLbIds, WORKERS_IN_OCTET_MAX};
 
 mod cipher;
 mod ids;
@@ -76,17 +78,22 @@ pub enum QuicLbError {
     ServerId,
     /// The cipher rejected the key, which does not happen.
     Key,
+    /// Octet 0 cannot distinguish this worker from the others.
+    Worker,
 }
 
 impl fmt::Display for QuicLbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Rotation => "the configuration's number is not 0 to 6",
+            Self::Rotation => "invalid configuration ID (expected 0 to 6)",
             Self::Lengths => {
-                "the server ID needs 1 byte or more, the nonce 4, and both together have 19 at most"
+                "invalid lengths (expected 1 byte or more for the server ID, 4 or more for the nonce, at most 19 together)"
             }
-            Self::ServerId => "the server ID is not as long as was agreed on",
-            Self::Key => "the cipher refuses the key",
+            Self::ServerId => "the server ID does not have the configured length",
+            Self::Key => "the cipher rejected the key",
+            Self::Worker => {
+                "too many workers for octet 0 of connection IDs (expected 32 at most, or 1 if it contains the length)"
+            }
         })
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use lastbyte_udp::{Socket, Steering, adopt_group, shares_its_port};
 use rustix::net::sockopt::socket_acceptconn;
 
-use super::{Settings, StartError, WORKER_BYTE};
+use super::{Settings, StartError, worker_byte};
 
 #[cfg(test)]
 mod tests;
@@ -166,7 +166,9 @@ fn workers_of(
 ) -> Result<(Vec<Socket>, Steering), StartError> {
     let count = given.len();
     let adopt = |given, count| {
-        let steering = Steering::ByConnectionId { byte: WORKER_BYTE };
+        let steering = Steering::ByConnectionId {
+            byte: worker_byte(settings),
+        };
         adopt_group(given, count, &settings.sockets, steering)
     };
     let wanted = settings.workers.map(NonZeroUsize::get);

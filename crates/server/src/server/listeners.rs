@@ -16,7 +16,7 @@ use rustix::net::{
     sockopt::{set_socket_reuseaddr, set_socket_reuseport},
 };
 
-use super::{Settings, StartError, WORKER_BYTE, inherited::Inherited};
+use super::{Settings, StartError, inherited::Inherited, worker_byte};
 
 /// All listening sockets.
 pub(super) struct Listeners {
@@ -75,7 +75,9 @@ fn bind_main(settings: &Settings) -> Result<Listeners, StartError> {
         tries += 1;
         let mut address = wanted;
         let udp = if settings.versions.http3 {
-            let steering = Steering::ByConnectionId { byte: WORKER_BYTE };
+            let steering = Steering::ByConnectionId {
+                byte: worker_byte(settings),
+            };
             let workers = threads(settings);
             let (sockets, steering) = bind_group(address, workers, &settings.sockets, steering)
                 .map_err(|error| StartError::Bind(address, error))?;

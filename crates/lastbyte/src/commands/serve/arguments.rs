@@ -1,11 +1,6 @@
 //! Options of `lastbyte serve`, which have the same names on the command line and in a configuration file.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    num::NonZeroUsize,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use lastbyte_http3::StallLimit;
@@ -83,7 +78,7 @@ pub(crate) struct Arguments {
     /// Address for /metrics (Prometheus) and /healthz, over plain HTTP
     ///
     /// A port alone is a port of 127.0.0.1.
-    #[arg(long, value_name = "[ADDR:]PORT", value_parser = loopback_by_default)]
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::loopback_by_default)]
     pub(super) metrics: Option<SocketAddr>,
     /// Certificate chain (PEM)
     #[arg(long, value_name = "FILE")]
@@ -208,11 +203,16 @@ pub(crate) struct Arguments {
     /// Initial windows are counted in packets of this size. More than 1200 fails on paths with a smaller MTU.
     #[arg(long, value_name = "BYTES", default_value = "1200", value_parser = values::size::<u16>(1200..=65_000), help_heading = "Transport")]
     pub(super) initial_mtu: u16,
-    /// Byte in connection IDs by which a load balancer routes to this server
+    /// Number in connection IDs by which a load balancer routes to this server
     ///
-    /// Without it, stateless resets are bound to the host (its name and machine ID).
-    #[arg(long, value_name = "0..255", help_heading = "Transport")]
-    pub(super) server_id: Option<u8>,
+    /// 0 to 255, or a server of the --lb-config. Without it, stateless resets are bound to the host (its name and machine ID).
+    #[arg(long, value_name = "N", value_parser = values::count::<u64>(0..=u64::MAX), help_heading = "Transport")]
+    pub(super) server_id: Option<u64>,
+    /// Issue connection IDs for the load balancer with this configuration file
+    ///
+    /// The file of `lastbyte lb`: the first of its [[ids]] is used. Requires --server-id.
+    #[arg(long, value_name = "FILE", help_heading = "Transport")]
+    pub(super) lb_config: Option<PathBuf>,
     /// Append a line per QUIC connection to FILE
     #[arg(long, value_name = "FILE", help_heading = "Logs")]
     pub(super) log: Option<PathBuf>,
@@ -343,16 +343,6 @@ const LOG_ROTATE_MIN: u64 = 4096;
 pub(super) const CONGESTION: &str = "rapid-no-jump:initial-window=10p";
 
 /// Parses an address and a port, or a port of 127.0.0.1.
-fn loopback_by_default(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text);
-    match port.parse::<u16>() {
-        Ok(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
-        Err(_) => text
-            .parse()
-            .map_err(|_| "expected ADDR:PORT, such as 127.0.0.1:9100, or a port".into()),
-    }
-}
-
 fn version(text: &str) -> Result<Version, String> {
     match text {
         "1" | "v1" => Ok(Version::V1),
@@ -410,6 +400,9 @@ impl Arguments {
                 "--initial-mtu: {} (expected at most the --mtu, {})",
                 self.initial_mtu, self.mtu
             )));
+        }
+        if self.lb_config.is_some() && self.server_id.is_none() {
+            return wrong("--lb-config requires --server-id");
         }
         if self.sticky && self.experiment.is_none() {
             return wrong("--sticky requires --experiment");

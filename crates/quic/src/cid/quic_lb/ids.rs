@@ -11,13 +11,16 @@ use lastbyte_wire::{ConnectionId, StatelessResetToken};
 
 use super::{
     super::{ConnectionIdGenerator, ConnectionIds},
-    PLAINTEXT_MAX, QuicLb, QuicLbConfig, QuicLbError,
+    LOW_BITS, PLAINTEXT_MAX, QuicLb, QuicLbConfig, QuicLbError,
     cipher::Cipher,
 };
 use crate::{
     crypto::reset::ResetKey,
     random::{Random, Seed},
 };
+
+/// Maximum number of workers that octet 0 of an ID can distinguish.
+pub const WORKERS_IN_OCTET_MAX: u8 = 32;
 
 /// The IDs of one server, or of one worker on it.
 #[derive(Clone, Debug)]
@@ -35,6 +38,8 @@ struct Shared {
     prefix: [u8; PLAINTEXT_MAX],
     /// Encrypts the counter if the layout has no key.
     blind: Cipher,
+    /// The worker in octet 0, and the number of workers.
+    worker: (u8, u8),
 }
 
 impl QuicLbIds {
@@ -45,6 +50,30 @@ impl QuicLbIds {
     ///
     /// Returns [`QuicLbError`] if the configuration is invalid, or the server ID does not have the configured length.
     pub fn new(config: QuicLbConfig, server_id: &[u8], seed: Seed) -> Result<Self, QuicLbError> {
+        Self::for_worker(config, server_id, (0, 1), seed)
+    }
+
+    /// The IDs of one of several workers that share a server ID, given as its index and their number, at most
+    /// [`WORKERS_IN_OCTET_MAX`]. Octet 0 of its IDs, modulo the number of workers, is its index: of octet 0, the
+    /// configuration is fixed, and the rest is random as far as this permits. A socket filter can read it although the
+    /// rest of the ID is encrypted. To observers, it reveals the worker of a connection.
+    ///
+    /// # Errors
+    ///
+    /// As [`QuicLbIds::new`]; and [`QuicLbError::Worker`] if there are too many workers, no such worker, or several and
+    /// octet 0 contains the length.
+    pub fn for_worker(
+        config: QuicLbConfig,
+        server_id: &[u8],
+        worker: (u8, u8),
+        seed: Seed,
+    ) -> Result<Self, QuicLbError> {
+        let (index, workers) = worker;
+        let is_one = worker == (0, 1);
+        let is_possible = index < workers && workers <= WORKERS_IN_OCTET_MAX;
+        if !is_one && (!is_possible || config.encodes_length) {
+            return Err(QuicLbError::Worker);
+        }
         if server_id.len() != config.server_id_len {
             return Err(QuicLbError::ServerId);
         }
@@ -57,6 +86,7 @@ impl QuicLbIds {
                 counter: AtomicU64::new(random.number()),
                 prefix: random.bytes(),
                 blind,
+                worker,
             }),
         })
     }
@@ -78,7 +108,20 @@ impl Shared {
         if self.layout.cipher.is_none() {
             self.blind.encrypt(nonce)?;
         }
-        self.layout.encode(&self.server_id, nonce, random)
+        let octet = self.octet(random);
+        self.layout.encode(&self.server_id, nonce, octet)
+    }
+
+    /// Low bits for octet 0 that lead to the worker.
+    fn octet(&self, random: u8) -> u8 {
+        let (worker, workers) = self.worker;
+        if workers == 1 {
+            return random;
+        }
+        let high_bits = self.layout.config.rotation << 5;
+        let first = (worker + workers - high_bits % workers) % workers;
+        let choices = (LOW_BITS - first) / workers + 1;
+        first + workers * (random % choices)
     }
 }
 
@@ -100,8 +143,11 @@ impl ConnectionIds for QuicLbIds {
     }
 
     fn is_own(&self, id: &[u8]) -> bool {
-        let decoded = self.shared.layout.decode(id);
-        decoded.is_some_and(|decoded| decoded.server_id() == self.shared.server_id)
+        let shared = &self.shared;
+        let (worker, workers) = shared.worker;
+        let decoded = shared.layout.decode(id);
+        id.first().is_some_and(|octet| octet % workers == worker)
+            && decoded.is_some_and(|decoded| decoded.server_id() == shared.server_id)
     }
 }
 

@@ -182,6 +182,70 @@ fn quic_lb_5_4_1_nonces_never_repeat_not_even_short_ones_of_many_connections() {
     }
 }
 
+/// Katran's `parse_quic`: the two first bits are a version, and bytes 1 to 3 (version 2) or 1 to 4 (version 3) the server.
+/// docs/fleet.md has a layout for each.
+#[test]
+fn katran_reads_the_server_of_plaintext_ids() {
+    let reset_key = Arc::new(ResetKey::new(&[1; 32]));
+    for (rotation, version, server_id) in [(4, 2, &[1, 2, 3][..]), (6, 3, &[1, 2, 3, 4])] {
+        let config = QuicLbConfig {
+            rotation,
+            server_id_len: server_id.len(),
+            nonce_len: 12,
+            key: None,
+            encodes_length: false,
+        };
+        let ids = QuicLbIds::for_worker(config, server_id, (1, 4), [3; 32]).expect("possible");
+        let id = ids.generator(&reset_key, [1; 32]).generate();
+        assert_eq!(id.as_slice()[0] >> 6, version);
+        assert_eq!(&id.as_slice()[1..=server_id.len()], server_id);
+    }
+}
+
+#[test]
+fn octet_0_leads_to_the_worker_and_is_random_otherwise() {
+    let reset_key = Arc::new(ResetKey::new(&[1; 32]));
+    let of = |rotation, worker, encodes_length| {
+        let config = QuicLbConfig {
+            rotation,
+            server_id_len: 2,
+            nonce_len: 14,
+            key: Some([5; 16]),
+            encodes_length,
+        };
+        QuicLbIds::for_worker(config, &[0, 9], worker, [3; 32])
+    };
+    for rotation in 0..7 {
+        for workers in [1, 2, 3, 7, 31, 32] {
+            let all: Vec<QuicLbIds> = (0..workers)
+                .map(|worker| of(rotation, (worker, workers), false).expect("possible"))
+                .collect();
+            for (worker, ids) in all.iter().enumerate() {
+                let mut generator = ids.generator(&reset_key, [1; 32]);
+                let mut octets = std::collections::BTreeSet::new();
+                for _ in 0..200 {
+                    let id = generator.generate();
+                    let octet = id.as_slice()[0];
+                    octets.insert(octet);
+                    assert_eq!(octet >> 5, rotation);
+                    assert_eq!(usize::from(octet % workers), worker);
+                    let owners = all.iter().filter(|ids| ids.is_own(id.as_slice()));
+                    assert_eq!(owners.count(), 1);
+                    assert!(ids.is_own(id.as_slice()));
+                }
+                assert!(octets.len() >= usize::from(32 / workers), "{workers}");
+            }
+        }
+    }
+    for (worker, encodes_length) in [((0, 33), false), ((2, 2), false), ((0, 2), true)] {
+        assert_eq!(
+            of(0, worker, encodes_length).err(),
+            Some(QuicLbError::Worker)
+        );
+    }
+    assert!(of(0, (0, 1), true).is_ok());
+}
+
 #[test]
 fn quic_lb_5_2_nonces_in_the_clear_do_not_count() {
     let reset_key = Arc::new(ResetKey::new(&[1; 32]));

@@ -1,0 +1,134 @@
+//! The configuration file of a load balancer and its servers (TOML).
+//!
+//! Owns: the keys, and errors that name the file. `lastbyte lb` reads all of it, `lastbyte serve --lb-config` the layout of
+//! connection IDs. `lastbyte_balancer` validates the values.
+
+use std::{net::SocketAddr, path::Path};
+
+use lastbyte_balancer::{Fleet, Server};
+use lastbyte_quic::cid::QuicLbConfig;
+use serde::Deserialize;
+
+use crate::{failure::Failure, files};
+
+#[cfg(test)]
+mod tests;
+
+/// A file that has been read and validated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FleetFile {
+    name: String,
+    pub(super) fleet: Fleet,
+    /// The address of each server's health check, in the order of the fleet.
+    pub(super) health: Vec<Option<SocketAddr>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Text {
+    hash_key: Option<String>,
+    ids: Vec<IdsText>,
+    servers: Vec<ServerText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct IdsText {
+    config_id: u8,
+    server_id_length: usize,
+    nonce_length: usize,
+    key: Option<String>,
+    #[serde(default)]
+    encode_length: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ServerText {
+    id: u64,
+    address: SocketAddr,
+    #[serde(default = "one")]
+    weight: u32,
+    #[serde(default)]
+    drain: bool,
+    health: Option<SocketAddr>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl FleetFile {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = files::read_text(path).map_err(Failure::Usage)?;
+        Self::parse(&path.display().to_string(), &text).map_err(Failure::Usage)
+    }
+
+    fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let invalid = |why: &dyn std::fmt::Display| format!("`{name}`: {why}");
+        let text: Text = toml::from_str(text).map_err(|error| invalid(&error))?;
+        let mut ids = Vec::new();
+        for layout in text.ids {
+            let key = layout.key.as_deref().map(key).transpose();
+            ids.push(QuicLbConfig {
+                rotation: layout.config_id,
+                server_id_len: layout.server_id_length,
+                nonce_len: layout.nonce_length,
+                key: key.map_err(|error| invalid(&format_args!("`key`: {error}")))?,
+                encodes_length: layout.encode_length,
+            });
+        }
+        let hash_key = match text.hash_key.as_deref() {
+            Some(text) => {
+                key(text).map_err(|error| invalid(&format_args!("`hash-key`: {error}")))?
+            }
+            // Clients do not know it, unless IDs are not encrypted.
+            None => ids.iter().find_map(|ids| ids.key).unwrap_or_default(),
+        };
+        let health = text.servers.iter().map(|server| server.health).collect();
+        let servers = text.servers.iter().map(|server| Server {
+            id: server.id,
+            address: server.address,
+            weight: server.weight,
+            drain: server.drain,
+        });
+        let fleet = Fleet {
+            ids,
+            servers: servers.collect(),
+            hash_key,
+        };
+        fleet.validate().map_err(|error| invalid(&error))?;
+        Ok(Self {
+            name: name.to_owned(),
+            fleet,
+            health,
+        })
+    }
+
+    /// The layout of connection IDs that a server issues: the first one.
+    pub(super) fn layout_for(&self, server: u64) -> Result<QuicLbConfig, Failure> {
+        if !self.fleet.servers.iter().any(|known| known.id == server) {
+            let known = self.fleet.servers.iter().map(|known| known.id.to_string());
+            return Err(Failure::Usage(format!(
+                "--server-id: {server} is not a server of `{}` (expected one of {})",
+                self.name,
+                known.collect::<Vec<_>>().join(", ")
+            )));
+        }
+        let first = self.fleet.ids.first();
+        first
+            .cloned()
+            .ok_or_else(|| Failure::Usage(format!("`{}`: no [[ids]]", self.name)))
+    }
+}
+
+/// 16 bytes in hexadecimal.
+fn key(text: &str) -> Result<[u8; 16], String> {
+    let expected = || "invalid key (expected 32 hexadecimal digits)".to_owned();
+    if text.len() != 32 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(expected());
+    }
+    let number = u128::from_str_radix(text, 16).map_err(|_| expected())?;
+    Ok(number.to_be_bytes())
+}

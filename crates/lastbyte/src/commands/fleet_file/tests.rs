@@ -1,0 +1,85 @@
+use super::*;
+
+const VALID: &str = "\
+[[ids]]
+config-id = 1
+server-id-length = 2
+nonce-length = 14
+key = \"8f95f09245765f80256934e50c66207f\"
+[[ids]]
+config-id = 0
+server-id-length = 1
+nonce-length = 8
+[[servers]]
+id = 1
+address = \"127.0.0.1:4433\"
+health = \"127.0.0.1:9100\"
+[[servers]]
+id = 0x02
+address = \"[::1]:4433\"
+weight = 3
+drain = true
+";
+
+fn error(from: &str, to: &str) -> String {
+    let text = VALID.replacen(from, to, 1);
+    assert_ne!(text, VALID);
+    FleetFile::parse("lb.toml", &text).expect_err("invalid")
+}
+
+#[test]
+fn a_file_has_layouts_and_servers() {
+    let file = FleetFile::parse("lb.toml", VALID).expect("valid");
+    let [first, second] = &file.fleet.ids[..] else {
+        panic!("two layouts");
+    };
+    assert_eq!(
+        (first.rotation, first.server_id_len, first.nonce_len),
+        (1, 2, 14)
+    );
+    assert_eq!(first.key.expect("a key")[..2], [0x8f, 0x95]);
+    assert_eq!((second.rotation, second.key), (0, None));
+    assert_eq!(file.fleet.hash_key, first.key.expect("a key"));
+    let servers = &file.fleet.servers;
+    assert_eq!(
+        (servers[0].id, servers[0].weight, servers[0].drain),
+        (1, 1, false)
+    );
+    assert_eq!(
+        (servers[1].id, servers[1].weight, servers[1].drain),
+        (2, 3, true)
+    );
+    assert_eq!(file.health, [Some(([127, 0, 0, 1], 9100).into()), None]);
+    assert_eq!(&file.layout_for(2).expect("known"), first);
+    assert!(file.layout_for(3).is_err());
+}
+
+#[test]
+fn errors_name_the_file_and_what_is_expected() {
+    for (from, to, expected) in [
+        (
+            "config-id = 1",
+            "config-id = 7",
+            "connection IDs 7: invalid configuration ID",
+        ),
+        ("config-id = 1", "config-id = 0", "two layouts"),
+        (
+            "207f",
+            "207",
+            "`key`: invalid key (expected 32 hexadecimal digits)",
+        ),
+        ("8f95", "+f95", "`key`: invalid key"),
+        ("nonce-length = 14", "nonce-length = 18", "invalid lengths"),
+        ("id = 0x02", "id = 1", "two servers have the ID 1"),
+        ("id = 0x02", "id = 300", "server ID 300 does not fit"),
+        ("weight = 3", "weight = 2000", "invalid weight 2000"),
+        ("weight", "wait", "unknown field `wait`"),
+        ("127.0.0.1:4433", "localhost", "invalid socket address"),
+    ] {
+        let error = error(from, to);
+        assert!(
+            error.starts_with("`lb.toml`: ") && error.contains(expected),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Metrics in the text format of Prometheus, and the balancer's own health.
+//!
+//! Owns: the listener, with a bounded number of connections, each of which gets one response.
+
+use std::{collections::BTreeMap, fmt::Write as _, rc::Rc, sync::Arc, time::Duration};
+
+use lastbyte_balancer::{Counter, Forwarder};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+    time,
+};
+
+use super::tcp;
+
+/// Maximum connections.
+const CONNECTIONS: usize = 16;
+/// Time limit for a request and its response.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum length of a request's head.
+const HEAD_MAX: usize = 8192;
+
+pub(super) struct Sources {
+    pub(super) forwarder: Rc<Forwarder>,
+    pub(super) tcp: Rc<tcp::Counts>,
+    /// Whether each checked server is up, by its ID.
+    pub(super) up: watch::Receiver<BTreeMap<u64, bool>>,
+}
+
+pub(super) async fn serve(listener: TcpListener, sources: Sources) {
+    let (permits, sources) = (Arc::new(Semaphore::new(CONNECTIONS)), Rc::new(sources));
+    // The semaphore is never closed.
+    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            time::sleep(PATIENCE).await;
+            continue;
+        };
+        let sources = Rc::clone(&sources);
+        tokio::task::spawn_local(async move {
+            // A client that is slow or leaves is no failure of the balancer.
+            let _ = time::timeout(PATIENCE, respond(stream, &sources)).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn respond(mut stream: TcpStream, sources: &Sources) -> std::io::Result<()> {
+    let mut head = [0; HEAD_MAX];
+    let mut len = 0;
+    while !head[..len].windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut head[len..]).await? {
+            // It ended, or there is no room left.
+            0 => return Ok(()),
+            read => len += read,
+        }
+    }
+    let (status, body) = if head.starts_with(b"GET /metrics ") {
+        ("200 OK", text(sources))
+    } else if head.starts_with(b"GET /healthz ") {
+        ("200 OK", "ok\n".to_owned())
+    } else {
+        (
+            "404 Not Found",
+            "expected /metrics or /healthz\n".to_owned(),
+        )
+    };
+    let response = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; version=0.0.4; charset=utf-8\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(response.as_bytes()).await?;
+    stream.shutdown().await
+}
+
+fn text(sources: &Sources) -> String {
+    let mut text = String::new();
+    let count = |counter| sources.forwarder.count(counter);
+    let mut family = "";
+    let mut all = Counter::ALL;
+    all.sort_by_key(|counter| counter.name());
+    for counter in all {
+        let name = counter.name();
+        let of = name.split('{').next().unwrap_or(name);
+        if of != family {
+            let _ = writeln!(text, "# TYPE {of} counter");
+            family = of;
+        }
+        let _ = writeln!(text, "{name} {}", count(counter));
+    }
+    let closed = count(Counter::FlowsExpired) + count(Counter::FlowsDisplaced);
+    let tcp = &sources.tcp;
+    for (name, kind, value) in [
+        (
+            "lastbyte_lb_flows_open",
+            "gauge",
+            count(Counter::FlowsOpened).saturating_sub(closed),
+        ),
+        (
+            "lastbyte_lb_tcp_connections_total",
+            "counter",
+            tcp.accepted.get(),
+        ),
+        ("lastbyte_lb_tcp_failed_total", "counter", tcp.failed.get()),
+        ("lastbyte_lb_tcp_open", "gauge", tcp.open.get()),
+    ] {
+        let _ = writeln!(text, "# TYPE {name} {kind}\n{name} {value}");
+    }
+    let (table, sent) = sources.forwarder.sent();
+    let up = sources.up.borrow();
+    let _ = writeln!(
+        text,
+        "# TYPE lastbyte_lb_server_sent_datagrams_total counter"
+    );
+    for (server, sent) in table.servers().iter().zip(sent) {
+        let id = server.id;
+        let _ = writeln!(
+            text,
+            "lastbyte_lb_server_sent_datagrams_total{{server=\"{id}\"}} {sent}"
+        );
+    }
+    let _ = writeln!(text, "# TYPE lastbyte_lb_server_up gauge");
+    for server in table.servers() {
+        let is_up = up.get(&server.id).copied().unwrap_or(true);
+        let _ = writeln!(
+            text,
+            "lastbyte_lb_server_up{{server=\"{}\"}} {}",
+            server.id,
+            u8::from(is_up)
+        );
+    }
+    let _ = writeln!(text, "# TYPE lastbyte_lb_server_share gauge");
+    for (index, server) in table.servers().iter().enumerate() {
+        let share = table.share(index) as f64 / 65_536.0;
+        let _ = writeln!(
+            text,
+            "lastbyte_lb_server_share{{server=\"{}\"}} {share:.4}",
+            server.id
+        );
+    }
+    text
+}

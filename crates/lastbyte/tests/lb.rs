@@ -1,0 +1,434 @@
+//! `lastbyte lb` between clients and two `lastbyte serve`, as people run them.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "what commands read and write is files and sockets"
+)]
+
+use std::{
+    fmt::Write as _,
+    fs,
+    net::{SocketAddr, UdpSocket},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+#[path = "common/serving.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod serving;
+
+use serving::{Running, Serving, certificate, command, folder, free_port, lastbyte, stderr};
+
+const IDS: &str = "\
+[[ids]]
+config-id = 0
+server-id-length = 2
+nonce-length = 14
+key = \"8f95f09245765f80256934e50c66207f\"
+";
+/// Another key and other lengths, for which the cipher is another one.
+const NEXT_IDS: &str = "\
+[[ids]]
+config-id = 1
+server-id-length = 3
+nonce-length = 10
+key = \"fdf726a9893ec05c0632d3956680baf0\"
+";
+
+const RECEIVED: &str = "lastbyte_worker_datagrams_received_total{worker=\"0\"}";
+const SENT: &str = "lastbyte_worker_datagrams_sent_total{worker=\"0\"}";
+const ACCEPTED: &str = "lastbyte_connections_accepted_total{transport=\"quic\"}";
+const BY_ID: &str = "lastbyte_lb_forwarded_datagrams_total{by=\"connection_id\"}";
+const OPENED: &str = "lastbyte_lb_flows_total{event=\"opened\"}";
+
+/// A balancer in front of servers 1 and 2, which have one certificate.
+struct Fleet {
+    folder: PathBuf,
+    ports: [u16; 2],
+    servers: [Serving; 2],
+    lb: Serving,
+}
+
+/// A configuration file. `more` has further keys of each server.
+fn write_config(folder: &Path, ids: &str, ports: [u16; 2], more: [&str; 2]) {
+    let mut text = ids.to_owned();
+    for (index, port) in ports.into_iter().enumerate() {
+        let id = index + 1;
+        let more = more[index];
+        let _ = write!(
+            text,
+            "[[servers]]\nid = {id}\naddress = \"127.0.0.1:{port}\"\n{more}\n"
+        );
+    }
+    // In one step, as editors do.
+    fs::write(folder.join("next.toml"), text).expect("room");
+    fs::rename(folder.join("next.toml"), folder.join("lb.toml")).expect("renamed");
+}
+
+fn start_server(folder: &Path, id: usize, port: u16) -> Serving {
+    let (id, listen) = (id.to_string(), format!("127.0.0.1:{port}"));
+    let flags = [
+        "--cert",
+        "a.pem",
+        "--key",
+        "a.key",
+        "--lb-config",
+        "lb.toml",
+    ];
+    Serving::start_as(
+        folder,
+        &[],
+        &listen,
+        &[&flags[..], &["--server-id", &id]].concat(),
+    )
+}
+
+impl Fleet {
+    fn start(name: &str) -> Self {
+        let folder = folder(name);
+        certificate(&folder, "a");
+        let ports = [free_port(), free_port()];
+        write_config(&folder, IDS, ports, ["", ""]);
+        let servers = [1, 2].map(|id| start_server(&folder, id, ports[id - 1]));
+        let words = ["lb", "--config", "lb.toml", "--listen", "127.0.0.1:0"];
+        let more = [
+            "--metrics",
+            "0",
+            "--workers",
+            "2",
+            "--health-interval",
+            "50ms",
+        ];
+        let lb = Serving::spawn(&mut command(&folder, &[&words[..], &more].concat()));
+        Self {
+            folder,
+            ports,
+            servers,
+            lb,
+        }
+    }
+
+    /// Changes the file, and waits until the balancer has read it.
+    fn reconfigure(&mut self, ids: &str, more: [&str; 2]) -> String {
+        write_config(&self.folder, ids, self.ports, more);
+        self.lb.until("reloaded: ")
+    }
+
+    fn get(&self, path: &str, version: &str) {
+        let output = self.lb.get(&self.folder, path, &["--http", version]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(output.stdout.len(), 100_000);
+    }
+
+    fn accepted(&self) -> [u64; 2] {
+        [0, 1].map(|index| self.servers[index].metric(ACCEPTED))
+    }
+
+    /// A client that has been connected for a while when this returns, and the index of its server.
+    fn begin(&self, path: &str) -> (Running, usize) {
+        let before = self.accepted();
+        let flags = ["-v", "-o", "/dev/null", "--http", "3"];
+        let mut client = self.lb.begin(&self.folder, path, &flags);
+        client.until("< HTTP/3 200");
+        let server = (0..2).find(|index| self.accepted()[*index] > before[*index]);
+        (client, server.expect("it is connected"))
+    }
+}
+
+#[test]
+fn the_counters_of_clients_balancer_and_servers_agree() {
+    let fleet = Fleet::start("lb-counters");
+    for _ in 0..8 {
+        fleet.get("/100kB", "3");
+    }
+    assert_eq!(fleet.accepted().iter().sum::<u64>(), 8);
+    assert_eq!(fleet.lb.metric(OPENED), 8);
+    for (index, server) in fleet.servers.iter().enumerate() {
+        let id = index + 1;
+        let name = format!("lastbyte_lb_server_sent_datagrams_total{{server=\"{id}\"}}");
+        server.wait_for(RECEIVED, |count| count == fleet.lb.metric(&name));
+    }
+    let sent = || {
+        fleet
+            .servers
+            .iter()
+            .map(|server| server.metric(SENT))
+            .sum::<u64>()
+    };
+    let received = "lastbyte_lb_received_datagrams_total{from=\"servers\"}";
+    fleet.lb.wait_for(received, |count| count == sent());
+    let to_clients = "lastbyte_lb_forwarded_datagrams_total{by=\"upstream_socket\"}";
+    fleet.lb.wait_for(to_clients, |count| count == sent());
+    let (_, text) = fleet.lb.tells("/metrics");
+    for line in text.lines().filter(|line| line.contains("_dropped_")) {
+        assert!(line.starts_with('#') || line.ends_with(" 0"), "{line}");
+    }
+    // Each client's first packets are hashed, all others have a connection ID of the server.
+    let hashed = fleet
+        .lb
+        .metric("lastbyte_lb_forwarded_datagrams_total{by=\"hash\"}");
+    assert_eq!(hashed, 8);
+    assert!(fleet.lb.metric(BY_ID) > 8);
+    let (code, said) = fleet.lb.end();
+    assert_eq!(code, 0);
+    assert!(said.contains("client addresses: 8"), "{said}");
+}
+
+#[test]
+fn http_1_and_2_pass_through() {
+    let fleet = Fleet::start("lb-tcp");
+    for version in ["1.1", "2", "1.1", "2"] {
+        fleet.get("/100kB", version);
+    }
+    assert_eq!(fleet.lb.metric("lastbyte_lb_tcp_connections_total"), 4);
+    assert_eq!(fleet.lb.metric("lastbyte_lb_tcp_failed_total"), 0);
+}
+
+#[test]
+fn a_drained_server_keeps_its_connections_and_gets_no_new_ones() {
+    let mut fleet = Fleet::start("lb-drain");
+    let (mut client, server) = fleet.begin("/1g");
+    let mut more = ["", ""];
+    more[server] = "drain = true";
+    let line = fleet.reconfigure(IDS, more);
+    assert_eq!(
+        line,
+        "reloaded: 2 servers (1 draining), 1 layouts of connection IDs\n"
+    );
+    let before = fleet.accepted();
+    for version in ["3", "3", "3", "1.1"] {
+        fleet.get("/100kB", version);
+    }
+    let after = fleet.accepted();
+    assert_eq!(after[server], before[server]);
+    assert_eq!(after[1 - server], before[1 - server] + 3);
+    // The old connection is still served.
+    let sent = fleet.servers[server].metric(SENT);
+    fleet.servers[server].wait_for(SENT, |count| count > sent + 1000);
+    client.child.kill().expect("it runs");
+}
+
+#[test]
+fn a_stateless_reset_of_a_restarted_server_reaches_the_client() {
+    let mut fleet = Fleet::start("lb-reset");
+    let (client, server) = fleet.begin("/1g");
+    let killed = &mut fleet.servers[server];
+    killed.process.child.kill().expect("it runs");
+    killed.process.child.wait().expect("it ends");
+    fleet.servers[server] = start_server(&fleet.folder, server + 1, fleet.ports[server]);
+    let (code, said) = client.wait();
+    assert_eq!(code, Some(18), "{said}");
+    assert!(said.contains("stateless reset"), "{said}");
+}
+
+#[test]
+fn connections_survive_a_change_of_the_key() {
+    let mut fleet = Fleet::start("lb-rotation");
+    let (mut client, server) = fleet.begin("/1g");
+    // The balancer first, then a server, which issues IDs of the first layout.
+    let line = fleet.reconfigure(&format!("{NEXT_IDS}{IDS}"), ["", ""]);
+    assert!(line.contains("2 layouts"), "{line}");
+    let other = 1 - server;
+    let (port, folder) = (fleet.ports[other], fleet.folder.clone());
+    let old = &mut fleet.servers[other].process.child;
+    old.kill().expect("it runs");
+    old.wait().expect("it ends");
+    fleet.servers[other] = start_server(&folder, other + 1, port);
+    for _ in 0..8 {
+        fleet.get("/100kB", "3");
+    }
+    assert_eq!(
+        fleet
+            .lb
+            .metric("lastbyte_lb_forwarded_datagrams_total{by=\"hash\"}"),
+        9
+    );
+    let sent = fleet.servers[server].metric(SENT);
+    fleet.servers[server].wait_for(SENT, |count| count > sent + 1000);
+    client.child.kill().expect("it runs");
+}
+
+#[test]
+fn an_invalid_file_is_reported_and_the_current_one_kept() {
+    let mut fleet = Fleet::start("lb-invalid");
+    let valid = fs::read_to_string(fleet.folder.join("lb.toml")).expect("a file");
+    fs::write(
+        fleet.folder.join("lb.toml"),
+        valid.replace("id = 2", "id = 1"),
+    )
+    .expect("room");
+    fleet
+        .lb
+        .until("error: `lb.toml`: two servers have the ID 1");
+    fleet
+        .lb
+        .until("reload failed; keeping the current configuration");
+    fleet.get("/100kB", "3");
+    fs::write(fleet.folder.join("lb.toml"), valid).expect("room");
+    fleet.lb.until("reloaded: no change");
+    fleet.lb.signal("-HUP");
+    fleet.lb.until("reloaded: no change");
+    let words = ["lb", "--check", "--config", "none.toml"];
+    let output = lastbyte(&fleet.folder, &words);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("cannot read `none.toml`"));
+}
+
+#[test]
+fn a_server_that_fails_its_health_checks_gets_no_new_connections() {
+    let mut fleet = Fleet::start("lb-health");
+    let health = [0, 1].map(|index| {
+        let port = fleet.servers[index].metrics;
+        format!("health = \"127.0.0.1:{port}\"")
+    });
+    fleet.reconfigure(IDS, [&health[0], &health[1]]);
+    let killed = &mut fleet.servers[0].process.child;
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    fleet.lb.until("server 1 is down: ");
+    assert_eq!(fleet.lb.metric("lastbyte_lb_server_up{server=\"1\"}"), 0);
+    for version in ["3", "3", "3", "2"] {
+        fleet.get("/100kB", version);
+    }
+    assert_eq!(fleet.servers[1].metric(ACCEPTED), 3);
+    // On the same port for its health: it is up again.
+    let metrics = format!("127.0.0.1:{}", fleet.servers[0].metrics);
+    let listen = format!("127.0.0.1:{}", fleet.ports[0]);
+    let words = [
+        "serve",
+        "--cert",
+        "a.pem",
+        "--key",
+        "a.key",
+        "--lb-config",
+        "lb.toml",
+    ];
+    let more = [
+        "--server-id",
+        "1",
+        "--listen",
+        &listen,
+        "--metrics",
+        &metrics,
+    ];
+    fleet.servers[0] = Serving::spawn(&mut command(&fleet.folder, &[&words[..], &more].concat()));
+    fleet.lb.until("server 1 is up");
+}
+
+/// A NAT between a client and the balancer, which changes the client's port when this many bytes have come back.
+fn start_nat(balancer: SocketAddr, after: usize) -> u16 {
+    let front = Arc::new(UdpSocket::bind("127.0.0.1:0").expect("a socket"));
+    let port = front.local_addr().expect("bound").port();
+    let outer = [(); 2].map(|()| Arc::new(UdpSocket::bind("127.0.0.1:0").expect("a socket")));
+    let client = Arc::new(Mutex::new(None));
+    let returned = Arc::new(AtomicUsize::new(0));
+    for outer in &outer {
+        let (outer, front) = (Arc::clone(outer), Arc::clone(&front));
+        let (client, returned) = (Arc::clone(&client), Arc::clone(&returned));
+        let back = move || {
+            let mut buffer = [0; 65_536];
+            while let Ok((len, _)) = outer.recv_from(&mut buffer) {
+                returned.fetch_add(len, Ordering::Relaxed);
+                let client: Option<SocketAddr> = *client.lock().expect("no panic");
+                let _ = front.send_to(&buffer[..len], client.expect("it sent something"));
+            }
+        };
+        thread::Builder::new().spawn(back).expect("a thread");
+    }
+    let forth = move || {
+        let mut buffer = [0; 65_536];
+        while let Ok((len, from)) = front.recv_from(&mut buffer) {
+            *client.lock().expect("no panic") = Some(from);
+            let index = usize::from(returned.load(Ordering::Relaxed) > after);
+            let _ = outer[index].send_to(&buffer[..len], balancer);
+        }
+    };
+    thread::Builder::new().spawn(forth).expect("a thread");
+    port
+}
+
+/// RFC 9000 §9.3: to the balancer this is another client address, to the server a change of address.
+#[test]
+fn a_client_whose_port_changes_stays_on_its_server() {
+    let fleet = Fleet::start("lb-rebinding");
+    let balancer = SocketAddr::from(([127, 0, 0, 1], fleet.lb.port));
+    for count in 1..=4 {
+        let port = start_nat(balancer, 2_000_000);
+        let url = format!("https://127.0.0.1:{port}/20MB");
+        let words = ["get", "-k", &url, "--http", "3", "-o", "body"];
+        let output = lastbyte(&fleet.folder, &words);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let body = fs::metadata(fleet.folder.join("body")).expect("a file");
+        assert_eq!(body.len(), 20_000_000);
+        assert_eq!(fleet.lb.metric(OPENED), 2 * count, "it had two addresses");
+        assert_eq!(
+            fleet.accepted().iter().sum::<u64>(),
+            count,
+            "and one connection"
+        );
+    }
+}
+
+#[test]
+fn gtlsclient_downloads_through_the_balancer() {
+    if Command::new("gtlsclient").arg("--help").output().is_err() {
+        lastbyte_testkit::skip("no `gtlsclient`");
+        return;
+    }
+    let fleet = Fleet::start("lb-gtlsclient");
+    let (port, path) = (fleet.lb.port.to_string(), "/1MB");
+    let download = format!("--download={}", fleet.folder.display());
+    for count in 1..=4 {
+        let output = Command::new("gtlsclient")
+            .args([
+                "-q",
+                "--exit-on-all-streams-close",
+                &download,
+                "127.0.0.1",
+                &port,
+            ])
+            .arg(format!("https://localhost:{port}{path}"))
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let body = fleet.folder.join("1MB");
+        assert_eq!(fs::metadata(&body).expect("a file").len(), 1_000_000);
+        fs::remove_file(body).expect("it was there");
+        assert_eq!(fleet.accepted().iter().sum::<u64>(), count);
+    }
+}
+
+#[test]
+fn a_server_needs_an_id_of_the_file() {
+    let folder = folder("lb-ids");
+    write_config(&folder, IDS, [1, 2], ["", ""]);
+    for (flags, expected) in [
+        (&[][..], "--lb-config requires --server-id"),
+        (
+            &["--server-id", "3"],
+            "3 is not a server of `lb.toml` (expected one of 1, 2)",
+        ),
+    ] {
+        let words = [
+            "serve",
+            "--self-signed",
+            "--check",
+            "--lb-config",
+            "lb.toml",
+        ];
+        let output = lastbyte(&folder, &[&words[..], flags].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+    let output = lastbyte(
+        &folder,
+        &["serve", "--self-signed", "--check", "--server-id", "256"],
+    );
+    assert!(!output.status.success());
+}
