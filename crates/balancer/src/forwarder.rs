@@ -102,13 +102,7 @@ impl Forwarder {
         let address = listeners
             .first()
             .map_or(settings.listen, Socket::local_address);
-        let sent = table.servers().iter().map(|_| Arc::default()).collect();
-        let shared = Arc::new(Shared {
-            published: Mutex::new(Arc::new(Published { table, sent })),
-            version: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
-            counts: (0..workers).map(|_| Counts::default()).collect(),
-        });
+        let shared = Arc::new(Shared::new(table, workers));
         let mut forwarder = Self {
             address,
             shared: Arc::clone(&shared),
@@ -121,19 +115,8 @@ impl Forwarder {
             ..settings.limits
         };
         for (number, listener) in listeners.into_iter().enumerate() {
-            let poller = Poller::new()?;
-            poller.add(&listener, LISTENER)?;
-            forwarder.wakers.push(poller.waker());
-            let mut worker = Worker {
-                number,
-                listener,
-                poller,
-                flows: Flows::new(limits, settings.key),
-                current: shared.published(),
-                version: 0,
-                shared: Arc::clone(&shared),
-                start: Instant::now(),
-            };
+            let mut worker = Worker::new(number, listener, limits, settings.key, &shared)?;
+            forwarder.wakers.push(worker.poller.waker());
             let thread = thread::Builder::new().name(format!("lb-{number}"));
             forwarder.threads.push(thread.spawn(move || worker.run())?);
         }
@@ -220,6 +203,16 @@ impl Drop for Forwarder {
 }
 
 impl Shared {
+    fn new(table: Arc<Table>, workers: usize) -> Self {
+        let sent = table.servers().iter().map(|_| Arc::default()).collect();
+        Self {
+            published: Mutex::new(Arc::new(Published { table, sent })),
+            version: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            counts: (0..workers).map(|_| Counts::default()).collect(),
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Arc<Published>> {
         self.published
             .lock()
@@ -249,6 +242,10 @@ struct Worker {
     version: u64,
     shared: Arc<Shared>,
     start: Instant,
+    /// When inactive flows are removed next.
+    sweep: Time,
+    batch: Option<Batch>,
+    ready: Vec<u64>,
 }
 
 /// Consecutive datagrams of a buffer that go to the same server.
@@ -260,6 +257,30 @@ struct Run {
 }
 
 impl Worker {
+    fn new(
+        number: usize,
+        listener: Socket,
+        limits: FlowLimits,
+        key: [u8; 16],
+        shared: &Arc<Shared>,
+    ) -> io::Result<Self> {
+        let poller = Poller::new()?;
+        poller.add(&listener, LISTENER)?;
+        Ok(Self {
+            number,
+            listener,
+            poller,
+            flows: Flows::new(limits, key),
+            current: shared.published(),
+            version: 0,
+            shared: Arc::clone(shared),
+            start: Instant::now(),
+            sweep: Time::ZERO,
+            batch: None,
+            ready: Vec::new(),
+        })
+    }
+
     fn now(&self) -> Time {
         // A time of its own, far enough from zero to subtract from.
         Time::ZERO + self.start.elapsed() + Duration::from_secs(60)
@@ -272,32 +293,39 @@ impl Worker {
     }
 
     fn run(&mut self) -> io::Result<()> {
-        let mut batch = Batch::new();
-        let mut ready = Vec::new();
-        let mut sweep = self.now() + SWEEP;
         while !self.shared.is_over.load(Ordering::Relaxed) {
-            let wait = sweep.since(self.now());
-            self.poller.wait(Some(wait), &mut ready)?;
-            let now = self.now();
-            if now >= sweep {
-                let mut expired = 0;
-                self.flows.expire(now, |_| expired += 1);
-                self.count(Counter::FlowsExpired, expired);
-                sweep = now + SWEEP;
-            }
-            let version = self.shared.version.load(Ordering::Acquire);
-            if version != self.version {
-                self.current = self.shared.published();
-                self.version = version;
-            }
-            for key in &ready {
-                if *key == LISTENER {
-                    self.receive_from_clients(now, &mut batch)?;
-                } else {
-                    self.receive_from_server(now, *key as usize, &mut batch);
-                }
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Waits, and handles what arrived.
+    fn turn(&mut self) -> io::Result<()> {
+        let wait = self.sweep.since(self.now());
+        self.poller.wait(Some(wait), &mut self.ready)?;
+        let now = self.now();
+        if now >= self.sweep {
+            let mut expired = 0;
+            self.flows.expire(now, |_| expired += 1);
+            self.count(Counter::FlowsExpired, expired);
+            self.sweep = now + SWEEP;
+        }
+        let version = self.shared.version.load(Ordering::Acquire);
+        if version != self.version {
+            self.current = self.shared.published();
+            self.version = version;
+        }
+        // Both are lent to this turn.
+        let ready = std::mem::take(&mut self.ready);
+        let mut batch = self.batch.take().unwrap_or_default();
+        for key in &ready {
+            if *key == LISTENER {
+                self.receive_from_clients(now, &mut batch)?;
+            } else {
+                self.receive_from_server(now, *key as usize, &mut batch);
             }
         }
+        (self.ready, self.batch) = (ready, Some(batch));
         Ok(())
     }
 

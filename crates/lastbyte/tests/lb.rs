@@ -332,7 +332,7 @@ fn start_nat(balancer: SocketAddr, after: usize) -> u16 {
         let (outer, front) = (Arc::clone(outer), Arc::clone(&front));
         let (client, returned) = (Arc::clone(&client), Arc::clone(&returned));
         let back = move || {
-            let mut buffer = [0; 65_536];
+            let mut buffer = vec![0; 65_536];
             while let Ok((len, _)) = outer.recv_from(&mut buffer) {
                 returned.fetch_add(len, Ordering::Relaxed);
                 let client: Option<SocketAddr> = *client.lock().expect("no panic");
@@ -342,7 +342,7 @@ fn start_nat(balancer: SocketAddr, after: usize) -> u16 {
         thread::Builder::new().spawn(back).expect("a thread");
     }
     let forth = move || {
-        let mut buffer = [0; 65_536];
+        let mut buffer = vec![0; 65_536];
         while let Ok((len, from)) = front.recv_from(&mut buffer) {
             *client.lock().expect("no panic") = Some(from);
             let index = usize::from(returned.load(Ordering::Relaxed) > after);

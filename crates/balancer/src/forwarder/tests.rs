@@ -2,8 +2,13 @@ use std::net::UdpSocket;
 
 use lastbyte_quic::cid::{QuicLb, QuicLbConfig};
 
+use lastbyte_testkit::{CountingAllocator, allocation_count};
+
 use super::*;
 use crate::fleet::{Fleet, Server};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -21,6 +26,15 @@ fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     socket
+}
+
+fn fleet_of(sockets: &[UdpSocket]) -> Fleet {
+    let with_id = |(number, socket)| Server::new(number, address(socket));
+    Fleet {
+        ids: vec![layout()],
+        servers: (1..).zip(sockets).map(with_id).collect(),
+        hash_key: [1; 16],
+    }
 }
 
 fn address(socket: &UdpSocket) -> SocketAddr {
@@ -55,12 +69,7 @@ struct Scene {
 impl Scene {
     fn new(servers: u8, limits: FlowLimits) -> Self {
         let sockets: Vec<UdpSocket> = (0..servers).map(|_| socket()).collect();
-        let with_id = |(number, socket)| Server::new(number, address(socket));
-        let fleet = Fleet {
-            ids: vec![layout()],
-            servers: (1..).zip(&sockets).map(with_id).collect(),
-            hash_key: [1; 16],
-        };
+        let fleet = fleet_of(&sockets);
         let settings = Settings {
             listen: "127.0.0.1:0".parse().expect("an address"),
             workers: 1,
@@ -331,4 +340,47 @@ fn datagrams_that_arrive_together_are_split_by_server() {
     scene.wait_for(Counter::ByConnectionId, 5);
     scene.wait_for_sent(&[3, 2]);
     scene.check_counts();
+}
+
+#[test]
+fn datagrams_of_open_flows_allocate_nothing() {
+    let servers = [socket(), socket()];
+    let table = Arc::new(Table::new(&fleet_of(&servers), |_| true).expect("valid"));
+    let shared = Arc::new(Shared::new(table, 1));
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let listener = Socket::bind(any, &Options::default()).expect("a socket");
+    let to = listener.local_address();
+    let limits = FlowLimits::default();
+    let mut worker = Worker::new(0, listener, limits, [2; 16], &shared).expect("a worker");
+    let client = socket();
+    let packets = [short(&id_of(1)), short(&id_of(2)), initial(7)];
+    let mut buffer = [0; 2000];
+    let mut exchange = |worker: &mut Worker| {
+        let handled = |counter| worker_count(&shared, counter);
+        let before = handled(Counter::FromClients);
+        for packet in &packets {
+            client.send_to(packet, to).expect("sent");
+        }
+        while worker_count(&shared, Counter::FromClients) < before + 3 {
+            worker.turn().expect("no error");
+        }
+        let (_, upstream) = servers[0].recv_from(&mut buffer).expect("a datagram");
+        servers[0].send_to(b"an answer", upstream).expect("sent");
+        let answered = handled(Counter::ToClients);
+        while worker_count(&shared, Counter::ToClients) == answered {
+            worker.turn().expect("no error");
+        }
+        client.recv_from(&mut buffer).expect("an answer");
+    };
+    exchange(&mut worker);
+    let before = allocation_count();
+    for _ in 0..100 {
+        exchange(&mut worker);
+    }
+    assert_eq!(allocation_count() - before, 0);
+    assert_eq!(worker_count(&shared, Counter::FlowsOpened), 1);
+}
+
+fn worker_count(shared: &Shared, counter: Counter) -> u64 {
+    shared.counts[0].get(counter)
 }
