@@ -193,7 +193,7 @@ fn http_1_and_2_pass_through() {
 #[test]
 fn a_drained_server_keeps_its_connections_and_gets_no_new_ones() {
     let mut fleet = Fleet::start("lb-drain");
-    let (mut client, server) = fleet.begin("/1g");
+    let (mut client, server) = fleet.begin("/100g");
     let mut more = ["", ""];
     more[server] = "drain = true";
     let line = fleet.reconfigure(IDS, more);
@@ -217,7 +217,7 @@ fn a_drained_server_keeps_its_connections_and_gets_no_new_ones() {
 #[test]
 fn a_stateless_reset_of_a_restarted_server_reaches_the_client() {
     let mut fleet = Fleet::start("lb-reset");
-    let (client, server) = fleet.begin("/1g");
+    let (client, server) = fleet.begin("/100g");
     let killed = &mut fleet.servers[server];
     killed.process.child.kill().expect("it runs");
     killed.process.child.wait().expect("it ends");
@@ -230,7 +230,7 @@ fn a_stateless_reset_of_a_restarted_server_reaches_the_client() {
 #[test]
 fn connections_survive_a_change_of_the_key() {
     let mut fleet = Fleet::start("lb-rotation");
-    let (mut client, server) = fleet.begin("/1g");
+    let (mut client, server) = fleet.begin("/100g");
     // The balancer first, then a server, which issues IDs of the first layout.
     let line = fleet.reconfigure(&format!("{NEXT_IDS}{IDS}"), ["", ""]);
     assert!(line.contains("2 layouts"), "{line}");
