@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ring_is_chosen_if_it_is_a_tenth_faster() {
+    fn ring_is_chosen_if_it_is_10_percent_faster() {
         for (measured, expected) in [
             ([1000, 899], AeadProvider::Ring),
             ([1000, 900], AeadProvider::AwsLc),

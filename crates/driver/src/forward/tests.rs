@@ -33,14 +33,14 @@ fn a_byte_of_the_connection_id_selects_the_owner_in_short_headers() {
 }
 
 #[test]
-fn the_receiving_worker_keeps_what_is_too_short() {
+fn the_receiving_worker_keeps_datagrams_that_are_too_short() {
     for len in 0..4 {
         assert_eq!(OWNERS.of(&short_header(1)[..len]), None);
     }
 }
 
 #[test]
-fn datagrams_arrive_and_those_that_do_not_fit_are_counted() {
+fn forwarded_datagrams_arrive_and_overflow_is_counted() {
     let waiters: Vec<Waiter> = (0..3).map(|_| Waiter::new().expect("a waiter")).collect();
     let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
     let links = connect(OWNERS, &wakers);
