@@ -43,7 +43,7 @@ fn log(folder: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn an_experiment_leaves_a_line_for_each_connection() {
+fn an_experiment_logs_a_line_for_each_connection() {
     let folder = folder("ab-lines");
     let output = ab(&folder, &["--connections", "40", "--seed", "3"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -98,7 +98,7 @@ fn the_same_seed_gives_the_same_log_on_any_number_of_threads() {
 const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"];
 
 #[test]
-fn paired_connections_differ_in_their_arm_alone() {
+fn paired_connections_differ_only_in_their_arm() {
     let folder = folder("ab-paired");
     let output = ab(&folder, &["--connections", "16", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -226,7 +226,7 @@ fn an_experiment_can_be_a_file() {
 }
 
 #[test]
-fn a_packed_log_says_the_same() {
+fn a_compressed_log_has_the_same_lines() {
     let folder = folder("ab-packed");
     let run = |format: &str, suffix: &str| {
         let arguments = [
@@ -264,7 +264,7 @@ fn a_packed_log_says_the_same() {
 /// What servers find lost is what the path dropped, but for acknowledgments that were lost and what was under way at the
 /// end; and the log says why it was dropped.
 #[test]
-fn the_log_says_why_packets_were_dropped() {
+fn the_log_has_the_causes_of_dropped_packets() {
     let folder = folder("ab-drops");
     let output = ab(&folder, &["--connections", "60"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -297,7 +297,7 @@ fn the_log_says_why_packets_were_dropped() {
 }
 
 #[test]
-fn an_experiment_can_do_without_http() {
+fn an_experiment_can_use_raw_streams() {
     let folder = folder("ab-raw");
     let lines = |protocol: &str| {
         let arguments = ["--connections", "12", "--protocol", protocol, "--force"];
@@ -320,7 +320,7 @@ fn an_experiment_can_do_without_http() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_experiments_are_rejected() {
     let folder = folder("ab-errors");
     fs::write(
         folder.join("bad.toml"),

@@ -120,7 +120,7 @@ fn every_version_sends_the_requests_asked_for() {
 
 /// Several threads, URLs with weights, a body, and a status that is no success.
 #[test]
-fn requests_are_what_the_options_say() {
+fn requests_match_the_options() {
     let place = Place::new("bench-requests");
     let file = format!(
         "{} 3\n{} 1\n",
@@ -246,7 +246,7 @@ fn connections_that_change_their_port_lose_no_request() {
 
 /// Without a dynamic table, the same headers take more bytes; the savings are those of the bytes.
 #[test]
-fn the_header_table_decides_the_savings() {
+fn header_savings_depend_on_the_table_size() {
     let place = Place::new("bench-tables");
     for http in ["2", "3"] {
         let run = |size| {
@@ -303,7 +303,7 @@ fn a_mix_uses_connections_by_weight() {
 
 /// A server that refuses 0-RTT, or gives no tickets at all, still answers every request.
 #[test]
-fn sessions_that_the_server_does_not_accept_lead_to_other_handshakes() {
+fn servers_that_reject_0rtt_or_sessions_answer_every_request() {
     let folder = folder("bench-no-0rtt");
     certificate(&folder, "a");
     let options = ["--cert", "a.pem", "--key", "a.key", "--no-0rtt"];

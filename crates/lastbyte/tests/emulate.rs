@@ -68,7 +68,7 @@ fn served(line: &str) -> Option<&str> {
 const RTT: f64 = 400.0;
 
 #[test]
-fn handshakes_take_as_many_round_trips_as_the_protocol_says() {
+fn handshakes_take_the_round_trips_of_the_protocol() {
     let server = Running::start(
         &["serve", "--self-signed", "--listen", "127.0.0.1:0"],
         served,
@@ -121,7 +121,7 @@ fn handshakes_take_as_many_round_trips_as_the_protocol_says() {
 }
 
 #[test]
-fn relays_until_it_is_told_to_stop_and_then_says_what_became_of_all() {
+fn relays_until_interrupted_and_then_prints_a_summary() {
     use std::net::Ipv4Addr;
 
     use lastbyte_udp::{Batch, Ecn, Options, Poller, Socket, Transmit};
@@ -197,7 +197,7 @@ fn relays_until_it_is_told_to_stop_and_then_says_what_became_of_all() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_reason() {
+fn invalid_options_are_rejected_with_the_reason() {
     for (arguments, words) in [
         (vec!["--network", "nowhere"], "unknown network `nowhere`"),
         (
@@ -242,7 +242,7 @@ fn a_network_with_cross_traffic_is_refused() {
 /// The log of a server whose client closes as soon as all has come: it says that all of it arrived, and that the sender never
 /// waited for the client to allow more.
 #[test]
-fn a_transfer_is_complete_in_the_log_and_flow_control_held_nothing_up() {
+fn a_transfer_is_logged_as_complete_and_not_limited_by_flow_control() {
     let log = std::env::temp_dir().join(format!("lastbyte-emulate-{}.ndjson", std::process::id()));
     let name = log.to_str().expect("text");
     let mut server = Running::start(

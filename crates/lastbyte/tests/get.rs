@@ -106,7 +106,7 @@ fn code(output: &Output) -> i32 {
 }
 
 #[test]
-fn bodies_go_where_they_are_told() {
+fn bodies_are_written_to_the_requested_outputs() {
     let place = Place::new("get-outputs");
     let [a, b, c] = ["1000", "2000", "3000"].map(|path| place.url(path));
     let output = place.get(&[&a, "-o", "first", &b, "-O", &c]);
@@ -123,7 +123,7 @@ fn bodies_go_where_they_are_told() {
 }
 
 #[test]
-fn a_body_of_no_bytes_makes_a_file_and_a_refused_one_none() {
+fn an_empty_body_creates_a_file_and_a_rejected_one_does_not() {
     let place = Place::new("get-empty");
     let output = place.get(&[&place.url("0"), "-o", "empty"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
@@ -134,7 +134,7 @@ fn a_body_of_no_bytes_makes_a_file_and_a_refused_one_none() {
 }
 
 #[test]
-fn heads_are_shown_as_curl_shows_them() {
+fn heads_are_printed_like_in_curl() {
     let place = Place::new("get-heads");
     let output = place.get(&["-I", &place.url("1000")]);
     let head = "HTTP/3 200 \r\ncontent-length: 1000\r\n\r\n";
@@ -252,7 +252,7 @@ fn exit_codes_are_those_of_curl() {
 }
 
 #[test]
-fn timings_are_told_for_people_and_programs() {
+fn timings_are_printed_as_text_and_as_json() {
     let place = Place::new("get-timing");
     let (a, b) = (place.url("1000"), place.url("200000"));
     let words = [
@@ -290,7 +290,7 @@ fn timings_are_told_for_people_and_programs() {
 }
 
 #[test]
-fn secrets_and_events_are_written_where_they_are_wanted() {
+fn key_logs_and_qlogs_are_written_to_the_requested_files() {
     let place = Place::new("get-logs");
     let output = place.get(&[
         "--keylog",
@@ -320,7 +320,7 @@ fn secrets_and_events_are_written_where_they_are_wanted() {
 }
 
 #[test]
-fn a_host_is_where_it_is_said_to_be() {
+fn resolve_overrides_the_address_of_a_host() {
     let place = Place::new("get-resolve");
     let port = place.server.port;
     let said = format!("somewhere.invalid:{port}:127.0.0.1");

@@ -104,7 +104,7 @@ fn every_example_of_serve_is_a_valid_configuration() {
 }
 
 #[test]
-fn every_relay_of_emulates_examples_starts_and_stops() {
+fn every_example_of_emulate_starts_and_stops() {
     let text = examples("emulate").replace("\\\n", " ");
     let relays = text.lines().filter_map(|line| {
         let words = line.trim().strip_prefix("lastbyte emulate ")?;

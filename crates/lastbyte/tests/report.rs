@@ -115,7 +115,7 @@ fn a_log_becomes_a_page_and_charts() {
 }
 
 #[test]
-fn h2o_logs_are_reported_on_by_their_flags() {
+fn arms_of_h2o_logs_are_taken_from_their_flags() {
     let folder = folder("report-h2o");
     let line = include_str!("../../record/src/connection_log/sample-line.json").trim();
     let jump = line.replace("\"jumpstart.cwnd\":0", "\"jumpstart.cwnd\":88320");
@@ -137,7 +137,7 @@ fn h2o_logs_are_reported_on_by_their_flags() {
 }
 
 #[test]
-fn what_cannot_be_reported_on_is_said() {
+fn unusable_input_is_an_error() {
     let folder = folder("report-errors");
     let cases: [(&str, &str, &[&str], &str, i32); 12] = [
         ("empty", "", &[], "error: the log has no lines", 1),
@@ -218,7 +218,7 @@ fn what_cannot_be_reported_on_is_said() {
 }
 
 #[test]
-fn a_packed_log_that_breaks_off_is_reported_as_far_as_it_goes() {
+fn a_truncated_compressed_log_is_reported_up_to_its_end() {
     let folder = folder("report-cut");
     let text = log(500);
     let bytes = text.as_bytes();
@@ -283,7 +283,7 @@ fn an_experiment_ends_with_its_report() {
 
 /// Two arms with the same control, simulated: nothing is told apart.
 #[test]
-fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
+fn identical_arms_do_not_differ_significantly() {
     let folder = folder("report-aa");
     fs::write(
         folder.join("aa.toml"),
@@ -328,7 +328,7 @@ fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
 /// Who presses Ctrl-C gets a log of what is done, in whole pairs, and a report on it.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_experiment_is_reported_on_as_far_as_it_goes() {
+fn an_interrupted_experiment_is_reported_up_to_its_end() {
     let folder = folder("report-interrupted");
     let words = ["ab", "--connections", "1000000", "--seed", "2"];
     let mut child = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
@@ -377,7 +377,7 @@ fn an_interrupted_experiment_is_reported_on_as_far_as_it_goes() {
 /// A name on the command line need not be UTF-8; the page says how it was given.
 #[cfg(unix)]
 #[test]
-fn names_that_are_not_utf8_are_names() {
+fn file_names_need_not_be_utf8() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
     let folder = folder("report-bytes");
     let name = OsStr::from_bytes(b"a'\xff b");
@@ -405,7 +405,7 @@ fn names_that_are_not_utf8_are_names() {
 
 /// `serve` logs a line for each connection, small objects too; they count if they are asked for.
 #[test]
-fn small_objects_of_a_production_log_count_on_request() {
+fn small_objects_of_a_production_log_are_included_on_request() {
     let folder = folder("report-small");
     let small = log(400).replace("{\"arm\"", "{\"module\":\"lastbyte\",\"arm\"");
     let large = small.replace("300000", "3000000");

@@ -23,7 +23,7 @@ use serving::{Serving, folder, lastbyte, stderr};
 const PAGE: &str = include_str!("../../../docs/serve.md");
 
 #[test]
-fn a_directory_is_served_until_it_is_enough() {
+fn a_directory_is_served_until_a_signal_arrives() {
     let folder = folder("serve-directory");
     fs::write(folder.join("hello.txt"), "hello").expect("room");
     let flags = [
@@ -80,7 +80,7 @@ fn a_directory_is_served_until_it_is_enough() {
 }
 
 #[test]
-fn certificates_keys_and_arms_are_read_again() {
+fn certificates_keys_and_arms_are_reloaded() {
     let folder = folder("serve-reload");
     let make = || {
         let rcgen::CertifiedKey { cert, signing_key } =
@@ -118,7 +118,7 @@ fn certificates_keys_and_arms_are_read_again() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_served() {
+fn invalid_settings_are_errors_before_the_server_starts() {
     let folder = folder("serve-wrong");
     fs::write(folder.join("empty"), "").expect("room");
     fs::write(folder.join("serve.toml"), "\nlistening = \"x\"\n").expect("room");
@@ -181,7 +181,7 @@ fn what_cannot_be_is_said_before_anything_is_served() {
 }
 
 #[test]
-fn a_log_on_a_full_disk_is_told_at_the_end() {
+fn lines_lost_on_a_full_disk_are_reported_on_exit() {
     let folder = folder("serve-full");
     let serving = Serving::start(&folder, &["--self-signed", "--access-log", "/dev/full"]);
     assert!(
@@ -199,7 +199,7 @@ fn a_log_on_a_full_disk_is_told_at_the_end() {
 }
 
 #[test]
-fn the_page_knows_every_flag() {
+fn the_page_documents_every_flag() {
     let output = lastbyte(&folder("serve-page"), &["serve", "--help"]);
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut count = 0;
@@ -221,7 +221,7 @@ fn the_page_knows_every_flag() {
 
 /// What `openssl req -x509` makes unless it is told otherwise.
 #[test]
-fn a_certificate_that_is_an_authoritys_is_told_as_such() {
+fn a_ca_certificate_as_server_certificate_is_named_in_the_error() {
     let folder = folder("serve-authority");
     let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -248,7 +248,7 @@ fn a_certificate_that_is_an_authoritys_is_told_as_such() {
 
 /// Private keys and key logs decrypt recorded traffic: key logs and qlog are for their owner only, and serve reports them.
 #[test]
-fn secrets_on_disk_are_for_their_owner_and_announced() {
+fn secrets_on_disk_are_private_and_announced() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = folder("serve-secrets");
     serving::certificate(&folder, "a");

@@ -116,7 +116,7 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
-fn settings_take_the_place_of_the_networks() {
+fn options_override_the_network() {
     let slow = json(&[
         "--network",
         "vdsl",
@@ -138,7 +138,7 @@ fn settings_take_the_place_of_the_networks() {
 }
 
 #[test]
-fn a_file_can_describe_the_path_and_a_trace_beside_it_its_rate() {
+fn a_file_can_describe_the_path_and_a_trace_its_rate() {
     let folder = folder("path");
     let trace = folder.join("ten.trace");
     // An opportunity a millisecond: 12 Mb/s.
@@ -162,7 +162,7 @@ fn a_file_can_describe_the_path_and_a_trace_beside_it_its_rate() {
 
 /// The handshake table of HTTP/3, as a user sees it.
 #[test]
-fn handshakes_cost_the_round_trips_that_they_should() {
+fn handshakes_take_the_expected_round_trips() {
     let arguments = [
         "--rate",
         "10gbit",
@@ -204,7 +204,7 @@ fn handshakes_cost_the_round_trips_that_they_should() {
 }
 
 #[test]
-fn client_and_server_speak_http3_unless_told_otherwise() {
+fn client_and_server_use_http3_by_default() {
     let run = |protocol: &[&str]| {
         // Nothing is lost of this, so nothing is sent twice.
         let base = ["--arm", "rapid-start", "--size", "400kB"];
@@ -220,7 +220,7 @@ fn client_and_server_speak_http3_unless_told_otherwise() {
 }
 
 #[test]
-fn all_that_happens_can_be_written_down() {
+fn traces_and_qlogs_can_be_written() {
     let folder = folder("trace");
     let trace = folder.join("events.ndjson");
     let qlogs = folder.join("qlogs");
@@ -302,7 +302,7 @@ fn all_that_happens_can_be_written_down() {
 }
 
 #[test]
-fn a_transfer_can_be_drawn() {
+fn a_transfer_can_be_plotted() {
     let folder = folder("plot");
     let files = ["p.html", "p.svg", "p.png"].map(|name| folder.join(name));
     let mut arguments = vec![
@@ -339,7 +339,7 @@ fn a_transfer_can_be_drawn() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_exit_code_2() {
+fn usage_errors_exit_with_code_2() {
     for (arguments, wanted) in [
         (
             &["--rate", "55", "--rtt", "39ms"][..],
@@ -428,7 +428,7 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
 }
 
 #[test]
-fn what_goes_wrong_ends_with_exit_code_1_and_says_what() {
+fn runtime_errors_exit_with_code_1_and_a_message() {
     let full = sim(&["--size", "1MB", "--trace", "/dev/full"]);
     assert_eq!(full.status.code(), Some(1));
     assert!(
@@ -582,7 +582,7 @@ fn an_old_trace_is_replaced_on_request_only() {
 }
 
 #[test]
-fn a_picture_says_which_of_several_transfers_it_is_of() {
+fn a_plot_names_the_transfer_it_shows() {
     let folder = folder("plot-several");
     let file = folder.join("p.svg");
     let output = sim(&[

@@ -80,7 +80,7 @@ const KINDS: &[Kind] = &[
 
 /// One grammar of units: docs/units.md.
 #[test]
-fn figures_are_read_alike_by_every_command() {
+fn every_command_parses_figures_the_same_way() {
     let mut checked = [0; KINDS.len()];
     for command in commands() {
         for arg in command.get_arguments() {
@@ -122,7 +122,7 @@ fn figures_are_read_alike_by_every_command() {
 }
 
 #[test]
-fn counts_say_what_is_expected() {
+fn errors_of_counts_name_the_expected_value() {
     let mut checked = 0;
     // The options of `query` are jrf's.
     for command in commands()

@@ -57,7 +57,7 @@ fn connections_take_several_networks_in_turn() {
 
 /// Losses of the path are those of its file: all packets, so no connection is established, and the run ends.
 #[test]
-fn a_path_that_loses_everything_fails_each_connection() {
+fn every_connection_fails_over_a_path_that_loses_everything() {
     let place = Place::new("bench-network-loss");
     let text = "rtt = \"10ms\"\n[down]\nloss = \"100%\"\n";
     fs::write(place.folder.join("none.toml"), text).expect("a file");

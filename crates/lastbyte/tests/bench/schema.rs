@@ -93,7 +93,7 @@ fn check(value: &Value) -> Vec<String> {
 
 /// Runs of a number and of a duration, open and closed, over model paths, and one without any response.
 #[test]
-fn results_are_as_the_schema_says() {
+fn results_match_the_schema() {
     let place = Place::new("bench-schema");
     let mut all = Vec::new();
     for http in VERSIONS {
@@ -130,7 +130,7 @@ fn results_are_as_the_schema_says() {
 }
 
 #[test]
-fn other_values_are_not_as_the_schema_says() {
+fn other_values_do_not_match_the_schema() {
     let place = Place::new("bench-schema-other");
     let good = place.json(&["-n", "4"], "/1kB");
     assert!(check(&good).is_empty());

@@ -174,47 +174,43 @@ fn curl(port: u16, flags: &[&str]) -> Option<Vec<Found>> {
 }
 
 #[test]
-fn each_protocol_takes_as_many_round_trips_as_it_says() {
-    alone(
-        "tun::each_protocol_takes_as_many_round_trips_as_it_says",
-        || {
-            if !may_have_devices() {
-                return;
-            }
-            let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("emulate-tun");
-            fs::create_dir_all(&folder).expect("a folder");
-            let made =
-                rcgen::generate_simple_self_signed([SERVER.to_string()]).expect("a certificate");
-            let [chain, key] = ["chain.pem", "key.pem"].map(|name| folder.join(name));
-            fs::write(&chain, made.cert.pem()).expect("written");
-            fs::write(&key, made.signing_key.serialize_pem()).expect("written");
-            let files = [&chain, &key].map(|path| path.to_str().expect("text"));
-            let server = Running::start(
-                &[
-                    "serve",
-                    "--listen",
-                    "0.0.0.0:0",
-                    "--cert",
-                    files[0],
-                    "--key",
-                    files[1],
-                ],
-                served,
-            );
-            let path = Running::start(
-                &["emulate", "--tun", "--rate", "1gbit", "--rtt", "400ms"],
-                |line| line.split(' ').next(),
-            );
-            assert_eq!(path.address, SERVER.to_string());
-            let port: u16 = server
-                .address
-                .rsplit_once(':')
-                .and_then(|(_, port)| port.parse().ok())
-                .expect("a port");
-            ours(port, made.cert.der());
-            curls(port);
-        },
-    );
+fn each_protocol_takes_its_number_of_round_trips() {
+    alone("tun::each_protocol_takes_its_number_of_round_trips", || {
+        if !may_have_devices() {
+            return;
+        }
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("emulate-tun");
+        fs::create_dir_all(&folder).expect("a folder");
+        let made = rcgen::generate_simple_self_signed([SERVER.to_string()]).expect("a certificate");
+        let [chain, key] = ["chain.pem", "key.pem"].map(|name| folder.join(name));
+        fs::write(&chain, made.cert.pem()).expect("written");
+        fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+        let files = [&chain, &key].map(|path| path.to_str().expect("text"));
+        let server = Running::start(
+            &[
+                "serve",
+                "--listen",
+                "0.0.0.0:0",
+                "--cert",
+                files[0],
+                "--key",
+                files[1],
+            ],
+            served,
+        );
+        let path = Running::start(
+            &["emulate", "--tun", "--rate", "1gbit", "--rtt", "400ms"],
+            |line| line.split(' ').next(),
+        );
+        assert_eq!(path.address, SERVER.to_string());
+        let port: u16 = server
+            .address
+            .rsplit_once(':')
+            .and_then(|(_, port)| port.parse().ok())
+            .expect("a port");
+        ours(port, made.cert.der());
+        curls(port);
+    });
 }
 
 /// Our client and the TLS library. All at once: they share the path, and what they send is no burden to it.
@@ -290,9 +286,9 @@ fn curls(port: u16) {
 }
 
 #[test]
-fn a_device_is_gone_with_the_command_and_its_table_is_told() {
+fn the_device_is_removed_on_exit_and_its_counters_are_printed() {
     alone(
-        "tun::a_device_is_gone_with_the_command_and_its_table_is_told",
+        "tun::the_device_is_removed_on_exit_and_its_counters_are_printed",
         || {
             if !may_have_devices() {
                 return;

@@ -62,7 +62,7 @@ const FILE: &str = "# Netscape HTTP Cookie File\n\
     other.example\tTRUE\t/\tFALSE\t4133980799\tforeign\t1\n";
 
 #[test]
-fn cookies_are_kept_and_sent_as_curl_does() {
+fn cookies_are_stored_and_sent_like_in_curl() {
     let server = ScriptedServer::start();
     let (head, set, led) = (
         server.url("head"),
@@ -116,7 +116,7 @@ fn cookies_are_kept_and_sent_as_curl_does() {
 
 /// As newer curls have it: that of the age that is compared with sends both.
 #[test]
-fn a_field_that_is_said_takes_the_place_of_all_cookies() {
+fn an_explicit_cookie_field_replaces_all_cookies() {
     let server = ScriptedServer::start();
     let words = [
         "-b",
@@ -139,7 +139,7 @@ fn a_field_that_is_said_takes_the_place_of_all_cookies() {
 /// Nobody else is to read it.
 #[cfg(unix)]
 #[test]
-fn the_file_is_for_its_owner_alone_and_devices_stay_what_they_are() {
+fn the_cookie_file_is_private_and_devices_are_not_replaced() {
     use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
     let server = ScriptedServer::start();
     let all = both(

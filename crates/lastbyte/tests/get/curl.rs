@@ -80,7 +80,7 @@ fn beside_curl(
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn the_same_command_brings_the_same_bytes_and_exit_code() {
+fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
     if !has_curl() {
         return;
     }
@@ -256,7 +256,7 @@ fn the_same_command_brings_the_same_bytes_and_exit_code() {
 }
 
 #[test]
-fn what_is_asked_is_what_curl_asks() {
+fn requests_match_those_of_curl() {
     if !has_curl() {
         return;
     }
@@ -303,7 +303,7 @@ fn what_is_asked_is_what_curl_asks() {
 
 /// The same form, but for the boundary, which is drawn.
 #[test]
-fn forms_of_parts_are_those_of_curl() {
+fn multipart_forms_match_those_of_curl() {
     if !has_curl() {
         return;
     }

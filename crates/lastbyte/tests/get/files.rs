@@ -11,7 +11,7 @@ use super::{Place, body, code, command, raw::ScriptedServer, stderr};
 /// A line buffer would write up to the last newline, and the rest by itself. stdout is a socket on which each write is a
 /// datagram.
 #[test]
-fn a_body_goes_to_stdout_as_it_comes_and_not_by_lines() {
+fn a_body_is_written_to_stdout_as_it_arrives() {
     // Less than the buffer, so that it is written at the end.
     const LEN: usize = 100_000;
     let place = Place::new("get-pieces");
@@ -36,7 +36,7 @@ fn a_body_goes_to_stdout_as_it_comes_and_not_by_lines() {
 }
 
 #[test]
-fn sessions_go_from_one_run_to_the_next() {
+fn sessions_are_resumed_by_the_next_run() {
     let place = Place::new("get-sessions");
     let url = place.url("100");
     let words = [
@@ -126,7 +126,7 @@ fn sessions_go_from_one_run_to_the_next() {
 }
 
 #[test]
-fn servers_name_files_but_not_folders_and_overwrite_nothing() {
+fn names_from_servers_contain_no_folder_and_overwrite_nothing() {
     let place = Place::new("get-names");
     let server = ScriptedServer::start();
     let attached = server.url("attached");
@@ -141,7 +141,7 @@ fn servers_name_files_but_not_folders_and_overwrite_nothing() {
 }
 
 #[test]
-fn what_is_read_from_standard_input_goes_over_quic_too() {
+fn standard_input_is_uploaded_over_quic_too() {
     use std::{
         io::Write as _,
         process::{Command, Stdio},

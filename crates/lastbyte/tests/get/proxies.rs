@@ -17,7 +17,7 @@ fn get(words: &[&str]) -> Output {
 }
 
 #[test]
-fn a_tunnel_leads_to_any_version_over_tcp() {
+fn a_tunnel_carries_any_http_version_over_tcp() {
     let proxy = Proxy::start();
     let there = proxy.url();
     let server = Tls::start(&TlsOptions::default());
@@ -106,7 +106,7 @@ fn http3_does_not_go_through_a_proxy() {
 
 /// The same exit codes as curl, and in clear text the same request.
 #[test]
-fn proxies_are_asked_as_curl_asks_them() {
+fn proxy_requests_match_those_of_curl() {
     let proxy = Proxy::start();
     let (there, raw) = (proxy.url(), ScriptedServer::start());
     let (tunnelled, server) = (raw.url("300"), Tls::start(&TlsOptions::default()));

@@ -26,7 +26,7 @@ fn trusting(server: &Tls, name: &str, words: &[&str]) -> Output {
 }
 
 #[test]
-fn each_version_is_spoken_and_told_of() {
+fn each_http_version_is_used_and_reported() {
     let server = Tls::start(&TlsOptions::default());
     let url = server.url("5000");
     for (flag, version) in [
@@ -153,7 +153,7 @@ fn keys_are_pinned_over_quic_and_tcp() {
 }
 
 #[test]
-fn servers_are_told_who_asks() {
+fn the_client_certificate_is_sent() {
     let own = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).expect("a certificate");
     let server = Tls::start(&TlsOptions {
         clients: Some(own.cert.pem()),
@@ -181,7 +181,7 @@ fn servers_are_told_who_asks() {
 }
 
 #[test]
-fn where_else_a_server_is_is_remembered_in_a_file_of_curls() {
+fn alternative_services_are_stored_in_the_format_of_curl() {
     let place = Place::new("get-alt-svc");
     let server = Tls::start(&TlsOptions::default());
     let both = place.server.certificate.clone() + &server.certificate;
@@ -208,7 +208,7 @@ fn where_else_a_server_is_is_remembered_in_a_file_of_curls() {
 }
 
 #[test]
-fn clear_text_is_spoken_where_it_is_asked_for() {
+fn plain_http_is_used_on_request() {
     let server = super::raw::ScriptedServer::start();
     let output = get(&["-v", &server.url("9")]);
     assert_eq!(output.stdout, body(9));
@@ -235,7 +235,7 @@ fn until_in_time(run: &dyn Fn() -> Output) -> Output {
 
 /// The HTTPS record of a host says where it is served; `get` reports and times it.
 #[test]
-fn an_https_record_is_asked_for_and_told_of() {
+fn https_records_are_queried_and_reported() {
     let place = Place::new("get-https-record");
     let port = place.server.port.to_be_bytes();
     let record = https(1, ".", &[(1, b"\x02h3"), (3, &port), (4, &[127, 0, 0, 1])]);

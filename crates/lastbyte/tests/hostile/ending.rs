@@ -101,7 +101,7 @@ fn sigterm_under_load_loses_no_response() {
 }
 
 #[test]
-fn certificates_are_swapped_under_load_without_a_failure() {
+fn certificates_are_replaced_under_load_without_a_failure() {
     const SWAPS: usize = 30;
     let folder = folder("hostile-swap");
     for name in ["a", "b"] {

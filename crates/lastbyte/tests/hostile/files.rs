@@ -34,7 +34,7 @@ fn on_a_small_disk(folder: &Path) -> Option<Serving> {
 }
 
 #[test]
-fn a_disk_that_fills_under_the_log_costs_lines_and_no_response() {
+fn a_full_disk_loses_log_lines_and_no_response() {
     let folder = folder("hostile-full");
     fs::create_dir(folder.join("small")).expect("a folder");
     let Some(serving) = on_a_small_disk(&folder) else {
@@ -116,7 +116,7 @@ fn while_it_is_sent(name: &str, happens: impl Fn(&Path), check: impl Fn(Option<i
 }
 
 #[test]
-fn a_file_that_is_cut_short_while_it_is_sent_is_not_passed_off_as_whole() {
+fn a_file_truncated_while_it_is_sent_is_not_delivered_as_complete() {
     let cut = |path: &Path| {
         let file = OpenOptions::new().write(true).open(path).expect("a file");
         file.set_len(1000).expect("it is cut");
@@ -128,7 +128,7 @@ fn a_file_that_is_cut_short_while_it_is_sent_is_not_passed_off_as_whole() {
 }
 
 #[test]
-fn a_file_that_is_replaced_while_it_is_sent_goes_on_as_it_was() {
+fn a_file_replaced_while_it_is_sent_is_completed_from_the_old_one() {
     let replace = |path: &Path| {
         let other = path.with_extension("other");
         fs::write(&other, "something else").expect("room");

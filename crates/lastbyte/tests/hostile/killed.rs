@@ -24,7 +24,7 @@ fn start(folder: &std::path::Path, port: u16) -> Serving {
 }
 
 #[test]
-fn a_transfer_that_a_kill_broke_off_is_told_as_such_and_goes_on_where_it_was() {
+fn a_transfer_from_a_killed_server_is_partial_and_can_be_resumed() {
     let folder = folder("hostile-killed");
     certificate(&folder, "a");
     let port = free_port();
@@ -56,7 +56,7 @@ fn a_transfer_that_a_kill_broke_off_is_told_as_such_and_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_request_that_a_killed_server_owes_is_answered_by_the_next() {
+fn a_request_pending_at_a_killed_server_is_retried_on_its_successor() {
     let folder = folder("hostile-owed");
     certificate(&folder, "a");
     let port = free_port();
@@ -90,7 +90,7 @@ fn a_request_that_a_killed_server_owes_is_answered_by_the_next() {
 }
 
 #[test]
-fn clients_that_vanish_in_the_middle_leave_nothing_behind() {
+fn clients_that_vanish_mid_transfer_leak_no_resources() {
     let folder = folder("hostile-vanished");
     // Larger than what any socket takes at once.
     let big = File::create(folder.join("big")).expect("room");

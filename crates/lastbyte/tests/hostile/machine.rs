@@ -32,7 +32,7 @@ fn limited(folder: &Path, descriptors: &str, flags: &[&str]) -> Serving {
 }
 
 #[test]
-fn clients_that_take_all_descriptors_do_not_get_them_all() {
+fn idle_clients_cannot_exhaust_the_descriptors() {
     let folder = folder("hostile-descriptors");
     fs::write(folder.join("page"), "hello").expect("room");
     let serving = limited(
@@ -69,7 +69,7 @@ fn clients_that_take_all_descriptors_do_not_get_them_all() {
 }
 
 #[test]
-fn without_a_descriptor_a_file_is_told_as_not_to_be_had_now() {
+fn without_a_free_descriptor_a_file_is_answered_with_503() {
     let folder = folder("hostile-exhausted");
     fs::write(folder.join("page"), "hello").expect("room");
     let serving = Serving::start(&folder, &["--self-signed", "--http", "3", "."]);
@@ -85,7 +85,7 @@ fn without_a_descriptor_a_file_is_told_as_not_to_be_had_now() {
 }
 
 #[test]
-fn a_server_that_can_accept_nobody_waits_and_does_not_spin() {
+fn a_server_without_free_descriptors_waits_and_does_not_spin() {
     let folder = folder("hostile-accept");
     let serving = Serving::start(&folder, &["--self-signed", "--http", "1.1,2,3"]);
     let id = serving.process.child.id();
@@ -112,7 +112,7 @@ const FAKE_TIME: [&str; 2] = [
 ];
 
 #[test]
-fn a_clock_that_jumps_stops_nothing() {
+fn clock_jumps_do_not_interrupt_the_server() {
     let Some(library) = FAKE_TIME.iter().find(|path| Path::new(path).exists()) else {
         return lastbyte_testkit::skip("no libfaketime (Debian: faketime)");
     };

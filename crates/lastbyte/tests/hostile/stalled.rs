@@ -292,7 +292,7 @@ fn endless_upstream() -> u16 {
 }
 
 #[test]
-fn stalled_responses_of_an_upstream_server_take_a_bounded_part_of_memory() {
+fn stalled_responses_of_an_upstream_server_use_bounded_memory() {
     let folder = folder("hostile-stalled-proxy");
     let proxy = format!("http://127.0.0.1:{}", endless_upstream());
     let flags = ["--self-signed", "--proxy", &proxy, "--stall-timeout", "4s"];

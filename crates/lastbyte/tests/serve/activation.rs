@@ -72,7 +72,7 @@ fn gets(serving: &Serving, version: &str) {
 }
 
 #[test]
-fn sockets_that_are_handed_over_take_the_place_of_an_address_and_outlive_the_server() {
+fn passed_sockets_replace_the_address_and_outlive_the_server() {
     let (udp, tcp) = pair();
     let port = udp.local_addr().expect("an address").port();
     let start = || {
@@ -106,7 +106,7 @@ fn sockets_that_are_handed_over_take_the_place_of_an_address_and_outlive_the_ser
 }
 
 #[test]
-fn one_socket_that_shares_its_port_is_joined_by_one_for_each_other_worker() {
+fn a_passed_reuseport_socket_is_joined_by_one_for_each_other_worker() {
     let (first, _) = group();
     let tcp = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let arguments = ["--http", "3", "--workers", "3"];
@@ -131,7 +131,7 @@ fn one_socket_that_shares_its_port_is_joined_by_one_for_each_other_worker() {
 }
 
 #[test]
-fn as_many_sockets_are_as_many_workers() {
+fn each_passed_socket_has_a_worker() {
     let (first, second) = group();
     let serving = Serving::spawn(&mut activated(first, second, "", &["--http", "3"]));
     assert!(
@@ -146,7 +146,7 @@ fn as_many_sockets_are_as_many_workers() {
 }
 
 #[test]
-fn what_a_unit_has_to_say_is_said() {
+fn errors_of_passed_sockets_name_the_setting_of_the_unit() {
     for (first, second, names, arguments, code, expected) in [
         (
             udp().into(),
@@ -184,7 +184,7 @@ fn what_a_unit_has_to_say_is_said() {
 
 /// As when a program that was activated starts another without hiding its environment.
 #[test]
-fn sockets_of_another_process_are_not_taken() {
+fn sockets_for_another_process_are_ignored() {
     let folder = folder("serve-activated-not");
     for id in ["1", ""] {
         let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))

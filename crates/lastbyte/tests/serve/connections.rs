@@ -16,7 +16,7 @@ fn log(folder: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn connections_over_tcp_are_in_the_log_and_in_no_arm() {
+fn connections_over_tcp_are_logged_without_an_arm() {
     let folder = folder("serve-tcp-log");
     let flags = ["--self-signed", "--experiment", "four-arms", "--log", "log"];
     let serving = Serving::start(&folder, &flags);
@@ -64,7 +64,7 @@ fn connections_over_tcp_are_in_the_log_and_in_no_arm() {
 
 /// By chance, it would be one in 4^7.
 #[test]
-fn a_client_stays_in_its_arm_over_connections_and_a_restart() {
+fn a_client_keeps_its_arm_across_connections_and_a_restart() {
     let folder = folder("serve-sticky");
     let flags = [
         "--self-signed",

@@ -42,7 +42,7 @@ fn upstream() -> String {
 }
 
 #[test]
-fn whole_responses_of_an_upstream_are_logged_as_whole() {
+fn complete_responses_of_an_upstream_are_logged_as_complete() {
     let folder = folder("serve-proxied");
     let url = upstream();
     let flags = [

@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_read_as_curl_reads_them() {
+    fn formats_are_parsed_like_in_curl() {
         let text = |text: &str| Piece::Text(text.to_owned());
         for (format, expected) in [
             ("", vec![]),

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_what_is_not_reserved_is_for_tcp() {
+    fn half_of_the_unreserved_descriptors_are_for_tcp() {
         for (limit, wanted, granted) in [
             (None, 10_000, 10_000),
             (Some(1_048_576), 10_000, 10_000),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_is_for_an_upstream() {
+    fn a_quarter_of_the_descriptors_is_for_an_upstream() {
         for (limit, granted) in [
             (None, 1024),
             (Some(20_000), 1024),

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle_of_all() {
+    fn the_median_is_the_middle_value() {
         let of = |values: &[Option<f64>]| median(values.iter().copied());
         assert_eq!(of(&[Some(3.0), Some(1.0), Some(2.0)]), Some(2.0));
         assert_eq!(of(&[Some(4.0), Some(1.0)]), Some(2.5));

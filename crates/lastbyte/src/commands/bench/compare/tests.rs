@@ -40,7 +40,7 @@ fn a_faster_run_is_significantly_faster() {
 }
 
 #[test]
-fn two_runs_that_are_the_same_do_not_differ() {
+fn identical_runs_do_not_differ_significantly() {
     let text = text(&results(10, 0, 1), &results(10, 0, 1));
     let lines: Vec<&str> = text
         .lines()
@@ -74,7 +74,7 @@ fn different_settings_cause_a_warning() {
 }
 
 #[test]
-fn a_file_of_something_else_is_refused() {
+fn a_file_that_is_not_a_result_is_rejected() {
     for (value, key) in [
         (json!({}), "format: 1"),
         (json!({ "format": 2 }), "format: 1"),

@@ -45,7 +45,7 @@ fn errors_in_a_file_of_requests_name_the_line() {
 }
 
 #[test]
-fn given_fields_replace_the_usual_ones() {
+fn given_fields_replace_the_default_ones() {
     let lines = |given: &[&str]| {
         let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
         let fields = fields(&given).expect("valid fields");

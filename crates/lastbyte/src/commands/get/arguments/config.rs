@@ -127,7 +127,7 @@ mod tests {
     use super::{expanded, line};
 
     #[test]
-    fn lines_are_read_as_curl_reads_them() {
+    fn lines_are_parsed_like_in_curl() {
         for (text, expected) in [
             (
                 "url = \"https://a.example/\"",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_two_dashes_is_no_option() {
+    fn arguments_after_a_double_dash_are_not_options() {
         for words in [
             ["x", "get", "-s", "--", "-K"],
             ["x", "query", "-K", "y", "-K"],

@@ -33,7 +33,7 @@ fn spans_without_a_unit_are_seconds() {
 }
 
 #[test]
-fn places_of_hosts_have_both_families() {
+fn resolve_accepts_addresses_of_both_families() {
     let found = resolve("Example.com:8443:127.0.0.1,[::1]").expect("a place");
     assert_eq!((&*found.host, found.port), ("example.com", 8443));
     let expected = ["127.0.0.1", "::1"].map(|ip| ip.parse::<IpAddr>().expect("an address"));
@@ -51,7 +51,7 @@ fn places_of_hosts_have_both_families() {
 }
 
 #[test]
-fn what_is_sent_keeps_the_order_of_the_command_line() {
+fn request_bodies_keep_the_order_of_the_command_line() {
     let words = [
         "-d",
         "a=1",

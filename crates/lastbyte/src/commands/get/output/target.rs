@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rfc6266_names_are_names_and_no_paths() {
+    fn rfc6266_file_names_contain_no_path() {
         for (value, expected) in [
             ("attachment; filename=a.txt", Some("a.txt")),
             ("attachment; FileName=\"a b.txt\"; x=y", Some("a b.txt")),

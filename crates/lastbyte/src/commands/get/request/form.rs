@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_end_at_semicolons_but_not_between_quotes() {
+    fn words_end_at_semicolons_outside_quotes() {
         for (text, value, rest) in [
             ("a b ;type=x", "a b", ";type=x"),
             ("\"a;b\\\"c\\\\d\\e\" ;type=x", "a;b\"c\\d\\e", ";type=x"),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_sources_read_as_one_from_any_place() {
+    fn joined_sources_are_readable_as_one_at_any_offset() {
         let whole: Vec<u8> = (0..100).collect();
         let mut joined = Joined::default();
         for range in [0..1, 1..1, 1..40, 40..99, 99..100] {

@@ -83,7 +83,7 @@ mod tests {
     use super::credentials;
 
     #[test]
-    fn each_host_has_its_own_and_the_rest_the_default() {
+    fn each_host_has_its_credentials_and_others_the_default() {
         let text = "# remark\nmachine a.example login me password secret # mine\n\
                     machine b.example\n\tlogin you\n\tpassword \"two words \\\"\"\n\
                     macdef init\nmachine c.example login no password no\n\n\

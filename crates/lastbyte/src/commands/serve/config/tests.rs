@@ -23,7 +23,7 @@ drain = \"10s\"
 ";
 
 #[test]
-fn a_file_says_what_flags_say() {
+fn a_file_sets_what_flags_set() {
     let arguments = merged(FILE, &[]).expect("it is right");
     arguments.validate().expect("it fits together");
     assert_eq!(arguments.directory.as_deref(), Some(Path::new("/srv/www")));
@@ -41,7 +41,7 @@ fn a_file_says_what_flags_say() {
 }
 
 #[test]
-fn flags_go_before_the_file() {
+fn flags_override_the_file() {
     let flags = [
         "--listen",
         "127.0.0.1:1",
@@ -62,7 +62,7 @@ fn flags_go_before_the_file() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_name_the_line() {
     for (text, expected) in [
         (
             "\nlisten-on = \"x\"\n",
@@ -97,7 +97,7 @@ fn what_is_wrong_is_said_with_its_line() {
 }
 
 #[test]
-fn distances_are_those_of_levenshtein() {
+fn distances_match_levenshtein() {
     for (one, other, expected) in [
         ("", "abc", 3),
         ("abc", "", 3),
@@ -110,7 +110,7 @@ fn distances_are_those_of_levenshtein() {
 }
 
 #[test]
-fn flags_that_do_not_fit_together_are_refused() {
+fn conflicting_flags_are_rejected() {
     for (flags, expected) in [
         (&["--cert", "c"][..], "require each other"),
         (&[], "no certificate"),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn forms_are_escaped_as_curl_does() {
+fn forms_are_escaped_like_in_curl() {
     for (text, expected) in [
         ("a b+", "a+b%2B"),
         ("=a=b", "a%3Db"),
@@ -17,7 +17,7 @@ fn forms_are_escaped_as_curl_does() {
 }
 
 #[test]
-fn what_is_sent_is_joined() {
+fn several_data_options_are_joined() {
     let data = [
         Datum::Text("a=1".to_owned()),
         Datum::Raw("@b".to_owned()),
