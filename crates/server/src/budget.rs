@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_has_its_limit_and_a_part_of_what_is_left() {
+    fn a_connection_has_its_limit_and_a_share_of_the_remainder() {
         let budget = Budget::new(Limits {
             process: 1600,
             connection: 60,

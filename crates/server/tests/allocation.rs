@@ -25,7 +25,7 @@ const REQUESTS: u64 = 1000;
 
 /// The box of the body, the text of the fields and their lines.
 #[test]
-fn an_answer_with_a_cached_file_costs_three_allocations() {
+fn a_response_from_the_file_cache_takes_three_allocations() {
     let path = std::env::temp_dir().join(format!("lastbyte-allocation-{}", std::process::id()));
     fs::create_dir_all(&path).expect("room");
     let peer = Peer {

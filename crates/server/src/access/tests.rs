@@ -16,7 +16,7 @@ fn record() -> Record {
 }
 
 #[test]
-fn common_lines_are_those_that_everybody_reads() {
+fn common_lines_have_the_common_log_format() {
     let expected = "192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] \"GET /a?b HTTP/3\" 200 2326";
     assert_eq!(record().common(), expected);
     let mut empty = record();
@@ -25,7 +25,7 @@ fn common_lines_are_those_that_everybody_reads() {
 }
 
 #[test]
-fn nobody_can_write_lines_of_their_own() {
+fn log_lines_cannot_be_forged() {
     assert_eq!(escaped("a\"b\\c\nd\u{7f}"), "a\\\"b\\\\c\\x0Ad\\x7F");
     assert_eq!(escaped(""), "-");
     let long = "é".repeat(TEXT_MAX);
@@ -34,7 +34,7 @@ fn nobody_can_write_lines_of_their_own() {
 }
 
 #[test]
-fn a_line_of_json_says_how_it_ended() {
+fn json_lines_have_the_outcome() {
     let ending = Ending {
         took: Duration::from_micros(1500),
         is_complete: false,

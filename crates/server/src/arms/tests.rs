@@ -9,7 +9,7 @@ fn arm(name: &str, share: f64) -> Arm {
 }
 
 #[test]
-fn shares_are_kept_and_draws_are_spread_over_all_numbers() {
+fn arms_are_drawn_in_proportion_to_their_shares() {
     let arms = Arms::new(vec![arm("a", 1.0), arm("b", 3.0)]).expect("arms");
     let step = u64::MAX / 10_000;
     let drawn = (0..10_000).map(|index| arms.draw(index * step + step / 2).name.as_str());
@@ -19,7 +19,7 @@ fn shares_are_kept_and_draws_are_spread_over_all_numbers() {
 }
 
 #[test]
-fn the_arm_of_a_connection_is_known_by_its_configuration() {
+fn the_arm_of_a_connection_is_found_by_its_configuration() {
     let arms = ArmsInUse::new(Arms::new(vec![arm("a", 1.0), arm("b", 1.0)]).expect("arms"));
     let remote = "127.0.0.1:5".parse().expect("an address");
     let chosen = arms.choose(remote, u64::MAX);
@@ -28,7 +28,7 @@ fn the_arm_of_a_connection_is_known_by_its_configuration() {
 }
 
 #[test]
-fn arms_that_were_replaced_are_known_as_long_as_they_have_connections() {
+fn replaced_arms_are_kept_while_they_have_connections() {
     let arms = ArmsInUse::new(Arms::new(vec![arm("old", 1.0)]).expect("arms"));
     let remote = "127.0.0.1:5".parse().expect("an address");
     let held = arms.choose(remote, 0);
@@ -46,7 +46,7 @@ fn arms_that_were_replaced_are_known_as_long_as_they_have_connections() {
 }
 
 #[test]
-fn a_client_stays_in_its_arm_where_addresses_decide() {
+fn a_client_keeps_its_arm_when_assigned_by_address() {
     let arms = Arms::new(vec![arm("a", 1.0), arm("b", 1.0)]).expect("arms");
     let sticky = arms.clone().sticky("experiment");
     let of = |arms: &Arms, address: &str, random| {
@@ -75,7 +75,7 @@ fn a_client_stays_in_its_arm_where_addresses_decide() {
 }
 
 #[test]
-fn what_is_no_share_is_refused() {
+fn invalid_shares_are_rejected() {
     assert!(Arms::new(Vec::new()).is_none());
     for share in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(Arms::new(vec![arm("a", 1.0), arm("b", share)]).is_none());

@@ -41,7 +41,7 @@ fn room(connection: usize) -> Arc<ConnectionBudget> {
 }
 
 #[test]
-fn a_full_queue_holds_its_writer_back_until_it_is_read() {
+fn a_full_queue_blocks_its_writer_until_it_is_read() {
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);
@@ -73,7 +73,7 @@ fn a_full_queue_holds_its_writer_back_until_it_is_read() {
 }
 
 #[test]
-fn a_writer_is_woken_when_nobody_reads_any_more() {
+fn a_writer_is_woken_when_the_reader_is_dropped() {
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);
@@ -89,7 +89,7 @@ fn a_writer_is_woken_when_nobody_reads_any_more() {
 
 /// A peer that sends one byte at a time uses no more memory than another.
 #[test]
-fn pieces_of_one_byte_have_a_bound_too() {
+fn the_number_of_one_byte_pieces_is_bounded() {
     let mut context = Context::from_waker(Waker::noop());
     let (sender, _receiver) = channel(super::REQUEST_BOUND, room(1 << 20));
     let mut count = 0;

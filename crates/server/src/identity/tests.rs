@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn days_become_dates() {
+fn days_are_converted_to_dates() {
     assert_eq!(civil(0), (1970, 1, 1));
     assert_eq!(civil(-1), (1969, 12, 31));
     assert_eq!(civil(11_016), (2000, 2, 29));
@@ -10,7 +10,7 @@ fn days_become_dates() {
 }
 
 #[test]
-fn base64_is_that_of_rfc4648_10() {
+fn rfc4648_10_base64_test_vectors() {
     let all = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
     assert_eq!(
         all,
@@ -21,7 +21,7 @@ fn base64_is_that_of_rfc4648_10() {
 }
 
 #[test]
-fn the_hash_is_of_the_public_key_that_was_made() {
+fn the_hash_is_that_of_the_generated_public_key() {
     let identity = Identity::self_signed(&["localhost".into(), "::1".into()], 20_778).expect("one");
     let der = identity.key.secret_der();
     let key = KeyPair::try_from(der).expect("its own key");
@@ -36,7 +36,7 @@ fn the_hash_is_of_the_public_key_that_was_made() {
 }
 
 #[test]
-fn files_that_hold_nothing_are_named() {
+fn errors_name_missing_and_empty_certificate_files() {
     let missing = Path::new("/nowhere/chain.pem");
     let error = Identity::read(missing, missing).expect_err("nothing there");
     assert!(

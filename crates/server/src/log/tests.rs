@@ -31,7 +31,7 @@ fn lines_are_written_in_order_and_appended() {
 }
 
 #[test]
-fn a_log_that_is_full_is_put_away_and_so_many_are_kept() {
+fn full_logs_are_rotated_and_a_limited_number_is_kept() {
     let directory = Temporary::new("rotate");
     let path = directory.0.join("log");
     let settings = LogSettings {
@@ -52,7 +52,7 @@ fn a_log_that_is_full_is_put_away_and_so_many_are_kept() {
 }
 
 #[test]
-fn a_log_that_somebody_moves_away_goes_on_under_its_name() {
+fn a_log_renamed_by_another_process_is_reopened_under_its_name() {
     let directory = Temporary::new("moved");
     let path = directory.0.join("log");
     let (writer, thread) = start(&path, &LogSettings::default()).expect("a file");
@@ -76,7 +76,7 @@ fn a_log_that_somebody_moves_away_goes_on_under_its_name() {
 }
 
 #[test]
-fn what_a_full_disk_does_not_take_is_counted() {
+fn lines_lost_on_a_full_disk_are_counted() {
     let (writer, thread) =
         start(Path::new("/dev/full"), &LogSettings::default()).expect("a device");
     for _ in 0..10 {
@@ -115,7 +115,7 @@ fn packed(packing: Packing) -> LogSettings {
 }
 
 #[test]
-fn what_was_put_away_is_packed_and_nothing_is_lost() {
+fn rotated_logs_are_compressed_without_loss() {
     for packing in [Packing::Gzip, Packing::Zstd] {
         let directory = Temporary::new(&format!("packed{}", packing.suffix()));
         let path = directory.0.join("log");
@@ -148,7 +148,7 @@ fn what_was_put_away_is_packed_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_a_crash_left_is_packed_and_older_forms_grow_old() {
+fn files_left_by_a_crash_are_compressed_and_rotated() {
     let directory = Temporary::new("packed-crash");
     let path = directory.0.join("log");
     let write = |name: &str, text: &str| fs::write(directory.0.join(name), text).expect("room");
@@ -189,7 +189,7 @@ fn what_a_crash_left_is_packed_and_older_forms_grow_old() {
 }
 
 #[test]
-fn no_file_is_put_away_while_others_are_packed() {
+fn no_log_is_rotated_while_others_are_compressed() {
     let directory = Temporary::new("packed-busy");
     let path = directory.0.join("log");
     let mut output = Output::open(&path, &packed(Packing::None)).expect("a file");

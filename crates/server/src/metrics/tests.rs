@@ -30,7 +30,7 @@ fn numbers() -> Numbers {
 }
 
 #[test]
-fn all_that_can_be_summed_is_summed_over_workers_under_a_name_of_its_own() {
+fn every_counter_is_summed_over_workers_under_its_own_name() {
     let text = prometheus(&numbers());
     let mut names = BTreeSet::new();
     for field in STATISTICS.iter().filter(|field| is_sum(field)) {
@@ -45,7 +45,7 @@ fn all_that_can_be_summed_is_summed_over_workers_under_a_name_of_its_own() {
 }
 
 #[test]
-fn the_text_is_what_its_format_says() {
+fn the_text_has_the_prometheus_format() {
     let text = prometheus(&numbers());
     let mut typed = BTreeSet::new();
     for line in text.lines() {

@@ -83,7 +83,7 @@ mod tests {
     use super::{is_addresses, is_forwarded, is_via};
 
     #[test]
-    fn rfc7239_4_a_forwarded_list_is_closed() {
+    fn rfc7239_4_malformed_forwarded_lists_are_detected() {
         for good in [
             "for=192.0.2.1",
             "For=\"[2001:db8::1]:47011\";proto=https;by=203.0.113.43",
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_addresses_and_of_proxies_have_nothing_else_in_them() {
+    fn malformed_lists_of_addresses_and_of_proxies_are_detected() {
         assert!(is_addresses(
             "192.0.2.1, 2001:db8::1,[2001:db8::1], [2001:db8::1]:80, 192.0.2.1:80"
         ));

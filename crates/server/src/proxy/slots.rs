@@ -197,7 +197,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn the_request_that_has_stalled_longest_makes_room_for_another() {
+    fn the_request_stalled_longest_is_aborted_for_a_new_one() {
         run(async {
             let slots = slots(3);
             let moving = slots.take(LONG).await.expect("a slot");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_moves_or_has_just_stalled_is_not_given_up() {
+    fn clients_that_read_or_have_just_stalled_are_not_aborted() {
         run(async {
             let slots = slots(1);
             let slot = slots.take(LONG).await.expect("a slot");

@@ -8,7 +8,7 @@ fn upstream(text: &str) -> Upstream {
 }
 
 #[test]
-fn a_server_is_a_url_without_anything_else() {
+fn upstream_urls_are_parsed_and_validated() {
     let expected = Upstream {
         is_secure: false,
         is_h2c: false,
@@ -41,7 +41,7 @@ fn a_server_is_a_url_without_anything_else() {
 }
 
 #[test]
-fn rfc9110_7_6_fields_of_one_hop_end_here_and_those_of_the_way_grow() {
+fn rfc9110_7_6_hop_by_hop_fields_are_removed_and_forwarding_fields_extended() {
     let asked = Request::new("GET", "https", "example.com", "/a?b")
         .with("te", "trailers")
         .with("cookie", "a=1")
@@ -100,7 +100,7 @@ fn all(head: &http::request::Parts, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn rfc7239_8_1_nothing_that_a_client_sends_swallows_what_is_added() {
+fn rfc7239_8_1_malformed_forwarding_fields_of_a_client_are_replaced() {
     let asked = get("/")
         .with("forwarded", "for=\"1.2.3.4")
         .with("x-forwarded-for", "127.0.0.1\"")
@@ -122,7 +122,7 @@ fn rfc7239_8_1_nothing_that_a_client_sends_swallows_what_is_added() {
 }
 
 #[test]
-fn fields_that_programs_could_take_for_others_are_not_passed_on() {
+fn ambiguous_field_names_are_not_forwarded() {
     let names = [
         "x_forwarded_for",
         "content_length",
@@ -180,7 +180,7 @@ fn rfc9110_8_6_one_content_length_and_5_5_no_blanks_around_a_value() {
 }
 
 #[test]
-fn a_request_does_not_leave_the_base_of_its_upstream() {
+fn request_paths_do_not_escape_the_base_of_the_upstream() {
     for path in [
         "/../secret",
         "/a/..",
@@ -210,7 +210,7 @@ fn a_request_does_not_leave_the_base_of_its_upstream() {
 }
 
 #[test]
-fn rfc9112_3_2_what_is_no_path_or_no_host_is_not_passed_on() {
+fn rfc9112_3_2_invalid_paths_and_hosts_are_not_forwarded() {
     for path in [
         "http://internal.example/admin",
         "-sibling/secret",

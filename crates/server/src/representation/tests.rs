@@ -54,7 +54,7 @@ fn text(answer: &Answer) -> String {
 }
 
 #[test]
-fn rfc9110_13_1_each_condition_by_itself() {
+fn rfc9110_13_1_each_condition_alone() {
     let later = "Sun, 06 Nov 1994 08:49:38 GMT";
     let earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
     let expected = [
@@ -91,7 +91,7 @@ fn rfc9110_13_1_each_condition_by_itself() {
 }
 
 #[test]
-fn rfc9110_13_2_2_tags_come_before_dates_and_matching_before_not() {
+fn rfc9110_13_2_2_precedence_of_conditions() {
     let earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
     let cases = [
         // The date is ignored beside a tag.
@@ -122,7 +122,7 @@ fn rfc9110_13_2_2_tags_come_before_dates_and_matching_before_not() {
 }
 
 #[test]
-fn rfc9110_15_4_5_not_modified_says_what_caches_need() {
+fn rfc9110_15_4_5_not_modified_has_the_fields_that_caches_need() {
     let answer = ask("GET", &[("if-none-match", "\"a\"")]);
     assert_eq!(field(&answer, "etag"), Some("\"a\""));
     assert_eq!(field(&answer, "last-modified"), Some(DATE));
@@ -132,7 +132,7 @@ fn rfc9110_15_4_5_not_modified_says_what_caches_need() {
 }
 
 #[test]
-fn rfc9110_14_1_2_ranges_and_what_they_hold() {
+fn rfc9110_14_1_2_ranges_select_their_bytes() {
     let expected = [
         ("bytes=0-0", "0", "bytes 0-0/10"),
         ("bytes=2-4", "234", "bytes 2-4/10"),
@@ -189,7 +189,7 @@ fn rfc9110_14_1_2_ranges_and_what_they_hold() {
 }
 
 #[test]
-fn rfc9110_14_6_several_ranges_are_parts_of_one_body() {
+fn rfc9110_14_6_several_ranges_are_a_multipart_body() {
     let answer = ask("GET", &[("range", "bytes=0-1,-2")]);
     let boundary = "ab".repeat(16);
     let content_type = format!("multipart/byteranges; boundary={boundary}");
@@ -220,7 +220,7 @@ fn rfc9110_14_6_several_ranges_are_parts_of_one_body() {
 }
 
 #[test]
-fn rfc9110_17_15_too_many_ranges_are_answered_with_everything() {
+fn rfc9110_17_15_too_many_ranges_are_answered_with_the_whole_body() {
     let ranges = |count: usize| {
         let specs: Vec<String> = (0..count).map(|index| format!("{index}-{index}")).collect();
         let fields = [("range", format!("bytes={}", specs.join(",")))]
@@ -236,7 +236,7 @@ fn rfc9110_17_15_too_many_ranges_are_answered_with_everything() {
 }
 
 #[test]
-fn rfc9110_13_1_5_a_range_of_what_it_was_is_not_sent_of_what_it_is() {
+fn rfc9110_13_1_5_if_range_of_another_version_returns_the_whole_body() {
     let range = ("range", "bytes=0-0");
     for (condition, expected) in [
         ("\"a\"", 206),
@@ -300,7 +300,7 @@ fn rfc9110_12_5_3_codings_are_chosen_by_weight_then_by_length() {
 }
 
 #[test]
-fn rfc9110_5_6_7_dates_are_read_in_all_three_formats() {
+fn rfc9110_5_6_7_dates_are_parsed_in_all_three_formats() {
     for text in [
         DATE,
         "Sunday, 06-Nov-94 08:49:37 GMT",

@@ -145,7 +145,7 @@ mod tests {
 
     /// A response that started before continues with the old file.
     #[test]
-    fn a_file_that_was_replaced_is_another() {
+    fn a_replaced_file_is_not_shared_with_the_old_one() {
         let directory = Temporary::new("open-replaced");
         directory.file("a", "old");
         let files = OpenFiles::new(2);

@@ -38,7 +38,7 @@ fn text(answer: &Answer) -> String {
 }
 
 #[test]
-fn an_object_is_as_long_as_its_name_says() {
+fn an_object_has_the_length_in_its_name() {
     let site = Site::generated();
     for path in ["/32k", "/32k?x=1m"] {
         let answer = ask(&site, "GET", path);
@@ -55,7 +55,7 @@ fn an_object_is_as_long_as_its_name_says() {
 }
 
 #[test]
-fn what_is_not_there_and_what_is_not_done_is_said() {
+fn unknown_paths_are_404_and_other_methods_405() {
     let site = Site::generated();
     assert_eq!(ask(&site, "GET", "/nothing").response.status(), 404);
     assert_eq!(ask(&site, "HEAD", "/nothing").body_len(), 0);
@@ -85,7 +85,7 @@ fn a_directory_has_no_generated_objects_unless_asked_for() {
 
 /// A delayed request must not hold a descriptor for a minute.
 #[test]
-fn an_answer_that_is_put_off_opens_its_file_when_its_time_has_come() {
+fn a_delayed_response_opens_its_file_after_the_delay() {
     let directory = Temporary::new("late");
     let site = Site::directory(&directory.0)
         .expect("a directory")
@@ -118,7 +118,7 @@ fn more_files_than_may_be_open_are_answered_with_503() {
 }
 
 #[test]
-fn a_directory_without_its_slash_is_elsewhere_and_on_this_host() {
+fn a_directory_without_a_slash_redirects_on_the_same_host() {
     let directory = Temporary::new("moved");
     let inner = directory.0.join("a b").join("c");
     std::fs::create_dir_all(inner).expect("room");
@@ -136,7 +136,7 @@ fn a_directory_without_its_slash_is_elsewhere_and_on_this_host() {
 }
 
 #[test]
-fn a_directory_is_listed_if_it_is_to_be() {
+fn a_directory_is_listed_if_enabled() {
     let directory = Temporary::new("listed");
     std::fs::create_dir(directory.0.join("z")).expect("room");
     directory.file("<b>&.txt", "12345");
@@ -160,7 +160,7 @@ fn a_directory_is_listed_if_it_is_to_be() {
 }
 
 #[test]
-fn a_compressed_sibling_is_sent_to_whom_it_pleases() {
+fn compressed_siblings_are_sent_by_accept_encoding() {
     let directory = Temporary::new("coded");
     directory.file("f.js", "identity");
     directory.file("f.js.gz", "gzip");
@@ -215,7 +215,7 @@ fn a_compressed_sibling_is_sent_to_whom_it_pleases() {
 }
 
 #[test]
-fn delays_and_statuses_are_what_their_paths_say() {
+fn delays_and_statuses_follow_the_path() {
     let site = Site::generated();
     let delay = |path| {
         let request = Request::new("GET", "https", "localhost", path);

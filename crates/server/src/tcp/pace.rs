@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_whose_bytes_find_no_room_is_aborted_and_others_are_not() {
+    fn only_bodies_whose_bytes_are_not_written_are_aborted() {
         run(async {
             let executor = PacedExecutor::new(SLOWEST);
             let mut moving = execute(&executor, body(1000));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_responses_leave_nothing_behind() {
+    fn complete_responses_leave_no_state() {
         run(async {
             let executor = PacedExecutor::new(SLOWEST);
             for _ in 0..100 {

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_as_many_as_it_may_and_others_theirs() {
+    fn each_address_prefix_has_its_own_connection_limit() {
         let prefixes = Prefixes::new(2);
         let address = |text: &str| text.parse::<IpAddr>().expect("an address");
         let one = prefixes.count(address("192.0.2.1"));

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn each_handle_is_of_another_thread_and_its_tasks_stay_there() {
+    fn each_handle_runs_its_tasks_on_its_own_thread() {
         let threads = Threads::start(3).expect("threads");
         let mut ids = Vec::new();
         for handle in threads.handles() {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_run_until_the_last_is_complete_and_are_dropped_then() {
+    fn threads_end_after_the_given_task_and_drop_pending_ones() {
         let threads = Threads::start(2).expect("threads");
         let dropped = pending_tasks(&threads);
         let dropped_before = Arc::clone(&dropped);

@@ -12,7 +12,7 @@ fn text(secrets: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_key_that_is_not_the_certificates_is_found_out() {
+fn a_key_of_another_certificate_is_rejected() {
     let (one, other) = (identity(), identity());
     let mixed = Identity {
         chain: one.chain,
@@ -27,7 +27,7 @@ fn a_key_that_is_not_the_certificates_is_found_out() {
 }
 
 #[test]
-fn tickets_over_tcp_open_where_the_secret_is_and_nowhere_else() {
+fn tickets_over_tcp_open_only_with_the_shared_secret() {
     let tickets = |bytes: &[u8]| Keys::shared(&text(bytes)).expect("keys").tcp;
     let one = tickets(&[1]);
     let ticket = one.encrypt(b"a session").expect("a ticket");
@@ -46,7 +46,7 @@ fn tickets_over_tcp_open_where_the_secret_is_and_nowhere_else() {
 }
 
 #[test]
-fn a_text_that_is_none_of_keys_says_where() {
+fn invalid_ticket_keys_are_errors_that_name_the_line() {
     let error = check_ticket_keys(b"# none\n\nxyz\n").expect_err("no key");
     assert!(error.contains("line 3"), "{error}");
     assert_eq!(

@@ -9,7 +9,7 @@ use lastbyte_server::{Handler, Peer, Reply, Site, Version, exchange::Piece};
 use crate::serving::{Client, Folder, PATIENCE, Response, Serving, settings};
 
 #[test]
-fn a_file_is_served_with_what_caches_and_browsers_need() {
+fn a_file_is_served_with_the_fields_for_caches_and_browsers() {
     let folder = Folder::new();
     folder.file("a.html", b"0123456789");
     let serving = Serving::site(Site::directory(&folder.0).expect("a directory"));
@@ -46,7 +46,7 @@ fn a_file_is_served_with_what_caches_and_browsers_need() {
 }
 
 #[test]
-fn requests_follow_each_other_on_a_connection() {
+fn a_connection_carries_several_requests() {
     let serving = Serving::site(Site::generated());
     let mut client = serving.connect();
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -73,7 +73,7 @@ fn requests_follow_each_other_on_a_connection() {
 }
 
 #[test]
-fn rfc9112_3_2_a_request_says_which_host_it_is_for_once() {
+fn rfc9112_3_2_a_request_has_exactly_one_host() {
     let serving = Serving::site(Site::generated());
     let close = "connection: close\r\n\r\n";
     for (request, expected) in [
@@ -104,7 +104,7 @@ fn rfc9112_3_2_a_request_says_which_host_it_is_for_once() {
 }
 
 #[test]
-fn both_versions_of_tls_are_spoken_and_resumed() {
+fn both_tls_versions_are_supported_and_resumed() {
     let serving = Serving::site(Site::generated());
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let config = serving.client(&[version]);
@@ -127,7 +127,7 @@ fn both_versions_of_tls_are_spoken_and_resumed() {
 }
 
 #[test]
-fn an_answer_that_waits_keeps_nobody_waiting() {
+fn a_delayed_response_does_not_block_others() {
     let serving = Serving::site(Site::generated());
     let mut waiting = serving.connect();
     waiting.send(b"GET /delay/60s/1 HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -139,7 +139,7 @@ fn an_answer_that_waits_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_head_that_does_not_come_is_not_waited_for() {
+fn a_request_head_that_does_not_arrive_times_out() {
     let mut settings = settings(Site::generated());
     settings.tcp.head = Duration::from_millis(50);
     settings.tcp.handshake = Duration::from_millis(50);
@@ -161,7 +161,7 @@ fn a_head_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn a_file_that_is_cut_short_while_it_is_sent_does_not_end_as_if_it_were_whole() {
+fn a_file_truncated_while_it_is_sent_is_not_a_complete_response() {
     let folder = Folder::new();
     let len = 64 << 20;
     let path = folder.file("big", &vec![7; len]);
@@ -232,7 +232,7 @@ impl Handler for Pieces {
 }
 
 #[test]
-fn answers_may_come_in_pieces_and_bodies_go_to_who_answers() {
+fn handlers_can_stream_responses_and_read_request_bodies() {
     let serving = Serving::start(settings(Pieces::new()));
     let post = |path: &str, body: &str| {
         let len = body.len();
@@ -271,7 +271,7 @@ fn run(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn curl_gets_the_same_over_both_versions() {
+fn curl_receives_the_same_over_both_versions() {
     let serving = Serving::site(Site::generated());
     let url = format!("https://localhost:{}/100000", serving.address().port());
     for (flag, version) in [("--http1.1", "1.1"), ("--http2", "2")] {
@@ -321,7 +321,7 @@ fn h2load_loses_no_request_over_http2() {
 }
 
 #[test]
-fn what_a_client_sends_too_late_costs_it_no_response() {
+fn data_after_a_request_does_not_abort_its_response() {
     let serving = Serving::site(Site::generated());
     for late in [0, 1, 20_000, 1_000_000] {
         let mut client = serving.connect();

@@ -248,7 +248,7 @@ fn ranges_delays_and_dates_are_the_same_over_http3() {
 }
 
 #[test]
-fn a_server_whose_clients_have_vanished_ends_long_before_it_would_give_up() {
+fn shutdown_does_not_wait_for_clients_that_have_vanished() {
     let serving = Serving::site(Site::generated());
     assert!(
         get(&serving, "/1000", &[]).is_whole,
@@ -326,7 +326,7 @@ pub(crate) fn echo() -> (Settings, Arc<Mutex<u64>>) {
 }
 
 #[test]
-fn bodies_go_both_ways_in_pieces_with_hints_and_trailers() {
+fn bodies_are_streamed_both_ways_with_early_hints_and_trailers() {
     let serving = Serving::start(echo().0);
     let body: Vec<u8> = (0..3_000_000_u32)
         .map(|index| (index * 7 % 251) as u8)
@@ -347,7 +347,7 @@ fn bodies_go_both_ways_in_pieces_with_hints_and_trailers() {
 }
 
 #[test]
-fn who_reads_slowly_holds_back_who_answers() {
+fn a_slow_reader_applies_back_pressure_to_the_handler() {
     let (settings, sent) = echo();
     let serving = Serving::start(settings);
     let request = Request::new("GET", "https", "localhost", "/endless");
@@ -385,7 +385,7 @@ fn simple_get() -> Asking {
 }
 
 #[test]
-fn requests_that_are_cancelled_at_once_are_not_handed_on() {
+fn requests_cancelled_at_once_do_not_reach_the_handler() {
     let counting = Counting::default();
     let serving = Serving::start(settings(counting.clone()));
     let asking = Asking {
@@ -424,7 +424,7 @@ fn early_flight(path: NetworkPath, crypto: Arc<TlsClient>, request: &Request) ->
 }
 
 #[test]
-fn rfc9000_8_1_a_request_in_0rtt_is_not_handed_on_for_an_address_that_may_be_spoofed() {
+fn rfc9000_8_1_0rtt_requests_of_unvalidated_addresses_do_not_reach_the_handler() {
     let counting = Counting::default();
     let mut settings = settings(counting.clone());
     settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
@@ -467,7 +467,7 @@ impl Handler for Faulty {
 
 /// Nobody would serve its part of the clients: who runs the server learns of it, and ends it.
 #[test]
-fn a_worker_that_panics_is_told_of() {
+fn a_panic_of_a_worker_is_reported() {
     let serving = Serving::start(settings(Faulty));
     let mut client = simple_get().worker(&serving, crypto(&serving));
     // No answer comes: it ends with what tells the test so.

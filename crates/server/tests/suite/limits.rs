@@ -77,7 +77,7 @@ fn next_frame(client: &mut Client, answers: fn(&[u8]) -> bool) -> Option<(u8, u3
 
 /// A client that takes the responses of other streams, and answers PINGs.
 #[test]
-fn rfc9113_5_2_a_stream_whose_window_stays_shut_is_reset() {
+fn rfc9113_5_2_a_stream_whose_window_stays_closed_is_reset() {
     let limits = Limits {
         stall: SHORT,
         ..Limits::default()
@@ -116,7 +116,7 @@ fn rfc9113_5_2_a_stream_whose_window_stays_shut_is_reset() {
 const LAST_PING: [u8; 8] = [0x0b, 0x7b, 0xa2, 0xf0, 0x8b, 0x9b, 0xfe, 0x54];
 
 #[test]
-fn rfc9113_6_8_a_client_that_does_not_answer_the_last_ping_is_not_waited_for() {
+fn rfc9113_6_8_shutdown_does_not_wait_for_a_client_that_ignores_the_last_ping() {
     let limits = Limits {
         idle: SHORT,
         stall: SHORT,
@@ -136,7 +136,7 @@ fn rfc9113_6_8_a_client_that_does_not_answer_the_last_ping_is_not_waited_for() {
 
 /// The system accepts it, and the server closes it at once; others, and the same later, are served.
 #[test]
-fn an_address_has_no_more_connections_than_it_may() {
+fn connections_of_an_address_are_limited() {
     let limits = Limits {
         connections_per_prefix: 2,
         ..Limits::default()
@@ -176,7 +176,7 @@ fn an_address_has_no_more_connections_than_it_may() {
 
 /// A body that arrives in single bytes occupies a handler for the time limit at most.
 #[test]
-fn a_request_whose_body_comes_by_single_bytes_is_given_up() {
+fn a_request_whose_body_arrives_byte_by_byte_is_aborted() {
     use crate::http3::echo;
     let mut settings = echo().0;
     settings.tcp.stall = SHORT;
@@ -241,7 +241,7 @@ fn frames(client: &mut Client) -> (Vec<u8>, usize) {
 }
 
 #[test]
-fn a_connection_of_http2_without_requests_is_closed() {
+fn an_http2_connection_without_requests_is_closed() {
     let limits = Limits {
         idle: SHORT,
         ..Limits::default()
@@ -261,7 +261,7 @@ fn a_connection_of_http2_without_requests_is_closed() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_of_a_response_is_cut_off() {
+fn a_client_that_reads_nothing_of_a_response_is_disconnected() {
     let limits = Limits {
         stall: SHORT,
         ..Limits::default()

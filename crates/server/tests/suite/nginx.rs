@@ -149,7 +149,7 @@ const FIELDS: &[&str] = &[
 ];
 
 #[test]
-fn files_conditions_and_ranges_are_answered_as_nginx_does() {
+fn files_conditions_and_ranges_are_answered_like_nginx() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.0.join("www/inner")).expect("room");
     folder.file("www/a.html", b"0123456789");

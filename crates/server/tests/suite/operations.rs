@@ -28,7 +28,7 @@ pub(crate) fn plain(address: SocketAddr, path: &str) -> Response {
 }
 
 #[test]
-fn metrics_and_health_are_told_on_a_listener_of_their_own() {
+fn metrics_and_health_have_a_listener_of_their_own() {
     let mut settings = settings(Site::generated());
     settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
     let serving = Serving::start(settings);
@@ -56,7 +56,7 @@ fn metrics_and_health_are_told_on_a_listener_of_their_own() {
 }
 
 #[test]
-fn requests_at_hand_are_finished_when_the_server_ends() {
+fn pending_requests_are_completed_on_shutdown() {
     let serving = Serving::site(Site::generated());
     let (mut busy, mut idle) = (serving.connect(), serving.connect());
     busy.send(b"GET /delay/300ms/1000 HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -77,7 +77,7 @@ fn requests_at_hand_are_finished_when_the_server_ends() {
 }
 
 #[test]
-fn who_does_not_finish_in_time_is_cut_off() {
+fn requests_beyond_the_grace_period_are_aborted() {
     let serving = Serving::site(Site::generated());
     let mut client = serving.connect();
     client.send(b"GET /delay/60s/1000 HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -89,7 +89,7 @@ fn who_does_not_finish_in_time_is_cut_off() {
 }
 
 #[test]
-fn a_new_certificate_is_shown_to_new_connections() {
+fn new_connections_receive_the_new_certificate() {
     let serving = Serving::site(Site::generated());
     let mut before = serving.connect();
     before.send(b"GET /1 HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -124,7 +124,7 @@ fn a_new_certificate_is_shown_to_new_connections() {
 }
 
 #[test]
-fn tickets_are_good_at_every_server_that_shares_the_keys() {
+fn tickets_are_accepted_by_every_server_with_the_same_keys() {
     let key = "0123456789abcdef".repeat(4);
     let start = || {
         let mut settings = settings(Site::generated());
@@ -153,7 +153,7 @@ fn tickets_are_good_at_every_server_that_shares_the_keys() {
 }
 
 #[test]
-fn clear_text_leads_to_https() {
+fn plain_http_redirects_to_https() {
     let mut settings = settings(Site::generated());
     settings.plain = Some("127.0.0.1:0".parse().expect("an address"));
     let serving = Serving::start(settings);
@@ -167,7 +167,7 @@ fn clear_text_leads_to_https() {
 }
 
 #[test]
-fn a_line_is_written_for_each_request() {
+fn each_request_has_an_access_log_line() {
     let folder = Folder::new();
     let path = folder.0.join("access");
     let (writer, thread) = log::start(&path, &LogSettings::default()).expect("a file");
@@ -193,7 +193,7 @@ fn a_line_is_written_for_each_request() {
 }
 
 #[test]
-fn a_port_that_somebody_has_is_said() {
+fn a_port_in_use_is_named_in_the_error() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut settings = settings(Site::generated());
     settings.address = taken.local_addr().expect("an address");
@@ -212,7 +212,7 @@ fn a_port_that_somebody_has_is_said() {
 }
 
 #[test]
-fn only_the_versions_that_are_wanted_are_spoken() {
+fn only_the_enabled_versions_are_accepted() {
     let mut settings = settings(Site::generated());
     settings.versions = Versions {
         http1: true,

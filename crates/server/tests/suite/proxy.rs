@@ -165,7 +165,7 @@ fn answers(head: &str, body: &[u8], stream: &mut TcpStream) {
 }
 
 #[test]
-fn a_request_goes_through_over_http1_and_its_connection_is_kept() {
+fn requests_are_proxied_over_http1_and_the_connection_is_reused() {
     let behind = Behind::start(answers);
     let serving = front(behind.address, Limits::default());
     for _ in 0..3 {
@@ -197,7 +197,7 @@ fn get(serving: &Serving, path: &str) -> crate::http3::Got {
 }
 
 #[test]
-fn hints_trailers_and_bodies_go_through_over_http3() {
+fn early_hints_trailers_and_bodies_are_proxied_over_http3() {
     let behind = Behind::start(answers);
     let serving = front(behind.address, Limits::default());
     let hinted = get(&serving, "/hints");
@@ -236,7 +236,7 @@ fn hints_trailers_and_bodies_go_through_over_http3() {
 }
 
 #[test]
-fn what_goes_wrong_behind_is_said_or_reset() {
+fn upstream_failures_are_error_responses_or_resets() {
     let behind = Behind::start(answers);
     let limits = Limits {
         response: Duration::from_millis(200),
@@ -278,7 +278,7 @@ fn status_of(got: &crate::http3::Got) -> String {
 }
 
 #[test]
-fn a_server_behind_speaks_http2_over_tls_and_has_to_be_who_it_should_be() {
+fn an_upstream_over_tls_uses_http2_and_its_certificate_is_verified() {
     let behind = Serving::site(lastbyte_server::Site::generated());
     let url = format!("https://localhost:{}", behind.address().port());
     let start = |trusted: &Serving| {
@@ -341,7 +341,7 @@ fn behind_h2c() -> SocketAddr {
 }
 
 #[test]
-fn a_server_behind_can_be_told_to_speak_http2_in_clear_text() {
+fn an_upstream_can_use_http2_without_tls() {
     let upstream: Upstream = format!("h2c://{}/base", behind_h2c())
         .parse()
         .expect("a server");
@@ -356,7 +356,7 @@ fn a_server_behind_can_be_told_to_speak_http2_in_clear_text() {
 }
 
 #[test]
-fn rfc9114_4_3_1_a_request_that_is_malformed_reaches_no_server() {
+fn rfc9114_4_3_1_malformed_requests_do_not_reach_the_upstream() {
     let behind = Behind::start(answers);
     let serving = front_of(&format!("http://{}/app", behind.address), Limits::default());
     for (scheme, authority, path) in [
@@ -385,7 +385,7 @@ fn rfc9114_4_3_1_a_request_that_is_malformed_reaches_no_server() {
 }
 
 #[test]
-fn rfc9112_3_2_requests_of_http1_that_name_no_host_or_path_reach_no_server() {
+fn rfc9112_3_2_http1_requests_without_host_or_path_do_not_reach_the_upstream() {
     let behind = Behind::start(answers);
     let serving = front(behind.address, Limits::default());
     for request in [
@@ -407,7 +407,7 @@ fn rfc9112_3_2_requests_of_http1_that_name_no_host_or_path_reach_no_server() {
 }
 
 #[test]
-fn a_body_that_the_client_breaks_off_is_its_fault() {
+fn a_request_body_aborted_by_the_client_is_a_client_error() {
     let behind = Behind::start(answers);
     let limits = Limits {
         stall: Duration::from_millis(200),
@@ -431,7 +431,7 @@ fn a_body_that_the_client_breaks_off_is_its_fault() {
 }
 
 #[test]
-fn rfc9112_6_1_a_request_with_two_lengths_is_the_last_of_its_connection() {
+fn rfc9112_6_1_a_request_with_two_lengths_closes_the_connection() {
     let behind = Behind::start(answers);
     let serving = front(behind.address, Limits::default());
     for lengths in [
@@ -454,7 +454,7 @@ fn rfc9112_6_1_a_request_with_two_lengths_is_the_last_of_its_connection() {
 }
 
 #[test]
-fn an_upstream_that_takes_nothing_of_a_body_is_given_up() {
+fn an_upstream_that_reads_nothing_of_a_body_times_out() {
     // Connections wait in its backlog, and nothing is read.
     let deaf = TcpListener::bind("127.0.0.1:0").expect("a port");
     let limits = Limits {

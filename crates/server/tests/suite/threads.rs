@@ -49,7 +49,7 @@ fn thread_of(client: &mut Client) -> String {
 }
 
 #[test]
-fn connections_of_one_passed_listener_are_given_to_all_threads_in_turn() {
+fn connections_of_one_passed_listener_are_distributed_over_all_threads() {
     let mut settings = with_threads(ThreadName, 3);
     let mut inherited = Inherited::default();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -93,7 +93,7 @@ fn a_connection_stays_on_its_thread_and_the_kernel_chooses_which() {
 }
 
 #[test]
-fn the_limit_on_connections_is_one_for_all_threads() {
+fn the_connection_limit_is_shared_by_all_threads() {
     let mut settings = with_threads(Site::generated(), 2);
     settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
     settings.tcp = Limits {
@@ -131,7 +131,7 @@ fn the_limit_on_connections_is_one_for_all_threads() {
 }
 
 #[test]
-fn an_endless_response_does_not_hold_up_the_other_connections_of_its_thread() {
+fn an_endless_response_does_not_block_other_connections_of_its_thread() {
     let serving = Serving::start(with_threads(Site::generated(), 1));
     let (moved, is_over) = (
         Arc::new(AtomicU64::new(0)),

@@ -206,17 +206,17 @@ fn clients_that_stall_delay_no_other(scheme: &str) {
 }
 
 #[test]
-fn clients_that_stall_delay_no_other_over_http2() {
+fn stalled_clients_do_not_delay_others_over_http2() {
     clients_that_stall_delay_no_other("h2c");
 }
 
 #[test]
-fn clients_that_stall_delay_no_other_over_http1() {
+fn stalled_clients_do_not_delay_others_over_http1() {
     clients_that_stall_delay_no_other("http");
 }
 
 #[test]
-fn a_client_that_stalls_gives_way_when_all_slots_are_taken() {
+fn a_stalled_client_is_aborted_when_all_slots_are_in_use() {
     let upstream = Upstream::start("http", 1);
     let limits = Limits {
         requests: 2,
@@ -248,7 +248,7 @@ fn together(serving: &Serving, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn requests_that_come_at_once_share_one_connection_of_http2() {
+fn concurrent_requests_share_one_http2_connection() {
     let upstream = Upstream::start("h2c", 20);
     let serving = front_of(&upstream.url, Limits::default());
     let numbers = together(&serving, 20);
@@ -258,7 +258,7 @@ fn requests_that_come_at_once_share_one_connection_of_http2() {
 }
 
 #[test]
-fn more_requests_than_streams_take_another_connection_of_http2() {
+fn more_requests_than_streams_open_another_http2_connection() {
     let upstream = Upstream::start("h2c", 12);
     let limits = Limits {
         streams: 4,
@@ -275,7 +275,7 @@ fn more_requests_than_streams_take_another_connection_of_http2() {
 }
 
 #[test]
-fn the_body_of_a_request_ends_with_its_response() {
+fn a_request_body_ends_with_its_response() {
     for scheme in ["h2c", "http"] {
         let upstream = Upstream::start(scheme, 1);
         let serving = front_of(&upstream.url, Limits::default());
@@ -292,7 +292,7 @@ fn the_body_of_a_request_ends_with_its_response() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_for_too_long_loses_its_upstream() {
+fn a_client_that_reads_nothing_for_too_long_loses_its_upstream() {
     for scheme in ["h2c", "http"] {
         let upstream = Upstream::start(scheme, 1);
         let limits = Limits {

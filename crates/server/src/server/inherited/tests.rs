@@ -43,7 +43,7 @@ const HTTP3: Versions = Versions {
 };
 
 #[test]
-fn names_say_what_a_socket_is_for() {
+fn names_assign_sockets_to_listeners() {
     let mut inherited = Inherited::default();
     for name in ["lastbyte.socket", "http", "metrics"] {
         inherited.add_tcp(name, tcp()).expect("there is room");
@@ -57,7 +57,7 @@ fn names_say_what_a_socket_is_for() {
 }
 
 #[test]
-fn a_socket_of_one_connection_is_no_listener() {
+fn a_connected_socket_is_rejected_as_a_listener() {
     let listener = tcp();
     let address = listener.local_addr().expect("an address");
     let connected = std::net::TcpStream::connect(address).expect("a connection");
@@ -67,7 +67,7 @@ fn a_socket_of_one_connection_is_no_listener() {
 }
 
 #[test]
-fn what_does_not_fit_is_said_with_what_the_unit_has_to_say() {
+fn mismatched_sockets_are_errors_that_name_the_unit_setting() {
     let two = || {
         let mut inherited = Inherited::default();
         inherited.add_udp("", udp()).expect("room");
@@ -105,7 +105,7 @@ fn what_does_not_fit_is_said_with_what_the_unit_has_to_say() {
 }
 
 #[test]
-fn without_any_the_server_opens_its_own() {
+fn without_passed_sockets_the_server_opens_its_own() {
     let mut settings = settings(Versions::ALL, 1, Inherited::default());
     assert!(
         Inherited::take_main(&mut settings)

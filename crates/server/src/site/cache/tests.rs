@@ -42,7 +42,7 @@ fn text(file: &FoundFile) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_is_found_once_however_its_path_is_spelled() {
+fn equivalent_paths_share_a_cache_entry() {
     let directory = Temporary::new("cache-once");
     settle(&directory, "a b.js", b"a", 1000);
     settle(&directory, "a b.js.gz", b"gz", 1000);
@@ -184,7 +184,7 @@ fn a_flood_of_names_neither_grows_the_cache_nor_evicts_files_in_use() {
 
 /// A thread that uses a part must not make others wait.
 #[test]
-fn a_part_in_use_is_passed_by() {
+fn a_locked_part_is_skipped() {
     let directory = Temporary::new("cache-busy");
     settle(&directory, "f", b"f", 1000);
     let site = site(&directory, Duration::ZERO, 100);

@@ -120,7 +120,7 @@ fn source(site: &Directory, path: &str, in_parts: bool) -> Box<dyn Source> {
 }
 
 #[test]
-fn a_file_that_is_cut_short_while_it_is_sent_fails_its_stream() {
+fn a_file_truncated_while_it_is_sent_fails_its_stream() {
     let directory = Temporary::new("cut");
     directory.file("f", "0123456789");
     let site = Directory::open(&directory.0).expect("a directory");
@@ -132,7 +132,7 @@ fn a_file_that_is_cut_short_while_it_is_sent_fails_its_stream() {
 }
 
 #[test]
-fn a_file_that_is_changed_in_place_never_ends_as_if_it_were_whole() {
+fn a_file_changed_in_place_is_never_delivered_as_complete() {
     let directory = Temporary::new("changed");
     directory.file("f", "0123456789");
     let site = Directory::open(&directory.0).expect("a directory");

@@ -39,7 +39,7 @@ fn read(source: &FileSource, at: usize, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_is_read_in_order_is_read_ahead() {
+fn sequential_reads_are_read_ahead() {
     let directory = with_file("ahead-order");
     let source = source(&directory);
     let (all, mut at, mut loans) = (bytes(), 0, 0);
@@ -83,7 +83,7 @@ fn any_order_of_reads_gives_the_bytes_of_the_file() {
 }
 
 #[test]
-fn a_retransmission_keeps_what_was_read_ahead() {
+fn a_retransmission_keeps_the_read_ahead_buffer() {
     let directory = with_file("ahead-again");
     let source = source(&directory);
     for at in (0..70_000).step_by(1000) {
@@ -98,7 +98,7 @@ fn a_retransmission_keeps_what_was_read_ahead() {
 }
 
 #[test]
-fn one_range_of_a_packet_is_not_read_ahead_and_the_next_in_order_is() {
+fn a_small_first_read_is_not_read_ahead_and_the_next_in_order_is() {
     let directory = with_file("ahead-parts");
     let source = source(&directory).in_parts();
     read(&source, 5000, 1000);
@@ -129,7 +129,7 @@ fn more_responses_than_buffers_all_get_their_bytes() {
 }
 
 #[test]
-fn what_is_read_ahead_of_a_changed_file_fails_its_stream() {
+fn read_ahead_of_a_changed_file_fails_its_stream() {
     let directory = with_file("ahead-changed");
     let source = source(&directory);
     read(&source, 0, 1000);

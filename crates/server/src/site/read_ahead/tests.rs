@@ -39,7 +39,7 @@ fn the_buffer_of_a_stalled_response_passes_to_another() {
 }
 
 #[test]
-fn a_loan_is_of_one_thread() {
+fn a_loan_is_valid_on_its_thread_only() {
     let fill = |bytes: &mut [u8]| {
         bytes.copy_from_slice(b"0123");
         Ok(())
@@ -62,7 +62,7 @@ fn a_loan_is_of_one_thread() {
 }
 
 #[test]
-fn a_read_that_fails_takes_no_buffer() {
+fn a_failed_read_takes_no_buffer() {
     let failed = lend(0, 1, |_| Err(Errno::IO));
     assert_eq!(failed, Some(Err(Errno::IO)));
     assert_eq!(lend_all().len(), BUFFERS_MAX);

@@ -91,7 +91,7 @@ impl Connection {
 }
 
 #[tokio::test]
-async fn the_last_byte_counts_when_it_is_acknowledged_and_not_when_it_is_handed_over() {
+async fn ttlb_ends_when_the_last_byte_is_acknowledged_not_when_it_is_written() {
     let mut connection = Connection::new("observed", false).await;
     connection.respond(LEN).await;
     assert!(!connection.is_acknowledged(Duration::from_millis(60)).await);
@@ -110,7 +110,7 @@ async fn the_last_byte_counts_when_it_is_acknowledged_and_not_when_it_is_handed_
 }
 
 #[tokio::test]
-async fn what_waits_above_the_system_is_not_acknowledged() {
+async fn bytes_not_yet_written_to_the_socket_are_not_acknowledged() {
     let mut connection = Connection::new("observed-above", false).await;
     connection.respond(LEN / 2).await;
     let mut half = vec![0; LEN / 2];
@@ -125,7 +125,7 @@ async fn what_waits_above_the_system_is_not_acknowledged() {
 }
 
 #[tokio::test]
-async fn responses_that_share_a_connection_have_no_time_of_their_own() {
+async fn concurrent_responses_have_no_ttlb() {
     let mut connection = Connection::new("observed-shared", true).await;
     let first = connection.observation.on_request("GET");
     connection.respond(LEN).await;
@@ -147,7 +147,7 @@ async fn responses_that_share_a_connection_have_no_time_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_response_that_was_cut_off_is_not_complete() {
+async fn an_aborted_response_is_not_complete() {
     let connection = Connection::new("observed-cut", false).await;
     let request = connection.observation.on_request("GET");
     request.on_head(Some(5));
@@ -161,7 +161,7 @@ async fn a_response_that_was_cut_off_is_not_complete() {
 }
 
 #[tokio::test]
-async fn who_never_shook_hands_has_no_line() {
+async fn a_connection_without_a_handshake_has_no_line() {
     let connection = Connection::new("observed-none", false).await;
     connection.observation.state().session = None;
     drop((connection.stream, connection.observation));
