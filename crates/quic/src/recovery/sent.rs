@@ -101,6 +101,8 @@ pub struct SentPackets {
     next: u64,
     slots: VecDeque<Slot>,
     skipped: VecDeque<Skipped>,
+    /// Where the last lookup among them ended.
+    skipped_at: usize,
     /// How many receipts preceded the first one kept.
     receipts_base: u64,
     receipts: VecDeque<Receipt>,
@@ -150,6 +152,7 @@ impl SentPackets {
             next: 0,
             slots: VecDeque::new(),
             skipped: VecDeque::new(),
+            skipped_at: 0,
             receipts_base: 0,
             receipts: VecDeque::new(),
             largest_acked: None,
@@ -258,8 +261,8 @@ impl SentPackets {
         if last >= self.next {
             return Err(AckedUnsent { number: last });
         }
-        let next_skipped = self.skipped.partition_point(|one| one.number < first);
-        if let Some(skipped) = self.skipped.get(next_skipped)
+        self.skipped_at = self.first_skipped_from(first);
+        if let Some(skipped) = self.skipped.get(self.skipped_at)
             && skipped.number <= last
         {
             return Err(AckedUnsent {
@@ -267,6 +270,10 @@ impl SentPackets {
             });
         }
         self.largest_acked = self.largest_acked.max(Some(last));
+        // A range that was reported before, as are most ranges of an ACK frame but the first.
+        if self.slots.front().is_none_or(|slot| slot.number > last) {
+            return Ok(());
+        }
         let start = self.index_from(first);
         let mut end = self.index_from(last + 1);
         while end > start {
@@ -284,6 +291,24 @@ impl SentPackets {
         }
         self.trim(Time::ZERO);
         Ok(())
+    }
+
+    /// The index of the first skipped number from `first` on. The ranges of an ACK frame come in descending order, usually
+    /// with one skipped number between two of them: so it is the last, or the one before the index found last.
+    fn first_skipped_from(&self, first: u64) -> usize {
+        let is_below = |index: usize| {
+            self.skipped
+                .get(index)
+                .is_some_and(|one| one.number < first)
+        };
+        let is_it = |index: &usize| {
+            let before = index.checked_sub(1);
+            !is_below(*index) && before.is_none_or(is_below)
+        };
+        [self.skipped.len(), self.skipped_at.saturating_sub(1)]
+            .into_iter()
+            .find(is_it)
+            .unwrap_or_else(|| self.skipped.partition_point(|one| one.number < first))
     }
 
     /// The start of the run of completed packets that ends at this index, if the packet there is completed.
@@ -542,48 +567,66 @@ impl SentPackets {
         if surplus <= Self::SURPLUS_MAX {
             return 0;
         }
-        let is_done = |slot: &&Slot| slot.fate == Fate::Done;
-        let done = self.slots.iter().filter(is_done).count();
-        let mut excess = (surplus - done).saturating_sub(Self::SURPLUS_KEPT);
-        let (mut forgotten, mut ack_eliciting) = (0, 0);
-        let mut follows_acked = false;
-        self.slots.retain_mut(|slot| {
+        let done = |slot: &&Slot| slot.fate == Fate::Done;
+        let done = self.slots.iter().filter(done).count();
+        let excess = (surplus - done).saturating_sub(Self::SURPLUS_KEPT);
+        let is_droppable = |slot: &Slot| match slot.fate {
+            Fate::Outstanding => !slot.counts_in_flight,
+            Fate::Lost => true,
+            Fate::Done => false,
+        };
+        // Where the oldest of these end.
+        let slots = self.slots.iter().enumerate();
+        let droppable = slots.filter(|(_, slot)| is_droppable(slot)).take(excess);
+        let dropped_end = droppable.last().map_or(0, |(index, _)| index + 1);
+        // Behind that, only acknowledged packets are dropped.
+        let end = if done > 0 {
+            self.slots.len()
+        } else {
+            dropped_end
+        };
+        let mut forgotten = 0;
+        // What is kept of the slots before `end` moves up to it, and their receipts as well.
+        let mut kept_from = end;
+        let mut receipts_from = self.receipts_before(end);
+        for index in (0..end).rev() {
+            let Some(slot) = self.slots.get(index) else {
+                continue;
+            };
             if slot.fate == Fate::Done {
-                follows_acked = true;
-                return false;
-            }
-            let is_outstanding = slot.fate == Fate::Outstanding;
-            if excess > 0 && !(is_outstanding && slot.counts_in_flight) {
-                excess -= 1;
+                if let Some(next) = self.slots.get_mut(kept_from) {
+                    next.follows_acked = true;
+                }
+            } else if index < dropped_end && is_droppable(slot) {
+                let is_outstanding = slot.fate == Fate::Outstanding;
                 forgotten += u64::from(is_outstanding);
-                ack_eliciting += u64::from(is_outstanding && slot.packet.is_ack_eliciting);
-                return false;
-            }
-            slot.follows_acked |= core::mem::take(&mut follows_acked);
-            true
-        });
-        self.ack_eliciting_outstanding -= ack_eliciting;
-        self.close_receipt_gaps();
-        forgotten
-    }
-
-    /// Drops the receipts of packets that are no longer kept.
-    fn close_receipt_gaps(&mut self) {
-        let mut kept = 0;
-        for slot in &mut self.slots {
-            let from = slot.receipts - self.receipts_base;
-            slot.receipts = self.receipts_base + kept as u64;
-            for index in from..from + u64::from(slot.receipt_count) {
-                let receipt = usize::try_from(index)
-                    .ok()
-                    .and_then(|index| self.receipts.get(index).copied());
-                if let (Some(receipt), Some(place)) = (receipt, self.receipts.get_mut(kept)) {
-                    *place = receipt;
-                    kept += 1;
+                self.ack_eliciting_outstanding -=
+                    u64::from(is_outstanding && slot.packet.is_ack_eliciting);
+            } else {
+                let mut slot = *slot;
+                let first = self.receipts_before(index);
+                for receipt in (first..first + usize::from(slot.receipt_count)).rev() {
+                    receipts_from -= 1;
+                    self.receipts.swap(receipt, receipts_from);
+                }
+                slot.receipts = self.receipts_base + receipts_from as u64;
+                kept_from -= 1;
+                if let Some(place) = self.slots.get_mut(kept_from) {
+                    *place = slot;
                 }
             }
         }
-        self.receipts.truncate(kept);
+        self.slots.drain(..kept_from);
+        self.receipts.drain(..receipts_from);
+        self.receipts_base += receipts_from as u64;
+        forgotten
+    }
+
+    /// How many receipts are kept of the slots before this one.
+    fn receipts_before(&self, index: usize) -> usize {
+        self.slots.get(index).map_or(self.receipts.len(), |slot| {
+            usize::try_from(slot.receipts - self.receipts_base).unwrap_or(usize::MAX)
+        })
     }
 
     fn receipts_in(&self, range: Range<u64>) -> vec_deque::Iter<'_, Receipt> {

@@ -145,6 +145,30 @@ fn rfc9000_21_4_acknowledging_a_skipped_number_is_an_error() {
     assert_eq!(acked(&mut sent, 0, 2), Ok(vec![]));
 }
 
+/// In whatever order ranges come.
+#[test]
+fn rfc9000_21_4_each_range_with_a_skipped_number_is_an_error() {
+    let mut sent = SentPackets::new();
+    let is_skipped = |number: u64| number % 7 == 3 || number == 50;
+    for number in 0..100 {
+        if is_skipped(number) {
+            sent.skip(Time::ZERO);
+        } else {
+            send(&mut sent);
+        }
+    }
+    for step in [1, 37, 99] {
+        for index in 0..100 * 100 {
+            let (first, last) = ((index * step) % 100, index / 100);
+            if first <= last {
+                let result = sent.acknowledge(first, last, &mut |_| {}, &mut |_| {});
+                let expected = (first..=last).find(|number| is_skipped(*number));
+                assert_eq!(result.err().map(|error| error.number), expected);
+            }
+        }
+    }
+}
+
 /// A peer that acknowledges pairs in swapped order, N + 1 before N, acknowledges the successor of a skipped number first.
 #[test]
 fn rfc9000_21_4_a_skipped_number_is_known_after_its_successor_was_acknowledged() {
@@ -219,6 +243,53 @@ fn rfc9000_13_2_4_a_million_packets_that_elicit_nothing_cost_nothing() {
     // The first packet has no receipt.
     assert_eq!(receipts, largest[1..]);
     assert!(sent.is_empty() && sent.receipts.is_empty());
+}
+
+#[test]
+fn receipts_stay_with_their_packets_when_others_are_dropped() {
+    let mut sent = SentPackets::new();
+    let marks = |number: u64| (0..(number % 4) as u16).map(move |index| mark(number, index));
+    let mut forgotten = 0;
+    for number in 0..4 * SentPackets::SURPLUS_MAX as u64 {
+        let is_in_flight = number % 10 == 0;
+        let packet = SentPacket {
+            is_in_flight,
+            ..packet(number)
+        };
+        forgotten += sent.push(packet, marks(number));
+        if number % 700 == 699 {
+            let acknowledged = number - 300..=number - 290;
+            sent.acknowledge(
+                *acknowledged.start(),
+                *acknowledged.end(),
+                &mut |_| {},
+                &mut |_| {},
+            )
+            .expect("they were sent");
+        }
+    }
+    let kept: Vec<u64> = sent
+        .slots
+        .iter()
+        .filter(|slot| slot.fate == Fate::Outstanding)
+        .map(|slot| slot.number)
+        .collect();
+    assert!(forgotten > 2 * SentPackets::SURPLUS_MAX as u64);
+    assert!(kept.contains(&0) && kept.len() <= sent.in_flight() + SentPackets::SURPLUS_MAX);
+    let (mut numbers, mut receipts) = (Vec::new(), Vec::new());
+    sent.acknowledge(
+        0,
+        sent.next_number() - 1,
+        &mut |acked| numbers.push(acked.number),
+        &mut |receipt| receipts.push(receipt),
+    )
+    .expect("they were sent");
+    numbers.sort_unstable();
+    assert_eq!(numbers, kept);
+    receipts.sort_unstable_by_key(|receipt| format!("{receipt:?}"));
+    let mut expected: Vec<Receipt> = kept.into_iter().flat_map(marks).collect();
+    expected.sort_unstable_by_key(|receipt| format!("{receipt:?}"));
+    assert_eq!(receipts, expected);
 }
 
 /// Each acknowledgment used to visit everything between the oldest packet in flight and the largest acknowledged.

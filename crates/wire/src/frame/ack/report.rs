@@ -65,24 +65,28 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
         let Some(first) = self.ranges.clone().next() else {
             return Ok(0);
         };
-        let extent = self
-            .extent(bytes_max.min(writer.remaining()), ranges_max)
-            .ok_or(BufferFull)?;
-        let start = writer.position();
+        let bytes_max = bytes_max.min(writer.remaining());
+        let count = self.pairs().take(ranges_max.saturating_sub(1)).count();
+        let range_count = if ranges_max > 0 && LEN_MAX + count * PAIR_LEN_MAX <= bytes_max {
+            // All fit, however long their numbers are.
+            count
+        } else {
+            let extent = self.extent(bytes_max, ranges_max).ok_or(BufferFull)?;
+            extent.range_count
+        };
         writer.atomically(|writer| {
             frame_type(self.ecn).encode(writer)?;
             writer.varint((*first.end()).into())?;
             writer.varint(self.delay)?;
-            writer.varint(VarInt::try_from(extent.range_count).map_err(|_| BufferFull)?)?;
+            writer.varint(VarInt::try_from(range_count).map_err(|_| BufferFull)?)?;
             writer.varint(len_of(&first))?;
-            for (gap, len) in self.pairs().take(extent.range_count) {
+            for (gap, len) in self.pairs().take(range_count) {
                 writer.varint(gap)?;
                 writer.varint(len)?;
             }
             self.ecn.map_or(Ok(()), |ecn| ecn.encode(writer))
         })?;
-        debug_assert_eq!(writer.position() - start, extent.len);
-        Ok(extent.range_count + 1)
+        Ok(range_count + 1)
     }
 
     /// The largest frame within both limits, or `None` if not even one range fits.
@@ -135,3 +139,8 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
 fn len_of(range: &RangeInclusive<PacketNumber>) -> VarInt {
     VarInt::saturating(range.end().get().saturating_sub(range.start().get()))
 }
+
+/// Upper bound of the length of a frame with one range: eight integers, of eight bytes at most.
+const LEN_MAX: usize = 64;
+/// Upper bound of the length of each further range.
+const PAIR_LEN_MAX: usize = 16;
