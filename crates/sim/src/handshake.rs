@@ -68,7 +68,7 @@ fn twin(
     let mut server = PlainServer::new(server_seed, alpn);
     // Links drop and delay datagrams, but change no bytes.
     let limits = Limits {
-        tagged_payload: 0,
+        tags_bytes: false,
         ..Limits::default()
     };
     client.limits = limits;

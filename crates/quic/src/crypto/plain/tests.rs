@@ -252,29 +252,28 @@ fn a_changed_handshake_is_noticed() {
 }
 
 #[test]
-fn a_tag_depends_on_as_much_of_the_payload_as_is_set() {
-    let number = PacketNumber::from(7);
-    let payload = [3; 100];
-    let tag = |tagged_payload: usize, payload: &[u8], header: &[u8]| {
+fn a_tag_depends_on_key_number_and_if_set_on_each_byte() {
+    let tag = |tags_bytes: bool, secret: u64, number: u32, header: &[u8], payload: &[u8]| {
         let limits = Limits {
-            tagged_payload,
+            tags_bytes,
             ..Limits::default()
         };
-        PacketKey { secret: 1, limits }.tag(number, header, payload)
+        PacketKey { secret, limits }.tag(PacketNumber::from(number), header, payload)
     };
-    for (tagged, covers) in [(0, 0), (40, 40), (100, 100), (usize::MAX, 100)] {
-        let original = tag(tagged, &payload, b"header");
+    let payload = [3; 100];
+    for tags_bytes in [false, true] {
+        let original = tag(tags_bytes, 1, 7, b"header", &payload);
+        assert_eq!(tag(tags_bytes, 1, 7, b"header", &payload), original);
+        assert_ne!(tag(tags_bytes, 2, 7, b"header", &payload), original);
+        assert_ne!(tag(tags_bytes, 1, 8, b"header", &payload), original);
         for index in 0..payload.len() {
             let mut changed = payload;
             changed[index] ^= 1;
-            let is_noticed = tag(tagged, &changed, b"header") != original;
-            assert_eq!(
-                is_noticed,
-                index < covers,
-                "{tagged} of the payload, byte {index}"
-            );
+            let is_noticed = tag(tags_bytes, 1, 7, b"header", &changed) != original;
+            assert_eq!(is_noticed, tags_bytes, "byte {index}");
         }
-        assert_ne!(tag(tagged, &payload, b"Header"), original);
+        let is_noticed = tag(tags_bytes, 1, 7, b"Header", &payload) != original;
+        assert_eq!(is_noticed, tags_bytes);
     }
 }
 
