@@ -138,10 +138,9 @@ impl Rtt {
     /// (RFC 9002 §6.2.1). Pass zero for the Initial and Handshake spaces.
     #[must_use]
     pub fn probe_timeout(&self, max_ack_delay: Duration) -> Duration {
-        let deviation = Duration::from_nanos(self.variance.saturating_mul(4)).max(GRANULARITY);
-        self.smoothed()
-            .saturating_add(deviation)
-            .saturating_add(max_ack_delay)
+        let deviation = self.variance.saturating_mul(4).max(nanos(GRANULARITY));
+        let without_delay = Duration::from_nanos(self.smoothed.saturating_add(deviation));
+        without_delay.saturating_add(max_ack_delay)
     }
 
     /// The persistent congestion duration (RFC 9002 §7.6.1).

@@ -249,10 +249,10 @@ impl Connection {
             return None;
         }
         let head = self.heads.front().map(|(until, _)| *until);
-        [head, self.stalls_deadline(), self.shutdown.deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        Time::earlier(
+            head,
+            Time::earlier(self.stalls_deadline(), self.shutdown.deadline()),
+        )
     }
 
     /// Passes body data directly from packets to `body`, without a copy. Everything else, and body data that is not

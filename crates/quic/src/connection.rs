@@ -414,11 +414,7 @@ impl Connection {
         }
         let context = self.timer_context();
         let mut next = self.recovery.deadline(&context);
-        let mut consider = |at: Option<Time>| {
-            if let Some(at) = at {
-                next = Some(next.map_or(at, |next| next.min(at)));
-            }
-        };
+        let mut consider = |at: Option<Time>| next = Time::earlier(next, at);
         for space in Space::ALL {
             let at = self.received.get(space).deadline();
             if at.is_some()

@@ -130,10 +130,7 @@ impl Background {
 
     /// When [`Background::on_time`] wants to be called.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        [self.sender.deadline(), self.receiver.packets.deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        Time::earlier(self.sender.deadline(), self.receiver.packets.deadline())
     }
 
     /// It is time for something.
@@ -269,10 +266,7 @@ impl Sender {
 
     fn deadline(&self) -> Option<Time> {
         let recovery = self.recovery.deadline(&self.timer_context());
-        [self.starts_at, self.release_at, recovery]
-            .into_iter()
-            .flatten()
-            .min()
+        Time::earlier(recovery, Time::earlier(self.starts_at, self.release_at))
     }
 
     fn on_time(&mut self, now: Time) {

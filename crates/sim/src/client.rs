@@ -92,10 +92,7 @@ impl Client {
 
     /// When it wants to be attended to, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        [self.wakes_at, self.protocol.deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        Time::earlier(self.wakes_at, self.protocol.deadline())
     }
 
     /// Whether it is time to connect, or to ask: once.

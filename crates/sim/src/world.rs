@@ -347,14 +347,11 @@ impl<'a, L: Listener> World<'a, L> {
             let alarm = self.alarms.peek().map(|Reverse((at, _))| *at);
             let constant = self.constants.iter().map(|one| one.next_at).min();
             let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
-            let next = [
-                self.down.deadline(),
-                self.up.deadline(),
-                delayed,
-                alarm,
-                constant,
-            ];
-            let Some(next) = next.into_iter().flatten().min() else {
+            let on_links = Time::earlier(self.down.deadline(), self.up.deadline());
+            let Some(next) = Time::earlier(
+                on_links,
+                Time::earlier(alarm, Time::earlier(constant, delayed)),
+            ) else {
                 break;
             };
             if next > limit {

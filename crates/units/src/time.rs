@@ -48,6 +48,15 @@ impl Time {
         Self(self.0.saturating_add(nanos))
     }
 
+    /// The earlier of two deadlines; `None` stands for never.
+    #[must_use]
+    pub fn earlier(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
     /// Nanoseconds from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub const fn nanos_since(self, earlier: Self) -> u64 {
@@ -80,6 +89,16 @@ pub const fn nanos(span: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_earlier_of_two_deadlines_is_one_of_those_there_are() {
+        let [one, two] = [1, 2].map(|nanos| Some(Time::from_nanos(nanos)));
+        assert_eq!(Time::earlier(one, two), one);
+        assert_eq!(Time::earlier(two, one), one);
+        assert_eq!(Time::earlier(None, two), two);
+        assert_eq!(Time::earlier(two, None), two);
+        assert_eq!(Time::earlier(None, None), None);
+    }
 
     #[test]
     fn arithmetic_saturates_at_both_ends() {

@@ -323,7 +323,7 @@ impl Handshake {
     /// When [`Handshake::on_timeout`] is due.
     pub(super) fn deadline(&self) -> Option<Time> {
         let update = self.one_rtt.as_ref().and_then(|keys| keys.next_timeout());
-        update.into_iter().chain(self.zero_rtt_until).min()
+        Time::earlier(update, self.zero_rtt_until)
     }
 
     /// Handles expired timers.

@@ -204,11 +204,9 @@ impl Paths {
 
     /// When [`Paths::expire_other`], [`Paths::expire_current`] or a challenge is due.
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.others
-            .iter()
-            .chain([&self.current])
-            .filter_map(|path| path.validation.deadline(path.can_be_challenged()))
-            .min()
+        let deadline = |path: &Path| path.validation.deadline(path.can_be_challenged());
+        let others = self.others.iter().map(deadline);
+        others.fold(deadline(&self.current), Time::earlier)
     }
 
     // ---- the size of datagrams ------------------------------------------------------------------------------------

@@ -223,7 +223,7 @@ impl<D> Endpoint<D> {
         }
         self.demux.sync(handle, &mut slot.routes, connection);
         let give_up = slot.handshake.map(|handshake| handshake.deadline);
-        let deadline = connection.deadline().into_iter().chain(give_up).min();
+        let deadline = Time::earlier(connection.deadline(), give_up);
         self.timers.set(handle.index(), deadline);
     }
 

@@ -134,10 +134,7 @@ impl PathValidation {
     /// permits a datagram now (RFC 9000 §8.1): if not, a challenge waits for a received datagram, not for a time.
     #[must_use]
     pub fn deadline(&self, can_send: bool) -> Option<Time> {
-        [self.next_challenge_at.filter(|_| can_send), self.abandon_at]
-            .into_iter()
-            .flatten()
-            .min()
+        Time::earlier(self.next_challenge_at.filter(|_| can_send), self.abandon_at)
     }
 
     /// Gives up the validation if its time is over. Returns whether it is.

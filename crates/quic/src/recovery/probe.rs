@@ -133,27 +133,33 @@ impl ProbeTimer {
             return Some((self.idle_since + self.timeout(rtt, Duration::ZERO), space));
         }
         let mut earliest: Option<(Time, Space)> = None;
-        for (space, has) in Space::ALL.into_iter().zip(has_ack_eliciting) {
-            let max_ack_delay = match space {
-                _ if !has => continue,
-                Space::Application if !context.is_handshake_confirmed => continue,
-                Space::Application => context.max_ack_delay,
-                Space::Initial | Space::Handshake => Duration::ZERO,
-            };
+        let mut consider = |space: Space, max_ack_delay: Duration| {
             if let Some(Some(last)) = self.last_sent.get(space.index()) {
                 let at = *last + self.timeout(rtt, max_ack_delay);
                 if earliest.is_none_or(|(earliest, _)| at < earliest) {
                     earliest = Some((at, space));
                 }
             }
+        };
+        if initial {
+            consider(Space::Initial, Duration::ZERO);
+        }
+        if handshake {
+            consider(Space::Handshake, Duration::ZERO);
+        }
+        if application && context.is_handshake_confirmed {
+            consider(Space::Application, context.max_ack_delay);
         }
         earliest
     }
 
     /// RFC 9002 §6.2.1.
     fn timeout(&self, rtt: &Rtt, max_ack_delay: Duration) -> Duration {
-        rtt.probe_timeout(max_ack_delay)
-            .saturating_mul(2_u32.saturating_pow(self.pto_count))
+        let timeout = rtt.probe_timeout(max_ack_delay);
+        match self.pto_count {
+            0 => timeout,
+            count => timeout.saturating_mul(2_u32.saturating_pow(count)),
+        }
     }
 }
 
