@@ -75,6 +75,8 @@ pub struct PathControl {
     pacer: Pacer,
     /// The controller's pacing; `None` since it may have changed ([`Controller::pacing`] says when).
     pacing: Option<Pacing>,
+    /// Nothing has happened since the controller heard that there is nothing to send.
+    is_app_limited: bool,
 }
 
 impl PathControl {
@@ -86,17 +88,20 @@ impl PathControl {
             controller,
             pacer: Pacer::new(),
             pacing: None,
+            is_app_limited: false,
         }
     }
 
     /// The controller and the round-trip time, mutable.
     fn change(&mut self) -> (&mut dyn Controller, &mut Rtt) {
         self.pacing = None;
+        self.is_app_limited = false;
         (&mut *self.controller, &mut self.rtt)
     }
 
     /// A packet is sent that brings the bytes in flight to this value. Returns the controller's receipt.
     fn on_sent(&mut self, now: Time, bytes: u64, in_flight: u64) -> lastbyte_congestion::Receipt {
+        self.is_app_limited = false;
         let window = self.controller.window();
         let receipt = self.controller.on_sent(&Sent {
             now,
@@ -409,6 +414,14 @@ impl Recovery {
         self.is_app_limited = true;
         let (controller, _) = self.control.change();
         controller.on_app_limited(now, self.in_flight);
+        self.control.is_app_limited = true;
+    }
+
+    /// Whether nothing was sent or acknowledged since the last call of [`Recovery::on_app_limited`], so that another would
+    /// change nothing: window and pacer permit to send as they did then.
+    #[must_use]
+    pub const fn is_app_limited(&self) -> bool {
+        self.control.is_app_limited
     }
 
     /// The datagram size of the path has changed.

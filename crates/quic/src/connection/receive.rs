@@ -156,7 +156,7 @@ impl Connection {
             return Ok(());
         }
         self.count_received(&opened, arrived);
-        if self.tracer.is_on() {
+        if self.tracer.is_listening() {
             let packet = trace::Packet {
                 packet_type: opened.packet_type,
                 number: opened.number.get(),

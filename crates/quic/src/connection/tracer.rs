@@ -52,6 +52,12 @@ impl Tracer {
         }
     }
 
+    /// Whether there is a listener.
+    #[inline]
+    pub(super) const fn is_listening(&self) -> bool {
+        self.listener.is_some()
+    }
+
     /// Whether there is a listener or a meter.
     #[inline]
     pub(super) const fn is_on(&self) -> bool {

@@ -136,12 +136,12 @@ impl Connection {
     }
 
     fn write_datagram(&mut self, now: Time, buffer: &mut [u8]) -> usize {
-        let size = self.paths.datagram_size();
-        let permit = self.sender.permit(now, &mut self.recovery, size);
         if self.handshake.has_one_space() {
             // The handshake is over, as for most of a connection: there is one space.
-            return self.write_application_datagram(now, permit, buffer);
+            return self.write_application_datagram(now, buffer);
         }
+        let size = self.paths.datagram_size();
+        let permit = self.sender.permit(now, &mut self.recovery, size);
         let wants = Space::ALL.map(|space| self.wants_packet(now, space, permit));
         let Some(last) = Space::ALL.into_iter().zip(wants).rfind(|(_, wants)| *wants) else {
             if permit == Permit::All {
@@ -170,13 +170,13 @@ impl Connection {
         written
     }
 
-    fn write_application_datagram(
-        &mut self,
-        now: Time,
-        permit: Permit,
-        buffer: &mut [u8],
-    ) -> usize {
+    fn write_application_datagram(&mut self, now: Time, buffer: &mut [u8]) -> usize {
         let space = Space::Application;
+        if self.recovery.is_app_limited() && !self.wants_packet(now, space, Permit::All) {
+            return 0;
+        }
+        let size = self.paths.datagram_size();
+        let permit = self.sender.permit(now, &mut self.recovery, size);
         if self.wants_packet(now, space, permit) {
             let built = self.write_packet(now, space, permit, Padding::No, buffer);
             return built.map_or(0, |built| built.len);
@@ -415,7 +415,7 @@ impl Connection {
         room: &mut [u8],
     ) -> Option<usize> {
         let packet_type = self.handshake.packet_type(space);
-        if self.tracer.is_on() {
+        if self.tracer.is_listening() {
             let event = Event::PacketSent(trace::Packet {
                 packet_type,
                 number: number.get(),

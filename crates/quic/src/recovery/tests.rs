@@ -402,3 +402,27 @@ fn pacing_is_asked_again_after_each_change() {
     rates.dedup();
     assert!(rates.len() >= 6, "{rates:?}");
 }
+
+#[test]
+fn being_app_limited_ends_with_the_next_event() {
+    let mut path = Path::new("bbr");
+    let events: [fn(&mut Path); 3] = [
+        |path| path.send_many(1),
+        |path| {
+            path.ack(&[0..=0]).expect("sent");
+        },
+        |path| path.recovery.on_mtu(1300),
+    ];
+    assert!(!path.recovery.is_app_limited());
+    for event in events {
+        path.recovery.on_app_limited(path.now);
+        path.pass(ms(50));
+        // Time alone changes nothing, nor does a repeated call.
+        assert!(path.recovery.is_app_limited());
+        let before = format!("{:?}", path.recovery.control);
+        path.recovery.on_app_limited(path.now);
+        assert_eq!(format!("{:?}", path.recovery.control), before);
+        event(&mut path);
+        assert!(!path.recovery.is_app_limited());
+    }
+}

@@ -32,11 +32,12 @@ impl Streams {
     /// [`Streams::write_frames`] then writes nothing, and the next call returns false.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {
-        !self.queues.control.is_empty()
+        // Data first, since that is the most frequent.
+        self.wants_to_send_data()
+            || !self.queues.control.is_empty()
             || self.window.is_due()
             || self.peer.any(PeerStreams::is_due)
             || self.local.any(|local| local.blocked_to_tell().is_some())
-            || self.wants_to_send_data()
     }
 
     /// Whether stream data or a stream's end is waiting, so that the sender is limited by its window and not by the

@@ -181,10 +181,11 @@ impl Scheduler {
         let Some(place) = at.filter(|place| place.class == Class::Fresh) else {
             return;
         };
-        if let Some(Some(level)) = self.levels.get_mut(usize::from(place.priority.level)) {
-            level.is_turn_of_incremental = !place.priority.incremental;
-        }
-        if place.priority.incremental {
+        let Some(Some(level)) = self.levels.get_mut(usize::from(place.priority.level)) else {
+            return;
+        };
+        level.is_turn_of_incremental = !place.priority.incremental;
+        if place.priority.incremental && level.incremental.len() > 1 {
             self.remove(id, place);
             let place = Place {
                 turn: self.next_turn,
