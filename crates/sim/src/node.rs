@@ -165,10 +165,7 @@ impl Node {
             Role::Client(client, _) => client.deadline(),
             Role::Server(server) => server.deadline(),
         };
-        [application, self.endpoint.deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        Time::earlier(application, self.endpoint.deadline())
     }
 
     /// It is time for something.
@@ -217,7 +214,12 @@ impl Node {
         flow: usize,
         listener: &mut impl Listener,
     ) {
-        let handle = match self.endpoint.route(now, &self.path, datagram) {
+        let route = match self.handle {
+            // Each end has one connection: what arrives until it has closed needs no look at tables.
+            Some(handle) if !self.has_ended => Route::Connection(handle),
+            _ => self.endpoint.route(now, &self.path, datagram),
+        };
+        let handle = match route {
             Route::Accepted(handle) => {
                 self.handle = Some(handle);
                 if let (Some(trace), Some(connection)) = (

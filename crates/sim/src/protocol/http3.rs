@@ -15,7 +15,7 @@ use crate::{
     SERVER_NAME,
     client::Measures,
     scenario::Handshake,
-    server::{Answers, Zeros},
+    server::{Answers, AnyBytes},
 };
 
 /// What a browser says of itself and of what it wants: Chromium, asking for an image.
@@ -217,5 +217,5 @@ fn answer(path: Option<&str>) -> (Response, Body) {
     for (name, value) in RESPONSE_FIELDS {
         response.fields_mut().push(name, value);
     }
-    (response, Body::Source(Box::new(Zeros(size))))
+    (response, Body::Source(Box::new(AnyBytes(size))))
 }

@@ -15,7 +15,7 @@ use lastbyte_wire::{Direction, StreamId};
 use super::{Asks, CannotAsk, Incoming, Responds};
 use crate::{
     client::Measures,
-    server::{Answers, Zeros},
+    server::{Answers, AnyBytes},
 };
 
 pub(super) const ALPN: &[u8] = b"lastbyte-sim";
@@ -114,7 +114,8 @@ impl Responds for Server {
             }
         }
         for (id, size) in self.asked.drain(..) {
-            if streams.send_source(id, Box::new(Zeros(size))).is_ok() && streams.finish(id).is_ok()
+            if streams.send_source(id, Box::new(AnyBytes(size))).is_ok()
+                && streams.finish(id).is_ok()
             {
                 answers.on_begun(now);
             }
