@@ -64,7 +64,7 @@ mod tests {
     use super::Random;
 
     #[test]
-    fn same_seed_same_numbers_and_no_two_alike() {
+    fn same_seed_same_numbers_without_repetition() {
         let draw = |seed| {
             let mut random = Random::new([seed; 32]);
             let numbers: Vec<u64> = (0..100).map(|_| random.number()).collect();

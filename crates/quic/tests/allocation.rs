@@ -201,7 +201,7 @@ fn a_stream_that_is_written_allocates_nothing_per_packet() {
 }
 
 #[test]
-fn the_count_counts() {
+fn the_allocation_counter_counts() {
     let before = allocation_count();
     drop(std::hint::black_box(Box::new(1)));
     assert!(allocation_count() > before);

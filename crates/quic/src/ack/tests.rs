@@ -13,7 +13,7 @@ fn receive(space: &mut ReceivedPackets, at_ms: u64, number: u32, ecn: EcnCodepoi
 }
 
 #[test]
-fn rfc9000_19_3_the_frame_says_ranges_delay_and_counts() {
+fn rfc9000_19_3_the_frame_has_ranges_delay_and_ecn_counts() {
     let mut space = ReceivedPackets::new(AckPolicy::immediate());
     receive(&mut space, 10, 0, EcnCodepoint::Ect0);
     receive(&mut space, 20, 4, EcnCodepoint::Ce);

@@ -41,7 +41,7 @@ fn room() -> AckFrequencyOut {
 }
 
 #[test]
-fn nothing_is_asked_before_the_first_loss_episode_nor_of_a_peer_that_does_not_take_it() {
+fn no_ack_frequency_before_the_first_loss_episode_or_without_peer_support() {
     let mut startup = room();
     let calm = Circumstances {
         loss_episodes: 0,
@@ -55,7 +55,7 @@ fn nothing_is_asked_before_the_first_loss_episode_nor_of_a_peer_that_does_not_ta
 }
 
 #[test]
-fn the_wish_follows_the_window_at_a_calm_pace() {
+fn the_requested_frequency_follows_the_window_at_a_limited_rate() {
     let mut room = room();
     room.consider(at(0), &PATH);
     assert_eq!(frame(&mut room), Some((0, 10, 25_000, 3)));
@@ -78,7 +78,7 @@ fn the_wish_follows_the_window_at_a_calm_pace() {
 }
 
 #[test]
-fn only_the_latest_lost_frame_is_said_again() {
+fn only_the_latest_lost_frame_is_retransmitted() {
     let mut room = room();
     room.consider(at(0), &PATH);
     assert!(frame(&mut room).is_some());

@@ -69,7 +69,7 @@ fn a_span_belongs_to_the_limit_at_its_start_once_more_data_follows() {
 }
 
 #[test]
-fn what_follows_the_last_new_byte_is_the_last_acknowledgment() {
+fn time_after_the_last_new_byte_is_the_last_acknowledgment() {
     let mut meter = after_flight(Limit::Application, 40);
     meter.on_acked(at(140), Space::Application, 8);
     assert_eq!(meter.anatomy().last_ack, ms(40));

@@ -43,7 +43,7 @@ fn rfc9000_10_2_transitions() {
 }
 
 #[test]
-fn rfc9000_10_2_2_the_peers_close_ends_closing_but_not_its_reason() {
+fn rfc9000_10_2_2_the_peers_close_starts_draining_and_keeps_the_reason() {
     let mut close = begun(LOCAL);
     close.begin(at(1100), PEER, PROBE);
     assert_eq!(
@@ -72,7 +72,7 @@ fn a_second_close_changes_nothing() {
 }
 
 #[test]
-fn rfc9000_10_2_1_answers_ever_fewer_packets() {
+fn rfc9000_10_2_1_closing_responds_to_progressively_fewer_packets() {
     let mut close = begun(LOCAL);
     close.on_sent();
     let mut answered = Vec::new();
@@ -87,7 +87,7 @@ fn rfc9000_10_2_1_answers_ever_fewer_packets() {
 }
 
 #[test]
-fn rfc9000_10_2_2_draining_says_nothing() {
+fn rfc9000_10_2_2_draining_sends_nothing() {
     let mut close = begun(PEER);
     (0..100).for_each(|_| close.on_received());
     assert!(!close.wants_to_send());

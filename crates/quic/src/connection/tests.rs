@@ -52,7 +52,7 @@ fn rfc9000_14_1_datagrams_with_initial_packets_are_1200_bytes() {
 }
 
 #[test]
-fn rfc9000_8_1_a_server_sends_three_times_what_it_received_at_most() {
+fn rfc9000_8_1_a_server_sends_at_most_three_times_the_bytes_received() {
     let mut pair = Pair::new(1, Faults::default());
     pair.transmit();
     pair.step();
@@ -80,7 +80,7 @@ fn a_megabyte_each_way() {
 }
 
 #[test]
-fn every_transfer_completes_over_a_bad_path() {
+fn every_transfer_completes_over_a_lossy_path() {
     let kinds = [
         Faults {
             lose: 10,
@@ -120,7 +120,7 @@ fn every_transfer_completes_over_a_bad_path() {
 /// A `ServerHello` was declared lost while the window was full of packets that the client could not acknowledge without
 /// it.
 #[test]
-fn rfc9002_6_2_4_probes_say_what_another_space_lost() {
+fn rfc9002_6_2_4_probes_carry_data_lost_in_another_space() {
     let faults = Faults {
         lose: 3,
         ..Faults::default()
@@ -132,7 +132,7 @@ fn rfc9002_6_2_4_probes_say_what_another_space_lost() {
 /// The acknowledgment of the client's Handshake packets is lost, but `HANDSHAKE_DONE` is not: the probe timer has
 /// backed off, and must return to its base once something is acknowledged.
 #[test]
-fn rfc9002_6_2_2_1_a_confirmed_handshake_lets_probes_begin_anew() {
+fn rfc9002_6_2_2_1_handshake_confirmation_resets_the_pto_count() {
     let mut pair = Pair::new(1, Faults::default());
     pair.shake_hands();
     pair.client.handshake.unconfirm();
@@ -190,7 +190,7 @@ fn rfc9000_10_2_an_application_closes_with_its_code() {
 }
 
 #[test]
-fn who_closes_after_the_last_byte_acknowledges_it() {
+fn a_close_after_the_last_byte_acknowledges_it() {
     let mut pair = Pair::new(3, Faults::default());
     pair.shake_hands();
     // The last of these packets alone would be acknowledged later.
@@ -205,7 +205,7 @@ fn who_closes_after_the_last_byte_acknowledges_it() {
 }
 
 #[test]
-fn rfc9000_10_1_silence_ends_a_connection_without_a_word() {
+fn rfc9000_10_1_an_idle_connection_ends_silently() {
     let mut pair = Pair::new(3, Faults::default());
     pair.shake_hands();
     while pair.step() && !(pair.client.is_over() && pair.server.is_over()) {}
@@ -254,7 +254,7 @@ fn rfc9002_6_2_4_both_probes_of_a_handshake_carry_its_data() {
 
 /// The last packet is lost and nothing is sent after it: the probe carries its data.
 #[test]
-fn rfc9002_6_2_4_a_probe_carries_the_last_bytes_again() {
+fn rfc9002_6_2_4_a_probe_retransmits_the_last_bytes() {
     let mut pair = Pair::new(3, Faults::default());
     pair.shake_hands();
     let up = body(5000, 1);
@@ -283,7 +283,7 @@ fn rfc9002_6_2_4_a_probe_carries_the_last_bytes_again() {
 }
 
 #[test]
-fn tls_carries_a_transfer_over_a_bad_path_in_both_versions() {
+fn tls_transfers_complete_over_a_lossy_path_in_both_versions() {
     let (client, server) = crate::crypto::tls::testing::pair();
     let client: Arc<dyn ClientCrypto> = Arc::new(client);
     for version in [Version::V1, Version::V2] {
@@ -336,7 +336,7 @@ fn keys_are_updated_in_the_middle_of_a_transfer() {
 }
 
 #[test]
-fn rfc9001_6_6_who_has_used_up_its_keys_can_still_say_so() {
+fn rfc9001_6_6_exhausted_keys_still_seal_the_aead_limit_close() {
     let alpn = || vec![b"bulk".to_vec()];
     let mut client = PlainClient::new(7, alpn());
     let server = PlainServer::new(8, alpn());

@@ -30,7 +30,7 @@ fn read(
 }
 
 #[test]
-fn lost_data_goes_again_but_for_what_was_acknowledged() {
+fn lost_data_is_retransmitted_except_acknowledged_ranges() {
     let mut stream = CryptoStream::default();
     stream.outgoing().extend(0..100);
     assert_eq!(written(&mut stream, 1000).len(), 1);
@@ -76,7 +76,7 @@ fn pieces_out_of_order_are_bounded_in_number() {
 
 /// Pieces that overlap count as often as they are kept.
 #[test]
-fn rfc9000_7_5_what_is_kept_of_a_handshake_is_bounded_however_it_overlaps() {
+fn rfc9000_7_5_buffered_crypto_data_is_bounded_even_if_it_overlaps() {
     let mut receiver = CryptoStream::default();
     let piece = [0; 1000];
     let kept = (1..=PIECES_MAX as u64).take_while(|at| read(&mut receiver, *at, &piece).is_ok());
@@ -89,7 +89,7 @@ fn rfc9000_7_5_what_is_kept_of_a_handshake_is_bounded_however_it_overlaps() {
 proptest! {
     /// Whatever is lost, doubled and reordered, the other side reads what was written, once.
     #[test]
-    fn what_is_written_is_read(
+    fn written_data_is_read_back(
         len in 1_usize..3000,
         // Of smaller frames more than are kept could come in the wrong order.
         rooms in vec(64_usize..400, 1..50),

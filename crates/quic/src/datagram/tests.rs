@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn rfc9221_3_nothing_is_sent_to_a_peer_that_takes_none() {
+fn rfc9221_3_nothing_is_sent_to_a_peer_without_support() {
     let mut datagrams = Datagrams::default();
     assert_eq!(
         datagrams.send(vec![1], 1000),
@@ -19,7 +19,7 @@ fn rfc9221_3_nothing_is_sent_to_a_peer_that_takes_none() {
 }
 
 #[test]
-fn queues_are_bounded_both_ways() {
+fn both_queues_are_bounded() {
     let mut datagrams = Datagrams::default();
     datagrams.on_peer_parameter(65_535);
     for _ in 0..Datagrams::COUNT_MAX {
@@ -37,7 +37,7 @@ fn queues_are_bounded_both_ways() {
 }
 
 #[test]
-fn what_fits_no_packet_any_more_is_dropped_and_the_rest_goes_on() {
+fn datagrams_that_no_longer_fit_are_dropped_and_the_rest_is_sent() {
     let mut datagrams = Datagrams::default();
     datagrams.on_peer_parameter(65_535);
     for len in [900, 1400, 20] {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn rfc9000_21_9_a_burst_passes_a_flood_does_not() {
+fn rfc9000_21_9_a_burst_passes_and_a_flood_does_not() {
     let mut guard = FloodGuard::new(Time::ZERO);
     for _ in 0..FloodGuard::BURST {
         assert_eq!(guard.on_useless_frame(Time::ZERO), Ok(()));
@@ -16,7 +16,7 @@ fn rfc9000_21_9_a_burst_passes_a_flood_does_not() {
 }
 
 #[test]
-fn one_in_ten_milliseconds_goes_on_for_ever() {
+fn one_useless_frame_in_ten_milliseconds_is_always_permitted() {
     let mut guard = FloodGuard::new(Time::ZERO);
     for number in 1..100_000 {
         let now = Time::from_nanos(number * 10_000_000);
@@ -25,7 +25,7 @@ fn one_in_ten_milliseconds_goes_on_for_ever() {
 }
 
 #[test]
-fn what_gets_something_done_pays_for_two_frames() {
+fn each_useful_frame_permits_two_useless_ones() {
     let mut guard = FloodGuard::new(Time::ZERO);
     for _ in 0..10_000 {
         guard.on_useful(1);
@@ -53,7 +53,7 @@ fn a_window_of_repeated_data_passes() {
 }
 
 #[test]
-fn what_useful_frames_add_is_bounded() {
+fn the_credit_of_useful_frames_is_bounded() {
     let mut guard = FloodGuard::new(Time::ZERO);
     guard.on_useful(u64::MAX);
     let passed = (0..).take_while(|_| guard.on_useless_frame(Time::ZERO).is_ok());

@@ -19,7 +19,7 @@ fn rfc9000_4_1_a_lower_limit_is_ignored() {
 }
 
 #[test]
-fn rfc9000_4_1_blocked_is_told_once_per_limit() {
+fn rfc9000_4_1_data_blocked_is_sent_once_per_limit() {
     let mut credit = SendCredit::new(10);
     assert_eq!(credit.blocked_to_tell(), None);
     credit.consume(10);
@@ -62,7 +62,7 @@ fn limit_is_due_at_half_the_window() {
 }
 
 #[test]
-fn window_doubles_when_half_of_it_went_within_two_round_trips() {
+fn window_doubles_when_half_is_consumed_within_two_round_trips() {
     let mut window = window(100, 350);
     for (now, size) in [(79, 200), (158, 350), (200, 350)] {
         let half = window.size() / 2;

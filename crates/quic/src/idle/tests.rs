@@ -11,7 +11,7 @@ fn at(seconds: u64) -> Time {
 const PROBE: Duration = Duration::from_millis(300);
 
 #[test]
-fn rfc9000_10_1_the_smaller_of_both_counts_and_zero_is_none() {
+fn rfc9000_10_1_the_smaller_timeout_applies_and_zero_is_none() {
     let deadline = |local, peer| {
         let mut idle = IdleTimer::new(at(0), s(local), None);
         idle.on_peer_timeout(s(peer));
@@ -31,7 +31,7 @@ fn rfc9000_10_1_at_least_three_probe_timeouts() {
 }
 
 #[test]
-fn rfc9000_10_1_starts_anew_with_what_is_received_and_the_first_that_is_sent_after() {
+fn rfc9000_10_1_restarts_on_receipt_and_on_the_first_packet_sent_after() {
     let mut idle = IdleTimer::new(at(0), s(10), None);
     idle.on_received(at(5));
     assert_eq!(idle.deadline(PROBE), Some(at(15)));
@@ -48,7 +48,7 @@ fn rfc9000_10_1_starts_anew_with_what_is_received_and_the_first_that_is_sent_aft
 }
 
 #[test]
-fn rfc9000_10_1_2_keeps_alive_unless_something_is_out() {
+fn rfc9000_10_1_2_keep_alive_is_not_sent_while_data_is_in_flight() {
     let mut idle = IdleTimer::new(at(0), s(30), Some(s(10)));
     assert_eq!(idle.keep_alive_at(), Some(at(10)));
     idle.on_ack_eliciting_sent(at(10));
@@ -59,7 +59,7 @@ fn rfc9000_10_1_2_keeps_alive_unless_something_is_out() {
 }
 
 #[test]
-fn a_peer_of_whom_something_is_waited_for_is_asked_whether_it_is_there() {
+fn a_peer_is_probed_while_a_response_is_awaited() {
     let mut idle = IdleTimer::new(at(0), s(60), None);
     idle.set_awaiting(true);
     assert_eq!(idle.keep_alive_at(), Some(at(10)));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_forgotten_with_time() {
+    fn failures_expire() {
         let mut now = Time::from_nanos(1);
         let mut failed = FailedPaths::new(now);
         for _ in 0..FailedPaths::MAX {

@@ -166,7 +166,7 @@ fn rfc9002_a_7_a_round_trip_by_hand() {
 }
 
 #[test]
-fn rfc9002_6_1_1_losses_by_number_and_the_rest_by_time() {
+fn rfc9002_6_1_losses_by_packet_threshold_then_by_time_threshold() {
     let mut path = Path::new("newreno:initial-window=10p");
     path.send_many(6);
     path.pass(ms(100));
@@ -299,7 +299,7 @@ fn rfc9002_7_1_a_rise_of_the_ce_count_is_congestion() {
 }
 
 #[test]
-fn rfc9000_14_4_a_lost_mtu_probe_is_no_congestion() {
+fn rfc9000_14_4_a_lost_mtu_probe_is_not_congestion() {
     let mut path = Path::new("newreno:initial-window=20p");
     path.send_as(Space::Application, true);
     path.send_many(5);
@@ -312,7 +312,7 @@ fn rfc9000_14_4_a_lost_mtu_probe_is_no_congestion() {
 }
 
 #[test]
-fn rfc9002_6_4_discarded_packets_leave_flight_without_a_verdict() {
+fn rfc9002_6_4_discarded_packets_leave_flight_neither_acked_nor_lost() {
     let mut path = Path::new("newreno:initial-window=20p");
     path.send(Space::Initial);
     path.send(Space::Handshake);
@@ -329,14 +329,14 @@ fn rfc9002_6_4_discarded_packets_leave_flight_without_a_verdict() {
 }
 
 #[test]
-fn rfc9000_13_1_an_ack_for_what_was_never_sent_is_an_error() {
+fn rfc9000_13_1_an_ack_of_an_unsent_packet_is_an_error() {
     let mut path = Path::new("newreno:initial-window=20p");
     path.send_many(3);
     assert_eq!(path.ack(&[0..=3]), Err(AckedUnsent { number: 3 }));
 }
 
 #[test]
-fn spaces_share_the_window_and_not_the_numbers() {
+fn spaces_share_the_window_but_not_packet_numbers() {
     let mut path = Path::new("newreno:initial-window=10p");
     path.send(Space::Initial);
     path.send(Space::Handshake);
@@ -352,7 +352,7 @@ fn spaces_share_the_window_and_not_the_numbers() {
 }
 
 #[test]
-fn a_pause_is_announced_to_the_controller() {
+fn idle_periods_are_reported_to_the_controller() {
     let mut path = Path::new("newreno:initial-window=10p,idle=rfc5681");
     path.send_many(10);
     path.pass(ms(100));
@@ -378,7 +378,7 @@ fn steady_traffic_keeps_the_ring_as_small_as_the_flight() {
 }
 
 #[test]
-fn pacing_is_asked_again_after_each_change() {
+fn cached_pacing_is_updated_after_each_change() {
     let mut path = Path::new("rapid-start");
     let mut rates = Vec::new();
     let mut check = |path: &mut Path| {

@@ -80,12 +80,12 @@ fn rfc9000_13_2_1_initial_and_handshake_packets_at_once() {
 }
 
 #[test]
-fn rfc9000_13_2_2_each_second_packet() {
+fn rfc9000_13_2_2_every_second_packet_is_acknowledged() {
     assert_eq!(delayed().acked_at(&[0, 1, 2, 3, 4, 5]), [1, 3, 5]);
 }
 
 #[test]
-fn rfc9000_13_2_1_the_first_one_waits_no_longer_than_max_ack_delay() {
+fn rfc9000_13_2_1_an_ack_is_delayed_by_at_most_max_ack_delay() {
     let mut space = delayed();
     assert!(!space.receive(0, true, EcnCodepoint::NotEct));
     assert_eq!(space.received.deadline(), Some(space.now + MAX_ACK_DELAY));
@@ -108,7 +108,7 @@ fn rfc9000_13_2_1_an_old_gap_is_not_reported_again() {
 }
 
 #[test]
-fn rfc9000_13_2_1_what_elicits_nothing_makes_no_ack_leave() {
+fn rfc9000_13_2_1_non_ack_eliciting_packets_cause_no_ack() {
     let mut space = delayed();
     for number in 0..20 {
         assert!(!space.receive(number, false, EcnCodepoint::NotEct));

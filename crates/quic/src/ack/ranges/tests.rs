@@ -32,7 +32,7 @@ fn a_number_between_two_ranges_joins_them() {
 }
 
 #[test]
-fn rfc9000_12_3_what_falls_below_the_ranges_kept_counts_as_duplicate() {
+fn rfc9000_12_3_packets_below_the_tracked_ranges_are_duplicates() {
     let mut set = PacketNumberRanges::new();
     for index in 0..=PacketNumberRanges::RANGES_MAX as u64 {
         set.insert(index * 2);
@@ -44,7 +44,7 @@ fn rfc9000_12_3_what_falls_below_the_ranges_kept_counts_as_duplicate() {
 }
 
 #[test]
-fn rfc9000_13_2_4_what_the_peer_knows_is_forgotten_but_for_the_largest() {
+fn rfc9000_13_2_4_ranges_known_to_the_peer_are_dropped_except_the_largest() {
     let mut set = PacketNumberRanges::new();
     (0..10).chain(20..30).for_each(|number| {
         set.insert(number);
@@ -68,7 +68,7 @@ fn rfc9000_13_2_4_the_largest_is_kept_even_if_it_is_packet_0() {
 
 proptest! {
     #[test]
-    fn agrees_with_a_plain_set(
+    fn agrees_with_a_naive_set(
         numbers in vec(0_u64..300, 0..400),
         forget in vec((0_usize..400, 0_u64..300), 0..4),
     ) {

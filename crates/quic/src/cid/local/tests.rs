@@ -88,7 +88,7 @@ impl Issuer {
 }
 
 #[test]
-fn rfc9000_5_1_1_as_many_as_the_peer_takes_and_eight_at_most() {
+fn rfc9000_5_1_1_ids_are_issued_up_to_the_peers_limit_and_eight() {
     let mut issuer = Issuer::started(4);
     assert!(issuer.ids.wants_to_send());
     assert_eq!(issuer.written(1000), [(1, id(1)), (2, id(2)), (3, id(3))]);
@@ -100,7 +100,7 @@ fn rfc9000_5_1_1_as_many_as_the_peer_takes_and_eight_at_most() {
 }
 
 #[test]
-fn rfc9000_5_1_1_retired_ones_are_replaced_once_a_round_trip() {
+fn rfc9000_5_1_1_retired_ids_are_replaced_once_per_round_trip() {
     let mut issuer = Issuer::started(3);
     issuer.written(1000);
     assert_eq!(issuer.retire(1, 0), Ok(Some(id(1))));
@@ -119,7 +119,7 @@ fn rfc9000_5_1_1_retired_ones_are_replaced_once_a_round_trip() {
 }
 
 #[test]
-fn rfc9000_19_16_what_was_never_sent_and_what_is_in_use_must_not_be_retired() {
+fn rfc9000_19_16_unsent_ids_and_the_one_in_use_must_not_be_retired() {
     let mut issuer = Issuer::started(3);
     assert_eq!(issuer.retire(1, 0), Err(RetireError::NeverSent));
     assert_eq!(issuer.written(30), [(1, id(1))]); // 1 + 1 + 1 + 1 + 4 + 16 bytes a frame
@@ -131,7 +131,7 @@ fn rfc9000_19_16_what_was_never_sent_and_what_is_in_use_must_not_be_retired() {
 }
 
 #[test]
-fn a_peer_that_retires_all_it_gets_makes_us_issue_a_few_a_round_trip() {
+fn a_peer_that_retires_every_id_gets_few_new_ones_per_round_trip() {
     let mut issuer = Issuer::started(100);
     for _ in 0..10 {
         let sequences: Vec<u64> = issuer.written(1000).iter().map(|(it, _)| *it).collect();
@@ -152,7 +152,7 @@ fn a_peer_that_retires_all_it_gets_makes_us_issue_a_few_a_round_trip() {
 }
 
 #[test]
-fn what_does_not_fit_or_is_lost_goes_later() {
+fn ids_that_do_not_fit_or_are_lost_are_sent_later() {
     let mut issuer = Issuer::started(4);
     assert_eq!(issuer.written(30), [(1, id(1))]);
     assert!(issuer.ids.wants_to_send());

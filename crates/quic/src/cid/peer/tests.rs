@@ -41,7 +41,7 @@ fn retired(ids: &mut PeerIds) -> Vec<u64> {
 }
 
 #[test]
-fn rfc9000_5_1_2_moving_on_retires_the_one_in_use() {
+fn rfc9000_5_1_2_switching_retires_the_id_in_use() {
     let mut ids = ids(4);
     assert_eq!(ids.on_new(&new(2, 0)), Ok(None));
     assert_eq!(ids.on_new(&new(1, 0)), Ok(None));
@@ -57,12 +57,12 @@ fn rfc9000_5_1_2_moving_on_retires_the_one_in_use() {
 }
 
 #[test]
-fn without_a_spare_one_there_is_no_moving_on() {
+fn without_a_spare_id_there_is_no_switch() {
     assert_eq!(ids(4).move_on(), Ok(None));
 }
 
 #[test]
-fn rfc9000_5_1_2_retire_prior_to_moves_at_once() {
+fn rfc9000_5_1_2_retire_prior_to_switches_at_once() {
     let mut ids = ids(4);
     ids.on_new(&new(1, 0)).expect("legal");
     ids.on_new(&new(2, 0)).expect("legal");
@@ -72,7 +72,7 @@ fn rfc9000_5_1_2_retire_prior_to_moves_at_once() {
 }
 
 #[test]
-fn rfc9000_19_15_one_that_comes_after_it_was_to_be_retired() {
+fn rfc9000_19_15_an_id_below_retire_prior_to_is_retired_on_arrival() {
     let mut ids = ids(4);
     ids.on_new(&new(3, 2)).expect("legal");
     assert_eq!(*ids.current(), id(3));
@@ -82,7 +82,7 @@ fn rfc9000_19_15_one_that_comes_after_it_was_to_be_retired() {
 }
 
 #[test]
-fn rfc9000_19_15_a_repeated_frame_is_no_news() {
+fn rfc9000_19_15_a_repeated_frame_has_no_effect() {
     let mut ids = ids(4);
     ids.on_new(&new(1, 0)).expect("legal");
     assert_eq!(ids.on_new(&new(1, 0)), Ok(None));

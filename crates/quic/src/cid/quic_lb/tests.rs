@@ -70,7 +70,7 @@ fn quic_lb_b_2_encrypted_vectors() {
 }
 
 #[test]
-fn quic_lb_b_1_without_a_key_all_is_in_the_clear() {
+fn quic_lb_b_1_without_a_key_ids_are_plaintext() {
     let layout = layout(None, 3, 4);
     let id = layout.encode(&hex("ed793a"), &hex("ee080dbf"), 0);
     assert_eq!(
@@ -80,7 +80,7 @@ fn quic_lb_b_1_without_a_key_all_is_in_the_clear() {
 }
 
 #[test]
-fn quic_lb_3_1_ids_of_another_configuration_lead_nowhere() {
+fn quic_lb_3_1_ids_of_another_configuration_do_not_decode() {
     let layout = layout(Some(KEY), 3, 4);
     let id = layout.encode(&[1, 2, 3], &[4; 4], 0).expect("fits");
     let changed = |mask: u8| {
@@ -99,7 +99,7 @@ fn quic_lb_3_1_ids_of_another_configuration_lead_nowhere() {
 }
 
 #[test]
-fn impossible_configurations_are_refused() {
+fn invalid_configurations_are_rejected() {
     let config = |rotation, server_id_len, nonce_len| {
         QuicLb::new(QuicLbConfig {
             rotation,
@@ -138,7 +138,7 @@ fn ids(key: Option<[u8; 16]>, worker: u8) -> QuicLbIds {
 }
 
 #[test]
-fn ids_lead_to_server_and_worker() {
+fn ids_encode_server_and_worker() {
     let reset_key = Arc::new(ResetKey::new(&[1; 32]));
     for key in [None, Some([5; 16])] {
         let (here, there) = (ids(key, 3), ids(key, 4));
@@ -247,7 +247,7 @@ fn octet_0_leads_to_the_worker_and_is_random_otherwise() {
 }
 
 #[test]
-fn quic_lb_5_2_nonces_in_the_clear_do_not_count() {
+fn quic_lb_5_2_plaintext_nonces_are_random() {
     let reset_key = Arc::new(ResetKey::new(&[1; 32]));
     let mut generator = ids(None, 1).generator(&reset_key, [1; 32]);
     let [first, second] = [(); 2].map(|()| generator.generate());
@@ -261,7 +261,7 @@ fn quic_lb_5_2_nonces_in_the_clear_do_not_count() {
 
 proptest! {
     #[test]
-    fn decryption_undoes_encryption(
+    fn decryption_inverts_encryption(
         key: [u8; 16],
         plaintext in proptest::collection::vec(any::<u8>(), 2..=28),
     ) {

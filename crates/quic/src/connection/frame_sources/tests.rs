@@ -37,7 +37,7 @@ fn handshake_done_is_repeated_until_it_arrives() {
 }
 
 #[test]
-fn the_largest_acknowledgment_known_is_taken_once() {
+fn the_largest_known_acknowledgment_is_returned_once() {
     let mut sources = sources(Side::Client);
     for largest in [7, 9, 8] {
         sources.acked(Space::Handshake, Receipt::Ack { largest });
@@ -48,7 +48,7 @@ fn the_largest_acknowledgment_known_is_taken_once() {
 }
 
 #[test]
-fn rfc9001_4_9_crypto_data_of_a_discarded_space_stays_counted_and_is_not_repeated() {
+fn rfc9001_4_9_crypto_data_of_a_discarded_space_is_counted_and_not_resent() {
     let mut sources = sources(Side::Client);
     let initial = sources.crypto.get_mut(Space::Initial);
     initial.outgoing().extend_from_slice(b"hello");

@@ -236,7 +236,7 @@ fn rfc9001_5_2_a_changed_packet_is_not_opened() {
 }
 
 #[test]
-fn rfc9000_7_2_packets_of_another_source_are_invalid_once_the_peers_is_known() {
+fn rfc9000_7_2_packets_from_another_source_id_are_invalid_once_it_is_known() {
     let (mut client, mut server) = pair();
     pass(&mut client, &mut server);
     pass(&mut server, &mut client);
@@ -277,7 +277,7 @@ fn rfc9000_5_2_2_reordered_0_rtt_waits_with_other_early_packets() {
 }
 
 #[test]
-fn what_is_needed_until_the_handshake_is_confirmed_is_freed_then() {
+fn handshake_state_is_freed_when_the_handshake_is_confirmed() {
     let (_, mut server) = pair();
     server.free_if_confirmed();
     assert!(server.state.is_some());

@@ -56,7 +56,7 @@ fn answer(paths: &mut Paths, path: PathRef, data: ChallengeData) -> Response {
 }
 
 #[test]
-fn rfc9000_9_a_server_knows_new_addresses_once_confirmed_a_client_its_server_alone() {
+fn rfc9000_9_a_confirmed_server_accepts_new_addresses_and_a_client_does_not() {
     let server = paths(Side::Server);
     assert_eq!(server.locate(&SERVER_PATH, false), Some(PathRef::Current));
     assert_eq!(server.locate(&elsewhere(1), false), None);
@@ -70,7 +70,7 @@ fn rfc9000_9_a_server_knows_new_addresses_once_confirmed_a_client_its_server_alo
 }
 
 #[test]
-fn rfc9000_9_5_a_path_has_an_id_of_its_own_unless_the_peer_kept_its() {
+fn rfc9000_9_5_a_path_has_its_own_id_unless_the_peer_kept_its_id() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
     let registered = paths.register(START, elsewhere(1), 50, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Ok(()));
@@ -88,7 +88,7 @@ fn rfc9000_9_5_a_path_has_an_id_of_its_own_unless_the_peer_kept_its() {
 }
 
 #[test]
-fn three_paths_that_are_being_validated_leave_no_room() {
+fn three_paths_under_validation_are_the_limit() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
     for number in 1..=3 {
         let registered = paths.register(START, elsewhere(number), 50, id(1).as_slice(), &mut ids);
@@ -103,7 +103,7 @@ fn three_paths_that_are_being_validated_leave_no_room() {
 }
 
 #[test]
-fn a_hundred_addresses_that_fail_do_not_end_migration_for_good() {
+fn a_hundred_failed_addresses_do_not_disable_migration_permanently() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
     for _ in 0..FailedPaths::MAX {
         paths.failed.on_failed(START);
@@ -116,7 +116,7 @@ fn a_hundred_addresses_that_fail_do_not_end_migration_for_good() {
 }
 
 #[test]
-fn rfc9000_8_1_a_new_path_may_send_three_times_what_came_from_it() {
+fn rfc9000_8_1_a_new_path_may_send_three_times_the_bytes_received_on_it() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
     let registered = paths.register(START, elsewhere(1), 50, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Ok(()));
@@ -156,7 +156,7 @@ fn rfc9000_9_3_a_server_challenges_both_ends_of_a_move() {
 }
 
 #[test]
-fn rfc9000_8_2_4_with_nowhere_to_go_back_to_the_peer_is_asked_again() {
+fn rfc9000_8_2_4_without_a_previous_path_validation_is_restarted() {
     let mut paths = paths(Side::Server);
     let validation = &mut paths.current_mut().validation;
     validation.start(START, &rtt(), Duration::ZERO);
@@ -167,7 +167,7 @@ fn rfc9000_8_2_4_with_nowhere_to_go_back_to_the_peer_is_asked_again() {
 }
 
 #[test]
-fn rfc9000_9_4_control_is_saved_for_a_return_and_stays_behind_a_nat() {
+fn rfc9000_9_4_congestion_state_is_saved_for_a_return_and_kept_on_rebinding() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
     let mut rebound = SERVER_PATH;
     rebound.remote.set_port(4001);
@@ -189,7 +189,7 @@ fn rfc9000_9_4_control_is_saved_for_a_return_and_stays_behind_a_nat() {
 }
 
 #[test]
-fn a_client_forgets_the_path_it_left_and_what_it_wanted_fails_aloud() {
+fn expired_paths_are_removed_and_only_requested_ones_are_reported() {
     let (mut paths, mut ids) = (paths(Side::Client), peer_ids());
     let mut there = CLIENT_PATH;
     there.local.set_port(1);
@@ -213,7 +213,7 @@ fn a_client_forgets_the_path_it_left_and_what_it_wanted_fails_aloud() {
 }
 
 #[test]
-fn rfc9000_5_1_2_a_path_whose_id_is_retired_is_forgotten() {
+fn rfc9000_5_1_2_a_path_whose_id_is_retired_is_removed() {
     let (mut paths, mut ids) = (paths(Side::Client), peer_ids());
     let path_cid = ids.reserve().expect("a spare ID");
     paths.try_path(START, CLIENT_PATH, path_cid, &rtt(), Duration::ZERO);
@@ -227,7 +227,7 @@ fn rfc9000_5_1_2_a_path_whose_id_is_retired_is_forgotten() {
 }
 
 #[test]
-fn a_new_datagram_size_is_taken_once() {
+fn a_new_datagram_size_is_returned_once() {
     let mut paths = paths(Side::Server);
     assert_eq!(paths.take_new_size(), None);
     paths.mtu_mut().start(65_527);

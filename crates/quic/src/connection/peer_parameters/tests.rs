@@ -75,7 +75,7 @@ fn rfc9000_18_2_defaults_hold_until_the_parameters_are_known() {
 }
 
 #[test]
-fn rfc9000_7_3_parameters_that_do_not_fit_the_handshake_are_refused() {
+fn rfc9000_7_3_parameters_that_contradict_the_handshake_are_rejected() {
     let code =
         |expected: &Expected<'_>| accept(&parameters(), expected).map_err(|fatal| fatal.code);
     let error = Err(TransportError::TRANSPORT_PARAMETER_ERROR);
@@ -97,7 +97,7 @@ fn rfc9000_7_3_parameters_that_do_not_fit_the_handshake_are_refused() {
 }
 
 #[test]
-fn rfc9000_7_4_1_parameters_below_those_of_0_rtt_are_refused() {
+fn rfc9000_7_4_1_parameters_below_those_of_0_rtt_are_rejected() {
     let mut remembered = parameters().remembered();
     let fits = Expected {
         remembered: Some(&remembered.clone()),
@@ -114,7 +114,7 @@ fn rfc9000_7_4_1_parameters_below_those_of_0_rtt_are_refused() {
 }
 
 #[test]
-fn rfc9368_4_a_version_that_a_third_party_chose_is_refused() {
+fn rfc9368_4_a_version_chosen_by_a_third_party_is_rejected() {
     let error = TransportError::VERSION_NEGOTIATION_ERROR;
     let at_server = |chosen, available: &[Version], version| {
         let mut parameters = parameters();

@@ -45,7 +45,7 @@ fn sender() -> Sender {
 }
 
 #[test]
-fn a_full_window_leaves_acknowledgments_and_probes() {
+fn a_full_window_permits_acknowledgments_and_probes() {
     let (mut sender, mut recovery) = (sender(), recovery());
     for _ in 0..9 {
         send(&mut recovery);
@@ -64,7 +64,7 @@ fn a_full_window_leaves_acknowledgments_and_probes() {
 }
 
 #[test]
-fn a_spent_pacer_names_the_time_of_release() {
+fn an_exhausted_pacer_returns_its_release_time() {
     let (mut sender, mut recovery) = (sender(), with_window("cubic:initial-window=100p"));
     let mut sent = 0;
     while sender.permit(NOW, &mut recovery, 1200) == Permit::All {
@@ -97,7 +97,7 @@ fn probes_are_counted_for_each_space() {
 }
 
 #[test]
-fn rfc9000_21_4_numbers_are_skipped_now_and_then_by_the_seed() {
+fn rfc9000_21_4_packet_numbers_are_skipped_by_the_seed() {
     let skipped = |seed: u8| {
         let mut random = Random::new([seed; 32]);
         let mut sender = Sender::new(&mut random);
@@ -136,7 +136,7 @@ fn rfc9000_13_2_4_a_ping_is_due_after_many_acknowledgments() {
 }
 
 #[test]
-fn another_path_has_a_pacer_of_its_own() {
+fn each_path_has_its_own_pacer() {
     let (mut sender, mut recovery) = (sender(), with_window("cubic:initial-window=100p"));
     while sender.permit(NOW, &mut recovery, 1200) == Permit::All {
         send(&mut recovery);

@@ -37,7 +37,7 @@ fn rfc9221_datagrams_arrive_once_or_not_at_all() {
 }
 
 #[test]
-fn rfc9221_3_a_datagram_to_one_that_takes_none_is_refused_here() {
+fn rfc9221_3_a_datagram_to_a_peer_without_support_is_rejected_locally() {
     let mut pair = Pair::with_configs(1, Faults::default(), takes_datagrams(), config());
     pair.shake_hands();
     assert_eq!(pair.client.datagram_len_max(), None);
@@ -60,7 +60,7 @@ fn rfc9221_3_a_datagram_to_one_that_takes_none_is_refused_here() {
 }
 
 #[test]
-fn rfc9221_3_a_datagram_that_was_not_asked_for_closes_the_connection() {
+fn rfc9221_3_an_unsolicited_datagram_closes_the_connection() {
     let mut pair = Pair::with_configs(1, Faults::default(), takes_datagrams(), config());
     pair.shake_hands();
     pair.client.sources.datagrams.on_peer_parameter(1000);

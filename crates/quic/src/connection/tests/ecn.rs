@@ -10,7 +10,7 @@ fn after(marks: Marks) -> Pair {
 }
 
 #[test]
-fn rfc9000_13_4_2_marks_that_arrive_are_used() {
+fn rfc9000_13_4_2_ecn_is_used_if_marks_arrive() {
     let pair = after(Marks::Kept);
     for end in [&pair.client, &pair.server] {
         assert_eq!(end.recovery().ecn().state(), EcnState::Capable);
@@ -21,7 +21,7 @@ fn rfc9000_13_4_2_marks_that_arrive_are_used() {
 }
 
 #[test]
-fn rfc9000_13_4_2_marks_that_do_not_arrive_are_given_up() {
+fn rfc9000_13_4_2_ecn_is_disabled_if_marks_do_not_arrive() {
     let pair = after(Marks::Bleached);
     for end in [&pair.client, &pair.server] {
         assert_eq!(end.recovery().ecn().state(), EcnState::Failed);
@@ -30,7 +30,7 @@ fn rfc9000_13_4_2_marks_that_do_not_arrive_are_given_up() {
 }
 
 #[test]
-fn rfc9000_13_4_2_marks_that_become_others_are_given_up() {
+fn rfc9000_13_4_2_ecn_is_disabled_if_marks_are_changed() {
     let pair = after(Marks::AllEct1);
     for end in [&pair.client, &pair.server] {
         assert_eq!(end.recovery().ecn().state(), EcnState::Failed);

@@ -110,7 +110,7 @@ fn packets_until_closed(pair: &mut Pair, most: u32, frames: impl Fn(u32) -> Vec<
 }
 
 #[test]
-fn rfc9000_21_9_a_frame_that_is_of_use_excuses_two_that_are_not_and_no_more() {
+fn rfc9000_21_9_each_useful_frame_permits_two_useless_ones() {
     // The most packets with two frames each that the useful frames of the handshake pay for.
     const HANDSHAKE: u32 = 12;
     let burst = FloodGuard::BURST as u32;
@@ -153,7 +153,7 @@ fn rfc9000_21_9_a_frame_that_is_of_use_excuses_two_that_are_not_and_no_more() {
 }
 
 #[test]
-fn rfc9000_21_9_ack_frames_beyond_the_first_of_a_packet_are_charged() {
+fn rfc9000_21_9_ack_frames_after_the_first_in_a_packet_count_as_useless() {
     let burst = FloodGuard::BURST as u32;
     // Of packet 0: type, largest, delay, ranges, first range.
     let ack = |writer: &mut Writer<'_>| writer.bytes(&[0x02, 0, 0, 0, 0]).expect("room");
@@ -167,7 +167,7 @@ fn rfc9000_21_9_ack_frames_beyond_the_first_of_a_packet_are_charged() {
 }
 
 #[test]
-fn rfc9000_8_2_2_answers_are_padded_once_a_round_trip_and_wait_for_the_window() {
+fn rfc9000_8_2_2_path_responses_are_padded_once_per_rtt_and_congestion_controlled() {
     let mut pair = ready();
     let mut buffer = vec![0; 65_535];
     let mut sent = Vec::new();
@@ -214,7 +214,7 @@ fn rfc9000_8_2_2_answers_are_padded_once_a_round_trip_and_wait_for_the_window() 
 }
 
 #[test]
-fn rfc9000_19_16_retiring_an_id_that_was_never_sent_closes_the_connection() {
+fn rfc9000_19_16_retiring_an_unsent_id_closes_the_connection() {
     let retire = |sequence: u8| {
         move |writer: &mut Writer<'_>| writer.bytes(&[0x19, sequence]).expect("room")
     };
@@ -233,7 +233,7 @@ fn rfc9000_19_16_retiring_an_id_that_was_never_sent_closes_the_connection() {
 }
 
 #[test]
-fn rfc9000_13_1_an_acknowledgment_of_what_was_never_sent_closes_the_connection() {
+fn rfc9000_13_1_an_acknowledgment_of_an_unsent_packet_closes_the_connection() {
     let mut pair = ready();
     // ACK of packet number 5000: type, largest, delay, ranges, first range.
     inject(
@@ -300,7 +300,7 @@ fn rfc9000_12_4_an_unknown_frame_type_closes_the_connection() {
 }
 
 #[test]
-fn rfc9000_19_15_more_connection_ids_than_agreed_on_close_the_connection() {
+fn rfc9000_19_15_connection_ids_above_the_limit_close_the_connection() {
     let mut pair = ready();
     for sequence in 1..20 {
         inject(
@@ -323,7 +323,7 @@ fn rfc9000_19_15_more_connection_ids_than_agreed_on_close_the_connection() {
 }
 
 #[test]
-fn rfc9000_19_20_a_client_that_says_handshake_done_is_closed() {
+fn rfc9000_19_20_handshake_done_from_a_client_closes_the_connection() {
     let mut pair = ready();
     inject(
         &mut pair,
@@ -388,7 +388,7 @@ fn ack_frequency_fewer_acknowledgments_after_the_first_loss_episode() {
 }
 
 #[test]
-fn a_path_response_nobody_asked_for_changes_nothing() {
+fn an_unsolicited_path_response_has_no_effect() {
     let mut pair = ready();
     inject(
         &mut pair,
@@ -412,7 +412,7 @@ fn one_more_byte(index: u64) -> impl Fn(&mut Writer<'_>) {
 }
 
 #[test]
-fn rfc9000_13_2_4_a_peer_that_acknowledges_nothing_costs_no_memory() {
+fn rfc9000_13_2_4_sent_packets_without_acknowledgments_are_bounded() {
     let mut pair = ready();
     let mut buffer = [0; 1500];
     for index in 0..50_000 {
@@ -431,7 +431,7 @@ fn rfc9000_13_2_4_a_peer_that_acknowledges_nothing_costs_no_memory() {
 }
 
 #[test]
-fn rfc9000_13_2_4_each_24th_packet_of_acknowledgments_alone_is_acknowledged() {
+fn rfc9000_13_2_4_every_24th_ack_only_packet_is_acknowledged() {
     let mut pair = ready();
     pair.transfer(&body(10, 1), &body(4_000_000, 2));
     pair.pass(DELAY * 8);
@@ -448,7 +448,7 @@ fn rfc9000_13_2_4_each_24th_packet_of_acknowledgments_alone_is_acknowledged() {
 }
 
 #[test]
-fn more_packets_without_acknowledgment_than_can_be_explained_close_the_connection() {
+fn implausibly_many_unacknowledged_packets_close_the_connection() {
     let mut pair = ready();
     let space = Space::Application;
     let outgoing = crate::recovery::Outgoing {

@@ -45,7 +45,7 @@ fn finish(pair: &mut Pair, id: lastbyte_wire::StreamId) {
 }
 
 #[test]
-fn rfc9000_9_a_client_moves_in_the_middle_of_a_transfer() {
+fn rfc9000_9_a_client_migrates_during_a_transfer() {
     for seed in 1..=10 {
         let faults = if seed > 3 {
             BAD_PATH
@@ -76,7 +76,7 @@ fn rfc9000_9_a_client_moves_in_the_middle_of_a_transfer() {
 }
 
 #[test]
-fn rfc9000_9_4_another_address_starts_congestion_control_anew_and_another_port_does_not() {
+fn rfc9000_9_4_a_new_address_resets_congestion_control_and_a_new_port_does_not() {
     let (mut pair, id) = midway(1, Faults::default());
     let window = pair.server.recovery().congestion().window;
     let now = pair.now;
@@ -99,7 +99,7 @@ fn rfc9000_9_4_another_address_starts_congestion_control_anew_and_another_port_d
 }
 
 #[test]
-fn rfc9000_9_3_a_nat_that_forgets_is_survived_with_the_same_connection_ids() {
+fn rfc9000_9_3_a_nat_rebinding_is_survived_with_the_same_connection_ids() {
     for seed in 1..=10 {
         let (mut pair, id) = midway(seed, Faults::default());
         let before = *pair.server.sources.peer_ids.current();
@@ -113,7 +113,7 @@ fn rfc9000_9_3_a_nat_that_forgets_is_survived_with_the_same_connection_ids() {
 }
 
 #[test]
-fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answers() {
+fn rfc9000_8_2_1_an_unvalidated_address_gets_three_times_the_bytes_received() {
     let (mut pair, _) = midway(1, Faults::default());
     pair.transmit();
     // One datagram of the client arrives from another address, whose responses are all lost.
@@ -145,7 +145,7 @@ fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answe
 /// A client that only receives may have nothing longer to send than an acknowledgment, and nothing at all once its new
 /// address receives no data.
 #[test]
-fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_challenge() {
+fn rfc9000_8_2_1_the_shortest_ack_from_a_new_address_permits_a_path_challenge() {
     let (mut pair, id) = midway(1, Faults::default());
     let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
     let mut buffer = vec![0; 65_535];
@@ -180,7 +180,7 @@ fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_
 /// Only challenges may be sent to a new address, and a client whose window is full cannot answer one before an
 /// acknowledgment arrives; before the handshake is confirmed it has no probes either.
 #[test]
-fn rfc9002_6_2_1_a_challenge_on_the_path_in_use_acknowledges_what_came() {
+fn rfc9002_6_2_1_a_challenge_on_the_current_path_carries_an_ack() {
     let (mut pair, _) = midway(1, Faults::default());
     let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
     let mut buffer = vec![0; 65_535];
@@ -209,7 +209,7 @@ fn rfc9002_6_2_1_a_challenge_on_the_path_in_use_acknowledges_what_came() {
 
 /// §8.2.3: a response to a challenge that was not full-size validates the address, but not yet the path.
 #[test]
-fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_full_one() {
+fn rfc9000_8_2_1_a_short_path_challenge_is_followed_by_a_full_size_one() {
     let (mut pair, _) = midway(1, Faults::default());
     pair.transmit();
     let mut flying = pair.flying.drain().map(|flying| flying.0);
@@ -269,7 +269,7 @@ fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_ful
 }
 
 #[test]
-fn rfc9000_9_3_2_an_address_that_does_not_answer_is_left_again() {
+fn rfc9000_9_3_2_migration_to_an_unresponsive_address_is_reverted() {
     let (mut pair, id) = midway(1, Faults::default());
     pair.transmit();
     // An attacker sends a copy of the client's next datagram from another address, ahead of the original.
@@ -299,7 +299,7 @@ fn rfc9000_9_3_2_an_address_that_does_not_answer_is_left_again() {
 }
 
 #[test]
-fn rfc9000_9_1_a_path_that_does_not_answer_is_not_moved_to() {
+fn rfc9000_9_1_an_unresponsive_path_is_not_migrated_to() {
     let (mut pair, id) = midway(1, Faults::default());
     pair.dead.push(ELSEWHERE);
     let now = pair.now;
@@ -315,7 +315,7 @@ fn rfc9000_9_1_a_path_that_does_not_answer_is_not_moved_to() {
 }
 
 #[test]
-fn rfc9000_9_2_an_address_that_went_away_is_left_at_once() {
+fn rfc9000_9_2_a_lost_address_is_left_at_once() {
     let (mut pair, id) = midway(1, Faults::default());
     pair.dead.push(CLIENT);
     let now = pair.now;
@@ -327,7 +327,7 @@ fn rfc9000_9_2_an_address_that_went_away_is_left_at_once() {
 }
 
 #[test]
-fn rfc9000_18_2_disable_active_migration_is_obeyed_and_a_nat_still_survived() {
+fn rfc9000_18_2_disable_active_migration_prevents_migration_but_not_nat_rebinding() {
     let mut server_config = config();
     server_config.allows_migration = false;
     let mut pair = Pair::with_configs(1, Faults::default(), config(), server_config);
@@ -343,7 +343,7 @@ fn rfc9000_18_2_disable_active_migration_is_obeyed_and_a_nat_still_survived() {
 }
 
 #[test]
-fn rfc9000_9_nobody_moves_before_the_handshake_is_confirmed() {
+fn rfc9000_9_no_migration_before_the_handshake_is_confirmed() {
     let mut pair = Pair::new(1, Faults::default());
     let now = pair.now;
     assert_eq!(
@@ -394,7 +394,7 @@ fn rfc9000_9_6_a_client_follows_the_server_to_its_preferred_address() {
 }
 
 #[test]
-fn many_moves_leave_nothing_behind() {
+fn many_migrations_leave_no_state() {
     let (mut pair, id) = midway(1, Faults::default());
     for round in 0..20_u16 {
         let address = SocketAddr::new(ELSEWHERE.ip(), 6000 + round);
@@ -430,7 +430,7 @@ impl Trace for PathLog {
 }
 
 #[test]
-fn a_path_taken_at_once_is_told_of_like_any_other() {
+fn a_path_used_without_validation_is_traced_as_created_and_promoted() {
     let (mut pair, _) = midway(1, Faults::default());
     let log = Arc::default();
     pair.client.set_trace(Box::new(PathLog(Arc::clone(&log))));
@@ -443,7 +443,7 @@ fn a_path_taken_at_once_is_told_of_like_any_other() {
 }
 
 #[test]
-fn rfc9000_9_5_a_path_without_an_id_to_answer_to_is_counted_once() {
+fn rfc9000_9_5_a_path_without_a_spare_id_is_counted_once() {
     let (mut pair, _) = midway(1, Faults::default());
     let now = pair.now;
     while pair.server.sources.peer_ids.reserve().is_some() {}
@@ -463,7 +463,7 @@ fn rfc9000_9_5_a_path_without_an_id_to_answer_to_is_counted_once() {
 }
 
 #[test]
-fn rfc9000_19_15_a_path_whose_id_is_taken_back_is_told_to_have_failed() {
+fn rfc9000_19_15_a_path_whose_id_is_retired_by_the_peer_is_reported_as_failed() {
     let (mut pair, _) = midway(1, Faults::default());
     let there = to(ELSEWHERE, SERVER);
     let now = pair.now;

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn rfc9000_14_3_datagrams_grow_to_what_the_path_carries() {
+fn rfc9000_14_3_datagrams_grow_to_the_mtu_of_the_path() {
     for (mtu, expected) in [
         (65_535, 1472..=1472),
         (1400, 1380..=1400),
@@ -36,7 +36,7 @@ fn a_connection_that_fills_no_datagram_sends_no_probe() {
 }
 
 #[test]
-fn rfc9000_18_2_the_peers_limit_holds() {
+fn rfc9000_18_2_max_udp_payload_size_of_the_peer_is_respected() {
     let mut server_config = config();
     server_config.mtu.maximum = 9000;
     let mut pair = Pair::with_configs(1, Faults::default(), config(), server_config);
@@ -48,7 +48,7 @@ fn rfc9000_18_2_the_peers_limit_holds() {
 }
 
 #[test]
-fn rfc8899_4_4_a_black_hole_is_noticed_and_the_transfer_goes_on() {
+fn rfc8899_4_4_a_black_hole_is_detected_and_the_transfer_continues() {
     let mut pair = Pair::new(1, Faults::default());
     pair.shake_hands();
     pair.transfer(&body(100, 1), &body(1_000_000, 2));
@@ -59,7 +59,7 @@ fn rfc8899_4_4_a_black_hole_is_noticed_and_the_transfer_goes_on() {
 }
 
 #[test]
-fn rfc8899_4_3_a_black_hole_that_swallows_all_there_is_is_noticed() {
+fn rfc8899_4_3_a_black_hole_that_drops_a_whole_flight_is_detected() {
     let mut pair = Pair::new(1, Faults::default());
     pair.shake_hands();
     pair.transfer(&body(100, 1), &body(1_000_000, 2));

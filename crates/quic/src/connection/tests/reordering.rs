@@ -20,7 +20,7 @@ fn spurious_losses(thresholds: LossThresholds, seed: u64) -> u64 {
 }
 
 #[test]
-fn thresholds_that_adapt_take_less_for_lost_on_a_path_that_reorders() {
+fn adaptive_thresholds_reduce_spurious_losses_on_a_reordering_path() {
     for seed in 1..=5 {
         let fixed = spurious_losses(LossThresholds::fixed(), seed);
         let adaptive = spurious_losses(LossThresholds::adaptive(), seed);

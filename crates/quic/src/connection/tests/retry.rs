@@ -61,7 +61,7 @@ fn server_after_retry(crypto: &PlainServer, retry_source: u64) -> Connection {
 }
 
 #[test]
-fn rfc9000_8_1_2_a_client_comes_back_with_the_token() {
+fn rfc9000_8_1_2_a_client_retries_with_the_token() {
     {
         let version = Version::V1;
         let (mut client, _, crypto) = begun(vec![version]);
@@ -86,7 +86,7 @@ fn rfc9000_8_1_2_a_client_comes_back_with_the_token() {
 }
 
 #[test]
-fn rfc9000_17_2_5_2_a_retry_that_is_not_authentic_or_comes_again_is_dropped() {
+fn rfc9000_17_2_5_2_a_forged_or_second_retry_is_dropped() {
     let (mut client, ..) = begun(vec![Version::V1]);
     // For another original destination: the tag is wrong.
     hand_to_client(&mut client, START, retry_packet(Version::V1, b"bad", 98));
@@ -100,7 +100,7 @@ fn rfc9000_17_2_5_2_a_retry_that_is_not_authentic_or_comes_again_is_dropped() {
 }
 
 #[test]
-fn rfc9000_7_3_a_server_that_hides_its_retry_is_found_out() {
+fn rfc9000_7_3_a_missing_retry_source_connection_id_is_an_error() {
     let (mut client, _, crypto) = begun(vec![Version::V1]);
     hand_to_client(&mut client, START, retry_packet(Version::V1, b"token", 99));
     let mut pair = Pair::of(
@@ -132,7 +132,7 @@ fn negotiation(versions: &[VersionNumber], source: u64) -> Vec<u8> {
 }
 
 #[test]
-fn rfc9368_2_1_a_client_begins_anew_with_the_best_version_that_both_speak() {
+fn rfc9368_2_1_a_client_restarts_with_the_best_common_version() {
     let (mut client, _, crypto) = begun(vec![Version::V1, Version::V2]);
     let reserved = VersionNumber::reserved(7);
     hand_to_client(
@@ -150,7 +150,7 @@ fn rfc9368_2_1_a_client_begins_anew_with_the_best_version_that_both_speak() {
 }
 
 #[test]
-fn rfc9368_4_a_downgrade_is_found_out() {
+fn rfc9368_4_a_version_downgrade_is_detected() {
     let (mut client, _, crypto) = begun(vec![Version::V1, Version::V2]);
     // An attacker on the path claims that the server supports only version 2, although it supports both.
     hand_to_client(&mut client, START, negotiation(&[Version::V2.number()], 99));

@@ -42,7 +42,7 @@ fn said(by: &Connection) -> VersionInformation {
 }
 
 #[test]
-fn rfc9368_2_3_a_server_goes_on_in_the_version_that_it_likes_best_without_a_round_trip_more() {
+fn rfc9368_2_3_a_server_switches_to_its_preferred_version_without_a_round_trip() {
     for [first, second] in BOTH_WAYS {
         let (client, server) = plain(1);
         let mut pair = opposed(&client, &server, [first, second], 1, Faults::default());
@@ -62,7 +62,7 @@ fn rfc9368_2_3_a_server_goes_on_in_the_version_that_it_likes_best_without_a_roun
 }
 
 #[test]
-fn rfc9368_2_3_nothing_changes_when_the_server_likes_the_first_or_the_client_lists_no_other() {
+fn rfc9368_2_3_no_change_if_the_server_prefers_the_first_or_no_other_is_listed() {
     let (client, server) = plain(1);
     let both = [Version::V1, Version::V2];
     for (ours, theirs) in [(&both[..], &both[..]), (&both[..1], &[both[1], both[0]])] {
@@ -74,7 +74,7 @@ fn rfc9368_2_3_nothing_changes_when_the_server_likes_the_first_or_the_client_lis
 }
 
 #[test]
-fn the_version_changes_over_a_bad_path_too() {
+fn the_version_changes_over_a_lossy_path_too() {
     let (client, server) = plain(1);
     for seed in 1..=60 {
         let versions = BOTH_WAYS[seed as usize % 2];
@@ -86,7 +86,7 @@ fn the_version_changes_over_a_bad_path_too() {
 }
 
 #[test]
-fn tls_follows_to_the_other_version_and_updates_its_keys_there() {
+fn tls_changes_to_the_other_version_and_updates_its_keys_there() {
     let Party { client, server, .. } = party();
     let client: Arc<dyn ClientCrypto> = Arc::new(client);
     for (seed, versions) in (1..=10).zip(BOTH_WAYS.into_iter().cycle()) {
@@ -106,7 +106,7 @@ fn tls_follows_to_the_other_version_and_updates_its_keys_there() {
 }
 
 #[test]
-fn rfc9369_4_1_0_rtt_stays_in_the_first_version_and_is_accepted() {
+fn rfc9369_4_1_0_rtt_uses_the_original_version_and_is_accepted() {
     let Party { client, server, .. } = party();
     let client: Arc<dyn ClientCrypto> = Arc::new(client);
     let (ours, theirs) = (config(), config());
@@ -131,7 +131,7 @@ fn rfc9369_4_1_0_rtt_stays_in_the_first_version_and_is_accepted() {
 
 /// Only the server's Initial packet arrives: the client follows, but has only 0-RTT keys.
 #[test]
-fn rfc9369_4_1_0_rtt_packets_sent_after_the_change_are_of_the_first_version() {
+fn rfc9369_4_1_0_rtt_packets_after_the_change_use_the_original_version() {
     let client = zero_rtt::resuming(&config(), true);
     let (_, server) = plain(1);
     let [first, second] = BOTH_WAYS[0];
@@ -187,7 +187,7 @@ fn versions_in(datagram: &[u8]) -> Vec<(Version, PacketType)> {
 
 /// The server's first flight is lost, and the client, which does not know of the change, retransmits.
 #[test]
-fn rfc9369_4_1_a_server_opens_the_first_version_until_the_client_follows() {
+fn rfc9369_4_1_a_server_opens_the_original_version_until_the_client_changes() {
     let (client, server) = plain(1);
     let mut pair = opposed(&client, &server, BOTH_WAYS[0], 1, Faults::default());
     pair.run_until("server", |pair| pair.server.version() == Version::V2);
@@ -236,7 +236,7 @@ fn rfc9369_5_tickets_are_of_the_version_that_was_negotiated() {
 }
 
 #[test]
-fn rfc9368_2_3_a_client_that_cannot_follow_names_no_other_version() {
+fn rfc9368_2_3_a_client_that_cannot_change_lists_no_other_version() {
     let (client, server) = crypto::tls::testing::pair();
     let client: Arc<dyn ClientCrypto> = Arc::new(client);
     let mut pair = opposed(&client, &server, BOTH_WAYS[0], 1, Faults::default());
@@ -246,7 +246,7 @@ fn rfc9368_2_3_a_client_that_cannot_follow_names_no_other_version() {
 }
 
 #[test]
-fn a_forged_packet_of_another_version_changes_nothing() {
+fn a_forged_packet_of_another_version_has_no_effect() {
     let (client, server) = plain(1);
     let mut pair = opposed(&client, &server, BOTH_WAYS[0], 1, Faults::default());
     pair.transmit();
@@ -272,7 +272,7 @@ fn a_forged_packet_of_another_version_changes_nothing() {
 }
 
 #[test]
-fn rfc9369_4_1_each_packet_is_of_the_version_it_has_to_be_of() {
+fn rfc9369_4_1_each_packet_has_the_required_version() {
     let (client, server) = plain(1);
     let mut pair = opposed(&client, &server, BOTH_WAYS[0], 1, Faults::default());
     let (mut by_client, mut by_server) = (Vec::new(), Vec::new());

@@ -47,7 +47,7 @@ fn rfc9001_4_6_a_request_in_0_rtt_is_answered_after_one_round_trip() {
 }
 
 #[test]
-fn rfc9001_4_6_2_what_was_refused_is_sent_again() {
+fn rfc9001_4_6_2_rejected_0_rtt_data_is_retransmitted() {
     let client = resuming(&config(), true);
     let crypto = server_crypto(false);
     let mut pair = Pair::configured(&client, &crypto, config(), config(), 2, Faults::default());
@@ -59,7 +59,7 @@ fn rfc9001_4_6_2_what_was_refused_is_sent_again() {
 }
 
 #[test]
-fn rfc9001_4_6_0_rtt_arrives_over_a_bad_path_accepted_or_not() {
+fn rfc9001_4_6_0_rtt_data_arrives_over_a_lossy_path_accepted_or_not() {
     for accepts in [true, false] {
         for seed in 1..=30 {
             let client = resuming(&config(), true);
@@ -119,7 +119,7 @@ fn rfc9001_5_7_1_rtt_packets_before_the_handshake_is_complete_wait() {
 }
 
 #[test]
-fn tls_0_rtt_is_accepted_and_what_it_carried_is_answered() {
+fn tls_0_rtt_is_accepted_and_its_requests_are_answered() {
     let (client, server) = crate::crypto::tls::testing::pair();
     let client: Arc<dyn ClientCrypto> = Arc::new(client);
     let mut first = Pair::configured(&client, &server, config(), config(), 1, Faults::default());

@@ -48,7 +48,7 @@ fn metrics_are_reported_when_they_change() {
 }
 
 #[test]
-fn without_a_listener_nothing_is_kept() {
+fn without_a_trace_listener_nothing_is_recorded() {
     let mut tracer = Tracer::default();
     tracer.metrics(Time::ZERO, &recovery());
     tracer.packet_dropped(Time::ZERO, None, 20, DropReason::Malformed);

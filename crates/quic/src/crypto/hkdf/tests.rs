@@ -20,7 +20,7 @@ fn expand(prk: &Prk, info: &[&[u8]], len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn rfc5869_a_outputs_of_sha_256_are_those_of_the_appendix() {
+fn rfc5869_a_sha_256_test_vectors() {
     let counted = |first: u8, len: u8| -> Vec<u8> { (0..len).map(|byte| first + byte).collect() };
     for (salt, secret, info, output) in [
         (
@@ -51,7 +51,7 @@ fn rfc5869_a_outputs_of_sha_256_are_those_of_the_appendix() {
 }
 
 #[test]
-fn outputs_are_those_of_aws_lc_for_both_hashes_and_any_length() {
+fn outputs_match_aws_lc_for_both_hashes_and_any_length() {
     for (mac, algorithm) in [
         (hmac::HMAC_SHA256, hkdf::HKDF_SHA256),
         (hmac::HMAC_SHA384, hkdf::HKDF_SHA384),

@@ -47,7 +47,7 @@ fn destination() -> ConnectionId {
 }
 
 #[test]
-fn salts_and_labels_of_the_codec_derive_what_the_rfcs_print() {
+fn salts_and_labels_derive_the_keys_of_the_rfcs() {
     for vectors in [&V1, &V2] {
         let labels = vectors.version.labels();
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, vectors.version.initial_salt());
@@ -129,7 +129,7 @@ fn check_with(
 }
 
 #[test]
-fn the_clients_initial_packet_is_that_of_the_rfcs() {
+fn the_clients_initial_packet_matches_the_rfcs() {
     for vectors in [&V1, &V2] {
         let number = (2, PacketNumberLen::Four);
         check(vectors, Side::Client, number, vectors.client_initial, 917);
@@ -137,7 +137,7 @@ fn the_clients_initial_packet_is_that_of_the_rfcs() {
 }
 
 #[test]
-fn the_servers_initial_packet_is_that_of_the_rfcs() {
+fn the_servers_initial_packet_matches_the_rfcs() {
     for vectors in [&V1, &V2] {
         let number = (1, PacketNumberLen::Two);
         check(vectors, Side::Server, number, vectors.server_initial, 0);
@@ -145,7 +145,7 @@ fn the_servers_initial_packet_is_that_of_the_rfcs() {
 }
 
 #[test]
-fn keys_of_another_version_or_connection_id_open_nothing() {
+fn keys_of_another_version_or_connection_id_open_no_packet() {
     let other = ConnectionId::new(b"another").unwrap();
     for (version, destination) in [
         (Version::V2, destination()),

@@ -109,7 +109,7 @@ const fn fault(fault: KeyUpdateErrorKind) -> Result<u64, OpenError> {
 }
 
 #[test]
-fn when_we_may_update() {
+fn conditions_for_a_local_key_update() {
     run(
         "not before the handshake is confirmed",
         &[
@@ -162,7 +162,7 @@ fn when_we_may_update() {
 }
 
 #[test]
-fn the_peer_updates_and_we_follow() {
+fn a_key_update_of_the_peer_is_followed() {
     run(
         "old packets are opened for three PTO",
         &[
@@ -212,7 +212,7 @@ fn the_peer_updates_and_we_follow() {
 }
 
 #[test]
-fn we_update_and_the_peer_follows() {
+fn a_local_key_update_is_followed_by_the_peer() {
     run(
         "old packets are opened until it does, and three PTO more",
         &[
@@ -247,7 +247,7 @@ fn we_update_and_the_peer_follows() {
 }
 
 #[test]
-fn broken_rules_are_key_update_errors() {
+fn invalid_updates_are_key_update_errors() {
     run(
         "an update after an update, without an acknowledgment between",
         &[
@@ -300,7 +300,7 @@ fn broken_rules_are_key_update_errors() {
 }
 
 #[test]
-fn keys_are_updated_before_their_limit_and_not_used_beyond() {
+fn keys_are_updated_before_their_limit_and_not_used_beyond_it() {
     let limits = Limits {
         confidentiality: 8,
         integrity: 1 << 52,
@@ -356,7 +356,7 @@ fn forgeries_are_counted_over_all_generations() {
 }
 
 #[test]
-fn rfc9001_6_6_the_integrity_limit_is_one_for_all_keys() {
+fn rfc9001_6_6_the_integrity_limit_is_shared_by_all_keys() {
     let limits = Limits {
         integrity: 10,
         ..Limits::default()
@@ -369,7 +369,7 @@ fn rfc9001_6_6_the_integrity_limit_is_one_for_all_keys() {
 }
 
 #[test]
-fn keys_of_the_first_update_are_made_when_a_packet_may_ask_for_them() {
+fn keys_of_the_first_update_are_derived_when_one_is_possible() {
     let open = |keys: &mut OneRttKeys, n, generation| {
         let mut packet = short_packet(&mut peers(generation), n, b"frames").unwrap();
         open_short(keys, &mut packet, ms(0)).map(|opened| opened.generation)

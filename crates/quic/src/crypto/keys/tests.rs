@@ -35,7 +35,7 @@ fn chacha20(key: Vec<u8>, iv: Vec<u8>, hp: Vec<u8>) -> DirectionalKeys {
 }
 
 #[test]
-fn a_short_header_packet_with_chacha20_is_that_of_the_rfcs() {
+fn a_short_header_packet_with_chacha20_matches_the_rfcs() {
     for vectors in [&V1, &V2] {
         let labels = vectors.version.labels();
         let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &hex(CHACHA20_SECRET));
@@ -83,7 +83,7 @@ fn a_short_header_packet_with_chacha20_is_that_of_the_rfcs() {
 }
 
 #[test]
-fn limits_are_those_of_the_rfc() {
+fn limits_match_the_rfc() {
     for aead in AeadProvider::ALL {
         let initial = initial::keys_by(aead, Side::Client, Version::V1, &connection_id());
         assert_eq!(initial.seal.packet.confidentiality_limit(), 1 << 23);
@@ -96,7 +96,7 @@ fn limits_are_those_of_the_rfc() {
 }
 
 #[test]
-fn what_has_no_room_for_a_tag_is_neither_sealed_nor_opened() {
+fn packets_without_space_for_a_tag_are_neither_sealed_nor_opened() {
     for key in all_keys().map(|keys| keys.seal.packet) {
         for len in 0..TAG_LEN {
             let mut short = vec![0; len];
@@ -162,7 +162,7 @@ fn keys_of(side: Side) -> [Keys; 3] {
 
 proptest! {
     #[test]
-    fn any_flipped_bit_is_noticed(
+    fn any_flipped_bit_is_detected(
         payload in prop::collection::vec(any::<u8>(), 4..300),
         packet_number in 0_u32..0x8000,
         at in any::<prop::sample::Index>(),
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused_without_panic(
+    fn arbitrary_bytes_are_rejected_without_panic(
         mut bytes in prop::collection::vec(any::<u8>(), 0..100),
         packet_number in any::<u32>(),
     ) {

@@ -240,7 +240,7 @@ fn failures_have_the_codes_of_tls() {
 }
 
 #[test]
-fn a_changed_handshake_is_noticed() {
+fn a_changed_handshake_is_detected() {
     let (mut c, mut s) = ends(&client(), &server());
     let mut hello = c.speak();
     let last = hello[0].1.len() - 1;
@@ -252,7 +252,7 @@ fn a_changed_handshake_is_noticed() {
 }
 
 #[test]
-fn a_tag_depends_on_key_number_and_if_set_on_each_byte() {
+fn a_tag_depends_on_key_and_number_and_optionally_on_each_byte() {
     let tag = |tags_bytes: bool, secret: u64, number: u32, header: &[u8], payload: &[u8]| {
         let limits = Limits {
             tags_bytes,
@@ -305,7 +305,7 @@ fn keys_differ_by_level_sender_generation_and_secret() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_panic(
+    fn arbitrary_bytes_are_parsed_without_panic(
         data in prop::collection::vec(any::<u8>(), 0..300),
         message_type in prop::sample::select(vec![1_u8, 2, 4, 8, 11, 15, 20]),
     ) {

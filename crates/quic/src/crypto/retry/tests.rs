@@ -18,7 +18,7 @@ fn is_accepted(mut bytes: Vec<u8>, destination: &ConnectionId) -> bool {
 }
 
 #[test]
-fn the_tag_is_that_of_the_rfcs() {
+fn the_tag_matches_the_rfcs() {
     let destination = ConnectionId::new(&hex(DESTINATION)).unwrap();
     for vectors in [&V1, &V2] {
         let packet = hex(vectors.retry);
@@ -30,7 +30,7 @@ fn the_tag_is_that_of_the_rfcs() {
 }
 
 #[test]
-fn any_changed_byte_and_any_other_connection_id_are_noticed() {
+fn any_changed_byte_or_other_connection_id_is_detected() {
     let destination = ConnectionId::new(&hex(DESTINATION)).unwrap();
     for vectors in [&V1, &V2] {
         let packet = hex(vectors.retry);

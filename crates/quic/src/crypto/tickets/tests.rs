@@ -33,7 +33,7 @@ fn from_one_to_another(fleet: &Fleet, one: &TlsServer, another: &TlsServer) -> K
 }
 
 #[test]
-fn the_version_is_that_of_the_lock_file() {
+fn the_rustls_version_matches_the_lock_file() {
     let lock = include_str!("../../../../../Cargo.lock");
     let entry = format!("name = \"rustls\"\nversion = \"{RUSTLS_VERSION}\"\n");
     assert!(lock.contains(&entry), "set `RUSTLS_VERSION` anew");
@@ -68,7 +68,7 @@ fn a_server_with_the_shared_key_resumes_and_opens_0rtt() {
 }
 
 #[test]
-fn rfc8446_4_6_1_each_ticket_says_a_week_and_allows_early_data() {
+fn rfc8446_4_6_1_each_ticket_lasts_a_week_and_permits_early_data() {
     let fleet = Fleet::new();
     let client = fleet.client();
     let (mut c, mut s) = (
@@ -121,7 +121,7 @@ fn keys_are_changed_while_the_server_runs() {
 
 /// An earlier process may have held the new key, and accepted what is replayed now.
 #[test]
-fn rfc8446_8_2_keys_from_elsewhere_bring_no_0rtt_for_the_replay_window() {
+fn rfc8446_8_2_shared_keys_permit_no_0rtt_during_the_replay_window() {
     let fleet = Fleet::new();
     let tickets = Arc::new(fleet.tickets(&[1]));
     let config = server_config(all_suites(), &fleet.identity);
@@ -163,7 +163,7 @@ fn spoil(said: &mut [(Space, Vec<u8>)], spoiled: &dyn Fn(&[u8]) -> Vec<u8>) {
 }
 
 #[test]
-fn any_spoiled_ticket_costs_a_full_handshake_and_is_no_error() {
+fn a_corrupt_ticket_leads_to_a_full_handshake_without_error() {
     type Spoil = fn(&[u8]) -> Vec<u8>;
     let spoils: [(&str, Spoil); 8] = [
         ("a bit flipped", |ticket| {
@@ -229,7 +229,7 @@ fn rfc8446_8_2_a_replayed_client_hello_resumes_without_0rtt() {
 }
 
 #[test]
-fn rfc8446_8_3_a_client_hello_held_back_is_not_fresh() {
+fn rfc8446_8_3_a_delayed_client_hello_is_not_fresh() {
     let fleet = Fleet::new();
     let one = fleet.plain_server(&[1]);
     for (late, expected) in [
@@ -249,7 +249,7 @@ fn rfc8446_8_3_a_client_hello_held_back_is_not_fresh() {
 }
 
 #[test]
-fn the_register_knows_client_hellos_and_not_tickets() {
+fn the_replay_filter_records_client_hellos_and_not_tickets() {
     let fleet = Fleet::new();
     let server = fleet.plain_server(&[1]);
     // All tickets that this client receives are the same.
@@ -287,7 +287,7 @@ fn the_register_knows_client_hellos_and_not_tickets() {
 }
 
 #[test]
-fn a_full_or_blind_register_refuses_0rtt_and_resumes() {
+fn a_full_or_blind_filter_rejects_0rtt_and_resumes() {
     let fleet = Fleet::new();
     let with = |replay_filter| {
         let tickets = fleet.tickets(&[1]);
@@ -312,7 +312,7 @@ fn a_full_or_blind_register_refuses_0rtt_and_resumes() {
 }
 
 #[test]
-fn rfc9000_7_4_1_reduced_parameters_refuse_0rtt_and_resume() {
+fn rfc9000_7_4_1_reduced_parameters_reject_0rtt_and_resume() {
     let fleet = Fleet::new();
     let server = fleet.plain_server(&[1]);
     let start = |parameters: &[u8]| End::new(server.start(Version::V1, parameters).unwrap());
@@ -372,7 +372,7 @@ fn rfc8446_4_6_1_a_ticket_lives_for_a_week_and_no_longer() {
 }
 
 #[test]
-fn a_shorter_life_is_said_and_kept() {
+fn a_shorter_lifetime_is_announced_and_enforced() {
     let fleet = Fleet::new();
     let server = fleet.server(fleet.tickets(&[1]).with_lifetime(seconds(3600)));
     for (time, expected) in [(3600, Kind::Resumed), (3601, Kind::Full)] {
@@ -391,7 +391,7 @@ fn a_shorter_life_is_said_and_kept() {
 }
 
 #[test]
-fn a_ticket_from_the_future_is_taken_up_to_a_minute() {
+fn a_ticket_from_the_future_is_accepted_up_to_a_minute() {
     let fleet = Fleet::new();
     for (ahead, expected) in [(60, Kind::Early), (61, Kind::Full)] {
         let client = fleet.client_with(&Clock::new());
@@ -405,7 +405,7 @@ fn a_ticket_from_the_future_is_taken_up_to_a_minute() {
 }
 
 #[test]
-fn rfc8446_4_2_11_a_wrong_binder_is_fatal_and_burns_nothing() {
+fn rfc8446_4_2_11_a_wrong_binder_is_fatal_and_not_recorded() {
     let fleet = Fleet::new();
     let server = fleet.plain_server(&[1]);
     let client = fleet.client();
@@ -423,7 +423,7 @@ fn rfc8446_4_2_11_a_wrong_binder_is_fatal_and_burns_nothing() {
 }
 
 #[test]
-fn rfc9369_5_a_ticket_of_another_version_is_not_taken() {
+fn rfc9369_5_a_ticket_of_another_version_is_not_accepted() {
     let fleet = Fleet::new();
     let server = fleet.plain_server(&[1]);
     let client = fleet.client();
@@ -439,7 +439,7 @@ fn rfc9369_5_a_ticket_of_another_version_is_not_taken() {
 }
 
 #[test]
-fn a_server_that_takes_its_own_0rtt_only_resumes_for_others() {
+fn with_0rtt_for_this_server_only_tickets_of_others_resume() {
     let fleet = Fleet::new();
     let server = |id| {
         let tickets = fleet.tickets(&[1]).with_server_id(id);
@@ -457,7 +457,7 @@ fn a_server_that_takes_its_own_0rtt_only_resumes_for_others() {
 }
 
 #[test]
-fn without_0rtt_tickets_do_not_offer_it_and_none_is_taken() {
+fn without_0rtt_tickets_do_not_offer_it_and_none_is_accepted() {
     let fleet = Fleet::new();
     let off = fleet.server(fleet.tickets(&[1]).with_zero_rtt(ZeroRtt::Off));
     let client = fleet.client();
@@ -476,7 +476,7 @@ fn without_0rtt_tickets_do_not_offer_it_and_none_is_taken() {
 }
 
 #[test]
-fn application_data_come_back_as_each_connection_wants() {
+fn application_data_of_each_connection_is_in_its_ticket() {
     let fleet = Fleet::new();
     let tickets = fleet.tickets(&[1]).with_application(b"for all".to_vec());
     let server = fleet.server(tickets.unwrap());
@@ -507,7 +507,7 @@ fn application_data_come_back_as_each_connection_wants() {
 }
 
 #[test]
-fn handshakes_at_once_on_one_thread_keep_their_tickets() {
+fn concurrent_handshakes_on_one_thread_keep_their_tickets() {
     let fleet = Fleet::new();
     let server = fleet.plain_server(&[1]);
     let clients: Vec<TlsClient> = (0..3).map(|_| fleet.client()).collect();
@@ -537,7 +537,7 @@ fn handshakes_at_once_on_one_thread_keep_their_tickets() {
 }
 
 #[test]
-fn rfc8446_4_2_10_after_a_hello_retry_request_0rtt_is_gone_and_the_session_resumed() {
+fn rfc8446_4_2_10_a_hello_retry_request_rejects_0rtt_and_resumes() {
     let with_groups = |groups: &[&'static dyn SupportedKxGroup]| {
         Arc::new(CryptoProvider {
             kx_groups: groups.to_vec(),
@@ -566,7 +566,7 @@ fn rfc8446_4_2_10_after_a_hello_retry_request_0rtt_is_gone_and_the_session_resum
 }
 
 #[test]
-fn a_configuration_that_makes_tickets_itself_is_refused() {
+fn a_configuration_with_its_own_ticketer_is_rejected() {
     let fleet = Fleet::new();
     let mut config = server_config(all_suites(), &fleet.identity);
     config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().unwrap();

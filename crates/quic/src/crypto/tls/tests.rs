@@ -173,7 +173,7 @@ fn a_client_resumes_with_early_data() {
 }
 
 #[test]
-fn early_data_is_refused_by_another_server_and_by_a_hello_retry_request() {
+fn early_data_is_rejected_by_another_server_and_by_a_hello_retry_request() {
     let identity = identity();
     let client = TlsClient::new(client_config(all_suites(), &identity.roots)).unwrap();
     let with_groups = |groups: Vec<&'static dyn SupportedKxGroup>| {
@@ -378,7 +378,7 @@ fn configurations_that_are_not_for_quic_are_refused() {
 }
 
 #[test]
-fn garbage_is_an_error_of_the_peers() {
+fn garbage_is_a_peer_error() {
     let (_, server) = pair();
     for garbage in [&[0xff; 100][..], &[1, 0, 0, 2, 3, 3], &[1, 255, 255, 255]] {
         let mut session = server.start(Version::V1, b"").unwrap();

@@ -58,7 +58,7 @@ fn seal(keys: &TokenKeys, token: &Token) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_sealed_is_opened() {
+fn sealed_tokens_are_opened() {
     let keys = keys(1);
     for token in [retry(), new_token()] {
         let sealed = seal(&keys, &token);
@@ -87,7 +87,7 @@ fn the_first_key_seals_and_all_open() {
 }
 
 #[test]
-fn keys_that_follow_from_one_secret_are_the_same_everywhere() {
+fn keys_derived_from_one_secret_are_the_same_everywhere() {
     let derive = |secrets: &[[u8; 32]]| TokenKeys::derive(secrets).unwrap();
     let sealed = seal(&derive(&[[1; 32]]), &new_token());
     let rotated = derive(&[[2; 32], [1; 32]]);
@@ -100,7 +100,7 @@ fn keys_that_follow_from_one_secret_are_the_same_everywhere() {
 }
 
 #[test]
-fn tokens_are_good_for_their_lifetime_and_little_before() {
+fn tokens_are_valid_for_their_lifetime_and_little_before() {
     let keys = keys(1);
     let millisecond = Duration::from_millis(1);
     for (token, lifetime) in [
@@ -128,7 +128,7 @@ fn tokens_are_good_for_their_lifetime_and_little_before() {
 }
 
 #[test]
-fn a_token_is_good_for_its_address_only_and_its_kind() {
+fn a_token_is_valid_for_its_address_and_kind_only() {
     let keys = keys(1);
     for token in [retry(), new_token()] {
         let sealed = seal(&keys, &token);
@@ -150,7 +150,7 @@ fn a_token_is_good_for_its_address_only_and_its_kind() {
 }
 
 #[test]
-fn any_changed_byte_and_any_cut_is_noticed() {
+fn any_changed_byte_or_truncation_is_detected() {
     let keys = keys(1);
     for token in [retry(), new_token()] {
         let sealed = seal(&keys, &token);
@@ -173,7 +173,7 @@ fn any_changed_byte_and_any_cut_is_noticed() {
 }
 
 #[test]
-fn what_is_too_long_is_not_sealed() {
+fn oversized_tokens_are_not_sealed() {
     let keys = keys(1);
     let mut token = new_token();
     token.extra = vec![0; EXTRA_MAX];
@@ -197,7 +197,7 @@ fn what_is_too_long_is_not_sealed() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_refused_without_panic(
+    fn arbitrary_bytes_are_rejected_without_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..TOKEN_MAX + 50),
         known in any::<bool>(),
     ) {

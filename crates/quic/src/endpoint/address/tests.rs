@@ -52,7 +52,7 @@ fn rfc9000_8_1_2_a_retry_token_is_bound_to_address_port_and_id() {
 }
 
 #[test]
-fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_says_more() {
+fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_carries_data() {
     let tokens = tokens();
     let client = address("[2001:db8::1]:4433");
     let token = tokens
@@ -79,7 +79,7 @@ fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_says_more() {
 }
 
 #[test]
-fn rfc9000_8_1_4_a_token_counts_once_at_all_workers_and_the_memory_is_bounded() {
+fn rfc9000_8_1_4_a_token_is_valid_once_across_workers_with_bounded_memory() {
     let store = store();
     let worker = || Tokens::new(Arc::clone(&store), Lifetimes::default());
     let (tokens, other) = (worker(), worker());
@@ -110,7 +110,7 @@ fn rfc9000_8_1_4_a_token_counts_once_at_all_workers_and_the_memory_is_bounded() 
 }
 
 #[test]
-fn the_wall_clock_goes_on() {
+fn the_wall_clock_advances_with_the_monotonic_clock() {
     let clock = WallClock::new(Time::from_nanos(5), days(1));
     assert_eq!(clock.read(Time::from_nanos(5)), days(1));
     assert_eq!(

@@ -5,7 +5,7 @@ fn taken(bucket: &mut Bucket, now: Time, tries: usize) -> usize {
 }
 
 #[test]
-fn a_burst_and_then_the_rate() {
+fn a_burst_is_permitted_then_the_rate_applies() {
     let mut bucket = Bucket::new(RateLimit {
         per_second: 100,
         burst: 20,
@@ -25,7 +25,7 @@ fn a_burst_and_then_the_rate() {
 }
 
 #[test]
-fn none_a_second_is_none() {
+fn a_rate_of_zero_permits_nothing() {
     let mut bucket = Bucket::new(RateLimit {
         per_second: 0,
         burst: 20,

@@ -22,7 +22,7 @@ fn closing() -> Closing {
 }
 
 #[test]
-fn rfc9000_10_2_1_the_datagram_is_repeated_to_fewer_and_fewer_packets() {
+fn rfc9000_10_2_1_the_close_is_repeated_for_progressively_fewer_packets() {
     let mut closing = closing();
     let mut buffer = [0; 1500];
     assert_eq!(closing.poll_transmit(&mut buffer), None);
@@ -40,7 +40,7 @@ fn rfc9000_10_2_1_the_datagram_is_repeated_to_fewer_and_fewer_packets() {
 }
 
 #[test]
-fn rfc9000_10_2_1_at_most_three_times_as_much_is_sent_as_was_received() {
+fn rfc9000_10_2_1_at_most_three_times_the_bytes_received_are_sent() {
     let mut closing = closing();
     let mut buffer = [0; 1500];
     let (mut received, mut sent) = (0, 0);
@@ -79,7 +79,7 @@ fn rfc9000_10_2_2_nothing_is_sent_when_draining() {
 }
 
 #[test]
-fn rfc9000_10_2_it_lasts_three_probe_timeouts() {
+fn rfc9000_10_2_closing_lasts_three_probe_timeouts() {
     let mut closing = closing();
     let end = NOW + 3 * TIMEOUT;
     assert_eq!(closing.deadline(), Some(end));

@@ -12,7 +12,7 @@ fn siphash_2_4_vector() {
 
 /// The standard library's is the same with a key of zero.
 #[test]
-fn siphash_1_3_is_that_of_the_standard_library() {
+fn siphash_1_3_matches_the_standard_library() {
     for len in 0_u8..40 {
         let bytes: Vec<u8> = (0..len).map(|byte: u8| byte.wrapping_mul(7) + 1).collect();
         let mut hasher = DefaultHasher::new();

@@ -43,7 +43,7 @@ fn same_as_a_map<K: Key>(actions: &[(bool, u16)], key: impl Fn(u16) -> K) {
 
 proptest! {
     #[test]
-    fn a_table_is_a_map(
+    fn the_table_matches_a_map(
         actions in proptest::collection::vec((any::<bool>(), 0_u16..64), 0..200),
     ) {
         same_as_a_map(&actions, |number| number);
@@ -52,7 +52,7 @@ proptest! {
 }
 
 #[test]
-fn what_leads_elsewhere_stays() {
+fn entries_with_another_value_are_not_replaced_or_removed() {
     let mut table = Table::new(SipHash::new([1, 2]));
     assert!(!table.remove_if(&7_u16, |_| true));
     assert!(table.insert(7_u16, 1));

@@ -50,7 +50,7 @@ fn retry_of(server: &mut Endpoint, index: usize, version: Version) -> (Vec<u8>, 
 }
 
 #[test]
-fn rfc9000_8_1_2_a_retry_keeps_nothing_and_its_token_is_taken() {
+fn rfc9000_8_1_2_a_retry_keeps_no_state_and_its_token_is_accepted() {
     for version in [Version::V1, Version::V2] {
         let mut server = retry_server();
         let (token, source) = retry_of(&mut server, 0, version);
@@ -84,7 +84,7 @@ fn rfc9000_8_1_2_a_retry_keeps_nothing_and_its_token_is_taken() {
 }
 
 #[test]
-fn rfc9000_8_1_2_a_late_or_foreign_retry_token_is_told_invalid_token() {
+fn rfc9000_8_1_2_a_late_or_foreign_retry_token_closes_with_invalid_token() {
     let mut server = retry_server();
     let (token, source) = retry_of(&mut server, 0, Version::V1);
     let again = Probe {
@@ -168,7 +168,7 @@ fn rfc9000_14_1_small_initials_are_dropped() {
 }
 
 #[test]
-fn rfc9000_7_2_a_client_chooses_eight_bytes_at_least() {
+fn rfc9000_7_2_destination_ids_of_clients_have_at_least_eight_bytes() {
     let mut server = server_with(|_| {});
     for len in 0..8 {
         let probe = Probe {
@@ -189,7 +189,7 @@ fn rfc9000_7_2_a_client_chooses_eight_bytes_at_least() {
 }
 
 #[test]
-fn rfc9001_5_2_an_initial_that_does_not_open_keeps_nothing() {
+fn rfc9001_5_2_an_initial_that_does_not_open_creates_no_state() {
     let mut server = server_with(|_| {});
     let mut datagram = Probe::new().datagram();
     datagram[600] ^= 1;
@@ -211,7 +211,7 @@ fn long_header(version: u32, destination: &[u8], source: &[u8], len: usize) -> V
 }
 
 #[test]
-fn rfc9000_6_1_unknown_versions_are_told_ours_and_a_reserved_one() {
+fn rfc9000_6_1_version_negotiation_lists_our_versions_and_a_reserved_one() {
     let mut server = server_with(|_| {});
     let path = from_client(0);
     for (destination, source) in [
@@ -244,7 +244,7 @@ fn rfc9000_6_1_unknown_versions_are_told_ours_and_a_reserved_one() {
 }
 
 #[test]
-fn rfc9000_6_1_a_version_that_the_server_was_not_set_to_speak_is_unknown() {
+fn rfc9000_6_1_a_disabled_version_is_unknown() {
     let mut only_one = config();
     only_one.versions = vec![Version::V1];
     let mut server = server_with(|config| {
@@ -304,7 +304,7 @@ fn resetting() -> Endpoint {
 }
 
 #[test]
-fn rfc9000_10_3_a_reset_is_smaller_than_what_it_answers() {
+fn rfc9000_10_3_a_reset_is_smaller_than_its_trigger() {
     let mut server = resetting();
     let path = from_client(0);
     let unknown = id(&[9; 8]);
@@ -388,7 +388,7 @@ fn rfc9000_10_3_resets_are_rate_limited() {
 
 /// A server that lost its state ends the connections of its clients, and no other host can.
 #[test]
-fn rfc9000_10_3_1_a_reset_ends_the_connection_its_token_is_of() {
+fn rfc9000_10_3_1_a_reset_ends_the_connection_of_its_token() {
     let mut world = World::new(resetting(), 1);
     world.begin(0);
     let handle = world.handles[0].expect("began");
@@ -462,7 +462,7 @@ fn rfc9002_6_2_4_a_server_replaced_during_the_handshake_is_noticed_early() {
 }
 
 #[test]
-fn clients_answer_nothing() {
+fn clients_do_not_respond_to_unknown_packets() {
     let mut client = client(1);
     let unknown = long_header(0x5a6a_7a8a, &[1; 8], &[2; 8], 1200);
     for datagram in [Probe::new().datagram(), unknown] {
@@ -475,7 +475,7 @@ fn clients_answer_nothing() {
 }
 
 #[test]
-fn tokens_do_not_show() {
+fn tokens_are_not_in_debug_output() {
     assert!(!format!("{:?}", ResetSecret([77; 32])).contains("77"));
     assert_eq!(token(1), token(1));
 }

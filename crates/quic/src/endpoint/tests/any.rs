@@ -42,7 +42,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_datagrams_are_borne_within_bounds(
+    fn arbitrary_datagrams_do_not_exceed_the_limits(
         actions in proptest::collection::vec((0_usize..5, action()), 1..60),
         retry in prop_oneof![
             Just(RetryPolicy::Never),
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn any_datagrams_do_a_client_no_harm(
+    fn arbitrary_datagrams_do_not_harm_a_client(
         datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 1..40),
         names_it: bool,
     ) {

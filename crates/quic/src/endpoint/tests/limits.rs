@@ -14,7 +14,7 @@ const RETRY: Route = Route::Answered(Answer::Retry);
 const REFUSED: Route = Route::Answered(Answer::Refused(TransportError::CONNECTION_REFUSED));
 
 #[test]
-fn rfc9000_5_2_2_no_more_connections_than_there_may_be() {
+fn rfc9000_5_2_2_connections_above_the_limit_are_refused() {
     let mut server = server_with(|config| config.limits.connections = 3);
     for index in 0..3 {
         assert!(matches!(
@@ -48,7 +48,7 @@ fn rfc9000_5_2_2_no_more_connections_than_there_may_be() {
 }
 
 #[test]
-fn a_server_that_stops_refuses() {
+fn a_stopping_server_refuses_connections() {
     let mut server = server_with(|_| {});
     server.set_accepting(false);
     assert_eq!(knock(&mut server, START, 0), REFUSED);
@@ -57,7 +57,7 @@ fn a_server_that_stops_refuses() {
 }
 
 #[test]
-fn rfc9000_8_1_2_under_load_clients_have_to_show_their_address() {
+fn rfc9000_8_1_2_under_load_clients_must_validate_their_address() {
     let mut server = server_with(|config| {
         policy(config, RetryPolicy::UnderLoad { handshakes: 5 });
     });
@@ -75,7 +75,7 @@ fn rfc9000_8_1_2_under_load_clients_have_to_show_their_address() {
 }
 
 #[test]
-fn what_unvalidated_clients_make_us_keep_is_bounded() {
+fn state_for_unvalidated_clients_is_bounded() {
     for (retry, expected) in [
         (RetryPolicy::Never, REFUSED),
         (
@@ -119,7 +119,7 @@ fn what_unvalidated_clients_make_us_keep_is_bounded() {
 }
 
 #[test]
-fn all_handshakes_together_are_bounded() {
+fn the_total_number_of_handshakes_is_bounded() {
     let mut server = server_with(|config| config.limits.handshakes = 4);
     for index in 0..4 {
         assert!(matches!(
@@ -149,7 +149,7 @@ fn come_with_token(server: &mut Endpoint, remote: &str) -> Route {
 }
 
 #[test]
-fn a_host_fills_its_share_of_handshakes_and_no_other_one_is_refused_for_it() {
+fn a_host_that_fills_its_share_of_handshakes_does_not_affect_others() {
     let mut server = server_with(|config| {
         config.limits.handshakes = 100;
         config.limits.handshakes_per_prefix = 10;
@@ -184,7 +184,7 @@ fn a_host_fills_its_share_of_handshakes_and_no_other_one_is_refused_for_it() {
 }
 
 #[test]
-fn however_many_hosts_fill_their_share_there_is_room_for_others() {
+fn many_hosts_that_fill_their_shares_do_not_lock_others_out() {
     for hosts in [1, 3, 9] {
         let mut server = server_with(|config| config.limits.handshakes = 100);
         let mut accepted = 0;
@@ -207,7 +207,7 @@ fn however_many_hosts_fill_their_share_there_is_room_for_others() {
 }
 
 #[test]
-fn a_host_that_opens_all_connections_it_can_leaves_room_for_others() {
+fn a_host_at_its_connection_limit_does_not_lock_others_out() {
     let server = server_with(|config| config.limits.connections = 8);
     let mut world = World::new(server, 2000);
     world.closes = false;
@@ -227,7 +227,7 @@ fn a_host_that_opens_all_connections_it_can_leaves_room_for_others() {
 
 /// A host that spoofs another's address must not use up its share.
 #[test]
-fn addresses_that_were_not_shown_count_for_no_prefix() {
+fn unvalidated_addresses_do_not_count_for_their_prefix() {
     let mut server = server_with(|config| config.limits.handshakes_per_prefix = 5);
     for index in 0..10 {
         let probe = Probe {
@@ -244,7 +244,7 @@ fn addresses_that_were_not_shown_count_for_no_prefix() {
 }
 
 #[test]
-fn clients_give_up_as_well() {
+fn clients_have_a_handshake_timeout() {
     let mut client = client(1);
     connect(&mut client, START, 0);
     let mut now = START;
@@ -263,7 +263,7 @@ fn clients_give_up_as_well() {
 }
 
 #[test]
-fn answers_wait_in_a_bounded_queue() {
+fn responses_are_queued_up_to_a_limit() {
     let mut server = server_with(|config| {
         policy(config, RetryPolicy::Always);
         config.limits.answers = 5;
@@ -281,7 +281,7 @@ fn answers_wait_in_a_bounded_queue() {
 }
 
 #[test]
-fn a_server_without_ids_cannot_be() {
+fn a_server_without_connection_ids_is_a_configuration_error() {
     let mut config = server_config();
     config.ids = Box::new(crate::cid::RandomIds::empty());
     assert_eq!(
@@ -292,7 +292,7 @@ fn a_server_without_ids_cannot_be() {
 
 /// Clients reach any worker, and the process after this one.
 #[test]
-fn rfc9000_8_1_3_a_token_opens_wherever_its_secret_is_and_counts_once_a_process() {
+fn rfc9000_8_1_3_a_token_opens_with_its_secret_and_once_per_process() {
     let store = |secrets: &[[u8; 32]], seed| {
         let keys = TokenKeys::derive(secrets).expect("a key");
         Arc::new(TokenStore::new(keys, [seed; 32]))

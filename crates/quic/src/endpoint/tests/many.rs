@@ -26,7 +26,7 @@ fn crowd_at(server: Endpoint, count: usize, lose: u64) -> World {
 }
 
 #[test]
-fn two_hundred_clients_come_and_go() {
+fn two_hundred_clients_connect_and_close() {
     let world = crowd(200, 0);
     assert_eq!(world.accepted.len(), 200);
     assert_eq!(world.up.len(), 200);
@@ -58,7 +58,7 @@ fn two_hundred_clients_come_and_go() {
 }
 
 #[test]
-fn two_hundred_clients_over_a_path_that_loses() {
+fn two_hundred_clients_over_a_lossy_path() {
     let world = crowd(200, 15);
     assert_eq!(
         world
@@ -74,7 +74,7 @@ fn two_hundred_clients_over_a_path_that_loses() {
 }
 
 #[test]
-fn servers_with_ids_for_load_balancers_serve_as_well() {
+fn servers_with_load_balancer_ids_complete_transfers() {
     for nonce_len in [8, 12] {
         let config = QuicLbConfig {
             rotation: 0,
@@ -149,7 +149,7 @@ fn data_stays_with_its_connection_and_touched_connections_are_polled_once() {
 }
 
 #[test]
-fn those_that_are_ready_take_turns() {
+fn ready_connections_take_turns() {
     let mut world = World::new(server_with(|_| {}), 3);
     for index in 0..3 {
         world.begin(index);
@@ -180,7 +180,7 @@ fn those_that_are_ready_take_turns() {
 }
 
 #[test]
-fn an_endpoint_can_be_sent_to_its_thread() {
+fn an_endpoint_is_send() {
     fn check<T: Send>(_: &T) {}
     check(&server_with(|_| {}));
 }
@@ -193,7 +193,7 @@ fn same_seed_same_datagrams() {
 }
 
 #[test]
-fn rfc9000_5_2_all_ids_of_a_connection_lead_to_it() {
+fn rfc9000_5_2_all_ids_of_a_connection_route_to_it() {
     let mut world = World::new(server_with(|_| {}), 2);
     world.closes = false;
     world.begin(0);
@@ -426,7 +426,7 @@ fn rfc9000_8_1_a_close_waits_for_the_amplification_limit() {
 }
 
 #[test]
-fn idle_connections_cost_nothing_and_time_out() {
+fn idle_connections_need_no_work_and_time_out() {
     let mut world = World::new(server_with(|_| {}), 50);
     for index in 0..50 {
         world.begin(index);

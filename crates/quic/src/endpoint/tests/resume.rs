@@ -92,7 +92,7 @@ fn session(world: &World) -> (Option<bool>, Option<bool>) {
 }
 
 #[test]
-fn rfc9001_4_6_a_ticket_brings_0_rtt_in_the_second_connection() {
+fn rfc9001_4_6_a_ticket_permits_0_rtt_in_the_second_connection() {
     let (mut world, _, client) = with_ticket();
     world.begin_with(0, &client, Vec::new());
     assert_eq!(world.run_until_answered(0), DELAY * 2, "one round trip");
@@ -100,7 +100,7 @@ fn rfc9001_4_6_a_ticket_brings_0_rtt_in_the_second_connection() {
 }
 
 #[test]
-fn rfc9001_4_6_2_a_server_that_forbids_0_rtt_resumes_all_the_same() {
+fn rfc9001_4_6_2_a_server_without_0_rtt_still_resumes() {
     let (mut world, forbidding, client) = with_ticket();
     world.server = forbidding;
     world.accepted.clear();
@@ -113,7 +113,7 @@ fn rfc9001_4_6_2_a_server_that_forbids_0_rtt_resumes_all_the_same() {
 }
 
 #[test]
-fn rfc9000_5_2_2_0_rtt_that_overtakes_its_initial_packet_is_kept() {
+fn rfc9000_5_2_2_0_rtt_reordered_before_its_initial_packet_is_buffered() {
     let (mut world, _, client) = with_ticket();
     world.begin_with(0, &client, Vec::new());
     let (now, path) = (world.now, from_client(0));
@@ -165,7 +165,7 @@ fn early(destination: &[u8], len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_kept_of_0_rtt_that_comes_first_is_bounded() {
+fn buffered_0_rtt_before_the_initial_packet_is_bounded() {
     const NOT_KEPT: Route = Route::Dropped(DropReason::NotInitial);
     let mut server = server_with(|_| {});
     for index in 0..100 {

@@ -6,7 +6,7 @@ use super::*;
 
 proptest! {
     #[test]
-    fn timers_are_a_sorted_list(
+    fn timers_match_a_sorted_list(
         actions in proptest::collection::vec((0_u32..20, proptest::option::of(0_u64..50)), 0..300),
     ) {
         let mut timers = Timers::default();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn rfc9000_8_1_three_times_what_was_received() {
+fn rfc9000_8_1_three_times_the_bytes_received_may_be_sent() {
     let mut limit = Amplification::limited();
     assert_eq!(limit.budget(), 0);
     limit.on_datagram_received(1200);

@@ -85,7 +85,7 @@ fn rfc9000_18_2_max_udp_payload_size_of_the_peer_is_a_bound() {
 }
 
 #[test]
-fn rfc8899_5_1_1_searches_again_after_ten_minutes() {
+fn rfc8899_5_1_1_the_search_restarts_after_ten_minutes() {
     let mut mtu = started(1472);
     search(&mut mtu, 1300, Time::ZERO);
     let found = mtu.current();
@@ -98,7 +98,7 @@ fn rfc8899_5_1_1_searches_again_after_ten_minutes() {
 }
 
 #[test]
-fn rfc8899_4_3_a_black_hole_leads_back_to_the_base() {
+fn rfc8899_4_3_a_black_hole_resets_the_size_to_the_base() {
     let mut mtu = started(1472);
     search(&mut mtu, 1472, Time::ZERO);
     let at = Time::from_nanos;
@@ -121,7 +121,7 @@ fn rfc8899_4_3_a_black_hole_leads_back_to_the_base() {
 
 /// A queue that overflows loses the last packets in a row; detected by one acknowledgment, or one by one by the timer.
 #[test]
-fn rfc8899_4_3_a_burst_of_loss_is_no_black_hole() {
+fn rfc8899_4_3_a_burst_of_loss_is_not_a_black_hole() {
     let mut mtu = started(1472);
     search(&mut mtu, 1472, Time::ZERO);
     for round in 0..10 {
@@ -137,7 +137,7 @@ fn rfc8899_4_3_a_burst_of_loss_is_no_black_hole() {
 
 proptest! {
     #[test]
-    fn never_more_than_the_path_carries_and_close_to_it(
+    fn the_size_found_is_close_to_the_path_mtu_and_never_above(
         carries in 1200_u16..9500,
         initial in 0_u16..1300,
         maximum in 1000_u16..9500,

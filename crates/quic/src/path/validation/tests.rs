@@ -17,7 +17,7 @@ fn started() -> PathValidation {
 }
 
 #[test]
-fn rfc9000_8_2_1_challenges_with_doubling_pauses_and_an_end() {
+fn rfc9000_8_2_1_challenges_back_off_exponentially_and_end() {
     let mut validation = started();
     let mut times = Vec::new();
     let end = loop {
@@ -70,7 +70,7 @@ fn rfc9000_8_2_3_any_challenge_may_be_answered() {
 }
 
 #[test]
-fn rfc9000_8_2_4_gives_up_after_three_timeouts_of_the_longer_kind() {
+fn rfc9000_8_2_4_validation_fails_after_three_of_the_larger_probe_timeouts() {
     let mut validation = started();
     let end = at(1000) + ms(3 * (333 + 666 + 25));
     assert!(!validation.on_timeout(Time::from_nanos(end.as_nanos() - 3_000_001)));
@@ -112,7 +112,7 @@ fn rfc9000_8_2_1_a_response_to_a_short_challenge_does_not_validate_the_path() {
 }
 
 #[test]
-fn rfc9000_8_2_2_answers_are_padded_once_a_round_trip() {
+fn rfc9000_8_2_2_path_responses_are_padded_once_per_round_trip() {
     let mut validation = PathValidation::new();
     assert!(validation.pads_answer(at(0), ms(100)));
     validation.on_answer_padded(at(0));

@@ -21,7 +21,7 @@ fn sent(count: usize) -> EcnValidation {
 }
 
 #[test]
-fn rfc9000_a_4_marks_ten_packets_then_waits_for_news() {
+fn rfc9000_a_4_marks_ten_packets_then_waits_for_acknowledgments() {
     let mut ecn = sent(9);
     assert_eq!(
         (ecn.state(), ecn.codepoint()),
@@ -40,7 +40,7 @@ fn rfc9000_a_4_marks_ten_packets_then_waits_for_news() {
 }
 
 #[test]
-fn rfc9000_13_4_2_1_ce_counts_for_ect0_and_is_news() {
+fn rfc9000_13_4_2_1_ce_counts_as_ect0_and_is_reported() {
     let mut ecn = sent(10);
     assert_eq!(ecn.on_ack(2, 4, Some(&counts(1, 0, 3))), 3);
     assert_eq!(ecn.on_ack(2, 2, Some(&counts(2, 0, 4))), 1);
@@ -55,7 +55,7 @@ fn rfc9000_13_4_2_1_counts_may_be_ahead_of_acks_that_were_lost() {
 }
 
 #[test]
-fn rfc9000_13_4_2_1_fails_by_each_count_that_cannot_be() {
+fn rfc9000_13_4_2_1_each_impossible_count_fails_validation() {
     let failing: [(&str, u64, Option<EcnCounts>); 5] = [
         ("bleached: no counts at all", 2, None),
         ("too few", 3, Some(counts(2, 0, 0))),
@@ -87,7 +87,7 @@ fn rfc9000_a_4_fails_when_all_marked_packets_are_lost() {
 }
 
 #[test]
-fn counts_of_the_spaces_are_apart() {
+fn counts_of_the_spaces_are_separate() {
     let mut ecn = EcnValidation::new();
     for space in [0, 0, 1, 2, 2] {
         ecn.on_sent(space, EcnCodepoint::Ect0);

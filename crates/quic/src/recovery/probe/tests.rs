@@ -26,7 +26,7 @@ const CONFIRMED: TimerContext = TimerContext {
 const DATA: [bool; 3] = [false, false, true];
 
 #[test]
-fn rfc9002_6_2_1_timeout_counts_max_ack_delay_in_the_data_space_alone() {
+fn rfc9002_6_2_1_the_timeout_includes_max_ack_delay_in_the_data_space_only() {
     let mut timer = ProbeTimer::new();
     timer.on_ack_eliciting_sent(Space::Application, at(1000));
     timer.on_ack_eliciting_sent(Space::Handshake, at(1010));
@@ -44,7 +44,7 @@ fn rfc9002_6_2_1_timeout_counts_max_ack_delay_in_the_data_space_alone() {
 }
 
 #[test]
-fn rfc9002_6_2_1_backs_off_twofold_and_ends_with_news() {
+fn rfc9002_6_2_1_backs_off_exponentially_until_an_acknowledgment() {
     let mut timer = ProbeTimer::new();
     timer.on_ack_eliciting_sent(Space::Application, at(1000));
     for expected in [1325, 1650, 2300, 3600] {
@@ -73,7 +73,7 @@ fn rfc9002_6_2_1_no_probes_in_the_data_space_before_confirmation() {
 }
 
 #[test]
-fn rfc9002_6_2_1_a_loss_timer_goes_first() {
+fn rfc9002_6_2_1_the_loss_timer_takes_precedence() {
     let mut timer = ProbeTimer::new();
     timer.on_ack_eliciting_sent(Space::Application, at(1000));
     timer.set_loss_time(Space::Application, Some(at(1100)));
@@ -126,7 +126,7 @@ fn rfc9002_6_2_2_discarding_keys_ends_the_back_off() {
 }
 
 #[test]
-fn a_back_off_without_end_does_not_overflow() {
+fn an_endless_back_off_does_not_overflow() {
     let mut timer = ProbeTimer::new();
     timer.on_ack_eliciting_sent(Space::Application, at(1000));
     for _ in 0..200 {

@@ -111,7 +111,7 @@ fn consecutive_data_of_a_run_is_acknowledged_as_one_range() {
 }
 
 #[test]
-fn rfc9000_13_1_acknowledging_what_was_not_sent_is_an_error() {
+fn rfc9000_13_1_acknowledging_an_unsent_packet_is_an_error() {
     let mut sent = with(3);
     assert_eq!(acked(&mut sent, 1, 3), Err(AckedUnsent { number: 3 }));
     assert_eq!(
@@ -171,7 +171,7 @@ fn rfc9000_21_4_each_range_with_a_skipped_number_is_an_error() {
 
 /// A peer that acknowledges pairs in swapped order, N + 1 before N, acknowledges the successor of a skipped number first.
 #[test]
-fn rfc9000_21_4_a_skipped_number_is_known_after_its_successor_was_acknowledged() {
+fn rfc9000_21_4_a_skipped_number_is_kept_after_its_successor_is_acknowledged() {
     let mut sent = with(3);
     sent.skip(Time::from_nanos(3));
     (0..4).for_each(|_| send(&mut sent));
@@ -189,7 +189,7 @@ fn rfc9000_21_4_a_skipped_number_is_known_after_its_successor_was_acknowledged()
 
 /// Such a number used to keep everything sent after it.
 #[test]
-fn a_skipped_number_whose_successor_is_lost_keeps_nothing() {
+fn a_skipped_number_whose_successor_is_lost_keeps_no_state() {
     let mut sent = with(10);
     sent.skip(Time::from_nanos(10));
     (0..100_000).for_each(|_| send(&mut sent));
@@ -207,7 +207,7 @@ fn a_skipped_number_whose_successor_is_lost_keeps_nothing() {
 }
 
 #[test]
-fn rfc9000_13_2_4_a_million_packets_that_elicit_nothing_cost_nothing() {
+fn rfc9000_13_2_4_a_million_non_ack_eliciting_packets_keep_no_state() {
     let silent = |number: u64| SentPacket {
         is_ack_eliciting: false,
         is_in_flight: false,
@@ -294,7 +294,7 @@ fn receipts_stay_with_their_packets_when_others_are_dropped() {
 
 /// Each acknowledgment used to visit everything between the oldest packet in flight and the largest acknowledged.
 #[test]
-fn a_packet_that_waits_for_its_verdict_costs_the_others_nothing() {
+fn an_undecided_packet_adds_no_work_for_others() {
     let mut sent = with(100_001);
     let mut steps = 0_u64;
     for number in 1..100_000 {
@@ -348,7 +348,7 @@ fn rfc9002_7_6_2_an_acknowledged_packet_ends_a_run_of_losses_after_it_was_droppe
 }
 
 #[test]
-fn rfc9000_9_4_a_peer_that_moves_on_and_on_gathers_no_packets() {
+fn rfc9000_9_4_repeated_migration_accumulates_no_packets() {
     let mut sent = SentPackets::new();
     let mut given_up = Vec::new();
     for _ in 0..100 {
@@ -370,7 +370,7 @@ fn rfc9000_9_4_a_peer_that_moves_on_and_on_gathers_no_packets() {
 }
 
 #[test]
-fn a_repeated_range_costs_nothing_however_long() {
+fn a_repeated_range_of_any_length_adds_no_work() {
     // A gap at 0 keeps everything in the ring.
     let mut sent = with(100_001);
     assert_eq!(
@@ -385,7 +385,7 @@ fn a_repeated_range_costs_nothing_however_long() {
 }
 
 #[test]
-fn lost_packets_are_known_when_they_come_late() {
+fn lost_packets_are_recognized_when_acknowledged_late() {
     let mut sent = with(10);
     assert_eq!(acked(&mut sent, 5, 5), Ok(vec![5]));
     let mut lost = Vec::new();
@@ -413,7 +413,7 @@ fn lost_packets_are_known_when_they_come_late() {
 }
 
 #[test]
-fn lost_run_ends_where_something_was_acknowledged() {
+fn a_run_of_losses_ends_at_an_acknowledged_packet() {
     let mut sent = with(10);
     acked(&mut sent, 3, 3).expect("sent");
     acked(&mut sent, 9, 9).expect("sent");
@@ -465,7 +465,7 @@ fn hostile_action() -> impl Strategy<Value = Action> {
 proptest! {
     /// Compares the ring with a map from number to state.
     #[test]
-    fn agrees_with_a_plain_map(actions in vec(action(), 1..200)) {
+    fn agrees_with_a_naive_map(actions in vec(action(), 1..200)) {
         let mut sent = SentPackets::new();
         let mut model: BTreeMap<u64, Fate> = BTreeMap::new();
         let mut skipped = Vec::new();
@@ -533,7 +533,7 @@ proptest! {
     }
 
     #[test]
-    fn no_peer_makes_the_ring_longer_than_what_is_in_flight_and_a_thousand(
+    fn the_ring_is_at_most_a_thousand_longer_than_the_packets_in_flight(
         actions in vec(hostile_action(), 1..100)
     ) {
         let mut sent = SentPackets::new();
@@ -593,6 +593,6 @@ proptest! {
 
 /// The size of a packet's state that docs/security.md states.
 #[test]
-fn a_packet_kept_takes_at_most_104_bytes() {
+fn a_sent_packet_takes_at_most_104_bytes() {
     assert!(size_of::<Slot>() <= 104, "{}", size_of::<Slot>());
 }

@@ -16,7 +16,7 @@ fn bytes(start: u64, len: u64) -> Vec<u8> {
 proptest! {
     /// The model is a map from offset to whether the byte arrived, and a read offset.
     #[test]
-    fn assembler_is_a_map_of_bytes(
+    fn assembler_matches_a_map_of_bytes(
         segments in vec((0..20_000_u64, 0..3000_u64, 0..6000_usize), 1..120),
     ) {
         let mut assembler = Assembler::default();
@@ -49,7 +49,7 @@ proptest! {
 }
 
 #[test]
-fn in_order_data_that_was_taken_at_once_needs_no_ring() {
+fn in_order_data_consumed_at_once_needs_no_ring() {
     let (mut assembler, mut pool) = (Assembler::default(), RingPool::default());
     for _ in 0..100 {
         assembler.consume(1200, &mut pool);
@@ -59,7 +59,7 @@ fn in_order_data_that_was_taken_at_once_needs_no_ring() {
 }
 
 #[test]
-fn data_taken_at_once_wins_over_what_was_buffered() {
+fn data_consumed_directly_supersedes_buffered_data() {
     let (mut assembler, mut pool) = (Assembler::default(), RingPool::default());
     assembler
         .insert(5, &bytes(5, 10), GAPS_MAX, &mut pool)
@@ -85,7 +85,7 @@ fn rfc9000_21_7_gaps_are_bounded() {
 }
 
 #[test]
-fn what_is_discarded_is_still_known_to_be_received() {
+fn discarded_data_still_counts_as_received() {
     let (mut assembler, mut pool) = (Assembler::default(), RingPool::default());
     assembler
         .insert(0, &bytes(0, 10), GAPS_MAX, &mut pool)
@@ -103,7 +103,7 @@ fn what_is_discarded_is_still_known_to_be_received() {
 }
 
 #[test]
-fn rings_are_used_again() {
+fn rings_are_reused() {
     let (mut first, mut second) = (Assembler::default(), Assembler::default());
     let mut pool = RingPool::default();
     first

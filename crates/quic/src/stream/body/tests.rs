@@ -5,7 +5,7 @@ use super::*;
 
 proptest! {
     #[test]
-    fn body_is_its_parts_in_a_row(
+    fn a_body_is_the_concatenation_of_its_parts(
         parts in vec((any::<bool>(), vec(any::<u8>(), 0..50)), 0..20),
         reads in vec((0..1000_u64, 0..60_usize, 0..200_u64), 0..40),
     ) {
@@ -51,7 +51,7 @@ impl Source for Broken {
 }
 
 #[test]
-fn error_of_a_source_is_told() {
+fn errors_of_a_source_are_returned() {
     let mut body = Body::default();
     body.write(b"head");
     body.push(Box::new(Broken));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn rfc9000_3_2_lower_numbered_streams_are_opened_along() {
+fn rfc9000_3_2_lower_numbered_streams_are_opened_too() {
     let mut peer = PeerStreams::new(10);
     assert_eq!(peer.open_to(2), Ok(0..3));
     assert_eq!(peer.open_to(1), Ok(3..3));
@@ -29,7 +29,7 @@ fn rfc9000_4_6_limit_rises_when_half_of_the_streams_finished() {
 }
 
 #[test]
-fn rfc9000_4_6_lower_limits_are_ignored_and_blocked_is_told_once() {
+fn rfc9000_4_6_lower_limits_are_ignored_and_streams_blocked_is_sent_once() {
     let mut local = LocalStreams::default();
     let count = |count| StreamCount::new(count).expect("within the limits");
     assert!(!local.raise(count(1)), "nobody waits");

@@ -16,7 +16,7 @@ fn assert_canonical(set: &RangeSet) {
 
 proptest! {
     #[test]
-    fn ranges_are_a_set(actions in vec((0..3_u8, 0..40_u64, 0..12_u64), 0..60)) {
+    fn ranges_match_a_set(actions in vec((0..3_u8, 0..40_u64, 0..12_u64), 0..60)) {
         let (mut set, mut other) = (RangeSet::default(), RangeSet::default());
         let (mut model, mut other_model) = (BTreeSet::new(), BTreeSet::new());
         for (action, start, len) in actions {

@@ -100,7 +100,7 @@ fn priority_changes_at_any_time() {
 }
 
 #[test]
-fn repeats_go_first_within_their_urgency_and_need_no_credit() {
+fn retransmissions_go_first_within_their_urgency_and_need_no_credit() {
     let mut bench = Bench::default();
     bench.fresh(0, 3, false);
     bench.fresh(4, 3, true);

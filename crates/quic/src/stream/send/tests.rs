@@ -13,7 +13,7 @@ enum Byte {
 proptest! {
     /// The model stores the state of each byte.
     #[test]
-    fn sending_part_is_a_map_of_bytes(
+    fn sending_part_matches_a_map_of_bytes(
         actions in vec((0..5_u8, 1..400_u64, any::<prop::sample::Index>()), 1..200),
     ) {
         const LEN: usize = 3000;
@@ -65,7 +65,7 @@ proptest! {
 }
 
 #[test]
-fn rfc9000_3_1_life_of_a_sending_part() {
+fn rfc9000_3_1_life_cycle_of_a_sending_part() {
     let mut part = SendPart::new(3);
     part.body.write(b"hello");
     part.finish();
@@ -88,7 +88,7 @@ fn rfc9000_3_1_life_of_a_sending_part() {
 }
 
 #[test]
-fn fin_alone_is_sent_again_without_data() {
+fn a_lost_fin_is_retransmitted_without_data() {
     let mut part = SendPart::new(10);
     part.body.write(b"hello");
     part.on_sent(0, 5, false);

@@ -358,12 +358,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn every_byte_arrives_over_a_bad_path(seed in any::<u64>()) {
+    fn every_byte_arrives_over_a_lossy_path(seed in any::<u64>()) {
         run(seed, false);
     }
 
     #[test]
-    fn streams_end_though_they_are_given_up(seed in any::<u64>()) {
+    fn cancelled_streams_end(seed in any::<u64>()) {
         run(seed, true);
     }
 }

@@ -165,7 +165,7 @@ fn rfc9000_4_5_final_size_must_not_change() {
 }
 
 #[test]
-fn rfc9000_3_2_reset_after_fin_gives_data_up_unless_all_of_it_is_here() {
+fn rfc9000_3_2_a_reset_after_fin_discards_incomplete_data() {
     let mut server = server();
     assert_eq!(code(&mut server, &stream(2, 5, b"end", true)), Ok(()));
     assert_eq!(code(&mut server, &reset(2, 8)), Ok(()));
@@ -203,7 +203,7 @@ fn rfc9000_3_2_reset_after_fin_gives_data_up_unless_all_of_it_is_here() {
 }
 
 #[test]
-fn rfc9000_4_5_a_reset_gives_its_credit_back() {
+fn rfc9000_4_5_a_reset_returns_its_credit() {
     let mut server = server();
     for number in [2, 6, 10] {
         assert_eq!(code(&mut server, &reset(number, 3000)), Ok(()));
@@ -363,7 +363,7 @@ impl StreamSink for Hesitant {
 }
 
 #[test]
-fn readable_is_not_told_when_the_sink_took_the_rest_meanwhile() {
+fn no_readable_event_if_the_sink_consumed_the_rest() {
     let mut server = server();
     let mut sink = Hesitant(false);
     dispatch(&mut server, &stream(2, 0, b"hel", false), &mut sink).expect("legal");
@@ -378,7 +378,7 @@ fn readable_is_not_told_when_the_sink_took_the_rest_meanwhile() {
 /// RFC 9000 §3.2: a stream that was read to its end is finished, even if a `MAX_STREAM_DATA` for it is pending, which
 /// congestion control may delay.
 #[test]
-fn a_stream_that_is_over_does_not_wait_for_frames_that_are_of_no_use_any_more() {
+fn a_finished_stream_does_not_wait_for_obsolete_frames() {
     let mut server = server();
     code(&mut server, &stream(0, 0, &[], false)).expect("permitted");
     assert_eq!(server.accept(Direction::Bidirectional), Some(id(0)));

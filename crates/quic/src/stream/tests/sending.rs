@@ -84,7 +84,7 @@ fn rfc9218_10_streams_share_packets_by_priority() {
 }
 
 #[test]
-fn rfc9000_4_1_a_blocked_sender_says_so_once() {
+fn rfc9000_4_1_a_blocked_sender_sends_data_blocked_once() {
     let mut client = client(&small());
     for len in [5000, 5000, 5000] {
         open(&mut client, len, Priority::default());
@@ -131,7 +131,7 @@ fn rfc9000_4_1_a_blocked_sender_says_so_once() {
 }
 
 #[test]
-fn rfc9000_13_3_repeats_need_no_credit() {
+fn rfc9000_13_3_retransmissions_need_no_credit() {
     let mut client = client(&small());
     open(&mut client, 4000, Priority::default());
     open(&mut client, 4000, Priority::default());
@@ -150,7 +150,7 @@ fn rfc9000_13_3_repeats_need_no_credit() {
 }
 
 #[test]
-fn rfc9000_4_6_streams_blocked_is_told_and_more_become_available() {
+fn rfc9000_4_6_streams_blocked_is_sent_and_more_streams_become_available() {
     let mut client = client(&small());
     while client.open(Direction::Unidirectional).is_some() {}
     assert_eq!(client.live(), 3);
@@ -173,7 +173,7 @@ fn rfc9000_4_6_streams_blocked_is_told_and_more_become_available() {
 }
 
 #[test]
-fn room_is_what_a_write_takes_and_more_of_it_is_told() {
+fn room_is_what_a_write_accepts_and_an_increase_is_an_event() {
     let mut client = client(&roomy());
     let id = client.open(Direction::Unidirectional).expect("permitted");
     assert_eq!(client.room(id, 6000), Ok(5000));
@@ -201,7 +201,7 @@ fn room_is_what_a_write_takes_and_more_of_it_is_told() {
 }
 
 #[test]
-fn writes_are_bounded_and_room_is_told() {
+fn writes_are_bounded_and_room_is_reported() {
     let mut client = client(&roomy());
     let id = client.open(Direction::Unidirectional).expect("permitted");
     assert_eq!(client.write(id, &[1; 4000]), Ok(4000));
@@ -267,7 +267,7 @@ fn a_source_that_fails_resets_its_stream() {
 }
 
 #[test]
-fn rfc9001_4_6_2_rejected_0rtt_is_sent_again_within_the_new_limits() {
+fn rfc9001_4_6_2_rejected_0rtt_is_retransmitted_within_the_new_limits() {
     let mut client = client(&small());
     let mut ids = Vec::new();
     while let Some(id) = client.open(Direction::Bidirectional) {
@@ -307,7 +307,7 @@ fn rfc9001_4_6_2_rejected_0rtt_is_sent_again_within_the_new_limits() {
 }
 
 #[test]
-fn limits_remembered_for_0rtt_only_rise() {
+fn limits_remembered_for_0rtt_only_increase() {
     let mut client = client(&small());
     let id = client.open(Direction::Bidirectional).expect("permitted");
     client

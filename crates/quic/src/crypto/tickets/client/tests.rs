@@ -90,7 +90,7 @@ fn first_run(fleet: &Fleet, seeds: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_saved_session_brings_0rtt_in_another_process_days_later() {
+fn a_saved_session_permits_0rtt_in_another_process_days_later() {
     let fleet = Fleet::new();
     let bytes = first_run(&fleet, &[1]);
     assert_eq!(bytes.len(), 2, "one of each ticket");
@@ -363,7 +363,7 @@ fn a_server_without_the_key_makes_a_full_handshake_and_gives_new_tickets() {
 }
 
 #[test]
-fn a_refused_0rtt_of_a_restored_session_still_resumes() {
+fn a_restored_session_with_rejected_0rtt_still_resumes() {
     let fleet = Fleet::new();
     let bytes = first_run(&fleet, &[1]);
     let (client, _) = new_process(&fleet, &bytes);
@@ -395,7 +395,7 @@ fn the_group_of_the_key_exchange_is_remembered() {
 }
 
 #[test]
-fn handshakes_at_once_on_one_thread_keep_their_sessions() {
+fn concurrent_handshakes_on_one_thread_keep_their_sessions() {
     let fleet = Fleet::new();
     let server = fleet.plain_server(&[1]);
     let processes: Vec<_> = (0..3).map(|_| new_process(&fleet, &[])).collect();

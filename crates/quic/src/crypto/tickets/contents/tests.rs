@@ -12,7 +12,7 @@ const CONTENTS: Contents<'_> = Contents {
 };
 
 #[test]
-fn contents_are_read_as_they_were_written() {
+fn contents_round_trip() {
     let bytes = CONTENTS.encode().unwrap();
     assert_eq!(Contents::decode(&bytes), Ok(CONTENTS));
     assert_eq!(bytes.len(), 8 + 2 + 4 + 8 + 1 + 10 + 5 + 7);
@@ -25,7 +25,7 @@ fn contents_are_read_as_they_were_written() {
 }
 
 #[test]
-fn our_own_data_has_a_bound() {
+fn application_data_and_parameters_are_bounded() {
     let longest = Contents {
         parameters: &[1; PARAMETERS_MAX],
         application: &[2; APPLICATION_MAX],

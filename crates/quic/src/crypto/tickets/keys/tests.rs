@@ -46,7 +46,7 @@ fn tickets_of_another_version_of_the_tls_library_are_unknown() {
 }
 
 #[test]
-fn no_changed_bit_and_no_cut_opens() {
+fn changed_and_truncated_tickets_do_not_open() {
     let keys = keys(&[1]);
     let ticket = keys.seal([7; NONCE_LEN], b"some content").unwrap();
     for index in 0..ticket.len() {
@@ -60,7 +60,7 @@ fn no_changed_bit_and_no_cut_opens() {
 }
 
 #[test]
-fn tickets_have_a_bound() {
+fn ticket_sizes_are_bounded() {
     let keys = keys(&[1]);
     let longest = vec![0; TICKET_MAX - OVERHEAD];
     let ticket = keys.seal([0; NONCE_LEN], &longest).unwrap();
@@ -73,7 +73,7 @@ fn tickets_have_a_bound() {
 }
 
 #[test]
-fn a_file_has_comments_and_either_case() {
+fn key_files_may_have_comments_and_either_case() {
     let text = format!(
         "# keys of the fleet\n\n  {} # since Monday\r\n{}\n",
         line(1).to_uppercase(),
@@ -94,7 +94,7 @@ fn a_file_has_comments_and_either_case() {
 }
 
 #[test]
-fn a_wrong_line_is_named_and_its_secret_is_not() {
+fn errors_name_the_line_without_its_secret() {
     let good = line(1);
     let error = |text: &str| TicketKeys::parse(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(
@@ -141,14 +141,14 @@ fn no_secret_is_in_a_debug_text() {
 
 proptest! {
     #[test]
-    fn any_text_of_keys_is_read_or_refused(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_key_files_are_parsed_or_rejected(text in proptest::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(keys) = TicketKeys::parse(&text) {
             prop_assert!(keys.count() <= KEYS_MAX);
         }
     }
 
     #[test]
-    fn any_ticket_not_sealed_here_stays_closed(ticket in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_tickets_do_not_open(ticket in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(keys(&[1]).open(&ticket), None);
     }
 }

@@ -15,7 +15,7 @@ const MESSAGE: [u8; 30] = [
 ];
 
 #[test]
-fn rfc8446_4_6_1_a_ticket_reads_and_writes() {
+fn rfc8446_4_6_1_tickets_round_trip() {
     let read = NewSessionTicket::decode(&MESSAGE).unwrap();
     assert_eq!((read.lifetime_s, read.age_add), (86_400, 0x0102_0304));
     assert_eq!((read.nonce, read.ticket), (&[0xaa, 0xbb][..], &b"abc"[..]));
@@ -36,7 +36,7 @@ fn rfc8446_4_6_1_a_ticket_reads_and_writes() {
 }
 
 #[test]
-fn what_is_not_a_whole_ticket_is_not_taken_for_one() {
+fn incomplete_messages_are_not_tickets() {
     for len in 0..MESSAGE.len() {
         let mut cut = MESSAGE[..len].to_vec();
         assert_eq!(NewSessionTicket::decode(&cut), None);
@@ -56,7 +56,7 @@ fn what_is_not_a_whole_ticket_is_not_taken_for_one() {
 }
 
 #[test]
-fn a_message_without_end_is_overlong() {
+fn an_endless_message_is_overlong() {
     let mut messages = Messages::default();
     messages.push(&[4, 0, 0xff]);
     assert!(!messages.is_overlong());
@@ -70,7 +70,7 @@ fn a_message_without_end_is_overlong() {
 
 proptest! {
     #[test]
-    fn any_portions_give_the_same_messages(
+    fn any_segmentation_gives_the_same_messages(
         bodies in vec((any::<u8>(), vec(any::<u8>(), 0..300)), 0..6),
         portion in 1..400usize,
         tail in vec(Just(0xee), 0..3),

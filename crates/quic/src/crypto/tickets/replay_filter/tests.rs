@@ -21,7 +21,7 @@ fn before(time: WallTime, span: Duration) -> WallTime {
 }
 
 #[test]
-fn rfc8446_8_2_a_client_hello_strikes_once_within_its_depth() {
+fn rfc8446_8_2_a_client_hello_is_accepted_once_within_the_window() {
     // Wherever in a generation it falls.
     for offset in 0..198 {
         let start = NOW + seconds(offset);
@@ -41,7 +41,7 @@ fn rfc8446_8_2_a_client_hello_strikes_once_within_its_depth() {
 }
 
 #[test]
-fn rfc8446_8_2_a_register_takes_nothing_right_after_a_start() {
+fn rfc8446_8_2_the_filter_rejects_everything_right_after_a_start() {
     let replay_filter = ReplayFilter::new(100, Some(NOW));
     assert_eq!(replay_filter.strike(&hash(1), NOW), Strike::Blind);
     let almost = before(NOW + DEPTH, Duration::from_nanos(1));
@@ -51,7 +51,7 @@ fn rfc8446_8_2_a_register_takes_nothing_right_after_a_start() {
 }
 
 #[test]
-fn a_register_is_blind_while_the_clock_is_behind() {
+fn the_filter_rejects_while_the_clock_is_behind() {
     let replay_filter = ReplayFilter::new(100, None);
     assert_eq!(replay_filter.strike(&hash(1), NOW), Strike::New);
     let back = before(NOW, CLOCK_BACK_MAX);
@@ -75,7 +75,7 @@ fn a_register_is_blind_while_the_clock_is_behind() {
 }
 
 #[test]
-fn a_full_register_refuses_and_forgets_nothing() {
+fn a_full_filter_rejects_and_evicts_nothing() {
     let replay_filter = ReplayFilter::new(800, None);
     let struck: Vec<u64> = (0..2000)
         .filter(|number| replay_filter.strike(&hash(*number), NOW) == Strike::New)
@@ -99,7 +99,7 @@ fn a_full_register_refuses_and_forgets_nothing() {
 }
 
 #[test]
-fn a_fingerprint_of_zeros_is_remembered_too() {
+fn a_fingerprint_of_zeros_is_recorded() {
     let replay_filter = ReplayFilter::new(1, None);
     assert_eq!(replay_filter.strike(&[0; 32], NOW), Strike::New);
     assert_eq!(replay_filter.strike(&[0; 32], NOW), Strike::Seen);
@@ -109,7 +109,7 @@ proptest! {
     /// Against a map that never deletes: what was recorded within the depth is never new again, and what is refused was
     /// recorded within the longest time, or there was no room, or the clock had gone back.
     #[test]
-    fn any_strikes_are_those_of_a_naive_register(
+    fn arbitrary_strikes_match_a_naive_filter(
         count in prop_oneof![Just(1usize), Just(20), Just(4000)],
         strikes in vec((0..40u64, -60..120i64), 1..300),
     ) {

@@ -42,7 +42,7 @@ fn ticket(message: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn each_ticket_gets_its_own_session_in_whatever_order() {
+fn each_ticket_gets_its_own_session_in_any_order() {
     let mut tickets = server_tickets();
     for name in [b"one", b"two"] {
         let session = [&name[..], SESSION].concat();
@@ -65,7 +65,7 @@ fn each_ticket_gets_its_own_session_in_whatever_order() {
 }
 
 #[test]
-fn a_message_in_pieces_is_put_together() {
+fn a_fragmented_message_is_reassembled() {
     let mut tickets = server_tickets();
     tickets.store().put(b"one".to_vec(), SESSION.to_vec());
     let whole = message(b"one");
@@ -80,7 +80,7 @@ fn a_message_in_pieces_is_put_together() {
 }
 
 #[test]
-fn what_is_no_ticket_goes_by_and_a_ticket_without_session_does_not() {
+fn other_messages_pass_and_tickets_without_a_session_are_removed() {
     let mut tickets = server_tickets();
     let other = [24, 0, 0, 1, 0];
     let malformed = [NEW_SESSION_TICKET, 0, 0, 1, 0];
@@ -94,7 +94,7 @@ fn what_is_no_ticket_goes_by_and_a_ticket_without_session_does_not() {
 }
 
 #[test]
-fn tickets_that_are_too_long_together_are_not_all_sent() {
+fn tickets_above_the_total_size_limit_are_not_sent() {
     let mut tickets = server_tickets();
     let mut written = Vec::new();
     for name in 0..5 {
@@ -111,7 +111,7 @@ fn tickets_that_are_too_long_together_are_not_all_sent() {
 }
 
 #[test]
-fn stored_sessions_and_tickets_looked_at_have_a_bound() {
+fn stored_sessions_and_examined_tickets_are_bounded() {
     let mut tickets = server_tickets();
     let store = tickets.store();
     for number in 0..STORED_MAX {
@@ -132,7 +132,7 @@ fn stored_sessions_and_tickets_looked_at_have_a_bound() {
 }
 
 #[test]
-fn a_session_without_an_offset_is_not_taken_where_0rtt_is_refused() {
+fn a_session_without_an_offset_is_not_used_if_0rtt_is_rejected() {
     assert_eq!(make_stale(&mut [1, 2, 3]), None);
     let mut session = [1, 2, 3, 4, 5];
     assert_eq!(make_stale(&mut session), Some(()));
@@ -141,7 +141,7 @@ fn a_session_without_an_offset_is_not_taken_where_0rtt_is_refused() {
 
 proptest! {
     #[test]
-    fn any_portions_of_a_client_hello_have_its_hash(
+    fn any_segmentation_of_a_client_hello_gives_its_hash(
         bodies in vec(vec(any::<u8>(), 0..700), 1..3),
         portion in 1..500usize,
         tail in 0..4usize,

@@ -27,7 +27,7 @@ fn established() -> (End, End) {
 }
 
 #[test]
-fn the_server_keeps_little_and_answers_as_before() {
+fn the_established_server_keeps_little_state_and_behaves_the_same() {
     let (c, s) = established();
     let text = format!("{:?}", s.session);
     assert!(text.contains("Established"), "{text}");
@@ -48,7 +48,7 @@ fn the_server_keeps_little_and_answers_as_before() {
 }
 
 #[test]
-fn rfc8446_7_5_exports_what_the_client_exports() {
+fn rfc8446_7_5_both_ends_export_the_same_keying_material() {
     let (c, s) = established();
     for context in [None, Some(&b"context"[..])] {
         for len in [1, 32, 100] {
@@ -73,7 +73,7 @@ fn rfc8446_7_5_exports_what_the_client_exports() {
 }
 
 #[test]
-fn rfc9001_6_no_message_is_expected_of_the_client() {
+fn rfc9001_6_any_message_of_the_client_is_unexpected() {
     // KeyUpdate, a Certificate, a Finished, an unknown type, and a piece of one.
     for message in [
         &[24, 0, 0, 1, 0][..],

@@ -28,7 +28,7 @@ fn parameters_are_found() {
 }
 
 #[test]
-fn a_message_is_whole_with_its_last_byte() {
+fn a_message_is_complete_with_its_last_byte() {
     let hello = client_hello();
     for len in 0..hello.len() {
         assert!(!is_whole(&hello[..len]), "{len}");
@@ -36,14 +36,14 @@ fn a_message_is_whole_with_its_last_byte() {
 }
 
 #[test]
-fn what_is_no_client_hello_is_not_waited_for() {
+fn other_messages_than_a_client_hello_are_complete_at_once() {
     assert!(is_whole(&[2]));
     assert!(!is_whole(&[]));
     assert!(is_whole(&[1, 1, 0, 0]), "longer than any that is read");
 }
 
 #[test]
-fn a_message_cut_short_holds_nothing() {
+fn a_truncated_message_has_no_fields() {
     let hello = client_hello();
     for len in 0..hello.len() {
         assert_eq!(look(&hello[..len]), Seen::default(), "{len}");
@@ -51,7 +51,7 @@ fn a_message_cut_short_holds_nothing() {
 }
 
 #[test]
-fn any_changed_byte_is_borne() {
+fn any_changed_byte_is_parsed_without_panic() {
     let hello = client_hello();
     for at in 0..hello.len() {
         for value in [0, 1, 0x7f, 0xff] {

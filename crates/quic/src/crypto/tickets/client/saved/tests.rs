@@ -27,7 +27,7 @@ pub(in crate::crypto::tickets::client) fn session(server: &str, mark: u8) -> Sav
 }
 
 #[test]
-fn a_session_is_read_as_it_was_saved() {
+fn sessions_round_trip() {
     let saved = session("example.org", 7);
     let bytes = saved.to_bytes();
     let read = SavedSession::from_bytes(&bytes).unwrap();
@@ -44,7 +44,7 @@ fn a_session_is_read_as_it_was_saved() {
 }
 
 #[test]
-fn a_session_of_another_rustls_is_refused_by_name() {
+fn a_session_of_another_rustls_version_is_rejected_by_name() {
     let bytes = session("example.org", 7).encode("0.24.1");
     let error = SavedSession::from_bytes(&bytes).unwrap_err();
     assert_eq!(error, SavedSessionError::OtherVersion("0.24.1".to_owned()));
@@ -55,7 +55,7 @@ fn a_session_of_another_rustls_is_refused_by_name() {
 }
 
 #[test]
-fn a_session_cut_anywhere_is_corrupt() {
+fn a_truncated_session_is_corrupt() {
     let bytes = session("example.org", 7).to_bytes();
     for len in 0..bytes.len() {
         let error = SavedSession::from_bytes(&bytes[..len]).unwrap_err();
@@ -69,7 +69,7 @@ fn a_session_cut_anywhere_is_corrupt() {
 }
 
 #[test]
-fn a_session_changed_anywhere_is_none() {
+fn a_changed_session_is_corrupt_or_not_a_session() {
     let bytes = session("example.org", 7).to_bytes();
     for index in 0..bytes.len() {
         let mut bytes = bytes.clone();
@@ -86,7 +86,7 @@ fn a_session_changed_anywhere_is_none() {
 }
 
 #[test]
-fn a_body_that_is_cut_but_checked_is_corrupt() {
+fn a_truncated_body_with_a_valid_checksum_is_corrupt() {
     // Of another layout: the checksum is right, the fields are not.
     let whole = session("example.org", 7).to_bytes();
     let body = &whole[..whole.len() - CHECK_LEN];
@@ -102,7 +102,7 @@ fn a_body_that_is_cut_but_checked_is_corrupt() {
 }
 
 #[test]
-fn what_is_too_long_does_not_fit() {
+fn oversized_sessions_are_not_saved() {
     assert!(session("example.org", 7).fits());
     let with = |change: fn(&mut SavedSession)| {
         let mut session = session("example.org", 7);
@@ -118,7 +118,7 @@ fn what_is_too_long_does_not_fit() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), magic: bool) {
+    fn arbitrary_bytes_are_parsed_or_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..300), magic: bool) {
         let bytes = if magic { [&MAGIC[..], &bytes].concat() } else { bytes };
         prop_assert!(SavedSession::from_bytes(&bytes).is_err());
     }

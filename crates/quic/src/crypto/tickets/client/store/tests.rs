@@ -7,7 +7,7 @@ fn take(store: &MemorySessions, server: &str) -> Option<SavedSession> {
 }
 
 #[test]
-fn the_newest_of_a_server_come_back_once() {
+fn the_newest_sessions_of_a_server_are_returned_once() {
     let store = MemorySessions::default();
     for mark in 0..=PER_SERVER_MAX {
         store.put(session("a", mark as u8));
@@ -28,7 +28,7 @@ fn servers_and_versions_are_kept_apart() {
 }
 
 #[test]
-fn the_server_not_heard_of_for_longest_is_forgotten() {
+fn the_least_recently_used_server_is_evicted() {
     let store = MemorySessions::new(2);
     for server in ["a", "b", "a", "c"] {
         store.put(session(server, 1));
@@ -39,7 +39,7 @@ fn the_server_not_heard_of_for_longest_is_forgotten() {
 }
 
 #[test]
-fn all_can_be_taken_out_and_put_back() {
+fn all_sessions_can_be_taken_and_restored() {
     let store = MemorySessions::default();
     let all = [session("a", 1), session("a", 2), session("b", 3)];
     for session in all.clone() {
