@@ -59,7 +59,8 @@ fn rfc8446_7_5_both_ends_export_the_same_keying_material() {
             export(&s, &mut ours).unwrap();
             export(&c, &mut theirs).unwrap();
             assert_eq!(ours, theirs, "{context:?} {len}");
-            assert_ne!(ours, vec![0; len]);
+            // One byte is zero in one of 256 handshakes.
+            assert!(len == 1 || ours != vec![0; len]);
         }
     }
     let too_much = |label: &[u8], len| {
