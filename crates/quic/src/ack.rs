@@ -15,6 +15,7 @@ use lastbyte_wire::{
     packet::PacketNumber,
 };
 
+use crate::space::SpaceState;
 pub use policy::{AckDecimation, AckPolicy, Urgency};
 pub use ranges::{Novelty, PacketNumberRanges};
 
@@ -59,10 +60,17 @@ pub struct Received {
     pub min_rtt: Option<Duration>,
 }
 
+impl SpaceState for ReceivedPackets {
+    fn unused() -> &'static Self {
+        static UNUSED: ReceivedPackets = ReceivedPackets::new(AckPolicy::immediate());
+        &UNUSED
+    }
+}
+
 impl ReceivedPackets {
     /// Nothing received yet; acknowledges by `policy`.
     #[must_use]
-    pub fn new(policy: AckPolicy) -> Self {
+    pub const fn new(policy: AckPolicy) -> Self {
         Self {
             ranges: PacketNumberRanges::new(),
             policy,

@@ -83,7 +83,7 @@ use crate::{
     path::Amplification,
     random::{Random, Seed},
     recovery::{EcnValidation, Expired, Recovery, RecoveryStatistics, TimerContext},
-    space::{PerSpace, Space},
+    space::{Space, SpaceStates},
     statistics::Statistics,
     stream::{self, Streams},
     trace::{self, Trace},
@@ -97,7 +97,7 @@ pub struct Connection {
     paths: Paths,
     sources: FrameSources,
     sender: Sender,
-    received: PerSpace<ReceivedPackets>,
+    received: SpaceStates<ReceivedPackets>,
     recovery: Recovery,
     idle: IdleTimer,
     close: Close,
@@ -161,14 +161,10 @@ impl Connection {
         paths.set_wants_preferred_address(side == Side::Client && config.follows_preferred_address);
         let mut connection = Self {
             handshake: Handshake::new(now, state, session, initial_keys),
-            received: PerSpace::new(
-                ReceivedPackets::new(AckPolicy::immediate()),
-                ReceivedPackets::new(AckPolicy::immediate()),
-                ReceivedPackets::new(AckPolicy::delayed(
-                    config.max_ack_delay,
-                    config.ack_decimation,
-                )),
-            ),
+            received: SpaceStates::new(ReceivedPackets::new(AckPolicy::delayed(
+                config.max_ack_delay,
+                config.ack_decimation,
+            ))),
             recovery,
             sources: FrameSources::new(
                 Streams::new(side, config.streams.clone()),
@@ -487,11 +483,12 @@ impl Connection {
     fn probe(&mut self, expired: Space) {
         let mut repeat = (expired == Space::Application).then_some(expired);
         for space in Space::ALL {
-            self.sources.crypto.get_mut(space).send_again();
-            if space == expired
-                || (self.handshake.can_send_in(space)
-                    && self.sources.crypto.get(space).wants_to_send())
-            {
+            if space != expired && !self.handshake.can_send_in(space) {
+                continue;
+            }
+            let crypto = self.sources.crypto.get_mut(space);
+            crypto.send_again();
+            if space == expired || crypto.wants_to_send() {
                 self.sender.request_probes(space, PROBES);
             }
         }

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 
 use lastbyte_wire::{BufferFull, Encode, VarInt, Writer, frame::Crypto};
 
-use crate::receipt::Receipt;
+use crate::{receipt::Receipt, space::SpaceState};
 
 /// How far the peer's data may be ahead of the read offset, and how many bytes of it are kept: RFC 9000 §7.5 requires
 /// at least 4096; a certificate chain with post-quantum signatures, some 20 KB in reordered packets, needs more.
 pub const RECEIVE_MAX: u64 = 32 * 1024;
 
 /// The CRYPTO data of one space.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct CryptoStream {
     /// Data to be sent, from `freed` on.
     to_send: Vec<u8>,
@@ -38,7 +38,36 @@ pub struct CryptoStream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CryptoBufferExceeded;
 
+impl SpaceState for CryptoStream {
+    fn unused() -> &'static Self {
+        static UNUSED: CryptoStream = CryptoStream::new();
+        &UNUSED
+    }
+}
+
+impl Default for CryptoStream {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl CryptoStream {
+    /// A stream without data.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            to_send: Vec::new(),
+            freed: 0,
+            sent: 0,
+            lost: BTreeMap::new(),
+            acked: BTreeMap::new(),
+            acked_up_to: 0,
+            received: BTreeMap::new(),
+            held: 0,
+            read: 0,
+        }
+    }
+
     // ---- sending --------------------------------------------------------------------------------------------------
 
     /// The buffer to which the handshake appends its output.

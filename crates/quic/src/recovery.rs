@@ -34,7 +34,7 @@ pub use sent::{AckedUnsent, Fate, NewlyAcked, SentPacket, SentPackets};
 use crate::{
     ack::EcnCodepoint,
     receipt::Receipt,
-    space::{PerSpace, Space},
+    space::{PerSpace, Space, SpaceStates},
 };
 
 /// Receives the receipts of frames once their packet is acknowledged or lost.
@@ -217,7 +217,9 @@ pub enum Expired {
 /// Loss detection and congestion control of one path.
 #[derive(Debug)]
 pub struct Recovery {
-    spaces: PerSpace<SentPackets>,
+    spaces: SpaceStates<SentPackets>,
+    /// Whether the keys of a space were discarded.
+    discarded: PerSpace<bool>,
     control: PathControl,
     ecn: EcnValidation,
     thresholds: LossThresholds,
@@ -238,7 +240,8 @@ impl Recovery {
         ecn: EcnValidation,
     ) -> Self {
         Self {
-            spaces: PerSpace::default(),
+            spaces: SpaceStates::new(SentPackets::new()),
+            discarded: PerSpace::default(),
             control: PathControl {
                 rtt,
                 ..PathControl::new(controller)
@@ -257,7 +260,7 @@ impl Recovery {
 
     /// The packets sent in a space.
     #[must_use]
-    pub const fn sent(&self, space: Space) -> &SentPackets {
+    pub fn sent(&self, space: Space) -> &SentPackets {
         self.spaces.get(space)
     }
 
@@ -445,6 +448,9 @@ impl Recovery {
         observer: &mut impl PacketObserver,
     ) -> Result<AckOutcome, AckedUnsent> {
         let (now, space) = (ack.now, ack.space);
+        if *self.discarded.get(space) {
+            return Ok(AckOutcome::default());
+        }
         let largest = ack.frame.largest().get();
         let raises_largest = self
             .sent(space)
@@ -734,8 +740,8 @@ impl Recovery {
         sink: &mut impl ReceiptSink,
     ) -> PathControl {
         let forgotten = &mut self.statistics.packets_forgotten;
-        for space in Space::ALL {
-            self.spaces.get_mut(space).leave_path(&mut |_, receipts| {
+        for (space, sent) in self.spaces.in_use_mut() {
+            sent.leave_path(&mut |_, receipts| {
                 *forgotten += 1;
                 receipts.for_each(|receipt| sink.lost(space, receipt));
             });
@@ -751,13 +757,14 @@ impl Recovery {
     pub fn discard_space(&mut self, now: Time, space: Space) {
         let in_flight = &mut self.in_flight;
         let forgotten = &mut self.statistics.packets_forgotten;
-        let sent = self.spaces.get_mut(space);
-        sent.discard(&mut |packet| {
+        for packet in self.spaces.get(space).outstanding() {
             *forgotten += 1;
             if packet.is_in_flight {
                 *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
             }
-        });
+        }
+        self.spaces.discard(space);
+        *self.discarded.get_mut(space) = true;
         self.timer.on_discarded(space, now);
     }
 }

@@ -33,7 +33,7 @@ impl PacketNumberRanges {
 
     /// An empty set.
     #[must_use]
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             ranges: VecDeque::new(),
             floor: 0,

@@ -7,11 +7,7 @@ use lastbyte_congestion::Time;
 use lastbyte_wire::{Side, packet::PacketType};
 
 use super::{Connection, Event, Fatal, frame_sources::Discard};
-use crate::{
-    ack::{AckPolicy, ReceivedPackets},
-    space::Space,
-    trace,
-};
+use crate::{space::Space, trace};
 
 impl Connection {
     /// Processes the session's output and the resulting state changes; closes the connection if the session failed.
@@ -130,7 +126,7 @@ impl Connection {
         if let Some(packet_type) = self.handshake.discard(space) {
             self.recovery.discard_space(now, space);
             self.sender.discard(space);
-            *self.received.get_mut(space) = ReceivedPackets::new(AckPolicy::immediate());
+            self.received.discard(space);
             self.sources.discard(space);
             self.tracer
                 .event(now, &trace::Event::KeysDiscarded(packet_type));

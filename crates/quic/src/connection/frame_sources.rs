@@ -16,13 +16,13 @@ use crate::{
     datagram::Datagrams,
     receipt::Receipt,
     recovery::ReceiptSink,
-    space::{PerSpace, Space},
+    space::{PerSpace, Space, SpaceStates},
     stream::Streams,
 };
 
 /// The sources of frames.
 pub(super) struct FrameSources {
-    pub(super) crypto: PerSpace<CryptoStream>,
+    pub(super) crypto: SpaceStates<CryptoStream>,
     /// Bytes of CRYPTO data sent in spaces whose keys are discarded.
     crypto_sent_before: u64,
     pub(super) streams: Streams,
@@ -45,7 +45,7 @@ impl FrameSources {
         peer_ids: PeerIds,
     ) -> Self {
         Self {
-            crypto: PerSpace::default(),
+            crypto: SpaceStates::new(CryptoStream::new()),
             crypto_sent_before: 0,
             streams,
             datagrams: Datagrams::default(),
@@ -124,13 +124,13 @@ impl FrameSources {
 
     /// The keys of a space are discarded, and its CRYPTO data with them.
     pub(super) fn discard(&mut self, space: Space) {
-        let discarded = std::mem::take(self.crypto.get_mut(space));
-        self.crypto_sent_before += discarded.sent_bytes();
+        self.crypto_sent_before += self.crypto.get(space).sent_bytes();
+        self.crypto.discard(space);
     }
 
     /// Discards all CRYPTO data: the handshake restarts in another version.
     pub(super) fn restart_crypto(&mut self) {
-        self.crypto = PerSpace::default();
+        self.crypto = SpaceStates::new(CryptoStream::new());
     }
 }
 

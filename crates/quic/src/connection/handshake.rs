@@ -39,7 +39,7 @@ use crate::{
     Stage,
     crypto::{DirectionalKeys, EarlyData, Keys, NewKeys, OneRttKeys, Session},
     crypto_stream::CryptoStream,
-    space::{PerSpace, Space},
+    space::{PerSpace, Space, SpaceStates},
 };
 
 /// The handshake of a connection and its keys.
@@ -192,10 +192,18 @@ impl Handshake {
     }
 
     /// Takes the session's output.
-    pub(super) fn write_crypto(&mut self, crypto: &mut PerSpace<CryptoStream>) {
+    pub(super) fn write_crypto(&mut self, crypto: &mut SpaceStates<CryptoStream>) {
         self.take_version();
         let mut is_done = self.is_confirmed();
         for space in Space::ALL {
+            let is_discarded = match space {
+                Space::Initial => !self.has_keys(space),
+                Space::Handshake => self.is_confirmed(),
+                Space::Application => false,
+            };
+            if is_discarded {
+                continue;
+            }
             let out = crypto.get_mut(space).outgoing();
             is_done &= self.session.write_crypto(space, out) == 0;
         }

@@ -49,7 +49,7 @@ pub(super) enum Content<D> {
     /// The connection, and the application's data.
     Connection(Box<Connection>, D),
     /// The connection is closing or draining, and was returned to the caller.
-    Closing(Closing),
+    Closing(Box<Closing>),
 }
 
 impl<D> Slot<D> {
@@ -175,7 +175,7 @@ impl<D> Endpoint<D> {
             connection.network(),
             datagram,
         );
-        let content = mem::replace(&mut slot.content, Content::Closing(closing));
+        let content = mem::replace(&mut slot.content, Content::Closing(Box::new(closing)));
         slot.token_extra = Vec::new();
         if mem::take(&mut slot.is_touched) {
             self.touched.retain(|touched| *touched != handle);

@@ -19,7 +19,7 @@ use std::collections::{VecDeque, vec_deque};
 use lastbyte_congestion::{Packet, Receipt as SendReceipt, Time};
 
 use super::LossDecision;
-use crate::{ack::EcnCodepoint, receipt::Receipt};
+use crate::{ack::EcnCodepoint, receipt::Receipt, space::SpaceState};
 
 /// A packet to be added by [`SentPackets::push`].
 #[derive(Clone, Copy, Debug)]
@@ -469,18 +469,6 @@ impl SentPackets {
             .any(|slot| slot.fate == Fate::Done || slot.follows_acked)
     }
 
-    /// Removes all outstanding packets from flight: the keys were discarded (RFC 9002 §6.4). `discarded` is called for
-    /// each packet.
-    pub fn discard(&mut self, discarded: &mut impl FnMut(&SentPacket)) {
-        self.outstanding().for_each(discarded);
-        *self = Self {
-            next: self.next,
-            largest_acked: self.largest_acked,
-            oldest_outstanding: self.next,
-            ..Self::new()
-        };
-    }
-
     /// Gives up all outstanding packets: they count as lost, but not as congestion. `given_up` is called for each
     /// packet, with its receipts.
     pub fn give_up(
@@ -660,6 +648,13 @@ impl SentPackets {
             }
         }
         low
+    }
+}
+
+impl SpaceState for SentPackets {
+    fn unused() -> &'static Self {
+        static UNUSED: SentPackets = SentPackets::new();
+        &UNUSED
     }
 }
 

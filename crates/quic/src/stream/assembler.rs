@@ -174,6 +174,10 @@ impl Assembler {
 
     fn release_if_empty(&mut self, pool: &mut RingPool) {
         if self.held.is_empty() && !self.ring.is_empty() {
+            if self.ring.len() < RingPool::KEPT_MIN {
+                // A stream that receives little, and may receive no more.
+                self.held = RangeSet::default();
+            }
             pool.give(std::mem::take(&mut self.ring));
         }
     }

@@ -87,7 +87,7 @@ fn pair() -> (Handshake, Handshake) {
 
 /// Passes CRYPTO data on; returns the types of the keys that the sender installed.
 fn pass(from: &mut Handshake, to: &mut Handshake) -> Vec<PacketType> {
-    let mut crypto = PerSpace::<CryptoStream>::default();
+    let mut crypto = SpaceStates::new(CryptoStream::new());
     from.write_crypto(&mut crypto);
     let installed = std::iter::from_fn(|| from.install_next_keys(0)).collect();
     for space in Space::ALL {
@@ -199,7 +199,7 @@ fn rfc9001_5_7_a_server_keeps_1_rtt_packets_until_the_handshake_is_complete() {
     let (mut client, mut server) = pair();
     pass(&mut client, &mut server);
     pass(&mut server, &mut client);
-    let mut finished = PerSpace::<CryptoStream>::default();
+    let mut finished = SpaceStates::new(CryptoStream::new());
     client.write_crypto(&mut finished);
     while client.install_next_keys(0).is_some() {}
     for waiting in 1..=2 {
