@@ -47,7 +47,7 @@ fn from_server(source: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_client_that_uses_the_servers_connection_id_is_proven() {
+fn using_the_servers_connection_id_validates_a_client() {
     let mut flows = flows(4);
     open(&mut flows, seconds(9), 1).expect("room");
     let index = flows.find(&key(1)).expect("open");
@@ -61,7 +61,7 @@ fn a_client_that_uses_the_servers_connection_id_is_proven() {
 }
 
 #[test]
-fn an_empty_connection_id_proves_nothing() {
+fn an_empty_connection_id_does_not_validate_a_client() {
     let mut flows = flows(4);
     open(&mut flows, seconds(9), 1).expect("room");
     flows.on_server(seconds(9), 0, 0, &from_server(&[]));
@@ -70,7 +70,7 @@ fn an_empty_connection_id_proves_nothing() {
 }
 
 #[test]
-fn rfc9000_8_1_more_than_three_times_the_bytes_prove_the_address() {
+fn rfc9000_8_1_more_than_three_times_the_bytes_validate_the_address() {
     let mut flows = flows(4);
     open(&mut flows, seconds(9), 1).expect("room");
     flows.on_client(seconds(9), 0, 1000, &[7; 8]);
@@ -227,7 +227,7 @@ impl Model {
 
 proptest! {
     #[test]
-    fn any_steps_agree_with_a_list(steps in proptest::collection::vec(step(), 0..200)) {
+    fn arbitrary_steps_match_a_list(steps in proptest::collection::vec(step(), 0..200)) {
         let mut flows = flows(5);
         let mut model = Model::default();
         let mut now = 9;

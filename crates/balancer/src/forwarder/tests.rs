@@ -175,7 +175,7 @@ fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
 }
 
 #[test]
-fn connection_ids_lead_to_their_server_from_any_address_and_answers_return() {
+fn connection_ids_route_to_their_server_from_any_address_and_back() {
     let scene = Scene::new(3, FlowLimits::default());
     let clients = [socket(), socket()];
     let mut upstream = Vec::new();

@@ -119,7 +119,7 @@ fn quic_lb_3_1_rotation_selects_the_configuration() {
 }
 
 #[test]
-fn quic_lb_4_1_what_is_not_routable_is_hashed() {
+fn quic_lb_4_1_unroutable_packets_are_hashed() {
     let table = table(&plain(vec![server(1, 1)]));
     let unknown_server = hex("00000912345678aabbcc");
     assert_eq!(
