@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_as_tc_shows_rates() {
+    fn displayed_like_rates_in_tc() {
         let shown = |bits| Bandwidth::from_bits_per_second(bits).to_string();
         assert_eq!(shown(800), "800bit");
         assert_eq!(shown(64_000), "64kbit");

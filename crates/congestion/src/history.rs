@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_latest_in_order() {
+    fn keeps_the_latest_entries_in_order() {
         let mut history = History::new();
         (0..HISTORY_LEN as u32 + 3).for_each(|number| history.push(number));
         assert_eq!(history.iter().count(), HISTORY_LEN);

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9002_5_3_smoothing_by_hand() {
+    fn rfc9002_5_3_smoothing_matches_a_worked_example() {
         // second sample: 180 ms with 20 ms of delay: adjusted 160; variance 3/4×50 + 1/4×|100−160| = 52.5;
         // smoothed 7/8×100 + 1/8×160 = 107.5
         let rtt = sampled(&[(100, 0), (180, 20)], None);

@@ -9,7 +9,7 @@ mod steady;
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[test]
-fn a_controller_allocates_nothing_after_its_first_loss() {
+fn a_controller_does_not_allocate_after_its_first_loss() {
     for (label, spec, loss) in steady::CASES {
         let mut flow = steady::Flow::new(spec, *loss);
         flow.frame();

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_percent_is_not_too_high_and_a_byte_more_is() {
+    fn more_than_two_percent_of_loss_is_too_high() {
         assert!(!is_too_high(0, 0));
         assert!(!is_too_high(2_000, 100_000));
         assert!(is_too_high(2_001, 100_000));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn point_of_crossing_by_hand() {
+    fn the_crossing_point_matches_a_worked_example() {
         // 98 kB before the packet, nothing lost: (0 + p) / (98000 + p) = 2 % at p = 2000.
         assert_eq!(in_flight_at_loss(10_000, 108_000, 10_000), 100_000);
         // 1 kB of it lost before: p = (1960 − 1000) / 0.98 = 979.
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_lost_make_one_range() {
+    fn adjacent_losses_are_one_range() {
         let mut losses = LossRound::default();
         for send_index in [3, 4, 5, 9, 11, 12, u64::MAX, u64::MAX] {
             losses.note_packet(send_index);

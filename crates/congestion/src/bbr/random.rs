@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_spread_over_the_second() {
+    fn waits_are_distributed_over_one_second() {
         let mut random = Random::new(7);
         let mean = (0..1000)
             .map(|_| random.below_one_second().as_secs_f64())

@@ -68,7 +68,7 @@ impl ControllerFactory for MinimalFactory {
 }
 
 #[test]
-fn default_methods_answer_marks_like_losses_and_ignore_the_rest() {
+fn default_methods_respond_to_marks_like_losses_and_ignore_the_rest() {
     let (now, rtt) = (Time::ZERO, Rtt::default());
     let mut controller = MinimalFactory.build(&Environment {
         max_datagram_size: 1200,

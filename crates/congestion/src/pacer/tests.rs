@@ -28,7 +28,7 @@ fn departures(pacing: &Pacing, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn first_flight_over_half_a_round_trip_and_over_one() {
+fn first_flight_is_paced_over_half_an_rtt_or_one() {
     // 30 datagrams over 20 ms, or 60 over 40 ms: 14.4 Mb/s either way. Ten are sent at once, the rest in pairs.
     let rate = Bandwidth::from_delivery(30 * DATAGRAM, Duration::from_millis(20));
     assert_eq!(
@@ -50,7 +50,7 @@ fn quantum_grows_with_the_rate_up_to_what_one_send_can_carry() {
 }
 
 #[test]
-fn nothing_leaves_until_a_quantum_has_gathered() {
+fn nothing_is_released_until_a_quantum_has_accumulated() {
     let pacing = pacing(100);
     let mut pacer = Pacer::new();
     let burst = pacer.budget(at(0), &pacing);
@@ -64,7 +64,7 @@ fn nothing_leaves_until_a_quantum_has_gathered() {
 }
 
 #[test]
-fn a_pause_fills_the_bucket_and_no_more() {
+fn a_pause_fills_the_bucket_at_most() {
     let pacing = pacing(100);
     let mut pacer = Pacer::new();
     assert_eq!(pacer.budget(at(0), &pacing), pacing.burst);
@@ -73,7 +73,7 @@ fn a_pause_fills_the_bucket_and_no_more() {
 }
 
 #[test]
-fn probes_beyond_the_rate_delay_what_follows_by_a_burst_at_most() {
+fn probes_above_the_rate_delay_later_packets_by_at_most_a_burst() {
     let pacing = pacing(100);
     let mut pacer = Pacer::new();
     for _ in 0..1000 {
@@ -87,7 +87,7 @@ fn probes_beyond_the_rate_delay_what_follows_by_a_burst_at_most() {
 }
 
 #[test]
-fn what_left_unpaced_counts_once_pacing_begins() {
+fn unpaced_bytes_count_once_pacing_starts() {
     let mut pacer = Pacer::new();
     assert_eq!(pacer.budget(at(0), &Pacing::UNLIMITED), u64::MAX);
     assert_eq!(pacer.next_release(at(0), &Pacing::UNLIMITED), None);
@@ -98,7 +98,7 @@ fn what_left_unpaced_counts_once_pacing_begins() {
 }
 
 #[test]
-fn a_rate_of_zero_lets_the_burst_go_and_then_nothing() {
+fn a_rate_of_zero_releases_the_burst_and_then_nothing() {
     let pacing = Pacing {
         rate: Bandwidth::ZERO,
         ..pacing(12)
@@ -110,7 +110,7 @@ fn a_rate_of_zero_lets_the_burst_go_and_then_nothing() {
 }
 
 #[test]
-fn time_running_backwards_gains_nothing() {
+fn decreasing_time_adds_no_credit() {
     let pacing = pacing(100);
     let mut pacer = Pacer::new();
     pacer.on_sent(at(1000), pacing.burst, &pacing);

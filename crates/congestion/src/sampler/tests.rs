@@ -106,7 +106,7 @@ fn stretched_acks_are_measured_by_the_time_they_took() {
 }
 
 #[test]
-fn newest_packet_decides_whatever_the_order_of_telling() {
+fn samples_use_the_newest_packet_in_any_order_of_acknowledgment() {
     let mut forward = Sender::default();
     let first = forward.send(0);
     let second = forward.send(0);
@@ -157,7 +157,7 @@ fn interval_of_zero_has_no_rate() {
 }
 
 #[test]
-fn idle_time_is_no_part_of_an_interval() {
+fn idle_time_is_excluded_from_an_interval() {
     let mut sender = Sender::default();
     let packet = sender.send(0);
     sender.ack(100, &[packet]);
@@ -184,7 +184,7 @@ fn app_limited_mark_lasts_until_its_flight_is_delivered() {
 }
 
 #[test]
-fn losses_count_from_the_sending_of_the_packet_sampled() {
+fn losses_count_from_the_send_time_of_the_sampled_packet() {
     let mut sender = Sender::default();
     let packets: Vec<_> = (0..4).map(|_| sender.send(0)).collect();
     sender.lose(&packets[0]);

@@ -24,7 +24,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn the_four_arms_differ_in_what_their_names_say() {
+fn the_four_arms_differ_in_first_flight_and_first_recovery() {
     let arm = |name: &str| {
         let config = parse(name).config().clone();
         assert_eq!(config.initial_window, WindowSize::Datagrams(30), "{name}");
@@ -62,7 +62,7 @@ fn every_preset_builds_and_starts_with_30_datagrams() {
 }
 
 #[test]
-fn any_startup_goes_with_any_avoidance() {
+fn any_startup_can_be_combined_with_any_avoidance() {
     let registry = Registry::builtin();
     let mut pairs = 0;
     for (growth, _) in registry.startups() {
@@ -86,7 +86,7 @@ fn any_startup_goes_with_any_avoidance() {
 }
 
 #[test]
-fn the_authors_own_arm() {
+fn the_spec_of_the_rapid_start_authors_is_parsed() {
     let spec = parse("rapid-start:variant=quicly,congestion=pico,initial-window=44160B,beta=0.7");
     let config = spec.config();
     assert_eq!(config.initial_window, WindowSize::Bytes(44_160));
@@ -103,7 +103,7 @@ fn the_authors_own_arm() {
 }
 
 #[test]
-fn beta_yields_to_startup_beta_and_wins_over_variant_and_preset() {
+fn startup_beta_overrides_beta_which_overrides_variant_and_preset() {
     let startup_beta = |text: &str| parse(text).config().startup_beta;
     assert_eq!(startup_beta("rapid-start"), Some(0.5));
     assert_eq!(startup_beta("rapid-start:variant=quicly"), Some(0.7));
@@ -121,7 +121,7 @@ fn beta_yields_to_startup_beta_and_wins_over_variant_and_preset() {
 }
 
 #[test]
-fn all_keys_are_taken_in_any_order() {
+fn keys_are_accepted_in_any_order() {
     let spec = parse(
         "slow-start:idle=rfc2861,respect-app-limited=off,pacing-gain=1.5,fast-convergence=off,queue-threshold=max,\
          beta-ecn=0.85,startup-beta=0.6,beta=0.7,first-flight-rtts=1,min-window=4p,initial-window=64KiB,\
@@ -167,7 +167,7 @@ fn all_keys_are_taken_in_any_order() {
 }
 
 #[test]
-fn errors_say_what_where_and_what_is_allowed() {
+fn errors_name_the_problem_its_place_and_the_allowed_values() {
     let messages: Vec<String> = [
         "",
         "quick-start",

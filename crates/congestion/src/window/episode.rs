@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_answers_what_was_sent_before_it_and_ends_with_an_acknowledgment() {
+    fn an_episode_covers_packets_sent_before_it_until_an_acknowledgment() {
         let mut recovery = Recovery::new();
         assert!(!recovery.is_active() && !recovery.answers(0));
         recovery.begin(Cause::Loss, 10, windows(100), Stage::Startup);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_undone_once_all_its_losses_arrived() {
+    fn an_episode_is_undone_once_all_its_losses_arrive() {
         let mut recovery = Recovery::new();
         recovery.begin(Cause::Loss, 10, windows(100), Stage::Startup);
         assert!(!recovery.on_losses(2));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn undoing_an_earlier_event_leaves_its_window_to_the_later() {
+    fn undoing_an_earlier_episode_passes_its_window_to_the_later() {
         let mut recovery = Recovery::new();
         recovery.begin(Cause::Loss, 10, windows(100), Stage::Startup);
         recovery.on_losses(1);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_event_and_one_that_was_outgrown_are_kept() {
+    fn marked_and_outgrown_episodes_are_not_undone() {
         let mut recovery = Recovery::new();
         recovery.begin(Cause::Loss, 10, windows(100), Stage::Found);
         recovery.on_losses(1);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_a_marked_event_are_counted_once() {
+    fn losses_of_a_marked_episode_are_counted_once() {
         let mut recovery = Recovery::new();
         recovery.begin(Cause::EcnCe, 10, windows(100), Stage::Found);
         assert!(recovery.on_losses(1));

@@ -98,7 +98,7 @@ impl Flow {
 }
 
 #[test]
-fn a_startup_receives_totals_also_while_the_window_is_not_in_use() {
+fn a_startup_receives_totals_while_application_limited_too() {
     let frames = vec![
         ([10_000, 10_000, 10_000, 0], Growth::by(10_000)),
         ([0, 12_000, 12_000, 0], Growth::by(0)),

@@ -29,7 +29,7 @@ fn time_to(bytes: u64, arm: &'static str, mbit: u64, rtt_ms: u64, queue_ms: u64)
 }
 
 #[test]
-fn times_agree_with_quiclys_simulator() {
+fn times_match_quiclys_simulator() {
     // (Mb/s, RTT, queue, bytes, the four arms)
     let table = [
         (30, 30, 50, 200_000, [139.0, 121.0, 132.0, 121.0]),

@@ -75,7 +75,7 @@ fn shares_are_within_their_bands_and_the_link_is_used() {
 }
 
 #[test]
-fn each_fills_a_link_alone() {
+fn each_controller_fills_a_link_alone() {
     for (spec, least) in [
         ("newreno", 0.95),
         ("cubic", 0.97),

@@ -86,7 +86,7 @@ proptest! {
     /// draft-kazuho-ccwg-rapid-start-02 §3.3 and Appendix A: whatever is lost, and in whatever portions the news
     /// comes, the window leaves the first recovery at beta × the bytes acknowledged in the round, or at the floor.
     #[test]
-    fn rapid_start_leaves_recovery_at_beta_times_what_was_acknowledged(
+    fn rapid_start_exits_recovery_at_beta_times_the_bytes_acknowledged(
         // Which packet of the flight is lost; at least the first is.
         fates in vec(prop::bool::weighted(0.4), 2..400),
         frames in vec(1_usize..40, 1..40),
@@ -133,7 +133,7 @@ proptest! {
 
     /// RFC 9002 §7.7: over any interval, a pacer releases at most rate × interval + burst.
     #[test]
-    fn pacer_releases_no_more_than_rate_times_interval_and_a_burst(
+    fn pacer_releases_at_most_rate_times_interval_plus_a_burst(
         kbit in 64_u64..20_000_000,
         steps in vec((0_u64..3_000_000, 0_u64..80), 1..80),
     ) {
@@ -161,7 +161,7 @@ proptest! {
 
     /// A sender that has data and waits as it is told gets the rate, less no more than the last quantum.
     #[test]
-    fn pacer_lets_the_rate_through(kbit in 64_u64..20_000_000, quanta in 2_u64..60) {
+    fn pacer_sustains_the_rate(kbit in 64_u64..20_000_000, quanta in 2_u64..60) {
         let rate = Bandwidth::from_bits_per_second(kbit * 1000);
         let pacing = Pacing::at(rate, DATAGRAM);
         let mut pacer = Pacer::new();

@@ -13,9 +13,9 @@ fn table(name: &str, spec: &str, script: &str) {
 }
 
 #[test]
-fn slow_start_doubles_and_is_cut_by_half() {
+fn slow_start_doubles_and_is_halved_on_loss() {
     table(
-        "slow_start_doubles_and_is_cut_by_half",
+        "slow_start_doubles_and_is_halved_on_loss",
         "slow-start:initial-window=10p",
         "+40ms
          send 10
@@ -50,10 +50,10 @@ fn jumpstart_without_loss_ends_at_twice_the_jump() {
 }
 
 #[test]
-fn jumpstart_with_a_quarter_lost_falls_to_what_it_delivered() {
+fn jumpstart_with_a_quarter_lost_falls_to_the_bytes_delivered() {
     // 46 packets of the jump arrive: the window ends at 0.7 × that (Pico's beta), as quicly's does.
     table(
-        "jumpstart_with_a_quarter_lost_falls_to_what_it_delivered",
+        "jumpstart_with_a_quarter_lost_falls_to_the_bytes_delivered",
         "jumpstart:congestion=pico",
         "+40ms
          send 1
@@ -102,10 +102,10 @@ fn jumpstart_of_a_short_flight_is_not_less_than_the_initial_window() {
 }
 
 #[test]
-fn rapid_start_triples_then_leaves_recovery_at_half_of_what_was_delivered() {
+fn rapid_start_triples_then_exits_recovery_at_half_of_the_bytes_delivered() {
     // 159 packets are in flight when the first loss shows, and 99 of them arrive: 0.5 × 99 = 49.5.
     table(
-        "rapid_start_triples_then_leaves_recovery_at_half_of_what_was_delivered",
+        "rapid_start_triples_then_exits_recovery_at_half_of_the_bytes_delivered",
         "rapid-start",
         "+40ms
          send 1
@@ -131,10 +131,10 @@ fn rapid_start_triples_then_leaves_recovery_at_half_of_what_was_delivered() {
 }
 
 #[test]
-fn rapid_start_falls_back_to_doubling_while_a_queue_shows() {
+fn rapid_start_falls_back_to_doubling_while_queueing() {
     // From 40 ms on, the threshold is 44 ms.
     table(
-        "rapid_start_falls_back_to_doubling_while_a_queue_shows",
+        "rapid_start_falls_back_to_doubling_while_queueing",
         "rapid-no-jump",
         "+40ms
          send 30
@@ -152,10 +152,10 @@ fn rapid_start_falls_back_to_doubling_while_a_queue_shows() {
 }
 
 #[test]
-fn rapid_start_marked_without_loss_leaves_at_half() {
+fn rapid_start_with_marks_and_no_loss_exits_at_half() {
     // CE only: beta × pre.
     table(
-        "rapid_start_marked_without_loss_leaves_at_half",
+        "rapid_start_with_marks_and_no_loss_exits_at_half",
         "rapid-no-jump",
         "+40ms
          send 30
@@ -172,10 +172,10 @@ fn rapid_start_marked_without_loss_leaves_at_half() {
 }
 
 #[test]
-fn rapid_start_with_nearly_all_lost_stops_at_the_floor() {
+fn rapid_start_with_heavy_loss_stops_at_the_floor() {
     // A third of beta × pre, 15 packets.
     table(
-        "rapid_start_with_nearly_all_lost_stops_at_the_floor",
+        "rapid_start_with_heavy_loss_stops_at_the_floor",
         "rapid-no-jump",
         "+40ms
          send 30
@@ -192,9 +192,9 @@ fn rapid_start_with_nearly_all_lost_stops_at_the_floor() {
 }
 
 #[test]
-fn rapid_start_of_a_sender_short_of_data_makes_an_ordinary_cut() {
+fn rapid_start_reduces_normally_when_application_limited() {
     table(
-        "rapid_start_of_a_sender_short_of_data_makes_an_ordinary_cut",
+        "rapid_start_reduces_normally_when_application_limited",
         "rapid-no-jump",
         "+40ms
          send 30
@@ -208,10 +208,10 @@ fn rapid_start_of_a_sender_short_of_data_makes_an_ordinary_cut() {
 }
 
 #[test]
-fn rapid_start_as_quicly_ships_it() {
+fn rapid_start_variant_quicly() {
     // The threshold follows losses alone, so slow start goes on up to it after recovery.
     table(
-        "rapid_start_as_quicly_ships_it",
+        "rapid_start_variant_quicly",
         "rapid-start:variant=quicly,congestion=pico,initial-window=30p,beta=0.7",
         "+40ms
          send 1
@@ -310,10 +310,10 @@ fn newreno_grows_by_a_datagram_a_window() {
 }
 
 #[test]
-fn losses_from_before_recovery_change_nothing() {
+fn losses_of_packets_sent_before_recovery_have_no_effect() {
     // Packet 21 was sent after recovery began, so its loss is a new event; of its frame, 16 to 19 do not count for growth.
     table(
-        "losses_from_before_recovery_change_nothing",
+        "losses_of_packets_sent_before_recovery_have_no_effect",
         "newreno:initial-window=20p",
         "+40ms
          send 20
@@ -328,9 +328,9 @@ fn losses_from_before_recovery_change_nothing() {
 }
 
 #[test]
-fn persistent_congestion_starts_over_from_the_minimum() {
+fn persistent_congestion_restarts_from_the_minimum_window() {
     table(
-        "persistent_congestion_starts_over_from_the_minimum",
+        "persistent_congestion_restarts_from_the_minimum_window",
         "cubic:initial-window=20p",
         "+40ms
          send 20
@@ -407,9 +407,9 @@ fn spurious_loss_beside_a_real_one_is_not_undone() {
 }
 
 #[test]
-fn spurious_loss_ends_rapid_start_for_plain_slow_start() {
+fn spurious_loss_switches_rapid_start_to_slow_start() {
     table(
-        "spurious_loss_ends_rapid_start_for_plain_slow_start",
+        "spurious_loss_switches_rapid_start_to_slow_start",
         "rapid-no-jump",
         "+40ms
          send 30
@@ -423,9 +423,9 @@ fn spurious_loss_ends_rapid_start_for_plain_slow_start() {
 }
 
 #[test]
-fn marked_packets_cut_once_a_round_trip() {
+fn marked_packets_reduce_the_window_once_per_round_trip() {
     table(
-        "marked_packets_cut_once_a_round_trip",
+        "marked_packets_reduce_the_window_once_per_round_trip",
         "cubic:beta-ecn=0.85,initial-window=20p",
         "+40ms
          send 20
@@ -440,9 +440,9 @@ fn marked_packets_cut_once_a_round_trip() {
 }
 
 #[test]
-fn cubic_converges_fast_when_it_did_not_come_back() {
+fn cubic_fast_convergence_applies_below_the_previous_maximum() {
     table(
-        "cubic_converges_fast_when_it_did_not_come_back",
+        "cubic_fast_convergence_applies_below_the_previous_maximum",
         "cubic:initial-window=100p",
         "+40ms
          send 100
@@ -483,10 +483,10 @@ fn window_never_falls_below_the_minimum() {
 }
 
 #[test]
-fn window_does_not_grow_while_it_is_not_in_use() {
+fn window_does_not_grow_while_application_limited() {
     // Half a window in flight counts as in use in slow start.
     table(
-        "window_does_not_grow_while_it_is_not_in_use",
+        "window_does_not_grow_while_application_limited",
         "slow-start:initial-window=20p",
         "+40ms
          send 5
@@ -504,9 +504,9 @@ fn window_does_not_grow_while_it_is_not_in_use() {
 }
 
 #[test]
-fn window_grows_regardless_if_told_so() {
+fn window_grows_while_application_limited_if_configured() {
     table(
-        "window_grows_regardless_if_told_so",
+        "window_grows_while_application_limited_if_configured",
         "slow-start:initial-window=20p,respect-app-limited=off",
         "+40ms
          send 5
@@ -596,9 +596,9 @@ fn bbr_fills_the_pipe_and_drains_it() {
 /// Found by fuzzing: a cut that the minimum window swallowed went unnoticed, so the datagram size still set the window
 /// and the statistics.
 #[test]
-fn initial_window_is_used_up_by_a_cut_that_changes_nothing() {
+fn initial_window_is_fixed_by_a_reduction_without_effect() {
     table(
-        "initial_window_is_used_up_by_a_cut_that_changes_nothing",
+        "initial_window_is_fixed_by_a_reduction_without_effect",
         "newreno:initial-window=2p",
         "+40ms
          send 2

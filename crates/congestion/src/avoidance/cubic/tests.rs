@@ -107,7 +107,7 @@ fn rfc9438_4_2_plateau_is_reached_after_k() {
 }
 
 #[test]
-fn rfc9438_4_3_is_as_friendly_as_reno_on_short_paths() {
+fn rfc9438_4_3_matches_reno_on_short_paths() {
     // At 10 ms the cubic term hardly changes; the window follows W_est: alpha = 0.529 datagrams a round trip.
     let mut flow = Flow::new(&Config::default(), Duration::from_millis(10));
     flow.reduce(20 * M, 14 * M, false);
@@ -152,7 +152,7 @@ fn rfc9438_4_4_target_is_at_most_half_a_window_more() {
 }
 
 #[test]
-fn rfc9438_4_2_clock_stands_still_without_data() {
+fn rfc9438_4_2_clock_stops_while_application_limited() {
     let mut paused = Flow::new(&Config::default(), Duration::from_millis(100));
     let mut steady = Flow::new(&Config::default(), Duration::from_millis(100));
     for flow in [&mut paused, &mut steady] {
@@ -174,7 +174,7 @@ fn rfc9438_4_2_clock_stands_still_without_data() {
 }
 
 #[test]
-fn rfc9438_4_7_fast_convergence_makes_room() {
+fn rfc9438_4_7_fast_convergence_reduces_w_max() {
     let with = |fast_convergence| {
         let mut flow = Flow::new(
             &Config {
@@ -195,7 +195,7 @@ fn rfc9438_4_7_fast_convergence_makes_room() {
 }
 
 #[test]
-fn measured_capacity_counts_twice_where_there_may_be_others() {
+fn fast_convergence_doubles_a_measured_capacity() {
     let with = |fast_convergence| {
         let mut flow = Flow::new(
             &Config {
@@ -214,7 +214,7 @@ fn measured_capacity_counts_twice_where_there_may_be_others() {
 }
 
 #[test]
-fn rfc9438_4_10_goes_on_convex_after_slow_start_without_loss() {
+fn rfc9438_4_10_growth_is_convex_after_slow_start_without_loss() {
     let mut flow = Flow::new(&Config::default(), Duration::from_millis(100));
     flow.window = 100 * M;
     flow.cubic.on_slow_start_exit(flow.window);

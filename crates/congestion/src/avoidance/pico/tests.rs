@@ -25,7 +25,7 @@ fn pico_after(full: u64, rtt_ms: u64, datagram: u64) -> Pico {
 }
 
 #[test]
-fn slope_is_newrenos_on_short_paths() {
+fn slope_matches_newreno_on_short_paths() {
     // 100 kB at 10 ms: CUBIC would need 1.447 / 0.3 × cbrt(0.75 × 78.125) / 0.01 × 1280 = 2.4 MB a datagram.
     assert_eq!(
         pico_after(100_000, 10, 1280).slope.bytes_per_datagram,
@@ -34,7 +34,7 @@ fn slope_is_newrenos_on_short_paths() {
 }
 
 #[test]
-fn slope_is_cubics_on_long_fat_paths() {
+fn slope_matches_cubic_on_long_fat_paths() {
     // 1.447 / 0.3 × cbrt(0.75 × 10_000_000 / 1280) / 0.2 × 1280 = 556 495 bytes a datagram; NewReno 7 MB.
     let slope = pico_after(10_000_000, 200, 1280).slope.bytes_per_datagram;
     assert!(
@@ -44,7 +44,7 @@ fn slope_is_cubics_on_long_fat_paths() {
 }
 
 #[test]
-fn grows_by_whole_datagrams_and_keeps_the_rest() {
+fn grows_by_whole_datagrams_and_carries_the_remainder() {
     let mut pico = pico_after(100_000, 10, 1000);
     let rtt = Rtt::default();
     let mut ack = |bytes, window| {

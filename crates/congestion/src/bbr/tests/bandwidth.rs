@@ -61,7 +61,7 @@ fn a15_longterm_bound_grows_by_doubling_steps() {
 }
 
 #[test]
-fn a16_a_tenth_of_the_bandwidth_is_believed_after_two_cycles() {
+fn a16_a_drop_to_a_tenth_of_the_bandwidth_is_accepted_after_two_cycles() {
     let mut flow = flow(Path::new(100_000_000, ms(40), 1.0));
     flow.run_to(Phase::ProbeBandwidthCruise, secs(5));
     flow.run(ms(300));

@@ -211,7 +211,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn arbitrary_hooks_break_no_promise(
+    fn arbitrary_hooks_keep_the_invariants(
         initial_window in number(),
         max_datagram_size in number(),
         seed in any::<u64>(),

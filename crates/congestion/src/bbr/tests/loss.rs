@@ -18,7 +18,7 @@ fn flow_in(phase: Phase, queue_bdps: f64) -> Flow<Bbr> {
 }
 
 #[test]
-fn a6_loss_ends_up_though_the_application_limits_it() {
+fn a6_loss_ends_up_while_application_limited() {
     let mut flow = flow_in(Phase::ProbeBandwidthRefill, 8.0);
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(5_000_000));
     flow.run_to(Phase::ProbeBandwidthUp, secs(1));
@@ -33,7 +33,7 @@ fn a6_loss_ends_up_though_the_application_limits_it() {
 }
 
 #[test]
-fn a21_loss_in_up_ends_it_and_bounds_what_is_in_flight() {
+fn a21_loss_ends_up_and_bounds_bytes_in_flight() {
     // A queue of a fifth of what the path holds: probing with a quarter more overflows it.
     let mut flow = flow_in(Phase::ProbeBandwidthUp, 0.2);
     let dropped = flow.dropped;
@@ -90,7 +90,7 @@ fn random_loss_of_one_percent_costs_little() {
 }
 
 #[test]
-fn loss_in_cruise_takes_the_shortterm_bounds_down_once_a_round() {
+fn loss_in_cruise_lowers_the_shortterm_bounds_once_per_round() {
     let mut flow = flow_in(Phase::ProbeBandwidthCruise, 8.0);
     flow.run(ms(300));
     let (known, window) = (
@@ -121,7 +121,7 @@ fn loss_in_cruise_takes_the_shortterm_bounds_down_once_a_round() {
 }
 
 #[test]
-fn a17_policer_is_conformed_to() {
+fn a17_the_rate_conforms_to_a_policer() {
     let mut flow = flow(Path::new(100_000_000, ms(40), 4.0));
     let rate = Bandwidth::from_bits_per_second(10_000_000);
     flow.path.policer = Some(Policer::new(rate, 100_000));
@@ -196,7 +196,7 @@ fn spurious_losses_do_not_end_startup() {
 }
 
 #[test]
-fn spurious_losses_that_ended_startup_bring_it_back() {
+fn spurious_losses_that_ended_startup_restore_it() {
     let mut flow = flow(Path::new(200_000_000, ms(60), 8.0));
     flow.run(ms(310));
     // All of one round, and so late that the round is over by then.
@@ -215,7 +215,7 @@ fn spurious_losses_that_ended_startup_bring_it_back() {
 }
 
 #[test]
-fn a19_persistent_congestion_takes_the_window_down_and_is_undone_if_spurious() {
+fn a19_persistent_congestion_lowers_the_window_and_is_undone_if_spurious() {
     let mut flow = flow_in(Phase::ProbeBandwidthCruise, 8.0);
     flow.run(ms(300));
     let window = flow.controller.window();
@@ -236,7 +236,7 @@ fn a19_persistent_congestion_takes_the_window_down_and_is_undone_if_spurious() {
 }
 
 #[test]
-fn window_returns_after_persistent_congestion_that_was_real() {
+fn window_recovers_after_persistent_congestion() {
     let mut flow = flow_in(Phase::ProbeBandwidthCruise, 8.0);
     flow.run(ms(300));
     let window = flow.controller.window();

@@ -36,7 +36,7 @@ const fn sample(bytes_per_second: u64, app_limited: bool) -> RateSample {
 }
 
 #[test]
-fn maximum_is_of_this_cycle_and_the_one_before() {
+fn maximum_covers_this_cycle_and_the_previous_one() {
     let mut filter = MaxBandwidth::default();
     filter.on_sample(&sample(100, false));
     filter.on_sample(&sample(80, false));
@@ -52,7 +52,7 @@ fn maximum_is_of_this_cycle_and_the_one_before() {
 }
 
 #[test]
-fn sample_limited_by_the_application_counts_where_it_shows_more() {
+fn application_limited_samples_count_only_if_larger() {
     let mut filter = MaxBandwidth::default();
     filter.on_sample(&sample(100, false));
     filter.advance();
@@ -83,7 +83,7 @@ fn pipe_is_full_after_three_rounds_without_a_quarter_more() {
 }
 
 #[test]
-fn minimum_lasts_ten_seconds_and_is_fed_by_that_of_five() {
+fn min_rtt_lasts_ten_seconds_and_is_updated_by_probe_rtt_min() {
     let mut filter = MinRtt::default();
     let mut see = |time, rtt| {
         filter.on_sample(at(time), rtt);
@@ -130,7 +130,7 @@ fn extra_acked_is_what_exceeds_the_rate_in_ten_rounds() {
 }
 
 #[test]
-fn losses_take_three_tenths_a_round_but_not_below_what_is_delivered() {
+fn losses_lower_bounds_by_30_percent_per_round_but_not_below_delivery() {
     let mut bbr = Bbr::new(Config {
         initial_window: 100_000,
         max_datagram_size: SIZE,
@@ -161,7 +161,7 @@ fn losses_take_three_tenths_a_round_but_not_below_what_is_delivered() {
 }
 
 #[test]
-fn longterm_bound_falls_by_three_tenths_at_most() {
+fn longterm_bound_falls_by_at_most_30_percent() {
     let mut bbr = Bbr::new(Config {
         initial_window: 100_000,
         max_datagram_size: SIZE,
@@ -179,7 +179,7 @@ fn longterm_bound_falls_by_three_tenths_at_most() {
 }
 
 #[test]
-fn an_earlier_episode_that_was_none_is_undone_with_the_latest() {
+fn an_earlier_spurious_episode_is_undone_with_the_latest() {
     let mut bbr = Bbr::new(Config {
         initial_window: 10 * SIZE,
         max_datagram_size: SIZE,

@@ -20,7 +20,7 @@ fn probing(queue_bdps: f64) -> Flow<Bbr> {
 }
 
 #[test]
-fn cycle_goes_down_cruise_refill_up() {
+fn cycle_phases_are_down_cruise_refill_up() {
     let mut flow = probing(8.0);
     flow.run(secs(2));
     flow.postpone_probe_rtt();
@@ -55,7 +55,7 @@ fn cycle_goes_down_cruise_refill_up() {
 }
 
 #[test]
-fn short_round_trips_probe_on_the_time_scale_of_reno() {
+fn short_rtts_probe_on_the_time_scale_of_reno() {
     let mut flow = flow(Path::new(20_000_000, ms(10), 8.0));
     flow.run(secs(4));
     let at = |wanted| {
@@ -80,7 +80,7 @@ fn short_round_trips_probe_on_the_time_scale_of_reno() {
 }
 
 #[test]
-fn a5_up_ends_when_the_rate_grows_no_more() {
+fn a5_up_ends_when_the_rate_stops_growing() {
     let mut flow = probing(8.0);
     flow.run_to(Phase::ProbeBandwidthUp, secs(4));
     let bbr = &flow.controller;
@@ -116,7 +116,7 @@ fn up_paces_a_quarter_faster_and_down_a_tenth_slower() {
 }
 
 #[test]
-fn a7_up_never_ends_when_limited_by_the_application_without_loss() {
+fn a7_up_does_not_end_while_application_limited_without_loss() {
     let mut flow = probing(8.0);
     flow.run_to(Phase::ProbeBandwidthRefill, secs(4));
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(2_000_000));
@@ -289,7 +289,7 @@ fn a13_cruise_keeps_the_link_busy_through_aggregated_acks() {
 }
 
 #[test]
-fn a14_paths_that_hold_less_than_a_packet_have_a_floor_of_four() {
+fn a14_paths_with_a_bdp_below_a_packet_have_a_floor_of_four_packets() {
     // 100 kb/s and 20 ms: a fifth of a packet. With so small a path the link's own time per packet, 96 ms, is most of
     // the round-trip time.
     let mut flow = flow(Path::new(100_000, ms(20), 8.0));
@@ -302,7 +302,7 @@ fn a14_paths_that_hold_less_than_a_packet_have_a_floor_of_four() {
 }
 
 #[test]
-fn a14_paths_that_hold_less_than_a_packet_pause_between_probes() {
+fn a14_paths_with_a_bdp_below_a_packet_pause_between_probes() {
     // A datagram of 9000 bytes is more than the path holds.
     let mut flow = flow(Path::new(10_000_000, ms(1), 40.0));
     flow.controller.on_mtu(9000);
@@ -320,7 +320,7 @@ fn a14_paths_that_hold_less_than_a_packet_pause_between_probes() {
 }
 
 #[test]
-fn window_holds_a_quantum_however_short_the_path() {
+fn window_is_at_least_a_send_quantum_on_any_path() {
     // 10 Gb/s and 10 µs: 12.5 kB, a fifth of the quantum.
     let mut flow = flow(Path::new(10_000_000_000, Duration::from_micros(10), 8.0));
     flow.run(ms(10));
@@ -330,7 +330,7 @@ fn window_holds_a_quantum_however_short_the_path() {
 }
 
 #[test]
-fn a22_refill_limited_by_the_application_leaves_the_bandwidth_alone() {
+fn a22_application_limited_refill_does_not_change_the_bandwidth() {
     let mut flow = probing(8.0);
     flow.run_to(Phase::ProbeBandwidthCruise, secs(4));
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(1_000_000));

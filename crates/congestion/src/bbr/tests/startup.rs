@@ -50,14 +50,14 @@ fn a1_startup_takes_a_logarithmic_number_of_rounds() {
 }
 
 #[test]
-fn first_flight_grows_the_window_by_what_is_acknowledged() {
+fn first_flight_grows_the_window_by_the_bytes_acknowledged() {
     let mut flow = flow(Path::new(10_000_000, ms(40), 8.0));
     flow.run_until(secs(1), |flow| flow.delivered == 5 * SIZE);
     assert_eq!(flow.controller.window(), 15 * SIZE);
 }
 
 #[test]
-fn pacing_rate_of_startup_starts_by_the_rtt_and_never_falls() {
+fn pacing_rate_of_startup_starts_from_the_rtt_and_never_falls() {
     let mut flow = flow(Path::new(50_000_000, ms(40), 4.0));
     let first = flow.controller.pacing(&flow.rtt).rate;
     assert!(is_near(
@@ -74,7 +74,7 @@ fn pacing_rate_of_startup_starts_by_the_rtt_and_never_falls() {
 }
 
 #[test]
-fn a2_loss_ends_startup_though_the_application_limits_it() {
+fn a2_loss_ends_startup_while_application_limited() {
     let mut flow = flow(Path::new(50_000_000, ms(40), 4.0));
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(10_000_000));
     flow.run(secs(1));
@@ -141,7 +141,7 @@ fn a4_drain_ends_after_three_rounds_when_the_path_was_overestimated() {
 }
 
 #[test]
-fn a7_startup_never_ends_when_limited_by_the_application_without_loss() {
+fn a7_startup_does_not_end_while_application_limited_without_loss() {
     let mut flow = flow(Path::new(50_000_000, ms(40), 4.0));
     flow.source = Source::Steady(Bandwidth::from_bits_per_second(3_000_000));
     flow.run(secs(20));

@@ -69,7 +69,7 @@ fn rfc9406_4_2_threshold_is_an_eighth_between_4_and_16_ms() {
 }
 
 #[test]
-fn rfc9406_4_2_leaves_slow_start_at_the_threshold_and_not_below() {
+fn rfc9406_4_2_exits_slow_start_at_the_threshold_and_not_below() {
     let mut flow = Flow::new();
     flow.round(80_000);
     flow.round(89_999);
@@ -81,7 +81,7 @@ fn rfc9406_4_2_leaves_slow_start_at_the_threshold_and_not_below() {
 }
 
 #[test]
-fn rfc9406_4_2_decides_from_the_eighth_sample_of_a_round_on() {
+fn rfc9406_4_2_decides_from_the_eighth_sample_of_a_round() {
     let mut flow = Flow::new();
     flow.round(80_000);
     for sample in 1..=7 {

@@ -35,7 +35,7 @@ fn factors(threshold: QueueThreshold, samples: &[(u64, Option<u64>)]) -> Vec<u64
 }
 
 #[test]
-fn threshold_of_the_draft_is_the_smaller_and_quiclys_the_larger() {
+fn the_draft_uses_the_smaller_threshold_and_quicly_the_larger() {
     let both = |millis| {
         [QueueThreshold::Min, QueueThreshold::Max]
             .map(|rule| rule.round_trip(ms(millis)).as_micros())
@@ -58,7 +58,7 @@ fn triples_while_the_path_is_empty_and_doubles_with_a_queue() {
 }
 
 #[test]
-fn one_small_sample_holds_for_a_round_trip() {
+fn one_small_sample_is_valid_for_a_round_trip() {
     // The slots of 10 ms: the sample of 100 ms has expired from 140 ms on.
     let samples = [
         (100, Some(40)),
@@ -70,7 +70,7 @@ fn one_small_sample_holds_for_a_round_trip() {
 }
 
 #[test]
-fn tripling_comes_back_when_the_queue_drains() {
+fn tripling_resumes_when_the_queue_drains() {
     let samples = [(100, Some(40)), (200, Some(70)), (240, Some(41))];
     assert_eq!(factors(QueueThreshold::Min, &samples), [3, 2, 3]);
 }

@@ -129,7 +129,7 @@ fn a_full_path_ends_startup_within_five_round_trips() {
 }
 
 #[test]
-fn with_drain_the_window_falls_to_what_a_round_trip_delivers() {
+fn with_drain_the_window_falls_to_the_delivery_of_a_round_trip() {
     let settings = [("search-exit", Value::Choice("drain"))];
     let mut flow = Flow::with(&settings.into_iter().collect());
     let (_, growth) = flow.slow_start(25_600).expect("full");
@@ -150,7 +150,7 @@ fn a_higher_threshold_ends_startup_later() {
 }
 
 #[test]
-fn section_3_2_a_bin_is_35_hundredths_of_the_first_round_trip() {
+fn section_3_2_a_bin_is_35_percent_of_the_first_round_trip() {
     let mut flow = Flow::new();
     flow.sent = 1000;
     flow.ack(None);

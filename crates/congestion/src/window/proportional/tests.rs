@@ -34,7 +34,7 @@ fn exit_window(pre: u64, acked: u64, lost: u64, beta: f64) -> u64 {
 }
 
 #[test]
-fn rapid_start_02_appendix_a_leaves_at_beta_of_what_was_delivered() {
+fn rapid_start_02_appendix_a_exits_at_beta_of_the_bytes_delivered() {
     // (in flight, acknowledged, lost) in thirds and halves of a full path of 120 000 bytes
     assert_eq!(exit_window(360_000, 120_000, 240_000, 0.5), 60_000);
     assert_eq!(exit_window(240_000, 120_000, 120_000, 0.5), 60_000);
@@ -59,7 +59,7 @@ fn share_of(bytes: u64, factor: f64) -> u64 {
 }
 
 #[test]
-fn rapid_start_02_3_3_never_below_a_third_of_beta() {
+fn rapid_start_02_3_3_the_window_is_at_least_a_third_of_beta() {
     assert_eq!(exit_window(300_000, 1_000, 299_000, 0.5), 50_000);
     assert_eq!(exit_window(300_000, 0, u64::MAX, 0.5), 50_000);
 }

@@ -147,7 +147,7 @@ fn section_3_in_avoidance_the_limit_counts_from_the_first_flight_after_the_reduc
 }
 
 #[test]
-fn the_limits_of_the_avoidances() {
+fn limits_of_each_avoidance() {
     let config = Config::default();
     assert_eq!(NewReno::new(&config).limit(10_000, 1000), 11_000);
     assert_eq!(Cubic::new(&config).limit(10_000, 1000), 15_000);
