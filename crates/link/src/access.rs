@@ -155,7 +155,7 @@ mod tests {
     };
 
     #[test]
-    fn the_first_packet_after_a_pause_waits_for_the_radio_and_those_behind_it_too() {
+    fn packets_after_a_pause_wait_for_the_radio() {
         let config = Config {
             wake_up: Some(WakeUp {
                 after: ms(100),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_far_apart_wait_as_often_as_the_share_and_as_long_as_the_period() {
+    fn contention_delays_isolated_packets_by_share_and_period() {
         let mut medium = medium(0.3, ms(5), 1);
         let count = 50_000;
         let (mut waited, mut total) = (0, 0.0);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_close_together_meet_the_same_periods() {
+    fn adjacent_packets_share_contention_periods() {
         // Every 10 us over 1000 s: the medium changes state as seldom as its periods are long.
         let mut medium = medium(0.25, ms(2), 3);
         let (mut busy, mut periods, mut was_busy) = (0_u64, 0_u64, false);
@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_contention_keeps_order_and_delays_only(
+        fn any_contention_keeps_the_order_and_only_delays(
             share in 0.0..=1.0,
             busy in 1u64..1 << 40,
             gaps in vec(0u64..1 << 34, 1..100),

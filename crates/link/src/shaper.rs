@@ -161,7 +161,7 @@ mod tests {
     proptest! {
         /// A naive model: tokens in floating-point numbers, one packet after the other.
         #[test]
-        fn packets_leave_as_a_naive_bucket_lets_them(
+        fn departures_match_a_naive_token_bucket(
             rate in 1_000u64..1 << 30,
             burst in 1u64..100_000,
             faster in 1u64..20,

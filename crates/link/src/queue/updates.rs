@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_come_at_multiples_of_the_period() {
+    fn updates_happen_at_multiples_of_the_period() {
         let mut updates = Updates::new(Duration::from_millis(15));
         assert!(times(&mut updates, 14, |_| true).is_empty());
         assert_eq!(times(&mut updates, 46, |_| true), [15, 30, 45]);

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn rfc8899_3_large_packets_are_dropped_from_a_given_time_on() {
+fn rfc8899_3_large_packets_are_dropped_from_a_given_time() {
     let config = Config {
         black_hole: Some(BlackHole {
             mtu: 1400,

@@ -59,7 +59,7 @@ fn blue_rises_with_each_overflow_and_falls_when_the_queue_is_empty() {
 }
 
 #[test]
-fn a_flood_does_not_hurt_a_flow_beside_it() {
+fn a_flood_does_not_affect_another_flow() {
     let mut cake = FqCoDel::default();
     cake.codel.limit = Limit::Packets(200);
     let mut bench = Bench::new(&config(cake), 1);

@@ -60,7 +60,7 @@ fn rfc9332_a_1_l4s_packets_are_marked_on_a_ramp() {
 }
 
 #[test]
-fn recurrence_happens_as_often_as_its_likelihood() {
+fn recurrence_has_the_given_probability() {
     let mut recurrence = Recurrence::default();
     let count = (0..1000).filter(|_| recurrence.happens(0.3)).count();
     assert!((299..=300).contains(&count), "{count}");
@@ -103,7 +103,7 @@ fn rfc9332_2_4_l4s_marks_are_twice_the_root_of_classic_drops() {
 }
 
 #[test]
-fn rfc9332_l4s_packets_hardly_wait_beside_a_classic_queue() {
+fn rfc9332_l4s_packets_have_little_delay_beside_a_classic_queue() {
     let mut bench = mixed();
     bench.run();
     let waited = bench
