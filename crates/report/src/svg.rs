@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_in_texts_is_harmless() {
+    fn markup_in_texts_is_escaped() {
         assert_eq!(
             escaped("a<b>&\"c'\u{0}\n\u{ffff}d"),
             "a&lt;b&gt;&amp;&quot;c&#39; d"

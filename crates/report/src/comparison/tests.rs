@@ -262,7 +262,7 @@ fn every_key_of_every_query_is_in_a_schema() {
 const ARMS: [(&str, f64); 3] = [("baseline", 0.0), ("fast", -0.2), ("same", 0.0)];
 
 #[test]
-fn every_number_is_what_its_query_gives() {
+fn every_number_equals_the_result_of_its_query() {
     let text = log(1, 3000, &ARMS, 0.01);
     let comparison = read(&text, quick()).expect("a report");
     assert_eq!(comparison.analysis.groups.len(), 1 + 4 + 3);
@@ -271,7 +271,7 @@ fn every_number_is_what_its_query_gives() {
 }
 
 #[test]
-fn every_number_of_a_filtered_log_is_what_its_query_gives() {
+fn every_number_of_a_filtered_log_equals_the_result_of_its_query() {
     let text = log(2, 2000, &ARMS, 0.01);
     let settings = Settings {
         filter: Some(r#"_["num-ptos"] == 0"#.to_owned()),
@@ -383,7 +383,7 @@ fn h2o_lines_have_the_arm_of_their_flags() {
 }
 
 #[test]
-fn a_difference_is_significant_and_no_difference_is_not() {
+fn a_real_difference_is_significant_and_equal_arms_are_not() {
     let text = log(3, 6000, &ARMS, 0.0);
     let comparison = read(&text, quick()).expect("a report");
     let sentences = comparison.sentences();
@@ -482,7 +482,7 @@ fn connections_of_one_seed_in_each_arm_are_paired() {
 }
 
 #[test]
-fn arms_out_of_proportion_raise_the_alarm() {
+fn a_sample_ratio_mismatch_is_a_warning() {
     let mut text = log(5, 4000, &[("baseline", 0.0), ("new", 0.0)], 0.0);
     let beware = |text: &str, shares: &[(&str, f64)]| {
         let shares = shares
@@ -884,7 +884,7 @@ fn cards_include_significance_and_interval() {
 }
 
 #[test]
-fn the_summary_has_each_arm_as_its_query_gives_it() {
+fn the_summary_of_each_arm_equals_the_result_of_its_query() {
     let text = log(14, 800, &ARMS, 0.05);
     let comparison = read(&text, quick()).expect("a report");
     let summary = comparison.summary();

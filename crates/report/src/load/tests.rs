@@ -42,7 +42,7 @@ fn run() -> Run {
 }
 
 #[test]
-fn a_page_has_three_charts_for_screens_and_phones() {
+fn a_page_has_three_charts_for_wide_and_narrow_screens() {
     let page = run().html();
     assert!(page.starts_with("<!doctype html>"));
     assert_eq!(page.matches("<svg ").count(), 6);
@@ -68,7 +68,7 @@ fn a_page_has_three_charts_for_screens_and_phones() {
 
 /// Percentiles without enough values have no point, and no cell.
 #[test]
-fn the_table_has_only_what_is_known() {
+fn the_table_has_only_known_values() {
     let page = run().html();
     let rows: Vec<&str> = page
         .lines()

@@ -9,7 +9,7 @@ fn labels(domain: (f64, f64), wanted: usize, unit: Unit) -> String {
 }
 
 #[test]
-fn ticks_are_round_and_say_their_unit() {
+fn ticks_are_round_and_have_their_unit() {
     assert_eq!(
         labels((0.0, 880_000.0), 5, Unit::Bytes),
         "0, 200 kB, 400 kB, 600 kB, 800 kB"
@@ -37,7 +37,7 @@ fn ticks_are_round_and_say_their_unit() {
 }
 
 #[test]
-fn a_domain_of_nothing_still_has_ticks() {
+fn an_empty_domain_has_ticks() {
     for domain in [
         (0.0, 0.0),
         (5.0, 5.0),
@@ -56,7 +56,7 @@ fn a_domain_of_nothing_still_has_ticks() {
 }
 
 #[test]
-fn values_are_written_in_three_digits() {
+fn values_are_written_with_three_digits() {
     let bytes = |value| Unit::Bytes.format(value);
     assert_eq!(bytes(0.0), "0 B");
     assert_eq!(bytes(999.0), "999 B");

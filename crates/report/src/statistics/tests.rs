@@ -55,7 +55,7 @@ fn near_interval(ours: Option<Estimate>, theirs: &Value, what: &str) {
 }
 
 #[test]
-fn simultaneous_intervals_are_as_wide_as_their_number_demands() {
+fn simultaneous_intervals_widen_with_their_number() {
     // scipy.stats.norm.isf(0.025 / n) for n of 1, 9 and 100.
     for (intervals, wanted) in [(1, 1.959_963_984_5), (9, 2.772_921_4), (100, 3.480_756_4)] {
         let z = tests_of::simultaneous(intervals);
@@ -318,7 +318,7 @@ fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
 }
 
 #[test]
-fn intervals_contain_the_true_value_as_often_as_they_claim() {
+fn intervals_have_their_nominal_coverage() {
     let (alone, joint) = misses(300, 700, -0.1);
     assert!((0.03..0.07).contains(&alone), "at one percentile: {alone}");
     // Three standard errors around 5 % of 300.
@@ -326,7 +326,7 @@ fn intervals_contain_the_true_value_as_often_as_they_claim() {
 }
 
 #[test]
-fn pairs_narrow_what_paths_have_in_common() {
+fn pairing_removes_the_variance_of_common_paths() {
     let shares = [0.25, 0.5, 0.75];
     let mut random = Random::new(4, 4);
     let mut pairs = Pairs::new(2);
@@ -362,7 +362,7 @@ fn pairs_narrow_what_paths_have_in_common() {
 
 /// Packet loss in hundredths of a percent: both arms have the loss of the path, which does not widen the interval.
 #[test]
-fn differences_of_pairs_leave_out_what_paths_have_in_common() {
+fn differences_of_pairs_exclude_the_variance_of_common_paths() {
     let mut random = Random::new(5, 5);
     let pairs: Vec<(Option<u64>, Option<u64>)> = (0..2000)
         .map(|_| {
@@ -406,7 +406,7 @@ fn differences_of_pairs_leave_out_what_paths_have_in_common() {
 }
 
 #[test]
-fn intervals_of_pairs_contain_the_true_value_as_often_as_they_claim() {
+fn intervals_of_pairs_have_their_nominal_coverage() {
     let shares: Vec<f64> = (1..=19).map(|step| f64::from(step) / 20.0).collect();
     let (experiments, truth) = (200, -0.05);
     let (mut alone, mut joint, mut cells) = (0u64, 0u64, 0u64);
@@ -483,7 +483,7 @@ fn the_same_seed_gives_the_same_resamples() {
 
 proptest! {
     #[test]
-    fn percentiles_are_those_of_a_sorted_list(
+    fn percentiles_match_a_sorted_list(
         values in prop::collection::vec(0u64..50, 1..200),
         lost in 0usize..5,
         share in 0.0f64..=1.0,

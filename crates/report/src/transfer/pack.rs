@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_the_rfc() {
+    fn base64_matches_the_rfc_test_vectors() {
         for (bytes, text) in [
             ("", ""),
             ("f", "Zg"),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_can_be_read_back() {
+    fn packed_values_are_read_back() {
         let points = [
             Point::new(0.0, 0.0),
             Point::new(39.1234, 1200.0),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_costs_some_six_characters() {
+    fn a_packet_takes_about_six_characters() {
         let points: Vec<Point> = (0..10_000)
             .map(|i| Point::new(f64::from(i) * 0.171, f64::from(i) * 1200.0))
             .collect();

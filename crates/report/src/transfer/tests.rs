@@ -83,7 +83,7 @@ fn data(html: &str) -> &str {
 }
 
 #[test]
-fn a_small_picture_looks_like_this() {
+fn snapshot_of_a_small_plot() {
     let arm = Arm {
         sent: vec![Point::new(40.0, 1200.0), Point::new(41.0, 2400.0)],
         acked: vec![Point::new(80.0, 1200.0), Point::new(81.0, 2400.0)],
@@ -100,7 +100,7 @@ fn a_small_picture_looks_like_this() {
 }
 
 #[test]
-fn any_data_can_be_drawn() {
+fn arbitrary_data_can_be_plotted() {
     let odd = [
         f64::NAN,
         f64::INFINITY,

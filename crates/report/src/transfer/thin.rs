@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_of_one_point_among_many_stays() {
+    fn a_peak_of_one_point_among_many_is_kept() {
         let (x, y) = scales();
         let mut points: Vec<Point> = (0..200_000)
             .map(|i| Point::new(f64::from(i) / 200.0, 10.0 + f64::from(i % 7)))

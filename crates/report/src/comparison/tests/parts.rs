@@ -42,7 +42,7 @@ fn paired() -> String {
 }
 
 #[test]
-fn differences_of_parts_are_those_of_pairs() {
+fn differences_of_parts_match_those_of_pairs() {
     let text = paired();
     let comparison = read(&text, quick()).expect("a report");
     let analysis = &comparison.analysis;
