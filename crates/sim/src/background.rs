@@ -28,7 +28,7 @@
 //! - Acknowledgments of ACK frames, and loss of `MAX_STREAM_DATA`. Each packet of data names the newest ACK that the sender
 //!   received, so the receiver does not repeat older ranges (RFC 9000 §13.2.4); each ACK names the newest limit.
 //!
-//! `a_background_transfer_loads_the_path_as_a_connection_does` compares it with the full stack; [`CrossKind::Stack`] keeps the
+//! `a_background_transfer_loads_the_path_like_a_connection` compares it with the full stack; [`CrossKind::Stack`] keeps the
 //! full stack.
 //!
 //! [`CrossKind::Stack`]: crate::CrossKind::Stack

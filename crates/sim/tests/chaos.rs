@@ -8,7 +8,7 @@ mod chaos;
 const SEEDS: u64 = 300;
 
 #[test]
-fn whatever_the_path_does_all_arrives_or_both_ends_learn_why_not() {
+fn on_any_path_all_data_arrives_or_both_ends_report_an_error() {
     let (mut complete, mut late, mut moves, mut key_updates) = (0, 0, 0, 0);
     for seed in 0..SEEDS {
         match chaos::run(seed) {
@@ -32,7 +32,7 @@ fn whatever_the_path_does_all_arrives_or_both_ends_learn_why_not() {
 /// could not be challenged, so that the connection was lost (34); challenges and answers without end, as a client whose window
 /// is full got no acknowledgment (3998).
 #[test]
-fn seeds_that_once_failed_hold() {
+fn seeds_that_failed_before_pass() {
     for seed in [34, 836, 2745, 3873, 3998, 7104, 8794] {
         match chaos::run(seed) {
             Ok(report) => assert!(report.is_complete, "seed {seed}"),

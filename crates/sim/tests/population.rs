@@ -4,7 +4,7 @@ use lastbyte_congestion::Registry;
 use lastbyte_sim::{Experiment, FlowOutcome, Request, experiment::Plan, simulate};
 
 #[test]
-fn connections_of_the_four_arms_come_to_an_end() {
+fn connections_of_the_four_arms_terminate() {
     let experiment = Experiment::four_arms();
     let mut incomplete = Vec::new();
     for index in 0..240 {
@@ -20,7 +20,7 @@ fn connections_of_the_four_arms_come_to_an_end() {
 }
 
 #[test]
-fn the_example_of_the_document_is_an_experiment() {
+fn the_example_of_the_documentation_is_a_valid_experiment() {
     let document = include_str!("../../../docs/population.md");
     let example = document.split("```toml\n").nth(1);
     let example = example.and_then(|rest| rest.split("```").next());
@@ -31,7 +31,7 @@ fn the_example_of_the_document_is_an_experiment() {
 
 /// A burst that comes while probes alone are sent must not take them all, for ever.
 #[test]
-fn poor_paths_come_to_an_end() {
+fn connections_over_poor_paths_terminate() {
     let experiment = Experiment::four_arms();
     for (index, seed) in [
         0xb312_24d4_9eec_a641,
@@ -58,7 +58,7 @@ fn poor_paths_come_to_an_end() {
 }
 
 #[test]
-fn the_same_connection_comes_to_the_same() {
+fn the_same_connection_has_the_same_outcome() {
     let experiment = Experiment::four_arms();
     for index in 0..8 {
         let run = || {
@@ -71,7 +71,7 @@ fn the_same_connection_comes_to_the_same() {
 }
 
 #[test]
-fn the_talks_arms_over_the_population_fitted_to_it_come_to_an_end() {
+fn the_arms_of_the_talk_over_its_fitted_population_terminate() {
     let text = include_str!("../../../experiments/four-arms-quicly.toml");
     let population = include_str!("../../../experiments/populations/talk-like.toml");
     let experiment = Experiment::parse_with(text, &Registry::builtin(), &mut |name| {

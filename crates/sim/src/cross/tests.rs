@@ -5,7 +5,7 @@ fn parse(text: &str) -> Result<CrossTraffic, String> {
 }
 
 #[test]
-fn each_kind_is_read() {
+fn each_kind_of_cross_traffic_is_parsed() {
     let traffic = parse("cubic").expect("a flow");
     assert!(matches!(traffic.kind, CrossKind::Bulk(_)));
     assert_eq!(
@@ -35,7 +35,7 @@ fn each_kind_is_read() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_what_is_expected() {
+fn errors_of_cross_traffic_name_what_is_expected() {
     for (text, says) in [
         ("", "named ``"),
         ("cubix", "named `cubix`"),

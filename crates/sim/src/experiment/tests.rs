@@ -38,7 +38,7 @@ fn the_four_arms_are_those_of_the_talk() {
 }
 
 #[test]
-fn arms_come_by_their_shares_and_depend_on_nothing_else() {
+fn arms_are_drawn_by_their_shares_independently_of_the_rest() {
     let experiment = Experiment::parse(TWO).expect("it is one");
     assert_eq!(experiment.baseline, 1);
     let count = 4000;
@@ -64,7 +64,7 @@ fn arms_come_by_their_shares_and_depend_on_nothing_else() {
 
 /// What jq and JavaScript make of a seed in the log is that seed, and gives the connection again.
 #[test]
-fn seeds_survive_readers_with_floats() {
+fn seeds_are_exact_as_floating_point_numbers() {
     let experiment = Experiment::four_arms();
     let mut largest = 0;
     for index in 0..2000 {
@@ -103,7 +103,7 @@ fn pairs_share_all_but_the_arm() {
 }
 
 #[test]
-fn an_experiment_says_what_is_spoken() {
+fn an_experiment_selects_the_protocol() {
     let spoken = |keys: &str| {
         let experiment = with(keys).expect("it is one");
         let plan = experiment.connection(0, false);
@@ -116,7 +116,7 @@ fn an_experiment_says_what_is_spoken() {
 }
 
 #[test]
-fn sites_sweeps_and_other_populations_are_taken() {
+fn sites_sweeps_and_other_populations_are_accepted() {
     let few = with("sites = ['Africa', 'West Europe']").expect("it is one");
     assert_eq!(
         few.population.sites().collect::<Vec<_>>(),
@@ -136,7 +136,7 @@ fn sites_sweeps_and_other_populations_are_taken() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_place() {
+fn errors_of_an_experiment_name_their_place() {
     for (line, says) in [
         (
             "baseline = 'c'",

@@ -9,7 +9,7 @@ fn path(text: &str) -> Result<Path, SettingError> {
 }
 
 #[test]
-fn every_named_network_is_one() {
+fn every_named_network_is_valid() {
     for (name, _) in NAMED {
         let text = PathText::named(name).expect(name);
         assert!(
@@ -27,7 +27,7 @@ fn every_named_network_is_one() {
 }
 
 #[test]
-fn vdsl_is_that_of_the_talk() {
+fn vdsl_matches_the_network_of_the_talk() {
     let path = PathText::named("vdsl").and_then(|text| text.path(&mut no_trace));
     let down = path.expect("a path").down;
     let rate = link::Rate::from_bits_per_second(55_000_000);
@@ -42,7 +42,7 @@ fn vdsl_is_that_of_the_talk() {
 }
 
 #[test]
-fn every_key_comes_to_something() {
+fn every_key_sets_its_value() {
     let text = r#"
         rtt = "40ms"
         overhead = 28
@@ -110,7 +110,7 @@ fn a_trace_is_read_by_the_caller() {
 }
 
 #[test]
-fn what_overrides_takes_the_place_of_its_kind() {
+fn overrides_replace_settings_of_the_same_kind() {
     let base = PathText::parse("rtt = \"40ms\"\n[down]\nsteps = [\"0s 1mbit\"]\nqueue = \"50ms\"");
     let over = PathText::parse("[down]\nrate = \"5mbit\"");
     let both = base
@@ -130,7 +130,7 @@ fn what_overrides_takes_the_place_of_its_kind() {
 }
 
 #[test]
-fn errors_name_the_key_and_what_is_wanted() {
+fn errors_name_the_key_and_the_expected_value() {
     for (text, wanted) in [
         (
             "rtt = \"39\"",
@@ -214,7 +214,7 @@ fn cross_traffic_is_part_of_a_network_file() {
 }
 
 #[test]
-fn the_disciplines_by_name() {
+fn disciplines_are_selected_by_name() {
     let queue = |text: &str| path(&format!("[down]\n{text}")).map(|path| path.down.queue);
     assert!(matches!(
         queue("discipline = \"pie\"\nqueue = \"50p\"\nmark = \"on\""),
@@ -267,7 +267,7 @@ fn a_token_bucket_needs_all_three_of_its_keys() {
 }
 
 #[test]
-fn the_medium_and_the_radio() {
+fn keys_of_medium_and_radio_are_parsed() {
     let down = path("[down]\ncontention = \"20% 5ms\"\nwake-up = \"10s 60ms\"")
         .expect("a path")
         .down;

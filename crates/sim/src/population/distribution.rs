@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_that_were_asked_for() {
+    fn the_distribution_has_the_requested_percentiles() {
         for (text, quantity, expected) in [
             ("40ms p10 14ms p90 100ms", Quantity::Span, [14e6, 40e6, 1e8]),
             ("2mbit", Quantity::Rate, [2e6; 3]),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused() {
+    fn invalid_distributions_are_rejected() {
         for text in [
             "",
             "40",

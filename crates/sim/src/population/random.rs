@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quantiles_are_those_of_tables() {
+    fn quantiles_match_published_tables() {
         for (unit, z) in [
             (0.5, 0.0),
             (0.9, 1.281_551_565_5),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_weight_is_never_chosen() {
+    fn entries_without_weight_are_never_chosen() {
         let stream = Stream::new(3, Field::Size);
         let weights = [0.0, 1.0, 3.0, 0.0];
         let mut counts = [0; 4];

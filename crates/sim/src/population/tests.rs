@@ -37,7 +37,7 @@ const MARGINALS: &[(&str, [f64; 3], [f64; 3])] = &[
 ];
 
 #[test]
-fn rates_and_round_trips_of_each_site_are_those_of_the_sheet() {
+fn rates_and_round_trips_of_each_site_match_the_population_file() {
     let all = Population::standard();
     let names: Vec<&str> = all.sites().collect();
     assert_eq!(names, MARGINALS.iter().map(|row| row.0).collect::<Vec<_>>());
@@ -58,7 +58,7 @@ fn rates_and_round_trips_of_each_site_are_those_of_the_sheet() {
 }
 
 #[test]
-fn sites_and_classes_come_by_their_weights() {
+fn sites_and_classes_are_drawn_by_their_weights() {
     let all = Population::standard();
     let count = 30_000;
     let sketches: Vec<Sketch> = (0..count).map(|seed| all.sketch(seed)).collect();
@@ -85,7 +85,7 @@ fn sites_and_classes_come_by_their_weights() {
 }
 
 #[test]
-fn shares_of_loss_policers_and_other_traffic_are_those_of_the_file() {
+fn shares_of_loss_policers_and_other_traffic_match_the_file() {
     // Africa: lossy .35 by the factors of the classes, and all of LEO and GEO.
     let africa = site("Africa");
     let weights = &africa.sites[0].weights;
@@ -146,7 +146,7 @@ fn shares_of_loss_policers_and_other_traffic_are_those_of_the_file() {
 }
 
 #[test]
-fn sizes_come_by_bins_and_fall_with_the_square() {
+fn sizes_are_drawn_by_bins_with_density_falling_with_the_square() {
     let all = Population::standard();
     let sizes: Vec<u64> = (0..40_000)
         .map(|seed| all.sketch(seed).size_bytes)
@@ -188,7 +188,7 @@ type Restore = fn(&mut DrawFacts, &DrawFacts);
 
 /// What a switch is for is all that it changes.
 #[test]
-fn a_switch_changes_its_own_field_alone() {
+fn a_switch_changes_its_own_field_only() {
     let all = Population::standard();
     let switches: &[(Population, Restore)] = &[
         (scaled(|sweep| sweep.policing = 0.0), |to, from| {
@@ -238,7 +238,7 @@ fn a_switch_changes_its_own_field_alone() {
 }
 
 #[test]
-fn sweeps_do_what_they_say() {
+fn sweeps_set_their_parameter() {
     let none = |population: &Population, has: fn(&DrawFacts) -> bool| {
         assert!((0..3000).all(|seed| !has(&population.sketch(seed).facts)));
     };
@@ -274,7 +274,7 @@ fn sweeps_do_what_they_say() {
 }
 
 #[test]
-fn a_queue_has_its_floor() {
+fn queue_sizes_have_a_minimum() {
     let shallow = scaled(|sweep| sweep.queue = 0.0);
     for seed in 0..200 {
         assert_eq!(shallow.sketch(seed).facts.queue_bytes, 20 * 1280);
@@ -282,7 +282,7 @@ fn a_queue_has_its_floor() {
 }
 
 #[test]
-fn every_draw_is_a_path() {
+fn every_draw_is_a_valid_path() {
     let all = Population::standard();
     for seed in 0..2000 {
         check(&all.draw(seed));
@@ -350,7 +350,7 @@ fn variable_rates_keep_their_mean_and_width() {
 }
 
 #[test]
-fn bursts_come_as_often_as_the_file_says_while_the_line_is_full() {
+fn bursts_have_the_frequency_of_the_file_while_the_line_is_full() {
     let all = Population::standard();
     let poor = (0..500)
         .map(|seed| all.draw(seed))
@@ -368,7 +368,7 @@ fn bursts_come_as_often_as_the_file_says_while_the_line_is_full() {
 }
 
 #[test]
-fn satellites_stand_still_where_their_losses_are() {
+fn satellite_losses_coincide_with_handover_outages() {
     let all = Population::standard();
     let leo = (0..5000)
         .map(|seed| all.draw(seed))
@@ -399,7 +399,7 @@ fn satellites_stand_still_where_their_losses_are() {
 }
 
 #[test]
-fn until_the_next_handover_it_takes_as_long_as_a_poisson_process_has_it() {
+fn time_to_the_next_handover_has_the_mean_of_a_poisson_process() {
     let all = Population::standard();
     let class = all
         .classes
@@ -418,7 +418,7 @@ fn until_the_next_handover_it_takes_as_long_as_a_poisson_process_has_it() {
 }
 
 #[test]
-fn bursts_of_a_page_never_fill_a_line() {
+fn page_bursts_never_fill_a_line() {
     let all = scaled(|sweep| sweep.cross = 100.0);
     for draw in (0..500).map(|seed| all.draw(seed)) {
         for cross in &draw.cross {
@@ -469,7 +469,7 @@ fn pages_are_transfers_where_a_congestion_control_is_named() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_place() {
+fn errors_of_a_population_name_their_place() {
     let with = |from: &str, to: &str| {
         let text = DEFAULT.replacen(from, to, 1);
         assert_ne!(text, DEFAULT, "{from}");
@@ -551,7 +551,7 @@ fn what_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_selection_or_a_sweep_that_cannot_be_is_refused() {
+fn invalid_selections_and_sweeps_are_rejected() {
     let all = Population::standard();
     let error = all
         .only(&["Mars".to_owned()])
@@ -585,7 +585,7 @@ fn a_selection_or_a_sweep_that_cannot_be_is_refused() {
 
 proptest! {
     #[test]
-    fn any_seed_and_any_sweep_draw_a_path(
+    fn any_seed_and_any_sweep_draw_a_valid_path(
         seed in any::<u64>(),
         factors in proptest::array::uniform8(0.01f64..100.0),
     ) {
@@ -603,7 +603,7 @@ fn with_wifi(lines: &str) -> Result<Population, SettingError> {
 }
 
 #[test]
-fn noise_of_a_class_is_drawn_for_it_alone() {
+fn noise_of_a_class_is_drawn_for_that_class_only() {
     let plain = Population::standard();
     let noisy = with_wifi(
         "contention = { share = \"uniform 10% 30%\", busy = \"4ms\" }
@@ -641,7 +641,7 @@ fn noise_of_a_class_is_drawn_for_it_alone() {
 }
 
 #[test]
-fn noise_that_cannot_be_names_its_key() {
+fn errors_of_noise_name_the_key() {
     for (lines, key) in [
         (
             "contention = { share = \"2\", busy = \"4ms\" }",

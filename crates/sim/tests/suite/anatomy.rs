@@ -127,7 +127,7 @@ fn loss_is_repaired() {
 }
 
 #[test]
-fn a_client_that_takes_little_makes_the_sender_wait() {
+fn a_slow_reading_client_blocks_the_sender() {
     let mut scenario = transfer(bottleneck(1000, 100, 1000), "rapid-start", 2_000_000);
     scenario.transport.stream_window = 100_000;
     let (parts, ttlb) = parts(&scenario);

@@ -84,7 +84,7 @@ fn load(mbit: u64, rtt_ms: u64, queue_ms: u64, kind: &CrossKind) -> Load {
 /// Throughput within 2 % of the rate, loss within 1 percentage point, and the mean queue within 8 % of its limit in each
 /// cell; the mean differences over the grid within 0.5 %, 0.1 percentage points and 2 %.
 #[test]
-fn a_background_transfer_loads_the_path_as_a_connection_does() {
+fn a_background_transfer_loads_the_path_like_a_connection() {
     let mut failures = Vec::new();
     let mut sums = [0.0; 3];
     let mut cells = 0.0;
@@ -151,7 +151,7 @@ fn a_background_transfer_takes_the_share_of_a_connection() {
 /// On a path that loses, reorders, duplicates and marks, and loses acknowledgments: as many bytes within 8 %, the mean over
 /// twelve seeds.
 #[test]
-fn a_background_transfer_recovers_from_all_that_links_do() {
+fn a_background_transfer_recovers_from_every_link_impairment() {
     for spec in ["newreno", "bbr"] {
         let [background, stack] = both_kinds(spec).map(|kind| {
             let runs = (0..12).map(|seed| {
@@ -253,7 +253,7 @@ fn pages_are_transfers_of_their_size_at_their_interval() {
 
 /// Pages yield to a measured transfer, where a constant rate of the same mean does not.
 #[test]
-fn pages_back_off_and_a_constant_rate_does_not() {
+fn pages_respond_to_congestion_and_a_constant_rate_does_not() {
     let beside = |cross: &str| {
         let mut scenario = transfer(bottleneck(4, 40, 100), "cubic", 3_000_000);
         scenario.flows[0].start = Duration::from_secs(1);
@@ -270,7 +270,7 @@ fn pages_back_off_and_a_constant_rate_does_not() {
 
 /// The uplink carries uploads, and a download whose acknowledgments wait behind one takes longer.
 #[test]
-fn traffic_up_fills_the_link_up() {
+fn upstream_traffic_fills_the_uplink() {
     let path = || {
         let mut path = bottleneck(20, 40, 50);
         path.up.capacity = Capacity::Constant(Rate::from_bits_per_second(2_000_000));

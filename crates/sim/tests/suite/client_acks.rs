@@ -32,7 +32,7 @@ fn chromium_sends_an_ack_for_ten_packets_and_others_for_two() {
 }
 
 #[test]
-fn a_network_file_names_the_rule() {
+fn a_network_file_selects_the_ack_rule_of_clients() {
     let parse = |text| {
         PathText::parse(text)
             .expect("keys that there are")

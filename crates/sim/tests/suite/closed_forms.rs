@@ -79,7 +79,7 @@ fn flow_control_bounds_throughput() {
 
 /// The share of packets lost is that of the model, within four standard deviations.
 #[test]
-fn random_loss_is_what_was_asked_for() {
+fn random_loss_has_the_configured_rate() {
     for probability in [0.001, 0.01, 0.05] {
         let mut path = bottleneck(100, 10, 1000);
         path.down.loss = vec![link::Loss::Bernoulli(probability)];
@@ -114,7 +114,7 @@ fn constant_cross_traffic_takes_its_share() {
 
 /// A black hole below the datagram size lets nothing through; the client gives up at the time limit.
 #[test]
-fn what_cannot_arrive_is_said_not_to_have() {
+fn a_transfer_through_a_black_hole_is_reported_as_incomplete() {
     let mut path = bottleneck(20, 40, 60);
     path.down.black_hole = Some(link::BlackHole {
         mtu: 1000,

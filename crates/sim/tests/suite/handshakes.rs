@@ -69,7 +69,7 @@ fn round_trips_before_the_first_byte() {
 
 /// The twin stands for TLS: the same times, but for some bytes more or less on the wire.
 #[test]
-fn the_twin_takes_as_long_as_tls() {
+fn the_twin_takes_the_same_time_as_tls() {
     for (handshake, ..) in TABLE {
         let [twin, tls] = [Security::Twin, Security::Tls].map(|security| {
             let flow = flow(&visit(handshake, security, Protocol::Http3));
@@ -98,7 +98,7 @@ fn the_same_seed_gives_the_same_figures_with_tls() {
 /// A chain that is longer than three times the client's first datagram costs a round trip more (RFC 9000 §8.1); whoever
 /// resumes sends none.
 #[test]
-fn a_long_certificate_chain_costs_a_round_trip_in_full_handshakes_alone() {
+fn a_long_certificate_chain_adds_a_round_trip_to_full_handshakes_only() {
     for security in [Security::Twin, Security::Tls] {
         for (handshake, _, round_trips) in TABLE {
             let mut scenario = visit(handshake, security, Protocol::Http3);
@@ -118,7 +118,7 @@ fn a_long_certificate_chain_costs_a_round_trip_in_full_handshakes_alone() {
 /// A client that was here before has a token: the answer to its 0-RTT is not held to three times what it sent, and all of a
 /// response that fits into the first flight comes a round trip earlier than in full.
 #[test]
-fn all_of_a_short_response_comes_a_round_trip_earlier_in_0rtt() {
+fn a_short_response_completes_a_round_trip_earlier_with_0rtt() {
     for security in [Security::Twin, Security::Tls] {
         let [full, early] = [Handshake::Full, Handshake::ZeroRtt].map(|handshake| {
             let flow = flow(&visit(handshake, security, Protocol::Http3));
@@ -135,7 +135,7 @@ fn all_of_a_short_response_comes_a_round_trip_earlier_in_0rtt() {
 
 /// Without HTTP/3 the round trips are the same.
 #[test]
-fn raw_streams_take_as_many_round_trips() {
+fn raw_streams_take_the_same_round_trips() {
     for (handshake, _, round_trips) in TABLE {
         let flow = flow(&visit(handshake, Security::Twin, Protocol::Raw));
         let first = flow.responses[0].first_byte.expect("it was answered");

@@ -116,7 +116,7 @@ fn same_seed_same_history_to_the_byte() {
 }
 
 #[test]
-fn who_listens_changes_nothing() {
+fn observers_do_not_change_the_outcome() {
     let scenario = eventful(5);
     let mut scribe = Scribe::default();
     let heard = simulate(&scenario, &mut scribe).expect("a scenario");
@@ -125,7 +125,7 @@ fn who_listens_changes_nothing() {
 }
 
 #[test]
-fn requests_follow_one_another_on_one_connection() {
+fn consecutive_requests_share_one_connection() {
     let mut scenario = transfer(bottleneck(50, 40, 60), "slow-start", 100_000);
     scenario.flows[0].requests.push(Request {
         pause: Duration::from_secs(2),
@@ -148,7 +148,7 @@ fn requests_follow_one_another_on_one_connection() {
 }
 
 #[test]
-fn a_flow_begins_at_its_time() {
+fn a_flow_starts_at_its_time() {
     let mut scenario = transfer(bottleneck(50, 40, 60), "slow-start", 100_000);
     scenario.flows[0].start = Duration::from_millis(700);
     let late = run(&scenario);

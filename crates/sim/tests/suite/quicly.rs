@@ -43,7 +43,7 @@ const TABLES: [Table; 2] = [
 ];
 
 #[test]
-fn times_and_drops_are_those_of_quiclys_simulator() {
+fn times_and_drops_match_quiclys_simulator() {
     let mut errors = Vec::new();
     let mut failures = Vec::new();
     for (mbit, rtt, queue, arms) in TABLES {

@@ -20,7 +20,7 @@ fn transfer_with_jitter(spec: &str, jitter_ms: u64, seed: u64) -> Outcome {
 }
 
 #[test]
-fn bbr_withstands_reordering_as_cubic_does() {
+fn bbr_tolerates_reordering_like_cubic() {
     for jitter_ms in [1, 5] {
         for seed in 1..=3 {
             let bbr = ttlb_ms(&transfer_with_jitter("bbr", jitter_ms, seed));
