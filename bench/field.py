@@ -66,8 +66,8 @@ def on_core_1(command, scratch):
                           env=dict(os.environ, TLS=scratch), check=False)
     after = used()
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode} {said}")
+        output = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode} {output}")
     return done.stdout, after - before
 
 
@@ -176,12 +176,12 @@ def run(arguments, field):
     os.chmod(field.files, 0o755)
     field.prepare()
     servers, all = field.servers(), cases(arguments)
-    wanted = arguments.cases.split(",") if arguments.cases else list(all)
-    if unknown := [case for case in wanted if case not in all]:
+    selected = arguments.cases.split(",") if arguments.cases else list(all)
+    if unknown := [case for case in selected if case not in all]:
         sys.exit(f"--cases: {unknown[0]} (expected {', '.join(all)})")
-    results, failures = {case: {} for case in wanted}, []
+    results, failures = {case: {} for case in selected}, []
     for index in range(arguments.rounds):
-        for case in wanted:
+        for case in selected:
             _, names, measure = all[case]
             for name in names:
                 if name not in servers:
@@ -202,7 +202,7 @@ def run(arguments, field):
         facts += f"\n- Caddy {version(['caddy', 'version'])}"
     facts += f"\n- medians of {arguments.rounds} rounds; load average {os.getloadavg()[0]:.1f} at the end"
     tables = {"machine": facts}
-    for case in wanted:
+    for case in selected:
         what = all[case][0]
         text = beside(results[case]) if case == "h2load" else shown(results[case])
         tables[case] = f"{what[0].upper()}{what[1:]}:\n\n{text}"

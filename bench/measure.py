@@ -202,8 +202,8 @@ class Server:
             responses = body = 0
         size = {"bulk": self.bench.bulk, "32k": SIZES["32k"]}.get(case, 1)
         if done.returncode or responses != count or body != count * size:
-            said = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise RuntimeError(f"{' '.join(command)}: {responses} of {count} responses, {body} bytes {said}")
+            output = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise RuntimeError(f"{' '.join(command)}: {responses} of {count} responses, {body} bytes {output}")
         return responses, body, client
 
 
@@ -449,10 +449,10 @@ def run(arguments, cases, bench):
     bench.prepare()
     servers = bench.servers()
     if arguments.servers:
-        wanted = arguments.servers.split(",")
-        if unknown := [name for name in wanted if name not in servers]:
+        selected = arguments.servers.split(",")
+        if unknown := [name for name in selected if name not in servers]:
             sys.exit(f"--servers: {unknown[0]} (expected {', '.join(servers)})")
-        servers = {name: servers[name] for name in wanted}
+        servers = {name: servers[name] for name in selected}
     results = {case: {} for case in cases}
     failures = []
     for number_of_round in range(arguments.rounds):

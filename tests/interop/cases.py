@@ -1,4 +1,4 @@
-"""The cases: what the server is told, what happens on the way, what is fetched, and what must have been seen.
+"""The cases: the options of the server, the faults of the path, what is fetched, and what the server must log.
 
 Named as in the QUIC interop runner where it has them. That all files come whole is checked for every case; `check` is for
 what makes the case what it is, from what the relay saw and what the server wrote.
@@ -84,7 +84,7 @@ def early(seen):
 
 
 def keys_updated(seen):
-    """Of the server's own qlog: keys that an update made are told with its trigger."""
+    """Of the server's own qlog: key updates are logged with their trigger."""
     for path in seen.server.qlogs.iterdir():
         for line in path.read_text().split("\x1e"):
             if line.strip() and "key_updated" in line:
@@ -162,7 +162,7 @@ CASES = [
     Case("0-rtt", "a request before the handshake", ["1k", "100k"], "early", early, long_chain=True),
     Case("chacha20", "no other cipher offered", ["100k"], "chacha20"),
     Case("key-update", "keys are changed by the client", ["500k", "100k"], "key-update", keys_updated),
-    Case("version-negotiation", "the client begins with a version that nobody has", ["100k"], "negotiate", negotiated),
+    Case("version-negotiation", "the client starts with an unknown version", ["100k"], "negotiate", negotiated),
     Case("version-2", "`--quic-version 2,1`, the client begins with 1", ["100k"], "v2", version_2,
          server=["--quic-version", "2,1"]),
     Case("ipv6", "over ::1", ["100k"], check=one_connection, host="::1", needs="ipv6"),

@@ -134,7 +134,7 @@ class Relay:
                 data, notes, _, address = sock.recvmsg(65_535, 64)
             except BlockingIOError:
                 return
-            except OSError:  # what ICMP said of an earlier one
+            except OSError:  # ICMP error of an earlier datagram
                 continue
             tos = 0
             for level, kind, value in notes:
@@ -202,7 +202,7 @@ class Relay:
         notes = [(*kind, struct.pack("i", tos & 0b11))] if tos & 0b11 else []
         try:
             sock.sendmsg([data], notes, 0, to) if to else sock.sendmsg([data], notes)
-        except OSError:  # full, or nobody there: as on any path
+        except OSError:  # buffer full or port closed: dropped, as on any path
             self.fates["not sent"] += 1
 
     def _look(self, side, flow, data, tos):

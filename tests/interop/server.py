@@ -21,17 +21,17 @@ class Server:
             [binary, "serve", "--listen", listen, *who, "--log", self.log_path, "--generated", *flags, www],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
-        self.said = []
+        self.output = []
         for line in self.process.stderr:
-            self.said.append(line)
+            self.output.append(line)
             if line.startswith("listening on"):
                 break
         else:
-            raise RuntimeError("the server did not start: " + "".join(self.said))
-        self.port = int(re.search(r":(\d+) ", self.said[-1]).group(1))
-        found = re.search(r"spki-list=(\S+)", "".join(self.said))
+            raise RuntimeError("the server did not start: " + "".join(self.output))
+        self.port = int(re.search(r":(\d+) ", self.output[-1]).group(1))
+        found = re.search(r"spki-list=(\S+)", "".join(self.output))
         self.key_hash = found.group(1) if found else identity and key_hash(identity)
-        self.reader = threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True)
+        self.reader = threading.Thread(target=lambda: self.output.extend(self.process.stderr), daemon=True)
         self.reader.start()
 
     def stop(self):
@@ -45,7 +45,7 @@ class Server:
             self.code = "did not end within 10 s of SIGTERM"
         self.reader.join()
         self.lines = [json.loads(line) for line in self.log_path.read_text().splitlines()]
-        found = re.search(r"(\d+) connections, (\d+) requests \((\d+) as 0-RTT\)", "".join(self.said))
+        found = re.search(r"(\d+) connections, (\d+) requests \((\d+) as 0-RTT\)", "".join(self.output))
         self.connections, self.requests, self.early = map(int, found.groups()) if found else (0, 0, 0)
 
     def total(self, key):

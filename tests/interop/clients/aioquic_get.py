@@ -1,4 +1,4 @@
-"""Fetches files with aioquic as it is told by JSON in its argument; see peers/__init__.py for the modes."""
+"""Fetches files with aioquic as described by JSON in its argument; see peers/__init__.py for the modes."""
 
 import asyncio
 import dataclasses

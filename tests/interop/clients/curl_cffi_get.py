@@ -1,4 +1,4 @@
-"""Fetches files with curl_cffi as it is told by JSON in its argument; see peers/__init__.py for the modes."""
+"""Fetches files with curl_cffi as described by JSON in its argument; see peers/__init__.py for the modes."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Fetches files with niquests as it is told by JSON in its argument; see peers/__init__.py for the modes."""
+"""Fetches files with niquests as described by JSON in its argument; see peers/__init__.py for the modes."""
 
 import concurrent.futures
 import json

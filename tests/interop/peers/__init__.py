@@ -11,7 +11,7 @@ A peer is asked for paths, in one of these modes, and puts the files into a fold
 | `early` | the same with 0-RTT |
 | `chacha20` | no other cipher is offered |
 | `key-update` | keys are changed between the first path and the others |
-| `negotiate` | it begins with a version that nobody has |
+| `negotiate` | it starts with an unknown version |
 | `v2` | it begins with version 1 and knows version 2 |
 | `migrate` | it changes its address while data flows |
 | `gallery` | a page is loaded, with its pictures |
@@ -35,7 +35,7 @@ ORDER = ["gtlsclient", "aioquic", "curl_cffi", "niquests", "chromium", "firefox"
 
 @dataclasses.dataclass
 class Ask:
-    """What is wanted of a peer."""
+    """What a peer must do."""
 
     host: str
     port: int
@@ -56,7 +56,7 @@ class Peer:
     name = ""
     modes = {"plain"}
     features = set()  # of "ipv6", "ecn"
-    wants_authority = False  # whether it takes no certificate but one that somebody has signed
+    wants_authority = False  # whether it rejects self-signed certificates
     why_not = {}  # case: what is known to be the peer's own fault, so that its failure is expected
     modes_without_files = {"gallery"}  # in these, the peer itself says whether all came
 
@@ -85,8 +85,8 @@ def command(ask, argv, **more):
             process.wait()
             raise Failed(f"took longer than {ask.seconds:g} s") from None
     if code:
-        said = [line for line in ask.output.read_text(errors="replace").splitlines() if line.strip()]
-        raise Failed(f"ended with {code}: {said[-1][:150]}")
+        lines = [line for line in ask.output.read_text(errors="replace").splitlines() if line.strip()]
+        raise Failed(f"ended with {code}: {lines[-1][:150]}")
 
 
 def separately(ask, fetch, at_a_time=10):

@@ -1,4 +1,4 @@
-"""Chromium, headless, told what to do by the DevTools protocol over two pipes."""
+"""Chromium, headless, controlled through the DevTools protocol over two pipes."""
 
 import base64
 import json
@@ -121,8 +121,8 @@ class Browser:
     def evaluate(self, session, text):
         found = self.call("Runtime.evaluate", session, expression=text, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in found:
-            said = found["exceptionDetails"]
-            raise Failed(said.get("exception", {}).get("description", said["text"])[:150])
+            details = found["exceptionDetails"]
+            raise Failed(details.get("exception", {}).get("description", details["text"])[:150])
         return found["result"].get("value")
 
 
@@ -134,8 +134,8 @@ class Chromium(Peer):
     def version(self):
         if not shutil.which("chromium"):
             return None
-        said = subprocess.run(["chromium", "--version", "--no-sandbox"], capture_output=True, text=True, check=False)
-        return " ".join(said.stdout.split()[:2])
+        done = subprocess.run(["chromium", "--version", "--no-sandbox"], capture_output=True, text=True, check=False)
+        return " ".join(done.stdout.split()[:2])
 
     def fetch(self, ask):
         browser = Browser(ask)

@@ -1,4 +1,4 @@
-"""Firefox, headless, told what to do by Marionette: JSON over a TCP connection."""
+"""Firefox, headless, controlled through Marionette: JSON over a TCP connection."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ def program():
 
 
 class Browser:
-    """A process, and the connection to it. It trusts the authority that it is told of."""
+    """A process, and the connection to it. It trusts the given certificate authority."""
 
     def __init__(self, ask, begin_with_h3=True):
         self.ask, self.number = ask, 0
@@ -71,13 +71,13 @@ class Browser:
 
     def connect(self):
         """It writes down its port once it listens."""
-        said = self.profile / "MarionetteActivePort"
-        while not (said.exists() and said.read_text()):
+        port_file = self.profile / "MarionetteActivePort"
+        while not (port_file.exists() and port_file.read_text()):
             if self.process.poll() is not None:
                 raise Failed("the browser is gone")
             self.left()
             time.sleep(0.05)
-        self.socket = socket.create_connection(("127.0.0.1", int(said.read_text())))
+        self.socket = socket.create_connection(("127.0.0.1", int(port_file.read_text())))
         self.answers = self.socket.makefile("rb")
         self.read()
 
@@ -139,8 +139,8 @@ class Firefox(Peer):
     def version(self):
         if not program():
             return None
-        said = subprocess.run([program(), "--version"], capture_output=True, text=True, check=False)
-        return said.stdout.strip()
+        done = subprocess.run([program(), "--version"], capture_output=True, text=True, check=False)
+        return done.stdout.strip()
 
     def fetch(self, ask):
         browser = Browser(ask)

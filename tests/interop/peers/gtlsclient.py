@@ -17,8 +17,8 @@ class Gtlsclient(Peer):
     def version(self):
         if not shutil.which("gtlsclient"):
             return None
-        said = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "ngtcp2-client"], capture_output=True, text=True)
-        return f"ngtcp2 {said.stdout or 'of unknown version'}"
+        done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "ngtcp2-client"], capture_output=True, text=True)
+        return f"ngtcp2 {done.stdout or 'of unknown version'}"
 
     def fetch(self, ask):
         if ask.mode == "separate":

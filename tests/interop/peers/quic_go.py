@@ -37,13 +37,13 @@ class Program(Peer):
             return command(ask, [program, "get", ask.authority, "/" + path, str(ask.folder / pathlib.Path(path).name)])
         if ask.mode == "many":
             wish = ["load", ask.authority, "/" + ask.paths[0], str(len(ask.paths)), "1", "100"]
-            said = f"reqs={len(ask.paths)} "
+            expected = f"reqs={len(ask.paths)} "
         else:
             wish = ["hs", ask.authority, "/" + ask.paths[0], "1", "1", {"resume": "resume", "early": "0rtt"}[ask.mode]]
-            said = "reqs=1 "
+            expected = "reqs=1 "
         command(ask, [program, *wish])
-        if said not in ask.output.read_text():
-            raise Failed(f"it did not say `{said}`")
+        if expected not in ask.output.read_text():
+            raise Failed(f"its output lacks `{expected}`")
 
 
 class QuicGo(Program):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What SciPy and NumPy say of small cases: the known answers of `statistics/tests.rs`.
 
-Prints `answers.json`; with `--check FILE`, works all of them out anew and says which differ. Needs scipy and numpy.
+Prints `answers.json`; with `--check FILE`, recomputes all of them and prints which differ. Needs scipy and numpy.
 """
 import argparse
 import json
