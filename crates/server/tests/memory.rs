@@ -23,9 +23,9 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// Connections to take the mean of.
 const COUNT: usize = 64;
 /// Bytes of a connection that is idle after the handshake, at most.
-const IDLE_MAX: usize = 17_500;
+const IDLE_MAX: usize = 15_000;
 /// Bytes of one with a request that waits for its answer, at most.
-const HELD_MAX: usize = 19_500;
+const HELD_MAX: usize = 17_200;
 /// Longer than it takes until all is acknowledged; a test that waits for it fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
