@@ -204,9 +204,9 @@ impl Connection {
     /// Whether a packet of the space is worth sending.
     fn wants_packet(&self, now: Time, space: Space, permit: Permit) -> bool {
         self.handshake.can_send_in(space)
-            && ((permit == Permit::All && self.sources.want_to_send(space))
-                || self.sender.has_probe(space)
-                || self.received.get(space).urgency(now) == Urgency::Due)
+            && (self.sender.has_probe(space)
+                || self.received.get(space).urgency(now) == Urgency::Due
+                || (permit == Permit::All && self.sources.want_to_send(space)))
     }
 
     /// Writes one packet into `room`, seals it, and passes it to recovery. `None` if there was nothing to write.

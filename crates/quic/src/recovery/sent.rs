@@ -296,19 +296,16 @@ impl SentPackets {
     /// The index of the first skipped number from `first` on. The ranges of an ACK frame come in descending order, usually
     /// with one skipped number between two of them: so it is the last, or the one before the index found last.
     fn first_skipped_from(&self, first: u64) -> usize {
-        let is_below = |index: usize| {
-            self.skipped
-                .get(index)
-                .is_some_and(|one| one.number < first)
-        };
-        let is_it = |index: &usize| {
-            let before = index.checked_sub(1);
-            !is_below(*index) && before.is_none_or(is_below)
-        };
-        [self.skipped.len(), self.skipped_at.saturating_sub(1)]
-            .into_iter()
-            .find(is_it)
-            .unwrap_or_else(|| self.skipped.partition_point(|one| one.number < first))
+        let number = |index: usize| self.skipped.get(index).map(|one| one.number);
+        let ends_before = |index: usize| index.checked_sub(1).and_then(number) < Some(first);
+        let (len, before) = (self.skipped.len(), self.skipped_at.saturating_sub(1));
+        if ends_before(len) {
+            len
+        } else if ends_before(before) && number(before) >= Some(first) {
+            before
+        } else {
+            self.skipped.partition_point(|one| one.number < first)
+        }
     }
 
     /// The start of the run of completed packets that ends at this index, if the packet there is completed.
