@@ -9,7 +9,7 @@
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crate::failure::Failure;
@@ -34,6 +34,21 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
         )));
     }
     Ok(text)
+}
+
+/// The files of a folder whose names do not start with a dot, by name.
+pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let cannot = |why: &dyn std::fmt::Display| format!("cannot read `{}`: {why}", folder.display());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| cannot(&error))? {
+        let entry = entry.map_err(|error| cannot(&error))?;
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        if !is_hidden && entry.path().is_file() {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Opens a file for reading.

@@ -345,6 +345,29 @@ fn invalid_experiments_are_rejected() {
         (&["--log-compress", "lz4"], 2, "`gzip`, `zstd` or `none`"),
         (&["--connections", "x"], 2, "--connections"),
         (
+            &["--arm", "cubic"],
+            2,
+            "only `cubic` (expected two arms or more",
+        ),
+        (
+            &["--arm", "cubic", "--arm", "cubic"],
+            2,
+            "two arms are named `cubic` (expected different names: NAME=SPEC)",
+        ),
+        (
+            &["--arm", "cubic", "--arm", "new=fast"],
+            2,
+            "--arm: there is no congestion control named `fast`",
+        ),
+        (&["--network", "none"], 2, "unknown network `none`"),
+        (
+            &["--network", "lte", "--network", "lte"],
+            2,
+            "two networks are named `lte`",
+        ),
+        (&["--size", "0"], 2, "--size: 0 (expected 1 byte or more)"),
+        (&["--rtt", "40ms"], 2, "--network"),
+        (
             &["--connections", "1", "--out", "file"],
             1,
             "cannot write `file`",
@@ -403,4 +426,146 @@ fn the_log_of_an_earlier_run_is_replaced_on_request_only() {
         first
     );
     assert!(run(&["--out", "other"]).status.success());
+}
+
+/// Two specs over some networks need no experiment file.
+#[test]
+fn arms_networks_and_sizes_can_be_options() {
+    let folder = folder("ab-options");
+    let output = ab(
+        &folder,
+        &[
+            "--arm=cubic",
+            "--arm=ten=cubic:initial-window=10p",
+            "--network=lte",
+            "--network=vdsl",
+            "--size=300kB,1MB",
+            "--connections=80",
+        ],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = log(&folder);
+    let values = |key: &str| -> BTreeSet<String> {
+        lines.iter().map(|line| line[key].to_string()).collect()
+    };
+    let set = |values: &[&str]| values.iter().map(|one| (*one).to_owned()).collect();
+    assert_eq!(values("arm"), set(&["\"cubic\"", "\"ten\""]));
+    assert_eq!(values("site"), set(&["\"lte\"", "\"vdsl\""]));
+    assert_eq!(values("content_length"), set(&["300000", "1000000"]));
+    assert_eq!(values("link.rate"), set(&["30000000", "55000000"]));
+    // A smaller window takes longer over the same path.
+    let pairs = lines.chunks(2);
+    assert!(
+        pairs
+            .into_iter()
+            .all(|pair| pair[0]["ttlb"].as_u64() < pair[1]["ttlb"].as_u64())
+    );
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    assert!(
+        page.contains("lastbyte ab --arm cubic --arm ten=cubic:initial-window=10p --network lte --network vdsl --size 300000,1000000 --connections 80"),
+        "the command is on the page"
+    );
+    // A connection of the log can be run again with the same options.
+    let seed = lines[0]["seed"].to_string();
+    let again = ab(
+        &folder,
+        &[
+            "--arm=cubic",
+            "--arm=ten=cubic:initial-window=10p",
+            "--network=lte",
+            "--network=vdsl",
+            "--size=300kB,1MB",
+            "--json",
+            "--replay",
+            &seed,
+        ],
+    );
+    let rows: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+    let (again, before) = (
+        rows[0]["ttlb_ms"].as_f64(),
+        lines[0]["client.ttlb"].as_f64(),
+    );
+    let difference = again
+        .zip(before)
+        .map(|(again, before)| (again - before).abs());
+    assert!(
+        difference.is_some_and(|ms| ms < 0.001),
+        "{again:?} {before:?}"
+    );
+}
+
+/// The files of a folder are networks or traces; `.down` and `.up` of one name are one path.
+#[test]
+fn a_folder_of_traces_is_a_population() {
+    let folder = folder("ab-traces");
+    fs::create_dir(folder.join("traces")).expect("a folder");
+    let trace = |every: usize| -> String {
+        let times = (0..2000).step_by(every).map(|ms| format!("{ms}\n"));
+        times.collect()
+    };
+    for (name, text) in [
+        ("lte.down", trace(1)),
+        ("lte.up", trace(4)),
+        ("wifi", trace(2)),
+        (
+            "dsl.toml",
+            "rtt = \"30ms\"\n[down]\nrate = \"8mbit\"\n".to_owned(),
+        ),
+        (".hidden", "x".to_owned()),
+    ] {
+        fs::write(folder.join("traces").join(name), text).expect("a file");
+    }
+    let run = |more: &[&str]| {
+        let arguments = [
+            "--arm=cubic",
+            "--arm=bbr",
+            "--network=traces",
+            "--connections=60",
+            "--force",
+        ];
+        ab(&folder, &[&arguments[..], more].concat())
+    };
+    let output = run(&["--rtt=40ms"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let first = log(&folder);
+    let sites: BTreeSet<&str> = first
+        .iter()
+        .filter_map(|line| line["site"].as_str())
+        .collect();
+    assert_eq!(sites, BTreeSet::from(["dsl", "lte", "wifi"]));
+    for line in &first {
+        let (rate, rtt) = match line["site"].as_str() {
+            Some("lte") => (12_000_000.0, 40.0),
+            Some("wifi") => (6_000_000.0, 40.0),
+            _ => (8_000_000.0, 30.0),
+        };
+        let is_near = |value: &Value, wanted: f64| {
+            value
+                .as_f64()
+                .is_some_and(|value| (value / wanted - 1.0).abs() < 0.01)
+        };
+        assert!(
+            is_near(&line["link.rate"], rate) && is_near(&line["link.rtt"], rtt),
+            "{line}"
+        );
+    }
+    assert!(run(&["--rtt=40ms"]).status.success());
+    assert_eq!(log(&folder), first);
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains(
+            "`traces/lte.down` is a trace, which has no round-trip time (expected --rtt SPAN)"
+        ),
+        "{}",
+        stderr(&output)
+    );
+    fs::write(folder.join("traces/bad"), "5\nx\n").expect("a file");
+    let output = run(&["--rtt=40ms"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("`bad`: `down.trace`: traces/bad: line 2"),
+        "{}",
+        stderr(&output)
+    );
 }

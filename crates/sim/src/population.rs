@@ -11,6 +11,7 @@
 //! | `sweep` | factors that scale a population |
 //! | `random` | random streams |
 //! | `path` | the links of a draw |
+//! | `networks` | given networks in place of drawn paths |
 
 use core::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::{
 };
 
 pub mod distribution;
+mod networks;
 mod path;
 pub(crate) mod random;
 mod sweep;
@@ -60,6 +62,8 @@ pub struct Population {
     classes: Vec<Class>,
     sites: Vec<Site>,
     sweep: Sweep,
+    /// In place of drawn paths, unless it is empty.
+    networks: Vec<(String, Path)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -455,7 +459,40 @@ impl Population {
     /// One of its clients. The same seed gives the same.
     #[must_use]
     pub fn draw(&self, seed: u64) -> Draw {
-        path::draw(self, self.sketch(seed), seed)
+        let draw = path::draw(self, self.sketch(seed), seed);
+        networks::draw(self, draw, seed)
+    }
+
+    /// The same with these networks in place of its paths, each as likely as the others. Their names are those of sites and
+    /// classes.
+    #[must_use]
+    pub fn over(&self, networks: Vec<(String, Path)>) -> Self {
+        Self {
+            networks,
+            ..self.clone()
+        }
+    }
+
+    /// The same with objects of these sizes, in bytes, each as likely as the others.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no size, or a size of 0.
+    pub fn with_sizes(&self, sizes: &[u64]) -> Result<Self, SettingError> {
+        if sizes.is_empty() || sizes.contains(&0) {
+            return Err(SettingError::new("size", "0 (expected 1 byte or more)"));
+        }
+        Ok(Self {
+            sizes: Sizes {
+                bins: sizes.iter().map(|size| (*size, size + 1)).collect(),
+                mixes: vec![Mix {
+                    name: "given".to_owned(),
+                    weights: vec![1.0; sizes.len()],
+                }],
+                chosen: 0,
+            },
+            ..self.clone()
+        })
     }
 
     fn class_weights<'a>(&'a self, site: &'a Site) -> impl Iterator<Item = f64> + Clone + 'a {

@@ -3,7 +3,7 @@
 mod connections;
 mod summary;
 
-use core::num::NonZeroUsize;
+use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
     ffi::OsStr,
     io::Write,
@@ -17,7 +17,7 @@ use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::Settings;
 use lastbyte_sim::{
     Protocol, Scenario,
-    experiment::{Experiment, Plan},
+    experiment::{Arm, Experiment, Plan},
     lines::Label,
 };
 use lastbyte_units as units;
@@ -27,7 +27,10 @@ use self::{
     summary::{queries, summary, summary_json},
 };
 use crate::{
-    commands::{report, sim, values},
+    commands::{
+        path::{self, setting},
+        report, sim, values,
+    },
     failure::Failure,
     files,
     jobs::Interrupt,
@@ -41,6 +44,10 @@ Examples:
   lastbyte ab --unpaired --connections 20000 --out unpaired
   # A connection of the log again, by its seed: a table and a picture.
   lastbyte ab --replay 4158004636484 --plot transfer.html
+  # Two congestion controls over networks, or over a folder of traces.
+  lastbyte ab --arm cubic --arm 'ten=cubic:initial-window=10p' \\
+    --network lte --network home.toml --out two
+  lastbyte ab --arm cubic --arm bbr --network traces/ --rtt 40ms --out traces
   # An experiment of your own, with another seed.
   lastbyte ab mine.toml --seed 7 --out mine
 
@@ -55,6 +62,21 @@ pub(crate) struct Arguments {
     /// Experiment file [default: the built-in four-arms]
     #[arg(value_name = "EXP.toml")]
     file: Option<PathBuf>,
+    /// Arm in place of the experiment's: SPEC or NAME=SPEC, the baseline first; repeatable
+    #[arg(long, value_name = "SPEC")]
+    arm: Vec<String>,
+    /// Network, network file, trace or folder in place of the population; repeatable
+    #[arg(long, value_name = "NAME|FILE|DIR")]
+    network: Vec<String>,
+    /// Round-trip time of the traces of --network: 40ms
+    #[arg(long, value_name = "SPAN", requires = "network", value_parser = setting(|path| &mut path.rtt))]
+    rtt: Option<String>,
+    /// Bottleneck queue of the traces of --network [default: one round trip]
+    #[arg(long, value_name = "DEPTH", requires = "network", value_parser = setting(|path| &mut path.down.queue))]
+    queue: Option<String>,
+    /// Object sizes in place of the population's: 300kB,1MB
+    #[arg(long, value_name = "BYTES,…", value_delimiter = ',', value_parser = units::bytes)]
+    size: Vec<u64>,
     /// Number of connections [default: the experiment's]
     #[arg(long, value_name = "N", value_parser = values::count::<u64>(1..=CONNECTIONS_MAX))]
     connections: Option<u64>,
@@ -209,6 +231,27 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
             .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))?
         }
     };
+    if !arguments.arm.is_empty() {
+        experiment.arms = arms(&arguments.arm, registry).map_err(Failure::Usage)?;
+        experiment.baseline = 0;
+        let names: Vec<&str> = experiment
+            .arms
+            .iter()
+            .map(|arm| arm.name.as_str())
+            .collect();
+        experiment.name = names.join(" / ");
+        experiment.description = String::new();
+    }
+    if !arguments.network.is_empty() {
+        let (rtt, queue) = (arguments.rtt.as_deref(), arguments.queue.as_deref());
+        let networks = path::networks(&arguments.network, rtt, queue)?;
+        experiment.population = experiment.population.over(networks);
+    }
+    if !arguments.size.is_empty() {
+        let population = experiment.population.with_sizes(&arguments.size);
+        experiment.population =
+            population.map_err(|error| Failure::Usage(format!("--size: {}", error.reason)))?;
+    }
     if let Some(seed) = arguments.seed {
         experiment.seed = seed;
     }
@@ -216,6 +259,39 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
         experiment.protocol = protocol;
     }
     Ok(experiment)
+}
+
+/// The arms of --arm.
+fn arms(texts: &[String], registry: &Registry) -> Result<Vec<Arm>, String> {
+    let mut arms: Vec<Arm> = Vec::new();
+    for text in texts {
+        // A spec may contain `=` as well.
+        let (name, spec) = match (registry.parse(text), text.split_once('=')) {
+            (Ok(spec), _) => (text.as_str(), spec),
+            (Err(error), None) => return Err(format!("--arm: {error}")),
+            (Err(_), Some((name, rest))) => {
+                let spec = registry.parse(rest);
+                (name, spec.map_err(|error| format!("--arm: {error}"))?)
+            }
+        };
+        if arms.iter().any(|arm| arm.name == name) {
+            return Err(format!(
+                "--arm: two arms are named `{name}` (expected different names: NAME=SPEC)"
+            ));
+        }
+        arms.push(Arm {
+            name: name.to_owned(),
+            spec,
+            share: 1.0,
+        });
+    }
+    if arms.len() < 2 {
+        return Err(format!(
+            "--arm: only `{}` (expected two arms or more, the baseline first)",
+            texts.join("`, `")
+        ));
+    }
+    Ok(arms)
 }
 
 // ---- the page -------------------------------------------------------------------------------------------------------
@@ -273,6 +349,22 @@ fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) 
     let file = file.map_or_else(String::new, |file| {
         format!(" {}", report::shell(file.as_os_str()))
     });
+    let mut inputs = String::new();
+    let sizes: Vec<String> = arguments.size.iter().map(u64::to_string).collect();
+    let sizes = (!sizes.is_empty()).then(|| sizes.join(","));
+    let options = [
+        ("arm", arguments.arm.as_slice()),
+        ("network", &arguments.network),
+        ("rtt", arguments.rtt.as_slice()),
+        ("queue", arguments.queue.as_slice()),
+        ("size", sizes.as_slice()),
+    ];
+    for (name, values) in options {
+        for value in values {
+            // Writing to a `String` cannot fail.
+            let _ = write!(inputs, " --{name} {}", report::shell(OsStr::new(value)));
+        }
+    }
     let unpaired = if arguments.unpaired {
         " --unpaired"
     } else {
@@ -286,7 +378,7 @@ fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) 
         Packing::Zstd => " --log-compress zstd",
     };
     let command = format!(
-        "lastbyte ab{file} --connections {done} --seed {}{unpaired}{protocol}{packing} --out {}",
+        "lastbyte ab{file}{inputs} --connections {done} --seed {}{unpaired}{protocol}{packing} --out {}",
         experiment.seed,
         report::shell(arguments.out.as_os_str())
     );
@@ -309,7 +401,11 @@ fn page_facts(arguments: &Arguments, experiment: &Experiment, done: u64) -> Vec<
         ("experiment", format!("{} ({file})", experiment.name)),
         (
             "where",
-            "simulated, on modelled paths: docs/population.md".to_owned(),
+            if arguments.network.is_empty() {
+                "simulated, on modelled paths: docs/population.md".to_owned()
+            } else {
+                format!("simulated, on networks: {}", arguments.network.join(", "))
+            },
         ),
         ("connections", done.to_string()),
         ("seed", experiment.seed.to_string()),

@@ -253,7 +253,7 @@ fn depth(limit: Limit) -> String {
 }
 
 /// Checks a setting with the grammar of network files, so that an error names its option.
-fn setting(
+pub(crate) fn setting(
     place: fn(&mut PathText) -> &mut Option<String>,
 ) -> impl Fn(&str) -> Result<String, String> + Clone {
     move |text| {
@@ -280,6 +280,105 @@ pub(crate) fn network(name: &str) -> Result<(String, sim::Path), Failure> {
     let path = path.map_err(Failure::usage)?;
     refuse_cross(&name, &path)?;
     Ok((name, path))
+}
+
+/// The networks of an experiment, with their names: named networks, network files, mahimahi traces, and folders of the last two.
+/// A trace has this round-trip time and queue.
+pub(crate) fn networks(
+    names: &[String],
+    rtt: Option<&str>,
+    queue: Option<&str>,
+) -> Result<Vec<(String, sim::Path)>, Failure> {
+    let mut texts = Vec::new();
+    for name in names {
+        let file = Path::new(name);
+        if file.is_dir() {
+            let before = texts.len();
+            for file in files::list(file).map_err(Failure::Usage)? {
+                texts.extend(network_file(&file, rtt, queue)?);
+            }
+            if texts.len() == before {
+                return Err(Failure::Usage(format!(
+                    "--network: `{name}` is empty (expected network files or mahimahi traces)"
+                )));
+            }
+        } else if file.is_file() {
+            texts.extend(network_file(file, rtt, queue)?);
+        } else {
+            texts.push(named(name)?);
+        }
+    }
+    if texts.len() > NETWORKS_MAX {
+        return Err(Failure::Usage(format!(
+            "--network: {} networks (expected at most {NETWORKS_MAX})",
+            texts.len()
+        )));
+    }
+    let mut paths: Vec<(String, sim::Path)> = Vec::new();
+    for (name, text) in texts {
+        if paths.iter().any(|(other, _)| *other == name) {
+            return Err(Failure::Usage(format!(
+                "--network: two networks are named `{name}` (expected different names)"
+            )));
+        }
+        let path = text.path(&mut |file| files::read_text(Path::new(file)));
+        let path = path.map_err(|error| Failure::Usage(format!("--network: `{name}`: {error}")))?;
+        paths.push((name, path));
+    }
+    Ok(paths)
+}
+
+/// Maximum number of networks of an experiment: each keeps its trace in memory.
+const NETWORKS_MAX: usize = 1000;
+
+/// The network of a file: its settings if its name ends in `.toml`, else a trace of the link down. A name in `.up` is the link up
+/// of the `.down` beside it, and no network of its own.
+fn network_file(
+    file: &Path,
+    rtt: Option<&str>,
+    queue: Option<&str>,
+) -> Result<Option<(String, PathText)>, Failure> {
+    let ends_in = |wanted: &str| {
+        file.extension()
+            .is_some_and(|extension| extension == wanted)
+    };
+    if ends_in("toml") {
+        return named(&file.to_string_lossy()).map(Some);
+    }
+    if ends_in("up") && file.with_extension("down").is_file() {
+        return Ok(None);
+    }
+    let Some(rtt) = rtt else {
+        return Err(Failure::Usage(format!(
+            "--network: `{}` is a trace, which has no round-trip time (expected --rtt SPAN)",
+            file.display()
+        )));
+    };
+    let name = if ends_in("down") {
+        file.file_stem()
+    } else {
+        file.file_name()
+    };
+    let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let trace = |file: &Path| LinkText {
+        trace: Some(file.to_string_lossy().into_owned()),
+        ..LinkText::default()
+    };
+    let up = file.with_extension("up");
+    let text = PathText {
+        rtt: Some(rtt.to_owned()),
+        down: LinkText {
+            queue: Some(queue.unwrap_or(rtt).to_owned()),
+            ..trace(file)
+        },
+        up: if ends_in("down") && up.is_file() {
+            trace(&up)
+        } else {
+            LinkText::default()
+        },
+        ..PathText::default()
+    };
+    Ok(Some((name, text)))
 }
 
 /// Refuses a path with cross traffic, which only a simulation can have.

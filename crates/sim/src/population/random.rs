@@ -40,6 +40,7 @@ pub(crate) enum Field {
     IsReordered = 28,
     Reordering = 29,
     ReorderingDelay = 30,
+    Network = 31,
 }
 
 /// The numbers of one field.

@@ -233,6 +233,7 @@ pub(super) fn parse(text: &str, registry: &Registry) -> Outcome<Population> {
         classes,
         sites,
         sweep: Sweep::default(),
+        networks: Vec::new(),
     })
 }
 

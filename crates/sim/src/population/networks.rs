@@ -1,0 +1,121 @@
+//! A population of given networks, each as likely as the others.
+//!
+//! Object sizes and, unless a network's file names it, the client's acknowledgment behaviour are those of the population that
+//! the networks replace the paths of.
+
+use core::time::Duration;
+
+use lastbyte_link::{Capacity, Limit, Loss, Queue, Rate};
+
+use super::{
+    CrossFact, DATAGRAM, Draw, DrawFacts, Population, QUEUE_MAX, RATE_MAX, microseconds,
+    random::{Field, Stream},
+};
+use crate::scenario::Path;
+
+/// The draw with one of the networks in place of its path.
+pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
+    let stream = Stream::new(seed, Field::Network);
+    let networks = &population.networks;
+    let Some((name, path)) = networks.get(stream.choose(0, networks.iter().map(|_| 1.0))) else {
+        return draw;
+    };
+    let transport = &mut draw.transport;
+    transport.ecn = marks(&path.down.queue);
+    if let Some(acks) = path.client_acks {
+        transport.max_ack_delay = acks.max_ack_delay();
+        transport.ack_decimation = acks.decimation();
+        acks.name().clone_into(&mut draw.facts.ack_policy);
+    }
+    draw.site.clone_from(name);
+    draw.class.clone_from(name);
+    draw.facts = facts(path, &draw);
+    // A transfer starts at any point of a trace.
+    let period = match &path.down.capacity {
+        Capacity::Trace(trace) => trace.period(),
+        _ => PERIOD,
+    };
+    draw.start = period.mul_f64(stream.unit(1));
+    draw.cross = Vec::new();
+    draw.path = path.clone();
+    draw
+}
+
+/// The span over which transfers start where the rate is not that of a trace.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Whether the queue marks packets.
+const fn marks(queue: &Queue) -> bool {
+    match queue {
+        Queue::DropTail(queue) => queue.mark_above.is_some(),
+        Queue::CoDel(queue) => queue.ecn,
+        Queue::FqCoDel(queue) | Queue::Cake(queue) => queue.codel.ecn,
+        Queue::Pie(queue) => queue.ecn,
+        Queue::DualPi2(_) => true,
+    }
+}
+
+fn limit(queue: &Queue) -> Limit {
+    match queue {
+        Queue::DropTail(queue) => queue.limit,
+        Queue::CoDel(queue) => queue.limit,
+        Queue::FqCoDel(queue) | Queue::Cake(queue) => queue.codel.limit,
+        Queue::Pie(queue) => queue.limit,
+        Queue::DualPi2(queue) => queue.limit,
+    }
+}
+
+/// What the log has of the path.
+fn facts(path: &Path, draw: &Draw) -> DrawFacts {
+    let rate = match &path.down.capacity {
+        Capacity::Unlimited => Rate::from_bits_per_second(RATE_MAX as u64),
+        Capacity::Constant(rate) => *rate,
+        Capacity::Schedule(schedule) => schedule.nominal(),
+        Capacity::Shaper(shaper) => shaper.rate,
+        Capacity::Trace(trace) => trace.nominal(),
+    };
+    let longest = microseconds(QUEUE_MAX);
+    let packet = u64::from(DATAGRAM) + u64::from(path.overhead);
+    let queue_bytes = match limit(&path.down.queue) {
+        Limit::Unlimited => rate.bytes_in(longest),
+        Limit::Bytes(bytes) => bytes,
+        Limit::Packets(packets) => packets.saturating_mul(packet),
+        Limit::Time(span) => rate.bytes_in(span),
+    };
+    let random_loss = path.down.loss.iter().find_map(|loss| match loss {
+        Loss::Bernoulli(p) => Some(*p),
+        _ => None,
+    });
+    DrawFacts {
+        rate,
+        rtt: path.down.delay + path.up.delay,
+        queue_bytes,
+        queue: rate.time_for(queue_bytes).min(longest),
+        has_aqm: !matches!(path.down.queue, Queue::DropTail(_)),
+        random_loss: random_loss.unwrap_or(0.0),
+        has_burst_loss: path
+            .down
+            .loss
+            .iter()
+            .any(|loss| !matches!(loss, Loss::Bernoulli(_))),
+        policer: path.down.policer,
+        handover: None,
+        release: path.up.release,
+        jitter: None,
+        contention: path.down.contention,
+        wake_up: path.up.wake_up,
+        reordering: path.down.reordering,
+        is_rate_variable: !matches!(
+            path.down.capacity,
+            Capacity::Constant(_) | Capacity::Unlimited
+        ),
+        up_rate: match &path.up.capacity {
+            Capacity::Constant(rate) => Some(*rate),
+            _ => None,
+        },
+        is_poor: false,
+        cross: CrossFact::None,
+        ack_policy: draw.facts.ack_policy.clone(),
+        ecn: draw.transport.ecn,
+    }
+}
