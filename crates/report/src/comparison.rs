@@ -36,7 +36,10 @@ mod tables;
 mod text;
 
 use self::analysis::Analysis;
-pub use self::{error::Error, settings::Settings};
+pub use self::{
+    error::Error,
+    settings::{Metric, Settings},
+};
 use crate::{raster, scene::Scene, svg};
 
 /// Key figures of an arm.
@@ -95,6 +98,21 @@ impl Comparison {
         Ok(Self {
             analysis: analysis::analysis(tally, settings)?,
         })
+    }
+
+    /// The limits of bins of about as many connections each, for [`Settings::bins`]: one more than there are bins, ascending.
+    /// There are fewer bins where many connections have the same value.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Expression`] if an expression of the settings is invalid, and [`Error::Bins`] if there are fewer than two
+    /// distinct numbers.
+    pub fn bins(
+        inputs: Vec<Input>,
+        settings: &Settings,
+        count: core::num::NonZeroUsize,
+    ) -> Result<Vec<f64>, Error> {
+        gather::bins(inputs, settings, count.get())
     }
 
     /// Why the log could not be read to its end, if so.

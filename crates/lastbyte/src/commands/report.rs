@@ -11,7 +11,7 @@ use std::{
 
 use clap::Args;
 use lastbyte_query::Input;
-use lastbyte_report::comparison::{Comparison, Error, Settings};
+use lastbyte_report::comparison::{Comparison, Error, Metric, Settings};
 use lastbyte_units as units;
 
 use super::{summary::table, values};
@@ -23,6 +23,8 @@ Examples:
   lastbyte report ab/conns.ndjson
   # H2O's logs, whose flags name the arm; charts as separate files.
   lastbyte report h2o-*.ndjson.gz -o h2o.html --svg charts
+  # Another value than the TTLB, by the path's round-trip time in four bins.
+  lastbyte report ab/conns.ndjson --metric client.ttfb --by link.rtt --bins 4
   # Any log of one JSON object per line: name the fields of arm and site.
   lastbyte report log.ndjson --arm '_[\"group\"]' --site '_[\"pop\"]' \\
     --baseline control --shares control=9,treatment=1
@@ -65,6 +67,15 @@ pub(crate) struct Arguments {
     /// Expression for a line's site [default: key `site`]
     #[arg(long, value_name = "EXPR")]
     site: Option<String>,
+    /// Key or expression to compare in place of the TTLB: client.ttfb, num-ptos
+    #[arg(long, value_name = "KEY|EXPR")]
+    metric: Option<String>,
+    /// Key or expression to group by in place of the site: class, link.cross
+    #[arg(long, value_name = "KEY|EXPR", conflicts_with = "site")]
+    by: Option<String>,
+    /// Number of bins of equal count, of --by if given, else of object sizes
+    #[arg(long, value_name = "N", value_parser = values::count::<u32>(2..=32))]
+    bins: Option<u32>,
     /// Minimum object size [default: 200kB for production logs, else 0]
     ///
     /// Production logs are H2O's and those of `lastbyte serve --log`.
@@ -105,12 +116,18 @@ fn share(text: &str) -> Result<(String, f64), String> {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let settings = Settings {
+    let mut settings = Settings {
         baseline: arguments.baseline.clone(),
         shares: arguments.shares.clone(),
         filter: arguments.filter.clone(),
         arm: arguments.arm.clone(),
         site: arguments.site.clone(),
+        metric: arguments
+            .metric
+            .as_deref()
+            .map_or_else(Metric::default, Metric::of),
+        by: arguments.by.clone(),
+        bins: None,
         min_size: arguments.min_size,
         may_lack_arms: false,
         seed: arguments.seed,
@@ -125,6 +142,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         files: Vec::new(),
     };
     files::check_is_page(&arguments.out)?;
+    if let Some(count) = arguments
+        .bins
+        .and_then(|bins| NonZeroUsize::new(bins as usize))
+    {
+        settings.bins = Some(bins(&arguments.logs, &settings, count)?);
+    }
     let comparison = compare(&arguments.logs, settings)?;
     let page = write(&comparison, &arguments.out, arguments.svg.as_deref())?;
     let text = if arguments.json {
@@ -189,9 +212,24 @@ pub(crate) fn shell(word: &OsStr) -> String {
     }
 }
 
+/// The limits of bins, from a pass over the logs of its own.
+fn bins(logs: &[PathBuf], settings: &Settings, count: NonZeroUsize) -> Result<Vec<f64>, Failure> {
+    if logs.iter().any(|log| log.as_os_str() == "-") {
+        return Err(Failure::Usage(
+            "--bins reads the log twice, and stdin can be read once (expected files)".to_owned(),
+        ));
+    }
+    Comparison::bins(inputs(logs)?, settings, count).map_err(|error| failure(settings, &error))
+}
+
 /// Reads logs.
 pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Comparison, Failure> {
     settings.files = logs.iter().map(|log| log.display().to_string()).collect();
+    let of_errors = settings.clone();
+    Comparison::read(inputs(logs)?, settings).map_err(|error| failure(&of_errors, &error))
+}
+
+fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
     for log in logs {
         let name = log.display().to_string();
@@ -207,15 +245,23 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
         let path = log.clone();
         inputs.push(Input::new(name, move || files::open(&path)));
     }
-    let baseline = settings.baseline.clone();
-    Comparison::read(inputs, settings).map_err(|error| match &error {
-        Error::UnknownArm { wanted, .. } if Some(wanted) != baseline.as_ref() => {
+    Ok(inputs)
+}
+
+/// The failure for an error, with the option that it is about.
+fn failure(settings: &Settings, error: &Error) -> Failure {
+    match error {
+        Error::UnknownArm { wanted, .. } if Some(wanted) != settings.baseline.as_ref() => {
             Failure::Usage(format!("--shares: {error}"))
         }
         Error::UnknownArm { .. } => Failure::Usage(format!("--baseline: {error}")),
-        Error::Expression(_) => Failure::Usage(format!("in --arm, --site or --where: {error}")),
+        Error::Expression(_) => Failure::Usage(format!(
+            "in --arm, --by, --metric, --site or --where: {error}"
+        )),
+        Error::Bins(_) => Failure::Usage(format!("--bins: {error}")),
+        Error::NoValues { .. } => Failure::Usage(format!("--metric: {error}")),
         _ => Failure::run(error),
-    })
+    }
 }
 
 /// Writes the page, and the charts if there is a folder for them. Returns where the page is.

@@ -227,6 +227,27 @@ pub(super) fn write<S>(line: &mut Object<'_>, fields: &[Field<S>], source: &S) {
     }
 }
 
+/// The unit of the values of this key, as it is written behind a number: empty for counts. `None` if no line has the key.
+#[must_use]
+pub fn unit_of(key: &str) -> Option<&'static str> {
+    fn find<S>(fields: &[Field<S>], key: &str) -> Option<Unit> {
+        let field = fields.iter().find(|field| field.key.name() == key);
+        field.map(|field| field.unit)
+    }
+    let unit = find(keys::HEAD, key)
+        .or_else(|| find(keys::STATISTICS, key))
+        .or_else(|| find(keys::OUTCOME, key))
+        .or_else(|| find(keys::ALGORITHMS, key))
+        .or_else(|| find(keys::ANATOMY, key))
+        .or_else(|| find(keys::EXPERIMENT, key))
+        .or_else(|| find(tcp::SUMMARY, key))
+        .or_else(|| find(tcp::KERNEL, key))?;
+    Some(match unit {
+        Unit::None | Unit::Count | Unit::Flag | Unit::Share => "",
+        unit => unit.name(),
+    })
+}
+
 /// The tables of the documentation, in Markdown, each with its title.
 #[must_use]
 pub fn markdown() -> [(&'static str, String); 5] {

@@ -5,7 +5,7 @@ use super::{
     gather::{Cell, Histogram, Tally},
     parts::Parts,
     paths::Paths,
-    queries::{BINS, Dialect, QueryBuilder, Subgroup, chart_shares},
+    queries::{self, Dialect, QueryBuilder, Subgroup, chart_shares},
     settings::Settings,
 };
 use crate::statistics::{
@@ -54,6 +54,7 @@ pub(super) struct Analysis {
     pub(super) not_eligible: u64,
     pub(super) too_small: u64,
     pub(super) without_arm: u64,
+    pub(super) without_value: u64,
     /// Connections of sizes outside of all bins.
     pub(super) outside_bins: u64,
     pub(super) trouble: Option<String>,
@@ -76,6 +77,8 @@ pub(super) struct Group {
     pub(super) times: Vec<Counts>,
     /// Change by arm, at the percentiles 1 to 99.
     pub(super) curves: Vec<Vec<Interval>>,
+    /// The mean of the changes at P5 to P95, by arm, in intervals that are simultaneous over all arms; the baseline has none.
+    pub(super) overall: Vec<Option<Estimate>>,
     /// Change of the mean, by arm, with its own 95 % interval; the baseline has none.
     pub(super) means: Vec<Option<Estimate>>,
     /// The same, in intervals that are simultaneous with [`LossGroup::together`] and the shares of completed transfers.
@@ -140,7 +143,9 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     }
     adjust(core::slice::from_mut(&mut all));
     groups.push(all);
-    let bins = (0..BINS.len()).map(Subgroup::Bin).collect();
+    let bins = (0..queries::bins(&settings).len())
+        .map(Subgroup::Bin)
+        .collect();
     let mut sites: Vec<&String> = tally.sites.iter().filter(|site| !site.is_empty()).collect();
     sites.sort();
     let sites = sites.into_iter().cloned().map(Subgroup::Site).collect();
@@ -176,12 +181,14 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
             &order,
             tally.blocks.is_some(),
             queries.parts(),
-        ),
+        )
+        .filter(|_| settings.metric.is_ttlb()),
         paths,
         outside_bins: outside.sum(),
         not_eligible: tally.not_eligible,
         too_small: tally.too_small,
         without_arm: tally.without_arm,
+        without_value: tally.without_value,
         experiment: tally.experiment,
         trouble: tally.trouble,
         loss,
@@ -288,6 +295,7 @@ fn group(
         measure: Measure::Change,
     };
     let curves = against.intervals(&resampled);
+    let overall = against.overall(&resampled);
     let others = || (0..order.len()).map(|arm| (arm > 0).then_some(arm));
     let means = |z: f64| {
         others()
@@ -300,7 +308,7 @@ fn group(
     Group {
         title: match &subgroup {
             Subgroup::All => "All connections".to_owned(),
-            Subgroup::Bin(bin) => BINS[*bin].2.to_owned(),
+            Subgroup::Bin(bin) => queries::bins(settings)[*bin].title.clone(),
             Subgroup::Site(site) => site.clone(),
         },
         means: means(Z_95),
@@ -317,6 +325,7 @@ fn group(
         subgroup,
         times,
         curves,
+        overall,
     }
 }
 

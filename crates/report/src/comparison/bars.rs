@@ -59,7 +59,7 @@ pub(super) fn chart(analysis: &Analysis, parts: &Parts, size: Size) -> Scene {
                 }
                 at += length;
             }
-            let total = format::mean_milliseconds(Some(total * 1000.0));
+            let total = format::mean_value(Some(total * 1000.0), "ms");
             drawing.text(
                 (at + 6.0, top + 11.5),
                 Anchor::Start,

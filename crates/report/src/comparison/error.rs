@@ -19,13 +19,24 @@ pub enum Error {
         /// Lines of `lastbyte serve` with an object too small to count.
         too_small: u64,
     },
-    /// Some lines have an invalid `ttlb`.
+    /// Some lines have an invalid `ttlb`, or an invalid value of another metric.
     NotATime {
+        /// The name of the metric.
+        metric: String,
         /// The number of these lines.
         lines: u64,
         /// The first invalid value, as JSON.
         first: String,
     },
+    /// No line has a value of this metric.
+    NoValues {
+        /// The name of the metric.
+        metric: String,
+        /// The number of lines.
+        lines: u64,
+    },
+    /// The values to be divided into bins are all the same, or no numbers.
+    Bins(String),
     /// All connections are of this arm.
     OneArm(String),
     /// There are more than sixteen arms, of which these are some.
@@ -59,10 +70,27 @@ impl fmt::Display for Error {
         match self {
             Self::Empty => f.write_str("the log has no lines"),
             Self::NotALog(reason) => write!(f, "not a connection log: {reason}"),
-            Self::NotATime { lines, first } => write!(
+            Self::NotATime {
+                metric,
+                lines,
+                first,
+            } => write!(
                 f,
-                "invalid `ttlb` in {lines} lines, first `{first}` (expected milliseconds, zero or more): convert these lines, or exclude \
-                 them with --where"
+                "invalid `{metric}` in {lines} lines, first `{first}` (expected {}, zero or more): convert these lines, or exclude \
+                 them with --where",
+                if metric == "ttlb" {
+                    "milliseconds"
+                } else {
+                    "a number"
+                }
+            ),
+            Self::NoValues { metric, lines } => write!(
+                f,
+                "none of the {lines} lines has a value of `{metric}` (expected a number)"
+            ),
+            Self::Bins(by) => write!(
+                f,
+                "`{by}` has fewer than two distinct numbers, so there are no bins (expected a key or expression with numbers)"
             ),
             Self::NoArms {
                 lines,

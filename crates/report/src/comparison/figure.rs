@@ -100,13 +100,13 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn title(self) -> String {
+    fn title(self, metric: &str) -> String {
         match self {
             Self::Group(group) if group.subgroup == Subgroup::All => {
-                "TTLB change by percentile".to_owned()
+                format!("{metric} change by percentile")
             }
-            Self::Group(group) => format!("TTLB change by percentile: {}", group.title),
-            Self::Paths(_) => "TTLB change of each path".to_owned(),
+            Self::Group(group) => format!("{metric} change by percentile: {}", group.title),
+            Self::Paths(_) => format!("{metric} change of each path"),
         }
     }
 }
@@ -353,7 +353,7 @@ pub(super) fn chart(
     let scene = Scene {
         width,
         height,
-        title: subject.title(),
+        title: subject.title(&analysis.settings.metric.name),
         description: described(analysis, subject),
         shapes: drawing.shapes,
     };
@@ -505,15 +505,17 @@ fn axes(
     );
     let line = plot.bottom + font + 29.0;
     let baseline = &analysis.arms[0].name;
+    let metric = &analysis.settings.metric;
     let full = match size {
-        Size::Small => "change of TTLB".to_owned(),
-        _ => format!("TTLB relative to {baseline}"),
+        Size::Small => format!("change of {}", metric.name),
+        _ => format!("{} relative to {baseline}", metric.name),
     };
     let room = plot.right - plot.left;
-    let (faster, slower) = ("← faster", "slower →");
-    let sides = drawing.width(faster, font, true) + drawing.width(slower, font, true) + 24.0;
+    let less = format!("← {}", metric.less());
+    let more = format!("{} →", metric.more());
+    let sides = drawing.width(&less, font, true) + drawing.width(&more, font, true) + 24.0;
     let title = drawing.fitted(&full, font, false, room - sides);
-    drawing.text((plot.left, line), Anchor::Start, font, true, INK, faster);
+    drawing.text((plot.left, line), Anchor::Start, font, true, INK, less);
     drawing.text(
         (f32::midpoint(plot.left, plot.right), line),
         Anchor::Middle,
@@ -522,7 +524,7 @@ fn axes(
         INK,
         title,
     );
-    drawing.text((plot.right, line), Anchor::End, font, true, INK, slower);
+    drawing.text((plot.right, line), Anchor::End, font, true, INK, more);
     if size != Size::Small {
         drawing.text(
             (if size == Size::Wide { 18.0 } else { 8.0 }, plot.top - 11.0),
@@ -531,8 +533,8 @@ fn axes(
             false,
             INK,
             match subject {
-                Subject::Group(_) => "percentile of connections, by TTLB",
-                Subject::Paths(_) => "percentile of paths, by their change",
+                Subject::Group(_) => format!("percentile of connections, by {}", metric.name),
+                Subject::Paths(_) => "percentile of paths, by their change".to_owned(),
             },
         );
     }

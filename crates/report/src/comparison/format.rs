@@ -93,22 +93,33 @@ pub(super) fn bare_milliseconds(micros: u64) -> String {
     format!("{}{point}{decimals}", count(micros / 1000))
 }
 
-pub(super) fn milliseconds(micros: Option<u64>) -> String {
-    micros.map_or_else(
+/// A value in thousandths of this unit.
+pub(super) fn value(thousandths: Option<u64>, unit: &str) -> String {
+    thousandths.map_or_else(
         || ABSENT.to_owned(),
-        |micros| format!("{}\u{a0}ms", bare_milliseconds(micros)),
+        |value| with_unit(&bare_milliseconds(value), unit),
     )
 }
 
-/// A mean in milliseconds: of whole ones to a whole one, unless it is short.
-pub(super) fn mean_milliseconds(micros: Option<f64>) -> String {
-    milliseconds(micros.map(|micros| {
-        if micros < 100_000.0 {
-            micros.round() as u64
+/// A number and its unit, if there is one.
+pub(super) fn with_unit(number: &str, unit: &str) -> String {
+    if unit.is_empty() {
+        number.to_owned()
+    } else {
+        format!("{number}\u{a0}{unit}")
+    }
+}
+
+/// A mean: of numbers from 100 on a whole one.
+pub(super) fn mean_value(thousandths: Option<f64>, unit: &str) -> String {
+    let rounded = thousandths.map(|value| {
+        if value < 100_000.0 {
+            value.round() as u64
         } else {
-            (micros / 1000.0).round() as u64 * 1000
+            (value / 1000.0).round() as u64 * 1000
         }
-    }))
+    });
+    value(rounded, unit)
 }
 
 /// An estimate in hundredths of a percent as one in percentage points.

@@ -11,7 +11,7 @@ use lastbyte_query::{Input, Options, Query, RunError, Value};
 use super::{
     error::Error,
     parts::{PartCounts, Times},
-    queries::{self, BINS, Column, Dialect},
+    queries::{self, Bin, Column, Dialect},
     settings::Settings,
 };
 use crate::statistics::bootstrap::Member;
@@ -77,6 +77,8 @@ pub(super) struct Tally {
     pub(super) too_small: u64,
     /// Lines without an arm.
     pub(super) without_arm: u64,
+    /// Lines without a value of a metric other than the time to last byte.
+    pub(super) without_value: u64,
     /// Why the log could not be read to its end.
     pub(super) trouble: Option<String>,
 }
@@ -90,7 +92,7 @@ pub(super) fn tally(inputs: Vec<Input>, settings: &Settings) -> Result<Tally, Er
     let text = queries::reading(settings);
     let query = Query::compile(&text, &[], options)
         .map_err(|error| Error::Expression(error.to_string()))?;
-    let mut counter = Counter::new();
+    let mut counter = Counter::new(settings);
     let mut failed = None;
     let outcome = query.for_each(inputs, |row| match counter.add(row) {
         Ok(()) => ControlFlow::Continue(()),
@@ -106,8 +108,46 @@ pub(super) fn tally(inputs: Vec<Input>, settings: &Settings) -> Result<Tally, Er
     counter.finish((!errors.is_empty()).then(|| errors.join("\n")))
 }
 
+/// The limits of `count` bins of about as many connections each.
+pub(super) fn bins(
+    inputs: Vec<Input>,
+    settings: &Settings,
+    count: usize,
+) -> Result<Vec<f64>, Error> {
+    let options = Options {
+        threads: settings.threads,
+        ..Options::default()
+    };
+    let text = queries::bin_limits(settings, count);
+    let query = Query::compile(&text, &[], options)
+        .map_err(|error| Error::Expression(error.to_string()))?;
+    let mut limits: Vec<f64> = Vec::new();
+    // A log that cannot be read to its end is reported by the pass that counts it.
+    let _ = query.for_each(inputs, |row| {
+        limits = row.iter().filter_map(Value::as_f64).collect();
+        ControlFlow::Continue(())
+    });
+    // The last bin has the largest value.
+    let last = limits.pop().map(|last| last.floor() + 1.0);
+    limits.dedup();
+    limits.extend(last);
+    if limits.len() < 3 {
+        return Err(Error::Bins(
+            settings
+                .by
+                .clone()
+                .unwrap_or_else(|| "content_length".to_owned()),
+        ));
+    }
+    Ok(limits)
+}
+
 /// Counts the rows of the reading query.
 struct Counter {
+    /// The key whose values are compared.
+    metric: String,
+    is_ttlb: bool,
+    bins: Vec<Bin>,
     arms: Names,
     sites: Names,
     experiments: BTreeSet<String>,
@@ -117,9 +157,11 @@ struct Counter {
     not_eligible: u64,
     too_small: u64,
     without_arm: u64,
-    /// Lines with an invalid `ttlb`.
+    /// Lines without a value of a metric other than the time to last byte.
+    without_value: u64,
+    /// Lines with an invalid `ttlb`, or an invalid value of another metric.
     not_times: u64,
-    /// The first invalid `ttlb`.
+    /// The first of them.
     not_time: Option<String>,
     cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
     loss: BTreeMap<(usize, usize), Histogram>,
@@ -217,8 +259,16 @@ impl Pairing {
 }
 
 impl Counter {
-    fn new() -> Self {
+    fn new(settings: &Settings) -> Self {
         Self {
+            metric: if settings.metric.is_ttlb() {
+                "ttlb".to_owned()
+            } else {
+                settings.metric.name.clone()
+            },
+            is_ttlb: settings.metric.is_ttlb(),
+            bins: queries::bins(settings),
+            without_value: 0,
             arms: Names::default(),
             sites: Names::default(),
             experiments: BTreeSet::new(),
@@ -273,13 +323,17 @@ impl Counter {
         else {
             return Ok(());
         };
-        let ttlb = match Ttlb::of(of(Column::Ttlb)) {
+        let ttlb = match Ttlb::of(of(Column::Value)) {
             Ttlb::Micros(micros) => Some(micros),
+            Ttlb::Never if !self.is_ttlb => {
+                self.without_value += 1;
+                return Ok(());
+            }
             Ttlb::Never => None,
             Ttlb::NotATime => {
                 self.not_times += 1;
                 self.not_time
-                    .get_or_insert_with(|| of(Column::Ttlb).to_string());
+                    .get_or_insert_with(|| of(Column::Value).to_string());
                 return Ok(());
             }
         };
@@ -293,10 +347,11 @@ impl Counter {
             self.measures.resize_with(arm + 1, Measures::default);
         }
         let site = self.site(of(Column::Site));
-        let length = whole(Column::Size).unwrap_or(0);
-        let bin = BINS
-            .iter()
-            .position(|(from, to, _)| (*from..*to).contains(&length));
+        let value = of(Column::Bin).as_f64();
+        let bin = value.and_then(|value| {
+            let mut bins = self.bins.iter();
+            bins.position(|bin| (bin.from..bin.to).contains(&value))
+        });
         let cell = self.cells.entry((arm, site, bin)).or_default();
         match ttlb {
             Some(ttlb) => *cell.ttlb.entry(ttlb).or_insert(0) += 1,
@@ -373,6 +428,7 @@ impl Counter {
     fn finish(self, trouble: Option<String>) -> Result<Tally, Error> {
         if let Some(first) = self.not_time {
             return Err(Error::NotATime {
+                metric: self.metric,
                 lines: self.not_times,
                 first,
             });
@@ -381,6 +437,10 @@ impl Counter {
             return Err(match trouble {
                 Some(trouble) if !trouble.is_empty() => Error::NotALog(trouble),
                 _ if self.lines == 0 => Error::Empty,
+                _ if self.without_value > 0 => Error::NoValues {
+                    metric: self.metric,
+                    lines: self.lines,
+                },
                 _ => Error::NoArms {
                     lines: self.lines,
                     not_eligible: self.not_eligible,
@@ -414,6 +474,7 @@ impl Counter {
             not_eligible: self.not_eligible,
             too_small: self.too_small,
             without_arm: self.without_arm,
+            without_value: self.without_value,
             trouble,
         })
     }

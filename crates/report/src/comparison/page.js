@@ -19,7 +19,7 @@
    * @property {Curve[]} arms The other arms.
    */
 
-  /** @type {{ arms: string[], charts: Chart[] }} */
+  /** @type {{ arms: string[], unit: string, charts: Chart[] }} */
   const data = JSON.parse(document.getElementById("data").textContent);
   const slider = /** @type {HTMLInputElement} */ (document.getElementById("percentile"));
   const shown = document.getElementById("shown");
@@ -40,7 +40,7 @@
     return count(whole) + (decimals ? "." + decimals : "");
   };
   /** @type {(value: number | null) => string} */
-  const ms = (value) => (value === null ? "never" : bareMs(value) + SPACE + "ms");
+  const ms = (value) => (value === null ? "never" : bareMs(value) + (data.unit ? SPACE + data.unit : ""));
   /** @type {(value: number) => string} */
   const bare = (value) => {
     const text = Math.abs(value).toFixed(Math.abs(value) < 99.95 ? 1 : 0);

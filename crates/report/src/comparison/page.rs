@@ -40,10 +40,11 @@ pub(super) fn document(analysis: &Analysis) -> String {
     page.paths();
     page.parts_of_times();
     page.verdicts();
-    page.parts("size", "By object size", |subgroup| {
+    let [bins, sites] = text::dimensions(analysis);
+    page.parts("size", &format!("By {bins}"), |subgroup| {
         matches!(subgroup, Subgroup::Bin(_))
     });
-    page.parts("site", "By site", |subgroup| {
+    page.parts("site", &format!("By {sites}"), |subgroup| {
         matches!(subgroup, Subgroup::Site(_))
     });
     page.times();
@@ -53,7 +54,7 @@ pub(super) fn document(analysis: &Analysis) -> String {
     page.ratio();
     page.method();
     let data =
-        script_safe(&json!({ "arms": arm_names(analysis), "charts": page.charts }).to_string());
+        script_safe(&json!({ "arms": arm_names(analysis), "unit": analysis.settings.metric.unit, "charts": page.charts }).to_string());
     let body = page.body;
     format!(
         r#"<!doctype html>
@@ -127,14 +128,19 @@ pub(super) fn json(analysis: &Analysis) -> String {
     let interval = |cell: &Interval| json!([cell.estimate, cell.alone, cell.together]);
     let ms = |micros: Option<u64>| micros.map(in_milliseconds);
     let groups = analysis.groups.iter().map(|group| {
+        let key = |name: &str| {
+            let is_ttlb = analysis.settings.metric.is_ttlb();
+            format!("{name}{}", if is_ttlb { "_ms" } else { "" })
+        };
         let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
             let curve = (arm > 0).then(|| group.curves[arm].iter().map(interval).collect::<Vec<_>>());
             json!({
                 "arm": one.name,
                 "connections": group.times[arm].total(),
                 "ended": group.times[arm].finished(),
-                "mean_ms": group.times[arm].mean().map(|micros| micros / 1000.0),
-                "percentiles_ms": chart_shares().iter().map(|share| ms(group.times[arm].percentile(*share))).collect::<Vec<_>>(),
+                (key("mean")): group.times[arm].mean().map(|value| value / 1000.0),
+                (key("percentiles")): chart_shares().iter().map(|share| ms(group.times[arm].percentile(*share))).collect::<Vec<_>>(),
+                "overall_change": group.overall[arm].map(|one| json!([one.value, one.interval])),
                 "mean_change": group.means[arm].map(|mean| json!([mean.value, mean.interval])),
                 "changes_estimate_alone_together": curve,
                 "p": group.ranks[arm].map(|rank| rank.p),
@@ -167,6 +173,8 @@ pub(super) fn json(analysis: &Analysis) -> String {
     let value = json!({
         "experiment": analysis.experiment,
         "baseline": analysis.arms[0].name,
+        "metric": analysis.settings.metric.name,
+        "unit": analysis.settings.metric.unit,
         "paired": analysis.is_paired,
         "seed": analysis.settings.seed,
         "sample_ratio": analysis.ratio.map(|(statistic, p)| json!({ "chi_squared": statistic, "p": p })),
@@ -283,7 +291,8 @@ impl Page<'_> {
             assignment(analysis).to_owned()
         };
         let text = format!(
-            "Time to last byte of {} relative to {}. {} connections, {kind}.",
+            "{} of {} relative to {}. {} connections, {kind}.",
+            text::long_name(analysis),
             text::listed(&names),
             analysis.arms[0].name,
             count(total)
@@ -313,12 +322,14 @@ impl Page<'_> {
                 .iter()
                 .any(|group| wanted(&group.subgroup))
         };
+        let [bins, sites] = text::dimensions(self.analysis);
+        let analysis = self.analysis;
         let mut links = vec![("all", "Overall"), ("verdict", "Significance")];
         if has(|subgroup| matches!(subgroup, Subgroup::Bin(_))) {
-            links.push(("size", "Size"));
+            links.push(("size", if bins == "object size" { "Size" } else { bins }));
         }
         if has(|subgroup| matches!(subgroup, Subgroup::Site(_))) {
-            links.push(("site", "Site"));
+            links.push(("site", if sites == "site" { "Site" } else { sites }));
         }
         if self.analysis.parts.is_some() {
             links.insert(1, ("parts", "Where the time goes"));
@@ -327,7 +338,7 @@ impl Page<'_> {
             links.insert(1, ("paths", "Each path"));
         }
         links.extend([
-            ("times", "TTLB"),
+            ("times", analysis.settings.metric.name.as_str()),
             ("loss", "Loss"),
             ("ended", "Completion"),
             ("measures", "Other measures"),
@@ -336,7 +347,8 @@ impl Page<'_> {
         ]);
         let links = links
             .iter()
-            .map(|(id, text)| format!("<a href=\"#{id}\">{text}</a>"));
+            .filter(|(id, _)| *id != "ended" || analysis.settings.metric.is_ttlb())
+            .map(|(id, text)| format!("<a href=\"#{id}\">{}</a>", escaped(text)));
         links.collect::<Vec<_>>().join(" ")
     }
 
@@ -374,6 +386,9 @@ impl Page<'_> {
             let loss = loss.map_or_else(absent_value, |loss| {
                 value(&format::points(loss.value), loss.excludes_zero())
             });
+            let overall = group.overall[arm].map_or_else(absent_value, |one| {
+                value(&percent(one.value), one.excludes_zero())
+            });
             let p90 = group.curves[arm][89];
             let p90 = p90.estimate.map_or_else(absent_value, |estimate| {
                 value(
@@ -390,9 +405,10 @@ impl Page<'_> {
             });
             let _ = writeln!(
                 self.body,
-                "<div class=\"card\"><h2>{}</h2><p class=\"{class}\">{estimate}</p><p>median TTLB{verdict}</p><p>{range}</p>\
-                 <dl><div><dt>P90</dt>{p90}</div><div><dt>mean</dt>{mean}</div><div><dt>mean loss</dt>{loss}</div>{slower}</dl></div>",
+                "<div class=\"card\"><h2>{}</h2><p class=\"{class}\">{estimate}</p><p>median {}{verdict}</p><p>{range}</p>\
+                 <dl><div><dt>mean of P5–P95</dt>{overall}</div><div><dt>P90</dt>{p90}</div><div><dt>mean</dt>{mean}</div><div><dt>mean loss</dt>{loss}</div>{slower}</dl></div>",
                 tables::named(&one.name, Some(arm)),
+                escaped(&analysis.settings.metric.name),
             );
         }
         self.add("</div>\n");
@@ -400,14 +416,26 @@ impl Page<'_> {
 
     fn overall(&mut self) {
         let group = &self.analysis.groups[0];
-        self.add("<section id=\"all\"><h2>TTLB change by percentile</h2>\n");
+        let metric = &self.analysis.settings.metric;
+        let _ = writeln!(
+            self.body,
+            "<section id=\"all\"><h2>{} change by percentile</h2>",
+            escaped(&metric.name)
+        );
         self.slider();
         self.chart(Subject::Group(group), &[Size::Wide, Size::Narrow]);
-        self.add(
-            "<p class=\"note\">Left of zero is faster. The value at P50 is the change of the median: (arm − baseline) / baseline. Bands are 95 % intervals \
+        let note = format!(
+            "<p class=\"note\">Left of zero is {}. The value at P50 is the change of the median: (arm − baseline) / baseline. Bands are 95 % intervals \
              for each percentile alone. Dashed lines are 95 % simultaneous intervals over P5 to P95 and all arms: a difference is significant \
-             where both dashed lines of an arm lie on the same side of zero. Transfers that never completed count as slower than all others.</p>\n",
+             where both dashed lines of an arm lie on the same side of zero. {}</p>\n",
+            metric.less(),
+            if metric.is_ttlb() {
+                "Transfers that never completed count as slower than all others."
+            } else {
+                "Where a percentile is 0 there is no change."
+            }
         );
+        self.add(&note);
         self.query(&group.curve_query);
         self.numbers(group);
         self.add("</section>\n");
@@ -419,16 +447,23 @@ impl Page<'_> {
         let Some(paths) = &analysis.paths else {
             return;
         };
-        self.add("<section id=\"paths\"><h2>TTLB change of each path</h2>\n");
+        let metric = &analysis.settings.metric;
+        let _ = writeln!(
+            self.body,
+            "<section id=\"paths\"><h2>{} change of each path</h2>",
+            escaped(&metric.name)
+        );
         self.chart(Subject::Paths(paths), &[Size::Wide, Size::Narrow]);
         self.list("verdicts", &text::paths(analysis));
-        self.add(
-            "<p class=\"note\">The chart above compares percentiles of all connections: a path that became slower and one that became faster cancel. \
+        let (less, more) = (metric.less(), metric.more());
+        let note = format!(
+            "<p class=\"note\">The chart above compares percentiles of all connections: a path that became {more} and one that became {less} cancel. \
              Here each path counts on its own: its change is (arm − baseline) / baseline of the two connections over it, and the chart shows \
-             the distribution of these changes. Where a line crosses zero, the arm is faster below and slower above. A path on which neither \
+             the distribution of these changes. Where a line crosses zero, the arm is {less} below and {more} above. A path on which neither \
              transfer completed is unchanged. Intervals of a percentile lie between two of the values (order statistics); the shares have \
              Wilson’s intervals, simultaneous over all shares of this list (Bonferroni).</p>\n",
         );
+        self.add(&note);
         let table = tables::paths(analysis, paths);
         self.add(&table);
         let queries: Vec<(String, String)> = analysis
@@ -503,9 +538,18 @@ impl Page<'_> {
             Subject::Group(_) | Subject::Paths(_) => String::new(),
         };
         let number = self.charts.len();
+        // The main charts have bands that show it.
+        let is_unsure = match subject {
+            Subject::Group(group) => {
+                group.subgroup != Subgroup::All
+                    && group.adjusted.iter().flatten().all(|p| *p >= 0.05)
+            }
+            Subject::Paths(_) => false,
+        };
         let _ = writeln!(
             self.body,
-            "<figure class=\"chart\" data-chart=\"{number}\"><figcaption>{title}</figcaption>"
+            "<figure class=\"chart{}\" data-chart=\"{number}\"><figcaption>{title}</figcaption>",
+            if is_unsure { " unsure" } else { "" }
         );
         let mut plots = Vec::new();
         for size in sizes {
@@ -578,7 +622,10 @@ impl Page<'_> {
         let ms = |value: Option<u64>| {
             value.map_or_else(
                 || "never".to_owned(),
-                |value| format!("{}\u{a0}ms", format::bare_milliseconds(value)),
+                |value| {
+                    let unit = &self.analysis.settings.metric.unit;
+                    format::with_unit(&format::bare_milliseconds(value), unit)
+                },
             )
         };
         // A cell with the time of an arm. Paths have changes only.
@@ -591,8 +638,9 @@ impl Page<'_> {
         let mut rows = match subject {
             Subject::Paths(_) => "<table><thead><tr><th></th><th scope=\"col\">change of a path (95\u{a0}% interval)</th></tr></thead><tbody>".to_owned(),
             Subject::Group(_) => format!(
-                "<table><thead><tr><th></th><th scope=\"col\">TTLB</th><th scope=\"col\">change (95\u{a0}% interval)</th></tr></thead>\
+                "<table><thead><tr><th></th><th scope=\"col\">{}</th><th scope=\"col\">change (95\u{a0}% interval)</th></tr></thead>\
                  <tbody><tr><th scope=\"row\">{}</th>{}<td></td></tr>",
+                escaped(&self.analysis.settings.metric.name),
                 tables::named(&self.analysis.arms[0].name, Some(0)),
                 time(0),
             ),
@@ -645,11 +693,22 @@ impl Page<'_> {
         let analysis = self.analysis;
         self.add("<section id=\"verdict\"><h2>Significant differences</h2>\n");
         self.list("verdicts", &text::verdicts(analysis));
-        self.add("<h3>Mean, packet loss and completion</h3>\n");
+        self.add(if analysis.settings.metric.is_ttlb() {
+            "<h3>Mean, packet loss and completion</h3>\n"
+        } else {
+            "<h3>Mean and packet loss</h3>\n"
+        });
         self.list("verdicts", &text::beside(analysis));
         let subgroups = text::subgroups(analysis);
         if !subgroups.is_empty() {
-            self.add("<h3>By size and site</h3>\n");
+            let [bins, sites] = text::dimensions(analysis);
+            let bins = if bins == "object size" { "size" } else { bins };
+            let _ = writeln!(
+                self.body,
+                "<h3>By {} and {}</h3>",
+                escaped(bins),
+                escaped(sites)
+            );
             self.list("verdicts", &subgroups);
         }
         self.add(
@@ -672,23 +731,32 @@ impl Page<'_> {
         }
         let _ = writeln!(
             self.body,
-            "<section id=\"{id}\"><h2>{title}</h2>\n{}<div class=\"many {id}s\">",
+            "<section id=\"{id}\"><h2>{}</h2>\n{}<div class=\"many {id}s\">",
+            escaped(title),
             self.legend()
         );
         for group in &groups {
             self.chart(Subject::Group(group), &[Size::Small]);
         }
         self.add("</div>\n<p class=\"note\">All charts have the same horizontal scale; values outside it are in the table.</p>\n");
-        let table = tables::subgroups(analysis, &groups, &format!("{title}: change of TTLB"));
+        let less = analysis.settings.metric.less();
+        let table = tables::subgroups(
+            analysis,
+            &groups,
+            &format!("{title}: change of {}", analysis.settings.metric.name),
+        );
         self.add(&table);
         self.add(&format!(
-            "<p class=\"note\">“Faster in” is the share of {}; ties count half. p is from {}, corrected for all comparisons by size and site on this page \
-             (Holm). Intervals are 95 % each. Colour marks p below 0.05.</p>\n",
+            "<p class=\"note\">“{}{} in” is the share of {} {less}{}; ties count half. p is from {}, corrected for all comparisons of subgroups on this page \
+             (Holm). Intervals are 95 % each. Colour marks p below 0.05; a chart is pale if no arm has one.</p>\n",
+            less[..1].to_uppercase(),
+            &less[1..],
             if analysis.is_paired {
-                "paths on which the arm is faster than the baseline"
+                "paths on which the arm is"
             } else {
-                "pairs of a connection of the arm and one of the baseline in which the arm is faster"
+                "pairs of a connection of the arm and one of the baseline in which the arm is"
             },
+            if analysis.is_paired { " than the baseline" } else { "" },
             if analysis.is_paired { "Wilcoxon’s signed-rank test of the ratios" } else { "the Mann–Whitney test" },
         ));
         let queries: Vec<(String, String)> = groups
@@ -731,10 +799,17 @@ impl Page<'_> {
     fn times(&mut self) {
         let analysis = self.analysis;
         let group = &analysis.groups[0];
-        self.add("<section id=\"times\"><h2>TTLB</h2>\n");
+        let metric = &analysis.settings.metric;
+        let _ = writeln!(
+            self.body,
+            "<section id=\"times\"><h2>{}</h2>",
+            escaped(&metric.name)
+        );
         let caption = format!(
-            "TTLB of {} in ms, and the change of the other arms",
-            analysis.arms[0].name
+            "{} of {}{}, and the change of the other arms",
+            metric.name,
+            analysis.arms[0].name,
+            metric.in_unit()
         );
         let table = tables::times(analysis, group, &caption);
         self.add(&table);
@@ -776,6 +851,9 @@ impl Page<'_> {
 
     fn ended(&mut self) {
         let analysis = self.analysis;
+        if !analysis.settings.metric.is_ttlb() {
+            return;
+        }
         self.add("<section id=\"ended\"><h2>Completed and incomplete transfers</h2>\n");
         let table = tables::finished_only(analysis);
         self.add(&table);

@@ -10,19 +10,105 @@ use lastbyte_record::connection_log::{
         JUMPSTART_CWND, JUMPSTART_PREV_RATE, MODULE, NUM_JUMPSTART_APPLICABLE, NUM_PACED,
         NUM_PACKETS_LOST, NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TTLB,
     },
-    schema::Key,
+    schema::{self, Key},
     tcp::{PROTO, TRANSPORT},
 };
 
-use super::settings::Settings;
+use super::settings::{Settings, expression_of};
 
-/// The bins of object sizes: lower bound, upper bound (exclusive), both in bytes, and name.
-pub(super) const BINS: [(u64, u64, &str); 4] = [
-    (200_000, 400_000, "200–400 KB"),
-    (400_000, 800_000, "400–800 KB"),
-    (800_000, 1_600_000, "0.8–1.6 MB"),
-    (1_600_000, 3_200_000, "1.6–3.2 MB"),
+/// A range of values: object sizes in bytes, unless the settings name others.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Bin {
+    pub(super) from: f64,
+    /// The end, which is not in the range.
+    pub(super) to: f64,
+    pub(super) title: String,
+}
+
+/// The default bins of object sizes.
+const BINS: [(f64, f64, &str); 4] = [
+    (200_000.0, 400_000.0, "200–400 KB"),
+    (400_000.0, 800_000.0, "400–800 KB"),
+    (800_000.0, 1_600_000.0, "0.8–1.6 MB"),
+    (1_600_000.0, 3_200_000.0, "1.6–3.2 MB"),
 ];
+
+/// The bins of the settings.
+pub(super) fn bins(settings: &Settings) -> Vec<Bin> {
+    let Some(limits) = &settings.bins else {
+        let bins = BINS.map(|(from, to, title)| Bin {
+            from,
+            to,
+            title: title.to_owned(),
+        });
+        return bins.to_vec();
+    };
+    let ranges = limits.iter().zip(limits.iter().skip(1));
+    ranges
+        .map(|(from, to)| Bin {
+            from: *from,
+            to: *to,
+            title: match &settings.by {
+                None => format!("{}–{} kB", kilobytes(*from), kilobytes(*to)),
+                Some(by) => {
+                    let unit = schema::unit_of(by).unwrap_or_default();
+                    format!("{}–{} {unit}", short(*from), short(*to))
+                        .trim_end()
+                        .to_owned()
+                }
+            },
+        })
+        .collect()
+}
+
+fn kilobytes(bytes: f64) -> String {
+    short(bytes / 1000.0)
+}
+
+/// A number with about three digits.
+fn short(value: f64) -> String {
+    let decimals = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 3,
+    };
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        return text;
+    }
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    text.to_owned()
+}
+
+/// The value that bins are of.
+fn bin_value(settings: &Settings) -> String {
+    match (&settings.bins, &settings.by) {
+        (Some(_), Some(by)) => expression_of(by),
+        _ => of(CONTENT_LENGTH),
+    }
+}
+
+/// The query for the limits of `count` bins: the percentiles of their values.
+pub(super) fn bin_limits(settings: &Settings, count: usize) -> String {
+    let value = match &settings.by {
+        Some(by) => expression_of(by),
+        None => of(CONTENT_LENGTH),
+    };
+    let mut conditions = filters(settings);
+    conditions.push(format!("({value}) != nil"));
+    let shares: Vec<String> = (0..=count)
+        .map(|limit| {
+            // The first value above the share, which is the start of the next bin.
+            let above = if limit % count == 0 { 0.0 } else { 1e-6 };
+            ((limit as f64 + above) / count as f64).to_string()
+        })
+        .collect();
+    format!(
+        "select({}) >> percentile({value}, [{}])",
+        conditions.join(" && "),
+        shares.join(", ")
+    )
+}
 
 /// The parts of a time to last byte, with their names.
 pub(super) const PARTS: [(Key, &str); 7] = [
@@ -102,7 +188,10 @@ fn rounded(key: Key) -> String {
 }
 
 fn site(settings: &Settings) -> String {
-    settings.site.clone().unwrap_or_else(|| of(SITE))
+    let by = settings.by.as_ref().filter(|_| settings.bins.is_none());
+    let by = by.map(|by| expression_of(by));
+    by.or_else(|| settings.site.clone())
+        .unwrap_or_else(|| of(SITE))
 }
 
 /// The kind of a log's lines.
@@ -141,8 +230,10 @@ columns! { |settings|
     /// Whether the line counts.
     Eligible: eligible(settings);
     Site: site(settings);
-    Size: of(CONTENT_LENGTH);
-    Ttlb: of(TTLB);
+    /// The value that puts the line into a bin.
+    Bin: bin_value(settings);
+    /// The time to last byte, or the value that is compared in its place.
+    Value: settings.metric.expression().map_or_else(|| of(TTLB), |value| format!("({value})"));
     Loss: loss();
     Handshake: rounded(CLIENT_HANDSHAKE);
     Confirmed: rounded(HANDSHAKE_CONFIRMED_MSEC);
@@ -256,6 +347,23 @@ impl<'a> QueryBuilder<'a> {
         }
     }
 
+    /// The value of the row that is compared, in a block over rows.
+    fn value(&self) -> String {
+        match self.settings.metric.expression() {
+            None => format!("r[\"{TTLB}\"]"),
+            Some(value) => format!("({value})"),
+        }
+    }
+
+    /// The same for percentiles: transfers that never completed are slower than all others.
+    fn ranked(&self) -> String {
+        if self.settings.metric.is_ttlb() {
+            format!("{} || 1e12", self.value())
+        } else {
+            self.value()
+        }
+    }
+
     /// The stage `select(…) >> ` for a subgroup, or nothing.
     fn selected(&self, subgroup: &Subgroup) -> String {
         let mut conditions = filters(self.settings);
@@ -267,9 +375,10 @@ impl<'a> QueryBuilder<'a> {
         match subgroup {
             Subgroup::All => {}
             Subgroup::Bin(bin) => {
-                let (from, to, _) = BINS[*bin];
-                let size = of(CONTENT_LENGTH);
-                conditions.push(format!("{size} >= {from} && {size} < {to}"));
+                let value = bin_value(self.settings);
+                if let Some(Bin { from, to, .. }) = bins(self.settings).get(*bin) {
+                    conditions.push(format!("{value} >= {from} && {value} < {to}"));
+                }
             }
             Subgroup::Site(name) => {
                 conditions.push(format!("({}) == {}", site(self.settings), quoted(name)));
@@ -285,9 +394,10 @@ impl<'a> QueryBuilder<'a> {
     pub(super) fn curve(&self, subgroup: &Subgroup) -> String {
         let baseline = quoted(self.baseline);
         format!(
-            r#"{}group_by({}) {{ |r| percentile(r["{TTLB}"] || 1e12, {CHART_SHARES}) }} >> map_values {{ |arm| arm.zip(_[{baseline}]).map {{ |a, b| (100.0 * a / b - 100).round(2) }} }} >> _.reject {{ |name| name == {baseline} }}"#,
+            r"{}group_by({}) {{ |r| percentile({}, {CHART_SHARES}) }} >> map_values {{ |arm| arm.zip(_[{baseline}]).map {{ |a, b| (100.0 * a / b - 100).round(2) }} }} >> _.reject {{ |name| name == {baseline} }}",
             self.selected(subgroup),
             self.arm(),
+            self.ranked(),
         )
     }
 
@@ -295,9 +405,10 @@ impl<'a> QueryBuilder<'a> {
     pub(super) fn paths(&self, subgroup: &Subgroup, arm: &str) -> String {
         let time_of = |name: &str| {
             format!(
-                r#"average({} == {} ? r["{TTLB}"] || 1e12 : nil)"#,
+                "average({} == {} ? {} : nil)",
                 self.arm(),
-                quoted(name)
+                quoted(name),
+                self.ranked()
             )
         };
         format!(
@@ -312,18 +423,21 @@ impl<'a> QueryBuilder<'a> {
     /// Percentiles in ms, and the mean of completed transfers, by arm.
     pub(super) fn times(&self, subgroup: &Subgroup) -> String {
         format!(
-            r#"{}group_by({}) {{ |r| [average(r["{TTLB}"]), percentile(r["{TTLB}"] || 1e12, $p ||= [0.25, 0.5, 0.75, 0.9, 0.95, 0.99])] }}"#,
+            "{}group_by({}) {{ |r| [average({}), percentile({}, $p ||= [0.25, 0.5, 0.75, 0.9, 0.95, 0.99])] }}",
             self.selected(subgroup),
             self.arm(),
+            self.value(),
+            self.ranked(),
         )
     }
 
     /// Connections and completed transfers by arm.
     pub(super) fn counts(&self, subgroup: &Subgroup) -> String {
         format!(
-            r#"{}group_by({}) {{ |r| [count(), count(r["{TTLB}"])] }}"#,
+            "{}group_by({}) {{ |r| [count(), count({})] }}",
             self.selected(subgroup),
             self.arm(),
+            self.value(),
         )
     }
 

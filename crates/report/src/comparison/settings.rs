@@ -1,5 +1,88 @@
 //! What a report compares, and how.
 
+use lastbyte_record::connection_log::schema;
+
+/// A value of each connection, which the arms are compared by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// The name in headings and sentences.
+    pub name: String,
+    /// The unit; empty for a number without one.
+    pub unit: String,
+    /// An expression of the query language. `None` for the time to last byte.
+    expression: Option<String>,
+}
+
+impl Default for Metric {
+    /// The time to last byte.
+    fn default() -> Self {
+        Self {
+            name: "TTLB".to_owned(),
+            unit: "ms".to_owned(),
+            expression: None,
+        }
+    }
+}
+
+impl Metric {
+    /// The value of a key, or of an expression of the query language. The unit is that of the key in the connection log.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self {
+            name: text.to_owned(),
+            unit: schema::unit_of(text).unwrap_or_default().to_owned(),
+            expression: Some(expression_of(text)),
+        }
+    }
+
+    /// The expression, unless it is the time to last byte.
+    #[must_use]
+    pub fn expression(&self) -> Option<&str> {
+        self.expression.as_deref()
+    }
+
+    pub(super) const fn is_ttlb(&self) -> bool {
+        self.expression.is_none()
+    }
+
+    /// The adjective for a decrease.
+    pub(super) const fn less(&self) -> &'static str {
+        if self.is_ttlb() { "faster" } else { "lower" }
+    }
+
+    /// The adjective for an increase.
+    pub(super) const fn more(&self) -> &'static str {
+        if self.is_ttlb() { "slower" } else { "higher" }
+    }
+
+    /// ` in ms`, or nothing.
+    pub(super) fn in_unit(&self) -> String {
+        if self.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" in {}", self.unit)
+        }
+    }
+}
+
+/// Whether a text is a key rather than an expression.
+pub(super) fn is_key(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// The expression of a key, or the expression itself.
+pub(super) fn expression_of(text: &str) -> String {
+    if is_key(text) {
+        format!("_[\"{text}\"]")
+    } else {
+        text.to_owned()
+    }
+}
+
 /// What to compare, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -14,6 +97,13 @@ pub struct Settings {
     pub arm: Option<String>,
     /// An expression that gives a line's site. Default: the key `site`.
     pub site: Option<String>,
+    /// The value that arms are compared by. Default: the time to last byte.
+    pub metric: Metric,
+    /// A key or an expression that divides the connections into groups, in place of the site. Default: the site.
+    pub by: Option<String>,
+    /// The limits of bins, ascending, in place of those of object sizes: see [`super::Comparison::bins`]. They are of the values of
+    /// [`Settings::by`], if given, else of object sizes in bytes.
+    pub bins: Option<Vec<f64>>,
     /// The size in bytes below which objects are left out. Default: 200 000 in production logs, ours or H2O's, and 0 in those
     /// of simulations and where [`Settings::arm`] is given.
     pub min_size: Option<u64>,
@@ -43,6 +133,9 @@ impl Default for Settings {
             filter: None,
             arm: None,
             site: None,
+            metric: Metric::default(),
+            by: None,
+            bins: None,
             min_size: None,
             may_lack_arms: false,
             seed: 1,

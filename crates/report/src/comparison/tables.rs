@@ -5,8 +5,8 @@ use core::fmt::Write;
 use super::{
     analysis::{Analysis, Group, LossGroup, MeasureTable, TABLE},
     format::{
-        ABSENT, count, hundredths, mean_milliseconds, milliseconds, p_value, percent,
-        percent_range, points, points_range, share, share_range, signed,
+        self, ABSENT, count, hundredths, mean_value, p_value, percent, percent_range, points,
+        points_range, share, share_range, signed,
     },
     parts::Parts,
     paths::Paths,
@@ -134,13 +134,14 @@ pub(super) fn times(analysis: &Analysis, group: &Group, caption: &str) -> String
     let mut table = Table::new(caption, &columns);
     for (arm, one) in analysis.arms.iter().enumerate() {
         let times = &group.times[arm];
-        let mut cells = vec![mean_milliseconds(times.mean())];
+        let unit = &analysis.settings.metric.unit;
+        let mut cells = vec![mean_value(times.mean(), unit)];
         if arm > 0 {
             cells[0] = estimate(group.means[arm], percent, percent_range);
         }
         for (percentile, _) in TABLE {
             cells.push(if arm == 0 {
-                milliseconds(times.percentile(percentile as f64 / 100.0))
+                format::value(times.percentile(percentile as f64 / 100.0), unit)
             } else {
                 change(&group.curves[arm][percentile - 1])
             });
@@ -192,11 +193,11 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
         ];
         for share in [0.5, 0.95] {
             for counts in [&group.times, &ended] {
-                let value = counts[arm].percentile(share);
-                cells.push(match (arm, value, counts[0].percentile(share)) {
-                    (0, value, _) => milliseconds(value),
-                    (_, Some(value), Some(base)) if base > 0 => {
-                        percent(value as f64 / base as f64 - 1.0)
+                let micros = counts[arm].percentile(share);
+                cells.push(match (arm, micros, counts[0].percentile(share)) {
+                    (0, micros, _) => format::value(micros, "ms"),
+                    (_, Some(micros), Some(base)) if base > 0 => {
+                        percent(micros as f64 / base as f64 - 1.0)
                     }
                     _ => ABSENT.to_owned(),
                 });
@@ -247,9 +248,14 @@ pub(super) fn parts(analysis: &Analysis, parts: &Parts) -> String {
 pub(super) fn paths(analysis: &Analysis, paths: &Paths) -> String {
     let percentiles = [5, 25, 50, 75, 90, 95];
     let heads = percentiles.map(|percentile| format!("P{percentile}"));
-    let mut columns = vec!["arm", "paths", "slower by > 5 %", "faster by > 5 %"];
+    let metric = &analysis.settings.metric;
+    let sides = [metric.more(), metric.less()].map(|side| format!("{side} by > 5 %"));
+    let mut columns = vec!["arm", "paths", &sides[0], &sides[1]];
     columns.extend(heads.iter().map(String::as_str));
-    let mut table = Table::new("Change of TTLB over the same path", &columns);
+    let mut table = Table::new(
+        &format!("Change of {} over the same path", metric.name),
+        &columns,
+    );
     for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
         let mut cells = vec![
             count(paths.counts[arm]),
@@ -266,6 +272,8 @@ pub(super) fn paths(analysis: &Analysis, paths: &Paths) -> String {
 
 /// Subgroups: connections and tests of each arm.
 pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -> String {
+    let metric = &analysis.settings.metric;
+    let less_in = format!("{} in", metric.less());
     let columns = [
         "arm",
         "connections",
@@ -274,7 +282,7 @@ pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -
         "P25",
         "P50",
         "P90",
-        "faster in",
+        &less_in,
         "p (Holm)",
     ];
     let mut table = Table::new(caption, &columns);
@@ -284,7 +292,7 @@ pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -
             "{} · {} P50 {}",
             group.title,
             analysis.arms[0].name,
-            milliseconds(base)
+            format::value(base, &metric.unit)
         );
         table.part(&head, columns.len());
         for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
@@ -501,10 +509,17 @@ pub(super) fn ratio(analysis: &Analysis) -> String {
 pub(super) fn curve(analysis: &Analysis, group: &Group) -> String {
     let mut columns = vec!["percentile", analysis.arms[0].name.as_str()];
     columns.extend(analysis.arms.iter().skip(1).map(|arm| arm.name.as_str()));
-    let mut table = Table::new(&format!("TTLB and its change: {}", group.title), &columns);
+    let mut table = Table::new(
+        &format!(
+            "{} and its change: {}",
+            analysis.settings.metric.name, group.title
+        ),
+        &columns,
+    );
     for percentile in (5..=95).step_by(5).chain([97, 99]) {
-        let mut cells = vec![milliseconds(
+        let mut cells = vec![format::value(
             group.times[0].percentile(percentile as f64 / 100.0),
+            &analysis.settings.metric.unit,
         )];
         for arm in 1..analysis.arms.len() {
             cells.push(change(&group.curves[arm][percentile - 1]));

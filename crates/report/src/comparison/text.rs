@@ -20,7 +20,26 @@ pub(super) fn title(analysis: &Analysis) -> String {
         .title
         .clone()
         .or_else(|| analysis.experiment.clone());
-    title.unwrap_or_else(|| "Time to last byte by arm".to_owned())
+    title.unwrap_or_else(|| format!("{} by arm", long_name(analysis)))
+}
+
+/// The name of the metric, written out.
+pub(super) fn long_name(analysis: &Analysis) -> &str {
+    if analysis.settings.metric.is_ttlb() {
+        "Time to last byte"
+    } else {
+        &analysis.settings.metric.name
+    }
+}
+
+/// What subgroups are by: `size and site`.
+pub(super) fn dimensions(analysis: &Analysis) -> [&str; 2] {
+    let settings = &analysis.settings;
+    match (&settings.by, &settings.bins) {
+        (Some(by), None) => ["object size", by],
+        (Some(by), Some(_)) => [by, "site"],
+        (None, _) => ["object size", "site"],
+    }
 }
 
 pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
@@ -39,7 +58,8 @@ pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
         _ => "",
     };
     format!(
-        "TTLB relative to {} · {} connections{paired} · bands: 95 % at each percentile{joint}",
+        "{} relative to {} · {} connections{paired} · bands: 95 % at each percentile{joint}",
+        analysis.settings.metric.name,
         analysis.arms[0].name,
         count(total),
     )
@@ -118,6 +138,8 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
         &analysis.arms[arm].name,
         &analysis.arms[0].name,
     );
+    let metric = &analysis.settings.metric;
+    let (less, more) = (metric.less(), metric.more());
     let curve = &all.curves[arm];
     let middle = curve
         .get(49)
@@ -139,10 +161,10 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
                 "{name}: no significant difference from {baseline} at any percentile from P5 to P95{middle}."
             );
         }
-        (Some(faster), None) => format!("{name} is faster than {baseline} at {faster}{middle}."),
-        (None, Some(slower)) => format!("{name} is slower than {baseline} at {slower}{middle}."),
+        (Some(faster), None) => format!("{name} is {less} than {baseline} at {faster}{middle}."),
+        (None, Some(slower)) => format!("{name} is {more} than {baseline} at {slower}{middle}."),
         (Some(faster), Some(slower)) => {
-            format!("{name} is faster than {baseline} at {faster}, and slower at {slower}{middle}.")
+            format!("{name} is {less} than {baseline} at {faster}, and {more} at {slower}{middle}.")
         }
     };
     if faster.or(slower).is_some_and(|all| all != "P5–P95") {
@@ -160,10 +182,16 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
     let group = &analysis.groups[0];
     for arm in 1..analysis.arms.len() {
         let name = &analysis.arms[arm].name;
+        let metric = &analysis.settings.metric;
         let mut parts = Vec::new();
         if let Some(mean) = group.means_together[arm] {
             parts.push(format!(
-                "the mean TTLB of completed transfers {} {} (95 % simultaneous: {})",
+                "the mean {} {} {} (95 % simultaneous: {})",
+                if metric.is_ttlb() {
+                    "TTLB of completed transfers"
+                } else {
+                    &metric.name
+                },
                 moved(mean),
                 percent(mean.value),
                 percent_range(mean.interval)
@@ -181,7 +209,7 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
                 points_range(loss.interval)
             ));
         }
-        if let Some(success) = success_together(analysis, arm) {
+        if let Some(success) = success_together(analysis, arm).filter(|_| metric.is_ttlb()) {
             let (low, high) = success.interval;
             parts.push(format!(
                 "the share of completed transfers {} {} (95 % simultaneous: {})",
@@ -222,13 +250,15 @@ pub(super) fn paths(analysis: &Analysis) -> Vec<String> {
         .filter_map(|arm| {
             let (slower, faster) = (paths.slower[arm]?, paths.faster[arm]?);
             Some(format!(
-                "{}: {} of {} paths are slower by more than 5\u{a0}% (95 % simultaneous: {}); {} are faster by more than 5\u{a0}% \
+                "{}: {} of {} paths are {} by more than 5\u{a0}% (95 % simultaneous: {}); {} are {} by more than 5\u{a0}% \
                  (95 % simultaneous: {}).",
                 analysis.arms[arm].name,
                 share(slower.value),
                 count(paths.counts[arm]),
+                analysis.settings.metric.more(),
                 share_range(slower.interval),
                 share(faster.value),
+                analysis.settings.metric.less(),
                 share_range(faster.interval),
             ))
         })
@@ -267,7 +297,8 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<String> {
 /// The subtitle of the chart of each path's change.
 pub(super) fn paths_subtitle(analysis: &Analysis, paths: &Paths) -> String {
     format!(
-        "TTLB relative to {} over the same path · {} paths · bands: 95 % at each percentile",
+        "{} relative to {} over the same path · {} paths · bands: 95 % at each percentile",
+        analysis.settings.metric.name,
         analysis.arms[0].name,
         count(paths.counts.iter().copied().max().unwrap_or(0)),
     )
@@ -355,8 +386,12 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         .filter(|p| **p < 0.05)
         .count();
     let mut all = vec![format!(
-        "Of {tests} comparisons by size and site (arms × subgroups), {} significant after Holm’s correction (5 % for the whole list). \
+        "Of {tests} comparisons by {} (arms × subgroups), {} significant after Holm’s correction (5 % for the whole list). \
          Without the correction, about {:.1} would be significant by chance alone.",
+        match dimensions(analysis) {
+            ["object size", "site"] => "size and site".to_owned(),
+            both => both.join(" and "),
+        },
         match significant {
             0 => "none is".to_owned(),
             1 => "one is".to_owned(),
@@ -379,7 +414,8 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         let (faster, slower) = (of(|share| share > 0.5, true), of(|share| share < 0.5, true));
         let rest = of(|_| true, false);
         let mut parts = Vec::new();
-        for (chosen, what) in [(faster, "faster"), (slower, "slower")] {
+        let metric = &analysis.settings.metric;
+        for (chosen, what) in [(faster, metric.less()), (slower, metric.more())] {
             if chosen.len() == groups.len() {
                 parts.push(format!("{what} in all of them"));
             } else if !chosen.is_empty() {
@@ -448,6 +484,13 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             count(analysis.without_arm)
         ));
     }
+    if analysis.without_value > 0 {
+        all.push(format!(
+            "{} connections have no value of `{}` and are left out.",
+            count(analysis.without_value),
+            analysis.settings.metric.name
+        ));
+    }
     if analysis.too_small > 0 {
         all.push(format!(
             "{} connections of `lastbyte serve` with objects below 200 kB are left out, as in H2O’s logs: startup algorithms make no difference \
@@ -470,6 +513,7 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
         }
     }
     if analysis.outside_bins > 0
+        && analysis.settings.bins.is_none()
         && analysis
             .groups
             .iter()

@@ -11,6 +11,7 @@ use super::{
     Z_95,
     counts::{Counts, rank},
     random::Random,
+    tests_of::Estimate,
 };
 
 /// Connections over the same path, one in each arm: by arm, by pair.
@@ -259,6 +260,51 @@ impl Against<'_> {
             .chunks(self.shares.len().max(1))
             .map(<[Interval]>::to_vec)
             .collect()
+    }
+
+    /// The mean of the changes of each arm at the joint percentiles, with an interval that is simultaneous over all arms
+    /// (Bonferroni). `None` for the baseline, and if a percentile has no change.
+    #[must_use]
+    pub fn overall(&self, resampled: &Resampled) -> Vec<Option<Estimate>> {
+        let joint = || {
+            let places = self.shares.iter().enumerate();
+            places.filter(|(_, share)| is_joint(**share))
+        };
+        let arms = self.groups.len();
+        let tail = 0.025 / arms.saturating_sub(1).max(1) as f64;
+        let mean = |value: &dyn Fn(usize, usize) -> Option<u64>, arm: usize| {
+            let mut sum = 0.0;
+            for (place, _) in joint() {
+                let change = self.scaled(value(arm, place), value(self.baseline, place))?;
+                sum += self.unscaled(change);
+            }
+            Some(sum / joint().count().max(1) as f64)
+        };
+        let of_arm = |arm: usize| {
+            if arm == self.baseline {
+                return None;
+            }
+            let seen = |arm: usize, place: usize| self.groups[arm].percentile(self.shares[place]);
+            let value = mean(&seen, arm)?;
+            let draws: Option<Vec<f64>> = resampled
+                .iter()
+                .map(|by_arm| {
+                    let drawn = |arm: usize, place: usize| *by_arm.get(arm)?.get(place)?;
+                    mean(&drawn, arm)
+                })
+                .collect();
+            let mut draws = draws?;
+            draws.sort_by(f64::total_cmp);
+            let at = |share: f64| {
+                let rank = (share * draws.len() as f64).ceil() as usize;
+                draws.get(rank.saturating_sub(1)).copied()
+            };
+            Some(Estimate {
+                value,
+                interval: (at(tail)?, at(1.0 - tail)?),
+            })
+        };
+        (0..arms).map(of_arm).collect()
     }
 
     fn cell(
