@@ -10,6 +10,7 @@ pub(crate) mod get;
 pub(crate) mod lb;
 pub(crate) mod man;
 mod path;
+pub(crate) mod plot;
 pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod serve;

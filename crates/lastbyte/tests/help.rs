@@ -52,10 +52,16 @@ fn every_example_of_ab_and_report_runs() {
     let file = "name = \"mine\"\nconnections = 20\n[[arms]]\nname = \"a\"\nspec = \"cubic\"\n\
         [[arms]]\nname = \"b\"\nspec = \"hystart\"\n";
     fs::write(folder.join("mine.toml"), file).expect("a file");
+    let network = "rtt = \"20ms\"\n[down]\nrate = \"20mbit\"\n";
+    fs::write(folder.join("home.toml"), network).expect("a file");
+    fs::create_dir(folder.join("traces")).expect("a folder");
+    fs::write(folder.join("traces/lte"), "1\n2\n").expect("a file");
     let few = examples("ab")
         .replace("lastbyte ab\n", "lastbyte ab --connections 20\n")
+        .replace("--out two", "--out two --connections 20")
+        .replace("--out traces", "--out of-traces --connections 20")
         .replace("--connections 20000", "--connections 20");
-    assert_eq!(run(&folder, "ab", &few), 4);
+    assert_eq!(run(&folder, "ab", &few), 6);
     assert!(folder.join("transfer.html").exists());
     for out in ["ab", "unpaired", "mine"] {
         let log = fs::read_to_string(folder.join(out).join("conns.ndjson")).expect("a log");
@@ -79,7 +85,7 @@ fn every_example_of_ab_and_report_runs() {
     let log: String = (0..400).map(line).collect();
     fs::write(folder.join("log.ndjson"), log).expect("a log");
     let script = format!("gzip h2o-1.ndjson\n{}", examples("report"));
-    assert_eq!(run(&folder, "report", &script), 3);
+    assert_eq!(run(&folder, "report", &script), 4);
     for page in ["ab/report.html", "h2o.html"] {
         assert!(folder.join(page).exists(), "{page}");
     }

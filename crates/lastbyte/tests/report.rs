@@ -114,6 +114,137 @@ fn a_log_becomes_a_page_and_charts() {
     assert!(folder.join("report.html").exists());
 }
 
+/// Writes a log whose lines have more keys, and one line that lacks them.
+fn write_log_with_more_keys(folder: &Path) {
+    let mut text = String::new();
+    for (number, line) in log(2000).lines().enumerate() {
+        let line = line.trim_end_matches('}');
+        let ttfb = if number % 2 == 0 { 90.5 } else { 80.25 } + (number % 7) as f64;
+        let (rtt, class) = (10 + number % 40, number % 3);
+        text += line;
+        text += &[
+            ",\"client.ttfb\":",
+            &ttfb.to_string(),
+            ",\"link.rtt\":",
+            &rtt.to_string(),
+            ",\"class\":\"c",
+            &class.to_string(),
+            "\"}\n",
+        ]
+        .concat();
+    }
+    text += "{\"arm\":\"new\",\"ttlb\":1}\n";
+    fs::write(folder.join("a.ndjson"), text).expect("a log");
+}
+
+/// Any numeric key can take the place of the TTLB, and any key that of the site.
+#[test]
+fn another_metric_in_bins_of_another_key() {
+    let folder = folder("report-metric");
+    write_log_with_more_keys(&folder);
+    let json = |more: &[&str]| -> Value {
+        let output = run(&folder, &[&["report", "a.ndjson", "--json"], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).expect("JSON")
+    };
+    let report = json(&["--metric=client.ttfb", "--by=link.rtt", "--bins=4"]);
+    assert_eq!(report["metric"], "client.ttfb");
+    assert_eq!(report["unit"], "ms");
+    let said = report["verdicts"][0].as_str().expect("a sentence");
+    assert!(
+        said.starts_with("new is lower than baseline at P5–P95; −11.0"),
+        "{said}"
+    );
+    assert_eq!(report["groups"][0]["arms"][0]["percentiles"][49], 93.5);
+    let titles: Vec<&str> = report["groups"]
+        .as_array()
+        .expect("groups")
+        .iter()
+        .filter_map(|group| group["title"].as_str())
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "All connections",
+            "10–20 ms",
+            "20–30 ms",
+            "30–40 ms",
+            "40–50 ms",
+            "here"
+        ]
+    );
+    let bins = &report["groups"].as_array().expect("groups")[1..5];
+    assert!(
+        bins.iter()
+            .all(|group| group["arms"][0]["connections"] == 250),
+        "{titles:?}"
+    );
+    assert!(
+        report["warnings"]
+            .to_string()
+            .contains("1 connections have no value of `client.ttfb`"),
+        "{}",
+        report["warnings"]
+    );
+    // The queries of the page give its numbers.
+    let query = report["groups"][1]["query_times"]
+        .as_str()
+        .expect("a query");
+    let asked = run(&folder, &["query", query, "a.ndjson"]);
+    let asked: Value = serde_json::from_str(&stdout(&asked)).expect("JSON");
+    assert_eq!(
+        asked["baseline"][1][1],
+        report["groups"][1]["arms"][0]["percentiles"][49]
+    );
+
+    let by_class = json(&["--by=class"]);
+    let titles: Vec<&str> = by_class["groups"]
+        .as_array()
+        .expect("groups")
+        .iter()
+        .filter_map(|group| group["title"].as_str())
+        .collect();
+    assert_eq!(titles, ["All connections", "200–400 KB", "c0", "c1", "c2"]);
+    let page = fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(page.contains("<h2>By class</h2>") && !page.contains("<h2>By site</h2>"));
+}
+
+#[test]
+fn a_metric_or_group_that_cannot_be_is_refused() {
+    let folder = folder("report-metric-errors");
+    write_log_with_more_keys(&folder);
+    for (arguments, wanted) in [
+        (
+            ["--metric=none", "--by=class"],
+            "--metric: none of the 2001 lines has a value of `none` (expected a number)",
+        ),
+        (["--metric=0-1", "--by=class"], "invalid `0-1` in"),
+        (
+            ["--by=class", "--bins=3"],
+            "--bins: `class` has fewer than two distinct numbers",
+        ),
+        (["--by=class", "--site=x"], "cannot be used with"),
+        (
+            ["--metric=a b", "--by=class"],
+            "in --arm, --by, --metric, --site or --where",
+        ),
+    ] {
+        let output = run(&folder, &[&["report", "a.ndjson"], &arguments[..]].concat());
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(
+            stderr(&output).contains(wanted),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+    let output = run(&folder, &["report", "-", "--bins=3"]);
+    assert!(
+        stderr(&output).contains("--bins reads the log twice"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 #[test]
 fn arms_of_h2o_logs_are_taken_from_their_flags() {
     let folder = folder("report-h2o");
@@ -190,7 +321,7 @@ fn unusable_input_is_an_error() {
             "where",
             "{\"arm\":\"a\",\"ttlb\":1}\n",
             &["--where", "_["],
-            "in --arm, --site or --where: ",
+            "in --arm, --by, --metric, --site or --where: ",
             2,
         ),
         ("few", "", &["--resamples", "3"], "from 100 to 100000", 2),
@@ -457,5 +588,110 @@ fn a_log_is_not_overwritten_by_its_page() {
     }
     for _ in 0..2 {
         assert!(report("page.html").status.success());
+    }
+}
+
+/// The simulator's own qlog files, in both versions, are drawn; files that break off or are not qlog say so.
+#[test]
+fn a_qlog_file_becomes_a_picture() {
+    let folder = folder("report-plot");
+    for (dialect, out) in [("0.3", "q"), ("draft", "d")] {
+        let arguments = [
+            "sim",
+            "--arm=cubic",
+            "--size=300kB",
+            "--qlog",
+            out,
+            "--qlog-dialect",
+            dialect,
+        ];
+        let output = run(&folder, &arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let server_of = |out: &str| -> PathBuf {
+        let files = fs::read_dir(folder.join(out)).expect("a folder");
+        let mut files = files.map(|file| file.expect("a file").path());
+        files
+            .find(|file| file.to_string_lossy().contains("server"))
+            .expect("a server's file")
+    };
+    let servers = [server_of("q"), server_of("d")].map(|file| file.display().to_string());
+    let output = run(
+        &folder,
+        &[
+            "plot",
+            &servers[0],
+            &servers[1],
+            "-o",
+            "a.html",
+            "-o",
+            "a.svg",
+            "-o",
+            "a.png",
+        ],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(folder.join("a.html")).expect("a page");
+    // Both versions give the same picture of the connection.
+    let note = page.matches("\"note\":\"server, 0.3").count();
+    assert_eq!(note, 2, "{}", &page[page.len() - 9000..][..300]);
+    for series in [
+        "sent",
+        "acked",
+        "window",
+        "in_flight",
+        "rtt",
+        "rtt_smoothed",
+    ] {
+        assert_eq!(
+            page.matches(&format!("\"{series}\":[")).count(),
+            2,
+            "{series}"
+        );
+    }
+    let svg = fs::read_to_string(folder.join("a.svg")).expect("an image");
+    assert!(svg.contains("packets lost"));
+    assert!(
+        fs::read(folder.join("a.png"))
+            .expect("an image")
+            .starts_with(b"\x89PNG")
+    );
+
+    let whole = fs::read(&servers[0]).expect("a file");
+    fs::write(folder.join("cut.sqlog"), &whole[..whole.len() / 2]).expect("a file");
+    let output = run(&folder, &["plot", "cut.sqlog", "-o", "cut.html"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("the picture shows what could: `cut.sqlog`: after "),
+        "{}",
+        stderr(&output)
+    );
+    assert!(folder.join("cut.html").exists());
+    fs::write(folder.join("log.ndjson"), log(2)).expect("a file");
+    for (arguments, code, wanted) in [
+        (
+            &["plot", "log.ndjson"][..],
+            1,
+            "`log.ndjson`: not a qlog file: its first object has no version",
+        ),
+        (
+            &["plot", "a.png"],
+            1,
+            "`a.png`: not a qlog file: unexpected byte 0x89",
+        ),
+        (&["plot", "none.qlog"], 2, "cannot read `none.qlog`"),
+        (
+            &["plot", "cut.sqlog", "-o", "x.pdf"],
+            2,
+            "--out: unknown format `x.pdf`",
+        ),
+    ] {
+        let output = run(&folder, arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        assert!(
+            stderr(&output).contains(wanted),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
     }
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | draw one or more transfers over time | [`transfer::Picture`] |
 //! | compare the arms of an experiment, from its log | [`comparison::Comparison`] |
+//! | draw a real connection, from its qlog file | [`qlog::read`] |
 //! | draw a run of a load generator | [`load::Run`] |
 //! | compute percentiles, intervals and tests | [`statistics`] |
 //!
@@ -44,6 +45,7 @@
 pub mod comparison;
 mod font;
 pub mod load;
+pub mod qlog;
 mod raster;
 mod scale;
 mod scene;

@@ -1,7 +1,7 @@
 //! `lastbyte sim`: transfers over a path, arm by arm.
 
 mod arguments;
-mod plot;
+pub(crate) mod plot;
 mod qlogs;
 mod table;
 

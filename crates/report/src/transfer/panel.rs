@@ -66,7 +66,7 @@ pub(super) const ROWS: &[Row] = &[
         height: 300.0,
         series: &[
             series!(sent, "sent", Dots, 0x1a_1a1a, false),
-            series!(arrived, "in order at the client", Steps, 0x00_9e73, false),
+            series!(arrived, "received", Steps, 0x00_9e73, false),
             series!(acked, "acknowledged", Dots, 0xe6_9f00, true),
             series!(lost, "declared lost", Crosses, 0xc8_102e, false),
         ],

@@ -25,25 +25,46 @@ enum Kind {
     Png,
 }
 
-fn kind(path: &Path) -> Result<Kind, Failure> {
+fn kind(option: &str, path: &Path) -> Result<Kind, Failure> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     match extension {
         Some("html") => Ok(Kind::Html),
         Some("svg") => Ok(Kind::Svg),
         Some("png") => Ok(Kind::Png),
         _ => Err(Failure::Usage(format!(
-            "--plot: unknown format `{}` (expected a name that ends in .html, .svg or .png)",
+            "{option}: unknown format `{}` (expected a name that ends in .html, .svg or .png)",
             path.display()
         ))),
     }
 }
 
-/// Whether these jobs can be drawn: one transfer, by each arm.
-pub(super) fn check(plots: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
+/// Whether pictures can be written to these files, which `option` names.
+pub(crate) fn check_files(option: &str, plots: &[PathBuf]) -> Result<(), Failure> {
     for file in plots {
-        kind(file)?;
+        kind(option, file)?;
         files::check_folder_of(file)?;
     }
+    Ok(())
+}
+
+/// Writes a picture to each of these files.
+pub(crate) fn write(files: &[PathBuf], picture: &Picture) -> Result<(), Failure> {
+    for file in files {
+        let bytes = match kind("--plot", file)? {
+            Kind::Html => picture.html().into_bytes(),
+            Kind::Svg => picture.svg().into_bytes(),
+            Kind::Png => picture
+                .png()
+                .map_err(|error| Failure::Run(format!("`{}`: {error}", file.display())))?,
+        };
+        files::write(file, &bytes)?;
+    }
+    Ok(())
+}
+
+/// Whether these jobs can be drawn: one transfer, by each arm.
+pub(super) fn check(plots: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
+    check_files("--plot", plots)?;
     let Some(first) = jobs.first().filter(|_| !plots.is_empty()) else {
         return Ok(());
     };
@@ -81,17 +102,7 @@ pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
         arms: arms?,
         guides: guides(path),
     };
-    for file in files {
-        let bytes = match kind(file)? {
-            Kind::Html => picture.html().into_bytes(),
-            Kind::Svg => picture.svg().into_bytes(),
-            Kind::Png => picture
-                .png()
-                .map_err(|error| Failure::Run(format!("`{}`: {error}", file.display())))?,
-        };
-        files::write(file, &bytes)?;
-    }
-    Ok(())
+    write(files, &picture)
 }
 
 /// The path, and which of several transfers is drawn.

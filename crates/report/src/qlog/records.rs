@@ -1,0 +1,246 @@
+//! The values of a JSON file of any length, one at a time.
+
+use std::io::{self, Read};
+
+/// The longest value that is kept in memory, in bytes.
+const VALUE_MAX: usize = 16 << 20;
+/// How much is read at once, in bytes.
+const CHUNK: usize = 1 << 18;
+
+/// Why a file cannot be read further.
+#[derive(Debug)]
+pub(super) enum Broken {
+    Io(io::Error),
+    Syntax(String),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Broken {
+    pub(super) fn unexpected(byte: u8, expected: &str) -> Self {
+        let shown = match byte {
+            b' '..=b'~' => format!("`{}`", char::from(byte)),
+            _ => format!("byte 0x{byte:02x}"),
+        };
+        Self::Syntax(format!("unexpected {shown} (expected {expected})"))
+    }
+
+    fn end() -> Self {
+        Self::Syntax("it ends in the middle of a value".to_owned())
+    }
+}
+
+/// A file, of which a part is in memory.
+pub(super) struct Source<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// What comes before it in the buffer has been used.
+    at: usize,
+    /// What comes behind it in the buffer has not been read.
+    end: usize,
+    is_over: bool,
+}
+
+impl<R: Read> Source<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: Vec::new(),
+            at: 0,
+            end: 0,
+            is_over: false,
+        }
+    }
+
+    /// Reads more. Returns whether there is more.
+    fn fill(&mut self) -> Result<bool, Broken> {
+        if self.is_over {
+            return Ok(false);
+        }
+        if self.at > 0 {
+            self.buffer.copy_within(self.at..self.end, 0);
+            self.end -= self.at;
+            self.at = 0;
+        }
+        if self.end > VALUE_MAX {
+            return Err(Broken::Syntax(format!(
+                "a value of more than {} MiB",
+                VALUE_MAX >> 20
+            )));
+        }
+        if self.buffer.len() < self.end + CHUNK {
+            self.buffer.resize(self.end + CHUNK, 0);
+        }
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => {
+                    self.is_over = true;
+                    return Ok(false);
+                }
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The next byte of a value, after blanks, commas and record separators (RFC 7464). `None` at the end of the file.
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, Broken> {
+        loop {
+            while self.at < self.end {
+                let byte = self.buffer[self.at];
+                if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | 0x1e) {
+                    return Ok(Some(byte));
+                }
+                self.at += 1;
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Skips the byte that [`Source::peek`] returned.
+    pub(super) fn take(&mut self) -> Result<(), Broken> {
+        if self.at >= self.end {
+            return Err(Broken::end());
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Skips this bracket.
+    pub(super) fn open(&mut self, bracket: u8) -> Result<(), Broken> {
+        match self.peek()? {
+            Some(byte) if byte == bracket => self.take(),
+            Some(other) => Err(Broken::unexpected(
+                other,
+                &format!("`{}`", char::from(bracket)),
+            )),
+            None => Err(Broken::end()),
+        }
+    }
+
+    /// Whether an array has another element. Skips its end.
+    pub(super) fn has_element(&mut self) -> Result<bool, Broken> {
+        match self.peek()? {
+            Some(b']') => {
+                self.take()?;
+                Ok(false)
+            }
+            Some(_) => Ok(true),
+            None => Err(Broken::end()),
+        }
+    }
+
+    /// The next key of an object, with its colon; `None` at the end of the object, which is skipped.
+    pub(super) fn key(&mut self) -> Result<Option<String>, Broken> {
+        match self.peek()? {
+            Some(b'}') => {
+                self.take()?;
+                return Ok(None);
+            }
+            Some(b'"') => {}
+            Some(other) => return Err(Broken::unexpected(other, "a key")),
+            None => return Err(Broken::end()),
+        }
+        let quoted = self.value()?;
+        let key = quoted.get(1..quoted.len().saturating_sub(1));
+        let key = String::from_utf8_lossy(key.unwrap_or_default()).into_owned();
+        match self.peek()? {
+            Some(b':') => self.take()?,
+            Some(other) => return Err(Broken::unexpected(other, "`:`")),
+            None => return Err(Broken::end()),
+        }
+        Ok(Some(key))
+    }
+
+    /// The text of the next value.
+    pub(super) fn value(&mut self) -> Result<&[u8], Broken> {
+        let Some(first) = self.peek()? else {
+            return Err(Broken::end());
+        };
+        let len = match first {
+            b'{' | b'[' | b'"' => self.nested()?,
+            b'}' | b']' | b':' => return Err(Broken::unexpected(first, "a value")),
+            _ => self.scalar()?,
+        };
+        let from = self.at;
+        self.at += len;
+        Ok(&self.buffer[from..from + len])
+    }
+
+    /// The length of a value that ends with a bracket or a quote.
+    fn nested(&mut self) -> Result<usize, Broken> {
+        let (mut len, mut depth, mut in_string) = (0, 0_u32, false);
+        loop {
+            let rest = &self.buffer[self.at + len..self.end];
+            let mut bytes = rest.iter().enumerate();
+            while let Some((place, byte)) = bytes.next() {
+                if in_string {
+                    match byte {
+                        b'"' => in_string = false,
+                        // The escaped byte is never a quote that ends the string.
+                        b'\\' => {
+                            if bytes.next().is_none() {
+                                // It is not there yet: look at both again.
+                                len += place;
+                                break;
+                            }
+                            continue;
+                        }
+                        _ => continue,
+                    }
+                } else {
+                    match byte {
+                        b'"' => {
+                            in_string = true;
+                            continue;
+                        }
+                        b'{' | b'[' => depth += 1,
+                        b'}' | b']' => depth = depth.saturating_sub(1),
+                        _ => continue,
+                    }
+                }
+                if depth == 0 && !in_string {
+                    return Ok(len + place + 1);
+                }
+            }
+            // All has been looked at, unless the last byte is half of an escape.
+            let seen = self.end - self.at;
+            let is_half = in_string && self.buffer[self.at + len..self.end] == *b"\\";
+            if !is_half {
+                len = seen;
+            }
+            if !self.fill()? {
+                return Err(Broken::end());
+            }
+        }
+    }
+
+    /// The length of a number or a word.
+    fn scalar(&mut self) -> Result<usize, Broken> {
+        let mut len = 0;
+        loop {
+            while self.at + len < self.end {
+                if matches!(
+                    self.buffer[self.at + len],
+                    b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' | 0x1e
+                ) {
+                    return Ok(len);
+                }
+                len += 1;
+            }
+            if !self.fill()? {
+                return Ok(len);
+            }
+        }
+    }
+}
