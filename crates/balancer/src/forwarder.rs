@@ -353,18 +353,22 @@ impl Worker {
         self.count(Counter::FromClientsBytes, bytes.len());
         let mut flow = self.flows.find(&key);
         let mut run: Option<Run> = None;
-        let mut previous: Option<(&[u8], Counter)> = None;
+        // The previous datagram, its counter, and how many datagrams after it are not counted yet.
+        let mut previous: Option<(&[u8], Counter, usize)> = None;
         for (index, datagram) in bytes.chunks(segment_len).enumerate() {
             let (from, to) = (index * segment_len, index * segment_len + datagram.len());
-            if let (Some(run), Some((earlier, counter))) = (&mut run, previous)
+            if let (Some(run), Some((earlier, _, uncounted))) = (&mut run, &mut previous)
                 && self.current.table.is_same_destination(earlier, datagram)
             {
                 run.to = to;
-                self.count(counter, 1);
+                *uncounted += 1;
                 continue;
             }
+            if let Some((_, counter, uncounted)) = previous {
+                self.count(counter, uncounted);
+            }
             let chosen = self.choose(now, &key, &mut flow, datagram);
-            previous = chosen.map(|(_, counter)| (datagram, counter));
+            previous = chosen.map(|(_, counter)| (datagram, counter, 0));
             match (&mut run, chosen) {
                 (Some(run), Some((server, _))) if run.server == server => run.to = to,
                 (_, chosen) => {
@@ -374,6 +378,9 @@ impl Worker {
                     }
                 }
             }
+        }
+        if let Some((_, counter, uncounted)) = previous {
+            self.count(counter, uncounted);
         }
         if let Some(run) = run {
             self.send_run(now, flow, received, run);

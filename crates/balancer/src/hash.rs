@@ -8,34 +8,29 @@ mod tests;
 /// The hash of `bytes` under `key`.
 #[must_use]
 pub fn siphash(key: &[u8; 16], bytes: &[u8]) -> u64 {
-    let (low, high) = key.split_at(8);
-    let (k0, k1) = (word(low), word(high));
+    let key = u128::from_le_bytes(*key);
+    let (k0, k1) = (key as u64, (key >> 64) as u64);
     let mut state = [
         k0 ^ 0x736f_6d65_7073_6575,
         k1 ^ 0x646f_7261_6e64_6f6d,
         k0 ^ 0x6c79_6765_6e65_7261,
         k1 ^ 0x7465_6462_7974_6573,
     ];
-    let mut chunks = bytes.chunks_exact(8);
-    for chunk in &mut chunks {
-        absorb(&mut state, word(chunk));
+    let (words, rest) = bytes.as_chunks();
+    for word in words {
+        absorb(&mut state, u64::from_le_bytes(*word));
     }
-    let last = word(chunks.remainder()) | (bytes.len() as u64) << 56;
-    absorb(&mut state, last);
+    let mut last = [0; 8];
+    for (to, from) in last.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    let len = (bytes.len() as u64) << 56;
+    absorb(&mut state, u64::from_le_bytes(last) | len);
     state[2] ^= 0xff;
     for _ in 0..4 {
         round(&mut state);
     }
     state[0] ^ state[1] ^ state[2] ^ state[3]
-}
-
-/// Up to 8 bytes, little-endian.
-fn word(bytes: &[u8]) -> u64 {
-    let mut whole = [0; 8];
-    for (to, from) in whole.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    u64::from_le_bytes(whole)
 }
 
 fn absorb(state: &mut [u64; 4], word: u64) {

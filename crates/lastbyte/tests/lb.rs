@@ -96,7 +96,9 @@ impl Fleet {
         let ports = [free_port(), free_port()];
         write_config(&folder, IDS, ports, ["", ""]);
         let servers = [1, 2].map(|id| start_server(&folder, id, ports[id - 1]));
-        let words = ["lb", "--config", "lb.toml", "--listen", "127.0.0.1:0"];
+        // Free over UDP and TCP.
+        let listen = format!("127.0.0.1:{}", free_port());
+        let words = ["lb", "--config", "lb.toml", "--listen", &listen];
         let more = [
             "--metrics",
             "0",

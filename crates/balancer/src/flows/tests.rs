@@ -267,3 +267,9 @@ proptest! {
         }
     }
 }
+
+/// docs/security.md.
+#[test]
+fn a_flow_takes_256_bytes_at_most() {
+    assert!(size_of::<Entry<lastbyte_udp::Socket>>() <= 256);
+}
