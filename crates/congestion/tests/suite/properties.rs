@@ -159,7 +159,7 @@ proptest! {
         }
     }
 
-    /// A sender that has data and waits as it is told gets the rate, less no more than the last quantum.
+    /// A sender that has data and waits for each release time gets the rate, less at most the last quantum.
     #[test]
     fn pacer_sustains_the_rate(kbit in 64_u64..20_000_000, quanta in 2_u64..60) {
         let rate = Bandwidth::from_bits_per_second(kbit * 1000);
