@@ -255,7 +255,7 @@ impl<'a> Exchange<'a> {
             let answer = self.peer.ask(&format!("resume {stream}"));
             self.peer_decoded(answer, &fields);
         }
-        assert!(self.peer_waits.is_empty(), "all was said");
+        assert!(self.peer_waits.is_empty(), "nothing is pending");
     }
 
     fn receive(&mut self, stream: u64, step: &Step) {
@@ -290,7 +290,7 @@ impl<'a> Exchange<'a> {
             let outcome = self.decoder.decode(stream, &section, LIMITS, &mut fields);
             assert_eq!((outcome, &fields), (Ok(Decoded::Done), &expected));
         }
-        assert!(self.we_wait.is_empty(), "all was said");
+        assert!(self.we_wait.is_empty(), "nothing is pending");
     }
 
     fn acknowledge(&mut self) {

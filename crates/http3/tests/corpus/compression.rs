@@ -13,7 +13,7 @@ const LIMITS: SectionLimits = SectionLimits {
 const CAPACITY: u32 = 512;
 const BLOCKED: u16 = 4;
 
-/// A peer of the bytes' making, and both of our ends to say again what it said.
+/// A peer that the bytes describe, and both of our ends, which repeat what it sent.
 struct World {
     decoder: Decoder,
     encoder: Encoder,

@@ -255,7 +255,7 @@ enum Stage {
     End,
 }
 
-/// What the server's application is told is what RFC 9114 §4 permits.
+/// The server's application receives only what RFC 9114 §4 permits.
 fn check(pair: &Pair) {
     let mut stages: BTreeMap<StreamId, (Stage, &Request)> = BTreeMap::new();
     for event in &pair.server.events {

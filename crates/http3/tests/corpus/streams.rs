@@ -33,7 +33,7 @@ fn begin(is_client: bool) -> Pair {
         let (http3, quic) = pair.client.http3();
         for _ in 0..4 {
             let asked = http3.request(quic, &request, Body::Empty);
-            assert!(asked.is_ok(), "nothing was said against it");
+            assert!(asked.is_ok(), "no limit applies");
         }
         pair.pass(2 * DELAY);
     }

@@ -273,13 +273,13 @@ fn partial_writes_continue_when_the_stream_is_writable() {
     let request = Request::new("PUT", "https", "example.com", "/big");
     let id = ask(&mut pair, &request, Body::Follows);
     let mut at = 0;
-    let mut told = 0;
+    let mut writable_seen = 0;
     pair.run_until("the upload", |pair| {
         let writable = count(&pair.client.events, |event| {
             matches!(event, Event::Writable { .. })
         });
-        if at < body.len() && (at == 0 || writable > told) {
-            told = writable;
+        if at < body.len() && (at == 0 || writable > writable_seen) {
+            writable_seen = writable;
             let (http3, quic) = pair.client.http3();
             at += http3.write(quic, id, &body[at..]).expect("open");
             if at == body.len() {
@@ -288,7 +288,7 @@ fn partial_writes_continue_when_the_stream_is_writable() {
         }
         is_finished(&pair.server.events, id)
     });
-    assert!(told > 0);
+    assert!(writable_seen > 0);
     assert!(pair.server.bodies[&id] == body);
 }
 
@@ -471,7 +471,7 @@ fn rfc9114_8_a_reset_by_the_application_is_reported_to_the_peer() {
         Event::Reset { stream, error } if *stream == id => Some(*error),
         _ => None,
     });
-    let error = error.expect("told");
+    let error = error.expect("a reset");
     assert_eq!(
         (error.code, error.origin),
         (Code::REQUEST_REJECTED, Origin::Peer)
@@ -516,10 +516,10 @@ fn rfc9218_10_urgent_responses_come_first_and_reprioritised_ones_too() {
             pair.client.events.iter().position(|event| *event == done)
         };
         assert!(finished(first) < finished(last), "{reprioritises}");
-        let told = count(&pair.server.events, |event| {
+        let updates = count(&pair.server.events, |event| {
             matches!(event, Event::Priority { .. })
         });
-        assert_eq!(told, usize::from(reprioritises));
+        assert_eq!(updates, usize::from(reprioritises));
     }
 }
 

@@ -59,7 +59,7 @@ fn rfc9218_7_an_early_priority_update_overrides_the_request_header() {
     let request = [&GET[..], &[("priority", "u=5")]].concat();
     let id = pair.client.open(BIDI, &head(&request), true);
     pair.pass(2 * DELAY);
-    let told = Event::Priority {
+    let expected = Event::Priority {
         stream: id,
         priority: Priority {
             urgency: 1,
@@ -67,7 +67,7 @@ fn rfc9218_7_an_early_priority_update_overrides_the_request_header() {
         },
     };
     assert!(
-        pair.server.events.contains(&told),
+        pair.server.events.contains(&expected),
         "{:?}",
         pair.server.events
     );

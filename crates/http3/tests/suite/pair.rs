@@ -48,11 +48,11 @@ pub(crate) struct End {
     pub(crate) http3: Option<Connection>,
     pub(crate) events: Vec<Event>,
     pub(crate) bodies: BTreeMap<StreamId, Vec<u8>>,
-    /// What a test's own end is told by the transport.
+    /// Events that a test's own end receives from the transport.
     pub(crate) stream_events: Vec<StreamEvent>,
     /// Whether bodies are taken as their packets arrive.
     pub(crate) uses_sink: bool,
-    /// Whether bodies are read as soon as they are told of.
+    /// Whether bodies are read as soon as they are reported.
     pub(crate) reads: bool,
     /// Whether a test's own end reads what it gets.
     pub(crate) listens: bool,
@@ -162,7 +162,7 @@ impl End {
         )
     }
 
-    /// Writes bytes to a stream of the test's, and ends it if so said.
+    /// Writes bytes to a stream of the test, and ends it if `ends`.
     pub(crate) fn say(&mut self, id: StreamId, bytes: &[u8], ends: bool) {
         let written = self
             .quic

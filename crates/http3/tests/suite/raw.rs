@@ -54,7 +54,7 @@ pub(crate) fn client_that(request: &Request) -> (Pair, StreamId) {
     (pair, id)
 }
 
-/// What our end failed with; the other end is told the same.
+/// What our end failed with; the other end receives the same error.
 pub(crate) fn failure(pair: &mut Pair, side: Side) -> Option<Code> {
     pair.pass(4 * DELAY);
     let code = pair.end(side).events.iter().find_map(|event| match event {
