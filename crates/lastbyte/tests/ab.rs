@@ -198,9 +198,10 @@ fn shares_without_effect_are_reported() {
     let folder = folder("ab-shares");
     let text = "name = \"two\"\n[[arms]]\nname = \"a\"\nspec = \"newreno\"\nshare = 3\n[[arms]]\nname = \"b\"\nspec = \"bbr\"\n";
     fs::write(folder.join("two.toml"), text).expect("a file");
-    let said = |arguments: &[&str]| stderr(&ab(&folder, arguments)).contains("shares of the arms");
-    assert!(said(&["two.toml", "--connections", "2"]));
-    assert!(!said(&[
+    let is_reported =
+        |arguments: &[&str]| stderr(&ab(&folder, arguments)).contains("shares of the arms");
+    assert!(is_reported(&["two.toml", "--connections", "2"]));
+    assert!(!is_reported(&[
         "two.toml",
         "--connections",
         "2",

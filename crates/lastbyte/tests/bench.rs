@@ -109,7 +109,7 @@ fn every_version_sends_the_requests_asked_for() {
         assert!(headers > 0, "{http}");
         assert_eq!(json["errors"], serde_json::json!({}), "{http}");
     }
-    let metrics = place.server.tells("/metrics").1;
+    let metrics = place.server.get_plain("/metrics").1;
     let served: u64 = metrics
         .lines()
         .filter(|line| line.starts_with("lastbyte_responses_total"))
@@ -427,7 +427,7 @@ fn a_server_that_is_killed_ends_a_run() {
 fn wait_for_requests(server: &Serving) {
     let start = Instant::now();
     loop {
-        let (_, metrics) = server.tells("/metrics");
+        let (_, metrics) = server.get_plain("/metrics");
         let mut counts = metrics
             .lines()
             .filter(|line| line.starts_with("lastbyte_responses_total"))

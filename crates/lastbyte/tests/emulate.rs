@@ -64,7 +64,7 @@ fn served(line: &str) -> Option<&str> {
     line.strip_prefix("listening on ")?.split(' ').next()
 }
 
-/// Over a path this long, whole round trips are told apart on any machine.
+/// Over a path this long, whole round trips are distinguishable on any machine.
 const RTT: f64 = 400.0;
 
 #[test]
@@ -101,8 +101,8 @@ fn handshakes_take_the_round_trips_of_the_protocol() {
             .expect("started");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{stderr}");
-        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let fetches = told["fetches"].as_array().expect("fetches");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let fetches = json["fetches"].as_array().expect("fetches");
         let found: Vec<(&str, u64, u64)> = fetches
             .iter()
             .map(|fetch| {
@@ -116,7 +116,7 @@ fn handshakes_take_the_round_trips_of_the_protocol() {
                 )
             })
             .collect();
-        assert_eq!(found, expected, "{told:#}");
+        assert_eq!(found, expected, "{json:#}");
     }
 }
 
@@ -144,10 +144,10 @@ fn relays_until_interrupted_and_then_prints_a_summary() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("started");
-    let mut said = String::new();
+    let mut printed = String::new();
     let mut stderr = BufReader::new(relay.stderr.take().expect("piped"));
-    stderr.read_line(&mut said).expect("a line");
-    let address = said.split(' ').next().expect("an address");
+    stderr.read_line(&mut printed).expect("a line");
+    let address = printed.split(' ').next().expect("an address");
     let transmit = Transmit {
         remote: address.parse().expect("an address"),
         local: None,
@@ -164,11 +164,11 @@ fn relays_until_interrupted_and_then_prints_a_summary() {
     }
     let received = batch.received().next().expect("a datagram");
     assert_eq!(*received.bytes, *b"through");
-    let told = Command::new("kill")
+    let killed = Command::new("kill")
         .args(["-TERM", &relay.id().to_string()])
         .status()
         .expect("kill");
-    assert!(told.success());
+    assert!(killed.success());
     let mut out = String::new();
     let mut stdout = relay.stdout.take().expect("piped");
     stdout.read_to_string(&mut out).expect("read");

@@ -145,7 +145,7 @@ fn heads_are_printed_like_in_curl() {
         b"HTTP/3 200 \r\ncontent-length: 3\r\n\r\n\x00\x01\x02"
     );
     let output = place.get(&["-sv", "-H", "X-Mine: 1", "-H", "accept:", &place.url("1")]);
-    let said = stderr(&output);
+    let printed = stderr(&output);
     for expected in [
         "> GET /1 HTTP/3",
         "> x-mine: 1",
@@ -153,9 +153,9 @@ fn heads_are_printed_like_in_curl() {
         "< content-length: 1",
         "QUIC version 1",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(printed.contains(expected), "{expected}: {printed}");
     }
-    assert!(!said.contains("accept"), "{said}");
+    assert!(!printed.contains("accept"), "{printed}");
 }
 
 #[test]
@@ -210,9 +210,9 @@ fn exit_codes_are_those_of_curl() {
     ];
     for (arguments, expected) in cases {
         let output = place.get(arguments);
-        let said = stderr(&output);
-        assert_eq!(code(&output), expected, "{arguments:?}: {said}");
-        assert!(said.starts_with("error: "), "{arguments:?}: {said}");
+        let printed = stderr(&output);
+        assert_eq!(code(&output), expected, "{arguments:?}: {printed}");
+        assert!(printed.starts_with("error: "), "{arguments:?}: {printed}");
         let silent = place.get(&[&["-s"], arguments].concat());
         if expected != 2 {
             assert_eq!(stderr(&silent), "", "{arguments:?}");
@@ -260,8 +260,8 @@ fn timings_are_printed_as_text_and_as_json() {
     ];
     let output = place.get(&words);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let fetches = told["fetches"].as_array().expect("an array");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let fetches = json["fetches"].as_array().expect("an array");
     assert_eq!(fetches.len(), 6);
     let handshakes: Vec<_> = fetches.iter().map(|fetch| &fetch["handshake"]).collect();
     assert_eq!(handshakes, ["full", "full", "0rtt", "0rtt", "0rtt", "0rtt"]);
@@ -278,7 +278,7 @@ fn timings_are_printed_as_text_and_as_json() {
     assert_eq!(fetches[5]["early"], true);
     assert!(fetches[0]["connect_ms"].is_number());
     assert_eq!(fetches[1]["connect_ms"], Value::Null, "shared");
-    assert_eq!(told["summary"]["handshakes"]["0rtt"], 2);
+    assert_eq!(json["summary"]["handshakes"]["0rtt"], 2);
 
     let output = place.get(&["--timing", "-o", "a", &a]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -323,13 +323,13 @@ fn key_logs_and_qlogs_are_written_to_the_requested_files() {
 fn resolve_overrides_the_address_of_a_host() {
     let place = Place::new("get-resolve");
     let port = place.server.port;
-    let said = format!("somewhere.invalid:{port}:127.0.0.1");
+    let mapping = format!("somewhere.invalid:{port}:127.0.0.1");
     let url = format!("https://somewhere.invalid:{port}/5");
-    let output = place.get(&["--resolve", &said, &url]);
+    let output = place.get(&["--resolve", &mapping, &url]);
     // It is there, but is called otherwise.
     assert_eq!(code(&output), 60, "{}", stderr(&output));
-    let output = get(&["-k", "--resolve", &said, &url]);
+    let output = get(&["-k", "--resolve", &mapping, &url]);
     assert_eq!(output.stdout, body(5), "{}", stderr(&output));
-    let output = get(&["-k", "-6", "--resolve", &said, &url]);
+    let output = get(&["-k", "-6", "--resolve", &mapping, &url]);
     assert_eq!(code(&output), 6, "{}", stderr(&output));
 }

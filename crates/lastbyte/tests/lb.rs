@@ -167,7 +167,7 @@ fn the_counters_of_clients_balancer_and_servers_agree() {
     fleet.lb.wait_for(received, |count| count == sent());
     let to_clients = "lastbyte_lb_forwarded_datagrams_total{by=\"upstream_socket\"}";
     fleet.lb.wait_for(to_clients, |count| count == sent());
-    let (_, text) = fleet.lb.tells("/metrics");
+    let (_, text) = fleet.lb.get_plain("/metrics");
     for line in text.lines().filter(|line| line.contains("_dropped_")) {
         assert!(line.starts_with('#') || line.ends_with(" 0"), "{line}");
     }
@@ -177,9 +177,9 @@ fn the_counters_of_clients_balancer_and_servers_agree() {
         .metric("lastbyte_lb_forwarded_datagrams_total{by=\"hash\"}");
     assert_eq!(hashed, 8);
     assert!(fleet.lb.metric(BY_ID) > 8);
-    let (code, said) = fleet.lb.end();
+    let (code, printed) = fleet.lb.end();
     assert_eq!(code, 0);
-    assert!(said.contains("client addresses: 8"), "{said}");
+    assert!(printed.contains("client addresses: 8"), "{printed}");
 }
 
 #[test]
@@ -224,9 +224,9 @@ fn a_stateless_reset_of_a_restarted_server_reaches_the_client() {
     killed.process.child.kill().expect("it runs");
     killed.process.child.wait().expect("it ends");
     fleet.servers[server] = start_server(&fleet.folder, server + 1, fleet.ports[server]);
-    let (code, said) = client.wait();
-    assert_eq!(code, Some(18), "{said}");
-    assert!(said.contains("stateless reset"), "{said}");
+    let (code, printed) = client.wait();
+    assert_eq!(code, Some(18), "{printed}");
+    assert!(printed.contains("stateless reset"), "{printed}");
 }
 
 #[test]

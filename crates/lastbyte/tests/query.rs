@@ -58,9 +58,9 @@ fn examples_of_the_page_print_what_it_shows() {
         for example in block.split("$ ").skip(1) {
             let (line, expected) = example.split_once('\n').expect("a line");
             let output = shell(&folder, line);
-            let said = [output.stdout, output.stderr].concat();
-            let said = String::from_utf8(said).expect("UTF-8");
-            assert_eq!(said, expected, "{line}");
+            let text = [output.stdout, output.stderr].concat();
+            let text = String::from_utf8(text).expect("UTF-8");
+            assert_eq!(text, expected, "{line}");
             count += 1;
         }
     }
@@ -125,7 +125,7 @@ fn bad_files(name: &str) -> PathBuf {
 }
 
 /// What a command prints on both streams, and its exit code: the same for any number of threads.
-fn said(folder: &Path, line: &str) -> (String, String, Option<i32>) {
+fn run_with_threads(folder: &Path, line: &str) -> (String, String, Option<i32>) {
     let all: Vec<_> = ["1", "2", "5"]
         .map(|threads| {
             let output = shell(
@@ -183,7 +183,7 @@ fn bad_input_is_reported_and_other_files_are_read() {
         ("rows cut.gz", "", "cut.gz: "),
         ("good binary", "1", "binary: unexpected character"),
     ] {
-        let (stdout, stderr, exit) = said(&folder, &format!("QUERY 'count()' {files}"));
+        let (stdout, stderr, exit) = run_with_threads(&folder, &format!("QUERY 'count()' {files}"));
         if !out.is_empty() {
             assert_eq!(stdout.trim_end(), out, "{files}");
         }
@@ -192,7 +192,7 @@ fn bad_input_is_reported_and_other_files_are_read() {
         assert_eq!(exit, Some(1), "{files}");
     }
     // What was whole before the cut counts.
-    let (stdout, ..) = said(&folder, "QUERY 'count()' cut.gz");
+    let (stdout, ..) = run_with_threads(&folder, "QUERY 'count()' cut.gz");
     let count: u32 = stdout.trim_end().parse().expect("a number");
     assert!((10_000..90_000).contains(&count), "{count}");
 }
@@ -205,9 +205,9 @@ fn zero_write_bytes_are_refused() {
             &folder,
             &format!("echo 1 | lastbyte query --atomic-write-bytes={bytes} _"),
         );
-        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
         let fix = "--atomic-write-bytes requires a positive integer";
-        assert!(said.contains(fix), "{said}");
+        assert!(text.contains(fix), "{text}");
         assert_eq!(output.status.code(), Some(2), "{bytes}");
         assert!(output.stdout.is_empty(), "{bytes}");
     }
@@ -239,8 +239,8 @@ fn usage_errors_exit_with_2() {
         assert!(!output.stderr.is_empty(), "{words}");
     }
     let output = shell(&folder, "lastbyte query '_[“arm”]' conns.ndjson");
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(said.contains("typographic quotes"), "{said}");
+    let text = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(text.contains("typographic quotes"), "{text}");
 }
 
 #[test]
@@ -351,13 +351,13 @@ fn the_built_in_helpers_know_the_startups() {
     ];
     fs::write(folder.join("rows"), rows.concat()).expect("a file");
     let line = "lastbyte query -r h2o 'select(base_cond(_, 200000, 400000)) >> [group_name(_), loss_ratio(_)]' rows";
-    let (out, errors) = said_of(&folder, line);
+    let (out, errors) = run_once(&folder, line);
     assert_eq!(errors, "");
     assert_eq!(
         out,
         "[\"baseline\",0.25]\n[\"jumpstart\",null]\n[\"rapidstart\",0.5]\n[\"rapid-no-jump\",1.0]\n"
     );
-    let (out, _) = said_of(
+    let (out, _) = run_once(
         &folder,
         "lastbyte query -r h2o 'select(base_cond(_, 0, 226578)) >> 1' rows",
     );
@@ -375,26 +375,26 @@ fn memory_is_bounded() {
     ] {
         let line = format!("lastbyte query --max-memory 200MiB '[count(), ({query})]' rows");
         let output = shell(&folder, &line);
-        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
         assert!(
-            said.contains("(expected at most 209715200) (NoMemoryError)"),
-            "{query}: {said}"
+            text.contains("(expected at most 209715200) (NoMemoryError)"),
+            "{query}: {text}"
         );
         assert_eq!(output.status.code(), Some(1), "{query}");
     }
     let line = "lastbyte query --max-memory 100MiB '[count(), group(_.to_s * 3000)]' rows";
     let output = shell(&folder, &format!("{line} | cut -c 1-5"));
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(said.contains("NoMemoryError"), "{said}");
+    let text = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(text.contains("NoMemoryError"), "{text}");
     assert!(output.stdout.starts_with(b"["), "what the rows before made");
-    let (stdout, _) = said_of(
+    let (stdout, _) = run_once(
         &folder,
         "lastbyte query --max-memory 200MiB 'sum([*1..20].combination(10).count)' good",
     );
     assert_eq!(stdout, "184756\n");
 }
 
-fn said_of(folder: &Path, line: &str) -> (String, String) {
+fn run_once(folder: &Path, line: &str) -> (String, String) {
     let output = shell(folder, line);
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (text(output.stdout), text(output.stderr))
@@ -426,7 +426,7 @@ fn good_input_of_every_kind_is_read() {
             "{\"a\":1}\n2\n{\"a\":1}\n",
         ),
     ] {
-        let (stdout, stderr, exit) = said(&folder, line);
+        let (stdout, stderr, exit) = run_with_threads(&folder, line);
         if line.contains("}{") {
             assert_eq!(stdout, "1\n1\n", "{line}: {stderr}");
             assert_eq!(exit, Some(1), "{line}");
@@ -443,19 +443,20 @@ fn good_input_of_every_kind_is_read() {
 #[test]
 fn results_before_an_error_are_printed_and_none_after() {
     let folder = bad_files("query-stop");
-    let (stdout, stderr, exit) = said(&folder, "QUERY '10 / (_[\"a\"] - 70000)' rows absent");
+    let (stdout, stderr, exit) =
+        run_with_threads(&folder, "QUERY '10 / (_[\"a\"] - 70000)' rows absent");
     assert_eq!(stdout.lines().count(), 70_000);
     assert_eq!(
         stderr,
         "divided by 0 (ZeroDivisionError) at rows:70001, stage 0\n"
     );
     assert_eq!(exit, Some(1));
-    let (stdout, ..) = said(
+    let (stdout, ..) = run_with_threads(
         &folder,
         "QUERY 'sum(10 / (_[\"a\"] - 70000) * 0 + 1)' rows absent",
     );
     assert_eq!(stdout, "70000\n");
-    let (stdout, ..) = said(
+    let (stdout, ..) = run_with_threads(
         &folder,
         "QUERY -o tsv '10 / (_[\"a\"] - 70000)' rows absent",
     );
@@ -467,11 +468,12 @@ fn a_closed_pipe_ends_silently_and_a_full_disk_is_an_error() {
     let folder = bad_files("query-pipe");
     // The shell tells the exit code of the query, not of `head`.
     let line = "{ QUERY '_[\"a\"]' rows rows; echo $? >&2; } | head -n 1";
-    let (stdout, stderr, _) = said(&folder, line);
+    let (stdout, stderr, _) = run_with_threads(&folder, line);
     assert_eq!((stdout.as_str(), stderr.as_str()), ("0\n", "0\n"));
     if Path::new("/dev/full").exists() {
         for query in ["count()", "_[\"a\"]"] {
-            let (_, stderr, exit) = said(&folder, &format!("QUERY '{query}' rows > /dev/full"));
+            let (_, stderr, exit) =
+                run_with_threads(&folder, &format!("QUERY '{query}' rows > /dev/full"));
             assert!(
                 stderr.starts_with("cannot write: No space left"),
                 "{stderr}"
@@ -488,6 +490,6 @@ fn rows_are_printed_before_the_next_one_arrives() {
     let line = "mkfifo -m 600 there back; QUERY --atomic-write-bytes 1 '_[\"a\"]' < there > back & \
         exec 3> there 4< back; echo '{\"a\":1}' >&3; read one <&4; echo '{\"a\":2}' >&3; read two <&4; \
         exec 3>&-; echo \"$one $two\"; rm there back";
-    let (stdout, stderr, _) = said(&folder, line);
+    let (stdout, stderr, _) = run_with_threads(&folder, line);
     assert_eq!((stdout.as_str(), stderr.as_str()), ("1 2\n", ""));
 }

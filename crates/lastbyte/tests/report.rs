@@ -61,20 +61,23 @@ fn a_log_becomes_a_page_and_charts() {
         &["report", "a.ndjson", "-o", "page.html", "--svg", "charts"],
     );
     assert!(output.status.success(), "{}", stderr(&output));
-    let said = stdout(&output);
-    assert!(said.starts_with("arm       conns  complete"), "{said}");
-    let words: Vec<&str> = said
+    let printed = stdout(&output);
+    assert!(
+        printed.starts_with("arm       conns  complete"),
+        "{printed}"
+    );
+    let words: Vec<&str> = printed
         .lines()
         .nth(2)
         .expect("an arm")
         .split_whitespace()
         .collect();
-    assert_eq!(words[..4], ["new", "500", "100.00", "%"], "{said}");
-    assert!(words.contains(&"(-33.7"), "{said}");
+    assert_eq!(words[..4], ["new", "500", "100.00", "%"], "{printed}");
+    assert!(words.contains(&"(-33.7"), "{printed}");
     assert!(
-        said.contains("new is faster than baseline at P5–P95")
-            && said.contains("report: page.html"),
-        "{said}"
+        printed.contains("new is faster than baseline at P5–P95")
+            && printed.contains("report: page.html"),
+        "{printed}"
     );
     let page = fs::read_to_string(folder.join("page.html")).expect("a page");
     assert!(
@@ -403,16 +406,16 @@ fn an_experiment_ends_with_its_report() {
     );
     let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for verdict in value["verdicts"].as_array().expect("a list") {
-        let (_, said) = verdict
+        let (_, printed) = verdict
             .as_str()
             .expect("a sentence")
             .split_once([':', ' '])
             .expect("an arm, and what of it");
-        assert!(page.contains(said.trim()), "{said}");
+        assert!(page.contains(printed.trim()), "{printed}");
     }
 }
 
-/// Two arms with the same control, simulated: nothing is told apart.
+/// Two arms with the same control, simulated: no significant difference.
 #[test]
 fn identical_arms_do_not_differ_significantly() {
     let folder = folder("report-aa");

@@ -56,13 +56,16 @@ fn a_directory_is_served_until_a_signal_arrives() {
         "{}",
         stderr(&posted)
     );
-    let (code, said) = serving.end();
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = serving.end();
+    assert_eq!(code, 0, "{printed}");
     assert!(
-        said.contains("(HTTP/1.1, HTTP/2, HTTP/3, 1 worker)"),
-        "{said}"
+        printed.contains("(HTTP/1.1, HTTP/2, HTTP/3, 1 worker)"),
+        "{printed}"
     );
-    assert!(said.contains("HTTP/3: 3 connections, 3 requests"), "{said}");
+    assert!(
+        printed.contains("HTTP/3: 3 connections, 3 requests"),
+        "{printed}"
+    );
     let access = fs::read_to_string(folder.join("access")).expect("a log");
     assert_eq!(access.lines().count(), 3, "{access}");
     // Whether a line is `complete` hangs on what the client acknowledges before it closes.
@@ -105,14 +108,17 @@ fn certificates_keys_and_arms_are_reloaded() {
     assert!(get("old.pem"));
     make();
     serving.signal("-HUP");
-    let told = serving.until("reloaded");
-    assert!(told.contains("arms, certificate, ticket keys"), "{told}");
+    let logged = serving.until("reloaded");
+    assert!(
+        logged.contains("arms, certificate, ticket keys"),
+        "{logged}"
+    );
     assert!(!get("old.pem") && get("cert.pem"));
     // What cannot be used changes nothing.
     fs::write(folder.join("tickets"), "xyz").expect("room");
     serving.signal("-HUP");
-    let told = serving.until("error");
-    assert!(told.contains("cannot use the ticket keys"), "{told}");
+    let logged = serving.until("error");
+    assert!(logged.contains("cannot use the ticket keys"), "{logged}");
     assert!(get("cert.pem"));
     assert_eq!(serving.end().0, 0);
 }
@@ -174,9 +180,9 @@ fn invalid_settings_are_errors_before_the_server_starts() {
         let mut all = vec!["serve"];
         all.extend(flags);
         let output = lastbyte(&folder, &all);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{flags:?}: {said}");
-        assert!(said.contains(expected), "{flags:?}: {said}");
+        let printed = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{flags:?}: {printed}");
+        assert!(printed.contains(expected), "{flags:?}: {printed}");
     }
 }
 
@@ -190,11 +196,11 @@ fn lines_lost_on_a_full_disk_are_reported_on_exit() {
             .status
             .success()
     );
-    let (code, said) = serving.end();
-    assert_eq!(code, 1, "{said}");
+    let (code, printed) = serving.end();
+    assert_eq!(code, 1, "{printed}");
     assert!(
-        said.contains("1 of 1 lines could not be written to `/dev/full`"),
-        "{said}"
+        printed.contains("1 of 1 lines could not be written to `/dev/full`"),
+        "{printed}"
     );
 }
 
@@ -219,7 +225,7 @@ fn the_page_documents_every_flag() {
     assert!(count > 35, "{count} flags");
 }
 
-/// What `openssl req -x509` makes unless it is told otherwise.
+/// What `openssl req -x509` makes by default.
 #[test]
 fn a_ca_certificate_as_server_certificate_is_named_in_the_error() {
     let folder = folder("serve-authority");
@@ -261,15 +267,18 @@ fn secrets_on_disk_are_private_and_announced() {
         "--cert", "a.pem", "--key", "a.key", "--keylog", "keys", "--qlog", "qlog",
     ];
     let serving = Serving::start(&folder, &flags);
-    let said = serving.process.said.clone();
+    let printed = serving.process.printed.clone();
     assert!(
-        said.contains("warning: any user can read `a.key`: mode 0644 (expected 0600)\n"),
-        "{said}"
+        printed.contains("warning: any user can read `a.key`: mode 0644 (expected 0600)\n"),
+        "{printed}"
     );
-    assert!(said.contains("writing TLS secrets to `keys`"), "{said}");
     assert!(
-        said.contains("writing a qlog file for each connection to `qlog`"),
-        "{said}"
+        printed.contains("writing TLS secrets to `keys`"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("writing a qlog file for each connection to `qlog`"),
+        "{printed}"
     );
     let got = serving.get(&folder, "/10", &["--http", "3", "--keylog", "theirs"]);
     assert!(got.status.success(), "{}", stderr(&got));
@@ -285,10 +294,10 @@ fn secrets_on_disk_are_private_and_announced() {
         &["serve", "--self-signed", "--listen", "127.0.0.1:0"],
     );
     let serving = Serving::spawn(command.env("SSLKEYLOGFILE", "environment"));
-    let said = serving.process.said.clone();
+    let printed = serving.process.printed.clone();
     assert!(
-        said.contains("writing TLS secrets to `environment`"),
-        "{said}"
+        printed.contains("writing TLS secrets to `environment`"),
+        "{printed}"
     );
     assert_eq!(mode("environment"), 0o600);
     assert_eq!(serving.end().0, 0);
@@ -329,9 +338,9 @@ fn packets_and_records_are_protected_by_the_library_of_the_option() {
         let serving = Serving::start(&folder, &flags);
         let printed = format!("AES-GCM by {at_server} (set by an option)\n");
         assert!(
-            serving.process.said.contains(&printed),
+            serving.process.printed.contains(&printed),
             "{}",
-            serving.process.said
+            serving.process.printed
         );
         for at_client in ["aws-lc", "ring", "auto"] {
             for version in ["3", "2"] {
@@ -344,8 +353,8 @@ fn packets_and_records_are_protected_by_the_library_of_the_option() {
                 );
             }
         }
-        let (code, said) = serving.end();
-        assert_eq!(code, 0, "{said}");
+        let (code, printed) = serving.end();
+        assert_eq!(code, 0, "{printed}");
     }
 }
 
@@ -353,14 +362,14 @@ fn packets_and_records_are_protected_by_the_library_of_the_option() {
 fn the_faster_library_is_measured_unless_one_is_set() {
     let folder = folder("serve-aead-auto");
     let serving = Serving::start(&folder, &["--self-signed", "."]);
-    let said = &serving.process.said;
+    let printed = &serving.process.printed;
     assert!(
-        said.contains("\nAES-GCM by ") || said.starts_with("AES-GCM by "),
-        "{said}"
+        printed.contains("\nAES-GCM by ") || printed.starts_with("AES-GCM by "),
+        "{printed}"
     );
     assert!(
-        said.contains(" (measured for 1424 bytes: aws-lc "),
-        "{said}"
+        printed.contains(" (measured for 1424 bytes: aws-lc "),
+        "{printed}"
     );
     let wrong = lastbyte(&folder, &["get", "--aead", "openssl", "https://localhost/"]);
     assert_eq!(wrong.status.code(), Some(2));
@@ -369,8 +378,8 @@ fn the_faster_library_is_measured_unless_one_is_set() {
         "{}",
         stderr(&wrong)
     );
-    let (code, said) = serving.end();
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = serving.end();
+    assert_eq!(code, 0, "{printed}");
 }
 
 #[test]

@@ -117,8 +117,8 @@ fn look(machine: &Machine, line: &str) {
     if machine.run("command -v chromium").status.code() != Some(0) {
         return lastbyte_testkit::skip("no `chromium`");
     }
-    let said = &machine.servers.first().expect("a server").said;
-    let (_, hash) = said.split_once("spki-list=").expect("it tells its key");
+    let printed = &machine.servers.first().expect("a server").printed;
+    let (_, hash) = printed.split_once("spki-list=").expect("it tells its key");
     let hash = hash.split_whitespace().next().expect("a hash");
     let profile = machine.folder.join("profile");
     let headless = format!(
@@ -140,7 +140,7 @@ fn look(machine: &Machine, line: &str) {
 #[test]
 fn each_command_of_the_page_works() {
     let mut machine = Machine::new();
-    let mut said = String::new();
+    let mut printed = String::new();
     let mut counted = [0; 4];
     for (mark, block) in blocks() {
         match mark.as_str() {
@@ -160,13 +160,13 @@ fn each_command_of_the_page_works() {
                 counted[3] += 1;
                 let output = machine.run(&block);
                 assert!(output.status.success(), "{block}\n{}", stderr(&output));
-                said.push_str(&String::from_utf8_lossy(&output.stdout));
+                printed.push_str(&String::from_utf8_lossy(&output.stdout));
             }
             other => panic!("what is `{other}`?"),
         }
     }
     assert_eq!(counted, [1, 4, 1, 9], "built, servers, browsers, run");
-    assert!(said.contains("HTTP/3 200"), "{said}");
+    assert!(printed.contains("HTTP/3 200"), "{printed}");
     let place = machine.place();
     let is_there = |name: &str| fs::metadata(place.join(name)).is_ok_and(|file| file.len() > 1000);
     for name in [
@@ -186,8 +186,8 @@ fn each_command_of_the_page_works() {
         server.signal("-TERM");
     }
     for server in machine.servers.drain(..) {
-        let (code, said) = server.wait();
-        assert_eq!(code, Some(0), "{said}");
+        let (code, printed) = server.wait();
+        assert_eq!(code, Some(0), "{printed}");
     }
     links_lead_somewhere(Path::new(env!("CARGO_MANIFEST_DIR")));
 }

@@ -1,4 +1,4 @@
-//! A server as people run it: the binary, in a folder of its own, until it is told to end.
+//! A server as people run it: the binary, in a folder of its own, until it is asked to end.
 
 use std::{
     fs,
@@ -73,7 +73,7 @@ pub(crate) fn certificate(folder: &Path, name: &str) {
 pub(crate) struct Running {
     pub(crate) child: Child,
     lines: BufReader<ChildStderr>,
-    pub(crate) said: String,
+    pub(crate) printed: String,
 }
 
 impl Running {
@@ -85,8 +85,12 @@ impl Running {
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("it runs");
         let lines = BufReader::new(child.stderr.take().expect("its stderr"));
-        let said = String::new();
-        Self { child, lines, said }
+        let printed = String::new();
+        Self {
+            child,
+            lines,
+            printed,
+        }
     }
 
     /// Reads what it says up to a line that begins so.
@@ -94,8 +98,8 @@ impl Running {
         loop {
             let mut line = String::new();
             let count = self.lines.read_line(&mut line).expect("text");
-            assert!(count > 0, "no `{begin}` in: {}", self.said);
-            self.said.push_str(&line);
+            assert!(count > 0, "no `{begin}` in: {}", self.printed);
+            self.printed.push_str(&line);
             if line.starts_with(begin) {
                 return line;
             }
@@ -108,11 +112,11 @@ impl Running {
         assert!(status.expect("kill runs").success());
     }
 
-    /// Waits until it ends by itself. Its exit code, none if a signal ended it, and all it said.
+    /// Waits until it ends by itself. Its exit code, none if a signal ended it, and all it printed.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
-        self.lines.read_to_string(&mut self.said).expect("text");
+        self.lines.read_to_string(&mut self.printed).expect("text");
         let status = self.child.wait().expect("it ends");
-        (status.code(), mem::take(&mut self.said))
+        (status.code(), mem::take(&mut self.printed))
     }
 }
 
@@ -166,8 +170,8 @@ impl Serving {
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut process = Running::start(command);
         let port = port_of(&process.until("listening on "), 2);
-        let mut told = process.said.lines();
-        let metrics = told.find(|line| line.starts_with("serving metrics on "));
+        let mut lines = process.printed.lines();
+        let metrics = lines.find(|line| line.starts_with("serving metrics on "));
         Self {
             metrics: metrics.map_or(0, |line| port_of(line, 3)),
             process,
@@ -195,8 +199,8 @@ impl Serving {
         Running::quiet(&mut command(folder, &all))
     }
 
-    /// What it tells in clear text: status and body.
-    pub(crate) fn tells(&self, path: &str) -> (u16, String) {
+    /// A response over plain HTTP: status and body.
+    pub(crate) fn get_plain(&self, path: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.metrics)).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
@@ -210,7 +214,7 @@ impl Serving {
 
     /// The value of a counter, whose name has its labels with it.
     pub(crate) fn metric(&self, name: &str) -> u64 {
-        let (_, text) = self.tells("/metrics");
+        let (_, text) = self.get_plain("/metrics");
         let value = text
             .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
@@ -255,11 +259,11 @@ impl Serving {
         self.process.child.wait().expect("it ends");
     }
 
-    /// Ends it as an operator would. Its exit code, and all it said.
+    /// Ends it as an operator would. Its exit code, and all it printed.
     pub(crate) fn end(self) -> (i32, String) {
         self.signal("-TERM");
-        let (code, said) = self.process.wait();
-        (code.expect("an exit code"), said)
+        let (code, printed) = self.process.wait();
+        (code.expect("an exit code"), printed)
     }
 }
 

@@ -36,10 +36,10 @@ fn may_have_devices() -> bool {
         .stderr(Stdio::piped())
         .spawn()
         .expect("started");
-    let mut said = [0; 7];
+    let mut printed = [0; 7];
     let mut stderr = path.stderr.take().expect("piped");
-    stderr.read_exact(&mut said).expect("it says something");
-    let works = said == *b"198.18.";
+    stderr.read_exact(&mut printed).expect("it says something");
+    let works = printed == *b"198.18.";
     if works {
         path.kill().expect("killed");
     } else {
@@ -79,8 +79,8 @@ fn get(port: u16, version: &str, more: &[&str]) -> Vec<Found> {
         .expect("started");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let fetches = told["fetches"].as_array().expect("fetches");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let fetches = json["fetches"].as_array().expect("fetches");
     fetches
         .iter()
         .map(|fetch| {
@@ -163,9 +163,9 @@ fn curl(port: u16, flags: &[&str]) -> Option<Vec<Found>> {
         })
         .output()
         .ok()?;
-    let told = String::from_utf8(output.stderr).expect("text");
-    assert!(output.status.success(), "{told}");
-    let found = told.lines().map(|line| {
+    let errors = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.success(), "{errors}");
+    let found = errors.lines().map(|line| {
         let (asked, answered) = line.split_once(' ').expect("two times");
         let of = |text: &str| trips(text.parse::<f64>().expect("a number") * 1e3);
         ("?".to_owned(), of(asked), of(answered))
@@ -308,24 +308,24 @@ fn the_device_is_removed_on_exit_and_its_counters_are_printed() {
                 .stderr(Stdio::piped())
                 .spawn()
                 .expect("started");
-            let mut said = [0; 10];
+            let mut printed = [0; 10];
             path.stderr
                 .as_mut()
                 .expect("piped")
-                .read_exact(&mut said)
+                .read_exact(&mut printed)
                 .expect("it says where");
-            assert_eq!(said, *b"10.254.0.2");
+            assert_eq!(printed, *b"10.254.0.2");
             assert!(devices().contains("lastbyte"));
             // Nobody listens there: that is learned over the path.
             let start = Instant::now();
-            let error = TcpStream::connect(("10.254.0.2", 9)).expect_err("nobody listens");
+            let error = TcpStream::connect(("10.254.0.2", 9)).expect_err("no listener");
             assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
             assert!(start.elapsed() > Duration::from_millis(10));
-            let told = Command::new("kill")
+            let killed = Command::new("kill")
                 .args(["-TERM", &path.id().to_string()])
                 .status()
                 .expect("kill");
-            assert!(told.success());
+            assert!(killed.success());
             let output = path.wait_with_output().expect("ended");
             assert!(output.status.success());
             assert!(!devices().contains("lastbyte"));

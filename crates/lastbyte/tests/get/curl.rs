@@ -13,7 +13,7 @@ use super::{
     stderr,
 };
 
-/// What both are told.
+/// The arguments of both.
 struct Case<'a> {
     words: &'a [&'a str],
     stdin: &'a [u8],
@@ -94,7 +94,7 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
     let [post303, post307, plain] = ["to?303,/echo", "to?307,/echo", "not-gzip"].map(url);
     let [busy, refusing, stalled, dated] = ["busy?1", "busy?9", "never-ends", "dated"].map(url);
     let detour = format!("somewhere.invalid:80:127.0.0.1:{}", server.port);
-    let told = "%{http_code} %{num_redirects} %{size_download} %{size_upload} %{url_effective} \
+    let write_out = "%{http_code} %{num_redirects} %{size_download} %{size_upload} %{url_effective} \
                 %{content_type} %{http_version} %{scheme} %{method} %{remote_ip} %{redirect_url}\\n%%";
     let cases: &[(&[&str], &[u8], i32)] = &[
         (&[&thousand], b"", 0),
@@ -102,8 +102,8 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
         (&["-i", &thousand], b"", 0),
         (&["-i", &early], b"", 0),
         (&["-i", "-L", &twice], b"", 0),
-        (&["-L", &twice, "-w", told], b"", 0),
-        (&[&twice, "-w", told], b"", 0),
+        (&["-L", &twice, "-w", write_out], b"", 0),
+        (&[&twice, "-w", write_out], b"", 0),
         (&["-L", "--max-redirs", "3", &circle], b"", 47),
         (&["-L", "-d", "a=1", &post303], b"", 0),
         (&["-L", "-d", "a=1", &post307], b"", 0),

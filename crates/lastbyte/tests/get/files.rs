@@ -94,7 +94,7 @@ fn sessions_are_resumed_by_the_next_run() {
     );
     assert_eq!(sessions(&after).len(), 4);
 
-    // What is damaged is told of, and costs a handshake.
+    // Damaged sessions are reported, and lead to a full handshake.
     let cut = &after[..after.len() - 100];
     fs::write(
         place.folder.join("kept"),
@@ -102,13 +102,13 @@ fn sessions_are_resumed_by_the_next_run() {
     )
     .expect("a file");
     let output = place.get(&words);
-    let said = stderr(&output);
-    assert_eq!(code(&output), 0, "{said}");
+    let printed = stderr(&output);
+    assert_eq!(code(&output), 0, "{printed}");
     assert!(
-        said.contains("warning: `kept`: ignored damaged lines: 4"),
-        "{said}"
+        printed.contains("warning: `kept`: ignored damaged lines: 4"),
+        "{printed}"
     );
-    assert!(said.contains("full handshake"), "{said}");
+    assert!(printed.contains("full handshake"), "{printed}");
     let output = place.get(&words);
     assert!(
         stderr(&output).contains("0-RTT accepted"),

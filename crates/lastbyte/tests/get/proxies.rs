@@ -22,7 +22,7 @@ fn a_tunnel_carries_any_http_version_over_tcp() {
     let there = proxy.url();
     let server = Tls::start(&TlsOptions::default());
     let url = server.url("5000");
-    let told = [
+    let output_flags = [
         "-so",
         "/dev/null",
         "-w",
@@ -33,7 +33,7 @@ fn a_tunnel_carries_any_http_version_over_tcp() {
         (&["--http", "2"], "2 200 5000"),
         (&["--http", "1.1"], "1.1 200 5000"),
     ] {
-        let words = [&["-k", "-x", &there], flags, &told, &[&url]].concat();
+        let words = [&["-k", "-x", &there], flags, &output_flags, &[&url]].concat();
         let output = get(&words);
         assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
@@ -98,7 +98,7 @@ fn http3_does_not_go_through_a_proxy() {
         &url,
     ]);
     assert_eq!(output.stdout, body(10), "{}", stderr(&output));
-    // Nobody there speaks anything over TCP; and nobody is asked over UDP.
+    // There is no listener over TCP, and UDP is not tried.
     let output = place.get(&["-x", &proxy.url(), &url]);
     assert_eq!(code(&output), 56, "{}", stderr(&output));
     assert_eq!(place.server.connections(), 1);
@@ -172,7 +172,7 @@ fn proxy_requests_match_those_of_curl() {
             let mut lines: Vec<String> = text
                 .lines()
                 .map(|line| line.trim_end().to_owned())
-                // Of a time before HTTP/1.1, and of nobody's standard.
+                // Older than HTTP/1.1, and without a standard.
                 .filter(|line| !line.starts_with("proxy-connection"))
                 .filter(|line| !line.starts_with("content-length"))
                 .collect();
@@ -181,7 +181,7 @@ fn proxy_requests_match_those_of_curl() {
         };
         assert_eq!(lines(&ours), lines(&curl), "{words:?}");
     }
-    // With the password that it wants, it goes on to where nobody is.
+    // With the right password, the request continues to a port without a listener.
     let output = get(&[
         "-x",
         &there,

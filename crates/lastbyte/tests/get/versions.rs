@@ -37,7 +37,7 @@ fn each_http_version_is_used_and_reported() {
         (&["--http2-prior-knowledge"], "2"),
         (&[], "2"),
     ] {
-        let told = [
+        let output_flags = [
             "-v",
             "-o",
             "body",
@@ -45,19 +45,22 @@ fn each_http_version_is_used_and_reported() {
             "%{http_version} %{http_code}",
             &url,
         ];
-        let output = trusting(&server, "get-versions", &[flag, &told].concat());
+        let output = trusting(&server, "get-versions", &[flag, &output_flags].concat());
         assert_eq!(code(&output), 0, "{flag:?}: {}", stderr(&output));
         assert_eq!(
             String::from_utf8_lossy(&output.stdout),
             format!("{version} 200")
         );
-        let said = stderr(&output);
+        let printed = stderr(&output);
         assert!(
-            said.contains(&format!("> GET /5000 HTTP/{version}")),
-            "{said}"
+            printed.contains(&format!("> GET /5000 HTTP/{version}")),
+            "{printed}"
         );
-        assert!(said.contains(&format!("< HTTP/{version} 200")), "{said}");
-        assert!(said.contains("TLS 1.3 with "), "{said}");
+        assert!(
+            printed.contains(&format!("< HTTP/{version} 200")),
+            "{printed}"
+        );
+        assert!(printed.contains("TLS 1.3 with "), "{printed}");
     }
     for (flags, expected) in [
         (&["--tls-max", "1.2"][..], "TLS 1.2 with "),
@@ -88,9 +91,9 @@ fn each_http_version_is_used_and_reported() {
         "--timing", "--json", "--http", "2", "--repeat", "3", "-o", "x", &url,
     ];
     let output = trusting(&server, "get-versions", &words);
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((server.connections(), server.resumed()), (12, 2));
-    for (fetch, handshake) in told["fetches"]
+    for (fetch, handshake) in json["fetches"]
         .as_array()
         .expect("rows")
         .iter()
@@ -136,9 +139,9 @@ fn keys_are_pinned_over_quic_and_tcp() {
     let place = Place::new("get-pins");
     let url = place.url("7");
     let output = place.get(&["--http", "3", "--pin-sha256", wrong, &url]);
-    let said = stderr(&output);
-    assert_eq!(code(&output), 90, "{said}");
-    let right = said
+    let printed = stderr(&output);
+    assert_eq!(code(&output), 90, "{printed}");
+    let right = printed
         .split("sha256//")
         .nth(1)
         .and_then(|rest| rest.split('`').next());
@@ -187,8 +190,8 @@ fn alternative_services_are_stored_in_the_format_of_curl() {
     let both = place.server.certificate.clone() + &server.certificate;
     std::fs::write(place.folder.join("ca.pem"), both).expect("a file");
     let first = server.url(&format!("alternative?{}", place.server.port));
-    let told = ["--alt-svc", "cache", "-o", "x", "-w", "%{http_version}"];
-    let output = place.get(&[&told[..], &[&first]].concat());
+    let output_flags = ["--alt-svc", "cache", "-o", "x", "-w", "%{http_version}"];
+    let output = place.get(&[&output_flags[..], &[&first]].concat());
     assert_eq!(output.stdout, b"2", "{}", stderr(&output));
     let cache = String::from_utf8(place.read("cache")).expect("text");
     let expected = format!(
@@ -198,7 +201,7 @@ fn alternative_services_are_stored_in_the_format_of_curl() {
     assert!(cache.contains(&expected), "{cache}");
     // A damaged line is ignored with a warning.
     std::fs::write(place.folder.join("cache"), format!("damaged\n{cache}")).expect("a file");
-    let output = place.get(&[&told[..], &[&server.url("7")]].concat());
+    let output = place.get(&[&output_flags[..], &[&server.url("7")]].concat());
     assert_eq!(output.stdout, b"3", "{}", stderr(&output));
     assert!(
         stderr(&output).contains("warning: `cache`: ignored 1 invalid lines"),
@@ -267,15 +270,15 @@ fn https_records_are_queried_and_reported() {
         let expected =
             format!("* HTTPS record of www.lastbyte.example: h3, http/1.1 at {owner}:{port}\n");
         let output = until_in_time(&|| ask(mood));
-        let said = stderr(&output);
-        assert_eq!(code(&output), 0, "{said}");
-        assert!(said.contains(&expected), "{said}");
+        let printed = stderr(&output);
+        assert_eq!(code(&output), 0, "{printed}");
+        assert!(printed.contains(&expected), "{printed}");
         assert!(
-            said.contains("* Host www.lastbyte.example: 127.0.0.1\n"),
-            "{said}"
+            printed.contains("* Host www.lastbyte.example: 127.0.0.1\n"),
+            "{printed}"
         );
-        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let fetch = &told["fetches"][0];
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let fetch = &json["fetches"][0];
         let of = |key: &str| {
             fetch[key]
                 .as_f64()
@@ -300,12 +303,17 @@ fn https_records_are_queried_and_reported() {
             None => ask(mood),
             Some(_) => until_in_time(&|| ask(mood)),
         };
-        let said = stderr(&output);
-        assert_eq!(code(&output), 7, "{mood:?}: {said}");
-        let told = said.lines().find(|line| line.starts_with("* HTTPS record"));
+        let printed = stderr(&output);
+        assert_eq!(code(&output), 7, "{mood:?}: {printed}");
+        let record_line = printed
+            .lines()
+            .find(|line| line.starts_with("* HTTPS record"));
         match expected {
-            None => assert_eq!(told, None),
-            Some(expected) => assert!(told.is_some_and(|it| it.contains(expected)), "{said}"),
+            None => assert_eq!(record_line, None),
+            Some(expected) => assert!(
+                record_line.is_some_and(|it| it.contains(expected)),
+                "{printed}"
+            ),
         }
     }
     for wrong in ["dns.example", "127.0.0.1:0x1", ""] {

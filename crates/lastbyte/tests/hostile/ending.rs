@@ -52,8 +52,8 @@ fn sigterm_under_load_loses_no_response() {
     }
     serving.signal("-TERM");
     let ends: Vec<_> = clients.into_iter().map(Running::wait).collect();
-    let (code, said) = serving.process.wait();
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = serving.process.wait();
+    assert_eq!(code, Some(0), "{printed}");
 
     // What the server says it answered whole: by version and number.
     let mut answered: BTreeMap<(String, String), bool> = BTreeMap::new();
@@ -68,7 +68,7 @@ fn sigterm_under_load_loses_no_response() {
         answered.insert((version, number.to_owned()), is_complete);
     }
     let mut all = 0;
-    for (version, (code, said)) in VERSIONS.iter().zip(ends) {
+    for (version, (code, printed)) in VERSIONS.iter().zip(ends) {
         let mut whole = 0;
         for number in 0..COUNT {
             let path = folder.join(format!("{version}-all/{number}"));
@@ -80,23 +80,23 @@ fn sigterm_under_load_loses_no_response() {
                 (Ok(LEN), Some(true)) => whole += 1,
                 // It was refused, or never asked for.
                 (Err(_) | Ok(0), None) => {}
-                other => panic!("HTTP/{version}, {number}: {other:?}: {said}"),
+                other => panic!("HTTP/{version}, {number}: {other:?}: {printed}"),
             }
         }
         assert!(whole >= 50, "HTTP/{version}: {whole} came");
         all += whole;
         if whole < COUNT {
-            // Those left find nobody who listens.
-            assert_eq!(code, Some(7), "HTTP/{version}: {said}");
+            // The remaining ones find no listener.
+            assert_eq!(code, Some(7), "HTTP/{version}: {printed}");
         }
         assert!(
-            !said.contains("broke off") && !said.contains("(18)"),
-            "{said}"
+            !printed.contains("broke off") && !printed.contains("(18)"),
+            "{printed}"
         );
     }
     assert!(
         all < VERSIONS.len() * COUNT,
-        "it was told after it was done"
+        "it was reported after it was done"
     );
 }
 
@@ -138,12 +138,12 @@ fn certificates_are_replaced_under_load_without_a_failure() {
     for swap in 0..SWAPS {
         install(if swap % 2 == 0 { "b" } else { "a" });
         serving.signal("-HUP");
-        let told = serving.until("reloaded");
-        assert!(told.contains("certificate"), "{told}");
+        let logged = serving.until("reloaded");
+        assert!(logged.contains("certificate"), "{logged}");
     }
     for (version, client) in VERSIONS.iter().zip(clients) {
-        let (code, said) = client.wait();
-        assert_eq!(code, Some(0), "HTTP/{version}: {said}");
+        let (code, printed) = client.wait();
+        assert_eq!(code, Some(0), "HTTP/{version}: {printed}");
     }
     // The last one counts: only who trusts it gets through.
     for (trusted, expected) in [("a.pem", Some(0)), ("b.pem", Some(60))] {

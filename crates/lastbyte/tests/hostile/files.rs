@@ -76,13 +76,13 @@ fn a_full_disk_loses_log_lines_and_no_response() {
     assert_eq!(
         whole.len() as u64,
         count + 1 - failures,
-        "what is told is true"
+        "the count reported is correct"
     );
-    let (code, said) = serving.end();
-    assert_eq!(code, 1, "{said}");
+    let (code, printed) = serving.end();
+    assert_eq!(code, 1, "{printed}");
     assert!(
-        said.contains("lines could not be written to `small/access`: No space left on device"),
-        "{said}"
+        printed.contains("lines could not be written to `small/access`: No space left on device"),
+        "{printed}"
     );
 }
 
@@ -101,9 +101,9 @@ fn while_it_is_sent(name: &str, happens: impl Fn(&Path), check: impl Fn(Option<i
         let mut client = serving.begin(&folder, "/big", &["-v", "-o", "body", "--http", version]);
         client.until("< HTTP/");
         happens(&path);
-        let (code, said) = client.wait();
+        let (code, printed) = client.wait();
         let came = fs::metadata(folder.join("body")).map_or(0, |file| file.len());
-        check(code, came, &format!("HTTP/{version}: {said}"));
+        check(code, came, &format!("HTTP/{version}: {printed}"));
         let _ = fs::remove_file(folder.join("body"));
     }
     assert_eq!(serving.end().0, 0);
@@ -121,9 +121,9 @@ fn a_file_truncated_while_it_is_sent_is_not_delivered_as_complete() {
         let file = OpenOptions::new().write(true).open(path).expect("a file");
         file.set_len(1000).expect("it is cut");
     };
-    while_it_is_sent("hostile-cut", cut, |code, came, said| {
-        assert_eq!(code, Some(18), "{said}");
-        assert!(came < LEN, "{came} bytes, {said}");
+    while_it_is_sent("hostile-cut", cut, |code, came, printed| {
+        assert_eq!(code, Some(18), "{printed}");
+        assert!(came < LEN, "{came} bytes, {printed}");
     });
 }
 
@@ -134,8 +134,8 @@ fn a_file_replaced_while_it_is_sent_is_completed_from_the_old_one() {
         fs::write(&other, "something else").expect("room");
         fs::rename(other, path).expect("it is replaced");
     };
-    while_it_is_sent("hostile-replaced", replace, |code, came, said| {
-        assert_eq!(code, Some(0), "{said}");
-        assert_eq!(came, LEN, "{said}");
+    while_it_is_sent("hostile-replaced", replace, |code, came, printed| {
+        assert_eq!(code, Some(0), "{printed}");
+        assert_eq!(came, LEN, "{printed}");
     });
 }

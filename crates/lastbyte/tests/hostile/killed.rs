@@ -33,10 +33,10 @@ fn a_transfer_from_a_killed_server_is_partial_and_can_be_resumed() {
     client.until("< HTTP/3 200");
     serving.kill();
     let serving = start(&folder, port);
-    let (code, said) = client.wait();
-    assert_eq!(code, Some(18), "{said}");
+    let (code, printed) = client.wait();
+    assert_eq!(code, Some(18), "{printed}");
     // Its next packet, ten seconds later at most, is answered by the new server.
-    assert!(said.contains("stateless reset"), "{said}");
+    assert!(printed.contains("stateless reset"), "{printed}");
     let body = folder.join("body");
     let broken = fs::metadata(&body).expect("a file").len();
     assert!((1..LEN).contains(&broken), "{broken} bytes came");
@@ -75,9 +75,9 @@ fn a_request_pending_at_a_killed_server_is_retried_on_its_successor() {
     serving.wait_for("lastbyte_requests_total{http=\"3\"}", |count| count > 0);
     serving.kill();
     let serving = start(&folder, port);
-    let (code, said) = client.wait();
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("stateless reset"), "{said}");
+    let (code, printed) = client.wait();
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("stateless reset"), "{printed}");
     assert_eq!(
         fs::metadata(folder.join("body")).expect("a file").len(),
         1000
@@ -119,7 +119,7 @@ fn clients_that_vanish_mid_transfer_leak_no_resources() {
         client.child.kill().expect("it was there");
         client.wait();
     }
-    // Over TCP the system says so at once; over UDP nobody does, and the idle timeout has to pass.
+    // Over TCP the system reports it at once; over UDP the idle timeout has to pass.
     serving.wait_for("lastbyte_connections{transport=\"tcp\"}", |count| {
         count == 0
     });

@@ -43,10 +43,10 @@ fn idle_clients_cannot_exhaust_the_descriptors() {
     assert!(
         serving
             .process
-            .said
+            .printed
             .contains("limiting TCP connections to 18 (expected 10000)"),
         "{}",
-        serving.process.said
+        serving.process.printed
     );
     // They connect, and say nothing. One address has half of the connections at most.
     let idle: Vec<_> = (0..60)
@@ -61,7 +61,7 @@ fn idle_clients_cannot_exhaust_the_descriptors() {
         assert_eq!(page.stdout, b"hello", "{}", stderr(&page));
     }
     assert_eq!(serving.metric("lastbyte_tcp_accepts_failed_total"), 0);
-    assert_eq!(serving.tells("/healthz").0, 200);
+    assert_eq!(serving.get_plain("/healthz").0, 200);
     drop(idle);
     let page = serving.get(&folder, "/page", &["--http", "2"]);
     assert_eq!(page.stdout, b"hello", "{}", stderr(&page));
@@ -154,8 +154,8 @@ fn clock_jumps_do_not_interrupt_the_server() {
     );
     client.until("> GET");
     set("+400d\n");
-    let (code, said) = client.wait();
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = client.wait();
+    assert_eq!(code, Some(0), "{printed}");
     assert_eq!(serving.end().0, 0);
     let access = lines(&folder.join("access"));
     assert_eq!(access.len(), 3 * days.len() + 1);

@@ -1,5 +1,5 @@
 //! What happens to servers: killed and started again, disks that fill, files that change, clients that vanish, no descriptor
-//! left, certificates swapped and ends told under load, clocks that jump. Nothing may leak, hang or lie, and the log has to
+//! left, certificates swapped and shutdowns under load, clocks that jump. Nothing may leak, hang or lie, and the log has to
 //! say what happened.
 
 #![expect(

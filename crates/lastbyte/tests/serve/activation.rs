@@ -1,4 +1,4 @@
-//! Sockets handed over as service managers do: from descriptor 3 on, told of in the environment.
+//! Sockets handed over as service managers do: from descriptor 3 on, announced in the environment.
 //!
 //! A shell moves its stdin and stdout there, so that there are two sockets at most.
 
@@ -84,15 +84,15 @@ fn passed_sockets_replace_the_address_and_outlive_the_server() {
     let serving = start();
     assert_eq!(serving.port, port);
     assert!(
-        serving.process.said.contains("one UDP socket"),
+        serving.process.printed.contains("one UDP socket"),
         "{}",
-        serving.process.said
+        serving.process.printed
     );
     for version in ["1.1", "2", "3"] {
         gets(&serving, version);
     }
     assert_eq!(serving.end().0, 0);
-    // Who comes while nobody serves is served by the next.
+    // A client that connects while no server runs is served by the next.
     let url = format!("https://127.0.0.1:{port}/1000");
     let between = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
         .args(["get", "-k", "--http", "3", "-o", "/dev/null", &url])
@@ -113,21 +113,24 @@ fn a_passed_reuseport_socket_is_joined_by_one_for_each_other_worker() {
     let command = &mut activated(first, tcp.into(), "lastbyte.socket:metrics", &arguments);
     let serving = Serving::spawn(command);
     assert!(
-        serving.process.said.contains("(HTTP/3, 3 workers)"),
+        serving.process.printed.contains("(HTTP/3, 3 workers)"),
         "{}",
-        serving.process.said
+        serving.process.printed
     );
     assert!(
-        serving.process.said.contains("serving metrics"),
+        serving.process.printed.contains("serving metrics"),
         "{}",
-        serving.process.said
+        serving.process.printed
     );
     for _ in 0..5 {
         gets(&serving, "3");
     }
-    let (code, said) = serving.end();
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("HTTP/3: 5 connections, 5 requests"), "{said}");
+    let (code, printed) = serving.end();
+    assert_eq!(code, 0, "{printed}");
+    assert!(
+        printed.contains("HTTP/3: 5 connections, 5 requests"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -135,9 +138,9 @@ fn each_passed_socket_has_a_worker() {
     let (first, second) = group();
     let serving = Serving::spawn(&mut activated(first, second, "", &["--http", "3"]));
     assert!(
-        serving.process.said.contains("(HTTP/3, 2 workers)"),
+        serving.process.printed.contains("(HTTP/3, 2 workers)"),
         "{}",
-        serving.process.said
+        serving.process.printed
     );
     for _ in 0..5 {
         gets(&serving, "3");
@@ -176,9 +179,9 @@ fn errors_of_passed_sockets_name_the_setting_of_the_unit() {
         let output = activated(first, second, names, arguments)
             .output()
             .expect("it ends");
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains(expected), "{said}");
+        let printed = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{printed}");
+        assert!(printed.contains(expected), "{printed}");
     }
 }
 

@@ -99,10 +99,10 @@ fn a_refused_quic_handshake_is_reported_as_such() {
     let mut client = serving.begin(&folder, "/delay/60s/1", &["-v", "--http", "3"]);
     client.until("* Request over connection");
     let got = serving.get(&folder, "/1", &["--http", "3"]);
-    let said = stderr(&got);
-    assert_eq!(got.status.code(), Some(96), "{said}");
+    let printed = stderr(&got);
+    assert_eq!(got.status.code(), Some(96), "{printed}");
     let why = "QUIC handshake failed: the server closed the connection: CONNECTION_REFUSED";
-    assert!(said.contains(why), "{said}");
+    assert!(printed.contains(why), "{printed}");
     // Without a version, TCP takes over.
     let got = serving.get(&folder, "/1", &[]);
     assert!(got.status.success(), "{}", stderr(&got));
