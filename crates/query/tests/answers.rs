@@ -21,7 +21,7 @@ fn answer(query: &str, bytes: &[u8], options: &Options) -> (String, String, bool
     (text(out), text(errors), good)
 }
 
-/// A query, its rows, what is printed, and what is told (empty: nothing).
+/// A query, its rows, what is printed, and the errors (empty: none).
 const ANSWERS: &[(&str, &str, &str, &str)] = &[
     // After an error in a row, a reducer's value is what the rows before it made.
     (
@@ -53,7 +53,7 @@ const ANSWERS: &[(&str, &str, &str, &str)] = &[
 
 #[test]
 fn answers_match_jrf() {
-    for (query, rows, out, told) in ANSWERS {
+    for (query, rows, out, reported) in ANSWERS {
         for threads in [1, 3] {
             let options = Options {
                 threads,
@@ -65,8 +65,8 @@ fn answers_match_jrf() {
             let rows = Input::from_bytes("rows", rows.as_bytes().to_vec());
             let good = compiled.run(vec![rows], &mut printed, &mut errors);
             assert_eq!(String::from_utf8_lossy(&printed), *out, "{query}");
-            assert_eq!(String::from_utf8_lossy(&errors), *told, "{query}");
-            assert_eq!(good, told.is_empty(), "{query}");
+            assert_eq!(String::from_utf8_lossy(&errors), *reported, "{query}");
+            assert_eq!(good, reported.is_empty(), "{query}");
         }
     }
 }
@@ -94,15 +94,19 @@ fn concatenated_json_values_are_read() {
         ("1e", "", false),
         ("[2]+1", "[2]\n", false),
     ] {
-        let (printed, told, done) = answer("_", stream.as_bytes(), &lax);
-        assert_eq!((printed.as_str(), done), (out, good), "{stream}: {told}");
-        assert_eq!(told.is_empty(), good, "{stream}");
+        let (printed, reported, done) = answer("_", stream.as_bytes(), &lax);
+        assert_eq!(
+            (printed.as_str(), done),
+            (out, good),
+            "{stream}: {reported}"
+        );
+        assert_eq!(reported.is_empty(), good, "{stream}");
     }
     // Wherever the stream is cut for reading.
     let many = r#"{"a":[1,"}{"]}"#.repeat(20_000);
-    let (printed, told, done) = answer("count()", many.as_bytes(), &lax);
+    let (printed, reported, done) = answer("count()", many.as_bytes(), &lax);
     assert_eq!(
-        (printed.as_str(), told.as_str(), done),
+        (printed.as_str(), reported.as_str(), done),
         ("20000\n", "", true)
     );
 }
@@ -135,10 +139,10 @@ fn rows_before_corrupt_compressed_data_are_counted() {
     let number = |out: &str| out.trim().parse::<usize>().unwrap_or(0);
     let mut last = 0;
     for part in 1..20 {
-        let (out, told, good) = count(&packed[..packed.len() * part / 20]);
+        let (out, reported, good) = count(&packed[..packed.len() * part / 20]);
         assert!(
-            !good && told == "rows: the zstd data is cut off\n",
-            "{told}"
+            !good && reported == "rows: the zstd data is cut off\n",
+            "{reported}"
         );
         assert!(number(&out) >= last, "{part}: {out}");
         last = number(&out);
@@ -148,8 +152,11 @@ fn rows_before_corrupt_compressed_data_are_counted() {
         let mut corrupt = packed.clone();
         let at = corrupt.len() * part / 20;
         corrupt[at] ^= 0x10;
-        let (_, told, good) = count(&corrupt);
-        assert!(!good && told.starts_with("rows: "), "{part}: {told}");
+        let (_, reported, good) = count(&corrupt);
+        assert!(
+            !good && reported.starts_with("rows: "),
+            "{part}: {reported}"
+        );
     }
 }
 
@@ -164,9 +171,9 @@ fn zero_padding_after_gzip_data_is_ignored() {
     let twice = [&packed[..], &packed[..]].concat();
     assert_eq!(count(&twice).0, "80000\n");
     for garbage in [&b"\0\0x"[..], b"xyz"] {
-        let (out, told, good) = count(&[&packed[..], garbage].concat());
-        assert_eq!((out.as_str(), good), ("40000\n", false), "{told}");
-        assert!(told.starts_with("rows: "), "{told}");
+        let (out, reported, good) = count(&[&packed[..], garbage].concat());
+        assert_eq!((out.as_str(), good), ("40000\n", false), "{reported}");
+        assert!(reported.starts_with("rows: "), "{reported}");
     }
 }
 
@@ -188,10 +195,10 @@ fn invalid_lines_are_skipped_and_counted() {
                 skip_bad_lines: true,
                 ..Options::default()
             };
-            let told = "skipped 100 lines that are not JSON; the first: rows: unexpected end of input at line 2 column 6 (JSON::ParserError)\n";
+            let reported = "skipped 100 lines that are not JSON; the first: rows: unexpected end of input at line 2 column 6 (JSON::ParserError)\n";
             assert_eq!(
                 answer(query, rows.as_bytes(), &options),
-                (out.clone(), told.to_owned(), true),
+                (out.clone(), reported.to_owned(), true),
                 "{query}"
             );
         }

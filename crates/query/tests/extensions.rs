@@ -517,18 +517,18 @@ fn merged_states_give_the_result_of_one_run() {
             .collect();
         match states {
             Ok(states) => {
-                let (merged, told) = merged(&query, &states);
-                if told.is_empty() {
+                let (merged, reported) = merged(&query, &states);
+                if reported.is_empty() {
                     assert_eq!(merged, String::from_utf8(out).unwrap(), "{text}");
                     compared += 1;
                 } else {
                     assert_eq!(merged, "", "{text}");
-                    assert!(told.contains("cannot be joined"), "{text}: {told}");
+                    assert!(reported.contains("cannot be joined"), "{text}: {reported}");
                     other += 1;
                 }
             }
-            Err(told) => {
-                assert!(told.contains("cannot be merged"), "{text}: {told}");
+            Err(reported) => {
+                assert!(reported.contains("cannot be merged"), "{text}: {reported}");
                 other += 1;
             }
         }

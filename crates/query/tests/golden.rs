@@ -143,10 +143,10 @@ fn every_golden_case_is_identical() {
         let also = case["also"]
             .as_array()
             .is_some_and(|all| all.iter().any(is));
-        let told = case["stderr_contains"]
+        let reported = case["stderr_contains"]
             .as_str()
             .is_none_or(|text| answer.errors.contains(text));
-        if !(also || is(&case) && told) {
+        if !(also || is(&case) && reported) {
             wrong.push(format!(
                 "{name}: {}\n  {:?} {:?}\n  wanted {}",
                 case["query"], answer.out, answer.errors, case["stdout"]

@@ -17,7 +17,7 @@ fn printed(query: &str, line: &[u8]) -> Option<String> {
 }
 
 /// What a query prints, and what it says of errors.
-fn told(query: &str, lines: &[u8]) -> (String, String) {
+fn run_query(query: &str, lines: &[u8]) -> (String, String) {
     let query = Query::compile(query, &[], Options::default()).unwrap();
     let (mut out, mut errors) = (Vec::new(), Vec::new());
     query.run(
@@ -88,10 +88,10 @@ proptest! {
     #[test]
     fn keys_of_the_last_row_do_not_affect_the_next(rows in proptest::collection::vec(row(), 1..6)) {
         let lines = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-        prop_assert_eq!(told(PART, lines.as_bytes()), told(WHOLE, lines.as_bytes()));
+        prop_assert_eq!(run_query(PART, lines.as_bytes()), run_query(WHOLE, lines.as_bytes()));
         prop_assert_eq!(
-            told("_[\"b\"]", lines.as_bytes()),
-            told("_.to_a.to_h[\"b\"]", lines.as_bytes())
+            run_query("_[\"b\"]", lines.as_bytes()),
+            run_query("_.to_a.to_h[\"b\"]", lines.as_bytes())
         );
     }
 
@@ -99,9 +99,9 @@ proptest! {
     fn skipped_values_are_validated(row in row(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut text = row.to_string().into_bytes();
         let at = at.index(text.len());
-        prop_assert_eq!(told("_[\"no\"]; 0", &text[..at]), told("_.to_a; 0", &text[..at]));
+        prop_assert_eq!(run_query("_[\"no\"]; 0", &text[..at]), run_query("_.to_a; 0", &text[..at]));
         text[at] = byte;
-        prop_assert_eq!(told("_[\"no\"]; 0", &text), told("_.to_a; 0", &text));
+        prop_assert_eq!(run_query("_[\"no\"]; 0", &text), run_query("_.to_a; 0", &text));
     }
 
     #[test]

@@ -14,7 +14,7 @@ const LOSS: &str = r#"{"sent":100,"lost":3}
 
 const LISTS: &str = "[[2,3],[5]]\n[[1,4],[]]\n";
 
-/// What is printed, or said.
+/// The output, or the error.
 fn run(query: &str, rows: &str) -> String {
     let query = Query::compile(query, &[], Options::default()).unwrap();
     let (mut out, mut errors) = (Vec::new(), Vec::new());
@@ -84,9 +84,9 @@ fn methods_in_other_blocks_act_on_the_block_argument() {
 
 #[test]
 fn flat_in_map_values_is_an_error() {
-    let said = run("map_values { |list| flat }", ARMS);
+    let printed = run("map_values { |list| flat }", ARMS);
     let message = "flat is not supported inside map_values (TypeError)";
-    assert!(said.starts_with(message), "{said}");
+    assert!(printed.starts_with(message), "{printed}");
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn min_and_max_use_the_operators_of_the_values() {
             &mut errors,
         );
         out.append(&mut errors);
-        let said = String::from_utf8(out).unwrap();
-        assert!(said.starts_with(answer), "{query}: {said}");
+        let printed = String::from_utf8(out).unwrap();
+        assert!(printed.starts_with(answer), "{query}: {printed}");
     }
 }
 
@@ -136,10 +136,10 @@ fn methods_on_non_ascii_strings_are_correct_or_rejected() {
         "_.unicode_normalize(:nfd)",
         "_.force_encoding(\"ASCII-8BIT\")",
     ] {
-        let said = run(query, text);
+        let printed = run(query, text);
         assert!(
-            said.contains("is not supported (NotImplementedError)"),
-            "{said}"
+            printed.contains("is not supported (NotImplementedError)"),
+            "{printed}"
         );
     }
 }

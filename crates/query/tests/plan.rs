@@ -4,7 +4,7 @@ use lastbyte_query::{Input, Options, Query};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// What is printed, and what is told, of these rows.
+/// What is printed, and the errors, for these rows.
 fn answer(query: &str, rows: &str) -> (String, String) {
     let query = Query::compile(query, &[], Options::default())
         .unwrap_or_else(|wrong| panic!("{query}: {wrong}"));

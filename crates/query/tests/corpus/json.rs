@@ -54,14 +54,14 @@ pub(crate) fn play(bytes: &[u8]) {
         &mut out,
         &mut errors,
     );
-    let told = String::from_utf8_lossy(&errors);
-    assert_eq!(done, good, "{told}");
+    let reported = String::from_utf8_lossy(&errors);
+    assert_eq!(done, good, "{reported}");
     let printed: Vec<Value> = out
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).expect("what is printed is JSON"))
         .collect();
-    assert_eq!(printed.len(), expected.len(), "{told}");
+    assert_eq!(printed.len(), expected.len(), "{reported}");
     for (printed, expected) in printed.iter().zip(&expected) {
         assert!(same(printed, expected), "{printed} is not {expected}");
     }
