@@ -49,7 +49,7 @@ pub enum CloseReason {
 impl CloseReason {
     /// Whether `CONNECTION_CLOSE` must be sent.
     #[must_use]
-    pub const fn is_said(&self) -> bool {
+    pub const fn needs_close_frame(&self) -> bool {
         matches!(self, Self::Local { .. } | Self::LocalApplication { .. })
     }
 }
@@ -128,13 +128,13 @@ impl Close {
             (CloseState::Open, CloseReason::IdleTimeout | CloseReason::NoCommonVersion) => {
                 self.state = CloseState::Over;
             }
-            (CloseState::Open, reason) if reason.is_said() => {
+            (CloseState::Open, reason) if reason.needs_close_frame() => {
                 self.state = CloseState::Closing;
                 self.is_to_send = true;
             }
             (CloseState::Open, _) => self.state = CloseState::Draining,
             // The peer closes as well: no response is needed any more (§10.2.2).
-            (CloseState::Closing, reason) if !reason.is_said() => {
+            (CloseState::Closing, reason) if !reason.needs_close_frame() => {
                 self.state = CloseState::Draining;
                 self.is_to_send = false;
                 return;

@@ -27,7 +27,7 @@ pub struct SendCredit {
     /// Bytes from the start; never above `limit`.
     used: u64,
     /// The limit that was reported in a `DATA_BLOCKED` frame.
-    told: Option<u64>,
+    reported: Option<u64>,
 }
 
 impl SendCredit {
@@ -37,7 +37,7 @@ impl SendCredit {
         Self {
             limit,
             used: 0,
-            told: None,
+            reported: None,
         }
     }
 
@@ -77,18 +77,18 @@ impl SendCredit {
 
     /// The limit for a `DATA_BLOCKED` frame, if nothing may be sent and this was not reported yet.
     #[must_use]
-    pub fn blocked_to_tell(&self) -> Option<u64> {
-        (self.available() == 0 && self.told != Some(self.limit)).then_some(self.limit)
+    pub fn blocked_to_send(&self) -> Option<u64> {
+        (self.available() == 0 && self.reported != Some(self.limit)).then_some(self.limit)
     }
 
     /// A `DATA_BLOCKED` frame is sent.
-    pub const fn on_blocked_told(&mut self) {
-        self.told = Some(self.limit);
+    pub const fn on_blocked_sent(&mut self) {
+        self.reported = Some(self.limit);
     }
 
     /// A `DATA_BLOCKED` frame was lost: it is sent again if it still applies (§13.3).
     pub const fn on_blocked_lost(&mut self) {
-        self.told = None;
+        self.reported = None;
     }
 
     /// Resets the credit: the peer rejected 0-RTT, so nothing counts as sent and no limit is known (RFC 9001 §4.6.2).
@@ -191,7 +191,7 @@ impl ReceiveWindow {
     }
 
     /// [`ReceiveWindow::next_limit`] is sent.
-    pub fn on_told(&mut self) {
+    pub fn on_limit_sent(&mut self) {
         self.limit = self.next_limit().get();
         self.due = false;
     }

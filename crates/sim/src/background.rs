@@ -107,7 +107,7 @@ pub(crate) struct Background {
     plan: Plan,
     transport: Transport,
     generation: u32,
-    begun_at: Time,
+    started_at: Time,
     sender: Sender,
     receiver: Receiver,
     /// Buffers of ACK frames that were processed.
@@ -123,17 +123,17 @@ impl Background {
             plan,
             transport: transport.clone(),
             generation: 0,
-            begun_at: start,
+            started_at: start,
             spare: Vec::new(),
         }
     }
 
-    /// When [`Background::on_time`] wants to be called.
+    /// When [`Background::on_time`] must be called next.
     pub(crate) fn deadline(&self) -> Option<Time> {
         Time::earlier(self.sender.deadline(), self.receiver.packets.deadline())
     }
 
-    /// It is time for something.
+    /// Handles the timers that have expired.
     pub(crate) fn on_time(&mut self, now: Time) {
         self.sender.on_time(now);
     }
@@ -162,7 +162,7 @@ impl Background {
         }
     }
 
-    /// The next packet. After the last, a page whose data has all been acknowledged makes room for the next page.
+    /// The next packet. After the last, a page whose data has all been acknowledged is replaced by the next page.
     pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         let (way, back) = match self.plan.way {
             Way::Down => (Way::Down, Way::Up),
@@ -194,9 +194,14 @@ impl Background {
         if let Some(pages) = self.plan.pages
             && self.sender.is_done()
         {
-            self.begun_at = (self.begun_at + pages.every).max(now);
+            self.started_at = (self.started_at + pages.every).max(now);
             self.generation = self.generation.wrapping_add(1);
-            self.sender = Sender::new(&self.plan, &self.transport, self.begun_at, self.generation);
+            self.sender = Sender::new(
+                &self.plan,
+                &self.transport,
+                self.started_at,
+                self.generation,
+            );
             self.receiver = Receiver::new(self.plan.way, &self.transport);
         }
         None
@@ -227,12 +232,12 @@ struct Data {
 }
 
 impl Sender {
-    fn new(plan: &Plan, transport: &Transport, begun_at: Time, generation: u32) -> Self {
+    fn new(plan: &Plan, transport: &Transport, started_at: Time, generation: u32) -> Self {
         let controller = plan.congestion.build(&Environment {
             max_datagram_size: transport.datagram_size.into(),
             seed: plan.seed.wrapping_add(generation.into()),
         });
-        let starts_at = begun_at + plan.handshake;
+        let starts_at = started_at + plan.handshake;
         let mut rtt = Rtt::default();
         rtt.update(starts_at, plan.rtt, Duration::ZERO, None);
         let thresholds = if transport.adapts_to_reordering {
@@ -481,7 +486,7 @@ impl Receiver {
         let mut limit = u64::MAX;
         for window in &mut self.windows {
             if window.is_due() {
-                window.on_told();
+                window.on_limit_sent();
                 bytes += MAX_DATA;
             }
             limit = limit.min(window.limit() / self.payload);

@@ -21,19 +21,19 @@ fn rfc9000_4_1_a_lower_limit_is_ignored() {
 #[test]
 fn rfc9000_4_1_data_blocked_is_sent_once_per_limit() {
     let mut credit = SendCredit::new(10);
-    assert_eq!(credit.blocked_to_tell(), None);
+    assert_eq!(credit.blocked_to_send(), None);
     credit.consume(10);
-    assert_eq!(credit.blocked_to_tell(), Some(10));
-    credit.on_blocked_told();
-    assert_eq!(credit.blocked_to_tell(), None);
+    assert_eq!(credit.blocked_to_send(), Some(10));
+    credit.on_blocked_sent();
+    assert_eq!(credit.blocked_to_send(), None);
     credit.raise(12);
     credit.consume(2);
-    assert_eq!(credit.blocked_to_tell(), Some(12));
-    credit.on_blocked_told();
+    assert_eq!(credit.blocked_to_send(), Some(12));
+    credit.on_blocked_sent();
     credit.on_blocked_lost();
-    assert_eq!(credit.blocked_to_tell(), Some(12));
+    assert_eq!(credit.blocked_to_send(), Some(12));
     credit.raise(13);
-    assert_eq!(credit.blocked_to_tell(), None);
+    assert_eq!(credit.blocked_to_send(), None);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn limit_is_due_at_half_the_window() {
     assert_eq!(window.next_limit().get(), 150);
     assert!(window.on_consumed(20, at(0), RTT), "still due");
     assert_eq!(window.next_limit().get(), 170);
-    window.on_told();
+    window.on_limit_sent();
     assert!(!window.is_due());
     assert_eq!(window.limit(), 170);
     window.on_lost();
@@ -69,7 +69,7 @@ fn window_doubles_when_half_is_consumed_within_two_round_trips() {
         window.on_received(half, at(0)).expect("within the limits");
         assert!(window.on_consumed(half, at(now), RTT));
         assert_eq!(window.size(), size, "at {now} ms");
-        window.on_told();
+        window.on_limit_sent();
     }
 }
 
@@ -79,7 +79,7 @@ fn window_stays_when_the_application_is_slow() {
     for now in [80, 160, 240] {
         window.on_received(50, at(0)).expect("within the limits");
         assert!(window.on_consumed(50, at(now), RTT));
-        window.on_told();
+        window.on_limit_sent();
     }
     assert_eq!(window.size(), 100);
 }

@@ -166,7 +166,7 @@ impl Streams {
         }
         let outcome = match receive.state() {
             ReceiveState::ResetRecvd | ReceiveState::ResetRead => {
-                receive.on_reset_told();
+                receive.on_reset_reported();
                 stream.events.remove(EventSet::RESET);
                 Err(ReadError::Reset(receive.reset_code()))
             }
@@ -217,7 +217,7 @@ impl Streams {
                     EventSet::READABLE => StreamEvent::Readable(id),
                     EventSet::RESET => {
                         let receive = receive.as_mut()?;
-                        receive.on_reset_told();
+                        receive.on_reset_reported();
                         let code = receive.reset_code();
                         StreamEvent::Reset { id, code }
                     }

@@ -90,7 +90,7 @@ impl Stream {
         if self
             .send
             .as_ref()
-            .is_some_and(|send| send.blocked_to_tell().is_some())
+            .is_some_and(|send| send.blocked_to_send().is_some())
         {
             self.control.insert(ControlSet::STREAM_DATA_BLOCKED);
         }
@@ -113,7 +113,7 @@ impl Stream {
         } else if control == ControlSet::MAX_STREAM_DATA {
             receive.is_some_and(ReceivePart::wants_more)
         } else {
-            send.is_some_and(|send| send.blocked_to_tell().is_some())
+            send.is_some_and(|send| send.blocked_to_send().is_some())
         }
     }
 
@@ -159,7 +159,7 @@ impl Stream {
             (Some(send), _) if control == ControlSet::STREAM_DATA_BLOCKED => {
                 let limit = VarInt::saturating(send.credit.limit());
                 StreamDataBlocked { stream_id, limit }.encode(writer)?;
-                send.on_blocked_told();
+                send.on_blocked_sent();
                 Ok(Receipt::StreamDataBlocked(stream_id))
             }
             (_, Some(receive)) if control == ControlSet::STOP_SENDING => {
@@ -174,7 +174,7 @@ impl Stream {
             (_, Some(receive)) => {
                 let maximum = receive.window.next_limit();
                 MaxStreamData { stream_id, maximum }.encode(writer)?;
-                receive.window.on_told();
+                receive.window.on_limit_sent();
                 Ok(Receipt::MaxStreamData(stream_id))
             }
             _ => Err(BufferFull),

@@ -53,7 +53,7 @@ pub(super) struct LocalStreams {
     /// The application wanted one more.
     wants_more: bool,
     /// The limit that was reported in `STREAMS_BLOCKED`.
-    told: Option<u64>,
+    reported: Option<u64>,
 }
 
 impl LocalStreams {
@@ -82,24 +82,24 @@ impl LocalStreams {
         self.limit > self.opened && std::mem::take(&mut self.wants_more)
     }
 
-    pub(super) fn blocked_to_tell(&self) -> Option<StreamCount> {
-        (self.wants_more && self.told != Some(self.limit))
+    pub(super) fn blocked_to_send(&self) -> Option<StreamCount> {
+        (self.wants_more && self.reported != Some(self.limit))
             .then(|| StreamCount::new(self.limit))
             .flatten()
     }
 
-    pub(super) const fn on_blocked_told(&mut self) {
-        self.told = Some(self.limit);
+    pub(super) const fn on_blocked_sent(&mut self) {
+        self.reported = Some(self.limit);
     }
 
     pub(super) const fn on_blocked_lost(&mut self) {
-        self.told = None;
+        self.reported = None;
     }
 
     /// No limit is known any more (RFC 9001 §4.6.2).
     pub(super) const fn on_zero_rtt_rejected(&mut self) {
         self.limit = 0;
-        self.told = None;
+        self.reported = None;
     }
 }
 
@@ -179,7 +179,7 @@ impl PeerStreams {
         self.due
     }
 
-    pub(super) fn on_told(&mut self) {
+    pub(super) fn on_limit_sent(&mut self) {
         self.limit = self.limit.max(self.next_limit().get());
         self.due = false;
     }

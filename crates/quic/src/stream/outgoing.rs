@@ -37,7 +37,7 @@ impl Streams {
             || !self.queues.control.is_empty()
             || self.window.is_due()
             || self.peer.any(PeerStreams::is_due)
-            || self.local.any(|local| local.blocked_to_tell().is_some())
+            || self.local.any(|local| local.blocked_to_send().is_some())
     }
 
     /// Whether stream data or a stream's end is waiting, so that the sender is limited by its window and not by the
@@ -47,7 +47,7 @@ impl Streams {
         let credit = &self.credit;
         self.queues.scheduler.has_unmetered()
             || (self.queues.scheduler.has_fresh()
-                && (credit.available() > 0 || credit.blocked_to_tell().is_some()))
+                && (credit.available() > 0 || credit.blocked_to_send().is_some()))
     }
 
     /// How many bytes the stream that is next has to send, as far as flow control permits.
@@ -84,7 +84,7 @@ impl Streams {
         if self.window.is_due() {
             let maximum = self.window.next_limit();
             MaxData { maximum }.encode(writer)?;
-            self.window.on_told();
+            self.window.on_limit_sent();
             receipts(Receipt::MaxData);
         }
         for direction in DIRECTIONS {
@@ -92,23 +92,23 @@ impl Streams {
             if peer.is_due() {
                 let maximum = peer.next_limit();
                 MaxStreams { direction, maximum }.encode(writer)?;
-                peer.on_told();
+                peer.on_limit_sent();
                 receipts(Receipt::MaxStreams(direction));
             }
             let local = self.local.get_mut(direction);
-            if let Some(limit) = local.blocked_to_tell() {
+            if let Some(limit) = local.blocked_to_send() {
                 StreamsBlocked { direction, limit }.encode(writer)?;
-                local.on_blocked_told();
+                local.on_blocked_sent();
                 receipts(Receipt::StreamsBlocked(direction));
             }
         }
-        let limit = self.credit.blocked_to_tell();
+        let limit = self.credit.blocked_to_send();
         if self.queues.scheduler.has_fresh()
             && let Some(limit) = limit
         {
             let limit = VarInt::saturating(limit);
             DataBlocked { limit }.encode(writer)?;
-            self.credit.on_blocked_told();
+            self.credit.on_blocked_sent();
             receipts(Receipt::DataBlocked);
         }
         Ok(())

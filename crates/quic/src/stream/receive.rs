@@ -321,9 +321,9 @@ impl ReceivePart {
     }
 
     /// The application was notified of the reset.
-    pub(super) fn on_reset_told(&mut self) {
+    pub(super) fn on_reset_reported(&mut self) {
         if self.state == ReceiveState::ResetRecvd {
-            self.step(ReceiveInput::ResetTold);
+            self.step(ReceiveInput::ResetReported);
         }
     }
 
@@ -336,7 +336,7 @@ impl ReceivePart {
         self.assembler.discard(pool);
         match self.state {
             ReceiveState::DataRecvd => self.on_read_to_end(),
-            ReceiveState::ResetRecvd => self.on_reset_told(),
+            ReceiveState::ResetRecvd => self.on_reset_reported(),
             _ => {}
         }
         self.state.lacks_data()

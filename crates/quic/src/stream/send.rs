@@ -148,16 +148,16 @@ impl SendPart {
     }
 
     /// The limit of `STREAM_DATA_BLOCKED`, if one is due.
-    pub(super) fn blocked_to_tell(&self) -> Option<u64> {
+    pub(super) fn blocked_to_send(&self) -> Option<u64> {
         if self.state.sends_data() && self.has_new_data() {
-            self.credit.blocked_to_tell()
+            self.credit.blocked_to_send()
         } else {
             None
         }
     }
 
-    pub(super) fn on_blocked_told(&mut self) {
-        self.credit.on_blocked_told();
+    pub(super) fn on_blocked_sent(&mut self) {
+        self.credit.on_blocked_sent();
         self.step(SendInput::Data);
     }
 

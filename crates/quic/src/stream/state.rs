@@ -95,7 +95,7 @@ pub(super) enum ReceiveInput {
     /// The application has read all data.
     Read,
     /// The application was notified of the reset.
-    ResetTold,
+    ResetReported,
 }
 
 impl ReceiveState {
@@ -110,7 +110,7 @@ impl ReceiveState {
                 Self::ResetRecvd
             }
             (Self::DataRecvd, I::Read) | (Self::DataRead, I::Fin | I::Reset) => Self::DataRead,
-            (Self::ResetRecvd, I::ResetTold) | (Self::ResetRead, I::Fin | I::Reset) => {
+            (Self::ResetRecvd, I::ResetReported) | (Self::ResetRead, I::Fin | I::Reset) => {
                 Self::ResetRead
             }
             _ => return None,

@@ -555,7 +555,7 @@ fn invalid_selections_and_sweeps_are_rejected() {
     let all = Population::standard();
     let error = all
         .only(&["Mars".to_owned()])
-        .expect_err("nobody lives there")
+        .expect_err("unknown site")
         .to_string();
     assert!(
         error.contains("`Mars`") && error.contains("West Europe"),

@@ -95,8 +95,8 @@ fn the_same_seed_gives_the_same_figures_with_tls() {
     }
 }
 
-/// A chain that is longer than three times the client's first datagram costs a round trip more (RFC 9000 §8.1); whoever
-/// resumes sends none.
+/// A chain that is longer than three times the client's first datagram costs a round trip more (RFC 9000 §8.1); a
+/// resumed handshake sends none.
 #[test]
 fn a_long_certificate_chain_adds_a_round_trip_to_full_handshakes_only() {
     for security in [Security::Twin, Security::Tls] {

@@ -36,7 +36,7 @@ fn from_one_to_another(fleet: &Fleet, one: &TlsServer, another: &TlsServer) -> K
 fn the_rustls_version_matches_the_lock_file() {
     let lock = include_str!("../../../../../Cargo.lock");
     let entry = format!("name = \"rustls\"\nversion = \"{RUSTLS_VERSION}\"\n");
-    assert!(lock.contains(&entry), "set `RUSTLS_VERSION` anew");
+    assert!(lock.contains(&entry), "update `RUSTLS_VERSION`");
     assert_eq!(lock.matches("name = \"rustls\"\n").count(), 1);
 }
 

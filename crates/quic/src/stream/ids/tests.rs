@@ -19,7 +19,7 @@ fn rfc9000_4_6_limit_rises_when_half_of_the_streams_finished() {
     peer.on_finished();
     assert!(peer.is_due());
     assert_eq!(peer.next_limit().get(), 6);
-    peer.on_told();
+    peer.on_limit_sent();
     assert!(!peer.is_due());
     assert_eq!(peer.open_to(5), Ok(0..6));
 
@@ -32,17 +32,17 @@ fn rfc9000_4_6_limit_rises_when_half_of_the_streams_finished() {
 fn rfc9000_4_6_lower_limits_are_ignored_and_streams_blocked_is_sent_once() {
     let mut local = LocalStreams::default();
     let count = |count| StreamCount::new(count).expect("within the limits");
-    assert!(!local.raise(count(1)), "nobody waits");
+    assert!(!local.raise(count(1)), "no waiting streams");
     assert_eq!(local.open(), Some(0));
-    assert_eq!(local.blocked_to_tell(), None);
+    assert_eq!(local.blocked_to_send(), None);
     assert_eq!(local.open(), None);
-    assert_eq!(local.blocked_to_tell(), Some(count(1)));
-    local.on_blocked_told();
-    assert_eq!(local.blocked_to_tell(), None);
+    assert_eq!(local.blocked_to_send(), Some(count(1)));
+    local.on_blocked_sent();
+    assert_eq!(local.blocked_to_send(), None);
     local.on_blocked_lost();
-    assert_eq!(local.blocked_to_tell(), Some(count(1)));
+    assert_eq!(local.blocked_to_send(), Some(count(1)));
     assert!(!local.raise(count(0)));
     assert!(local.raise(count(2)));
-    assert_eq!(local.blocked_to_tell(), None);
+    assert_eq!(local.blocked_to_send(), None);
     assert_eq!(local.open(), Some(1));
 }

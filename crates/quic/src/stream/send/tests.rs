@@ -74,7 +74,7 @@ fn rfc9000_3_1_life_cycle_of_a_sending_part() {
     assert_eq!(part.next_chunk(2).map(|chunk| chunk.len), Some(2));
     assert_eq!(part.on_sent(0, 3, false), 3);
     assert_eq!(part.state(), SendState::Send);
-    assert_eq!((part.class(), part.blocked_to_tell()), (None, Some(3)));
+    assert_eq!((part.class(), part.blocked_to_send()), (None, Some(3)));
     part.credit.raise(5);
     assert_eq!(part.on_sent(3, 2, true), 2);
     assert_eq!(part.state(), SendState::DataSent);

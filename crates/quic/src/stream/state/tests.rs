@@ -30,9 +30,9 @@ fn rfc9000_3_1_all_transitions_of_a_sending_part() {
 
 #[test]
 fn rfc9000_3_2_all_transitions_of_a_receiving_part() {
-    use ReceiveInput::{AllData, Fin, Read, Reset, ResetTold};
+    use ReceiveInput::{AllData, Fin, Read, Reset, ResetReported};
     use ReceiveState as R;
-    // The next state on Fin, AllData, Reset, Read, ResetTold.
+    // The next state on Fin, AllData, Reset, Read, ResetReported.
     let known = Some(R::SizeKnown);
     let had = Some(R::DataRecvd);
     let reset = Some(R::ResetRecvd);
@@ -47,7 +47,10 @@ fn rfc9000_3_2_all_transitions_of_a_receiving_part() {
         (R::ResetRead, [told, None, told, None, None]),
     ];
     for (state, row) in table {
-        for (input, next) in [Fin, AllData, Reset, Read, ResetTold].into_iter().zip(row) {
+        for (input, next) in [Fin, AllData, Reset, Read, ResetReported]
+            .into_iter()
+            .zip(row)
+        {
             assert_eq!(state.after(input), next, "{state:?} on {input:?}");
         }
         let stays = row.iter().flatten().all(|next| *next == state);
