@@ -901,7 +901,7 @@ fn the_summary_of_each_arm_equals_the_result_of_its_query() {
 
 /// Only a log of an experiment of ours says how connections were assigned to arms.
 #[test]
-fn random_assignment_is_assumed_where_the_log_does_not_say_it() {
+fn random_assignment_is_assumed_if_the_log_does_not_state_it() {
     let assumed = "this page assumes that it was assigned at random";
     let text = log(15, 300, &ARMS, 0.0);
     assert!(
