@@ -6,7 +6,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "an example speaks with whoever runs it"
+    reason = "an example prints its results"
 )]
 
 use std::{error::Error, fs, io, sync::Arc, time::Duration};

@@ -40,7 +40,7 @@ impl Handler for Example {
     }
 }
 
-/// Ends with the client's patience: nobody listens then.
+/// Ends when the client disconnects.
 async fn count(mut exchange: Exchange) {
     let head = Response::new(200).with("content-type", "text/plain");
     let mut result = exchange.outgoing.begin(head).await;

@@ -24,7 +24,11 @@ fn the_arm_of_a_connection_is_found_by_its_configuration() {
     let remote = "127.0.0.1:5".parse().expect("an address");
     let chosen = arms.choose(remote, u64::MAX);
     assert_eq!(arms.name_of(&chosen).as_deref(), Some("b"));
-    assert_eq!(arms.name_of(&arm("a", 1.0).config), None, "of nobody's");
+    assert_eq!(
+        arms.name_of(&arm("a", 1.0).config),
+        None,
+        "a configuration of no arm"
+    );
 }
 
 #[test]

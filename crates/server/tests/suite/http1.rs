@@ -50,7 +50,7 @@ fn a_connection_carries_several_requests() {
     let serving = Serving::site(Site::generated());
     let mut client = serving.connect();
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    // Two at once, and one behind a body that nobody wants.
+    // Two at once, and one after a body that no handler reads.
     client.send(format!("{}{}", get("/10"), get("/20")).as_bytes());
     for len in [10, 20] {
         let head = client.head();

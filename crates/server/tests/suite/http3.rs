@@ -270,7 +270,7 @@ struct Echo {
     sent: Arc<Mutex<u64>>,
 }
 
-/// So much is sent to whoever asks for everything.
+/// Bytes of the response at `/endless`.
 const ENDLESS: u64 = 1 << 30;
 
 impl Handler for Echo {

@@ -59,7 +59,7 @@ fn get(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, 0x5, stream, &block)
 }
 
-/// The next frame: its kind, its stream and its payload. Pings that are told apart by `answers` are answered.
+/// The next frame: its kind, its stream and its payload. Pings that `answers` selects are answered.
 fn next_frame(client: &mut Client, answers: fn(&[u8]) -> bool) -> Option<(u8, u32, Vec<u8>)> {
     let mut head = [0; 9];
     if let Err(error) = client.stream.read_exact(&mut head) {

@@ -261,11 +261,11 @@ fn upstream_failures_are_error_responses_or_resets() {
     );
     serving.end();
     // Nobody is there.
-    let nobody = TcpListener::bind("127.0.0.1:0")
+    let closed = TcpListener::bind("127.0.0.1:0")
         .expect("a port")
         .local_addr()
         .expect("an address");
-    let serving = front(nobody, Limits::default());
+    let serving = front(closed, Limits::default());
     let got = get(&serving, "/");
     assert_eq!(got.status, 502);
     assert!(status_of(&got).starts_with("lastbyte; error=connection_refused; details="));
@@ -296,7 +296,7 @@ fn an_upstream_over_tls_uses_http2_and_its_certificate_is_verified() {
             (200, 1_000_000, true)
         );
     }
-    // One that is trusted by nobody here.
+    // A certificate of an unknown authority.
     let distrustful = start(&serving);
     let got = get(&distrustful, "/1");
     assert_eq!(got.status, 502);

@@ -112,7 +112,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr, config: Arc<ClientConfig>) -> Self {
-        let socket = TcpStream::connect(address).expect("somebody listens");
+        let socket = TcpStream::connect(address).expect("a listener");
         socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         socket.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         let name = "localhost".try_into().expect("a name");
