@@ -224,7 +224,7 @@ fn a_metric_or_group_that_cannot_be_is_refused() {
         (["--metric=0-1", "--by=class"], "invalid `0-1` in"),
         (
             ["--by=class", "--bins=3"],
-            "--bins: `class` has fewer than two distinct numbers",
+            "--bins: `class` has too few distinct numbers for two bins",
         ),
         (["--by=class", "--site=x"], "cannot be used with"),
         (

@@ -90,7 +90,7 @@ impl fmt::Display for Error {
             ),
             Self::Bins(by) => write!(
                 f,
-                "`{by}` has fewer than two distinct numbers, so there are no bins (expected a key or expression with numbers)"
+                "`{by}` has too few distinct numbers for two bins (expected a key or expression with numbers)"
             ),
             Self::NoArms {
                 lines,

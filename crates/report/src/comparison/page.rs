@@ -399,7 +399,8 @@ impl Page<'_> {
             let slower = analysis.paths.as_ref().and_then(|paths| paths.slower[arm]);
             let slower = slower.map_or_else(String::new, |slower| {
                 format!(
-                    "<div><dt>paths slower by &gt;\u{a0}5\u{a0}%</dt><dd>{}</dd></div>",
+                    "<div><dt>paths {} by &gt;\u{a0}5\u{a0}%</dt><dd>{}</dd></div>",
+                    analysis.settings.metric.more(),
                     format::share(slower.value)
                 )
             });
