@@ -23,6 +23,8 @@ pub struct Config {
     pub beta_ecn: Option<f64>,
     /// The pacing gain in avoidance and recovery; `None` for that of the avoidance.
     pub pacing_gain: Option<f64>,
+    /// The largest jump of Careful Resume (RFC 9959); `None` to ignore saved parameters. Default: `None`.
+    pub resume: Option<WindowSize>,
     /// Growth of the window while the sender does not use it. Default: [`AppLimited::NoGrowth`].
     pub app_limited: AppLimited,
     /// The effect of a pause on the window. Default: [`IdlePolicy::Keep`].
@@ -43,6 +45,7 @@ impl Default for Config {
             beta: None,
             beta_ecn: None,
             pacing_gain: None,
+            resume: None,
             app_limited: AppLimited::NoGrowth,
             idle: IdlePolicy::Keep,
             settings: Settings::default(),

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | a packet that counts as in flight was sent | [`on_sent`](Controller::on_sent); keep its [`Receipt`] with the packet |
 //! | nothing is left to send, although window and pacer would permit it | [`on_app_limited`](Controller::on_app_limited) |
+//! | the path is that of an earlier connection, before the first packet | [`on_saved_path`](Controller::on_saved_path) |
 //! | about to send, with nothing in flight since the sender ran out of data | [`on_idle_restart`](Controller::on_idle_restart) |
 //! | the path's datagram size changed | [`on_mtu`](Controller::on_mtu) |
 //!
@@ -32,7 +33,9 @@ use core::{fmt, time::Duration};
 
 use lastbyte_units::Time;
 
-use crate::{bandwidth::Bandwidth, rtt::Rtt, sampler::DeliverySnapshot, state::State};
+use crate::{
+    bandwidth::Bandwidth, rtt::Rtt, sampler::DeliverySnapshot, saved_path::SavedPath, state::State,
+};
 
 /// What a controller needs to know about its path.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +107,17 @@ pub trait Controller: fmt::Debug + Send {
     /// [`on_app_limited`](Controller::on_app_limited) reported. Default: ignored, so the window stays.
     fn on_idle_restart(&mut self, restart: &IdleRestart<'_>) {
         let _ = restart;
+    }
+
+    /// An earlier connection to the same endpoint saved these parameters, and no other connection uses them (RFC 9959). To be
+    /// called before the first packet is sent. Default: ignored.
+    fn on_saved_path(&mut self, saved: &SavedPath) {
+        let _ = saved;
+    }
+
+    /// Whether [`on_saved_path`](Controller::on_saved_path) has an effect, so that saving parameters is worth it. Default: no.
+    fn uses_saved_path(&self) -> bool {
+        false
     }
 
     /// How many bytes may be in flight.

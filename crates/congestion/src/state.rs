@@ -4,7 +4,7 @@ use core::fmt;
 
 use lastbyte_units::Time;
 
-use crate::bandwidth::Bandwidth;
+use crate::{bandwidth::Bandwidth, saved_path::SavedPath};
 
 /// A controller's current state.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,9 @@ pub struct Statistics {
     pub window_exiting_startup: Option<u64>,
     /// When startup ended.
     pub startup_exited_at: Option<Time>,
-    /// The window that a first flight jumped to; `None` without a jump.
+    /// The parameters that an earlier connection saved, if this controller uses them (RFC 9959).
+    pub saved_path: Option<SavedPath>,
+    /// The window that a first flight or Careful Resume jumped to; `None` without a jump.
     pub jump_window: Option<u64>,
     /// Bytes in flight when the first packet of the jump was acknowledged: the window from then on.
     pub window_exiting_jump: Option<u64>,
@@ -113,6 +115,7 @@ impl Statistics {
             initial_window,
             window_exiting_startup: None,
             startup_exited_at: None,
+            saved_path: None,
             jump_window: None,
             window_exiting_jump: None,
             window_min: None,

@@ -5,6 +5,7 @@
 //! | part | decides |
 //! |---|---|
 //! | `Jump` | may the first flight be larger than the initial window? |
+//! | `Resume` | may the window jump to what an earlier connection used? |
 //! | [`Startup`](crate::startup::Startup) | by how much does the window grow before the first congestion? |
 //! | `Proportional` | how does it fall in the first recovery, if not by a cut? |
 //! | [`Avoidance`](crate::avoidance::Avoidance) | by how much does it grow after, and shrink at congestion? |
@@ -34,6 +35,7 @@ mod idle;
 mod jump;
 mod proportional;
 mod rate_limited;
+mod resume;
 
 use alloc::boxed::Box;
 
@@ -45,6 +47,7 @@ use self::{
     jump::Jump,
     proportional::{Entry, Proportional},
     rate_limited::MaxFlight,
+    resume::{Resume, Sender},
 };
 use crate::{
     avoidance::{Avoidance, AvoidanceAck, Cause, Reduction},
@@ -56,6 +59,7 @@ use crate::{
     },
     rtt::Rtt,
     sampler::DeliveryRateSampler,
+    saved_path::SavedPath,
     startup::{Startup, StartupAck},
     state::{Phase, State, Statistics},
 };
@@ -72,6 +76,7 @@ pub struct WindowController {
     startup: Box<dyn Startup>,
     avoidance: Box<dyn Avoidance>,
     jump: Jump,
+    resume: Resume,
     /// The rule of the first recovery, while it lasts.
     proportional: Option<Proportional>,
     /// Whether nothing has changed the window yet: neither growth nor congestion.
@@ -164,6 +169,7 @@ impl WindowController {
             startup,
             avoidance,
             jump: Jump::new(jump.map(|window| window.min(WINDOW_MAX))),
+            resume: Resume::new(),
             proportional: None,
             is_untouched: true,
             next: 0,
@@ -238,8 +244,15 @@ impl WindowController {
         if is_first {
             self.note_startup_exit(now);
         }
-        match self.config.first_recovery {
-            FirstRecovery::Proportional(variant)
+        match (
+            self.config.first_recovery,
+            self.resume.on_congestion(self.next),
+        ) {
+            (_, Some(pipe)) => {
+                self.set_window(pipe / 2);
+                self.inform_avoidance(now, cause, pipe, false, rtt);
+            }
+            (FirstRecovery::Proportional(variant), None)
                 if self.stage == Stage::Startup && in_flight >= self.window / 2 =>
             {
                 let entry = Entry {
@@ -336,6 +349,10 @@ impl WindowController {
             return;
         }
         self.recovery.finish();
+        if let Some(pipe) = self.resume.on_recovered() {
+            let beta = self.config.startup_beta.unwrap_or(RETREAT_BETA);
+            self.slow_start_threshold = share(pipe, beta).max(self.minimum());
+        }
         if let Some(proportional) = self.proportional.take()
             && let Some(capacity) = proportional.capacity_on_exit(self.window)
         {
@@ -434,6 +451,7 @@ impl WindowController {
             return;
         };
         self.statistics.episodes_undone += 1;
+        self.resume.stop();
         if let Some((before, _)) = undo.to {
             self.proportional = None;
             self.set_window(before.window);
@@ -454,7 +472,7 @@ impl WindowController {
 
     /// Pacing gain: how many windows are released in a round trip.
     fn pacing_gain(&self) -> f64 {
-        if self.jump.is_unvalidated() {
+        if self.jump.is_unvalidated() || self.resume.is_unvalidated() {
             return 1.0;
         }
         match (self.stage, self.config.first_flight) {
@@ -485,6 +503,21 @@ impl Controller for WindowController {
         self.is_app_limited = false;
         if let Some(max_flight) = &mut self.max_flight {
             max_flight.on_sent(sent.in_flight);
+        }
+        if self.resume.is_waiting() {
+            let jump = self.resume.on_sent(&Sender {
+                in_flight: sent.in_flight,
+                delivered: self.delivered,
+                window: self.window,
+                initial: self.initial(),
+                burst: Pacing::burst_of(self.max_datagram_size),
+                next: self.next,
+                rtt: sent.rtt,
+            });
+            if let Some(window) = jump {
+                self.set_window(window);
+                self.statistics.jump_window = Some(self.window);
+            }
         }
         if self.jump.is_armed() {
             let burst = Pacing::burst_of(self.max_datagram_size);
@@ -523,6 +556,7 @@ impl Controller for WindowController {
         *acked = acked.saturating_add(packet.bytes);
         self.largest_acked = self.largest_acked.max(send_index);
         self.jump.on_packet_acked(send_index, packet.bytes);
+        self.resume.on_packet_acked(send_index, packet.bytes);
     }
 
     fn on_packet_lost(&mut self, _: Time, packet: &Packet) {
@@ -555,6 +589,7 @@ impl Controller for WindowController {
             self.statistics.persistent_congestions += 1;
             self.proportional = None;
             self.recovery.forget();
+            self.resume.stop();
             self.is_untouched = false;
             self.set_window(self.minimum());
             self.note_reduction();
@@ -585,6 +620,14 @@ impl Controller for WindowController {
             self.statistics.window_exiting_jump = Some(self.window);
         }
         if !self.recovery.is_active() {
+            let (next, initial) = (self.next, self.initial());
+            let resumed = self
+                .resume
+                .on_ack(self.largest_acked, next, ack.in_flight, initial);
+            if let Some(window) = resumed {
+                self.set_window(window.min(self.window));
+                self.statistics.window_exiting_jump = Some(self.window);
+            }
             self.grow(ack, batch.acked_after, in_flight_before);
         }
     }
@@ -621,6 +664,20 @@ impl Controller for WindowController {
             }
             self.note_reduction();
         }
+    }
+
+    fn on_saved_path(&mut self, saved: &SavedPath) {
+        let Some(max_jump) = self.config.resume else {
+            return;
+        };
+        let max_jump = max_jump.bytes(self.max_datagram_size).min(WINDOW_MAX);
+        self.resume.start(*saved, max_jump);
+        self.jump = Jump::new(None);
+        self.statistics.saved_path = Some(*saved);
+    }
+
+    fn uses_saved_path(&self) -> bool {
+        self.config.resume.is_some()
     }
 
     fn window(&self) -> u64 {
@@ -679,6 +736,8 @@ fn in_slow_start(factor: f64) -> impl Fn(u64) -> u64 {
     move |flight| share(flight, factor)
 }
 
+/// Beta of RFC 9959 §3.5, by default.
+const RETREAT_BETA: f64 = 0.5;
 /// Slow start releases two windows in a round trip, one for those acknowledged and one for growth.
 const SLOW_START_GAIN: f64 = 2.0;
 

@@ -46,7 +46,7 @@ mod transmit;
 use core::time::Duration;
 use std::{fmt, sync::Arc};
 
-use lastbyte_congestion::{Environment, Rtt, Time};
+use lastbyte_congestion::{Environment, Rtt, SavedPath, Time};
 use lastbyte_wire::{
     ConnectionId, Side, StatelessResetToken, TransportError, packet::Version,
     transport_parameters::TransportParameters,
@@ -383,6 +383,16 @@ impl Connection {
     /// The next event, in order of occurrence. Stream events come from [`Streams::poll_event`].
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.poll()
+    }
+
+    /// An earlier connection saved these parameters for this path (RFC 9959). Before the first packet.
+    pub(crate) fn on_saved_path(&mut self, saved: &SavedPath) {
+        self.recovery.on_saved_path(saved);
+    }
+
+    /// What congestion control has measured of the path, when there is something new worth saving.
+    pub(crate) fn take_path_to_save(&mut self) -> Option<SavedPath> {
+        self.recovery.take_path_to_save()
     }
 
     /// A server issues a token for the client's next connection (RFC 9000 §8.1.3). If several are pending, only the

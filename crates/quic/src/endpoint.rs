@@ -66,7 +66,7 @@ mod version;
 use core::{fmt, net::SocketAddr};
 use std::{collections::VecDeque, sync::Arc};
 
-use lastbyte_congestion::Time;
+use lastbyte_congestion::{SavedPath, Time};
 use lastbyte_wire::{ConnectionId, Side};
 
 use self::{
@@ -446,12 +446,34 @@ impl<D> Endpoint<D> {
     /// `extra` is what [`Endpoint::token_extra`] will return then. `None` without a server, or if `extra` exceeds
     /// [`EXTRA_MAX`](crate::crypto::token::EXTRA_MAX) bytes.
     pub fn new_token(&mut self, now: Time, remote: SocketAddr, extra: &[u8]) -> Option<Vec<u8>> {
+        self.seal_token(now, remote, None, extra)
+    }
+
+    /// A token as [`Endpoint::new_token`], with parameters for the congestion control of the client's next connection (RFC
+    /// 9959). A server issues such tokens itself, where its congestion control
+    /// [uses them](lastbyte_congestion::Controller::uses_saved_path). `None` without a server.
+    pub fn token_with_path(
+        &mut self,
+        now: Time,
+        remote: SocketAddr,
+        path: SavedPath,
+    ) -> Option<Vec<u8>> {
+        self.seal_token(now, remote, Some(path), &[])
+    }
+
+    fn seal_token(
+        &mut self,
+        now: Time,
+        remote: SocketAddr,
+        path: Option<SavedPath>,
+        extra: &[u8],
+    ) -> Option<Vec<u8>> {
         let server = self.server.as_ref()?;
         let nonce = self.random.bytes();
         let wall_time = self.wall_clock.read(now);
         server
             .tokens
-            .seal_new_token(remote, extra, wall_time, nonce)
+            .seal_new_token(remote, path, extra, wall_time, nonce)
     }
 
     /// Whether one more connection is permitted.

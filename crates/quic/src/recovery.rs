@@ -12,6 +12,7 @@
 //! An ACK frame takes effect in this order: round-trip time, losses, ECN, growth. Losses precede ECN, unlike in §A.7,
 //! so that one congestion event covers both, as `lastbyte_congestion::controller` documents.
 
+mod capacity;
 mod ecn;
 mod loss;
 mod probe;
@@ -21,10 +22,12 @@ use core::{mem, time::Duration};
 use std::boxed::Box;
 
 use lastbyte_congestion::{
-    Ack as CongestionAck, Controller, EcnCe, IdleRestart, Loss, Pacer, Pacing, Rtt, Sent, State,
-    Time,
+    Ack as CongestionAck, Controller, EcnCe, IdleRestart, Loss, Pacer, Pacing, Rtt, SavedPath,
+    Sent, State, Time,
 };
 use lastbyte_wire::frame::Ack;
+
+use self::capacity::Capacity;
 
 pub use ecn::{EcnState, EcnValidation};
 pub use loss::{LossDecision, LossThresholds, PACKET_THRESHOLD, detect_loss};
@@ -77,6 +80,8 @@ pub struct PathControl {
     pacing: Option<Pacing>,
     /// Nothing has happened since the controller heard that there is nothing to send.
     is_app_limited: bool,
+    /// What is to be saved for a later connection, if the controller would use it.
+    capacity: Option<Box<Capacity>>,
 }
 
 impl PathControl {
@@ -85,6 +90,9 @@ impl PathControl {
     pub fn new(controller: Box<dyn Controller>) -> Self {
         Self {
             rtt: Rtt::default(),
+            capacity: controller
+                .uses_saved_path()
+                .then(|| Box::new(Capacity::new(controller.window()))),
             controller,
             pacer: Pacer::new(),
             pacing: None,
@@ -433,6 +441,18 @@ impl Recovery {
         controller.on_mtu(max_datagram_size);
     }
 
+    /// Parameters that an earlier connection saved for this path (RFC 9959), before the first packet is sent.
+    pub fn on_saved_path(&mut self, saved: &SavedPath) {
+        let (controller, _) = self.control.change();
+        controller.on_saved_path(saved);
+    }
+
+    /// What is to be saved for a later connection, when there is something new worth saving.
+    pub fn take_path_to_save(&mut self) -> Option<SavedPath> {
+        let PathControl { capacity, rtt, .. } = &mut self.control;
+        capacity.as_mut()?.take_offer(rtt)
+    }
+
     // ---- acknowledgments ------------------------------------------------------------------------------------------
 
     /// Processes an ACK frame.
@@ -502,6 +522,9 @@ impl Recovery {
             rtt,
             has_rtt_sample: sample.is_some(),
         });
+        if let Some(capacity) = &mut self.control.capacity {
+            capacity.on_ack(now, self.statistics.bytes_acked, &self.control.rtt);
+        }
         self.expire(now, space, ack.max_ack_delay.unwrap_or_default());
         Ok(AckOutcome {
             newly_acked: summary.packets,

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::{
     population::{
-        Draw, Population, Sweep, factor,
+        Draw, Population, ReturnsText, Sweep, factor,
         random::{Field, Stream},
         seed_of,
     },
@@ -93,6 +93,7 @@ struct ExperimentText {
     protocol: Option<String>,
     #[serde(default)]
     sweep: Sweep,
+    returns: Option<ReturnsText>,
     arms: Vec<ArmText>,
 }
 
@@ -206,6 +207,12 @@ impl Experiment {
         let population = population
             .scaled(&text.sweep)
             .map_err(|error| error.within("sweep"))?;
+        let population = match &text.returns {
+            None => population,
+            Some(returns) => population
+                .with_returns(returns)
+                .map_err(|error| error.within("returns"))?,
+        };
         Ok(Self {
             name: text.name,
             description: text.description,

@@ -6,7 +6,7 @@
 use core::{net::SocketAddr, time::Duration};
 use std::sync::Arc;
 
-use lastbyte_congestion::{Spec, Time};
+use lastbyte_congestion::{SavedPath, Spec, Time};
 use lastbyte_quic::{
     ack::EcnCodepoint,
     close::CloseReason,
@@ -154,9 +154,14 @@ impl Node {
         })
     }
 
-    /// Of a server: a token for its client (RFC 9000 §8.1.3), as it gives one on each visit.
-    pub(crate) fn token(&mut self) -> Option<Vec<u8>> {
-        self.endpoint.new_token(Time::ZERO, self.path.remote, &[])
+    /// Of a server: a token for its client (RFC 9000 §8.1.3), as it gives one on each visit; with what it measured of the path
+    /// then, if it saved that.
+    pub(crate) fn token(&mut self, saved: Option<SavedPath>) -> Option<Vec<u8>> {
+        let remote = self.path.remote;
+        match saved {
+            Some(saved) => self.endpoint.token_with_path(Time::ZERO, remote, saved),
+            None => self.endpoint.new_token(Time::ZERO, remote, &[]),
+        }
     }
 
     /// When [`Node::on_time`] wants to be called.

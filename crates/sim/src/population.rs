@@ -15,7 +15,7 @@
 
 use core::time::Duration;
 
-use lastbyte_congestion::{Registry, Spec};
+use lastbyte_congestion::{Registry, SavedPath, Spec};
 use lastbyte_link::{Contention, Policer, Rate, Reordering, Spacing, WakeUp};
 
 use crate::{
@@ -40,7 +40,10 @@ use self::{
     distribution::Distribution,
     random::{Field, Stream},
 };
-pub(crate) use self::{random::seed_of, text::factor};
+pub(crate) use self::{
+    random::seed_of,
+    text::{ReturnsText, factor},
+};
 
 /// The file of the default population.
 pub const DEFAULT: &str = include_str!("../../../experiments/population.toml");
@@ -56,6 +59,7 @@ pub struct Population {
     policer_bucket: Distribution,
     up_queue: u64,
     ecn_share: f64,
+    returns: Option<Returns>,
     cross: Cross,
     sizes: Sizes,
     acks: Vec<AckPolicy>,
@@ -64,6 +68,16 @@ pub struct Population {
     sweep: Sweep,
     /// In place of drawn paths, unless it is empty.
     networks: Vec<(String, Path)>,
+}
+
+/// Clients with a token of an earlier connection.
+#[derive(Clone, Debug)]
+struct Returns {
+    share: f64,
+    /// The share of these that are on another path now.
+    changed: f64,
+    /// The share of the line that the earlier connection used.
+    used: Distribution,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -492,6 +506,35 @@ impl Population {
                 chosen: 0,
             },
             ..self.clone()
+        })
+    }
+
+    /// What the server saved on an earlier visit of this client (RFC 9959): of this path, or of one drawn independently.
+    fn saved_path(&self, facts: &DrawFacts, seed: u64) -> Option<SavedPath> {
+        let stream = |field| Stream::new(seed, field);
+        let returns = self.returns.as_ref()?;
+        if !stream(Field::Returns).happens(returns.share) {
+            return None;
+        }
+        let (rate, rtt) = if stream(Field::PathChanged).happens(returns.changed) {
+            let other = self.sketch(stream(Field::EarlierPath).at(0)).facts;
+            (other.rate_in_the_long_run(), other.rtt)
+        } else {
+            (facts.rate_in_the_long_run(), facts.rtt)
+        };
+        let used = returns.used.draw(stream(Field::Used)).clamp(0.0, 1.0);
+        let window = rate.bits_per_second() as f64 / 8.0 * used * rtt.as_secs_f64();
+        Some(SavedPath {
+            window: window as u64,
+            rtt,
+        })
+    }
+
+    /// The same with these return visits in place of its own.
+    pub(crate) fn with_returns(self, text: &ReturnsText) -> Result<Self, SettingError> {
+        Ok(Self {
+            returns: Some(text::returns(text)?),
+            ..self
         })
     }
 

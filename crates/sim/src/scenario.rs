@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use lastbyte_congestion::Spec;
+use lastbyte_congestion::{SavedPath, Spec};
 use lastbyte_link as link;
 use lastbyte_quic::ack::AckDecimation;
 
@@ -171,6 +171,9 @@ pub struct Transport {
     pub protocol: Protocol,
     /// How the measured flows shake hands; other traffic does so in full. Default: in full.
     pub handshake: Handshake,
+    /// What the server's congestion control measured on an earlier visit of the measured flows' clients, who have the server's token
+    /// of then (RFC 9959). Default: none.
+    pub saved_path: Option<SavedPath>,
     /// Who protects packets. Default: the twin of TLS.
     pub security: Security,
     /// The UDP payload of a full datagram, in bytes, 1200 or more. Default: 1280.
@@ -198,6 +201,7 @@ impl Default for Transport {
         Self {
             protocol: Protocol::default(),
             handshake: Handshake::default(),
+            saved_path: None,
             security: Security::default(),
             datagram_size: 1280,
             adapts_to_reordering: true,

@@ -229,6 +229,7 @@ impl<'a, L: Listener> World<'a, L> {
         }
         let of_others = Transport {
             handshake: Handshake::Full,
+            saved_path: None,
             ..transport.clone()
         };
         let cross_traffic = || scenario.path.cross.iter().chain(&scenario.cross);
@@ -323,9 +324,9 @@ impl<'a, L: Listener> World<'a, L> {
             seeds[1],
         )
         .map_err(SimError::Endpoint)?;
-        let token = match transport.handshake {
-            Handshake::Full => None,
-            Handshake::Resumed | Handshake::ZeroRtt => server.token(),
+        let token = match (transport.handshake, transport.saved_path) {
+            (Handshake::Full, None) => None,
+            (_, saved) => server.token(saved),
         };
         let client = Node::client(
             client_config(transport, &config),

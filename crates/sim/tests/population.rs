@@ -71,6 +71,40 @@ fn the_same_connection_has_the_same_outcome() {
 }
 
 #[test]
+fn the_startups_are_compared_on_the_same_paths_with_what_earlier_visits_saved() {
+    let text = include_str!("../../../experiments/startups.toml");
+    let experiment = Experiment::parse(text).expect("an experiment");
+    let arms = experiment.arms.len() as u64;
+    assert!(
+        experiment
+            .arms
+            .iter()
+            .any(|arm| arm.name == "careful-resume")
+    );
+    let mut jumps = 0;
+    for index in 0..20 * arms {
+        let plan = experiment.connection(index, true);
+        assert!(plan.draw.transport.saved_path.is_some());
+        if experiment.arms[plan.arm].name != "careful-resume" {
+            continue;
+        }
+        let outcome = simulate(&experiment.scenario(&plan), &mut ()).expect("it can be simulated");
+        assert!(
+            outcome.flows.iter().all(FlowOutcome::is_complete),
+            "{index}"
+        );
+        let server = outcome.flows[0].server.as_ref().expect("a server");
+        let statistics = &server.congestion.statistics;
+        assert_eq!(statistics.saved_path, plan.draw.transport.saved_path);
+        jumps += u32::from(statistics.jump_window.is_some());
+    }
+    assert!((5..20).contains(&jumps), "{jumps}");
+    let wrong = text.replace("changed = 0.2", "changed = -1");
+    let error = Experiment::parse(&wrong).expect_err("a share").to_string();
+    assert!(error.contains("returns.changed"), "{error}");
+}
+
+#[test]
 fn the_arms_of_the_talk_over_its_fitted_population_terminate() {
     let text = include_str!("../../../experiments/four-arms-quicly.toml");
     let population = include_str!("../../../experiments/populations/talk-like.toml");

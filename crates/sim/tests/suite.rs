@@ -24,3 +24,5 @@ mod paths;
 mod quicly;
 #[path = "suite/reordering.rs"]
 mod reordering;
+#[path = "suite/resume.rs"]
+mod resume;

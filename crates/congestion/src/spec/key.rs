@@ -82,6 +82,12 @@ pub(super) const KEYS: &[Key] = &[
         "window of first-flight=jump (twice the initial window)",
     )
     .common(),
+    Key::switch(
+        "resume",
+        "Careful Resume: a jump to half the window of an earlier connection (off; careful-resume on)",
+    )
+    .common(),
+    Key::window("resume-max", 2, "largest jump of resume=on (2 MiB)").common(),
     Key::number(
         "first-flight-rtts",
         0.1,

@@ -46,6 +46,7 @@ pub(super) struct Window {
     recovery: &'static str,
     startup_beta: Option<f64>,
     app_limited: AppLimited,
+    resumes: bool,
 }
 
 /// Baseline of the four arms: they halve the window at their first congestion.
@@ -56,6 +57,7 @@ const SLOW_START: Window = Window {
     recovery: "cut",
     startup_beta: Some(0.5),
     app_limited: AppLimited::NoGrowth,
+    resumes: false,
 };
 
 /// As in the RFCs: the avoidance's own factor applies from the start.
@@ -135,6 +137,14 @@ pub(super) const PRESETS: &[Preset] = &[
         }),
     },
     Preset {
+        name: "careful-resume",
+        summary: "slow start and CUBIC, with a jump to half of what an earlier connection used (RFC 9959)",
+        kind: Kind::Window(Window {
+            resumes: true,
+            ..STANDARD
+        }),
+    },
+    Preset {
         name: "pico",
         summary: "slow start and Pico; first cut by half, as quicly does",
         kind: Kind::Window(Window {
@@ -164,6 +174,8 @@ pub(super) fn bbr() -> Preset {
 
 /// The initial window of every preset.
 const INITIAL_WINDOW: WindowSize = WindowSize::Datagrams(30);
+/// The largest jump of Careful Resume. RFC 9959 leaves `max_jump` to the configuration.
+const RESUME_MAX: WindowSize = WindowSize::Bytes(2 << 20);
 /// The factor of quicly's Rapid Start.
 const QUICLY_BETA: f64 = 0.7;
 
@@ -281,6 +293,11 @@ impl Window {
         if let Some(size) = settings.window("min-window") {
             config.minimum_window = size;
         }
+        let resume_max = settings.window("resume-max").unwrap_or(RESUME_MAX);
+        config.resume = settings
+            .switch("resume")
+            .unwrap_or(self.resumes)
+            .then_some(resume_max);
         config.app_limited = match (
             settings.switch("rate-limited-increase"),
             settings.switch("respect-app-limited"),

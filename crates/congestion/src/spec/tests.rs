@@ -126,7 +126,7 @@ fn keys_are_accepted_in_any_order() {
         "slow-start:idle=rfc2861,respect-app-limited=off,pacing-gain=1.5,fast-convergence=off,queue-threshold=max,\
          beta-ecn=0.85,startup-beta=0.6,beta=0.7,first-flight-rtts=1,min-window=4p,initial-window=64KiB,\
          recovery=proportional,first-flight=initial-window,growth=rapid,congestion=newreno,variant=draft-02,jump-window=1MB,\
-         search-threshold=0.3,search-exit=drain,rate-limited-increase=off",
+         search-threshold=0.3,search-exit=drain,rate-limited-increase=off,resume=on,resume-max=100p",
     );
     assert_eq!(
         *spec.config(),
@@ -139,6 +139,7 @@ fn keys_are_accepted_in_any_order() {
             beta: Some(0.7),
             beta_ecn: Some(0.85),
             pacing_gain: Some(1.5),
+            resume: Some(WindowSize::Datagrams(100)),
             app_limited: AppLimited::Ignored,
             idle: IdlePolicy::Rfc2861,
             settings: [
@@ -268,6 +269,7 @@ fn the_state_names_the_growth_rule_and_not_the_preset() {
         ("hystart:congestion=newreno", ("hystart", Some("newreno"))),
         ("search", ("search", Some("cubic"))),
         ("rate-limited", ("slow-start", Some("cubic"))),
+        ("careful-resume", ("slow-start", Some("cubic"))),
         ("bbr", ("bbr", None)),
     ] {
         let state = parse(spec).build(&environment).state();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lastbyte_congestion::{
     Ack, Bandwidth, Controller, ControllerFactory, EcnCe, Environment, IdleRestart, Loss, Pacer,
-    Packet, Registry, Rtt, Sent, Time,
+    Packet, Registry, Rtt, SavedPath, Sent, Time,
 };
 
 /// The specs under test; the first byte of the input chooses.
@@ -25,6 +25,8 @@ pub(crate) const SPECS: &[&str] = &[
     "search:search-exit=drain,search-threshold=0.05,rate-limited-increase=on",
     "rapid-start:congestion=pico,rate-limited-increase=on",
     "rate-limited:idle=rfc2861,growth=hystart",
+    "careful-resume",
+    "rapid-start:resume=on,resume-max=500p",
     "bbr",
 ];
 
@@ -79,13 +81,19 @@ pub(crate) fn play(bytes: &[u8]) {
     let mut input = Input(bytes);
     let Some(choice) = input.byte() else { return };
     let spec = SPECS[usize::from(choice) % SPECS.len()];
-    let controller = Registry::builtin()
+    let mut controller = Registry::builtin()
         .parse(spec)
         .expect("the specs of this list are valid")
         .build(&Environment {
             max_datagram_size: 1200,
             seed: u64::from(choice),
         });
+    if choice >= 128 {
+        controller.on_saved_path(&SavedPath {
+            window: 1 << (choice % 64),
+            rtt: Duration::from_millis(u64::from(choice)),
+        });
+    }
     let mut driver = Driver {
         controller,
         pacer: Pacer::new(),

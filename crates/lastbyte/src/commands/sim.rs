@@ -12,7 +12,7 @@ use std::{
     process::ExitCode,
 };
 
-use lastbyte_congestion::Registry;
+use lastbyte_congestion::{Registry, SavedPath};
 use lastbyte_record::qlog::Dialect;
 use lastbyte_sim::{
     self as sim, CrossTraffic, FlowPlan, Request, Scenario, Security, Transport,
@@ -162,6 +162,7 @@ fn scenario(
         progress: progress.clone(),
     });
     let acks = path.client_acks.unwrap_or_default();
+    let round_trip = path.down.delay + path.up.delay;
     Scenario {
         path,
         flows: flows.collect(),
@@ -169,6 +170,10 @@ fn scenario(
         transport: Transport {
             protocol: arguments.protocol,
             handshake: label.handshake,
+            saved_path: arguments.saved_window.map(|window| SavedPath {
+                window,
+                rtt: round_trip,
+            }),
             security: if arguments.tls {
                 Security::Tls
             } else {

@@ -12,10 +12,11 @@
 //! | 4 | key, by its identity |
 //! | 12 | nonce |
 //! | | sealed, with the key's identity authenticated too: |
-//! | 1 | kind: 1 Retry, 2 `NEW_TOKEN` |
+//! | 1 | kind: 1 Retry, 2 `NEW_TOKEN`, 3 `NEW_TOKEN` with a saved path |
 //! | 8 | when it was issued, in milliseconds since the Unix epoch |
 //! | 1 + n | address |
 //! | 2 + n | of Retry only: original destination and retry source connection ID, each after its length |
+//! | 8 + 8 | of a saved path only: window in bytes, RTT in microseconds (RFC 9959 §3.1) |
 //! | n | extra data, to the end |
 //! | 16 | tag |
 //!
@@ -33,6 +34,7 @@ use aws_lc_rs::{
     aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     hkdf,
 };
+use lastbyte_congestion::SavedPath;
 use lastbyte_wire::{BufferFull, ConnectionId, Reader, UnexpectedEnd, Writer};
 
 use super::TAG_LEN;
@@ -62,6 +64,8 @@ pub struct Token {
     pub kind: TokenKind,
     /// When it was issued, in whole milliseconds.
     pub issued: WallTime,
+    /// What congestion control measured of the path (RFC 9959). Only in [`TokenKind::NewToken`].
+    pub path: Option<SavedPath>,
     /// Extra data of the server, at most [`EXTRA_MAX`] bytes, such as a window (RFC 9000 §8.1.3).
     pub extra: Vec<u8>,
 }
@@ -88,6 +92,9 @@ pub struct Lifetimes {
     pub retry: Duration,
     /// Of `NEW_TOKEN` tokens. Default: 7 days.
     pub new_token: Duration,
+    /// Of the saved path in a `NEW_TOKEN` token: after it, the token only validates the address. RFC 9959 §4.3.1 suggests minutes
+    /// to hours. Default: 1 hour.
+    pub path: Duration,
 }
 
 impl Default for Lifetimes {
@@ -95,6 +102,7 @@ impl Default for Lifetimes {
         Self {
             retry: Duration::from_secs(15),
             new_token: Duration::from_secs(7 * 24 * 60 * 60),
+            path: Duration::from_secs(60 * 60),
         }
     }
 }
@@ -328,12 +336,14 @@ impl TokenKeys {
 
 const RETRY: u8 = 1;
 const NEW_TOKEN: u8 = 2;
+const NEW_TOKEN_WITH_PATH: u8 = 3;
 
 fn encode(token: &Token, address: &[u8], writer: &mut Writer<'_>) -> Result<(), BufferFull> {
     let issued = u64::try_from(token.issued.since_unix_epoch().as_millis()).unwrap_or(u64::MAX);
-    writer.u8(match token.kind {
-        TokenKind::Retry { .. } => RETRY,
-        TokenKind::NewToken => NEW_TOKEN,
+    writer.u8(match (&token.kind, token.path) {
+        (TokenKind::Retry { .. }, _) => RETRY,
+        (TokenKind::NewToken, None) => NEW_TOKEN,
+        (TokenKind::NewToken, Some(_)) => NEW_TOKEN_WITH_PATH,
     })?;
     writer.bytes(&issued.to_be_bytes())?;
     writer.varint_prefixed(address)?;
@@ -344,6 +354,11 @@ fn encode(token: &Token, address: &[u8], writer: &mut Writer<'_>) -> Result<(), 
     {
         writer.varint_prefixed(original_destination.as_slice())?;
         writer.varint_prefixed(retry_source.as_slice())?;
+    }
+    if let (TokenKind::NewToken, Some(path)) = (&token.kind, token.path) {
+        let rtt = u64::try_from(path.rtt.as_micros()).unwrap_or(u64::MAX);
+        writer.bytes(&path.window.to_be_bytes())?;
+        writer.bytes(&rtt.to_be_bytes())?;
     }
     writer.bytes(&token.extra)
 }
@@ -359,17 +374,27 @@ fn decode(bytes: &[u8]) -> Result<(Token, &[u8]), TokenError> {
         let id = reader.varint_prefixed().map_err(malformed)?;
         ConnectionId::new(id).ok_or(TokenError::Malformed)
     };
+    let has_path = kind == NEW_TOKEN_WITH_PATH;
     let kind = match kind {
         RETRY => TokenKind::Retry {
             original_destination: connection_id()?,
             retry_source: connection_id()?,
         },
-        NEW_TOKEN => TokenKind::NewToken,
+        NEW_TOKEN | NEW_TOKEN_WITH_PATH => TokenKind::NewToken,
         _ => return Err(TokenError::Malformed),
+    };
+    let path = if has_path {
+        Some(SavedPath {
+            window: u64::from_be_bytes(reader.array().map_err(malformed)?),
+            rtt: Duration::from_micros(u64::from_be_bytes(reader.array().map_err(malformed)?)),
+        })
+    } else {
+        None
     };
     let token = Token {
         kind,
         issued: WallTime::from_unix(Duration::from_millis(issued)),
+        path,
         extra: reader.take_rest().to_vec(),
     };
     Ok((token, address))

@@ -289,10 +289,14 @@ impl<D> Endpoint<D> {
         if !self.is_authentic(&keys) {
             return DropReason::NotAuthentic.into();
         }
+        let mut saved_path = None;
         let (retry, token_extra, is_validated) = match proof {
             Proof::Retry(ids) => (Some(ids), Vec::new(), true),
             // Not earlier: a packet that cannot be opened consumes no token.
-            Proof::Earlier { extra } if self.spend(initial.token()) => (None, extra, true),
+            Proof::Earlier { path, extra } if self.spend(initial.token()) => {
+                saved_path = path;
+                (None, extra, true)
+            }
             _ => (None, Vec::new(), false),
         };
         let (local_id, ids) = self.new_ids();
@@ -317,6 +321,9 @@ impl<D> Endpoint<D> {
         let Ok(mut connection) = Connection::server(now, settings, start) else {
             return self.refuse(now, path, initial, TransportError::CONNECTION_REFUSED);
         };
+        if let Some(saved) = &saved_path {
+            connection.on_saved_path(saved);
+        }
         if retry.is_some() {
             self.statistics.accepted_after_retry += 1;
         } else if is_validated {

@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use lastbyte_congestion::Time;
+use lastbyte_congestion::{SavedPath, Time};
 use lastbyte_wire::ConnectionId;
 
 use super::{demux::address_bytes, siphash::SipHash};
@@ -35,8 +35,12 @@ use crate::{
 pub(super) enum Proof {
     /// No valid token.
     None,
-    /// The client validated this address in an earlier connection; with the server's extra data.
-    Earlier { extra: Vec<u8> },
+    /// The client validated this address in an earlier connection; with what that measured of the path, unless it is too old,
+    /// and the server's extra data.
+    Earlier {
+        path: Option<SavedPath>,
+        extra: Vec<u8>,
+    },
     /// It was used before, and counts as no token.
     Replayed,
     /// The client received our Retry.
@@ -140,13 +144,16 @@ impl Tokens {
             }
             Ok(Token {
                 kind: TokenKind::NewToken,
+                issued,
+                path,
                 extra,
-                ..
             }) => {
                 if self.store.used().contains(token) {
                     Proof::Replayed
                 } else {
-                    Proof::Earlier { extra }
+                    let is_recent = now.since(issued) <= self.lifetimes.path;
+                    let path = path.filter(|_| is_recent);
+                    Proof::Earlier { path, extra }
                 }
             }
             Err(
@@ -180,6 +187,7 @@ impl Tokens {
                 retry_source: ids.retry_source,
             },
             issued: now,
+            path: None,
             extra: Vec::new(),
         };
         self.store
@@ -192,6 +200,7 @@ impl Tokens {
     pub(super) fn seal_new_token(
         &self,
         remote: SocketAddr,
+        path: Option<SavedPath>,
         extra: &[u8],
         now: WallTime,
         nonce: [u8; 12],
@@ -199,6 +208,7 @@ impl Tokens {
         let token = Token {
             kind: TokenKind::NewToken,
             issued: now,
+            path,
             extra: extra.to_vec(),
         };
         let address = address_bytes(remote);

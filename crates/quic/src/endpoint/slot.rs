@@ -227,15 +227,23 @@ impl<D> Endpoint<D> {
         self.timers.set(handle.index(), deadline);
     }
 
-    /// Once the handshake is confirmed, issues a token to the client if configured, in the packet that confirms it.
+    /// Once the handshake is confirmed, issues a token to the client if configured, in the packet that confirms it; and another
+    /// one whenever congestion control has measured a path that is worth saving.
     pub(super) fn give_owed_token(&mut self, now: Time, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else {
             return;
         };
-        let is_confirmed = |connection: &Connection| {
-            connection.stage() == Stage::Confirmed && !connection.is_closing()
+        let Content::Connection(connection, _) = &mut slot.content else {
+            return;
         };
-        if !slot.owes_token || !slot.connection().is_some_and(is_confirmed) {
+        if slot.side != Side::Server
+            || connection.stage() != Stage::Confirmed
+            || connection.is_closing()
+        {
+            return;
+        }
+        let path = connection.take_path_to_save();
+        if !slot.owes_token && path.is_none() {
             return;
         }
         slot.owes_token = false;
@@ -246,7 +254,7 @@ impl<D> Endpoint<D> {
         let remote = self.peek(handle).map(|peer| peer.network().remote);
         if is_wanted
             && let Some(remote) = remote
-            && let Some(token) = self.new_token(now, remote, &[])
+            && let Some(token) = self.seal_token(now, remote, path, &[])
             && let Some(connection) = self.connection(handle)
         {
             connection.send_new_token(token);

@@ -152,8 +152,8 @@ statistics! {
         NUM_PACED "num-paced", Flag, "Whether packets are paced.", |of| u64::from(of.is_paced);
         NUM_RESPECTED_APP_LIMITED "num-respected-app-limited", Flag, "Whether the window does not grow while the connection is application-limited. Always 1.", |_| 1;
         HANDSHAKE_CONFIRMED_MSEC "handshake-confirmed-msec", Milliseconds, "Time from the start of the connection until the handshake was confirmed; 2^64-1 if it was not.", |of| of.statistics.handshake_confirmed_after.map_or(u64::MAX, millis);
-        JUMPSTART_PREV_RATE "jumpstart.prev-rate", BytesPerSecond, "The delivery rate of an earlier connection. Always 0: this stack does not store it.", |_| 0;
-        JUMPSTART_PREV_RTT "jumpstart.prev-rtt", Milliseconds, "The round-trip time of an earlier connection. Always 0: this stack does not store it.", |_| 0;
+        JUMPSTART_PREV_RATE "jumpstart.prev-rate", BytesPerSecond, "The rate that an earlier connection saved and congestion control uses (RFC 9959); 0 for none.", |of| of.saved_rate();
+        JUMPSTART_PREV_RTT "jumpstart.prev-rtt", Milliseconds, "The minimum round-trip time of that connection; 0 for none.", |of| of.state.statistics.saved_path.map_or(0, |saved| millis(saved.rtt));
         JUMPSTART_NEW_RTT "jumpstart.new-rtt", Milliseconds, "The minimum round-trip time if a jump could have an effect; otherwise 0.", |of| if of.streams.data_sent > of.state.statistics.initial_window { of.rtt_ms(|rtt| rtt.minimum, 0) } else { 0 };
         JUMPSTART_CWND "jumpstart.cwnd", Bytes, "The window set by a jump; 0 without a jump.", |of| of.state.statistics.jump_window.unwrap_or(0);
         RTT_MINIMUM "rtt.minimum", Milliseconds, "The minimum round-trip time; 2^32-1 before the first sample.", |of| of.rtt_ms(|rtt| rtt.minimum, u64::from(u32::MAX));

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use lastbyte_congestion::{State, Time};
+use lastbyte_congestion::{Bandwidth, State, Time};
 use lastbyte_quic::{
     anatomy::Anatomy,
     connection::Connection,
@@ -85,6 +85,13 @@ impl Snapshot {
     #[must_use]
     pub fn congestion(&self) -> &'static str {
         self.state.avoidance.unwrap_or(self.state.startup)
+    }
+
+    /// Bytes per second that an earlier connection saved: its window in its round-trip time.
+    pub(super) fn saved_rate(&self) -> u64 {
+        self.state.statistics.saved_path.map_or(0, |saved| {
+            Bandwidth::from_delivery(saved.window, saved.rtt).bytes_per_second()
+        })
     }
 
     /// Whether the window grows as in Rapid Start.

@@ -30,6 +30,7 @@ pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
     };
     let transport = Transport {
         ecn: facts.ecn,
+        saved_path: population.saved_path(facts, seed),
         max_ack_delay: policy.max_ack_delay,
         ack_decimation: policy.rule.decimation(),
         ack_frequency: policy.ack_frequency,

@@ -41,6 +41,10 @@ pub(crate) enum Field {
     Reordering = 29,
     ReorderingDelay = 30,
     Network = 31,
+    PathChanged = 32,
+    Used = 33,
+    EarlierPath = 34,
+    Returns = 35,
 }
 
 /// The numbers of one field.

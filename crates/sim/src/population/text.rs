@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::{
     AckPolicy, Bulk, Bursts, Class, ContentionDraw, Cross, Discipline, Every, Handover, Mix,
-    Population, ReorderingDraw, Site, Sizes, Variation, WakeUpDraw,
+    Population, ReorderingDraw, Returns, Site, Sizes, Variation, WakeUpDraw,
     distribution::{Distribution, Quantity},
     sweep::Sweep,
 };
@@ -35,11 +35,20 @@ struct PopulationText {
     policer_bucket: String,
     up_queue: String,
     ecn_share: f64,
+    returns: Option<ReturnsText>,
     cross: CrossText,
     sizes: SizesText,
     acks: Vec<AckText>,
     classes: Vec<ClassText>,
     sites: Vec<SiteText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ReturnsText {
+    share: f64,
+    changed: f64,
+    used: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -227,6 +236,12 @@ pub(super) fn parse(text: &str, registry: &Registry) -> Outcome<Population> {
         up_queue: units::bytes(&text.up_queue)
             .map_err(|error| SettingError::new("up-queue", error.with_value()))?,
         ecn_share: share("ecn-share", text.ecn_share)?,
+        returns: text
+            .returns
+            .as_ref()
+            .map(returns)
+            .transpose()
+            .map_err(|error| error.within("returns"))?,
         cross: cross(&text.cross, registry).map_err(|error| error.within("cross"))?,
         sizes: sizes(text.sizes).map_err(|error| error.within("sizes"))?,
         acks,
@@ -234,6 +249,14 @@ pub(super) fn parse(text: &str, registry: &Registry) -> Outcome<Population> {
         sites,
         sweep: Sweep::default(),
         networks: Vec::new(),
+    })
+}
+
+pub(super) fn returns(text: &ReturnsText) -> Outcome<Returns> {
+    Ok(Returns {
+        share: share("share", text.share)?,
+        changed: share("changed", text.changed)?,
+        used: distribution("used", &text.used, Quantity::Share)?,
     })
 }
 

@@ -29,6 +29,7 @@ fn retry() -> Token {
             retry_source: id(b"retry source"),
         },
         issued: NOW,
+        path: None,
         extra: Vec::new(),
     }
 }
@@ -37,6 +38,7 @@ fn new_token() -> Token {
     Token {
         kind: TokenKind::NewToken,
         issued: NOW,
+        path: None,
         extra: b"window".to_vec(),
     }
 }
@@ -210,5 +212,29 @@ proptest! {
         prop_assert!(keys(1).open(&bytes, &claim(NOW)).is_err());
         // Sealed content never decodes to an impossible value.
         let _ = decode(&bytes);
+    }
+}
+
+#[test]
+fn rfc9959_3_1_a_token_may_carry_a_saved_path_and_extra_data() {
+    let keys = keys(1);
+    for extra in [&b""[..], b"window", &[7; EXTRA_MAX]] {
+        let token = Token {
+            path: Some(SavedPath {
+                window: u64::MAX,
+                rtt: Duration::from_micros(12_345),
+            }),
+            extra: extra.to_vec(),
+            ..new_token()
+        };
+        let sealed = seal(&keys, &token);
+        assert!(sealed.len() <= TOKEN_MAX);
+        assert_eq!(keys.open(&sealed, &claim(NOW)), Ok(token));
+        // Each byte is authenticated.
+        for index in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[index] ^= 1;
+            assert!(keys.open(&changed, &claim(NOW)).is_err(), "{index}");
+        }
     }
 }

@@ -56,10 +56,11 @@ fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_carries_data() {
     let tokens = tokens();
     let client = address("[2001:db8::1]:4433");
     let token = tokens
-        .seal_new_token(client, b"rtt", days(1), [3; 12])
+        .seal_new_token(client, None, b"rtt", days(1), [3; 12])
         .expect("fits");
     let judge = |remote, at| tokens.judge(&token, remote, &id(9), at);
     let earlier = Proof::Earlier {
+        path: None,
         extra: b"rtt".to_vec(),
     };
     assert_eq!(judge(client, days(1)), earlier);
@@ -73,7 +74,7 @@ fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_carries_data() {
     assert_eq!(tokens.judge(&[], client, &id(9), days(1)), Proof::None);
     assert!(
         tokens
-            .seal_new_token(client, &[0; 65], days(1), [3; 12])
+            .seal_new_token(client, None, &[0; 65], days(1), [3; 12])
             .is_none()
     );
 }
@@ -84,11 +85,23 @@ fn rfc9000_8_1_4_a_token_is_valid_once_across_workers_with_bounded_memory() {
     let worker = || Tokens::new(Arc::clone(&store), Lifetimes::default());
     let (tokens, other) = (worker(), worker());
     let client = address("192.0.2.1:4433");
-    let token = tokens.seal_new_token(client, &[], days(1), [3; 12]);
+    let token = tokens.seal_new_token(client, None, &[], days(1), [3; 12]);
     let token = token.expect("fits");
     let judge = |tokens: &Tokens| tokens.judge(&token, client, &id(9), days(1));
-    assert_eq!(judge(&tokens), Proof::Earlier { extra: Vec::new() });
-    assert_eq!(judge(&other), Proof::Earlier { extra: Vec::new() });
+    assert_eq!(
+        judge(&tokens),
+        Proof::Earlier {
+            path: None,
+            extra: Vec::new()
+        }
+    );
+    assert_eq!(
+        judge(&other),
+        Proof::Earlier {
+            path: None,
+            extra: Vec::new()
+        }
+    );
     assert!(tokens.spend(&token));
     assert_eq!(judge(&tokens), Proof::Replayed);
     // Also at the other worker, and if that checked it a moment before.

@@ -1,5 +1,6 @@
 //! Returning clients: tokens of a Retry or an earlier connection, tickets, and 0-RTT.
 
+use lastbyte_congestion::SavedPath;
 use lastbyte_wire::{
     Writer,
     packet::{LongHeader, LongKind, PacketNumber, PacketNumberLen, Version},
@@ -7,7 +8,7 @@ use lastbyte_wire::{
 
 use super::*;
 use crate::{
-    connection::Event,
+    connection::{Config, Event},
     crypto::{ClientCrypto, ServerCrypto, TAG_LEN, tickets::testing::client_and_servers},
 };
 
@@ -199,4 +200,67 @@ fn buffered_0_rtt_before_the_initial_packet_is_bounded() {
     server.set_accepting(false);
     let route = deliver(&mut server, START, &from_client(300), &early(&[7; 8], 600));
     assert_eq!(route, NOT_KEPT);
+}
+
+fn resuming(config: &mut EndpointConfig) {
+    let spec = "careful-resume:initial-window=10p,resume-max=1MB";
+    let server = config.server.as_mut().expect("a server");
+    server.connection = Arc::new(Config::new(spec.parse().expect("a spec")));
+}
+
+const SAVED: SavedPath = SavedPath {
+    window: 400_000,
+    rtt: Duration::from_millis(20),
+};
+
+/// Starts a connection of this client with `token`. Returns what its congestion control received.
+fn saved_path(world: &mut World, client: usize, token: Vec<u8>) -> Option<SavedPath> {
+    let crypto: Arc<dyn ClientCrypto> = Arc::new(client_crypto(9));
+    world.begin_with(client, &crypto, token);
+    world.run_until_answered(client);
+    let handle = *world.accepted.last().expect("accepted");
+    let server = world.server.peek(handle).expect("lives");
+    let statistics = server.recovery().congestion().statistics;
+    world.close(client);
+    statistics.saved_path
+}
+
+#[test]
+fn rfc9959_3_2_a_saved_path_is_used_once_from_its_own_address_and_while_it_is_recent() {
+    let mut world = World::new(server_with(resuming), 2);
+    world.closes = false;
+    let address = from_client(0).remote;
+    let issue = |world: &mut World| {
+        let now = world.now;
+        let token = world.server.token_with_path(now, address, SAVED);
+        token.expect("a server")
+    };
+    assert_eq!(saved_path(&mut world, 0, Vec::new()), None);
+    let token = issue(&mut world);
+    assert_eq!(saved_path(&mut world, 1, token.clone()), None, "foreign");
+    assert_eq!(saved_path(&mut world, 0, token.clone()), Some(SAVED));
+    assert_eq!(saved_path(&mut world, 0, token), None, "used");
+    let mut forged = issue(&mut world);
+    *forged.last_mut().expect("a tag") ^= 1;
+    assert_eq!(saved_path(&mut world, 0, forged), None, "forged");
+
+    let token = issue(&mut world);
+    world.now = world.now + Duration::from_millis(3_599_980);
+    assert_eq!(saved_path(&mut world, 0, token), Some(SAVED), "recent");
+    let token = issue(&mut world);
+    world.now = world.now + Duration::from_secs(3601);
+    let accepted = world.server.statistics().accepted_with_token;
+    assert_eq!(saved_path(&mut world, 0, token), None, "old");
+    let statistics = world.server.statistics();
+    assert_eq!(statistics.accepted_with_token, accepted + 1, "the address");
+}
+
+#[test]
+fn rfc9959_3_1_a_token_without_a_path_changes_nothing() {
+    let mut world = World::new(server_with(resuming), 1);
+    world.closes = false;
+    let token = world
+        .server
+        .new_token(START, from_client(0).remote, b"mine");
+    assert_eq!(saved_path(&mut world, 0, token.expect("short")), None);
 }
