@@ -9,6 +9,8 @@
 
 #[path = "bench/connection_log.rs"]
 mod connection_log;
+#[path = "bench/faults.rs"]
+mod faults;
 #[path = "bench/network.rs"]
 mod network;
 #[path = "bench/plot.rs"]

@@ -1,0 +1,123 @@
+//! `lastbyte bench` against servers that are replaced during the run, or do not respond.
+
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use super::{
+    Place, VERSIONS, certificate, command, count, folder, free_port, json, stderr,
+    wait_for_requests,
+};
+use crate::serving::Serving;
+
+/// Starts `bench` for an hour, over four connections.
+fn begin(folder: &std::path::Path, arguments: &[&str], url: &str) -> Child {
+    let common = [
+        "bench", "--cacert", "a.pem", "-D", "1h", "-c", "4", "--json",
+    ];
+    let all = [&common, arguments, &[url]].concat();
+    command(folder, &all)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs")
+}
+
+/// Interrupts the run. Returns its results.
+fn interrupt(child: Child) -> Value {
+    let id = child.id().to_string();
+    let status = std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status();
+    assert!(status.expect("kill runs").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    json(&output)
+}
+
+/// The results of a run whose server was killed and replaced by another on the same port, which responds as well.
+fn replaced(name: &str, arguments: &[&str], path: &str) -> Value {
+    let folder = folder(name);
+    certificate(&folder, "a");
+    let listen = format!("127.0.0.1:{}", free_port());
+    let start = || {
+        Serving::start_as(
+            &folder,
+            &[],
+            &listen,
+            &["--cert", "a.pem", "--key", "a.key"],
+        )
+    };
+    let first = start();
+    let running = begin(&folder, arguments, &first.url(path));
+    wait_for_requests(&first);
+    first.kill();
+    let second = start();
+    wait_for_requests(&second);
+    interrupt(running)
+}
+
+/// Whether the requests that the first server did not complete failed for this reason.
+fn has_error(json: &Value, part: &str) -> bool {
+    let errors = json["errors"].as_object().expect("errors");
+    errors.keys().any(|error| error.contains(part))
+}
+
+#[test]
+fn connections_to_a_replaced_server_end_with_a_stateless_reset() {
+    for (name, arguments) in [
+        ("bench-replaced", &[][..]),
+        ("bench-replaced-migrating", &["--migrate", "100ms"]),
+    ] {
+        let json = replaced(name, arguments, "/1kB");
+        assert!(has_error(&json, "stateless reset"), "{json:#}");
+        assert!(count(&json, "/requests/errored") <= 4, "{json:#}");
+    }
+}
+
+#[test]
+fn each_request_on_a_connection_of_its_own_reaches_the_server_that_replaces_another() {
+    let json = replaced(
+        "bench-replaced-single",
+        &["--no-keepalive", "--resume"],
+        "/1kB",
+    );
+    assert!(count(&json, "/handshakes/resumed") > 200, "{json:#}");
+}
+
+/// The second server does not have the keys of the first one's tickets. While they wait for a response, clients have a
+/// ticket for their next connection.
+#[test]
+fn early_data_that_a_replaced_server_rejects_is_counted() {
+    let json = replaced(
+        "bench-replaced-0rtt",
+        &["--no-keepalive", "--0rtt"],
+        "/delay/20ms/1",
+    );
+    assert!(
+        count(&json, "/handshakes/early_data_accepted") > 0,
+        "{json:#}"
+    );
+    assert!(
+        count(&json, "/handshakes/early_data_rejected") > 0,
+        "{json:#}"
+    );
+}
+
+#[test]
+fn requests_without_a_response_time_out() {
+    let place = Place::new("bench-timeouts");
+    for http in VERSIONS {
+        let arguments = ["--http", http, "-n", "4", "-c", "2", "--timeout", "200ms"];
+        let output = place.bench(&[&arguments[..], &["--json"]].concat(), "/delay/60s/1");
+        let json = json(&output);
+        for key in ["/requests/timeout", "/requests/failed"] {
+            assert_eq!(count(&json, key), 4, "HTTP/{http}: {key}: {json:#}");
+        }
+        assert_eq!(
+            count(&json, "/requests/succeeded"),
+            0,
+            "HTTP/{http}: {json:#}"
+        );
+    }
+}
