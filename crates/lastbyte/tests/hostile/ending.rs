@@ -86,8 +86,10 @@ fn sigterm_under_load_loses_no_response() {
         assert!(whole >= 50, "HTTP/{version}: {whole} came");
         all += whole;
         if whole < COUNT {
-            // The remaining ones find no listener.
-            assert_eq!(code, Some(7), "HTTP/{version}: {printed}");
+            // The remaining ones are refused while the server ends, or find no listener.
+            let expected: &[i32] = if *version == "3" { &[7, 96] } else { &[7] };
+            let is_expected = code.is_some_and(|code| expected.contains(&code));
+            assert!(is_expected, "HTTP/{version}: {code:?}: {printed}");
         }
         assert!(
             !printed.contains("broke off") && !printed.contains("(18)"),
