@@ -213,7 +213,7 @@ fn another_metric_in_bins_of_another_key() {
 }
 
 #[test]
-fn a_metric_or_group_that_cannot_be_is_refused() {
+fn invalid_metrics_and_groups_are_errors() {
     let folder = folder("report-metric-errors");
     write_log_with_more_keys(&folder);
     for (arguments, wanted) in [

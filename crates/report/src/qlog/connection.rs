@@ -389,7 +389,13 @@ impl Connection {
         if let Some(rtt) = value("latest_rtt").filter(|rtt| *rtt > 0.0) {
             self.series.rtt.push(now, rtt / unit);
         }
-        if let Some(rtt) = value("smoothed_rtt").filter(|rtt| *rtt > 0.0) {
+        // Before the first sample, some stacks write the initial round-trip time (RFC 9002 §6.2.2). Whole milliseconds can
+        // be 0 after it.
+        let is_measured =
+            value("min_rtt").is_some() || value("latest_rtt").is_none_or(|rtt| rtt > 0.0);
+        if let Some(rtt) = value("smoothed_rtt")
+            .filter(|rtt| is_measured && (*rtt > 0.0 || self.smoothed.is_some()))
+        {
             self.series.rtt_smoothed.push(now, rtt / unit);
             self.smoothed = Some(rtt / unit);
         }

@@ -168,9 +168,43 @@ fn arrays_in_microseconds() {
     )));
 }
 
+/// ngtcp2 writes the initial round-trip time before the first sample, and whole milliseconds.
+#[test]
+fn the_initial_round_trip_time_is_not_drawn() {
+    let metrics = "recovery:metrics_updated";
+    let mut text = format!("{HEADER}\n");
+    for (time, name, data) in [
+        (
+            0.0,
+            metrics,
+            r#"{"smoothed_rtt":333,"latest_rtt":0,"rtt_variance":166}"#,
+        ),
+        (
+            1.0,
+            "transport:packet_sent",
+            r#"{"header":{"packet_type":"1RTT","packet_number":0},"raw":{"length":1200}}"#,
+        ),
+        (
+            2.0,
+            metrics,
+            r#"{"min_rtt":2,"smoothed_rtt":2,"latest_rtt":2}"#,
+        ),
+        (
+            3.0,
+            metrics,
+            r#"{"min_rtt":0,"smoothed_rtt":0,"latest_rtt":0}"#,
+        ),
+    ] {
+        let _ = writeln!(text, "{}", object(time, name, data));
+    }
+    let reading = ok(&text);
+    let at = Point::new;
+    assert_eq!(reading.arms[0].rtt_smoothed, [at(2.0, 2.0), at(3.0, 0.0)]);
+}
+
 /// Idle times, overshoot, conservative slow start and the second recovery have names.
 #[test]
-fn what_happened_has_a_name() {
+fn notable_events_are_named() {
     let mut text = format!("{HEADER}\n");
     let mut add = |time: f64, name: &str, data: &str| {
         let _ = writeln!(text, "{}", object(time, name, data));
@@ -254,7 +288,7 @@ fn a_receiver_shows_what_it_received() {
 }
 
 #[test]
-fn what_is_not_qlog_is_refused() {
+fn input_other_than_qlog_is_an_error() {
     for (text, wanted) in [
         ("", "not a qlog file: it is empty"),
         ("hello", "unexpected `h`"),
