@@ -463,6 +463,9 @@ impl<'a> Http3Load<'a> {
             client.failures + 1
         };
         client.has_answered = false;
+        // The next request needs another connection anyway, and no ticket comes any more.
+        client.has_carried = false;
+        client.awaits_tickets = false;
         let pause = self.state.pause(client.failures, client.was_open);
         let has_more = client.pending.is_some() || !self.state.dispatcher.is_idle(index);
         client.phase = match pause {
