@@ -130,6 +130,7 @@ pub use retry::Retry;
 pub use run::{Report, RunError, run};
 pub use sessions::SessionFile;
 pub use settings::{Settings, Versions};
+pub use tcp::is_unprocessed;
 pub use tls::Tls;
 pub use trust::{Identity, Trust};
 pub use url::{Origin, Scheme, Url, UrlError};

@@ -19,6 +19,7 @@ mod outgoing;
 mod tunnel;
 
 pub(crate) use self::connect::tls_failure;
+pub use self::exchange::is_unprocessed;
 
 use core::{net::SocketAddr, time::Duration};
 use std::{

@@ -12,7 +12,7 @@ use lastbyte_quic::{
 
 use lastbyte_udp::Socket;
 
-use super::statistics::Statistics;
+use super::{relay::Predecessor, statistics::Statistics};
 
 /// A received datagram for a connection.
 #[derive(Debug)]
@@ -94,6 +94,18 @@ pub trait Application {
     /// Called once per turn, after [`on_turn`](Self::on_turn): a socket that takes the place of the current one, on another
     /// port. Connections that have not moved there keep the current one, until it is replaced a second time.
     fn take_socket(&mut self) -> Option<Socket> {
+        None
+    }
+
+    /// Whether the worker reads its socket. If not, another process reads it; the worker sends over it all the same, and
+    /// receives the datagrams that this process forwards ([`WorkerPool::inlet`](crate::WorkerPool::inlet)).
+    fn is_receiving(&self) -> bool {
+        true
+    }
+
+    /// Called once, when the worker starts: the link to an earlier process that finishes connections on the same address.
+    /// Datagrams that belong to none of the connections here are forwarded to it, until it ends.
+    fn take_predecessor(&mut self) -> Option<Predecessor> {
         None
     }
 

@@ -54,9 +54,12 @@ pub(crate) struct Forwarded {
 pub(crate) struct Forwarder {
     owners: Owners,
     own: usize,
-    others: Vec<(SyncSender<Forwarded>, Waker)>,
+    others: Senders,
     lost: Arc<AtomicU64>,
 }
+
+/// The sending ends to all workers, by index.
+pub(crate) type Senders = Vec<(SyncSender<Forwarded>, Waker)>;
 
 /// A worker's receiving end: datagrams of its connections that other workers received.
 #[derive(Debug)]
@@ -64,26 +67,28 @@ pub(crate) struct ForwardedQueue {
     datagrams: Receiver<Forwarded>,
 }
 
-/// Connects workers by queues: a forwarder and a queue per worker, in the order of `wakers`.
-pub(crate) fn connect(owners: Owners, wakers: &[Waker]) -> Vec<(Forwarder, ForwardedQueue)> {
+/// Connects workers by queues: a forwarder and a queue per worker, in the order of `wakers`; and the sending ends for a
+/// thread that is no worker.
+pub(crate) fn connect(
+    owners: Owners,
+    wakers: &[Waker],
+) -> (Vec<(Forwarder, ForwardedQueue)>, Senders) {
     let (senders, receivers): (Vec<_>, Vec<_>) =
         wakers.iter().map(|_| sync_channel(QUEUE_MAX)).unzip();
+    let all: Senders = senders.into_iter().zip(wakers.iter().cloned()).collect();
     let lost = Arc::new(AtomicU64::new(0));
     let forwarder = |own| Forwarder {
         owners,
         own,
-        others: senders
-            .iter()
-            .cloned()
-            .zip(wakers.iter().cloned())
-            .collect(),
+        others: all.clone(),
         lost: Arc::clone(&lost),
     };
-    receivers
+    let links = receivers
         .into_iter()
         .enumerate()
         .map(|(own, datagrams)| (forwarder(own), ForwardedQueue { datagrams }))
-        .collect()
+        .collect();
+    (links, all)
 }
 
 /// The result of [`Forwarder::forward`].

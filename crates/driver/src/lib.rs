@@ -6,6 +6,7 @@
 //! | [`application`] | the trait that a server, a client or a load generator implements |
 //! | [`pool`] | the worker pool of a server: threads, queues and command channels |
 //! | [`forward`] | forwarding of datagrams that arrived at another worker |
+//! | [`relay`] | forwarding of datagrams to an earlier process that finishes its connections |
 //! | [`aead`] | the choice of the library that protects packets, by measurement |
 //! | [`clock`] | the clock that drives the sans-IO state machines |
 //!
@@ -93,6 +94,7 @@ pub mod clock;
 mod command;
 pub mod forward;
 pub mod pool;
+pub mod relay;
 mod statistics;
 pub mod worker;
 
@@ -102,5 +104,6 @@ pub use clock::Clock;
 pub use command::Remote;
 pub use forward::Owners;
 pub use pool::WorkerPool;
+pub use relay::{Inlet, Predecessor};
 pub use statistics::Statistics;
 pub use worker::Worker;

@@ -4,6 +4,7 @@
 
 use std::{
     fmt, io,
+    sync::Arc,
     thread::{self, JoinHandle},
 };
 
@@ -15,6 +16,7 @@ use super::{
     clock::Clock,
     command::{Remote, command_channel},
     forward::{self, Owners},
+    relay::Inlet,
     statistics::Statistics,
     worker::Worker,
 };
@@ -26,6 +28,7 @@ mod tests;
 pub struct WorkerPool<C> {
     remotes: Vec<Remote<C>>,
     threads: Vec<JoinHandle<io::Result<Statistics>>>,
+    inlet: Arc<Inlet>,
 }
 
 impl<C: Send + 'static> WorkerPool<C> {
@@ -51,10 +54,11 @@ impl<C: Send + 'static> WorkerPool<C> {
             .map(|_| Waiter::new())
             .collect::<io::Result<_>>()?;
         let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
-        let links = forward::connect(owners, &wakers);
+        let (links, senders) = forward::connect(owners, &wakers);
         let mut pool = Self {
             remotes: Vec::new(),
             threads: Vec::new(),
+            inlet: Arc::new(Inlet::new(senders)),
         };
         let all = sockets.into_iter().zip(waiters).zip(links).enumerate();
         for (number, ((socket, waiter), (forwarder, queue))) in all {
@@ -83,12 +87,21 @@ impl<C: Send + 'static> WorkerPool<C> {
         &self.remotes
     }
 
+    /// The entrance for datagrams that another process forwards to the workers.
+    #[must_use]
+    pub fn inlet(&self) -> Arc<Inlet> {
+        Arc::clone(&self.inlet)
+    }
+
     /// Waits until all workers have ended. Returns each worker's counters, or the error that ended it.
     #[must_use]
     pub fn join(self) -> Vec<io::Result<Statistics>> {
         let ends = self.threads.into_iter().map(JoinHandle::join);
-        ends.map(|end| end.unwrap_or_else(|_| Err(io::Error::other("a worker panicked"))))
-            .collect()
+        let ends = ends
+            .map(|end| end.unwrap_or_else(|_| Err(io::Error::other("a worker panicked"))))
+            .collect();
+        self.inlet.close();
+        ends
     }
 }
 

@@ -27,6 +27,10 @@ pub struct Statistics {
     pub forwards_dropped: u64,
     /// Datagrams that other workers forwarded to this one.
     pub forwards_received: u64,
+    /// Datagrams of unknown connections that were forwarded to an earlier process.
+    pub relayed: u64,
+    /// Of those, datagrams dropped because the link to that process was full.
+    pub relays_dropped: u64,
     /// Time spent waiting.
     pub idle: Duration,
 }

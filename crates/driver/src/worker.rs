@@ -20,13 +20,14 @@ use lastbyte_quic::{
     connection::{NetworkPath, Transmit},
     endpoint::{Endpoint, Route},
 };
-use lastbyte_udp::{Batch, Ecn, Ready, SendError, Socket, Waiter, sharpen_timers};
+use lastbyte_udp::{Batch, Ecn, Ready, SendError, Socket, Waiter, Wanted, sharpen_timers};
 
 use super::{
     application::{Application, Datagram},
     clock::Clock,
     command::{Commands, Remote, command_channel},
     forward::{ForwardedQueue, Forwarder, Outcome},
+    relay::{Predecessor, Relayed},
     statistics::Statistics,
 };
 
@@ -70,6 +71,8 @@ pub struct Worker<A: Application> {
     forwarder: Option<Forwarder>,
     queue: Option<ForwardedQueue>,
     commands: Option<Commands<A::Command>>,
+    /// Until it has ended.
+    predecessor: Option<Predecessor>,
 }
 
 /// The state without a wait: everything has to be tried.
@@ -125,6 +128,7 @@ impl<A: Application> Worker<A> {
             forwarder: None,
             queue: None,
             commands: None,
+            predecessor: None,
         }
     }
 
@@ -176,6 +180,7 @@ impl<A: Application> Worker<A> {
     /// Returns the system's error if receiving or waiting fails. Sending errors go to [`Application::on_send_error`].
     pub fn run(&mut self) -> io::Result<()> {
         let _ = sharpen_timers();
+        self.predecessor = self.application.take_predecessor();
         let mut ready = EVERYTHING;
         loop {
             self.statistics.turns += 1;
@@ -214,11 +219,14 @@ impl<A: Application> Worker<A> {
                 continue;
             }
             let timeout = deadline.map(|deadline| deadline.since(idle_from));
-            let wants_write = self.waiting.is_some();
+            let wanted = Wanted {
+                read: self.application.is_receiving(),
+                write: self.waiting.is_some(),
+            };
             let previous = self.previous.as_ref();
             ready = self
                 .waiter
-                .wait_both(&self.socket, previous, wants_write, timeout)?;
+                .wait_both(&self.socket, previous, wanted, timeout)?;
             self.statistics.idle += self.clock.now().since(idle_from);
         }
     }
@@ -232,6 +240,9 @@ impl<A: Application> Worker<A> {
 
     /// Receives datagrams. Returns whether there may be more.
     fn receive(&mut self) -> io::Result<bool> {
+        if !self.application.is_receiving() {
+            return Ok(false);
+        }
         let has_more = self.receive_from(false)?;
         Ok(has_more | (self.previous.is_some() && self.receive_from(true)?))
     }
@@ -274,9 +285,26 @@ impl<A: Application> Worker<A> {
         Ok(true)
     }
 
-    /// Processes a datagram of one of this worker's connections.
+    /// Processes a datagram of one of this worker's connections, or of an earlier process.
     fn take(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
         let application = &mut self.application;
+        if let Some(predecessor) = &self.predecessor
+            && self.endpoint.is_foreign(&path, bytes)
+        {
+            match predecessor.forward(&path, ecn, bytes) {
+                Relayed::Sent => {
+                    self.statistics.relayed += 1;
+                    return;
+                }
+                Relayed::Dropped => {
+                    self.statistics.relayed += 1;
+                    self.statistics.relays_dropped += 1;
+                    return;
+                }
+                // It has ended, and its connections with it.
+                Relayed::Closed => self.predecessor = None,
+            }
+        }
         let route = self
             .endpoint
             .route_with(now, &path, bytes, |handle, connection| {

@@ -12,6 +12,8 @@ use std::fs;
 mod activation;
 #[path = "serve/connections.rs"]
 mod connections;
+#[path = "serve/handover.rs"]
+mod handover;
 #[path = "serve/proxied.rs"]
 mod proxied;
 #[path = "common/serving.rs"]
@@ -21,6 +23,43 @@ mod serving;
 use serving::{Serving, folder, lastbyte, stderr};
 
 const PAGE: &str = include_str!("../../../docs/serve.md");
+
+#[test]
+fn each_line_of_the_logs_names_site_connection_thread_and_arm() {
+    let folder = folder("serve-site");
+    let flags = ["--self-signed", "--log", "log", "--access-log", "access"];
+    let mut flags = flags.to_vec();
+    flags.extend(["--site", "fra1", "--experiment", "four-arms"]);
+    let serving = Serving::start(&folder, &flags);
+    for version in ["1.1", "2", "3"] {
+        let got = serving.get(&folder, "/1000", &["--http", version, "-o", "/dev/null"]);
+        assert!(got.status.success(), "{}", stderr(&got));
+    }
+    assert_eq!(serving.end().0, 0);
+    let (connections, requests) = (folder.join("log"), folder.join("access"));
+    let (connections, requests) = (serving::lines(&connections), serving::lines(&requests));
+    assert_eq!((connections.len(), requests.len()), (3, 3));
+    for request in requests {
+        let is_quic = request["http"] == "HTTP/3";
+        let connection = connections.iter().find(|connection| {
+            connection["conn_id"] == request["conn_id"]
+                && connection["transport"].is_null() == is_quic
+        });
+        let connection = connection.expect("its connection");
+        assert_eq!(
+            (&request["site"], &request["worker"]),
+            (&"fra1".into(), &0.into())
+        );
+        assert_eq!(connection["site"], "fra1");
+        assert_eq!(request["arm"], connection["arm"]);
+        assert_eq!(request["arm"].is_string(), is_quic, "{request}");
+    }
+    for name in ["", "a\nb", &"x".repeat(65)] {
+        let wrong = lastbyte(&folder, &["serve", "--self-signed", "--site", name]);
+        assert_eq!(wrong.status.code(), Some(2));
+        assert!(stderr(&wrong).contains("expected 1 to 64 bytes"));
+    }
+}
 
 #[test]
 fn a_directory_is_served_until_a_signal_arrives() {

@@ -85,7 +85,7 @@ struct Client {
 /// Why there is no complete response.
 struct ExchangeError {
     why: String,
-    /// Whether the request was not sent.
+    /// Whether the request was not sent, or the server shut down before it processed it.
     is_unsent: bool,
 }
 
@@ -93,7 +93,7 @@ impl From<hyper::Error> for ExchangeError {
     fn from(error: hyper::Error) -> Self {
         Self {
             why: chain(&error),
-            is_unsent: error.is_canceled(),
+            is_unsent: lastbyte_client::is_unprocessed(&error),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! A line is written when the response is over: over HTTP/3 when all of it was acknowledged, over HTTP/1.1 and 2 when
 //! all of it was passed to the system; or when that will not happen any more, and then `complete` is false.
 
-use std::{fmt::Write as _, net::SocketAddr, time::Duration};
+use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_driver::Clock;
 use lastbyte_http3::Request;
@@ -34,6 +34,18 @@ pub enum Format {
 pub struct AccessLog {
     writer: LogWriter,
     format: Format,
+    site: Option<Arc<str>>,
+}
+
+/// The connection of a request, as the connection log names it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carrier {
+    /// The number of the connection: `conn_id` of its line in the connection log.
+    pub(crate) conn_id: u64,
+    /// The index of its thread.
+    pub(crate) worker: usize,
+    /// The arm, over QUIC.
+    pub(crate) arm: Option<String>,
 }
 
 /// The longest text from a client on a line, in bytes.
@@ -47,6 +59,7 @@ pub(crate) struct Record {
     remote: SocketAddr,
     version: Version,
     is_early: bool,
+    carrier: Carrier,
     method: String,
     authority: String,
     target: String,
@@ -67,7 +80,17 @@ impl AccessLog {
     /// A log in this format.
     #[must_use]
     pub const fn new(writer: LogWriter, format: Format) -> Self {
-        Self { writer, format }
+        Self {
+            writer,
+            format,
+            site: None,
+        }
+    }
+
+    /// The same, with the name of a site on each line of JSON.
+    #[must_use]
+    pub fn with_site(self, site: Option<Arc<str>>) -> Self {
+        Self { site, ..self }
     }
 
     /// Counters of its lines.
@@ -77,7 +100,7 @@ impl AccessLog {
     }
 
     /// Records a request.
-    pub(crate) fn begin(request: &Request, peer: &Peer) -> Record {
+    pub(crate) fn begin(request: &Request, peer: &Peer, carrier: Carrier) -> Record {
         let field = |name: &str| {
             let value = request.fields().get(name).unwrap_or_default();
             cut(&String::from_utf8_lossy(value))
@@ -87,6 +110,7 @@ impl AccessLog {
             remote: peer.remote,
             version: peer.version,
             is_early: peer.is_early,
+            carrier,
             method: cut(request.method()),
             authority: cut(request.authority().unwrap_or_default()),
             target: cut(request.path().unwrap_or_default()),
@@ -100,7 +124,7 @@ impl AccessLog {
     /// Writes the line.
     pub(crate) fn end(&self, record: &Record, ending: Ending) {
         self.writer.write(match self.format {
-            Format::Ndjson => record.json(ending),
+            Format::Ndjson => record.json(ending, self.site.as_deref()),
             Format::Common => record.common(),
             Format::Combined => {
                 let mut line = record.common();
@@ -114,7 +138,7 @@ impl AccessLog {
 }
 
 impl Record {
-    fn json(&self, ending: Ending) -> String {
+    fn json(&self, ending: Ending, site: Option<&str>) -> String {
         let mut line = String::new();
         let mut object = Object::new(&mut line);
         object
@@ -133,7 +157,14 @@ impl Record {
             .integer("bytes", self.body_len)
             .number("ms", ending.took.as_secs_f64() * 1000.0, 3)
             .boolean("early", self.is_early)
-            .boolean("complete", ending.is_complete);
+            .boolean("complete", ending.is_complete)
+            .integer("conn_id", self.carrier.conn_id)
+            .integer("worker", self.carrier.worker as u64);
+        for (key, value) in [("arm", self.carrier.arm.as_deref()), ("site", site)] {
+            if let Some(value) = value {
+                object.text(key, value);
+            }
+        }
         for (key, value) in [("referer", &self.referer), ("user_agent", &self.user_agent)] {
             if !value.is_empty() {
                 object.text(key, value);

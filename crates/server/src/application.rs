@@ -11,12 +11,13 @@ mod served;
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
+    os::fd::OwnedFd,
     sync::Arc,
     time::Duration,
 };
 
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Application, Datagram, Statistics as WorkerStatistics, Turn};
+use lastbyte_driver::{Application, Datagram, Predecessor, Statistics as WorkerStatistics, Turn};
 use lastbyte_http3::{self as http3, Code, Event, Origin, Request};
 use lastbyte_quic::{
     connection::{Connection, Stage},
@@ -33,7 +34,7 @@ use self::{
     served::{First, Served, Sink, Start},
 };
 use super::{
-    access::AccessLog,
+    access::{AccessLog, Carrier},
     arms::ArmsInUse,
     budget::Budget,
     date::Date,
@@ -55,6 +56,10 @@ pub(crate) enum Command {
     Measure(oneshot::Sender<Measured>),
     /// Respond at once.
     Ping(oneshot::Sender<()>),
+    /// Do not read the socket from now on, and respond then.
+    Pause(std::sync::mpsc::Sender<()>),
+    /// Read the socket again.
+    Resume,
 }
 
 /// State shared by all workers.
@@ -65,10 +70,13 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     pub(crate) arms: Arc<ArmsInUse>,
     pub(crate) experiment: Option<String>,
+    pub(crate) site: Option<Arc<str>>,
     pub(crate) log: Option<LogWriter>,
     pub(crate) access: Option<AccessLog>,
     /// The listeners of a connection, by its number.
     pub(crate) trace: Option<MakeTrace>,
+    /// The link to an earlier process that finishes its connections.
+    pub(crate) predecessor: Option<Arc<OwnedFd>>,
     pub(crate) on_end: Arc<dyn Fn(usize, Statistics) + Send + Sync>,
 }
 
@@ -93,7 +101,13 @@ pub(crate) struct Http3Server {
     /// Since when no more requests are accepted, and until when those in flight may last.
     ends_at: Option<Time>,
     is_closing: bool,
+    /// Whether it reads its socket, and not a later process.
+    is_receiving: bool,
+    predecessor: Option<Predecessor>,
 }
+
+/// How often a worker without connections checks whether an earlier process still has some.
+const PREDECESSOR_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Http3Server {
     pub(crate) fn new(
@@ -102,7 +116,10 @@ impl Http3Server {
         workers: usize,
         mailbox: Arc<Mailbox>,
     ) -> Self {
+        let link = shared.predecessor.clone();
         Self {
+            is_receiving: true,
+            predecessor: link.map(|link| Predecessor::new(link, worker as u8)),
             shared,
             worker,
             workers,
@@ -149,7 +166,12 @@ impl Http3Server {
             content_length: 0,
         });
         if self.shared.access.is_some() {
-            let record = AccessLog::begin(&request, &peer);
+            let carrier = Carrier {
+                conn_id: served.number,
+                worker: self.worker,
+                arm: self.shared.arms.name_of(connection.config()),
+            };
+            let record = AccessLog::begin(&request, &peer, carrier);
             served.records.insert(stream, Box::new((now, record)));
         }
         let is_head = request.method() == "HEAD";
@@ -421,6 +443,11 @@ impl Application for Http3Server {
             Command::Measure(answer) => self.measure.begin(endpoint, answer),
             // The receiver may have timed out.
             Command::Ping(answer) => drop(answer.send(())),
+            Command::Pause(answer) => {
+                self.is_receiving = false;
+                let _ = answer.send(());
+            }
+            Command::Resume => self.is_receiving = true,
         }
     }
 
@@ -455,10 +482,24 @@ impl Application for Http3Server {
                 }
             }
         }
+        // A later process reaches the earlier one through this one.
+        let is_empty = endpoint.connections() == 0;
+        let is_between = is_empty
+            && !self.is_closing
+            && self.predecessor.as_ref().is_some_and(Predecessor::is_open);
+        let check = is_between.then(|| now + PREDECESSOR_INTERVAL);
         Turn {
-            deadline,
-            is_done: endpoint.connections() == 0 || self.is_closing,
+            deadline: [deadline, check].into_iter().flatten().min(),
+            is_done: (is_empty && !is_between) || self.is_closing,
         }
+    }
+
+    fn is_receiving(&self) -> bool {
+        self.is_receiving
+    }
+
+    fn take_predecessor(&mut self) -> Option<Predecessor> {
+        self.predecessor.clone()
     }
 }
 

@@ -49,6 +49,7 @@
 //! | [`tcp`] | HTTP/1.1 and 2 |
 //! | `tls` | certificates and tickets of all listeners |
 //! | [`server`] | start, reload and shutdown |
+//! | [`handover`] | replacement by a later process, without a lost connection |
 //!
 //! A body is a source that is read when there is room to send, so that a file of any size costs only a file descriptor;
 //! or it arrives in pieces over a bounded channel.
@@ -81,6 +82,7 @@ pub mod budget;
 mod date;
 pub mod exchange;
 pub mod handler;
+pub mod handover;
 mod hop_by_hop;
 pub mod identity;
 pub mod log;

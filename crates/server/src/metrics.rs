@@ -32,6 +32,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     runtime,
     sync::{Semaphore, oneshot},
+    task::AbortHandle,
     time,
 };
 
@@ -160,6 +161,10 @@ impl Sources {
         fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         fields.insert(header::CONTENT_LENGTH, len.into());
         fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.is_draining.load(Ordering::Relaxed) {
+            // The client's next connection may reach the process that replaces this one.
+            fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         if status == 405 {
             fields.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         }
@@ -177,16 +182,16 @@ fn health(silent: Option<usize>, is_draining: bool) -> (u16, String) {
     }
 }
 
-/// Listens over plain HTTP: for this machine, or a trusted network.
+/// Listens over plain HTTP: for this machine, or a trusted network. Returns how the listener is closed.
 pub(crate) fn listen(
     runtime: &runtime::Handle,
     listener: std::net::TcpListener,
     sources: Sources,
-) -> std::io::Result<()> {
+) -> std::io::Result<AbortHandle> {
     let _inside = runtime.enter();
     let listener = TcpListener::from_std(listener)?;
     let sources = Arc::new(sources);
-    runtime.spawn(async move {
+    let task = runtime.spawn(async move {
         let room = Arc::new(Semaphore::new(CONNECTIONS));
         let turn = Arc::new(Semaphore::new(1));
         while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
@@ -201,7 +206,7 @@ pub(crate) fn listen(
             });
         }
     });
-    Ok(())
+    Ok(task.abort_handle())
 }
 
 async fn serve(stream: TcpStream, sources: Arc<Sources>, turn: Arc<Semaphore>) {

@@ -9,6 +9,7 @@ use std::{
     fmt, io,
     net::{SocketAddr, TcpListener},
     num::NonZeroUsize,
+    os::fd::OwnedFd,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -29,7 +30,7 @@ use lastbyte_quic::{
     trace::Trace,
 };
 use lastbyte_udp::{Capabilities, Options, Socket, Steering};
-use tokio::sync::watch;
+use tokio::{sync::watch, task::AbortHandle};
 
 use super::{
     access::AccessLog,
@@ -37,8 +38,9 @@ use super::{
     arms::{Arms, ArmsInUse},
     budget::{self, Budget},
     handler::Handler,
+    handover::{Offer, Purpose},
     identity::Identity,
-    log::LogWriter,
+    log::{LogCounts, LogWriter},
     metrics,
     tcp::{self, TcpServer},
     tls::{self, Credentials, KeyLog},
@@ -55,6 +57,11 @@ pub struct Settings {
     pub address: SocketAddr,
     /// Open sockets, used in place of addresses. Default: none.
     pub inherited: Inherited,
+    /// The link to an earlier process whose sockets these are, from [`Settings::take_over`].
+    /// Default: none.
+    pub predecessor: Option<Arc<OwnedFd>>,
+    /// Whether sockets and connections can be handed over to a later process ([`crate::handover`]). Default: no.
+    pub hands_over: bool,
     /// The enabled versions of HTTP. Default: all.
     pub versions: Versions,
     /// Address of the plain-HTTP listener that redirects to HTTPS. Default: none.
@@ -71,6 +78,8 @@ pub struct Settings {
     pub arms: Arms,
     /// The experiment's name, for the log.
     pub experiment: Option<String>,
+    /// The name of the site, for the connection log. Default: none. [`AccessLog::with_site`] sets that of requests.
+    pub site: Option<Arc<str>>,
     /// The request handler.
     pub handler: Arc<dyn Handler>,
     /// The connection log.
@@ -173,6 +182,8 @@ impl Settings {
         Self {
             address,
             inherited: Inherited::default(),
+            predecessor: None,
+            hands_over: false,
             versions: Versions::ALL,
             plain: None,
             metrics: None,
@@ -181,6 +192,7 @@ impl Settings {
             ticket_keys: None,
             arms,
             experiment: None,
+            site: None,
             handler,
             log: None,
             access: None,
@@ -258,6 +270,8 @@ pub struct Server {
     ends: Arc<Mutex<Vec<Statistics>>>,
     /// Receives the number of a worker that ended although the server is running.
     failed: watch::Receiver<Option<usize>>,
+    /// For a later process, until it is taken.
+    offer: Option<Offer>,
 }
 
 /// The final report of a server.
@@ -313,6 +327,9 @@ impl Server {
             .udp
             .as_ref()
             .map_or(0, |(sockets, _)| sockets.len());
+        let passed = settings.hands_over.then(|| listeners.duplicate());
+        let passed = passed.transpose().map_err(StartError::System)?;
+        let threads = listeners::threads(&settings);
         let address = listeners.address;
         let (plain, metrics_listener) = (listeners.plain, listeners.metrics);
         let local = |listener: &Option<TcpListener>| {
@@ -326,23 +343,9 @@ impl Server {
         let (fail, failed) = watch::channel(None);
         let clock = Clock::new();
         let budget = Budget::new(settings.budget);
-        let mut logs = Vec::new();
-        logs.extend(
-            settings
-                .log
-                .as_ref()
-                .map(|log| ("connections", log.counts())),
-        );
-        logs.extend(
-            settings
-                .access
-                .as_ref()
-                .map(|log| ("requests", log.counts())),
-        );
-
+        let logs = log_counts(&settings);
         let tcp = if !listeners.tcp.is_empty() || plain.is_some() || metrics_listener.is_some() {
             let tls = Arc::new(made.tcp);
-            let threads = listeners::threads(&settings);
             let listeners = (listeners.tcp, plain);
             let parts = tcp_parts(&settings, listeners, address, tls, threads, &budget);
             Some(TcpServer::start(parts).map_err(StartError::System)?)
@@ -367,6 +370,7 @@ impl Server {
             pool = Some(start_http3(settings, parts)?);
         }
         let runtime = tcp.as_ref().and_then(TcpServer::runtime);
+        let mut metrics_task = None;
         if let (Some(listener), Some(tcp), Some(runtime)) = (metrics_listener, &tcp, runtime) {
             let sources = metrics::Sources {
                 workers: pool
@@ -379,9 +383,12 @@ impl Server {
                 clock,
                 began: clock.now(),
             };
-            metrics::listen(runtime, listener, sources).map_err(StartError::System)?;
+            let task = metrics::listen(runtime, listener, sources).map_err(StartError::System)?;
+            metrics_task = Some(task);
         }
+        let workers = if workers > 0 { workers } else { threads };
         Ok(Self {
+            offer: passed.map(|sockets| offer(sockets, workers, pool.as_ref(), metrics_task)),
             pool,
             tcp,
             address,
@@ -459,6 +466,12 @@ impl Server {
         self.pool.as_ref().map_or(0, |pool| pool.remotes().len())
     }
 
+    /// What a later process receives, if [`Settings::hands_over`] is set. The first call returns it. Drop it before
+    /// [`Server::shut_down`]: it keeps the sockets open.
+    pub const fn take_offer(&mut self) -> Option<Offer> {
+        self.offer.take()
+    }
+
     /// Replaces the certificate for new connections.
     ///
     /// # Errors
@@ -503,7 +516,8 @@ impl Server {
 
     /// Accepts no more requests, finishes those in flight for up to `limit`, and shuts down. Returns a report.
     #[must_use]
-    pub fn shut_down(self, limit: Duration) -> Report {
+    pub fn shut_down(mut self, limit: Duration) -> Report {
+        drop(self.offer.take());
         self.is_draining.store(true, Ordering::Relaxed);
         if let Some(tcp) = &self.tcp {
             tcp.begin_shutdown();
@@ -535,6 +549,31 @@ impl Server {
     }
 }
 
+/// What a later process receives.
+fn offer(
+    sockets: Vec<(Purpose, OwnedFd)>,
+    workers: usize,
+    pool: Option<&WorkerPool<Command>>,
+    metrics: Option<AbortHandle>,
+) -> Offer {
+    Offer {
+        sockets,
+        workers,
+        remotes: pool.map_or(Vec::new(), |pool| pool.remotes().to_vec()),
+        inlet: pool.map(WorkerPool::inlet),
+        metrics,
+    }
+}
+
+/// The counters of the logs, by what their lines describe.
+fn log_counts(settings: &Settings) -> Vec<(&'static str, LogCounts)> {
+    let connections = settings.log.as_ref();
+    let connections = connections.map(|log| ("connections", log.counts()));
+    let requests = settings.access.as_ref();
+    let requests = requests.map(|log| ("requests", log.counts()));
+    connections.into_iter().chain(requests).collect()
+}
+
 fn tcp_parts(
     settings: &Settings,
     (listeners, plain): (Vec<TcpListener>, Option<TcpListener>),
@@ -554,6 +593,7 @@ fn tcp_parts(
         handler: Arc::clone(&settings.handler),
         access: settings.access.clone(),
         log: settings.log.clone(),
+        site: settings.site.clone(),
         alt_svc: max_age.map(|age| format!("h3=\":{port}\"; ma={}", age.as_secs())),
         limits: settings.tcp,
         budget: budget.clone(),
@@ -616,9 +656,11 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         budget,
         arms: Arc::clone(&arms),
         experiment: settings.experiment,
+        site: settings.site,
         log: settings.log,
         access: settings.access,
         trace: settings.trace,
+        predecessor: settings.predecessor,
         on_end,
     };
     let (retry, limits) = (settings.retry, settings.quic);

@@ -199,6 +199,8 @@ pub(crate) struct Parts {
     pub(crate) access: Option<AccessLog>,
     /// For the line of each connection.
     pub(crate) log: Option<LogWriter>,
+    /// The name of the site, for that line.
+    pub(crate) site: Option<Arc<str>>,
     /// The value of `alt-svc`.
     pub(crate) alt_svc: Option<String>,
     pub(crate) limits: Limits,
@@ -208,6 +210,9 @@ pub(crate) struct Parts {
 
 /// What the connections of a thread share.
 struct Shared {
+    /// The index of the thread.
+    thread: usize,
+    site: Option<Arc<str>>,
     acceptor: TlsAcceptor,
     handler: Arc<dyn Handler>,
     access: Option<AccessLog>,
@@ -259,9 +264,12 @@ impl TcpServer {
             .handles()
             .iter()
             .zip(&stop)
-            .map(|(handle, stop)| Thread {
+            .enumerate()
+            .map(|(thread, (handle, stop))| Thread {
                 handle: handle.clone(),
                 shared: Arc::new(Shared {
+                    thread,
+                    site: parts.site.clone(),
                     acceptor: TlsAcceptor::from(Arc::clone(&parts.tls)),
                     handler: Arc::clone(&parts.handler),
                     access: parts.access.clone(),

@@ -65,4 +65,4 @@ pub use poller::Poller;
 pub use socket::{Batch, Capabilities, Ecn, Options, Received, SendError, Socket, Transmit};
 #[cfg(target_os = "linux")]
 pub use tcp_info::{TcpInfo, tcp_congestion};
-pub use wait::{Ready, Waiter, Waker, sharpen_timers};
+pub use wait::{Ready, Waiter, Waker, Wanted, sharpen_timers};

@@ -50,6 +50,15 @@ pub struct Ready {
     pub woken: bool,
 }
 
+/// What a socket is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Until it is readable. `false` if another process reads the same socket.
+    pub read: bool,
+    /// Until it is writable.
+    pub write: bool,
+}
+
 /// Waits for a socket. Each thread needs its own waiter.
 #[derive(Debug)]
 pub struct Waiter {
@@ -99,7 +108,11 @@ impl Waiter {
         wants_write: bool,
         timeout: Option<Duration>,
     ) -> io::Result<Ready> {
-        self.wait_both(socket, None, wants_write, timeout)
+        let wanted = Wanted {
+            read: true,
+            write: wants_write,
+        };
+        self.wait_both(socket, None, wanted, timeout)
     }
 
     /// The same for two sockets, the second one of which is only waited for until it is readable.
@@ -111,16 +124,22 @@ impl Waiter {
         &mut self,
         socket: &Socket,
         other: Option<&Socket>,
-        wants_write: bool,
+        wanted: Wanted,
         timeout: Option<Duration>,
     ) -> io::Result<Ready> {
-        let mut events = PollFlags::IN;
-        events.set(PollFlags::OUT, wants_write);
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::IN, wanted.read);
+        events.set(PollFlags::OUT, wanted.write);
+        let of_other = if other.is_some() {
+            PollFlags::IN
+        } else {
+            PollFlags::empty()
+        };
         let mut polled = [
             PollFd::new(socket, events),
             PollFd::new(&self.bell, PollFlags::IN),
-            // Without a second socket, the first one twice.
-            PollFd::new(other.unwrap_or(socket), PollFlags::IN),
+            // Without a second socket, the first one again, for nothing.
+            PollFd::new(other.unwrap_or(socket), of_other),
         ];
         // A timeout out of range is effectively infinite.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());

@@ -321,6 +321,12 @@ fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
     }
 }
 
+/// Whether a request failed before the server processed it, so that any request can be sent again (RFC 9113 §8.7).
+#[must_use]
+pub fn is_unprocessed(error: &hyper::Error) -> bool {
+    matches!(classify(error, true), ExchangeError::NotProcessed(_))
+}
+
 /// Whether the server shut the connection down gracefully before it processed this request (RFC 9113 §6.8). The h2 crate
 /// returns this error only for streams above the last stream ID of the GOAWAY frame.
 fn is_beyond_goaway(error: &h2::Error) -> bool {

@@ -43,7 +43,7 @@ fn the_receiving_worker_keeps_datagrams_that_are_too_short() {
 fn forwarded_datagrams_arrive_and_overflow_is_counted() {
     let waiters: Vec<Waiter> = (0..3).map(|_| Waiter::new().expect("a waiter")).collect();
     let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
-    let links = connect(OWNERS, &wakers);
+    let (links, _) = connect(OWNERS, &wakers);
     let (forwarder, _) = &links[0];
     let forward = |byte| forwarder.forward(&PATH, EcnCodepoint::Ce, &short_header(byte));
     assert_eq!(forward(3), Outcome::Kept, "its own");

@@ -11,6 +11,7 @@ mod activation;
 mod arguments;
 mod config;
 pub(super) mod descriptors;
+mod handover;
 
 use std::{
     ffi::OsString,
@@ -60,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let inherited = activation::take()?;
     let loaded = load(arguments)?;
     let arguments = &loaded;
-    let one_for_all = arguments.workers.is_none() && inherited.udp_count() == 1;
+    let mut one_for_all = arguments.workers.is_none() && inherited.udp_count() == 1;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -81,6 +82,12 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         say("configuration OK\n")?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut takeover = None;
+    if let Some(path) = &arguments.handover {
+        settings.hands_over = true;
+        takeover = handover::begin(path, &mut settings)?;
+        one_for_all &= takeover.is_none();
+    }
     let wanted = settings.tcp.connections;
     settings.tcp.connections = descriptors::for_tcp(descriptors, wanted);
     // A single host must not take all connections.
@@ -97,10 +104,20 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let mut logs = Vec::new();
     settings.log = start_log(arguments, arguments.log.as_deref(), &mut logs)?;
     let access = start_log(arguments, arguments.access_log.as_deref(), &mut logs)?;
-    settings.access = access.map(|writer| AccessLog::new(writer, arguments.access_format()));
+    settings.site.clone_from(&arguments.site);
+    settings.access = access.map(|writer| {
+        AccessLog::new(writer, arguments.access_format()).with_site(arguments.site.clone())
+    });
     settings.key_log = key_log(arguments)?;
     settings.trace = arguments.qlog.as_deref().map(qlogs).transpose()?;
-    let server = Server::start(settings).map_err(Failure::run)?;
+    if let Some(takeover) = &takeover {
+        handover::stop_predecessor(takeover)?;
+    }
+    let mut server = Server::start(settings).map_err(Failure::run)?;
+    let mut successor = handover::listen(arguments.handover.as_deref(), &mut server)?;
+    if let Some(takeover) = takeover {
+        handover::finish(takeover)?;
+    }
     if one_for_all && server.workers() == 1 {
         say(ONE_WORKER)?;
     }
@@ -110,12 +127,20 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         loop {
             let request = tokio::select! {
                 request = signals.next() => request,
+                () = handover::taken(&mut successor) => {
+                    let _ = say("a later process has taken over\n");
+                    return;
+                }
                 worker = server.worker_failed() => {
                     let _ = say(&format!("error: HTTP/3 worker {worker} failed\n"));
                     Request::ShutDown
                 }
             };
             if request == Request::ShutDown {
+                // The sockets are closed: new clients go elsewhere.
+                if let Some(successor) = successor.take() {
+                    successor.close();
+                }
                 return;
             }
             let outcome = match reload(arguments, &server, registry) {

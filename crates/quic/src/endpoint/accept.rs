@@ -204,6 +204,33 @@ impl<D> Endpoint<D> {
         }
     }
 
+    /// Whether a datagram with a long header, which belongs to no connection here, belongs to a handshake that another
+    /// endpoint has started: it starts with a Handshake packet, or with an Initial packet that is not protected with the
+    /// keys of its destination ID. A client's first Initial packets are; later ones have the server's ID, and still the
+    /// keys of the first (RFC 9001 §5.2).
+    pub(super) fn continues_handshake(&mut self, datagram: &mut [u8]) -> bool {
+        let config = self.decode_config();
+        let Some(Ok(Packet::Protected(packet))) = Packets::new(datagram, config).next() else {
+            return false;
+        };
+        let (Some(version), Some(server)) = (packet.version(), &self.server) else {
+            return false;
+        };
+        match packet.packet_type() {
+            PacketType::Handshake => true,
+            PacketType::Initial if server.config.speaks(version) => {
+                let keys = server
+                    .config
+                    .crypto
+                    .initial_keys(version, &packet.destination());
+                self.scratch.clear();
+                self.scratch.extend_from_slice(packet.bytes());
+                !self.is_authentic(&keys)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the packet in `scratch` is authentic.
     fn is_authentic(&mut self, keys: &Keys) -> bool {
         let config = self.decode_config();

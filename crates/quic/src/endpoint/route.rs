@@ -119,6 +119,32 @@ impl<D> Endpoint<D> {
         route
     }
 
+    /// Whether a datagram seems to belong to a connection of another endpoint behind the same address: it belongs to no
+    /// connection of this one, and cannot create one. The datagram is not changed. While another process finishes the
+    /// connections of an earlier endpoint, such datagrams are to be passed there, and not to [`Endpoint::route`], which
+    /// would answer some of them with a stateless reset.
+    pub fn is_foreign(&mut self, path: &NetworkPath, datagram: &mut [u8]) -> bool {
+        let Ok(invariant) = Invariant::decode(datagram) else {
+            return false;
+        };
+        let (is_long, is_known) = match &invariant {
+            Invariant::Short(_) => {
+                let id = invariant.destination(self.ids.id_len());
+                let is_known = id.is_none_or(|id| self.demux.by_id(id).is_some());
+                (false, is_known)
+            }
+            Invariant::Long(long) => (true, self.find_long(path, long).is_some()),
+        };
+        let is_reset = || {
+            let reset = StatelessReset::decode(datagram)?;
+            self.demux.by_reset_token(path, reset.token)
+        };
+        if is_known || is_reset().is_some() {
+            return false;
+        }
+        !is_long || self.continues_handshake(datagram)
+    }
+
     fn find(
         &mut self,
         now: Time,

@@ -213,7 +213,7 @@ fields! {
     EXPERIMENT of Experiment {
         EXPERIMENT_NAME "experiment", Kind::Text, None, "The name of the experiment.", |of| of.experiment.as_deref();
         ARM "arm", Kind::Text, None, "The arm that the connection was assigned to.", |of| of.arm.as_deref();
-        SITE "site", Kind::Text, None, "The site of the simulated client.", |of| of.site.as_deref();
+        SITE "site", Kind::Text, None, "The site of the server (`serve --site`), or of the simulated client.", |of| of.site.as_deref();
         CLASS "class", Kind::Text, None, "The access technology of the simulated client.", |of| of.class.as_deref();
         SEED "seed", Kind::Integer, None, "The random seed of a simulated connection, below 2^53. Paired connections have the same seed.", |of| of.seed;
         CLIENT_TTLB "client.ttlb", Kind::Number, Milliseconds, "Time to last byte at the client, from its first datagram.", |of| of.client_ttlb_ms.map(|ms| Decimals(ms, 3));

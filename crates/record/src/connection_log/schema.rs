@@ -256,11 +256,13 @@ pub fn markdown() -> [(&'static str, String); 5] {
     rows(&mut own, keys::ALGORITHMS);
     rows(&mut own, keys::ANATOMY);
     rows(&mut own, keys::EXPERIMENT);
+    let mut over_tcp = table(tcp::SUMMARY);
+    rows(&mut over_tcp, tcp::ORIGIN);
     [
         ("Head", table(keys::HEAD)),
         ("Statistics", table(keys::STATISTICS)),
         ("Result and experiment", own),
-        ("Connections over TCP", table(tcp::SUMMARY)),
+        ("Connections over TCP", over_tcp),
         ("Kernel statistics", table(tcp::KERNEL)),
     ]
 }
@@ -317,6 +319,7 @@ pub fn json_schema_tcp() -> String {
     let mut text = String::from(SCHEMA_HEAD);
     properties(&mut text, keys::HEAD);
     properties(&mut text, tcp::SUMMARY);
+    properties(&mut text, tcp::ORIGIN);
     properties(&mut text, tcp::KERNEL);
     text.push_str("},\n\"required\":");
     list(&mut text, names(keys::HEAD).chain(names(tcp::SUMMARY)));

@@ -33,6 +33,8 @@ pub struct Line {
     pub handshake_ms: f64,
     /// The time from accepting the connection until its end, in milliseconds.
     pub duration_ms: f64,
+    /// The site of the server.
+    pub site: Option<String>,
     /// The statistics of the kernel.
     pub kernel: KernelStatistics,
 }
@@ -45,6 +47,7 @@ impl Line {
         let mut line = Object::new(&mut text);
         schema::write(&mut line, HEAD, &self.header);
         schema::write(&mut line, SUMMARY, self);
+        schema::write(&mut line, ORIGIN, self);
         schema::write(&mut line, KERNEL, &self.kernel);
         drop(line);
         text
@@ -63,6 +66,13 @@ fields! {
         DURATION "duration", Kind::Number, Milliseconds, "Time from accepting the connection until its end.", |of| Decimals(of.duration_ms, 3);
         REQUESTS "requests", Kind::Integer, Count, "Requests.", |of| of.requests;
         BODY_BYTES "body-bytes", Kind::Integer, Bytes, "Bytes of all response bodies handed to the kernel.", |of| of.body_bytes;
+    }
+}
+
+fields! {
+    /// Where the connection was served. Keys with unknown values are left out.
+    ORIGIN of Line {
+        SITE "site", Kind::Text, None, "The site of the server (`serve --site`); absent without it.", |of| of.site.as_deref();
     }
 }
 

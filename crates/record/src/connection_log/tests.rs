@@ -74,6 +74,7 @@ fn documentation_and_schemas_have_every_key() {
     described(keys::EXPERIMENT, &quic);
     described(keys::HEAD, &tcp);
     described(tcp::SUMMARY, &tcp);
+    described(tcp::ORIGIN, &tcp);
     described(tcp::KERNEL, &tcp);
     let all = quic["dependentRequired"]["num-packets.received"]
         .as_array()
@@ -182,6 +183,7 @@ fn tcp_line() -> tcp::Line {
         body_bytes: 1500,
         handshake_ms: 20.5,
         duration_ms: 100.0,
+        site: Some("fra".to_owned()),
         kernel: tcp::KernelStatistics {
             congestion: Some("cubic".to_owned()),
             rtt: Some(Duration::from_micros(1500)),
@@ -195,7 +197,7 @@ fn tcp_line() -> tcp::Line {
 fn a_line_over_tcp_leaves_out_unknown_values() {
     assert_eq!(
         tcp_line().write(),
-        r#"{"module":"lastbyte","type":"connection","time":5,"conn_id":7,"method":"GET","content_length":1000,"ttlb":40,"complete":true,"transport":"tcp","proto":"HTTP/2","tls":"1.3","handshake":"resumed","handshake-time":20.5,"duration":100,"requests":2,"body-bytes":1500,"tcp.congestion":"cubic","tcp.rtt.smoothed":1.5,"tcp.cwnd":10}"#
+        r#"{"module":"lastbyte","type":"connection","time":5,"conn_id":7,"method":"GET","content_length":1000,"ttlb":40,"complete":true,"transport":"tcp","proto":"HTTP/2","tls":"1.3","handshake":"resumed","handshake-time":20.5,"duration":100,"requests":2,"body-bytes":1500,"site":"fra","tcp.congestion":"cubic","tcp.rtt.smoothed":1.5,"tcp.cwnd":10}"#
     );
     let unknown = tcp::Line {
         header: Header::default(),

@@ -9,7 +9,12 @@ fn record() -> Record {
     let request = Request::new("GET", "https", "example.com", "/a?b")
         .with("user-agent", "say \"hi\"\\ \x7f")
         .with("referer", "https://example.com/");
-    let mut record = AccessLog::begin(&request, &peer);
+    let carrier = Carrier {
+        conn_id: 12,
+        worker: 1,
+        arm: Some("a".into()),
+    };
+    let mut record = AccessLog::begin(&request, &peer, carrier);
     record.time = Duration::from_secs(971_186_136);
     (record.status, record.body_len) = (200, 2326);
     record
@@ -40,10 +45,17 @@ fn json_lines_have_the_outcome() {
         is_complete: false,
     };
     assert_eq!(
-        record().json(ending),
+        record().json(ending, Some("fra")),
         "{\"type\":\"request\",\"time\":971186136000,\"remote\":\"::ffff:192.0.2.7\",\"port\":5000,\"http\":\"HTTP/3\",\
          \"method\":\"GET\",\"authority\":\"example.com\",\"path\":\"/a?b\",\"status\":200,\"bytes\":2326,\"ms\":1.5,\
-         \"early\":true,\"complete\":false,\"referer\":\"https://example.com/\",\
+         \"early\":true,\"complete\":false,\"conn_id\":12,\"worker\":1,\"arm\":\"a\",\"site\":\"fra\",\"referer\":\"https://example.com/\",\
          \"user_agent\":\"say \\\"hi\\\"\\\\ \u{7f}\"}"
+    );
+    let mut over_tcp = record();
+    over_tcp.carrier.arm = None;
+    let line = over_tcp.json(ending, None);
+    assert!(
+        !line.contains("\"arm\"") && !line.contains("\"site\""),
+        "{line}"
     );
 }

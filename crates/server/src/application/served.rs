@@ -190,6 +190,7 @@ impl Served {
         let experiment = Experiment {
             experiment: shared.experiment.clone(),
             arm: shared.arms.name_of(connection.config()),
+            site: shared.site.as_deref().map(str::to_owned),
             ..Experiment::default()
         };
         let mut line = String::new();

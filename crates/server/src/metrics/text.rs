@@ -251,7 +251,7 @@ fn of_ttlb(text: &mut Text, ttlb: &BTreeMap<&str, Histogram>) {
 
 fn of_workers(text: &mut Text, numbers: &Numbers) {
     type Value = fn(&lastbyte_driver::Statistics) -> f64;
-    let all: [(&str, &str, Value); 9] = [
+    let all: [(&str, &str, Value); 11] = [
         ("turns", "Turns of the worker's loop.", |one| {
             one.turns as f64
         }),
@@ -288,6 +288,16 @@ fn of_workers(text: &mut Text, numbers: &Numbers) {
             "handovers_lost",
             "Of those, datagrams dropped because the other worker's queue was full.",
             |one| one.forwards_dropped as f64,
+        ),
+        (
+            "relayed",
+            "Datagrams of unknown connections, forwarded to the process that this one replaces.",
+            |one| one.relayed as f64,
+        ),
+        (
+            "relays_lost",
+            "Of those, datagrams dropped because the link to that process was full.",
+            |one| one.relays_dropped as f64,
         ),
     ];
     for (name, help, value) in all {

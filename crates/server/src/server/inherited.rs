@@ -6,6 +6,8 @@ use std::{
     fmt,
     net::{SocketAddr, TcpListener, UdpSocket},
     num::NonZeroUsize,
+    os::fd::OwnedFd,
+    sync::Arc,
     thread,
 };
 
@@ -13,6 +15,7 @@ use lastbyte_udp::{Socket, Steering, adopt_group, shares_its_port};
 use rustix::net::sockopt::socket_acceptconn;
 
 use super::{Settings, StartError, worker_byte};
+use crate::handover::{Purpose, Takeover};
 
 #[cfg(test)]
 mod tests;
@@ -27,13 +30,23 @@ const METRICS: &str = "metrics";
 pub struct Inherited {
     /// For HTTP/3, one per worker, all with one address.
     udp: Vec<UdpSocket>,
-    /// For HTTP/1.1 and 2.
-    tcp: Option<TcpListener>,
+    /// For HTTP/1.1 and 2: one for all threads, or, from an earlier process, one per thread.
+    tcp: Vec<TcpListener>,
     plain: Option<TcpListener>,
     metrics: Option<TcpListener>,
 }
 
 impl Inherited {
+    /// Adds a socket of an earlier process.
+    fn add_from_predecessor(&mut self, purpose: Purpose, socket: OwnedFd) {
+        match purpose {
+            Purpose::Udp => self.udp.push(socket.into()),
+            Purpose::Tcp => self.tcp.push(socket.into()),
+            Purpose::Plain => self.plain = Some(socket.into()),
+            Purpose::Metrics => self.metrics = Some(socket.into()),
+        }
+    }
+
     /// Adds a UDP socket, for HTTP/3.
     ///
     /// # Errors
@@ -61,18 +74,22 @@ impl Inherited {
                 "the TCP socket `{name}` is not listening (remove `Accept=yes` from its unit)"
             ));
         }
-        let place = match name {
-            PLAIN => &mut self.plain,
-            METRICS => &mut self.metrics,
-            _ => &mut self.tcp,
+        let is_taken = match name {
+            PLAIN => self.plain.is_some(),
+            METRICS => self.metrics.is_some(),
+            _ => !self.tcp.is_empty(),
         };
-        if place.is_some() {
+        if is_taken {
             return wrong(format!(
                 "there is a second TCP socket for the same, `{name}`: one is enough for all workers; those for clear text \
                  and for metrics are named by `FileDescriptorName={PLAIN}` and `FileDescriptorName={METRICS}`"
             ));
         }
-        *place = Some(listener);
+        match name {
+            PLAIN => self.plain = Some(listener),
+            METRICS => self.metrics = Some(listener),
+            _ => self.tcp.push(listener),
+        }
         Ok(())
     }
 
@@ -93,15 +110,18 @@ impl Inherited {
     /// Takes those for HTTP, if any: then all required ones must be present.
     pub(super) fn take_main(settings: &mut Settings) -> Result<Option<Main>, StartError> {
         let (versions, inherited) = (settings.versions, &mut settings.inherited);
-        let (udp, tcp) = (std::mem::take(&mut inherited.udp), inherited.tcp.take());
-        if udp.is_empty() && tcp.is_none() {
+        let (udp, tcp) = (
+            std::mem::take(&mut inherited.udp),
+            std::mem::take(&mut inherited.tcp),
+        );
+        if udp.is_empty() && tcp.is_empty() {
             return Ok(None);
         }
         for (is_spoken, is_there, transport, directive, versions) in [
             (versions.http3, !udp.is_empty(), "UDP", "Datagram", "3"),
             (
                 versions.are_over_tcp(),
-                tcp.is_some(),
+                !tcp.is_empty(),
                 "TCP",
                 "Stream",
                 "1.1 and 2",
@@ -151,11 +171,34 @@ impl Inherited {
     }
 }
 
+impl Settings {
+    /// Takes sockets and link of the running server that this one takes over from.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StartError::Inherited`] if another number of workers is set than there are sockets for.
+    pub fn take_over(&mut self, takeover: &mut Takeover) -> Result<(), StartError> {
+        let workers = takeover.workers;
+        if let Some(wanted) = self.workers.filter(|wanted| *wanted != workers) {
+            return wrong(format!(
+                "the running server has {workers} workers, not {wanted} (stop it to change the number)"
+            ));
+        }
+        self.workers = Some(workers);
+        self.inherited = Inherited::default();
+        for (purpose, socket) in takeover.sockets.drain(..) {
+            self.inherited.add_from_predecessor(purpose, socket);
+        }
+        self.predecessor = Some(Arc::clone(&takeover.link));
+        Ok(())
+    }
+}
+
 /// The sockets for HTTP.
 pub(super) struct Main {
     pub(super) address: SocketAddr,
     pub(super) udp: Option<(Vec<Socket>, Steering)>,
-    pub(super) tcp: Option<TcpListener>,
+    pub(super) tcp: Vec<TcpListener>,
 }
 
 /// A socket for each worker.
@@ -214,7 +257,7 @@ impl fmt::Debug for Inherited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inherited")
             .field("udp", &self.udp.len())
-            .field("tcp", &self.tcp.is_some())
+            .field("tcp", &self.tcp.len())
             .field("plain", &self.plain.is_some())
             .field("metrics", &self.metrics.is_some())
             .finish()

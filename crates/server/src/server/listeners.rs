@@ -6,7 +6,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     num::NonZeroUsize,
-    os::fd::OwnedFd,
+    os::fd::{AsFd, OwnedFd},
     thread,
 };
 
@@ -17,6 +17,7 @@ use rustix::net::{
 };
 
 use super::{Settings, StartError, inherited::Inherited, worker_byte};
+use crate::handover::Purpose;
 
 /// All listening sockets.
 pub(super) struct Listeners {
@@ -27,6 +28,22 @@ pub(super) struct Listeners {
     pub(super) tcp: Vec<TcpListener>,
     pub(super) plain: Option<TcpListener>,
     pub(super) metrics: Option<TcpListener>,
+}
+
+impl Listeners {
+    /// Further descriptors of all sockets, with what each is for, for a later process.
+    pub(super) fn duplicate(&self) -> io::Result<Vec<(Purpose, OwnedFd)>> {
+        let udp = self.udp.iter().flat_map(|(sockets, _)| sockets);
+        let udp = udp.map(|socket| (Purpose::Udp, socket.as_fd()));
+        let tcp = self.tcp.iter().map(|it| (Purpose::Tcp, it.as_fd()));
+        let plain = self.plain.iter().map(|it| (Purpose::Plain, it.as_fd()));
+        let metrics = self.metrics.iter().map(|it| (Purpose::Metrics, it.as_fd()));
+        udp.chain(tcp)
+            .chain(plain)
+            .chain(metrics)
+            .map(|(purpose, fd)| Ok((purpose, fd.try_clone_to_owned()?)))
+            .collect()
+    }
 }
 
 /// Number of attempts to find a port that is free over both transports.
@@ -47,7 +64,7 @@ pub(super) fn bind(settings: &mut Settings) -> Result<Listeners, StartError> {
         Some(main) => Listeners {
             address: main.address,
             udp: main.udp,
-            tcp: main.tcp.into_iter().collect(),
+            tcp: main.tcp,
             plain: None,
             metrics: None,
         },

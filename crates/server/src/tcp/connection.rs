@@ -2,9 +2,12 @@
 //! and the close.
 
 use std::{
+    future,
     net::SocketAddr,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
+    task::Poll,
+    time::Duration,
 };
 
 use hyper::{
@@ -37,6 +40,8 @@ const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Requests that the client cancelled before they were accepted ("rapid reset"); beyond, the connection is closed.
 const PENDING_RESETS: usize = 50;
+/// How long, during shutdown, an idle connection of HTTP/1.1 waits for a request, and a new one of HTTP/2 for its first.
+const NEXT_REQUEST: Duration = Duration::from_secs(1);
 
 /// Counts a connection as closed when it is dropped.
 struct Counted(Arc<Shared>);
@@ -65,10 +70,16 @@ pub(super) async fn serve(
     // Responses are written in one piece, or as much as there is room for: delaying them has no benefit.
     let _ = stream.set_nodelay(true);
     let log = shared.log.clone();
-    let observation = log.map(|log| Arc::new(Observation::new(log, number)));
+    let site = shared.site.clone();
+    let observation = log.map(|log| Arc::new(Observation::new(log, site, number)));
     let stream = observed::Stream::new(stream, observation.clone());
     let (stream, returned) = Lent::new(stream);
-    let handshake: Stage<_> = Box::pin(handshake(Arc::clone(&shared), stream, remote, observation));
+    let handshake: Stage<_> = Box::pin(handshake(
+        Arc::clone(&shared),
+        stream,
+        (remote, number),
+        observation,
+    ));
     let Some(requests) = handshake.await else {
         count(&shared.counts.handshakes_failed);
         return;
@@ -85,7 +96,7 @@ pub(super) async fn serve(
 async fn handshake(
     shared: Arc<Shared>,
     stream: Lent<observed::Stream<TcpStream>>,
-    remote: SocketAddr,
+    (remote, number): (SocketAddr, u64),
     observation: Option<Arc<Observation>>,
 ) -> Option<Stage<()>> {
     let stream = Stalled::new(stream, shared.limits.stall);
@@ -107,7 +118,7 @@ async fn handshake(
             is_multiplexed: is_http2,
         });
     }
-    let requests = Connection::new(&shared, remote, observation);
+    let requests = Connection::new(&shared, remote, number, observation);
     Some(if is_http2 {
         serve_http2(&shared, tls, requests)
     } else {
@@ -117,7 +128,8 @@ async fn handshake(
 
 fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()> {
     let mut stopped = shared.stopped.clone();
-    let service = service_fn(move |request| request::serve(&requests, request));
+    let of_connection = Arc::clone(&requests);
+    let service = service_fn(move |request| request::serve(&of_connection, request));
     // Pinned before it is in a future, which would contain it twice: where it is created, and where it is pinned.
     let mut connection = Box::pin(
         http1::Builder::new()
@@ -133,11 +145,25 @@ fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
             _ = connection.as_mut() => true,
             _ = stopped.wait_for(|stopped| *stopped) => false,
         };
-        if !is_over {
-            connection.as_mut().graceful_shutdown();
-            // The error concerns only the client, which has received the response to it.
-            let _ = connection.await;
+        // Responses have `connection: close` from now on. A client that has just connected, or received a response without it,
+        // is about to send a request: hyper would close the connection without a response.
+        let mut is_over = is_over;
+        let mut was_idle = false;
+        loop {
+            let is_idle = requests.is_idle();
+            if is_over {
+                return;
+            }
+            if is_idle && was_idle {
+                break;
+            }
+            was_idle = is_idle;
+            let next = time::timeout(NEXT_REQUEST, connection.as_mut());
+            is_over = next.await.is_ok();
         }
+        connection.as_mut().graceful_shutdown();
+        // The error concerns only the client, which has received the response to it.
+        let _ = connection.await;
     })
 }
 
@@ -180,6 +206,11 @@ fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
                 }
             }
         }
+        // Otherwise it was idle for too long.
+        let is_shutdown = *stopped.borrow();
+        if is_shutdown && ends_before_request(connection.as_mut(), &requests).await {
+            return;
+        }
         connection.as_mut().graceful_shutdown();
         // The last response is followed by a PING, and its last bytes may wait for a window: the server does not wait for clients
         // that answer neither (RFC 9113 §6.8).
@@ -195,6 +226,23 @@ fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
             }
         }
     })
+}
+
+/// Runs a connection until it has received a request, for up to [`NEXT_REQUEST`]. Returns whether it is over before that.
+///
+/// Before a shutdown: a client that has just connected is about to send a request, and would have to connect again.
+async fn ends_before_request(mut connection: Pin<&mut impl Future>, requests: &Connection) -> bool {
+    let until = future::poll_fn(|context| {
+        if requests.started() == 0 && connection.as_mut().poll(context).is_ready() {
+            return Poll::Ready(true);
+        }
+        if requests.started() > 0 {
+            Poll::Ready(false)
+        } else {
+            Poll::Pending
+        }
+    });
+    time::timeout(NEXT_REQUEST, until).await == Ok(true)
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ use crate::budget::ConnectionBudget;
 pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
     pub(super) remote: SocketAddr,
+    /// Its number, in the logs.
+    pub(super) number: u64,
     pub(super) observation: Option<Arc<Observation>>,
     /// The limit on its buffered bytes of bodies.
     pub(super) budget: Arc<ConnectionBudget>,
@@ -30,11 +32,13 @@ impl Connection {
     pub(super) fn new(
         shared: &Arc<Shared>,
         remote: SocketAddr,
+        number: u64,
         observation: Option<Arc<Observation>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
             remote,
+            number,
             observation,
             budget: shared.budget.connection(),
             clock: Clock::new(),

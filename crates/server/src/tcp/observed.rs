@@ -51,6 +51,7 @@ const ASK_SHARE: u32 = 16;
 pub(super) struct Observation {
     log: LogWriter,
     number: u64,
+    site: Option<Arc<str>>,
     clock: Clock,
     began: Time,
     /// Bytes passed to the system.
@@ -103,11 +104,12 @@ pub(super) struct Observed {
 }
 
 impl Observation {
-    pub(super) fn new(log: LogWriter, number: u64) -> Self {
+    pub(super) fn new(log: LogWriter, site: Option<Arc<str>>, number: u64) -> Self {
         let clock = Clock::new();
         Self {
             log,
             number,
+            site,
             clock,
             began: clock.now(),
             written: AtomicU64::new(0),
@@ -214,6 +216,7 @@ impl Observation {
             body_bytes: state.body_bytes,
             handshake_ms: millis(state.handshake),
             duration_ms: millis(self.clock.now().since(self.began)),
+            site: self.site.as_deref().map(str::to_owned),
             kernel: kernel_statistics(info, congestion),
         };
         drop(state);

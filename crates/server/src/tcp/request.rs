@@ -24,7 +24,7 @@ use super::{
     in_flight::{Connection, InFlight},
 };
 use crate::{
-    access::AccessLog,
+    access::{AccessLog, Carrier},
     exchange::{Channels, Piece, ResponsePart, channel::Sender, exchange},
     handler::{Answer, Peer, Reply, Version},
     hop_by_hop::{is_hop_by_hop, named_by_connection},
@@ -99,12 +99,20 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
     let expects = request.headers().contains_key(header::EXPECT);
     // RFC 9112 §6.1: with `transfer-encoding` and `content-length` the connection must be closed, however the message
     // was parsed. hyper removes the latter before it is visible here, so all such connections are closed.
-    let must_close =
+    let is_ambiguous =
         version == Version::Http11 && request.headers().contains_key(header::TRANSFER_ENCODING);
+    let stopped = shared.stopped.clone();
+    let must_close = move || is_ambiguous || (version != Version::Http2 && *stopped.borrow());
     let (translated, body) = translate(request, version);
     let record = match &translated {
         Ok(request) if shared.access.is_some() => {
-            Some((AccessLog::begin(request, &peer), connection.clock.now()))
+            let carrier = Carrier {
+                conn_id: connection.number,
+                worker: shared.thread,
+                arm: None,
+            };
+            let record = AccessLog::begin(request, &peer, carrier);
+            Some((record, connection.clock.now()))
         }
         _ => None,
     };
@@ -121,7 +129,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
         (!expects && !body.is_end_stream() || matches!(reply, Reply::Task(_))).then_some(body);
     match (reply, body) {
         (Reply::Now(answer), None) => {
-            Responded::Now(finish(&connection, whole(answer, report), must_close))
+            Responded::Now(finish(&connection, whole(answer, report), must_close()))
         }
         (reply, body) => Responded::Later(Box::pin(async move {
             let response = match reply {
@@ -140,7 +148,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                     run(&connection.shared, channels, body, report, is_head).await
                 }
             };
-            finish(&connection, response, must_close)
+            finish(&connection, response, must_close())
         })),
     }
 }

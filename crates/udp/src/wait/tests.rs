@@ -14,6 +14,11 @@ fn socket() -> Socket {
     Socket::bind(address, &Options::default()).expect("a socket")
 }
 
+const READ: Wanted = Wanted {
+    read: true,
+    write: false,
+};
+
 #[test]
 fn a_wait_without_events_times_out() {
     let mut waiter = Waiter::new().expect("a waiter");
@@ -68,11 +73,28 @@ fn a_datagram_on_either_socket_ends_a_wait() {
     let [first, second] = &sockets;
     for (to, from, other) in [(first, first, second), (second, first, second)] {
         sender.send_to(&[1], to.local_address()).expect("sent");
-        let ready = waiter.wait_both(from, Some(other), false, None);
+        let ready = waiter.wait_both(from, Some(other), READ, None);
         assert!(ready.expect("a wait").readable);
         assert_eq!(to.receive(&mut crate::Batch::new()).expect("received"), 1);
     }
     let zero = Some(Duration::ZERO);
-    let ready = waiter.wait_both(first, Some(second), false, zero);
+    let ready = waiter.wait_both(first, Some(second), READ, zero);
+    assert_eq!(ready.expect("a wait"), Ready::default());
+}
+
+#[test]
+fn a_socket_that_is_not_to_be_read_ends_no_wait_by_a_datagram() {
+    let mut waiter = Waiter::new().expect("a waiter");
+    let socket = socket();
+    let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    sender.send_to(&[1], socket.local_address()).expect("sent");
+    let ready = waiter.wait_both(&socket, None, READ, None);
+    assert!(ready.expect("a wait").readable);
+    let wanted = Wanted {
+        read: false,
+        ..READ
+    };
+    let zero = Some(Duration::ZERO);
+    let ready = waiter.wait_both(&socket, None, wanted, zero);
     assert_eq!(ready.expect("a wait"), Ready::default());
 }

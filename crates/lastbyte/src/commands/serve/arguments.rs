@@ -1,6 +1,6 @@
 //! Options of `lastbyte serve`, which have the same names on the command line and in a configuration file.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum};
 use lastbyte_http3::StallLimit;
@@ -80,6 +80,11 @@ pub(crate) struct Arguments {
     /// A port alone is a port of 127.0.0.1.
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::loopback_by_default)]
     pub(super) metrics: Option<SocketAddr>,
+    /// Unix socket by which a later process replaces this one without a lost connection
+    ///
+    /// If a server listens there, its sockets are taken over, and it finishes its connections for up to its --drain.
+    #[arg(long, value_name = "FILE")]
+    pub(super) handover: Option<PathBuf>,
     /// Certificate chain (PEM)
     #[arg(long, value_name = "FILE")]
     pub(super) cert: Option<PathBuf>,
@@ -222,6 +227,9 @@ pub(crate) struct Arguments {
     /// Format of the access log
     #[arg(long, value_enum, default_value_t = AccessFormat::Ndjson, help_heading = "Logs")]
     access_format: AccessFormat,
+    /// Name of this server's site, on each line of the logs
+    #[arg(long, value_name = "NAME", value_parser = site, help_heading = "Logs")]
+    pub(super) site: Option<Arc<str>>,
     /// Rotate a log to FILE.1 when it reaches this size: 1GB
     #[arg(long, value_name = "BYTES", value_parser = values::size::<u64>(LOG_ROTATE_MIN..=u64::MAX), help_heading = "Logs")]
     pub(super) log_rotate: Option<u64>,
@@ -348,6 +356,16 @@ fn version(text: &str) -> Result<Version, String> {
         "1" | "v1" => Ok(Version::V1),
         "2" | "v2" => Ok(Version::V2),
         _ => Err("unknown version of QUIC (expected 1 or 2)".into()),
+    }
+}
+
+/// Parses the name of a site.
+fn site(text: &str) -> Result<Arc<str>, String> {
+    let is_short = (1..=64).contains(&text.len());
+    if is_short && !text.chars().any(char::is_control) {
+        Ok(text.into())
+    } else {
+        Err("expected 1 to 64 bytes without control characters".into())
     }
 }
 

@@ -479,3 +479,59 @@ fn tokens_are_not_in_debug_output() {
     assert!(!format!("{:?}", ResetSecret([77; 32])).contains("77"));
     assert_eq!(token(1), token(1));
 }
+
+/// What another process behind the same address would answer.
+#[test]
+fn packets_of_another_endpoint_are_foreign_and_those_of_this_one_or_of_a_new_client_are_not() {
+    let mut first = server_with(|_| {});
+    let mut second = server_with(|_| {});
+    let mut client = client(3);
+    let handle = connect(&mut client, START, 0);
+    let path = from_client(0);
+    let (mut now, mut short) = (START, 0);
+    for round in 0..4 {
+        for (_, mut datagram) in sent(&mut client, now) {
+            // The first flight creates a connection at either; later ones have the IDs of the first.
+            assert_eq!(
+                second.is_foreign(&path, &mut datagram),
+                round > 0,
+                "{round}"
+            );
+            short += usize::from(datagram[0] & 0x80 == 0);
+            let mut before = datagram.clone();
+            let is_known = first.is_foreign(&path, &mut before);
+            assert!(!is_known, "{round}");
+            assert_eq!(before, datagram);
+            let _ = deliver(&mut first, now, &path, &datagram);
+            assert!(!first.is_foreign(&path, &mut datagram), "{round}");
+        }
+        for (_, datagram) in sent(&mut first, now) {
+            let _ = deliver(&mut client, now, &to_server(0), &datagram);
+        }
+        now = now + DELAY;
+        let streams = client.connection(handle).expect("it is open").streams();
+        if let Some(id) = streams.open(lastbyte_wire::Direction::Bidirectional) {
+            streams.send_source(id, Box::new(vec![1; 8])).expect("open");
+        }
+    }
+    assert!(short > 0);
+    // Neither noise, nor an unknown version, nor a new client of either version.
+    for mut datagram in [
+        vec![],
+        vec![0x40],
+        vec![0xc0, 0, 0, 0, 9, 1, 1, 1, 1],
+        Probe::new().datagram(),
+        Probe {
+            version: Version::V2,
+            ..Probe::new()
+        }
+        .datagram(),
+    ] {
+        assert!(!second.is_foreign(&path, &mut datagram), "{datagram:?}");
+    }
+    let mut spoiled = Probe::new().datagram();
+    let last = spoiled.len() - 1;
+    spoiled[last] ^= 1;
+    assert!(second.is_foreign(&path, &mut spoiled));
+    assert_eq!(second.statistics().datagrams, 0);
+}

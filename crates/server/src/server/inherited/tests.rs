@@ -61,7 +61,7 @@ fn a_connected_socket_is_rejected_as_a_listener() {
     let listener = tcp();
     let address = listener.local_addr().expect("an address");
     let connected = std::net::TcpStream::connect(address).expect("a connection");
-    let descriptor = std::os::fd::OwnedFd::from(connected);
+    let descriptor = OwnedFd::from(connected);
     let told = error(Inherited::default().add_tcp("x", descriptor.into()));
     assert!(told.contains("`Accept=yes`"), "{told}");
 }

@@ -38,7 +38,7 @@ impl Connection {
         let directory = Temporary::new(name);
         let (writer, thread) =
             log::start(&directory.0.join("log"), &LogSettings::default()).expect("a file");
-        let observation = Arc::new(Observation::new(writer, 3));
+        let observation = Arc::new(Observation::new(writer, Some("fra".into()), 3));
         observation.on_handshake(Session {
             proto: "HTTP/2",
             tls: "1.3",
@@ -104,8 +104,8 @@ async fn ttlb_ends_when_the_last_byte_is_acknowledged_not_when_it_is_written() {
     assert_eq!(line["content_length"], LEN);
     assert_eq!(line["tcp.bytes.acked"], LEN);
     assert_eq!(
-        (&line["transport"], &line["conn_id"]),
-        (&"tcp".into(), &3.into())
+        (&line["transport"], &line["conn_id"], &line["site"]),
+        (&"tcp".into(), &3.into(), &"fra".into())
     );
 }
 

@@ -1,0 +1,110 @@
+use std::thread;
+
+use super::*;
+use crate::Owners;
+use crate::forward::connect;
+use lastbyte_udp::Waiter;
+
+fn path(local: &str, remote: &str) -> NetworkPath {
+    NetworkPath {
+        local: local.parse().expect("an address"),
+        remote: remote.parse().expect("an address"),
+    }
+}
+
+/// A relay from a later process, and the queues of two workers of the earlier one.
+fn relay() -> (
+    Predecessor,
+    OwnedFd,
+    Arc<Inlet>,
+    Vec<crate::forward::ForwardedQueue>,
+) {
+    let (later, earlier) = link().expect("sockets");
+    let waiters = [Waiter::new(), Waiter::new()].map(|waiter| waiter.expect("a waiter"));
+    let wakers = waiters.each_ref().map(Waiter::waker);
+    let owners = Owners {
+        byte: 2,
+        workers: 2,
+    };
+    let (links, senders) = connect(owners, &wakers);
+    let queues = links.into_iter().map(|(_, queue)| queue).collect();
+    let predecessor = Predecessor::new(Arc::new(later), 1);
+    (predecessor, earlier, Arc::new(Inlet::new(senders)), queues)
+}
+
+#[test]
+fn a_datagram_reaches_the_worker_of_the_same_index_with_its_addresses_and_codepoint() {
+    let (predecessor, earlier, inlet, queues) = relay();
+    let paths = [
+        path("192.0.2.1:443", "198.51.100.7:50000"),
+        path("0.0.0.0:443", "198.51.100.7:50000"),
+        path("[2001:db8::1]:443", "[2001:db8::2]:1"),
+        path("[::]:443", "[fe80::1%3]:65535"),
+    ];
+    let codepoints = [
+        EcnCodepoint::NotEct,
+        EcnCodepoint::Ect1,
+        EcnCodepoint::Ect0,
+        EcnCodepoint::Ce,
+    ];
+    for (path, ecn) in paths.iter().zip(codepoints) {
+        let bytes = vec![ecn as u8; 1200];
+        assert_eq!(predecessor.forward(path, ecn, &bytes), Relayed::Sent);
+    }
+    assert!(predecessor.is_open());
+    drop(predecessor);
+    inlet.run(earlier).expect("it ends with the later process");
+    assert!(queues[0].next().is_none());
+    for (path, ecn) in paths.iter().zip(codepoints) {
+        let received = queues[1].next().expect("a datagram");
+        assert_eq!((&received.path, received.ecn), (path, ecn));
+        assert_eq!(received.bytes, vec![ecn as u8; 1200]);
+    }
+}
+
+#[test]
+fn a_link_that_is_not_read_drops_datagrams_and_a_closed_one_reports_it() {
+    let (predecessor, earlier, ..) = relay();
+    let path = path("192.0.2.1:443", "198.51.100.7:50000");
+    let forward = || predecessor.forward(&path, EcnCodepoint::NotEct, &[0; 1200]);
+    // 4 MiB at most.
+    let sent = (0..4000).find(|_| forward() == Relayed::Dropped);
+    assert!(sent.is_some());
+    assert!(predecessor.is_open());
+    drop(earlier);
+    assert_eq!(forward(), Relayed::Closed);
+    assert!(!predecessor.is_open());
+}
+
+#[test]
+fn a_full_queue_of_a_worker_drops_datagrams_and_its_end_ends_the_link() {
+    let (predecessor, earlier, inlet, queues) = relay();
+    let reader = Arc::clone(&inlet);
+    let thread = thread::Builder::new();
+    let thread = thread.spawn(move || reader.run(earlier)).expect("a thread");
+    let path = path("192.0.2.1:443", "198.51.100.7:50000");
+    let mut sent = 0;
+    while sent < 3000 {
+        if predecessor.forward(&path, EcnCodepoint::NotEct, &[0; 20]) == Relayed::Sent {
+            sent += 1;
+        }
+    }
+    // All workers have ended.
+    inlet.close();
+    thread.join().expect("no panic").expect("no error");
+    assert!(!predecessor.is_open());
+    let waiting = std::iter::from_fn(|| queues[1].next()).count();
+    assert!((1..=1024).contains(&waiting), "{waiting}");
+}
+
+#[test]
+fn messages_that_are_none_are_ignored() {
+    for len in 0..HEADER_LEN {
+        assert!(decode(&vec![0; len]).is_none());
+    }
+    let mut message = encode(9, &path("1.2.3.4:5", "6.7.8.9:10"), EcnCodepoint::Ce, &[]);
+    let (worker, _) = decode(&message).expect("a message");
+    assert_eq!(worker, 9);
+    message[1] = 4;
+    assert!(decode(&message).is_none());
+}
