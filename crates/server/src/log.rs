@@ -52,7 +52,7 @@ struct Counts {
 }
 
 /// Counters of lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStatistics {
     /// Written.
     pub written: u64,

@@ -87,3 +87,88 @@ fn a_server_that_drains_or_hangs_is_not_healthy() {
         assert!(status == 503 && text.contains("draining"), "{text}");
     }
 }
+
+/// The expressions of a file, each with a metric of ours in it.
+fn expressions(text: &str) -> Vec<String> {
+    // The folded lines of YAML are joined.
+    let mut all: Vec<String> = Vec::new();
+    let mut is_inside = false;
+    for line in text.lines().map(str::trim) {
+        let start = line
+            .strip_prefix("\"expr\": ")
+            .or_else(|| line.strip_prefix("expr: "));
+        match start {
+            Some(start) => all.push(start.replace("\\\"", "\"")),
+            None if is_inside && !line.contains(": ") => {
+                let last = all.last_mut().expect("a start");
+                last.push(' ');
+                last.push_str(line);
+            }
+            None => {}
+        }
+        is_inside = start.is_some() || (is_inside && !line.contains(": "));
+    }
+    all
+}
+
+/// The words of an expression, of letters, digits and `_`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+}
+
+/// The labels that an expression groups by or selects.
+fn labels(expression: &str) -> BTreeSet<&str> {
+    let groups = expression.split("by (").skip(1);
+    let groups = groups.flat_map(|rest| words(rest.split(')').next().unwrap_or_default()));
+    let selectors = expression.split('{').skip(1);
+    let selectors = selectors.flat_map(|rest| {
+        let inside = rest.split('}').next().unwrap_or_default();
+        inside
+            .split(',')
+            .filter_map(|it| it.split(['=', '!']).next())
+    });
+    groups
+        .chain(selectors)
+        .filter(|label| !label.is_empty())
+        .collect()
+}
+
+#[test]
+fn dashboard_and_alerts_name_metrics_and_labels_that_exist() {
+    let mut numbers = numbers();
+    numbers.logs = vec![("connections", super::super::log::LogStatistics::default())];
+    let text = prometheus(&numbers);
+    let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, rest) = line.split_at(line.find(['{', ' ']).expect("a value"));
+        known.entry(name).or_default().extend(labels(rest));
+    }
+    let files = [
+        include_str!("../../examples/grafana.json"),
+        include_str!("../../examples/alerts.yaml"),
+    ];
+    for (file, least) in files.into_iter().zip([25, 8]) {
+        let expressions = expressions(file);
+        assert!(expressions.len() >= least, "{expressions:?}");
+        for expression in expressions {
+            // Prometheus adds these.
+            let mut has: BTreeSet<&str> = BTreeSet::from(["instance", "job"]);
+            let names = words(&expression).filter(|word| word.starts_with("lastbyte_"));
+            for name in names {
+                has.extend(
+                    known
+                        .get(name)
+                        .unwrap_or_else(|| panic!("unknown `{name}`")),
+                );
+            }
+            let of_expression = labels(&expression);
+            let missing: Vec<_> = of_expression.difference(&has).collect();
+            assert!(missing.is_empty(), "{missing:?}: {expression}");
+        }
+    }
+    let dashboard: serde_json::Value = serde_json::from_str(files[0]).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    assert_eq!(panels.len(), 14);
+    let is_documented = |panel: &serde_json::Value| panel["description"].is_string();
+    assert!(panels.iter().all(is_documented));
+}
