@@ -111,7 +111,8 @@ impl Predecessor {
 /// The entrance for datagrams of a later process to the workers of this one.
 pub struct Inlet {
     workers: Senders,
-    link: OnceLock<OwnedFd>,
+    /// `None` if the workers ended without a link.
+    link: OnceLock<Option<OwnedFd>>,
 }
 
 impl Inlet {
@@ -128,12 +129,13 @@ impl Inlet {
     ///
     /// Returns the error of the system call, or `AlreadyExists` if there is a link already.
     pub fn run(&self, link: OwnedFd) -> io::Result<()> {
-        self.link
-            .set(link)
-            .map_err(|_| io::Error::from(io::ErrorKind::AlreadyExists))?;
-        let Some(link) = self.link.get() else {
+        let is_first = self.link.set(Some(link)).is_ok();
+        let Some(Some(link)) = self.link.get() else {
             return Ok(());
         };
+        if !is_first {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         let mut buffer = vec![0; HEADER_LEN + DATAGRAM_MAX];
         loop {
             let len = match recv(link, &mut buffer[..], RecvFlags::empty()) {
@@ -153,9 +155,9 @@ impl Inlet {
         }
     }
 
-    /// Closes the link, for both processes.
+    /// Closes the link, for both processes. There can be none from now on.
     pub(super) fn close(&self) {
-        if let Some(link) = self.link.get() {
+        if let Some(link) = self.link.get_or_init(|| None) {
             // The other end may be closed already.
             let _ = shutdown(link, Shutdown::Both);
         }
