@@ -1,4 +1,4 @@
-//! A flow in steady state: a hundred packets in flight, and ACK frames of two packets for ever.
+//! A flow in steady state: a hundred packets in flight, and ACK frames of two packets, forever.
 
 use std::{collections::VecDeque, hint::black_box, time::Duration};
 

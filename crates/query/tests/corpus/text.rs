@@ -3,7 +3,7 @@
 
 use lastbyte_query::{Input, Options, Query};
 
-/// What may take for ever, or all memory, as it would in Ruby.
+/// Words of queries that could take unlimited time or memory, as in Ruby.
 const ENDLESS: &[&str] = &[
     "loop",
     "while",

@@ -1,4 +1,4 @@
-//! What a client over TCP may not do for ever.
+//! Limits of what a client over TCP can hold open.
 
 use std::{
     io::{Read, Write},
@@ -235,7 +235,7 @@ fn frames(client: &mut Client) -> (Vec<u8>, usize) {
             _ => {}
         }
         kinds.push(kind);
-        // A server that goes on for ever asks for ever whether we are there.
+        // A server that keeps the connection sends keep-alive PINGs forever.
         assert!(kinds.len() < 100, "the server does not close: {kinds:?}");
     }
 }
