@@ -36,7 +36,7 @@ mod tests;
 const LINK_BUFFER: usize = 4 << 20;
 /// The largest UDP payload.
 const DATAGRAM_MAX: usize = 65_535;
-/// An address in a message: 16 bytes, the port, and the scope ID (RFC 4007 §11.2), without which a link-local address is none.
+/// An address in a message: 16 bytes, the port, and the scope ID (RFC 4007 §11.2), which link-local addresses need.
 const ADDRESS_LEN: usize = 22;
 /// The length of a message before the datagram: the worker, the ECN codepoint, and two addresses.
 const HEADER_LEN: usize = 2 + 2 * ADDRESS_LEN;

@@ -284,7 +284,7 @@ pub struct Takeover {
 }
 
 impl Takeover {
-    /// Receives the sockets of the server that listens at `path`. `None` if there is none.
+    /// Receives the sockets of the server that listens at `path`. `None` if no server does.
     ///
     /// # Errors
     ///

@@ -38,7 +38,7 @@ fn may_have_devices() -> bool {
         .expect("started");
     let mut printed = [0; 7];
     let mut stderr = path.stderr.take().expect("piped");
-    stderr.read_exact(&mut printed).expect("it says something");
+    stderr.read_exact(&mut printed).expect("a message");
     let works = printed == *b"198.18.";
     if works {
         path.kill().expect("killed");

@@ -68,8 +68,8 @@ fn no_request_fails_while_the_server_is_replaced_five_times() {
         old[replaced].until("a later process has taken over");
     }
     for (version, file, download) in downloads {
-        let (code, said) = download.wait();
-        assert_eq!(code, Some(0), "HTTP/{version}: {said}");
+        let (code, printed) = download.wait();
+        assert_eq!(code, Some(0), "HTTP/{version}: {printed}");
         let len = fs::metadata(folder.join(file)).expect("a file").len();
         assert_eq!(len, 1_000_000);
     }
@@ -83,8 +83,8 @@ fn no_request_fails_while_the_server_is_replaced_five_times() {
     // Each drains by itself, and the last one serves.
     let last = old.pop().expect("six");
     for (number, serving) in old.into_iter().enumerate() {
-        let (code, said) = serving.process.wait();
-        assert_eq!(code, Some(0), "{number}: {said}");
+        let (code, printed) = serving.process.wait();
+        assert_eq!(code, Some(0), "{number}: {printed}");
     }
     assert!(
         last.get(&folder, "/1", &["-o", "/dev/null"])
@@ -151,8 +151,8 @@ fn a_process_between_two_others_stays_until_the_earliest_has_finished() {
     download.until("> GET");
     let second = serving(&folder, port, &["--http", "3"]);
     let third = serving(&folder, port, &["--http", "3"]);
-    let (code, said) = download.wait();
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = download.wait();
+    assert_eq!(code, Some(0), "{printed}");
     let relayed = third.metric("lastbyte_worker_relayed_total{worker=\"0\"}");
     assert!(relayed > 0);
     for serving in [first, second] {

@@ -73,7 +73,7 @@ fn sockets_are_taken_over_and_the_offer_stands_until_the_later_process_serves() 
     let udp = UdpSocket::from(takeover.sockets[0].1.try_clone().expect("a descriptor"));
     assert_eq!(udp.local_addr().expect("bound").port(), port);
     takeover.stop_predecessor().expect("it stops");
-    takeover.finish().expect("it is told");
+    takeover.finish().expect("it is sent");
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime");
     runtime.block_on(successor.taken());
@@ -93,7 +93,7 @@ fn the_socket_file_ends_with_the_server_unless_a_later_process_has_replaced_it()
     assert!(Takeover::begin(&path).expect("no error").is_some());
     second.close();
     assert!(!path.exists());
-    // A socket that nothing listens on is none.
+    // A socket file without a listener is treated as absent.
     let unused = open().expect("a socket");
     bind(&unused, &SocketAddrUnix::new(&path).expect("short")).expect("bound");
     drop(unused);
