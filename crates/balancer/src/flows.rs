@@ -18,10 +18,8 @@ use std::{
     time::Duration,
 };
 
-use lastbyte_units::Time;
+use lastbyte_units::{SipHash, Time};
 use lastbyte_wire::{ConnectionId, packet::Invariant};
-
-use crate::hash::siphash;
 
 #[cfg(test)]
 mod tests;
@@ -337,7 +335,7 @@ impl<T> Flows<T> {
         if let Some(local) = key.local {
             of_local.copy_from_slice(&octets(local));
         }
-        siphash(&self.key, &bytes) as usize & (self.buckets.len() - 1)
+        SipHash::from_bytes(&self.key).hash_2_4(&bytes) as usize & (self.buckets.len() - 1)
     }
 
     fn list(&self, is_proven: bool) -> List {

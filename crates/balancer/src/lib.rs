@@ -80,7 +80,6 @@ pub mod fleet;
 pub mod flows;
 #[cfg(target_os = "linux")]
 pub mod forwarder;
-pub mod hash;
 pub mod table;
 
 pub use counts::{Counter, Counts};

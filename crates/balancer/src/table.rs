@@ -9,10 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use lastbyte_quic::cid::QuicLb;
 use lastbyte_wire::packet::Invariant;
 
-use crate::{
-    fleet::{Fleet, FleetError, Server, server_id_number},
-    hash::siphash,
-};
+use lastbyte_units::SipHash;
+
+use crate::fleet::{Fleet, FleetError, Server, server_id_number};
 
 #[cfg(test)]
 mod tests;
@@ -149,14 +148,14 @@ impl Table {
         let (of_client, of_local) = bytes.split_at_mut(18);
         write_address(of_client, client);
         write_address(of_local, local);
-        let slot = siphash(&self.hash_key, &bytes) as usize % SLOTS;
+        let slot = SipHash::from_bytes(&self.hash_key).hash_2_4(&bytes) as usize % SLOTS;
         self.slots.get(slot).map(|index| usize::from(*index))
     }
 
     /// A hash of a connection ID that clients cannot predict.
     #[must_use]
     pub fn id_hash(&self, id: &[u8]) -> u64 {
-        siphash(&self.hash_key, id)
+        SipHash::from_bytes(&self.hash_key).hash_2_4(id)
     }
 
     /// A server.
@@ -210,7 +209,8 @@ fn slots(key: &[u8; 16], servers: &[(usize, &Server)]) -> Vec<u16> {
                 of_server.copy_from_slice(&server.id.to_be_bytes());
                 of_slot.copy_from_slice(&(slot as u64).to_be_bytes());
                 // 53 bits: all that a double distinguishes, and never 0.
-                let uniform = ((siphash(key, &bytes) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+                let uniform = ((SipHash::from_bytes(key).hash_2_4(&bytes) >> 11) as f64 + 0.5)
+                    / (1_u64 << 53) as f64;
                 -libm::log(uniform) / f64::from(server.weight)
             };
             let mut best = (f64::INFINITY, 0);

@@ -118,7 +118,9 @@ fn look(machine: &Machine, line: &str) {
         return lastbyte_testkit::skip("no `chromium`");
     }
     let printed = &machine.servers.first().expect("a server").printed;
-    let (_, hash) = printed.split_once("spki-list=").expect("the hash of its key");
+    let (_, hash) = printed
+        .split_once("spki-list=")
+        .expect("the hash of its key");
     let hash = hash.split_whitespace().next().expect("a hash");
     let profile = machine.folder.join("profile");
     let headless = format!(

@@ -15,7 +15,7 @@
 //! | `early.rs` | 0-RTT datagrams received before it |
 //! | `retry.rs`, `version.rs`, `reset.rs`, `refusal.rs` | the four stateless responses |
 //! | `answers.rs`, `bucket.rs` | their queue and rate limits |
-//! | `timers.rs`, `table.rs`, `siphash.rs` | deadlines in order; hash tables for untrusted keys |
+//! | `timers.rs`, `table.rs` | deadlines in order; hash tables for untrusted keys |
 //!
 //! # How it is driven
 //!
@@ -56,7 +56,6 @@ mod refusal;
 mod reset;
 mod retry;
 mod route;
-mod siphash;
 mod slot;
 mod statistics;
 mod table;
@@ -67,6 +66,7 @@ use core::{fmt, net::SocketAddr};
 use std::{collections::VecDeque, sync::Arc};
 
 use lastbyte_congestion::{SavedPath, Time};
+use lastbyte_units::SipHash;
 use lastbyte_wire::{ConnectionId, Side};
 
 use self::{
@@ -78,7 +78,6 @@ use self::{
     early::EarlyDatagrams,
     handle::Slab,
     prefix::Prefixes,
-    siphash::SipHash,
     slot::{Content, Handshake, Load, Slot},
     timers::Timers,
 };

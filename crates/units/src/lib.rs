@@ -5,6 +5,7 @@
 //! | a point in time on the caller's clock | [`Time`] |
 //! | a data rate | [`Rate`] |
 //! | random numbers from a seed | [`SplitMix64`] |
+//! | a keyed hash | [`SipHash`] |
 //! | sizes, rates, spans of time, shares, counts and seeds as text | [`bytes`], [`rate`], [`span`], [`probability`], [`count`], [`seed`] |
 //!
 //! # Example
@@ -26,11 +27,13 @@ extern crate alloc;
 
 mod random;
 mod rate;
+mod siphash;
 mod text;
 mod time;
 
 pub use random::{SplitMix64, mix};
 pub use rate::Rate;
+pub use siphash::SipHash;
 pub use text::{
     SEED_END, UnitError, bytes, count, probability, rate, seed, show_bytes, show_rate, show_share,
     show_span, span,

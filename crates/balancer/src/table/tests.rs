@@ -227,10 +227,11 @@ fn naive(fleet: &Fleet, client: SocketAddr, local: SocketAddr) -> Option<u64> {
         &local.port().to_be_bytes(),
     ]
     .concat();
-    let slot = siphash(&fleet.hash_key, &bytes) % 65_536;
+    let slot = SipHash::from_bytes(&fleet.hash_key).hash_2_4(&bytes) % 65_536;
     let score = |server: &Server| {
         let bytes = [server.id.to_be_bytes(), slot.to_be_bytes()].concat();
-        let uniform = ((siphash(&fleet.hash_key, &bytes) >> 11) as f64 + 0.5) / 2_f64.powi(53);
+        let uniform = ((SipHash::from_bytes(&fleet.hash_key).hash_2_4(&bytes) >> 11) as f64 + 0.5)
+            / 2_f64.powi(53);
         -libm::log(uniform) / f64::from(server.weight)
     };
     let active = fleet.servers.iter().filter(|server| server.weight > 0);

@@ -22,7 +22,9 @@ use std::{
 use lastbyte_congestion::{SavedPath, Time};
 use lastbyte_wire::ConnectionId;
 
-use super::{demux::address_bytes, siphash::SipHash};
+use lastbyte_units::SipHash;
+
+use super::demux::address_bytes;
 use crate::{
     WallTime,
     connection::RetryIds,

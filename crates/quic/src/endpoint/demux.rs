@@ -20,9 +20,10 @@ use core::net::SocketAddr;
 
 use lastbyte_wire::{ConnectionId, StatelessResetToken};
 
+use lastbyte_units::SipHash;
+
 use super::{
     handle::Handle,
-    siphash::SipHash,
     table::{Key, Table},
 };
 use crate::connection::{Connection, NetworkPath};

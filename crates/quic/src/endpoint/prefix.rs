@@ -11,9 +11,10 @@
 
 use core::net::SocketAddr;
 
+use lastbyte_units::SipHash;
+
 use super::{
     demux::address_bytes,
-    siphash::SipHash,
     table::{Key, Table},
 };
 

@@ -7,7 +7,7 @@
 //! type as long as this. At most three quarters of the slots are in use; a removal shifts later entries back, and
 //! leaves no tombstones, so that lookups stay short however often entries are added and removed.
 
-use super::siphash::SipHash;
+use lastbyte_units::SipHash;
 
 #[cfg(test)]
 mod tests;

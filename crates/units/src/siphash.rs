@@ -1,27 +1,44 @@
-//! `SipHash`-1-3, a keyed hash for tables whose keys untrusted peers choose (Aumasson and Bernstein, 2012).
+//! `SipHash`, a keyed hash for inputs that untrusted peers choose (Aumasson and Bernstein, 2012).
 //!
 //! Not for authentication.
 //!
-//! Decision: our own forty lines, since the standard library's implementation cannot be seeded. One round per block and
-//! three at the end, as in that library's tables.
+//! Decision: our own forty lines, since the standard library's implementation cannot be seeded.
+
+use core::fmt;
 
 #[cfg(test)]
 mod tests;
 
 /// The key: random and secret, so that no peer can choose colliding inputs.
 #[derive(Clone, Copy)]
-pub(super) struct SipHash {
+pub struct SipHash {
     key: [u64; 2],
 }
 
 impl SipHash {
-    pub(super) const fn new(key: [u64; 2]) -> Self {
+    /// The hash with this key.
+    #[must_use]
+    pub const fn new(key: [u64; 2]) -> Self {
         Self { key }
     }
 
-    /// The hash of these bytes.
-    pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
+    /// The hash with a key of 16 bytes, as the paper writes it.
+    #[must_use]
+    pub const fn from_bytes(key: &[u8; 16]) -> Self {
+        let key = u128::from_le_bytes(*key);
+        Self::new([key as u64, (key >> 64) as u64])
+    }
+
+    /// `SipHash`-1-3, with one round per block and three at the end, as in the standard library's tables.
+    #[must_use]
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
         self.rounds::<1, 3>(bytes)
+    }
+
+    /// `SipHash`-2-4, the paper's recommendation, for hashes that several programs have in common.
+    #[must_use]
+    pub fn hash_2_4(&self, bytes: &[u8]) -> u64 {
+        self.rounds::<2, 4>(bytes)
     }
 
     fn rounds<const BLOCK: u8, const END: u8>(&self, bytes: &[u8]) -> u64 {
@@ -43,6 +60,13 @@ impl SipHash {
         }
         state.absorb::<BLOCK>(last);
         state.finish::<END>()
+    }
+}
+
+/// The key is secret.
+impl fmt::Debug for SipHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SipHash(..)")
     }
 }
 
