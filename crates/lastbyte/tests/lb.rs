@@ -90,6 +90,14 @@ fn start_server(folder: &Path, id: usize, port: u16) -> Serving {
 }
 
 impl Fleet {
+    /// Kills a server, and starts another in its place.
+    fn restart(&mut self, server: usize) {
+        let killed = &mut self.servers[server].process.child;
+        killed.kill().expect("it runs");
+        killed.wait().expect("it ends");
+        self.servers[server] = start_server(&self.folder, server + 1, self.ports[server]);
+    }
+
     fn start(name: &str) -> Self {
         let folder = folder(name);
         certificate(&folder, "a");
@@ -220,10 +228,7 @@ fn a_drained_server_keeps_its_connections_and_gets_no_new_ones() {
 fn a_stateless_reset_of_a_restarted_server_reaches_the_client() {
     let mut fleet = Fleet::start("lb-reset");
     let (client, server) = fleet.begin("/100g");
-    let killed = &mut fleet.servers[server];
-    killed.process.child.kill().expect("it runs");
-    killed.process.child.wait().expect("it ends");
-    fleet.servers[server] = start_server(&fleet.folder, server + 1, fleet.ports[server]);
+    fleet.restart(server);
     let (code, printed) = client.wait();
     assert_eq!(code, Some(18), "{printed}");
     assert!(printed.contains("stateless reset"), "{printed}");
@@ -236,12 +241,7 @@ fn connections_survive_a_change_of_the_key() {
     // The balancer first, then a server, which issues IDs of the first layout.
     let line = fleet.reconfigure(&format!("{NEXT_IDS}{IDS}"), ["", ""]);
     assert!(line.contains("2 layouts"), "{line}");
-    let other = 1 - server;
-    let (port, folder) = (fleet.ports[other], fleet.folder.clone());
-    let old = &mut fleet.servers[other].process.child;
-    old.kill().expect("it runs");
-    old.wait().expect("it ends");
-    fleet.servers[other] = start_server(&folder, other + 1, port);
+    fleet.restart(1 - server);
     for _ in 0..8 {
         fleet.get("/100kB", "3");
     }
