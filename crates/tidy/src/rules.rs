@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("congestion", &["units"]),
     ("wire", &[]),
     ("link", &["units"]),
+    ("page", &["units"]),
     ("json", &[]),
     ("query", &["json"]),
     ("udp", &[]),
@@ -25,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "http3",
             "link",
             "record",
+            "page",
             "congestion",
             "wire",
             "units",
@@ -64,12 +66,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("emulate", &["link", "udp", "units"]),
     ("balancer", &["quic", "udp", "units", "wire"]),
-    ("report", &["json", "query", "record", "units"]),
+    ("report", &["json", "page", "query", "record", "units"]),
     ("testkit", &[]),
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 18] = [
+const ANY: [&str; 19] = [
+    "page",
     "balancer",
     "units",
     "congestion",

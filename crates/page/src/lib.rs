@@ -1,0 +1,54 @@
+//! Web pages as dependency graphs, and the browser that loads them as a state machine.
+//!
+//! A [`Page`] says which resources a page has, on which hosts, of what size, and what makes a browser request each of them. A
+//! [`Load`] plays the browser: it is told what arrives and when, and says what to request next, until the page has loaded. It
+//! knows nothing of connections: whoever drives it decides over which protocol and connection a request goes.
+//!
+//! ```
+//! use core::time::Duration;
+//! use lastbyte_page::{Host, Kind, Load, Page, Resource, Trigger, View};
+//! use lastbyte_units::Time;
+//!
+//! let page = Page {
+//!     name: "two resources".to_owned(),
+//!     hosts: vec![Host::first_party("www.example")],
+//!     resources: vec![
+//!         Resource::new(0, Kind::Document, 10_000),
+//!         // The preload scanner finds it in the first 4000 bytes of the document.
+//!         Resource::new(0, Kind::Stylesheet, 5000).triggered(Trigger::Bytes { of: 0, offset: 4000 }, Duration::ZERO),
+//!     ],
+//! };
+//! page.check()?;
+//! let mut load = Load::new(&page, View::First, Time::ZERO);
+//! assert_eq!(load.next_request(), Some(0));
+//! assert_eq!(load.next_request(), None);
+//!
+//! let at = |millis| Time::ZERO + Duration::from_millis(millis);
+//! load.on_body(0, 4000, at(100));
+//! assert_eq!(load.next_request(), Some(1));
+//! load.on_body(0, 10_000, at(110));
+//! load.on_complete(0, at(110));
+//! load.on_complete(1, at(150));
+//! assert_eq!(load.loaded(), Some(at(150)));
+//! # Ok::<(), lastbyte_page::PageError>(())
+//! ```
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`page`](Page) | the description: hosts, resources, triggers |
+//! | [`load`](Load) | the state machine of a browser |
+//!
+//! # Decisions
+//!
+//! - A resource has one trigger. A browser's real graph has several reasons for a request; the one that came last in a recorded
+//!   load is kept, because it is the one that delayed the request.
+//! - The main thread is one queue: parsing and scripts run one after the other, in the order in which they became ready.
+//!   Without it, `onload` would depend on the network alone.
+
+#![forbid(unsafe_code)]
+
+mod load;
+mod page;
+
+pub use load::{Load, Moment};
+pub use page::{Host, Kind, Page, PageError, Party, Priority, Resource, Trigger, View};

@@ -1,0 +1,327 @@
+//! The description of a page.
+
+use core::{fmt, time::Duration};
+
+/// A page: what a browser requests from whom, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// The name of the page in its corpus.
+    pub name: String,
+    /// The hosts, of which the first serves the document.
+    pub hosts: Vec<Host>,
+    /// The resources, of which the first is the document. A trigger names an earlier resource.
+    pub resources: Vec<Resource>,
+}
+
+/// A host of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// The name, as it is in URLs.
+    pub name: String,
+    /// Whose it is.
+    pub party: Party,
+    /// The hosts with the same number share address and certificate, so that HTTP/2 and 3 use one connection for all of them
+    /// (RFC 9113 §9.1.1, RFC 9114 §3.3).
+    pub group: u16,
+    /// Whether it serves HTTP/3, in a partial deployment.
+    pub has_http3: bool,
+    /// The time that it is farther away than the first host: added to the round-trip time of the path. Negative when nearer.
+    pub rtt_extra_us: i32,
+}
+
+/// Whose a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// The site's own.
+    First,
+    /// Another's: analytics, advertisements, libraries.
+    Third,
+}
+
+/// A resource of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    /// The index of its host.
+    pub host: u16,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes of the request's header as HTTP/1.1 would write it.
+    pub request_header: u32,
+    /// Bytes of the response's header as HTTP/1.1 would write it.
+    pub response_header: u32,
+    /// Bytes of the response's body as transferred, that is with its content coding.
+    pub body: u64,
+    /// How long the server takes before it sends the first byte.
+    pub wait: Duration,
+    /// What makes the browser request it. `None` for the document.
+    pub trigger: Option<Trigger>,
+    /// How long after the trigger it is requested.
+    pub delay: Duration,
+    /// How long the main thread takes to parse or execute it once it is complete.
+    pub work: Duration,
+    /// Whether nothing is rendered before it is complete and executed.
+    pub is_blocking: bool,
+    /// The priority that Chromium gives it.
+    pub priority: Priority,
+    /// Whether the repeat view finds it in the cache.
+    pub is_cacheable: bool,
+    /// Whether a 103 (Early Hints) response of the document names it (RFC 8297).
+    pub is_hinted: bool,
+}
+
+/// What a resource is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The document, or that of a frame.
+    Document,
+    /// A style sheet.
+    Stylesheet,
+    /// A script.
+    Script,
+    /// A font.
+    Font,
+    /// An image.
+    Image,
+    /// Audio or video.
+    Media,
+    /// What a script fetched.
+    Fetch,
+    /// Anything else.
+    Other,
+}
+
+/// A priority (RFC 9218 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority {
+    /// Urgency, 0 (first) to 7 (last).
+    pub urgency: u8,
+    /// Whether parts of the response are useful by themselves.
+    pub is_incremental: bool,
+}
+
+/// What makes a browser request a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// The first `offset` bytes of the body of resource `of` have arrived: the preload scanner found it.
+    Bytes {
+        /// The index of the resource.
+        of: u16,
+        /// The number of bytes.
+        offset: u64,
+    },
+    /// Resource `of` is complete.
+    Complete {
+        /// The index of the resource.
+        of: u16,
+    },
+    /// The main thread has parsed or executed resource `of`.
+    Executed {
+        /// The index of the resource.
+        of: u16,
+    },
+}
+
+/// Which visit it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// With an empty cache.
+    First,
+    /// With what the first view left in the cache.
+    Repeat,
+}
+
+/// Why a page is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageError(String);
+
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for PageError {}
+
+impl Page {
+    /// The largest number of resources.
+    pub const RESOURCES_MAX: usize = 10_000;
+    /// The largest body, in bytes.
+    pub const BODY_MAX: u64 = 1 << 30;
+    /// The largest header of a request or response, in bytes.
+    pub const HEADER_MAX: u32 = 1 << 16;
+
+    /// Checks that indices, sizes and triggers are valid.
+    ///
+    /// # Errors
+    ///
+    /// [`PageError`] when there is no host or no resource, when there are more than [`Self::RESOURCES_MAX`] of either, when an
+    /// index is out of range, when a trigger names a resource that does not come earlier, when the document has a trigger or
+    /// another resource has none, or when a size is beyond its limit.
+    pub fn check(&self) -> Result<(), PageError> {
+        let error = |text: String| Err(PageError(format!("page `{}`: {text}", self.name)));
+        if self.hosts.is_empty() || self.hosts.len() > Self::RESOURCES_MAX {
+            return error(format!(
+                "{} hosts (expected 1 to {})",
+                self.hosts.len(),
+                Self::RESOURCES_MAX
+            ));
+        }
+        if self.resources.is_empty() || self.resources.len() > Self::RESOURCES_MAX {
+            return error(format!(
+                "{} resources (expected 1 to {})",
+                self.resources.len(),
+                Self::RESOURCES_MAX
+            ));
+        }
+        for (index, resource) in self.resources.iter().enumerate() {
+            if usize::from(resource.host) >= self.hosts.len() {
+                return error(format!(
+                    "resource {index}: host {} (expected 0 to {})",
+                    resource.host,
+                    self.hosts.len() - 1
+                ));
+            }
+            match resource.trigger {
+                None if index > 0 => return error(format!("resource {index}: no trigger")),
+                Some(_) if index == 0 => {
+                    return error("resource 0: a trigger (the document has none)".to_owned());
+                }
+                Some(trigger) if usize::from(trigger.of()) >= index => {
+                    return error(format!(
+                        "resource {index}: trigger {} (expected an earlier resource)",
+                        trigger.of()
+                    ));
+                }
+                Some(Trigger::Bytes { of, offset })
+                    if offset > self.resources[usize::from(of)].body =>
+                {
+                    return error(format!(
+                        "resource {index}: trigger at byte {offset} of resource {of}, which has {}",
+                        self.resources[usize::from(of)].body
+                    ));
+                }
+                _ => {}
+            }
+            if resource.body > Self::BODY_MAX {
+                return error(format!(
+                    "resource {index}: body of {} bytes (expected at most {})",
+                    resource.body,
+                    Self::BODY_MAX
+                ));
+            }
+            if resource.request_header.max(resource.response_header) > Self::HEADER_MAX {
+                return error(format!(
+                    "resource {index}: header of {} bytes (expected at most {})",
+                    resource.request_header.max(resource.response_header),
+                    Self::HEADER_MAX
+                ));
+            }
+            if resource.priority.urgency > 7 {
+                return error(format!(
+                    "resource {index}: urgency {} (expected 0 to 7)",
+                    resource.priority.urgency
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Host {
+    /// A host of the site itself, with HTTP/3, as far away as the path says.
+    #[must_use]
+    pub fn first_party(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            party: Party::First,
+            group: 0,
+            has_http3: true,
+            rtt_extra_us: 0,
+        }
+    }
+}
+
+impl Resource {
+    /// A resource with headers of usual size, without a trigger.
+    #[must_use]
+    pub fn new(host: u16, kind: Kind, body: u64) -> Self {
+        Self {
+            host,
+            kind,
+            request_header: 450,
+            response_header: 400,
+            body,
+            wait: Duration::ZERO,
+            trigger: None,
+            delay: Duration::ZERO,
+            work: Duration::ZERO,
+            is_blocking: matches!(kind, Kind::Stylesheet),
+            priority: kind.priority(),
+            is_cacheable: !matches!(kind, Kind::Document | Kind::Fetch),
+            is_hinted: false,
+        }
+    }
+
+    /// This resource, requested `delay` after `trigger`.
+    #[must_use]
+    pub fn triggered(self, trigger: Trigger, delay: Duration) -> Self {
+        Self {
+            trigger: Some(trigger),
+            delay,
+            ..self
+        }
+    }
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Document,
+        Self::Stylesheet,
+        Self::Script,
+        Self::Font,
+        Self::Image,
+        Self::Media,
+        Self::Fetch,
+        Self::Other,
+    ];
+
+    /// The name in corpus files and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Document => "document",
+            Self::Stylesheet => "stylesheet",
+            Self::Script => "script",
+            Self::Font => "font",
+            Self::Image => "image",
+            Self::Media => "media",
+            Self::Fetch => "fetch",
+            Self::Other => "other",
+        }
+    }
+
+    /// The priority that Chromium gives a resource of this kind unless something raises or lowers it.
+    #[must_use]
+    pub const fn priority(self) -> Priority {
+        let (urgency, is_incremental) = match self {
+            Self::Document | Self::Stylesheet => (0, false),
+            Self::Font | Self::Script | Self::Fetch => (1, false),
+            Self::Image | Self::Media | Self::Other => (3, true),
+        };
+        Priority {
+            urgency,
+            is_incremental,
+        }
+    }
+}
+
+impl Trigger {
+    /// The index of the resource that it names.
+    #[must_use]
+    pub const fn of(self) -> u16 {
+        match self {
+            Self::Bytes { of, .. } | Self::Complete { of } | Self::Executed { of } => of,
+        }
+    }
+}
