@@ -29,6 +29,7 @@
 //! | [`recorder`] | series over time, for pictures |
 //! | [`lines`] | all that happens, a JSON object a line |
 //! | [`network`] | named networks, and paths as TOML |
+//! | [`tcp`] | a model of TCP with TLS, as Linux has it |
 //! | [`population`] | paths to draw from: sites, classes of access, sizes |
 //! | [`experiment`] | arms, and which connection comes into which |
 //!
@@ -63,6 +64,7 @@ pub mod row;
 pub mod scenario;
 mod server;
 mod setting;
+pub mod tcp;
 mod world;
 
 pub use client_acks::ClientAcks;
