@@ -21,7 +21,7 @@ fn keys(aead: AeadProvider, side: Side) -> Keys {
 
 #[test]
 fn ring_replaces_the_aes_gcm_of_tls_13_and_nothing_else() {
-    let aws_lc = aws_lc_rs::default_provider();
+    let aws_lc = AeadProvider::AwsLc.crypto_provider();
     let mixed = AeadProvider::Ring.crypto_provider();
     let names = |provider: &CryptoProvider| -> Vec<_> {
         let suites = provider.cipher_suites.iter();
@@ -76,11 +76,26 @@ fn ring_replaces_the_aes_gcm_of_tls_13_and_nothing_else() {
 fn aws_lc_is_the_default_and_replaces_nothing() {
     let aws_lc = aws_lc_rs::default_provider();
     let provider = AeadProvider::default().crypto_provider();
-    for (suite, base) in provider.cipher_suites.iter().zip(&aws_lc.cipher_suites) {
+    assert_eq!(provider.cipher_suites.len(), aws_lc.cipher_suites.len());
+    for base in &aws_lc.cipher_suites {
+        let mut suites = provider.cipher_suites.iter();
+        let suite = suites.find(|it| it.suite() == base.suite()).unwrap();
         let (Some(suite), Some(base)) = (suite.tls13(), base.tls13()) else {
             continue;
         };
         assert!(ptr::eq(suite, base));
+    }
+}
+
+#[test]
+fn aes_128_is_the_first_cipher_suite_of_both_libraries() {
+    for aead in AeadProvider::ALL {
+        let suites = aead.crypto_provider().cipher_suites;
+        assert_eq!(
+            suites[0].suite(),
+            CipherSuite::TLS13_AES_128_GCM_SHA256,
+            "{aead}"
+        );
     }
 }
 
