@@ -1,4 +1,5 @@
-//! What tests of several crates share: skipping a test that the machine cannot run, and counting allocations.
+//! What tests of several crates share: skipping a test that the machine cannot run, replaying a fuzzing corpus, and counting
+//! allocations.
 //!
 //! ```
 //! use lastbyte_testkit::{CountingAllocator, allocation_count};
@@ -38,4 +39,28 @@ pub fn skip(missing: &str) {
         "cannot run here: {missing} (with `CI` set, tests are not skipped)"
     );
     eprintln!("skipped: {missing}");
+}
+
+/// Passes each file of `fuzz/corpus/TARGET` to `play`, which the fuzz target calls too.
+///
+/// # Panics
+///
+/// The corpus cannot be read, or has fewer than `files_min` files.
+#[expect(clippy::disallowed_methods, reason = "the corpus is in files")]
+pub fn replay_corpus(target: &str, files_min: usize, play: impl Fn(&[u8])) {
+    let corpus = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+    let entries = match std::fs::read_dir(&corpus) {
+        Ok(entries) => entries,
+        Err(error) => panic!("{corpus}: {error}"),
+    };
+    let mut replayed = 0;
+    for entry in entries {
+        let path = entry.expect("a readable folder").path();
+        play(&std::fs::read(path).expect("a readable file"));
+        replayed += 1;
+    }
+    assert!(
+        replayed >= files_min,
+        "{corpus}: {replayed} files (expected at least {files_min})"
+    );
 }

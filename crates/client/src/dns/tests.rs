@@ -294,14 +294,6 @@ proptest! {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the corpus is in files")]
 fn fuzz_corpus_of_dns_is_replayed() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/dns");
-    let mut replayed = 0;
-    for entry in std::fs::read_dir(corpus).expect("the corpus is part of the tree") {
-        let path = entry.expect("a readable folder").path();
-        corpus::play(&std::fs::read(path).expect("a readable file"));
-        replayed += 1;
-    }
-    assert!(replayed >= 5, "only {replayed} seeds");
+    lastbyte_testkit::replay_corpus("dns", 5, corpus::play);
 }

@@ -184,27 +184,12 @@ proptest! {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the corpus is in files")]
-fn replay(target: &str, play: impl Fn(&[u8])) -> usize {
-    let corpus = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
-    let entries = std::fs::read_dir(corpus).expect("the corpus is part of the tree");
-    let mut replayed = 0;
-    for entry in entries {
-        let path = entry.expect("a readable folder").path();
-        play(&std::fs::read(path).expect("a readable file"));
-        replayed += 1;
-    }
-    replayed
-}
-
 #[test]
 fn fuzz_corpus_of_congestion_is_replayed() {
-    let replayed = replay("congestion", crate::actions::play);
-    assert!(replayed >= 20, "only {replayed} seeds");
+    lastbyte_testkit::replay_corpus("congestion", 20, crate::actions::play);
 }
 
 #[test]
 fn fuzz_corpus_of_spec_is_replayed() {
-    let replayed = replay("spec", crate::spec_text::play);
-    assert!(replayed >= 20, "only {replayed} seeds");
+    lastbyte_testkit::replay_corpus("spec", 20, crate::spec_text::play);
 }

@@ -4,32 +4,17 @@ mod json;
 mod rows;
 mod text;
 
-#[expect(clippy::disallowed_methods, reason = "the corpus is in files")]
-fn replay(folder: &str, play: fn(&[u8])) {
-    let entries = std::fs::read_dir(folder).expect("the corpus is part of the tree");
-    let mut replayed = 0;
-    for entry in entries {
-        let path = entry.expect("a readable folder").path();
-        play(&std::fs::read(path).expect("a readable file"));
-        replayed += 1;
-    }
-    assert!(replayed >= 20, "only {replayed} seeds in {folder}");
-}
-
 #[test]
 fn fuzz_corpus_of_queries_is_replayed() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/query");
-    replay(folder, text::play);
+    lastbyte_testkit::replay_corpus("query", 20, text::play);
 }
 
 #[test]
 fn fuzz_corpus_of_rows_is_replayed() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/rows");
-    replay(folder, rows::play);
+    lastbyte_testkit::replay_corpus("rows", 20, rows::play);
 }
 
 #[test]
 fn fuzz_corpus_of_json_is_replayed() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/json");
-    replay(folder, json::play);
+    lastbyte_testkit::replay_corpus("json", 20, json::play);
 }

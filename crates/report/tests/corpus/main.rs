@@ -3,14 +3,6 @@
 mod log;
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the corpus is in files")]
 fn fuzz_corpus_of_log_is_replayed() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/log");
-    let mut replayed = 0;
-    for entry in std::fs::read_dir(corpus).expect("the corpus is part of the tree") {
-        let path = entry.expect("a readable folder").path();
-        log::play(&std::fs::read(path).expect("a readable file"));
-        replayed += 1;
-    }
-    assert!(replayed >= 10, "only {replayed} seeds");
+    lastbyte_testkit::replay_corpus("log", 10, log::play);
 }
