@@ -85,7 +85,7 @@ fn every_example_of_ab_and_report_runs() {
     let log: String = (0..400).map(line).collect();
     fs::write(folder.join("log.ndjson"), log).expect("a log");
     let script = format!("gzip h2o-1.ndjson\n{}", examples("report"));
-    assert_eq!(run(&folder, "report", &script), 4);
+    assert_eq!(run(&folder, "report", &script), 6);
     for page in ["ab/report.html", "h2o.html"] {
         assert!(folder.join(page).exists(), "{page}");
     }

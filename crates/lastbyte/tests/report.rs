@@ -271,6 +271,58 @@ fn arms_of_h2o_logs_are_taken_from_their_flags() {
 }
 
 #[test]
+fn states_of_parts_give_the_report_of_the_log() {
+    let folder = folder("report-states");
+    let text = log(1000);
+    let (first, rest) = text.split_at(text.match_indices('\n').nth(332).expect("lines").0 + 1);
+    for (name, part) in [("whole", &text[..]), ("a", first), ("b", rest)] {
+        fs::write(folder.join(name), part).expect("a log");
+    }
+    let read = |arguments: &[&str]| {
+        let output = run(&folder, arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    for options in [&[][..], &["--bins", "3", "--by", "ttlb"]] {
+        for part in ["a", "b"] {
+            let state = read(&[&["report", "--partial", part], options].concat());
+            assert!(
+                state.starts_with("[\"lastbyte-report-state\",1,"),
+                "{state}"
+            );
+            fs::write(folder.join(format!("{part}.state")), state).expect("a state");
+        }
+        let merged = ["report", "--json", "--merge", "a.state", "b.state"];
+        let expected = read(&[&["report", "--json", "whole"], options].concat());
+        // Only the names of the logs differ.
+        let merged = read(&[&merged[..], options].concat());
+        assert_eq!(merged.replace("a b", "whole"), expected);
+    }
+    let page = fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(page.contains("report --json --merge a.state b.state"));
+    let refused = |arguments: &[&str], exit: i32| {
+        let _ = fs::remove_file(folder.join("report.html"));
+        let output = run(&folder, arguments);
+        assert_eq!(output.status.code(), Some(exit), "{}", stderr(&output));
+        assert!(!folder.join("report.html").exists());
+        stderr(&output)
+    };
+    // They were written with --bins.
+    let other = refused(&["report", "--merge", "a.state", "b.state"], 1);
+    assert!(other.contains("a.state: a state of another report (expected the same --arm,"));
+    let log = refused(&["report", "--merge", "whole"], 1);
+    assert!(log.contains("whole: not a state"), "{log}");
+    fs::write(folder.join("cut"), &text[..text.len() - 9]).expect("a log");
+    let cut = refused(&["report", "--partial", "cut"], 1);
+    assert!(
+        cut.contains("no state of a log that cannot be read to its end: cut: "),
+        "{cut}"
+    );
+    refused(&["report", "--partial", "--merge", "a.state"], 2);
+    refused(&["report", "--merge", "--bins", "3", "-"], 2);
+}
+
+#[test]
 fn unusable_input_is_an_error() {
     let folder = folder("report-errors");
     let cases: [(&str, &str, &[&str], &str, i32); 12] = [

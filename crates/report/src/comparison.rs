@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `comparison/queries.rs` | the text of all queries, and the size bins |
 //! | `comparison/gather.rs` | from a log to counts |
+//! | `comparison/state.rs` | states of parts of a log |
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
 //! | `comparison/parts.rs`, `bars.rs` | where the time of transfers goes, and its chart |
 //! | `comparison/paths.rs` | the change of each path, of paired connections |
@@ -18,6 +19,8 @@
 //! | `comparison/format.rs` | number formats |
 //! | `comparison/figure.rs` | the charts |
 //! | `comparison/page.rs`, `page.css`, `page.js` | the page |
+
+use std::io::Write;
 
 use lastbyte_query::Input;
 
@@ -32,6 +35,7 @@ mod parts;
 mod paths;
 mod queries;
 mod settings;
+mod state;
 mod tables;
 mod text;
 
@@ -92,12 +96,29 @@ impl Comparison {
     /// # Errors
     ///
     /// Returns an [`Error`] if the settings are invalid or the log cannot be compared. A log that cannot be read to its end is
-    /// not an error if a part of it was read: see [`Comparison::trouble`].
-    pub fn read(inputs: Vec<Input>, settings: Settings) -> Result<Self, Error> {
-        let tally = gather::tally(inputs, &settings)?;
+    /// not an error if a part of it was read: see [`Comparison::trouble`]. A state that cannot is an error.
+    pub fn read(inputs: Vec<Input>, mut settings: Settings) -> Result<Self, Error> {
+        let (tally, files) = gather::tally(inputs, &settings)?;
+        settings.files = files;
         Ok(Self {
             analysis: analysis::analysis(tally, settings)?,
         })
+    }
+
+    /// Reads a part of a log, and writes the state of the report to `out`: what [`Comparison::read`] needs of each line, with
+    /// [`Settings::is_merge`]. The settings that select and name values must be the same for all parts. Of
+    /// [`Settings::bins`], only whether they are given counts.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Expression`] if an expression of the settings is invalid, [`Error::Incomplete`] if the log cannot be read
+    /// to its end, and [`Error::Write`] if the state cannot be written.
+    pub fn partial(
+        inputs: Vec<Input>,
+        settings: &Settings,
+        out: &mut (dyn Write + Send),
+    ) -> Result<(), Error> {
+        state::write(inputs, settings, out)
     }
 
     /// The limits of bins of about as many connections each, for [`Settings::bins`]: one more than there are bins, ascending.

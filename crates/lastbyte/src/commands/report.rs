@@ -25,6 +25,8 @@ Examples:
   lastbyte report h2o-*.ndjson.gz -o h2o.html --svg charts
   # Another value than the TTLB, by the path's round-trip time in four bins.
   lastbyte report ab/conns.ndjson --metric client.ttfb --by link.rtt --bins 4
+  # The state of a part of a log, merged elsewhere with those of others.
+  lastbyte report --partial ab/conns.ndjson | lastbyte report --merge -
   # Any log of one JSON object per line: name the fields of arm and site.
   lastbyte report log.ndjson --arm '_[\"group\"]' --site '_[\"pop\"]' \\
     --baseline control --shares control=9,treatment=1
@@ -90,6 +92,14 @@ pub(crate) struct Arguments {
     /// Title of the page [default: the experiment's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+    /// Write the state of the report, for --merge, to stdout instead of a page
+    #[arg(long, conflicts_with_all = ["merge", "json", "svg"])]
+    partial: bool,
+    /// Read states of --partial, in order, in place of logs
+    ///
+    /// They need the same --arm, --bins, --by, --metric, --min-size, --site and --where.
+    #[arg(long)]
+    merge: bool,
     /// Threads that read the log [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
@@ -139,8 +149,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             ("version".to_owned(), version()),
             ("seed of the bands".to_owned(), arguments.seed.to_string()),
         ],
+        is_merge: arguments.merge,
         files: Vec::new(),
     };
+    if arguments.partial {
+        return partial(&arguments.logs, settings, arguments.bins.is_some());
+    }
     files::check_is_page(&arguments.out)?;
     if let Some(count) = arguments
         .bins
@@ -222,9 +236,23 @@ fn bins(logs: &[PathBuf], settings: &Settings, count: NonZeroUsize) -> Result<Ve
     Comparison::bins(inputs(logs)?, settings, count).map_err(|error| failure(settings, &error))
 }
 
+/// Writes the state of a part to standard output.
+fn partial(logs: &[PathBuf], mut settings: Settings, has_bins: bool) -> Result<ExitCode, Failure> {
+    settings.bins = has_bins.then(Vec::new);
+    settings.files = names(logs);
+    let mut out = io::BufWriter::new(io::stdout());
+    Comparison::partial(inputs(logs)?, &settings, &mut out)
+        .map_err(|error| failure(&settings, &error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn names(logs: &[PathBuf]) -> Vec<String> {
+    logs.iter().map(|log| log.display().to_string()).collect()
+}
+
 /// Reads logs.
 pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Comparison, Failure> {
-    settings.files = logs.iter().map(|log| log.display().to_string()).collect();
+    settings.files = names(logs);
     let of_errors = settings.clone();
     Comparison::read(inputs(logs)?, settings).map_err(|error| failure(&of_errors, &error))
 }

@@ -61,6 +61,19 @@ pub enum Error {
     Share(String),
     /// An invalid expression in the settings, with the error of the query engine.
     Expression(String),
+    /// A log cannot be read to its end, so there is no state of it, with the errors of the query engine.
+    Incomplete(String),
+    /// States cannot be read, with the errors of the query engine.
+    Unreadable(String),
+    /// An input is not a state that fits the settings.
+    State {
+        /// The name of the input.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A state cannot be written, with the error of the writer.
+    Write(String),
     /// No transfer of the baseline completed.
     NothingEnded(String),
 }
@@ -153,7 +166,13 @@ impl fmt::Display for Error {
                 f,
                 "invalid share of `{text}` (expected a number above zero)"
             ),
-            Self::Expression(reason) => f.write_str(reason),
+            Self::Expression(reason) | Self::Unreadable(reason) => f.write_str(reason),
+            Self::Incomplete(reason) => write!(
+                f,
+                "no state of a log that cannot be read to its end: {reason}"
+            ),
+            Self::State { name, reason } => write!(f, "{name}: {reason}"),
+            Self::Write(reason) => write!(f, "cannot write the state: {reason}"),
             Self::NothingEnded(arm) => write!(
                 f,
                 "no transfer of the baseline `{arm}` completed, so there is no time to compare with"

@@ -6,13 +6,14 @@
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use lastbyte_query::{Input, Options, Query, RunError, Value};
+use lastbyte_query::{Input, Value};
 
 use super::{
     error::Error,
     parts::{PartCounts, Times},
     queries::{self, Bin, Column, Dialect},
     settings::Settings,
+    state,
 };
 use crate::statistics::bootstrap::Member;
 
@@ -83,16 +84,17 @@ pub(super) struct Tally {
     pub(super) trouble: Option<String>,
 }
 
-/// Reads all inputs.
-pub(super) fn tally(inputs: Vec<Input>, settings: &Settings) -> Result<Tally, Error> {
-    let options = Options {
-        threads: settings.threads,
-        ..Options::default()
-    };
-    let text = queries::reading(settings);
-    let query = Query::compile(&text, &[], options)
-        .map_err(|error| Error::Expression(error.to_string()))?;
+/// Reads all inputs. Returns the names of the logs of states as well.
+pub(super) fn tally(
+    inputs: Vec<Input>,
+    settings: &Settings,
+) -> Result<(Tally, Vec<String>), Error> {
     let mut counter = Counter::new(settings);
+    if settings.is_merge {
+        let files = state::read(inputs, settings, |row| counter.add(row))?;
+        return Ok((counter.finish(None)?, files));
+    }
+    let query = state::compile(&queries::reading(settings), settings)?;
     let mut failed = None;
     let outcome = query.for_each(inputs, |row| match counter.add(row) {
         Ok(()) => ControlFlow::Continue(()),
@@ -104,8 +106,8 @@ pub(super) fn tally(inputs: Vec<Input>, settings: &Settings) -> Result<Tally, Er
     if let Some(error) = failed {
         return Err(error);
     }
-    let errors: Vec<String> = outcome.errors.iter().map(RunError::to_string).collect();
-    counter.finish((!errors.is_empty()).then(|| errors.join("\n")))
+    let tally = counter.finish(state::trouble(&outcome.errors))?;
+    Ok((tally, settings.files.clone()))
 }
 
 /// The limits of `count` bins of about as many connections each.
@@ -114,13 +116,7 @@ pub(super) fn bins(
     settings: &Settings,
     count: usize,
 ) -> Result<Vec<f64>, Error> {
-    let options = Options {
-        threads: settings.threads,
-        ..Options::default()
-    };
-    let text = queries::bin_limits(settings, count);
-    let query = Query::compile(&text, &[], options)
-        .map_err(|error| Error::Expression(error.to_string()))?;
+    let query = state::compile(&queries::bin_limits(settings, count), settings)?;
     let mut limits: Vec<f64> = Vec::new();
     // A log that cannot be read to its end is reported by the pass that counts it.
     let _ = query.for_each(inputs, |row| {

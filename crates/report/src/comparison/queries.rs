@@ -88,13 +88,17 @@ fn bin_value(settings: &Settings) -> String {
     }
 }
 
-/// The query for the limits of `count` bins: the percentiles of their values.
+/// The query for the limits of `count` bins: the percentiles of their values. Of states, it reads only the rows: what is
+/// wrong with the other lines is found by the pass that counts.
 pub(super) fn bin_limits(settings: &Settings, count: usize) -> String {
-    let value = match &settings.by {
-        Some(by) => expression_of(by),
-        None => of(CONTENT_LENGTH),
+    let (value, mut conditions) = match &settings.by {
+        _ if settings.is_merge => (
+            format!("_[{}]", Column::Bin as usize),
+            vec![format!("_.length == {}", columns(settings))],
+        ),
+        Some(by) => (expression_of(by), filters(settings)),
+        None => (of(CONTENT_LENGTH), filters(settings)),
     };
-    let mut conditions = filters(settings);
     conditions.push(format!("({value}) != nil"));
     let shares: Vec<String> = (0..=count)
         .map(|limit| {
@@ -245,6 +249,11 @@ columns! { |settings|
     Experiment: of(EXPERIMENT_NAME);
     /// The parts of its time, as an array.
     Parts: format!("{} ? [{}] : nil", of(ANATOMY_LAST_ACK), PARTS.map(|(key, _)| of(key)).join(", "));
+}
+
+/// The number of columns.
+pub(super) fn columns(settings: &Settings) -> usize {
+    expressions(settings).len()
 }
 
 fn eligible(settings: &Settings) -> String {

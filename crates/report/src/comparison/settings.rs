@@ -121,7 +121,9 @@ pub struct Settings {
     pub commands: Vec<String>,
     /// Further facts for the page, each with its name.
     pub facts: Vec<(String, String)>,
-    /// The names of the log files for the queries on the page.
+    /// Whether the inputs are states of [`super::Comparison::partial`] in place of logs.
+    pub is_merge: bool,
+    /// The names of the log files for the queries on the page. States have those of their logs.
     pub files: Vec<String>,
 }
 
@@ -144,6 +146,7 @@ impl Default for Settings {
             title: None,
             commands: Vec::new(),
             facts: Vec::new(),
+            is_merge: false,
             files: Vec::new(),
         }
     }

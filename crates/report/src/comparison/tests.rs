@@ -17,6 +17,7 @@ use crate::statistics::Counts;
 mod null;
 mod parts;
 mod paths;
+mod states;
 
 /// A line that H2O wrote, from the talk on Rapid Start.
 const H2O: &str = include_str!("../../../record/src/connection_log/sample-line.json");

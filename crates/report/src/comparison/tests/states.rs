@@ -1,0 +1,206 @@
+//! States of parts of a log give the page of the whole log.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::comparison::Metric;
+
+fn state(part: &str, settings: &Settings) -> Vec<u8> {
+    let mut out = Vec::new();
+    let input = Input::from_bytes("log", part.as_bytes().to_vec());
+    Comparison::partial(vec![input], settings, &mut out).expect("a state");
+    out
+}
+
+fn merge(states: &[&[u8]], settings: Settings) -> Result<Comparison, Error> {
+    let inputs = states.iter().enumerate();
+    let inputs = inputs.map(|(at, state)| Input::from_bytes(format!("{at}.state"), state.to_vec()));
+    Comparison::read(
+        inputs.collect(),
+        Settings {
+            is_merge: true,
+            files: Vec::new(),
+            ..settings
+        },
+    )
+}
+
+/// The lines of a text in parts of these numbers of lines, the last with what remains.
+fn parts<'a>(text: &'a str, lines: &[usize]) -> Vec<&'a str> {
+    let mut rest = text;
+    let mut parts = Vec::new();
+    for count in lines {
+        let end = rest
+            .match_indices('\n')
+            .nth(count.saturating_sub(1))
+            .map_or(rest.len(), |(at, _)| at + 1);
+        let (part, after) = rest.split_at(if *count == 0 { 0 } else { end });
+        parts.push(part);
+        rest = after;
+    }
+    parts.push(rest);
+    parts
+}
+
+fn named() -> Settings {
+    Settings {
+        files: vec!["log".to_owned()],
+        ..quick()
+    }
+}
+
+#[test]
+fn merged_states_give_the_page_of_the_whole_log() {
+    let arms = [("slow-start", 0.0), ("rapid-start", -0.2), ("bbr", 0.1)];
+    let apart = log(3, 400, &arms, 0.02);
+    // Pairs, some of which are divided between parts.
+    let mut paired = String::new();
+    for (number, line) in log(4, 300, &[("slow-start", 0.0)], 0.02)
+        .lines()
+        .enumerate()
+    {
+        for arm in ["slow-start", "rapid-start"] {
+            let line = line.replace("slow-start", arm);
+            let ttlb = format!("\"ttlb\":{}", 100 + number * 7919 % 613);
+            let line = if arm == "slow-start" {
+                line
+            } else {
+                line.replace("\"ttlb\":null", &ttlb)
+            };
+            paired += &line;
+            paired.push('\n');
+        }
+    }
+    let variants = [
+        (&apart, named()),
+        (&paired, named()),
+        (
+            &apart,
+            Settings {
+                metric: Metric::of("client.ttfb"),
+                by: Some("num-ptos".to_owned()),
+                ..named()
+            },
+        ),
+        (
+            &apart,
+            Settings {
+                filter: Some("_[\"site\"] != \"europe\"".to_owned()),
+                bins: Some(vec![0.0, 5e5, 1e9]),
+                min_size: Some(300_000),
+                ..named()
+            },
+        ),
+    ];
+    for (text, settings) in variants {
+        let whole = read(text, settings.clone()).expect("a log");
+        for lines in [&[][..], &[1], &[0, 7, 100], &[199, 2, 1, 50]] {
+            let states: Vec<Vec<u8>> = parts(text, lines)
+                .into_iter()
+                .map(|part| state(part, &settings))
+                .collect();
+            let one_by_one: Vec<&[u8]> = states.iter().map(Vec::as_slice).collect();
+            for states in [&one_by_one[..], &[&states.concat()]] {
+                let merged = merge(states, settings.clone()).expect("states");
+                assert_eq!(merged.html(), whole.html());
+                assert_eq!(merged.json(), whole.json());
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_of_bins_are_those_of_the_whole_log() {
+    let text = log(5, 500, &[("a", 0.0), ("b", -0.1)], 0.0);
+    for by in [None, Some("client.ttfb".to_owned())] {
+        let of_logs = Settings {
+            by,
+            filter: Some("_[\"site\"] == \"africa\"".to_owned()),
+            ..named()
+        };
+        let count = core::num::NonZeroUsize::new(4).expect("positive");
+        let bins = |inputs, settings: &Settings| Comparison::bins(inputs, settings, count);
+        let whole = vec![Input::from_bytes("log", text.as_bytes().to_vec())];
+        let expected = bins(whole, &of_logs).expect("bins");
+        let to_write = Settings {
+            bins: Some(Vec::new()),
+            ..of_logs.clone()
+        };
+        let states = parts(&text, &[120])
+            .into_iter()
+            .map(|part| Input::from_bytes("state", state(part, &to_write)));
+        let to_read = Settings {
+            is_merge: true,
+            ..to_write.clone()
+        };
+        assert_eq!(bins(states.collect(), &to_read), Ok(expected));
+    }
+}
+
+fn two_states() -> [Vec<u8>; 2] {
+    let text = log(6, 60, &[("a", 0.0), ("b", -0.1)], 0.0);
+    let parts = parts(&text, &[30]);
+    [state(parts[0], &named()), state(parts[1], &named())]
+}
+
+#[test]
+fn other_and_damaged_states_are_rejected_by_name() {
+    let [first, second] = two_states();
+    let refused = |second: &[u8], settings: Settings| {
+        let error = merge(&[&first, second], settings).expect_err("an error");
+        error.to_string()
+    };
+    let text = String::from_utf8(second.clone()).expect("UTF-8");
+    let not_a_state = "1.state: not a state (expected the output of `lastbyte report --partial`)";
+    for other in ["", "{\"arm\":\"a\"}\n", "[1,2]\n", "[]\n", "7\n"] {
+        assert_eq!(refused(other.as_bytes(), quick()), not_a_state);
+    }
+    assert_eq!(
+        refused(text.replacen(",1,", ",2,", 1).as_bytes(), quick()),
+        "1.state: a state of version 2 (expected 1)"
+    );
+    let other = Settings {
+        site: Some("nil".to_owned()),
+        ..quick()
+    };
+    assert_eq!(
+        refused(&second, other),
+        "0.state: a state of another report (expected the same --arm, --bins, --by, --metric, --min-size, --site and --where)"
+    );
+    // Cut off after any line, without a line, and with two lines exchanged.
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let cut_off = "1.state: the state is cut off or was changed";
+    for at in 1..lines.len() {
+        assert_eq!(refused(lines[..at].concat().as_bytes(), quick()), cut_off);
+    }
+    for at in 1..lines.len() - 2 {
+        let mut fewer = lines.clone();
+        let line = fewer.remove(at);
+        assert_eq!(refused(fewer.concat().as_bytes(), quick()), cut_off);
+        fewer.insert(at + 1, line);
+        assert_eq!(refused(fewer.concat().as_bytes(), quick()), cut_off);
+    }
+    // The first of the states as well.
+    let error = merge(&[&first[..first.len() - 20], &second], quick()).expect_err("an error");
+    assert!(error.to_string().starts_with("0.state: "), "{error}");
+}
+
+#[test]
+fn a_log_with_an_error_has_no_state() {
+    let input = Input::from_bytes("log", b"{\"arm\":\"a\",\"ttlb\":1}\n{".to_vec());
+    let error = Comparison::partial(vec![input], &quick(), &mut Vec::new());
+    assert!(matches!(error, Err(Error::Incomplete(_))), "{error:?}");
+}
+
+proptest! {
+    #[test]
+    fn any_changed_state_is_rejected(at in 0..10_000_usize, byte in any::<u8>()) {
+        let [first, mut second] = two_states();
+        let at = at % second.len();
+        prop_assume!(second[at] != byte);
+        // Blanks change nothing.
+        prop_assume!(!second[at].is_ascii_whitespace() && !byte.is_ascii_whitespace());
+        second[at] = byte;
+        prop_assert!(merge(&[&first, &second], quick()).is_err());
+    }
+}
