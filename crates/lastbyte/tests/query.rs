@@ -214,6 +214,22 @@ fn zero_write_bytes_are_refused() {
 }
 
 #[test]
+fn standard_input_has_a_name() {
+    let folder = folder("query-names");
+    for (words, name) in [
+        ("--stdin-name 'a log' '[$FILENAME, _]'", "a log"),
+        ("--stdin-name a --stdin-name b '[$FILENAME, _]' -", "b"),
+    ] {
+        let command = format!("printf '1\\n{{' | lastbyte query {words}");
+        let output = shell(&folder, &command);
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        assert_eq!(text, format!("[\"{name}\",1]\n"), "{command}");
+        let errors = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(errors.starts_with(&format!("{name}: ")), "{errors}");
+    }
+}
+
+#[test]
 fn usage_errors_exit_with_2() {
     let folder = folder("query-usage");
     for words in [

@@ -103,6 +103,14 @@ pub(crate) struct Arguments {
     /// File of Ruby helper methods, or `h2o` (built in); repeatable
     #[arg(short = 'r', long = "require", value_name = "FILE")]
     helpers: Vec<PathBuf>,
+    /// Name of standard input, in `$FILENAME` and in errors
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "<stdin>",
+        overrides_with = "stdin_name"
+    )]
+    stdin_name: String,
     /// Print the stages, and the fields they read
     #[arg(short, long, overrides_with = "verbose")]
     verbose: bool,
@@ -209,13 +217,16 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
                 "--follow needs a file as the last input, not `-`: standard input is always read as it arrives",
             );
         }
-        ([], None) => vec![standard_input(&interrupt)],
+        ([], None) => vec![input("-", &arguments.stdin_name, &interrupt)],
         ([before @ .., last], Some(follow)) => before
             .iter()
-            .map(|name| input(name, &interrupt))
+            .map(|name| input(name, &arguments.stdin_name, &interrupt))
             .chain([follow::input(last, follow, &interrupt)])
             .collect(),
-        (files, None) => files.iter().map(|name| input(name, &interrupt)).collect(),
+        (files, None) => files
+            .iter()
+            .map(|name| input(name, &arguments.stdin_name, &interrupt))
+            .collect(),
     };
     let inputs = match arguments.input {
         InputFormat::Csv if !arguments.merge => inputs.into_iter().map(Input::csv).collect(),
@@ -273,9 +284,9 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn standard_input(interrupt: &Interrupt) -> Input {
+fn standard_input(name: &str, interrupt: &Interrupt) -> Input {
     let interrupt = interrupt.clone();
-    Input::new("<stdin>", || {
+    Input::new(name, || {
         Ok(Box::new(StandardInput { interrupt }) as ByteSource)
     })
     .live()
@@ -310,9 +321,9 @@ impl Read for StandardInput {
     clippy::disallowed_types,
     reason = "the binary is the edge where files are opened"
 )]
-fn input(name: &str, interrupt: &Interrupt) -> Input {
+fn input(name: &str, stdin_name: &str, interrupt: &Interrupt) -> Input {
     if name == "-" {
-        return standard_input(interrupt);
+        return standard_input(stdin_name, interrupt);
     }
     let path = name.to_owned();
     Input::new(name, move || {
