@@ -97,7 +97,13 @@ impl HappyEyeballs {
     /// Records that the TCP attempt has failed.
     pub(crate) fn on_tcp_failed(&mut self, failure: Failure) {
         self.tcp = TcpState::Unavailable;
-        self.keep_failure(failure);
+        match (&mut self.failure, failure) {
+            // Neither says more than the other.
+            (Some(Failure::Connect(quic)), Failure::Connect(tcp)) => {
+                *quic = format!("{quic}; {tcp}");
+            }
+            (_, failure) => self.keep_failure(failure),
+        }
     }
 
     /// Records that a QUIC attempt has started.
@@ -209,6 +215,16 @@ const fn specificity(failure: &Failure) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_over_quic_and_tcp_are_both_reported() {
+        let refused = |what: &str| Failure::Connect(what.to_owned());
+        let mut attempts = HappyEyeballs::new(Time::ZERO, core::iter::empty(), None);
+        attempts.on_failed(None, refused("no QUIC server"));
+        attempts.on_tcp_failed(refused("TCP refused"));
+        let reported = attempts.take_final_failure().map(|it| it.to_string());
+        assert_eq!(reported.as_deref(), Some("no QUIC server; TCP refused"));
+    }
 
     #[test]
     fn the_failure_of_a_handshake_is_reported_rather_than_a_refused_connection() {

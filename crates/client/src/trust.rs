@@ -181,12 +181,10 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Describes what is wrong with a certificate, with a hint at the remedy where there is one.
+/// Describes what is wrong with a certificate, with a remedy where there is one.
 pub(crate) fn describe(error: &CertificateError) -> String {
     match error {
-        CertificateError::UnknownIssuer => {
-            "unknown issuer (add its certificate authority if you trust it)".to_owned()
-        }
+        CertificateError::UnknownIssuer => "unknown issuer".to_owned(),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "expired".to_owned(),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "not valid yet".to_owned()
@@ -197,7 +195,7 @@ pub(crate) fn describe(error: &CertificateError) -> String {
         CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "invalid signature (add its certificate authority if you trust it)".to_owned()
+            "invalid signature".to_owned()
         }
         CertificateError::Other(other) => match other.to_string().as_str() {
             // The name of the error in the webpki crate.

@@ -25,12 +25,44 @@ mod tests;
 
 use std::process::ExitCode;
 
-/// Prints a usage error (exit code 2), or the requested help.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Prints a usage error (exit code 2), or the requested help. `is_get`: the command has the options of curl.
+#[expect(clippy::print_stderr, reason = "errors go to stderr")]
+pub(crate) fn usage(mut error: clap::Error, is_get: bool) -> ExitCode {
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg).cloned()
+    {
+        if is_get && let Some(what) = get::refusal(&given) {
+            eprintln!("error: {what}");
+            return ExitCode::from(2);
+        }
+        // Its list of options is that of a command line which was not given.
+        error.remove(ContextKind::Usage);
+        error.remove(ContextKind::Suggested);
+        let suggestion = error.get(ContextKind::SuggestedArg).cloned();
+        if let Some(ContextValue::String(suggestion)) = suggestion
+            && !is_near(&given, &suggestion)
+        {
+            error.remove(ContextKind::SuggestedArg);
+        }
+    }
     let _ = error.print();
     if error.use_stderr() {
         ExitCode::from(2)
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// Whether a name may be a slip for the other: a letter in three differs at most, or one is the start of the other.
+fn is_near(given: &str, known: &str) -> bool {
+    let name = |text: &str| {
+        let text = text.trim_start_matches('-').split('=').next();
+        text.unwrap_or_default().to_owned()
+    };
+    let (given, known) = (name(given), name(known));
+    let distance = strsim::damerau_levenshtein(&given, &known);
+    let is_start = given.len() > 2 && known.starts_with(&given);
+    is_start || distance * 3 <= given.chars().count()
 }

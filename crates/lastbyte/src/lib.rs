@@ -21,7 +21,8 @@ use lastbyte_congestion::Registry;
     name = "lastbyte",
     disable_version_flag = true,
     arg_required_else_help = true,
-    args_conflicts_with_subcommands = true
+    args_conflicts_with_subcommands = true,
+    args_override_self = true
 )]
 struct Arguments {
     /// Print version
@@ -59,14 +60,15 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Ok(words) => words,
         Err(code) => return code,
     };
+    let is_get = words.get(1).is_some_and(|command| command == "get");
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        Err(error) => return commands::usage(&error),
+        Err(error) => return commands::usage(error, is_get),
     };
     let result = match arguments.command {
         // Without a command there is `--version`.
         None => commands::version::run(arguments.verbose),
-        Some(Command::Get(arguments)) => commands::get::run(&arguments, registry),
+        Some(Command::Get(arguments)) => commands::get::run(*arguments, registry),
         Some(Command::Sim(arguments)) => commands::sim::run(&arguments, registry),
         Some(Command::Emulate(arguments)) => commands::emulate::run(&arguments),
         Some(Command::Ab(arguments)) => commands::ab::run(&arguments, registry),

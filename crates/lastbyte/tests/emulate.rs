@@ -88,8 +88,7 @@ fn handshakes_take_the_round_trips_of_the_protocol() {
             .args([
                 "get",
                 "-k",
-                "--timing",
-                "--json",
+                "--timing=json",
                 "--repeat",
                 "2",
                 "-o",

@@ -198,7 +198,7 @@ fn exit_codes_are_those_of_curl() {
         // Nobody speaks it there.
         (&["--http", "2", &one], 7),
         (&["--http", "3", "http://localhost/"], 1),
-        (&["--http3", "--http2", &one], 2),
+        (&["--http3", "--http2", &one], 7),
         (&["-I", "-d", "x", &one], 2),
         (&["-u", "me", &one], 2),
         (&["-r", "x", &one], 2),
@@ -256,7 +256,17 @@ fn timings_are_printed_as_text_and_as_json() {
     let place = Place::new("get-timing");
     let (a, b) = (place.url("1000"), place.url("200000"));
     let words = [
-        "-s", "--timing", "--json", "--0rtt", "--repeat", "3", "-o", "a", "-o", "b", &a, &b,
+        "-s",
+        "--timing=json",
+        "--0rtt",
+        "--repeat",
+        "3",
+        "-o",
+        "a",
+        "-o",
+        "b",
+        &a,
+        &b,
     ];
     let output = place.get(&words);
     assert_eq!(code(&output), 0, "{}", stderr(&output));

@@ -189,20 +189,12 @@ fn every_json_key_of_sim_is_documented() {
     assert_eq!(printed, keys(SIM, "### JSON", "\n## "));
 }
 
-/// The keys of `get --timing --json` that need no connection are all keys: the others are `null`.
+/// The keys of `get --timing=json` that need no connection are all keys: the others are `null`.
 #[test]
 fn every_json_key_of_get_is_documented() {
     let folder = folder("pages-get");
     let url = "https://127.0.0.1:1/";
-    let arguments = [
-        "get",
-        "-s",
-        "--timing",
-        "--json",
-        "--connect-timeout",
-        "1",
-        url,
-    ];
+    let arguments = ["get", "-s", "--timing=json", "--connect-timeout", "1", url];
     let output = lastbyte(&folder, &arguments);
     let text = String::from_utf8_lossy(&output.stdout);
     let value: Value = serde_json::from_str(&text).expect("JSON");

@@ -750,3 +750,33 @@ fn a_qlog_file_becomes_a_picture() {
         );
     }
 }
+
+/// Verdicts and help have colours on a terminal, or if CLICOLOR_FORCE asks for them; NO_COLOR forbids them.
+#[test]
+fn colours_follow_the_terminal_and_the_environment() {
+    let folder = folder("report-colours");
+    fs::write(folder.join("a.ndjson"), log(1000)).expect("a log");
+    let print = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(arguments)
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .envs(variables.iter().copied())
+            .current_dir(&folder)
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let force = ("CLICOLOR_FORCE", "1");
+    for (arguments, colored) in [
+        (&["report", "a.ndjson"][..], "\u{1b}[32mnew is faster"),
+        (&["get", "--help"], "\u{1b}["),
+    ] {
+        let plain = print(arguments, &[]);
+        assert!(!plain.contains('\u{1b}'), "{plain}");
+        assert_eq!(print(arguments, &[force, ("NO_COLOR", "1")]), plain);
+        let text = print(arguments, &[force]);
+        assert!(text.contains(colored), "{text}");
+    }
+}

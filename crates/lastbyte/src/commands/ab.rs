@@ -177,7 +177,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         }
         text
     };
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = anstream::stdout().lock();
     stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())

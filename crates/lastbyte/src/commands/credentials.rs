@@ -16,7 +16,9 @@ pub(crate) struct Credentials {
     #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
     /// CA certificates to trust in place of the system's (PEM)
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    ///
+    /// Without effect beside -k.
+    #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
     /// Client certificate (PEM)
     #[arg(short = 'E', long, value_name = "FILE")]

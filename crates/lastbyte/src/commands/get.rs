@@ -3,6 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `arguments` | what can be said on the command line |
+//! | `glob` | URLs that stand for several |
 //! | `settings`, `request` | what that means: settings, and what is fetched |
 //! | `exit` | exit codes, as curl's |
 //! | `output` | where what arrives goes |
@@ -12,6 +13,7 @@
 mod arguments;
 mod destination;
 mod exit;
+mod glob;
 mod keep;
 mod output;
 mod request;
@@ -26,14 +28,18 @@ use lastbyte_congestion::Registry;
 use lastbyte_driver::Clock;
 
 pub(crate) use self::arguments::Arguments;
-pub(super) use self::{arguments::connect_to, request::field};
 use self::{
+    arguments::Timing,
     exit::{INTERRUPTED, result},
     keep::Keep,
     output::Outputs,
     settings::{Refusal, settings},
     timing::Round,
     write_out::WriteOut,
+};
+pub(super) use self::{
+    arguments::{connect_to, refusal},
+    request::field,
 };
 use crate::{failure::Failure, jobs::Interrupt};
 
@@ -47,7 +53,11 @@ pub(crate) fn words(given: impl IntoIterator<Item = OsString>) -> Result<Vec<OsS
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+pub(crate) fn run(mut arguments: Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    if let Err((code, what)) = glob::expand_urls(&mut arguments) {
+        return Ok(failed(&arguments, code, &what));
+    }
+    let arguments = &arguments;
     let settings = match settings(arguments, registry) {
         Ok(settings) => settings,
         Err(Refusal::Usage(failure)) => return Err(failure),
@@ -103,13 +113,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 }
 
 fn tell(arguments: &Arguments, fetches: &[Fetch], rounds: &[Round]) -> Result<(), Failure> {
-    if !arguments.shown.timing && arguments.connection.repeat.get() == 1 {
-        return Ok(());
-    }
-    let text = if arguments.shown.json {
-        timing::json(fetches, rounds)
-    } else {
-        timing::text(fetches, rounds)
+    let text = match arguments.shown.timing {
+        None if arguments.connection.repeat.get() == 1 => return Ok(()),
+        Some(Timing::Json) => timing::json(fetches, rounds),
+        None | Some(Timing::Text) => timing::text(fetches, rounds),
     };
     let mut stdout = std::io::stdout().lock();
     stdout

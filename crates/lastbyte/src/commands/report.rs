@@ -1,14 +1,15 @@
 //! `lastbyte report`: writes the page of an experiment from its log. The crate `lastbyte-report` does the work.
 
-use core::num::NonZeroUsize;
+use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
     ffi::OsStr,
-    io::{self, Write},
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
 };
 
+use anstyle::{AnsiColor, Style};
 use clap::Args;
 use lastbyte_query::Input;
 use lastbyte_report::comparison::{Comparison, Error, Metric, Settings};
@@ -174,7 +175,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         text.push_str(&verdicts(&comparison, &page));
         text
     };
-    let mut stdout = io::stdout().lock();
+    let mut stdout = anstream::stdout().lock();
     stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
@@ -315,12 +316,28 @@ pub(crate) fn write(
     Ok(page.display().to_string())
 }
 
-/// What is significant, and where the page is.
+/// The colour of a verdict: green for faster, red for slower, yellow for both, and dimmed where nothing is significant.
+fn style(verdict: &str) -> Style {
+    let colored = |color: AnsiColor| color.on_default();
+    if verdict.contains("no significant difference") {
+        return Style::new().dimmed();
+    }
+    match (verdict.contains("faster"), verdict.contains("slower")) {
+        (true, true) => colored(AnsiColor::Yellow),
+        (true, false) => colored(AnsiColor::Green),
+        (false, true) => colored(AnsiColor::Red),
+        (false, false) => Style::new(),
+    }
+}
+
+/// What is significant, and where the page is, with colours: for [`anstream::stdout`].
 pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> String {
     let mut text = String::new();
     for sentence in comparison.sentences() {
-        text.push_str(&sentence.replace(['\u{a0}', '\u{202f}'], " "));
-        text.push('\n');
+        let sentence = sentence.replace(['\u{a0}', '\u{202f}'], " ");
+        let style = style(&sentence);
+        // Without effect where `anstream` finds no terminal, or NO_COLOR.
+        let _ = writeln!(text, "{style}{sentence}{style:#}");
     }
     text.push_str("report: ");
     text.push_str(page);

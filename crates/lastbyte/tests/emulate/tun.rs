@@ -64,8 +64,7 @@ fn get(port: u16, version: &str, more: &[&str]) -> Vec<Found> {
         .args([
             "get",
             "-k",
-            "--timing",
-            "--json",
+            "--timing=json",
             "--repeat",
             "2",
             "-o",

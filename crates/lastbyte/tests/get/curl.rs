@@ -93,6 +93,9 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
         ["to?301,/to?302,/7", "loop", "chunked", "close", "none"].map(url);
     let [post303, post307, plain] = ["to?303,/echo", "to?307,/echo", "not-gzip"].map(url);
     let [busy, refusing, stalled, dated] = ["busy?1", "busy?9", "never-ends", "dated"].map(url);
+    let [several, several_named] = ["{100,10}[00-02:2]", "100{0,1}"].map(url);
+    let [escaped, braces] = ["\\{7\\}", "{7}[8]"].map(url);
+    let [unclosed, backwards, no_parts] = ["{7", "[9-1]", "{}"].map(url);
     let detour = format!("somewhere.invalid:80:127.0.0.1:{}", server.port);
     let write_out = "%{http_code} %{num_redirects} %{size_download} %{size_upload} %{url_effective} \
                 %{content_type} %{http_version} %{scheme} %{method} %{remote_ip} %{redirect_url}\\n%%";
@@ -215,6 +218,50 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
             0,
         ),
         (&["-N", &thousand], b"", 0),
+        // The last one applies.
+        (&["-s", "-sSL", "-L", "-m", "9", "-m", "8", &twice], b"", 0),
+        (&["-X", "PUT", "-X", "GET", "-o", "one", &thousand], b"", 0),
+        (
+            &["--tlsv1.3", "--tlsv1.2", "-4", "-6", "-4", &thousand],
+            b"",
+            0,
+        ),
+        (
+            &["--http2", "--http1.1", "-w", "%{http_version}", &thousand],
+            b"",
+            0,
+        ),
+        (&["-k", "-k", "--cacert", "config", &thousand], b"", 0),
+        (
+            &[
+                "-q",
+                "--basic",
+                "-1",
+                "--tcp-nodelay",
+                "--no-progress-meter",
+                &thousand,
+            ],
+            b"",
+            0,
+        ),
+        (&["--json", "{\"a\":", "--json", "1}", &echo], b"", 0),
+        (&["-d", "a", "--json", "b", "-d", "c", &echo], b"", 0),
+        (&["--json", "@file", &echo], b"", 0),
+        // Patterns in URLs.
+        (&[&several], b"", 0),
+        (&["-o", "#1#2#3", &several], b"", 0),
+        (
+            &["-o", "one", "-o", "#1", &thousand, &several_named],
+            b"",
+            0,
+        ),
+        (&["-o", "/dev/null", &several], b"", 0),
+        (&["--remote-name-all", &thousand], b"", 0),
+        (&["-w", "%{url_effective}\n", &escaped], b"", 0),
+        (&["-g", "-w", "%{url_effective}\n", &braces], b"", 0),
+        (&[&unclosed], b"", 3),
+        (&[&backwards], b"", 3),
+        (&[&no_parts], b"", 3),
         (&["-R", "-o", "one", &dated], b"", 0),
         (&["http://127.0.0.1:1/"], b"", 7),
         (&["http://no-such-name.invalid/"], b"", 6),
@@ -238,7 +285,9 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
             text(&ours),
             text(&curl)
         );
-        for name in ["part", "a/b/c", "1000", "heads", "one", "two"] {
+        for name in [
+            "part", "a/b/c", "1000", "heads", "one", "two", "10000#3", "1002#3", "0", "1",
+        ] {
             let [theirs, ours] = folders
                 .clone()
                 .map(|folder| fs::read(folder.join(name)).ok());
@@ -265,6 +314,10 @@ fn requests_match_those_of_curl() {
     let netrc = "machine 127.0.0.1 login you password \"two words\"\ndefault login x password y\n";
     for words in [
         &["-A", "me", "-e", "https://from.example/"][..],
+        &["--json", "{}", "-A", "me"],
+        &["--json", "{}", "-A", "me", "-H", "accept: text/plain"],
+        &["--json", "{}", "-A", "me", "-H", "content-type: text/plain"],
+        &["-G", "--json", "a=1", "-A", "me"],
         &[
             "-H",
             "x-mine: 1",
@@ -360,4 +413,138 @@ fn multipart_forms_match_those_of_curl() {
         let (_, ours, _) = beside_curl("curl-form", &words, b"", "");
         assert_eq!(ours.status.code(), Some(2), "{wrong:?}");
     }
+}
+
+/// No option of curl is unknown: it is accepted, or refused by its name without a guess at another one.
+#[test]
+fn every_option_of_curl_is_accepted_or_refused_by_name() {
+    if !has_curl() {
+        return;
+    }
+    let output = command().args(["--help", "all"]).output().expect("it runs");
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let options = help.lines().flat_map(|line| {
+        let words = line.split_whitespace().take(2);
+        words.filter(|word| word.starts_with('-'))
+    });
+    let options: Vec<&str> = options.map(|word| word.trim_end_matches(',')).collect();
+    assert!(options.len() > 250, "{help}");
+    let mut refused = 0;
+    for option in options {
+        // Without a URL nothing is fetched; an option with a value lacks it.
+        let output = alone(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(["get", option])
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
+        let errors = stderr(&output);
+        assert!(
+            !errors.contains("unexpected argument"),
+            "{option}: {errors}"
+        );
+        if errors.contains("is not supported") {
+            assert!(errors.contains(&format!("curl's `{option}`")), "{errors}");
+            assert!(!errors.contains("Usage"), "{errors}");
+            assert_eq!(output.status.code(), Some(2));
+            refused += 1;
+        }
+    }
+    assert!((50..250).contains(&refused), "{refused}");
+}
+
+#[test]
+fn guesses_at_options_are_near() {
+    for (words, expected) in [
+        (
+            &["get", "--hedaer", "a: b", "https://a/"][..],
+            Some("'--header'"),
+        ),
+        (&["get", "--insecur", "https://a/"], Some("'--insecure'")),
+        (&["get", "--banana", "https://a/"], None),
+        (&["serve", "--port", "1"], None),
+        (&["sim", "--jbos", "3"], Some("'--jobs'")),
+    ] {
+        let output = alone(env!("CARGO_BIN_EXE_lastbyte")).args(words).output();
+        let output = output.expect("it runs");
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(&format!("'{}'", words[1])), "{errors}");
+        match expected {
+            Some(expected) => assert!(errors.contains(expected), "{errors}"),
+            None => assert!(!errors.contains("similar"), "{errors}"),
+        }
+        assert!(
+            !errors.contains("Usage") && !errors.contains("as a value"),
+            "{errors}"
+        );
+    }
+}
+
+/// `script` gives the program a terminal.
+#[test]
+fn binary_content_is_not_written_to_a_terminal() {
+    let server = ScriptedServer::start();
+    let program = env!("CARGO_BIN_EXE_lastbyte");
+    let (binary, text) = (server.url("gzip"), server.url("chunked"));
+    for (options, url, expected, shown) in [
+        ("", &binary, 23, "-o FILE"),
+        ("-o -", &binary, 0, "\0"),
+        ("-o /dev/null", &binary, 0, ""),
+        ("", &text, 0, "hello world"),
+    ] {
+        let line = format!("{program} get {options} {url}");
+        let output = alone("script")
+            .args(["-qec", &line, "/dev/null"])
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = output else {
+            lastbyte_testkit::skip("no `script`");
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(expected), "{line}: {text}");
+        assert!(text.contains(shown), "{line}: {text}");
+        assert_eq!(text.contains('\0'), shown == "\0", "{line}: {text}");
+    }
+}
+
+/// Errors name the options that help.
+#[test]
+fn errors_name_what_helps() {
+    let place = super::Place::new("get-errors");
+    let output = super::get(&[&place.url("1")]);
+    assert_eq!(output.status.code(), Some(60));
+    let errors = stderr(&output);
+    assert!(errors.contains("unknown issuer"), "{errors}");
+    assert!(
+        errors.contains("--cacert FILE") && errors.contains("-k"),
+        "{errors}"
+    );
+    let output = super::get(&["-k", "https://127.0.0.1:1/"]);
+    assert_eq!(output.status.code(), Some(7));
+    let errors = stderr(&output);
+    assert!(
+        errors.contains("no QUIC server") && errors.contains("; cannot connect to"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn several_urls_need_several_names() {
+    let server = ScriptedServer::start();
+    let url = server.url("[1-3]");
+    let (_, ours, folders) = beside_curl("curl-names", &["-o", "one", &url], b"", "");
+    assert_eq!(ours.status.code(), Some(2));
+    assert!(!folders[1].join("one").exists());
+    let output = super::get(&["-o", "one", &url]);
+    assert!(
+        stderr(&output).contains("`-o one` for 3 URLs"),
+        "{output:?}"
+    );
+    let output = super::get(&["[1-100000]", "[1-2]"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        stderr(&output).contains("more than 100000 URLs"),
+        "{output:?}"
+    );
 }

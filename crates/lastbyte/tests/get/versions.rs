@@ -88,7 +88,14 @@ fn each_http_version_is_used_and_reported() {
     assert_eq!(code(&output), 7, "{}", stderr(&output));
 
     let words = [
-        "--timing", "--json", "--http", "2", "--repeat", "3", "-o", "x", &url,
+        "--timing=json",
+        "--http",
+        "2",
+        "--repeat",
+        "3",
+        "-o",
+        "x",
+        &url,
     ];
     let output = trusting(&server, "get-versions", &words);
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -254,8 +261,7 @@ fn https_records_are_queried_and_reported() {
         let output = get(&[
             "-k",
             "-v",
-            "--timing",
-            "--json",
+            "--timing=json",
             "--dns-servers",
             &server,
             "-o",

@@ -3,10 +3,12 @@
 //! | module | owns |
 //! |---|---|
 //! | `config` | arguments from a file |
+//! | `curl` | options of curl without effect, and those that are refused |
 //! | `ordered` | options whose order on the command line counts, of several kinds |
 //! | `values` | parsers of values, whose errors name the expected form |
 
 mod config;
+mod curl;
 mod ordered;
 mod values;
 
@@ -17,7 +19,8 @@ use clap::{Args, ValueEnum};
 use lastbyte_client::{ConnectTo, Override};
 
 pub(crate) use self::config::expanded;
-pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Urls};
+pub(crate) use self::curl::refusal;
+pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Rest, Urls};
 pub(crate) use self::values::Resume;
 pub(in crate::commands) use self::values::connect_to;
 use self::values::{dns_server, pinned, redirects, resolve, resume, size, span};
@@ -80,6 +83,8 @@ pub(crate) struct Arguments {
     pub(crate) request: Request,
     #[command(flatten)]
     pub(crate) connection: Connection,
+    #[command(flatten)]
+    pub(crate) without_effect: curl::WithoutEffect,
 }
 
 /// Options for output.
@@ -126,6 +131,9 @@ pub(crate) struct Shown {
     /// Show the progress bar from the start, not only for long transfers
     #[arg(short = '#', long)]
     pub(crate) progress_bar: bool,
+    /// Suppress the progress bar
+    #[arg(long)]
+    pub(crate) no_progress_meter: bool,
     /// Fail on status 400 or above; discard the body
     #[arg(short, long, conflicts_with = "fail_with_body")]
     pub(crate) fail: bool,
@@ -138,19 +146,25 @@ pub(crate) struct Shown {
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) write_out: Option<String>,
     /// Print a timeline: name lookup, connect, first byte, last byte
-    #[arg(long)]
-    pub(crate) timing: bool,
-    /// With --timing, print JSON
     ///
-    /// docs/get.md describes the keys.
-    #[arg(long, requires = "timing")]
-    pub(crate) json: bool,
+    /// docs/get.md describes columns and keys.
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub(crate) timing: Option<Timing>,
     /// Write a qlog file for each QUIC connection to DIR
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
     /// Append TLS secrets to FILE, for Wireshark
     #[arg(long, value_name = "FILE")]
     pub(crate) keylog: Option<PathBuf>,
+}
+
+/// Format of the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Timing {
+    /// A table
+    Text,
+    /// JSON
+    Json,
 }
 
 /// Options for requests.
@@ -173,8 +187,11 @@ pub(crate) struct Request {
     /// Upload FILE with PUT (`-`: stdin); one per URL
     ///
     /// A URL that ends in `/` gets the file's name appended.
-    #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "data-binary", "data-raw", "data-urlencode", "form", "form-string", "head"])]
+    #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "json", "data-binary", "data-raw", "data-urlencode", "form", "form-string", "head"])]
     pub(crate) upload_file: Vec<String>,
+    /// Send brackets and braces in URLs as they are
+    #[arg(short = 'g', long)]
+    pub(crate) globoff: bool,
     /// User-Agent to send
     #[arg(short = 'A', long, value_name = "NAME")]
     pub(crate) user_agent: Option<String>,
@@ -269,31 +286,31 @@ pub(crate) enum Http {
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
     /// HTTP version to use
-    #[arg(long, value_name = "VERSION", default_value = "auto", conflicts_with_all = ["http1_1", "http2", "http2_prior_knowledge", "http3", "http3_only"])]
+    #[arg(long, value_name = "VERSION", default_value = "auto", overrides_with_all = ["http1_1", "http2", "http2_prior_knowledge", "http3", "http3_only"])]
     pub(crate) http: Http,
     /// Same as --http 1.1
-    #[arg(long = "http1.1", conflicts_with_all = ["http2", "http2_prior_knowledge", "http3", "http3_only"])]
+    #[arg(long = "http1.1", overrides_with_all = ["http", "http2", "http2_prior_knowledge", "http3", "http3_only"])]
     pub(crate) http1_1: bool,
     /// Same as --http 2
-    #[arg(long, conflicts_with_all = ["http2_prior_knowledge", "http3", "http3_only"])]
+    #[arg(long, overrides_with_all = ["http", "http1_1", "http2_prior_knowledge", "http3", "http3_only"])]
     pub(crate) http2: bool,
     /// Use HTTP/2 without negotiation, also for http:// URLs
-    #[arg(long, conflicts_with_all = ["http3", "http3_only"])]
+    #[arg(long, overrides_with_all = ["http", "http1_1", "http2", "http3", "http3_only"])]
     pub(crate) http2_prior_knowledge: bool,
     /// Same as --http auto
-    #[arg(long, conflicts_with = "http3_only")]
+    #[arg(long, overrides_with_all = ["http", "http1_1", "http2", "http2_prior_knowledge", "http3_only"])]
     pub(crate) http3: bool,
     /// Same as --http 3
-    #[arg(long)]
+    #[arg(long, overrides_with_all = ["http", "http1_1", "http2", "http2_prior_knowledge", "http3"])]
     pub(crate) http3_only: bool,
     /// Read and write known alternative services in FILE, in curl's format
     #[arg(long, value_name = "FILE")]
     pub(crate) alt_svc: Option<PathBuf>,
     /// Accepted for compatibility with curl: TLS 1.2 or later is the default
-    #[arg(long = "tlsv1.2")]
+    #[arg(long = "tlsv1.2", overrides_with = "tlsv1_3")]
     pub(crate) tlsv1_2: bool,
     /// Require TLS 1.3
-    #[arg(long = "tlsv1.3", conflicts_with = "tlsv1_2")]
+    #[arg(long = "tlsv1.3", overrides_with = "tlsv1_2")]
     pub(crate) tlsv1_3: bool,
     /// Maximum TLS version; below 1.3 disables HTTP/3
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3", "default"], default_value = "default", hide_default_value = true)]
@@ -338,10 +355,10 @@ pub(crate) struct Connection {
     #[arg(long, value_name = "ADDRESSES", value_parser = dns_server, value_delimiter = ',')]
     pub(crate) dns_servers: Vec<SocketAddr>,
     /// Use IPv4 only
-    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    #[arg(short = '4', long, overrides_with = "ipv6")]
     pub(crate) ipv4: bool,
     /// Use IPv6 only
-    #[arg(short = '6', long)]
+    #[arg(short = '6', long, overrides_with = "ipv4")]
     pub(crate) ipv6: bool,
     /// Time limit of each transfer: seconds, or with a unit (1500ms)
     #[arg(short = 'm', long, value_name = "SPAN", value_parser = span)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::arguments::{Arguments, Output};
+use super::arguments::{Arguments, Output, Rest};
 
 /// The path of an output file: relative to `--output-dir`, if given.
 pub(super) fn in_folder(arguments: &Arguments, path: &Path) -> PathBuf {
@@ -12,8 +12,11 @@ pub(super) fn in_folder(arguments: &Arguments, path: &Path) -> PathBuf {
     }
 }
 
-/// The output of a URL: standard output unless `-o` or `-O` is given for it.
+/// The output of a URL: standard output unless `-o` or `-O` is given for it, or `--remote-name-all`.
 pub(super) fn output_of(arguments: &Arguments, fetch: usize) -> Output {
     let output = arguments.outputs.0.get(fetch);
-    output.cloned().unwrap_or(Output::Stdout)
+    output.cloned().unwrap_or(match arguments.outputs.1 {
+        Rest::Stdout => Output::Stdout,
+        Rest::RemoteName => Output::RemoteName,
+    })
 }

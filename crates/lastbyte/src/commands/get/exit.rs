@@ -11,6 +11,10 @@ pub(super) const INTERRUPTED: u8 = 130;
 pub(super) fn result(arguments: &Arguments, outcome: &Outcome) -> (u8, String) {
     let is_refused = |status: &u16| arguments.shown.fail_with_body && *status >= 400;
     match (&outcome.failure, outcome.status.filter(is_refused)) {
+        (Some(failure @ FetchFailure::Certificate(_)), _) => (
+            exit_code(failure),
+            format!("{failure}; --cacert FILE names its CA, -k skips the verification"),
+        ),
         (Some(failure), _) => (exit_code(failure), failure.to_string()),
         (None, Some(status)) => (22, FetchFailure::Status(status).to_string()),
         (None, None) => (0, String::new()),

@@ -223,7 +223,8 @@ impl<'a> Outputs<'a> {
         } else {
             TICKS_WITHOUT_BAR
         };
-        if self.ticks < patience || self.arguments.shown.silent || self.arguments.shown.verbose {
+        let shown = &self.arguments.shown;
+        if self.ticks < patience || shown.silent || shown.verbose || shown.no_progress_meter {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {

@@ -200,6 +200,9 @@ fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<
     }
 }
 
+/// The media type of `--json`.
+const JSON: &str = "application/json";
+
 /// The default fields and the given ones, which take precedence.
 fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> {
     let it = &arguments.request;
@@ -218,6 +221,11 @@ fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> 
     }
     let mut fields = Fields::new();
     let is_form = !it.data.0.is_empty() && !it.get;
+    let is_json = it
+        .data
+        .0
+        .iter()
+        .any(|datum| matches!(datum, Datum::Json(_)));
     let agent = concat!("lastbyte/", env!("CARGO_PKG_VERSION"));
     let token = it.oauth2_bearer.as_ref();
     let token = token.map(|token| format!("Bearer {token}"));
@@ -225,13 +233,14 @@ fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> 
     let range = it.range.as_ref().map(|range| format!("bytes={range}"));
     let usual = [
         Some(("user-agent", it.user_agent.as_deref().unwrap_or(agent))),
-        Some(("accept", "*/*")),
+        Some(("accept", if is_json { JSON } else { "*/*" })),
         it.referer.as_deref().map(|referer| ("referer", referer)),
         token.as_deref().map(|token| ("authorization", token)),
         cookie.as_deref().map(|cookie| ("cookie", cookie)),
         range.as_deref().map(|range| ("range", range)),
         match form {
             Some(kind) => Some(("content-type", kind)),
+            None if is_json => Some(("content-type", JSON)),
             None => is_form.then_some(("content-type", "application/x-www-form-urlencoded")),
         },
     ];

@@ -150,14 +150,14 @@ pub(super) fn text(fetches: &[Fetch], rounds: &[Round]) -> String {
     });
     let longest = ends.max().unwrap_or_default();
     text.push_str(
-        "   lookup    HTTPS  connect      TLS     TTFB     body    total  (ms)  status HTTP     bytes  handshake  \
-         r redirects, l lookup, c connect, t TLS, w wait, b body\n",
+        "   lookup    HTTPS  connect      TLS     TTFB     body    total  (ms)  status HTTP     bytes  handshake\n",
     );
     for round in rounds {
         for (fetch, outcome) in fetches.iter().zip(&round.report.outcomes) {
             line(&mut text, round, fetch, outcome, longest);
         }
     }
+    text.push_str("r redirects, l lookup, c connect, t TLS, w wait, b body\n");
     if rounds.len() > 1 {
         summary(&mut text, rounds);
     }

@@ -54,7 +54,17 @@ impl FromArgMatches for Urls {
 
 /// Destinations of bodies: the first belongs to the first URL, and so on.
 #[derive(Debug, Default)]
-pub(crate) struct Outputs(pub(crate) Vec<Output>);
+pub(crate) struct Outputs(pub(crate) Vec<Output>, pub(crate) Rest);
+
+/// Destination of the bodies without one of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Standard output.
+    #[default]
+    Stdout,
+    /// Files named after the last segment of the URLs.
+    RemoteName,
+}
 
 /// Destination of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +101,13 @@ impl Args for Outputs {
                     .help("Write the body to a file named as in the URL; one per URL")
                     .help_heading("Output"),
             )
+            .arg(
+                Arg::new("remote-name-all")
+                    .long("remote-name-all")
+                    .action(ArgAction::SetTrue)
+                    .help("Use -O for all URLs without an output of their own")
+                    .help_heading("Output"),
+            )
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -117,7 +134,13 @@ impl FromArgMatches for Outputs {
             found.extend(at.map(|at| (at, Output::RemoteName)));
         }
         found.sort_by_key(|(at, _)| *at);
-        Ok(Self(found.into_iter().map(|(_, output)| output).collect()))
+        let rest = if matches.get_flag("remote-name-all") {
+            Rest::RemoteName
+        } else {
+            Rest::Stdout
+        };
+        let outputs = found.into_iter().map(|(_, output)| output);
+        Ok(Self(outputs.collect(), rest))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -137,6 +160,8 @@ pub(crate) enum Datum {
     Text(String),
     /// Unchanged bytes.
     Binary(String),
+    /// Unchanged bytes, appended to what is before without `&`.
+    Json(String),
     /// Unchanged, even with a leading `@`.
     Raw(String),
     /// To be URL-encoded.
@@ -158,7 +183,7 @@ impl Datum {
 type Make = fn(String) -> Datum;
 
 /// The options: name, help and constructor.
-const DATA: [(&str, &str, Make); 6] = [
+const DATA: [(&str, &str, Make); 7] = [
     (
         "data",
         "Data to POST, or @FILE without line breaks; repeated data is joined by `&`",
@@ -178,6 +203,11 @@ const DATA: [(&str, &str, Make); 6] = [
         "data-urlencode",
         "Data to POST URL-encoded: TEXT, =TEXT, NAME=TEXT, @FILE, NAME@FILE",
         Datum::Escaped,
+    ),
+    (
+        "json",
+        "JSON to POST, or @FILE, unchanged; sets content-type and accept",
+        Datum::Json,
     ),
     (
         "form",

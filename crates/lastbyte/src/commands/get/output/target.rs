@@ -7,7 +7,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Seek as _, SeekFrom, Write},
+    io::{self, BufWriter, IsTerminal as _, Seek as _, SeekFrom, Write},
     os::fd::AsFd as _,
     path::{Path, PathBuf},
 };
@@ -44,6 +44,8 @@ pub(super) struct Target {
     makes_folders: bool,
     /// The download continues at the end of the file.
     appends: bool,
+    /// Bytes with a NUL are not written: stdout is a terminal, and was not asked for with `-o -`.
+    refuses_binary: bool,
     /// The offset in the file at which it starts.
     begin: u64,
 }
@@ -72,6 +74,9 @@ impl Target {
             takes_name: arguments.shown.remote_header_name && output == Output::RemoteName,
             makes_folders: arguments.shown.create_dirs,
             appends: arguments.request.continue_at.is_some(),
+            refuses_binary: output == Output::Stdout
+                && arguments.outputs.0.get(index).is_none()
+                && io::stdout().is_terminal(),
             begin: 0,
         })
     }
@@ -96,6 +101,10 @@ impl Target {
     /// Returns the error of creating the file, with its name.
     pub(super) fn write(&mut self, bytes: &[u8], stdout: &mut dyn Write) -> io::Result<()> {
         let Some(path) = &self.path else {
+            if self.refuses_binary && bytes.contains(&0) {
+                let what = "the content is binary and could disturb the terminal (expected -o FILE, or -o - to write it all the same)";
+                return Err(io::Error::other(what));
+            }
             return stdout.write_all(bytes);
         };
         if let Some(writer) = &mut self.writer {

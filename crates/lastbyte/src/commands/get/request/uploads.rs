@@ -36,7 +36,7 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>, Refusal> {
     files::read(Path::new(path)).map_err(|what| (26, what))
 }
 
-/// The data of `-d` and related options, joined by `&`.
+/// The data of `-d` and related options, joined by `&`; pieces of JSON are appended as they are.
 pub(super) fn body(data: &[Datum]) -> Result<Option<Vec<u8>>, Refusal> {
     let mut body: Option<Vec<u8>> = None;
     for datum in data {
@@ -45,21 +45,25 @@ pub(super) fn body(data: &[Datum]) -> Result<Option<Vec<u8>>, Refusal> {
             Datum::Escaped(text) => form(text)?,
             // Form parts are not pairs, and sent separately.
             Datum::Form(_) | Datum::FormString(_) => continue,
-            Datum::Text(text) | Datum::Binary(text) => match text.strip_prefix('@') {
-                None => text.clone().into_bytes(),
-                Some(path) => {
-                    let mut bytes = read(path)?;
-                    if matches!(datum, Datum::Text(_)) {
-                        bytes.retain(|byte| !b"\r\n\0".contains(byte));
+            Datum::Text(text) | Datum::Binary(text) | Datum::Json(text) => {
+                match text.strip_prefix('@') {
+                    None => text.clone().into_bytes(),
+                    Some(path) => {
+                        let mut bytes = read(path)?;
+                        if matches!(datum, Datum::Text(_)) {
+                            bytes.retain(|byte| !b"\r\n\0".contains(byte));
+                        }
+                        bytes
                     }
-                    bytes
                 }
-            },
+            }
         };
         match &mut body {
             None => body = Some(bytes),
             Some(body) => {
-                body.push(b'&');
+                if !matches!(datum, Datum::Json(_)) {
+                    body.push(b'&');
+                }
                 body.extend(bytes);
             }
         }
