@@ -1,7 +1,7 @@
 //! Datagrams per second of CPU time: the balancer, and a relay that does nothing but receive and send, as the floor.
 //!
 //! ```text
-//! cargo run --release -p lastbyte-balancer --example throughput -- lb 2000000 16 8
+//! cargo run --profile dist -p lastbyte-balancer --example throughput -- lb 2000000 16 8
 //! ```
 //!
 //! The arguments are `lb` or `relay`, the number of datagrams to send, how many each client sends together (GSO), and the

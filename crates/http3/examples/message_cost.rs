@@ -1,7 +1,7 @@
 //! What field sections cost: time of encoding and decoding a typical request and response, with and without the dynamic
 //! table, and of one exchange on a connection.
 //!
-//!     cargo run --release -p lastbyte-http3 --example message_cost
+//!     cargo run --profile dist -p lastbyte-http3 --example message_cost
 //!
 //! For instructions: `valgrind --tool=callgrind` over the same, with `-- request` or `-- response` for one of them.
 

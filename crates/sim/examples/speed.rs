@@ -1,8 +1,8 @@
 //! How many datagrams, and how many connections, are simulated in a second, on one core.
 //!
 //! ```text
-//! cargo run --release -p lastbyte-sim --example speed                   # all rows
-//! cargo run --release -p lastbyte-sim --example speed bulk 100000000    # one, of this many bytes or connections
+//! cargo run --profile dist -p lastbyte-sim --example speed                   # all rows
+//! cargo run --profile dist -p lastbyte-sim --example speed bulk 100000000    # one, of this many bytes or connections
 //! ```
 //!
 //! `bulk` is one transfer at 1 Gb/s and 20 ms, `population` connections of the default population, and the other rows are

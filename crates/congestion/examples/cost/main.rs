@@ -1,8 +1,8 @@
 //! What a controller costs in instructions, exactly:
 //!
 //! ```text
-//! cargo build --release -p lastbyte-congestion --example cost
-//! valgrind --tool=callgrind --toggle-collect='*::Flow::frame' target/release/examples/cost cubic
+//! cargo build --profile dist -p lastbyte-congestion --example cost
+//! valgrind --tool=callgrind --toggle-collect='*::Flow::frame' target/dist/examples/cost cubic
 //! ```
 //!
 //! runs 100 000 ACK frames of two packets each, sends two packets for each, and asks for window and pacing: divide what

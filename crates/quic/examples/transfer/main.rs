@@ -1,7 +1,7 @@
 //! What the transport costs, end to end: a stream of 1 GB from a server to a client, both in this process and on one core.
 //!
 //! ```text
-//! cargo run --release -p lastbyte-quic --example transfer
+//! cargo run --profile dist -p lastbyte-quic --example transfer
 //! ```
 //!
 //! prints for each datagram size the nanoseconds a datagram at both ends, and beside them those of sealing, or opening, the
@@ -9,7 +9,7 @@
 //! system calls in it. For instructions:
 //!
 //! ```text
-//! valgrind --tool=callgrind --toggle-collect='*::server_works*' target/release/examples/transfer plain 1200 100MB
+//! valgrind --tool=callgrind --toggle-collect='*::server_works*' target/dist/examples/transfer plain 1200 100MB
 //! ```
 //!
 //! and the same with `client_works`. The plaintext twin of TLS leaves the AEAD out, which valgrind would not run as the
