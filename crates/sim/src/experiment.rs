@@ -25,7 +25,7 @@ use crate::{
 mod tests;
 
 /// The file of the experiment of the talk.
-pub const FOUR_ARMS: &str = include_str!("../../../experiments/four-arms.toml");
+pub const FOUR_ARMS: &str = include_str!("../experiments/four-arms.toml");
 
 /// Reads the file of a population.
 pub type ReadPopulation<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;

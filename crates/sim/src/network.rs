@@ -22,30 +22,21 @@ mod tests;
 
 /// The networks that have a name, with their files.
 pub const NAMED: &[(&str, &str)] = &[
-    ("dsl", include_str!("../../../networks/dsl.toml")),
-    ("vdsl", include_str!("../../../networks/vdsl.toml")),
-    (
-        "home-wifi",
-        include_str!("../../../networks/home-wifi.toml"),
-    ),
-    (
-        "public-wifi",
-        include_str!("../../../networks/public-wifi.toml"),
-    ),
+    ("dsl", include_str!("../networks/dsl.toml")),
+    ("vdsl", include_str!("../networks/vdsl.toml")),
+    ("home-wifi", include_str!("../networks/home-wifi.toml")),
+    ("public-wifi", include_str!("../networks/public-wifi.toml")),
     (
         "corporate-wifi",
-        include_str!("../../../networks/corporate-wifi.toml"),
+        include_str!("../networks/corporate-wifi.toml"),
     ),
-    ("lte", include_str!("../../../networks/lte.toml")),
-    ("5g", include_str!("../../../networks/5g.toml")),
-    ("leo", include_str!("../../../networks/leo.toml")),
-    ("geo", include_str!("../../../networks/geo.toml")),
-    (
-        "congested",
-        include_str!("../../../networks/congested.toml"),
-    ),
-    ("bdp20", include_str!("../../../networks/bdp20.toml")),
-    ("bdp40", include_str!("../../../networks/bdp40.toml")),
+    ("lte", include_str!("../networks/lte.toml")),
+    ("5g", include_str!("../networks/5g.toml")),
+    ("leo", include_str!("../networks/leo.toml")),
+    ("geo", include_str!("../networks/geo.toml")),
+    ("congested", include_str!("../networks/congested.toml")),
+    ("bdp20", include_str!("../networks/bdp20.toml")),
+    ("bdp40", include_str!("../networks/bdp40.toml")),
 ];
 
 /// The most that a packet may have beside its payload, in bytes: as much as the longest packet.

@@ -46,7 +46,7 @@ pub(crate) use self::{
 };
 
 /// The file of the default population.
-pub const DEFAULT: &str = include_str!("../../../experiments/population.toml");
+pub const DEFAULT: &str = include_str!("../experiments/population.toml");
 
 /// Sites, classes of access, and all that is the same for them.
 #[derive(Clone, Debug)]

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod circles;
 #[cfg(test)]
+mod publication;
+#[cfg(test)]
 mod rules;
 #[cfg(test)]
 mod tree;

@@ -120,7 +120,7 @@ fn violations(files: &[File], violates: impl Fn(&str) -> bool) -> Vec<String> {
         .collect()
 }
 
-fn assert_none(remedy: &str, violations: &[String]) {
+pub(crate) fn assert_none(remedy: &str, violations: &[String]) {
     assert!(
         violations.is_empty(),
         "{remedy}:\n{}",

@@ -35,6 +35,11 @@ pub(crate) fn root() -> PathBuf {
         .to_owned()
 }
 
+/// Whether there is a file or folder at `path`, relative to the root.
+pub(crate) fn exists(path: &str) -> bool {
+    root().join(path).exists()
+}
+
 /// Reads the file at `path`, relative to the root.
 pub(crate) fn read(path: &str) -> File {
     let text =
