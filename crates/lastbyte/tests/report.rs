@@ -751,7 +751,7 @@ fn a_qlog_file_becomes_a_picture() {
     }
 }
 
-/// Verdicts and help have colours on a terminal, or if CLICOLOR_FORCE asks for them; NO_COLOR forbids them.
+/// Verdicts and help have colours on a terminal, or if `CLICOLOR_FORCE` asks for them; `NO_COLOR` forbids them.
 #[test]
 fn colours_follow_the_terminal_and_the_environment() {
     let folder = folder("report-colours");

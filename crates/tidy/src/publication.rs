@@ -1,6 +1,6 @@
 //! What is published: crates, and pages of documentation.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use crate::{
     rules::assert_none,
@@ -206,7 +206,9 @@ fn links_lead_to_files_and_headings() {
             };
             let is_found = exists(&path)
                 && (anchor.is_empty()
-                    || !path.ends_with(".md")
+                    || Path::new(&path)
+                        .extension()
+                        .is_none_or(|ending| ending != "md")
                     || anchors(&read(&path).text).contains(anchor));
             if !is_found {
                 wrong.push(format!("{}:{number}: {target}", document.path));
