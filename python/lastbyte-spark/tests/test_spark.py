@@ -21,11 +21,16 @@ REFUSALS = ("cannot be merged", "cannot be joined")
 
 
 @pytest.fixture(scope="module")
-def spark():
+def spark(tmp_path_factory):
     from pyspark.sql import SparkSession
 
+    # Executors cannot import the packages: they receive what they need with the job.
+    absent = tmp_path_factory.mktemp("path")
+    (absent / "lastbyte").mkdir()
+    (absent / "lastbyte/__init__.py").write_text("raise ImportError('not on executors')\n")
     session = (
         SparkSession.builder.master("local-cluster[2,1,1024]")
+        .config("spark.executorEnv.PYTHONPATH", str(absent))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -88,6 +93,18 @@ def test_the_output_is_that_of_one_process(spark, logs, reader):
         # More tasks than a task merges, so that states are merged in a tree.
         result = lastbyte.spark.query(spark, paths, query, part_bytes=3000, reader=reader)
         assert result.text == one_process(query, *files), query
+
+
+def test_executors_do_not_have_the_package(spark):
+    def imported(_):
+        try:
+            import lastbyte
+        except ImportError as error:
+            return str(error)
+        return lastbyte.__file__
+
+    found = spark.sparkContext.parallelize(range(2), 2).map(imported).collect()
+    assert found == ["not on executors"] * 2
 
 
 def test_parts_are_many(logs):
