@@ -42,7 +42,9 @@ def test_experiments_and_populations_are_frames():
     assert list(log["arm"].value_counts()) == [10, 10]
     assert {"ttlb", "link.rate", "site"} <= set(log.columns)
     paths = lastbyte.population(connections=15, seed=3, size="20kB")
-    assert len(paths) == 15 and "ttlb" not in paths.columns
+    assert len(paths) == 15
+    assert {"seed", "site", "class", "content_length", "link.rate", "link.rtt"} <= set(paths.columns)
+    assert not [key for key in paths.columns if key == "ttlb" or "drops" in key]
     # The same seed draws the same paths.
     again = lastbyte.population(connections=15, seed=3, size="20kB")
     assert paths.equals(again)

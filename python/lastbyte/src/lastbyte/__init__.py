@@ -20,8 +20,11 @@ __path__ = extend_path(__path__, __name__)
 
 __all__ = ["Error", "experiment", "population", "query", "read_log", "simulate"]
 
-#: Keys of a connection's path in the log of an experiment.
-PATH_KEYS = ("seed", "site", "class", "content_length")
+#: Keys of what is drawn for a connection, in the log of an experiment, beside those of the link.
+DRAWN = ("seed", "site", "class", "content_length")
+
+#: Prefix of the keys of what happened on the link.
+DROPS = "link.drops."
 
 
 class Error(Exception):
@@ -60,7 +63,8 @@ def population(file=None, *, connections=1000, **options):
     """
     options.setdefault("arms", ["a=slow-start", "b=slow-start"])
     frame = experiment(file, connections=2 * connections, **options)
-    keys = [key for key in frame.columns if key.startswith("link.") or key in PATH_KEYS]
+    links = frame.columns.str.startswith("link.") & ~frame.columns.str.startswith(DROPS)
+    keys = frame.columns[links | frame.columns.isin(DRAWN)]
     return frame[keys].drop_duplicates("seed", ignore_index=True)
 
 
