@@ -5,7 +5,7 @@
 //! caller moves each [`Segment`] to the other end, over links, and calls [`Endpoint::handle_timeout`] at the
 //! [deadline](Endpoint::deadline).
 //!
-//! ```no_run
+//! ```
 //! use lastbyte_sim::tcp::{Config, Endpoint};
 //! use lastbyte_units::Time;
 //!
@@ -27,7 +27,8 @@
 //!
 //! | module | rules | source |
 //! |---|---|---|
-//! | `endpoint` | handshake, sending, timers | RFC 9293; Linux `tcp_output.c`, `tcp_timer.c` |
+//! | `endpoint` | the handshake | RFC 9293 §3.5 |
+//! | `sender` | what is sent, states of recovery, timers | RFC 5681, RFC 6675; Linux `tcp_output.c`, `tcp_timer.c`, `tcp_fastretrans_alert` |
 //! | `tls` | flights of TLS 1.2 and 1.3, resumption, early data, records | RFC 5246, RFC 5077, RFC 8446 |
 //! | `outgoing` | what the application has written, cut into records and segments | Linux `tcp_sendmsg` |
 //! | `sent` | SACK scoreboard | RFC 2018; Linux `tcp_sacktag_write_queue` |
@@ -46,14 +47,28 @@
 //! - Closing a connection, TCP Fast Open, ECN, path MTU discovery.
 //! - The time that an endpoint takes to compute. The application reads all that arrives at once.
 
+mod acks;
 mod config;
 mod cubic;
 mod endpoint;
+mod incoming;
+mod outgoing;
+mod prr;
+mod rack;
+mod rto;
 mod segment;
+mod sender;
+mod sent;
+mod statistics;
 mod tls;
+mod window;
 
 pub use config::Config;
 pub use cubic::LinuxCubic;
-pub use endpoint::{Endpoint, Statistics};
+pub use endpoint::Endpoint;
 pub use segment::{Flags, Progress, Segment};
+pub use statistics::Statistics;
 pub use tls::{Flight, Tls};
+
+#[cfg(test)]
+mod tests;
