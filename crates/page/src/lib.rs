@@ -37,6 +37,7 @@
 //! |---|---|
 //! | [`page`](Page) | the description: hosts, resources, triggers |
 //! | [`load`](Load) | the state machine of a browser |
+//! | [`curve`](Curve) | the share of visible bytes shown over time |
 //!
 //! # Decisions
 //!
@@ -44,11 +45,15 @@
 //!   load is kept, because it is the one that delayed the request.
 //! - The main thread is one queue: parsing and scripts run one after the other, in the order in which they became ready.
 //!   Without it, `onload` would depend on the network alone.
+//! - A script does not wait for style sheets before it, and the parser does not wait for a script: where this matters, the
+//!   recorded trigger or delay of what follows contains it.
 
 #![forbid(unsafe_code)]
 
+mod curve;
 mod load;
 mod page;
 
+pub use curve::Curve;
 pub use load::{Load, Moment};
 pub use page::{Host, Kind, Page, PageError, Party, Priority, Resource, Trigger, View};

@@ -130,7 +130,7 @@ pub enum View {
     Repeat,
 }
 
-/// Why a page is none.
+/// Why a page is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageError(String);
 
@@ -154,7 +154,7 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// [`PageError`] when there is no host or no resource, when there are more than [`Self::RESOURCES_MAX`] of either, when an
+    /// [`PageError`] when there is no host or no resource, when the first resource is not a document, when there are more than [`Self::RESOURCES_MAX`] of either, when an
     /// index is out of range, when a trigger names a resource that does not come earlier, when the document has a trigger or
     /// another resource has none, or when a size is beyond its limit.
     pub fn check(&self) -> Result<(), PageError> {
@@ -171,6 +171,12 @@ impl Page {
                 "{} resources (expected 1 to {})",
                 self.resources.len(),
                 Self::RESOURCES_MAX
+            ));
+        }
+        if self.resources[0].kind != Kind::Document {
+            return error(format!(
+                "resource 0: kind `{}` (expected `document`)",
+                self.resources[0].kind.name()
             ));
         }
         for (index, resource) in self.resources.iter().enumerate() {
@@ -227,6 +233,21 @@ impl Page {
     }
 }
 
+impl Page {
+    /// The index of the document: the first resource, or what it redirects to. A redirect is a document at whose completion the
+    /// next resource, a document too, is requested.
+    #[must_use]
+    pub fn document(&self) -> u16 {
+        let redirects = (0..).zip(self.resources.iter().skip(1));
+        redirects
+            .take_while(|(index, next)| {
+                next.kind == Kind::Document
+                    && next.trigger == Some(Trigger::Complete { of: *index })
+            })
+            .count() as u16
+    }
+}
+
 impl Host {
     /// A host of the site itself, with HTTP/3, as far away as the path says.
     #[must_use]
@@ -260,6 +281,12 @@ impl Resource {
             is_cacheable: !matches!(kind, Kind::Document | Kind::Fetch),
             is_hinted: false,
         }
+    }
+
+    /// Whether the load event waits for it, if it is wanted before that event.
+    #[must_use]
+    pub const fn delays_onload(&self) -> bool {
+        self.kind.delays_onload() || self.is_blocking
     }
 
     /// This resource, requested `delay` after `trigger`.
@@ -302,17 +329,40 @@ impl Kind {
     }
 
     /// The priority that Chromium gives a resource of this kind unless something raises or lowers it.
+    ///
+    /// Chromium derives a load priority from the kind (`TypeToPriority` in Blink's `resource_fetcher.cc`) and sends it as urgency:
+    /// "very high" is 0, "high" 1, "medium" 2, "low" 3 and "very low" 4. `ShouldLoadIncremental` in `resource_request_utils.cc`
+    /// says what is incremental.
     #[must_use]
     pub const fn priority(self) -> Priority {
         let (urgency, is_incremental) = match self {
-            Self::Document | Self::Stylesheet => (0, false),
-            Self::Font | Self::Script | Self::Fetch => (1, false),
-            Self::Image | Self::Media | Self::Other => (3, true),
+            Self::Document => (0, true),
+            Self::Stylesheet | Self::Font => (0, false),
+            Self::Script => (1, false),
+            Self::Fetch => (1, true),
+            Self::Image | Self::Media => (3, true),
+            Self::Other => (4, true),
         };
         Priority {
             urgency,
             is_incremental,
         }
+    }
+
+    /// Whether the load event waits for a resource of this kind that is wanted before it: not for what scripts fetch, media, and
+    /// the rest (prefetches, manifests, beacons, icons).
+    #[must_use]
+    pub const fn delays_onload(self) -> bool {
+        !matches!(self, Self::Fetch | Self::Media | Self::Other)
+    }
+
+    /// Whether a user sees it, so that it counts in the curve of bytes shown.
+    #[must_use]
+    pub const fn is_visible(self) -> bool {
+        matches!(
+            self,
+            Self::Document | Self::Stylesheet | Self::Font | Self::Image
+        )
     }
 }
 
@@ -325,3 +375,6 @@ impl Trigger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
