@@ -38,6 +38,8 @@
 //! | [`page`](Page) | the description: hosts, resources, triggers |
 //! | [`load`](Load) | the state machine of a browser |
 //! | [`curve`](Curve) | the share of visible bytes shown over time |
+//! | [`corpus`](read_corpus) | files of pages |
+//! | [`generator`] | pages whose marginals follow published statistics |
 //!
 //! # Decisions
 //!
@@ -50,10 +52,14 @@
 
 #![forbid(unsafe_code)]
 
+mod corpus;
 mod curve;
+pub mod generator;
 mod load;
 mod page;
 
+pub use corpus::{CorpusError, read as read_corpus, write as write_page};
 pub use curve::Curve;
+pub use generator::generate;
 pub use load::{Load, Moment};
 pub use page::{Host, Kind, Page, PageError, Party, Priority, Resource, Trigger, View};
