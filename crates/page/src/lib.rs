@@ -40,6 +40,7 @@
 //! | [`curve`](Curve) | the share of visible bytes shown over time |
 //! | [`corpus`](read_corpus) | files of pages |
 //! | [`generator`] | pages whose marginals follow published statistics |
+//! | [`har`] | pages from HAR files |
 //!
 //! # Decisions
 //!
@@ -55,6 +56,7 @@
 mod corpus;
 mod curve;
 pub mod generator;
+pub mod har;
 mod load;
 mod page;
 
