@@ -9,6 +9,7 @@
 //! | `tcp` | TCP connections and their requests |
 //! | `event` | events from other threads |
 //! | `events` | events from QUIC and HTTP/3 |
+//! | `moves` | migration of QUIC connections when the local address changes |
 //! | `limits` | time and speed limits |
 //!
 //! Opens no sockets and reads no clock; both belong to the worker.
@@ -18,6 +19,7 @@ mod event;
 mod events;
 mod fetches;
 mod limits;
+mod moves;
 mod quic;
 mod servers;
 mod tcp;
@@ -30,6 +32,7 @@ use std::{
 
 use lastbyte_driver::Clock;
 use lastbyte_quic::{Time, connection, endpoint::Handle};
+use lastbyte_udp::Socket;
 
 pub(crate) use self::event::Event;
 use self::{servers::Servers, tcp::TcpConnections};
@@ -41,6 +44,7 @@ use crate::{
     listener::Listener,
     mailbox::Mailbox,
     memory::Memory,
+    network::NetworkWatch,
     resolve::Lookup,
     settings::Settings,
 };
@@ -56,6 +60,13 @@ pub struct Client<'a> {
     transport: Arc<connection::Config>,
     /// The local address of the UDP socket.
     local: SocketAddr,
+    /// A UDP socket that takes its place after this turn.
+    next_socket: Option<Socket>,
+    /// Reports changes of the network, where that is possible.
+    network: Option<NetworkWatch>,
+    has_network_watch: bool,
+    /// Whether a connection may have to move that could not yet.
+    is_move_pending: bool,
     mailbox: Arc<Mailbox<Event>>,
     /// The clock for resolver and TCP threads. The client itself receives the time as an argument.
     clock: Clock,
@@ -110,6 +121,10 @@ impl<'a> Client<'a> {
             memory: parts.memory,
             crypto: parts.crypto,
             local: parts.local,
+            next_socket: None,
+            network: None,
+            has_network_watch: false,
+            is_move_pending: false,
             mailbox: parts.mailbox,
             clock: parts.clock,
             fetches: FetchStates::new(fetches, parts.listener, parts.memory),

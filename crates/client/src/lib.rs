@@ -46,6 +46,7 @@
 //! | [`Client`] | the application that runs on a worker: schedules fetches on connections |
 //! | `link`, `tcp` | connections and their requests: HTTP/3 over QUIC, HTTP/1.1 and HTTP/2 over TCP |
 //! | [`best_idle`] | choice between several idle connections |
+//! | `network` | notification of changed addresses and routes |
 //! | `candidates`, `happy_eyeballs`, `reachability` | addresses to try, their order, and detection of closed ports |
 //!
 //! # Threads
@@ -72,6 +73,9 @@
 //!   are retried only on request (`retry`).
 //! - A session is taken out of the session file, under a lock, before it is used, so that two runs never use it twice.
 //! - While 0-RTT requests are in flight on an address, no other address is tried.
+//! - When the host's network changes, connections move to a new socket (`moves`). Which source address packets have is asked
+//!   of the system's routing table, so the messages of netlink are not parsed. The socket before stays open for connections
+//!   that do not move.
 //! - One socket serves all connections. The kernel does not report closed ports on it, so `reachability` probes silent
 //!   addresses.
 
@@ -98,6 +102,8 @@ mod link;
 mod listener;
 mod mailbox;
 mod memory;
+#[cfg_attr(not(target_os = "linux"), path = "network/none.rs")]
+mod network;
 mod proxy;
 mod reachability;
 mod resolve;
@@ -121,7 +127,7 @@ pub use failure::Failure;
 pub use family::Family;
 pub use fetch::{Fetch, Follow, Outcome, Stream, Timing, Upload};
 pub use head::{Head, Version};
-pub use listener::{Handshake, Listener, Transport};
+pub use listener::{Handshake, Listener, Move, Transport};
 pub use memory::Memory;
 pub use proxy::{Exceptions, Proxies, Proxy};
 pub use reachability::ReachabilityProbe;

@@ -1,6 +1,9 @@
 //! An HTTP/3 connection and its requests.
 
-use core::{net::SocketAddr, time::Duration};
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
@@ -9,6 +12,7 @@ use std::{
 use bytes::Bytes;
 use lastbyte_http3::{self as http3, BodySink};
 use lastbyte_quic::{Time, close::CloseReason};
+use lastbyte_udp::source_address;
 use lastbyte_wire::StreamId;
 use rustls::{
     client::verify_server_name,
@@ -22,6 +26,25 @@ use crate::{
     fetch_state::{FetchStates, Stop},
     trust::Verifier,
 };
+
+/// The addresses of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Source {
+    /// The local address in use, if known.
+    pub(crate) current: Option<IpAddr>,
+    /// The address that is being probed, or to which the server does not let the connection move.
+    pub(crate) probed: Option<IpAddr>,
+}
+
+impl Source {
+    /// The address of a new connection.
+    pub(crate) fn towards(remote: SocketAddr) -> Self {
+        Self {
+            current: source_address(remote).ok(),
+            probed: None,
+        }
+    }
+}
 
 /// An HTTP/3 connection and its requests.
 #[derive(Debug)]
@@ -49,6 +72,8 @@ pub(crate) struct Link {
     pub(crate) last_used: Time,
     /// The address of the server.
     pub(crate) remote: Option<SocketAddr>,
+    /// The local addresses.
+    pub(crate) source: Source,
     /// The server's end-entity certificate in DER, if known.
     pub(crate) certificate: Option<Vec<u8>>,
 }
@@ -77,6 +102,7 @@ impl Link {
             opened: None,
             last_used: now,
             remote: None,
+            source: Source::default(),
             certificate: None,
         }
     }

@@ -1,6 +1,9 @@
 //! Callbacks for the events of a run and the bodies of responses.
 
-use core::{net::SocketAddr, time::Duration};
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 use std::io;
 
 use lastbyte_http3::{Fields, Request};
@@ -45,6 +48,17 @@ pub struct Handshake {
     pub early_data: Option<bool>,
     /// The server's end-entity certificate in DER. Servers do not send it when a session is resumed.
     pub certificate: Option<Vec<u8>>,
+}
+
+/// A step of a connection's move to another local address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// Packets to the server have this source address now. The connection tries it.
+    Started(IpAddr),
+    /// The connection uses this address now.
+    Done(IpAddr),
+    /// The connection does not move to this address, for this reason.
+    Failed(IpAddr, String),
 }
 
 /// Receives the events of a run. A fetch is identified by its index in the list, a connection by a number that counts
@@ -150,6 +164,11 @@ pub trait Listener {
     /// A connection has ended, or accepts no more requests. `why` is the reason, for log output.
     fn on_disconnected(&mut self, connection: usize, why: &str) {
         let _ = (connection, why);
+    }
+
+    /// The local address changed, and a QUIC connection follows (RFC 9000 §9).
+    fn on_move(&mut self, connection: usize, step: &Move) {
+        let _ = (connection, step);
     }
 
     /// Returns a receiver for trace events of a QUIC connection, such as a qlog writer. Default: `None`.

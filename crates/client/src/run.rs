@@ -1,23 +1,17 @@
 //! Runs a list of fetches: opens the UDP socket, and drives the client on a worker until all fetches are complete.
 
 use core::fmt;
-use std::{
-    io,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
-};
+use std::{io, sync::Arc};
 
 use lastbyte_driver::{Clock, Worker};
 use lastbyte_quic::{
     Time,
     endpoint::{Endpoint, EndpointConfig},
 };
-use lastbyte_udp::{Options, Socket};
 
 use crate::{
     client::{Client, Parts},
     crypto::CryptoError,
-    family::Family,
     fetch::{Fetch, Outcome},
     listener::Listener,
     mailbox::Mailbox,
@@ -89,7 +83,7 @@ pub fn run(
 ) -> Result<Report, RunError> {
     let crypto = memory.crypto(settings)?;
     let start = clock.now();
-    let socket = bind(settings.family)?;
+    let socket = settings.family.bind()?;
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
     let mut config = EndpointConfig::client();
@@ -116,16 +110,4 @@ pub fn run(
         lookups,
         start,
     })
-}
-
-/// Binds a socket for the address families. For both families, falls back to IPv4 if IPv6 is not available.
-fn bind(family: Family) -> io::Result<Socket> {
-    let options = Options::default();
-    let ipv4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
-    let ipv6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
-    match family {
-        Family::Ipv4 => Socket::bind(ipv4, &options),
-        Family::Ipv6 => Socket::bind(ipv6, &options),
-        Family::Any => Socket::bind(ipv6, &options).or_else(|_| Socket::bind(ipv4, &options)),
-    }
 }

@@ -6,8 +6,6 @@
     reason = "files, threads, sockets and time are what tests of a program are about"
 )]
 
-#[path = "../../emulate/src/tunnel/tests/alone.rs"]
-mod alone;
 #[path = "emulate/tun.rs"]
 mod tun;
 

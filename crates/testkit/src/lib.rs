@@ -1,5 +1,5 @@
-//! What tests of several crates share: skipping a test that the machine cannot run, replaying a fuzzing corpus, and counting
-//! allocations.
+//! What tests of several crates share: skipping a test that the machine cannot run, a network of its own for a test, replaying
+//! a fuzzing corpus, and counting allocations.
 //!
 //! ```
 //! use lastbyte_testkit::{CountingAllocator, allocation_count};
@@ -19,8 +19,10 @@
 
 #[expect(unsafe_code, reason = "implements a global allocator")]
 mod allocations;
+mod alone;
 
 pub use allocations::{CountingAllocator, allocation_count, live_bytes};
+pub use alone::{alone, alone_or_skipped};
 
 /// Skips a test, or the part of it that follows: prints what the machine lacks, and returns. With `CI` set, where everything
 /// that tests need is installed (`.ci/run`), the test fails instead.

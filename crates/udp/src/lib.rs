@@ -6,6 +6,8 @@
 //! | [`group`] | several sockets on one port, and the choice of the socket that receives a datagram |
 //! | [`wait`] | waiting for a socket, a deadline with microsecond precision, or a wake-up from another thread |
 //! | [`poller`] | the same for many sockets |
+//! | [`changes`] | changes of the host's addresses and routes |
+//! | [`source`] | the local address of packets to a peer |
 //! | [`tcp_info`] | the kernel's statistics of a TCP connection |
 //!
 //! # Example
@@ -50,19 +52,25 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+pub mod changes;
 pub mod group;
 mod option;
 #[cfg(target_os = "linux")]
 pub mod poller;
 pub mod socket;
+pub mod source;
 #[cfg(target_os = "linux")]
 pub mod tcp_info;
 pub mod wait;
 
+#[cfg(target_os = "linux")]
+pub use changes::NetworkChanges;
 pub use group::{Steering, adopt_group, bind_group, shares_its_port};
 #[cfg(target_os = "linux")]
 pub use poller::Poller;
 pub use socket::{Batch, Capabilities, Ecn, Options, Received, SendError, Socket, Transmit};
+pub use source::{has_address, source_address};
 #[cfg(target_os = "linux")]
 pub use tcp_info::{TcpInfo, tcp_congestion};
 pub use wait::{Ready, Waiter, Waker, Wanted, sharpen_timers};

@@ -6,6 +6,7 @@ use lastbyte_quic::{
     connection::Connection,
     endpoint::{Closed, Endpoint, Handle},
 };
+use lastbyte_udp::Socket;
 
 use super::{Client, Event, TICK};
 use crate::{dns, link::Bodies};
@@ -72,6 +73,7 @@ impl Application for Client<'_> {
         if self.next_tick <= now {
             self.next_tick = now + TICK;
             self.end_slow(now, endpoint);
+            self.watch_network(now, endpoint);
             if !self.fetches.listener.on_tick() {
                 self.interrupt(now);
                 self.end_overdue(now, endpoint, true);
@@ -118,6 +120,10 @@ impl Application for Client<'_> {
         }
         Turn { deadline, is_done }
     }
+
+    fn take_socket(&mut self) -> Option<Socket> {
+        self.next_socket.take()
+    }
 }
 
 impl Client<'_> {
@@ -150,6 +156,7 @@ impl Client<'_> {
             match event {
                 Event::Resolve { server, event } => self.on_resolve_event(server, event),
                 Event::Tcp { connection, event } => self.on_tcp_event(now, connection, event),
+                Event::NetworkChanged => self.follow_network(now, endpoint),
                 Event::UploadReadable => {
                     for handle in self.links.keys().copied().collect::<Vec<_>>() {
                         if let Some(quic) = endpoint.connection(handle) {

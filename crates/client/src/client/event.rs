@@ -18,6 +18,8 @@ pub(crate) enum Event {
         /// What happened.
         event: tcp::Event,
     },
+    /// Addresses or routes of this host have changed.
+    NetworkChanged,
     /// An upload has more data to send, or has ended.
     UploadReadable,
 }

@@ -63,6 +63,8 @@ impl Client<'_> {
                 let origin = &self.servers.all[link.server].origin;
                 self.memory.put_token(origin, token);
             }
+            Event::Moved(path) => self.on_moved(handle, path),
+            Event::PathFailed(path) => self.on_move_failed(handle, path),
             Event::Closed(close) => {
                 let phrase = quic.close_phrase().to_owned();
                 self.on_quic_closed(now, handle, Some(close), &phrase);

@@ -18,7 +18,7 @@ use crate::{
     failure::Failure,
     fetch::{SharedSource, Upload},
     head::Version,
-    link::{Link, StreamUpload},
+    link::{Link, Source, StreamUpload},
     upload,
 };
 
@@ -239,6 +239,7 @@ impl Client<'_> {
         link.opened = Some(now);
         link.remote = Some(handshake.remote);
         link.certificate.clone_from(&handshake.certificate);
+        link.source = Source::towards(handshake.remote);
         let server = &mut self.servers.all[link.server];
         link.queue.extend(server.waiting.drain(..));
         self.memory

@@ -5,12 +5,10 @@ use std::{
 };
 
 use lastbyte_link::{Capacity, Config, DropReason, DropTail, Limit, Loss, Queue, Rate};
+use lastbyte_testkit::alone;
 use lastbyte_udp::{Batch, Ecn, Options, Socket, Transmit};
 
-use self::alone::alone;
 use super::*;
-
-mod alone;
 
 /// Creates a device, or skips the test if that is not permitted.
 fn device(plan: Plan) -> Option<Tunnel> {

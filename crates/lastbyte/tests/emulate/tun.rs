@@ -12,13 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use lastbyte_testkit::alone;
 use rustls::{
     ClientConfig, ClientConnection, HandshakeKind, RootCertStore, SupportedProtocolVersion,
     crypto::aws_lc_rs, pki_types::CertificateDer,
 };
 use serde_json::Value;
 
-use super::{RTT, Running, alone::alone, lastbyte, served};
+use super::{RTT, Running, lastbyte, served};
 
 /// Where clients connect to.
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);

@@ -12,8 +12,8 @@ use std::{
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastbyte_client::{
-    Failure as FetchFailure, Fetch, Handshake, Head, Listener, Lookup, Origin, Outcome, Transport,
-    Version,
+    Failure as FetchFailure, Fetch, Handshake, Head, Listener, Lookup, Move, Origin, Outcome,
+    Transport, Version,
 };
 use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request};
@@ -455,6 +455,15 @@ impl Listener for Outputs<'_> {
 
     fn on_disconnected(&mut self, connection: usize, why: &str) {
         self.say(&format!("* Connection {connection}: {}\n", printable(why)));
+    }
+
+    fn on_move(&mut self, connection: usize, step: &Move) {
+        let what = match step {
+            Move::Started(to) => format!("the network changed; trying local address {to}"),
+            Move::Done(to) => format!("moved to local address {to}"),
+            Move::Failed(to, why) => format!("not moved to local address {to}: {why}"),
+        };
+        self.say(&format!("* Connection {connection}: {what}\n"));
     }
 
     fn trace(&mut self, now: Time, connection: usize) -> Option<Box<dyn Trace>> {
