@@ -33,6 +33,7 @@
 //!     listen: "127.0.0.1:0".parse()?,
 //!     to: server.local_addr()?,
 //!     plan: Plan::new(link.clone(), link),
+//!     rebind: None,
 //! })?;
 //!
 //! let client = UdpSocket::bind("127.0.0.1:0")?;

@@ -10,7 +10,7 @@
 )]
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
@@ -40,6 +40,9 @@ pub struct Settings {
     pub to: SocketAddr,
     /// The emulated paths.
     pub plan: Plan,
+    /// The interval at which each client gets another port towards the server, as behind a NAT that loses its bindings;
+    /// datagrams to the previous port are lost. Default: never.
+    pub rebind: Option<Duration>,
 }
 
 /// A relay could not be started.
@@ -95,6 +98,8 @@ impl Relay {
                 paths,
                 listener,
                 upstreams: BTreeMap::new(),
+                rebind: settings.rebind,
+                rebinds: BTreeSet::new(),
                 poller,
                 batch: Batch::new(),
                 start: Instant::now(),
@@ -140,6 +145,9 @@ struct EventLoop {
     paths: Paths,
     listener: Socket,
     upstreams: BTreeMap<u64, Socket>,
+    rebind: Option<Duration>,
+    /// When a client gets its next port.
+    rebinds: BTreeSet<(Time, u64)>,
     poller: Poller,
     batch: Batch,
     start: Instant,
@@ -161,7 +169,9 @@ impl EventLoop {
                 self.expire(now);
                 sweep = now + SWEEP;
             }
-            let deadline = self.paths.deadline().map_or(sweep, |due| due.min(sweep));
+            self.rebind_due(now);
+            let due = self.rebinds.first().map_or(sweep, |(at, _)| sweep.min(*at));
+            let deadline = self.paths.deadline().map_or(due, |at| at.min(due));
             self.poller.wait(Some(deadline.since(now)), &mut ready)?;
             if self.is_over.load(Ordering::Relaxed) {
                 return Ok(self.paths.report());
@@ -218,6 +228,9 @@ impl EventLoop {
                             continue;
                         };
                         self.upstreams.insert(client, socket);
+                        if let Some(interval) = self.rebind {
+                            self.rebinds.insert((now + interval, client));
+                        }
                     }
                     client
                 } else {
@@ -237,6 +250,26 @@ impl EventLoop {
         Ok(())
     }
 
+    /// Replaces the upstream sockets of clients whose bindings end. Without a file descriptor, a client keeps its own.
+    fn rebind_due(&mut self, now: Time) {
+        while let (Some(interval), Some((at, client))) =
+            (self.rebind, self.rebinds.first().copied())
+            && at <= now
+        {
+            self.rebinds.pop_first();
+            // A client that has been removed has no socket.
+            let Some(current) = self.upstreams.get_mut(&client) else {
+                continue;
+            };
+            if let Ok(socket) = upstream(self.to, &self.poller, client) {
+                let previous = std::mem::replace(current, socket);
+                // Cannot matter: closing the socket removes it too.
+                let _ = self.poller.remove(&previous);
+            }
+            self.rebinds.insert((now + interval, client));
+        }
+    }
+
     fn expire(&mut self, now: Time) {
         for client in self.paths.expire(now) {
             if let Some(socket) = self.upstreams.remove(&client) {
@@ -244,6 +277,9 @@ impl EventLoop {
                 let _ = self.poller.remove(&socket);
             }
         }
+        let upstreams = &self.upstreams;
+        self.rebinds
+            .retain(|(_, client)| upstreams.contains_key(client));
     }
 }
 

@@ -203,6 +203,7 @@ fn relay(to: SocketAddr) -> Outcome<Relay> {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         to,
         plan,
+        rebind: None,
     })?)
 }
 

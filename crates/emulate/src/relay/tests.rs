@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use lastbyte_link::Config;
 
 use super::*;
@@ -51,6 +53,7 @@ fn datagrams_pass_in_both_directions_with_the_delay_of_the_path() {
         listen: any(),
         to: server.local_address(),
         plan: plan(delay),
+        rebind: None,
     })
     .expect("a relay");
     let clients = [(); 2].map(|()| Socket::bind(any(), &Options::default()).expect("a socket"));
@@ -97,8 +100,34 @@ fn an_address_in_use_is_named_in_the_error() {
         listen: taken.local_address(),
         to: any(),
         plan: plan(Duration::ZERO),
+        rebind: None,
     })
     .expect_err("address in use");
     let text = error.to_string();
     assert!(text.contains(&taken.local_address().to_string()), "{text}");
+}
+
+/// As a NAT that loses its bindings: the server sees another port, and the previous one is gone.
+#[test]
+fn a_client_gets_another_port_at_each_interval() {
+    let server = Socket::bind(any(), &Options::default()).expect("a socket");
+    let relay = Relay::start(Settings {
+        listen: any(),
+        to: server.local_address(),
+        plan: plan(Duration::ZERO),
+        rebind: Some(Duration::from_millis(20)),
+    })
+    .expect("a relay");
+    let client = Socket::bind(any(), &Options::default()).expect("a socket");
+    let mut ports = BTreeSet::new();
+    while ports.len() < 3 {
+        send(&client, relay.address(), Mark::NotEct, b"ping", 4);
+        let arrived = receive(&server, 1);
+        ports.insert(arrived[0].0.port());
+        // The port in use receives.
+        send(&server, arrived[0].0, Mark::NotEct, b"pong", 4);
+    }
+    receive(&client, 1);
+    let report = relay.stop().expect("a report");
+    assert_eq!(report.clients, 1);
 }

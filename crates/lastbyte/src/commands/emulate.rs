@@ -94,6 +94,11 @@ pub(crate) struct Arguments {
     /// Remove a client (with --apart, a connection) after this idle time
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span)]
     idle: Duration,
+    /// Give each client another port towards the server at this interval, as a NAT that restarts
+    ///
+    /// Datagrams to the previous port are lost. A server sees a client that changes its address (RFC 9000 §9.3).
+    #[arg(long, value_name = "SPAN", value_parser = units::span, conflicts_with = "tun")]
+    rebind: Option<Duration>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -111,6 +116,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ));
     };
     refuse_cross(&name, &path)?;
+    if arguments
+        .rebind
+        .is_some_and(|interval| interval < REBIND_MIN)
+    {
+        return Err(Failure::Usage(format!(
+            "--rebind: too short (expected at least {} ms)",
+            REBIND_MIN.as_millis()
+        )));
+    }
     let name = format!("{name} ({})", describe(&path).join(", "));
     let (stop, stopped) = mpsc::channel();
     // Without a handler, a signal still ends the process, but without a report.
@@ -158,6 +172,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             listen: arguments.listen,
             to,
             plan,
+            rebind: arguments.rebind,
         })
         .map_err(|error| match error {
             StartError::Path(_) => Failure::usage(error),
@@ -184,6 +199,8 @@ fn wait(stopped: &mpsc::Receiver<()>, running: &Running) {
     while !running.is_over() && stopped.recv_timeout(CHECK_INTERVAL).is_err() {}
 }
 
+/// The shortest interval between ports of a client: each opens a socket.
+const REBIND_MIN: Duration = Duration::from_millis(10);
 /// The interval at which the thread is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
