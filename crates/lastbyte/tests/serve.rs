@@ -324,11 +324,29 @@ fn secrets_on_disk_are_private_and_announced() {
     assert_eq!(serving.end().0, 0);
     let secrets = fs::read_to_string(folder.join("keys")).expect("a key log");
     assert!(secrets.contains("SERVER_TRAFFIC_SECRET_0 "), "{secrets}");
-    for name in ["keys", "theirs", "qlog/0_server.sqlog"] {
+    let qlogs = || {
+        let files = fs::read_dir(folder.join("qlog")).expect("a folder");
+        let names = files.map(|file| file.expect("a file").file_name());
+        let names = names.map(|name| format!("qlog/{}", name.to_string_lossy()));
+        names.collect::<Vec<_>>()
+    };
+    let [first] = &qlogs()[..] else {
+        panic!("one file: {:?}", qlogs());
+    };
+    assert!(first.ends_with("-0_server.sqlog"), "{first}");
+    for name in ["keys", "theirs", first] {
         assert_eq!(mode(name), 0o600, "{name}");
     }
     // As SSLKEYLOGFILE does, which an environment may hold without the operator's knowing.
     let mut command = serving::command(
+    // Another process, as in a rolling restart, has its own files.
+    let content = fs::read(folder.join(first)).expect("a qlog");
+    let serving = Serving::start(&folder, &flags);
+    let got = serving.get(&folder, "/10", &["--http", "3"]);
+    assert!(got.status.success(), "{}", stderr(&got));
+    assert_eq!(serving.end().0, 0);
+    assert_eq!(qlogs().len(), 2);
+    assert_eq!(fs::read(folder.join(first)).expect("a qlog"), content);
         &folder,
         &["serve", "--self-signed", "--listen", "127.0.0.1:0"],
     );

@@ -21,7 +21,10 @@ use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -528,6 +531,9 @@ fn arms(arguments: &Arguments, registry: &Registry) -> Result<(Arms, Option<Stri
                 };
             }
             let spec = registry.parse(&text).map_err(Failure::usage)?;
+    // Each process numbers its connections from 0, and several write to one directory during a rolling restart.
+    let process = lastbyte_driver::Clock::since_epoch().as_millis();
+    let has_failed = AtomicBool::new(false);
             let arm = Arm {
                 name: text,
                 share: 1.0,
@@ -611,7 +617,18 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     ))?;
     let folder = folder.to_owned();
     Ok(Arc::new(move |number, now| {
-        let file = files::create_private(&folder.join(format!("{number}_server.sqlog"))).ok()?;
+        let path = folder.join(format!("{process}-{number}_server.sqlog"));
+        let file = match files::create_private(&path) {
+            Ok(file) => file,
+            Err(failure) => {
+                if let Failure::Run(why) = failure
+                    && !has_failed.swap(true, Ordering::Relaxed)
+                {
+                    let _ = say(&format!("warning: {why} (reported once)\n"));
+                }
+                return None;
+            }
+        };
         let header = Header {
             dialect: Dialect::V03,
             title: format!("connection {number}"),
