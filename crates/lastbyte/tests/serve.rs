@@ -16,6 +16,8 @@ mod connections;
 mod handover;
 #[path = "serve/proxied.rs"]
 mod proxied;
+#[path = "serve/routes.rs"]
+mod routes;
 #[path = "common/serving.rs"]
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;
@@ -337,8 +339,6 @@ fn secrets_on_disk_are_private_and_announced() {
     for name in ["keys", "theirs", first] {
         assert_eq!(mode(name), 0o600, "{name}");
     }
-    // As SSLKEYLOGFILE does, which an environment may hold without the operator's knowing.
-    let mut command = serving::command(
     // Another process, as in a rolling restart, has its own files.
     let content = fs::read(folder.join(first)).expect("a qlog");
     let serving = Serving::start(&folder, &flags);
@@ -347,6 +347,8 @@ fn secrets_on_disk_are_private_and_announced() {
     assert_eq!(serving.end().0, 0);
     assert_eq!(qlogs().len(), 2);
     assert_eq!(fs::read(folder.join(first)).expect("a qlog"), content);
+    // As SSLKEYLOGFILE does, which an environment may hold without the operator's knowing.
+    let mut command = serving::command(
         &folder,
         &["serve", "--self-signed", "--listen", "127.0.0.1:0"],
     );

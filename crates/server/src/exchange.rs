@@ -147,6 +147,11 @@ impl Outgoing {
         self.send(ResponsePart::Interim(response)).await
     }
 
+    /// Sends an interim response without waiting for room: for the first part of a response.
+    pub(crate) fn hint(&mut self, response: Response) {
+        self.sender.push(ResponsePart::Interim(response));
+    }
+
     /// Sends a complete answer.
     ///
     /// # Errors

@@ -39,6 +39,8 @@
 //! | [`budget`] | the memory for buffered bodies |
 //! | [`representation`] | conditional requests, ranges, content codings |
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
+//! | [`routes`] | requests by host and path to several handlers; 103 Early Hints |
+//! | [`sink`] | a handler that receives uploads and discards them |
 //! | [`access`] | the access log |
 //! | [`proxy`] | the handler that forwards requests to an upstream server |
 //! | [`arms`] | the arms of an experiment: a configuration for each connection |
@@ -89,7 +91,9 @@ pub mod log;
 mod metrics;
 pub mod proxy;
 pub mod representation;
+pub mod routes;
 pub mod server;
+pub mod sink;
 pub mod site;
 pub mod tcp;
 mod tls;

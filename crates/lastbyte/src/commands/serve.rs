@@ -11,14 +11,15 @@ mod activation;
 mod arguments;
 mod config;
 pub(super) mod descriptors;
+mod handler;
 mod handover;
+mod route;
 
 use std::{
     ffi::OsString,
     fmt::Write as _,
     io::Write,
     net::SocketAddr,
-    num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{
@@ -38,16 +39,14 @@ use lastbyte_quic::{
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
 use lastbyte_server::{
-    Arm, Arms, Handler, Identity, LogWriter, Server, Settings, Site,
+    Arm, Arms, Identity, LogWriter, Server, Settings,
     access::AccessLog,
     log::{LogSettings, LogThread},
-    proxy::Proxy,
     server::Report,
 };
 use lastbyte_sim::experiment::Experiment;
 use lastbyte_udp::{Steering, socket::loopback};
 use lastbyte_wire::Side;
-use rustls::pki_types::{CertificateDer, pem::PemObject};
 use tokio::{
     runtime,
     signal::unix::{Signal, SignalKind, signal},
@@ -182,87 +181,6 @@ fn load(arguments: &Arguments) -> Result<Arguments, Failure> {
     Ok(loaded)
 }
 
-/// The handler of requests.
-fn handler(
-    arguments: &Arguments,
-    descriptors: Option<u64>,
-    aead: AeadProvider,
-) -> Result<Arc<dyn Handler>, Failure> {
-    if let Some(upstream) = &arguments.proxy {
-        let tls = if upstream.is_secure {
-            Some(proxy_tls(arguments, aead)?)
-        } else {
-            None
-        };
-        let threads = arguments
-            .workers
-            .or_else(|| thread::available_parallelism().ok())
-            .map_or(1, NonZeroUsize::get);
-        let mut upstream = upstream.clone();
-        upstream.takes_underscores = arguments.proxy_underscores;
-        let limits = arguments.proxy_limits(descriptors::raise());
-        let proxy = Proxy::new(upstream, tls, limits, threads)
-            .map_err(|error| Failure::Run(format!("cannot start: {error}")))?;
-        return Ok(Arc::new(proxy));
-    }
-    let site = match &arguments.directory {
-        None => Site::generated(),
-        Some(path) => Site::directory(path).map_err(|error| {
-            Failure::Usage(format!("cannot serve `{}`: {error}", path.display()))
-        })?,
-    };
-    let mut site = site
-        .with_generated(arguments.generated || arguments.directory.is_none())
-        .with_open_files(descriptors::for_files(descriptors))
-        .with_file_cache(arguments.file_cache)
-        .with_listings(arguments.listing)
-        .with_hidden(arguments.hidden);
-    for (name, value) in &arguments.header {
-        site = site.with_field(name, value);
-    }
-    Ok(Arc::new(site))
-}
-
-/// The TLS configuration for an upstream server: trusted roots and ALPN.
-fn proxy_tls(
-    arguments: &Arguments,
-    aead: AeadProvider,
-) -> Result<Arc<rustls::ClientConfig>, Failure> {
-    let mut roots = rustls::RootCertStore::empty();
-    match arguments.proxy_ca.as_deref() {
-        Some(path) => {
-            let pem = files::read(path).map_err(Failure::Usage)?;
-            for certificate in CertificateDer::pem_slice_iter(&pem) {
-                let unfit = |what: &dyn std::fmt::Display| {
-                    Failure::Usage(format!("cannot use `{}`: {what}", path.display()))
-                };
-                let certificate = certificate.map_err(|error| unfit(&error))?;
-                roots.add(certificate).map_err(|error| unfit(&error))?;
-            }
-            if roots.is_empty() {
-                return Err(Failure::Usage(format!(
-                    "cannot use `{}`: no certificate found (expected PEM)",
-                    path.display()
-                )));
-            }
-        }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-    }
-    let provider = aead.crypto_provider();
-    let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
-        .with_safe_default_protocol_versions()
-        .map_err(Failure::run)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    if arguments.has_proxy_http2() {
-        config.alpn_protocols.insert(0, b"h2".to_vec());
-    }
-    Ok(Arc::new(config))
-}
-
 /// The settings of the server, except for the files that it writes.
 fn settings(
     arguments: &Arguments,
@@ -270,7 +188,7 @@ fn settings(
     registry: &Registry,
     aead: AeadProvider,
 ) -> Result<Settings, Failure> {
-    let handler = handler(arguments, descriptors, aead)?;
+    let handler = handler::handler(arguments, descriptors, aead)?;
     let (arms, experiment) = arms(arguments, registry)?;
     let identity = identity(arguments)?;
     let mut settings = Settings::new(arguments.listen, identity, arms, handler);
@@ -531,9 +449,6 @@ fn arms(arguments: &Arguments, registry: &Registry) -> Result<(Arms, Option<Stri
                 };
             }
             let spec = registry.parse(&text).map_err(Failure::usage)?;
-    // Each process numbers its connections from 0, and several write to one directory during a rolling restart.
-    let process = lastbyte_driver::Clock::since_epoch().as_millis();
-    let has_failed = AtomicBool::new(false);
             let arm = Arm {
                 name: text,
                 share: 1.0,
@@ -616,6 +531,9 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
         folder.display()
     ))?;
     let folder = folder.to_owned();
+    // Each process numbers its connections from 0, and several write to one directory during a rolling restart.
+    let process = lastbyte_driver::Clock::since_epoch().as_millis();
+    let has_failed = AtomicBool::new(false);
     Ok(Arc::new(move |number, now| {
         let path = folder.join(format!("{process}-{number}_server.sqlog"));
         let file = match files::create_private(&path) {

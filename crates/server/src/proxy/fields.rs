@@ -53,7 +53,7 @@ fn goes_on(name: &str, upstream: &Upstream) -> bool {
 
 /// Whether a path leaves its base on some server, or could: a segment is `.` or `..`, also encoded, with `\` as a
 /// separator, or with parameters (`..;a`) that some servers remove before they resolve dots.
-fn has_dot_segment(target: &str) -> bool {
+pub(crate) fn has_dot_segment(target: &str) -> bool {
     let path = target.split('?').next().unwrap_or_default();
     let path = path
         .to_ascii_lowercase()

@@ -1,6 +1,12 @@
 //! Options of `lastbyte serve`, which have the same names on the command line and in a configuration file.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
 use lastbyte_http3::StallLimit;
@@ -16,7 +22,10 @@ use lastbyte_server::{
 use lastbyte_units as units;
 use lastbyte_wire::packet::Version;
 
-use super::descriptors;
+use super::{
+    descriptors,
+    route::{ROUTES_MAX, Route, hint},
+};
 use crate::{
     commands::values::{self, Aead},
     failure::Failure,
@@ -129,6 +138,17 @@ pub(crate) struct Arguments {
     /// Add a field to responses to GET and HEAD: 'cache-control: max-age=60'
     #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = field)]
     pub(super) header: Vec<(String, String)>,
+    /// Answer requests for HOST/PATH by another target: 'www.example.com=/srv/www'; repeatable
+    ///
+    /// A target is a directory, the URL of an upstream server, `sink` (receives uploads) or `generated` (objects by size):
+    /// `www.example.com=/srv/www`, `*.example.com/api=http://127.0.0.1:8080`, `/upload=sink`. The path is not removed.
+    #[arg(long, value_name = "ROUTE", help_heading = "Site")]
+    pub(super) route: Vec<Route>,
+    /// Send a link as 103 Early Hints: '/=</app.css>; rel=preload; as=style'
+    ///
+    /// Over HTTP/3, before the response of an upstream server; other responses have the field themselves. Repeatable.
+    #[arg(long, value_name = "LINK", help_heading = "Site", value_parser = hint)]
+    pub(super) hint: Vec<(String, String)>,
     /// Forward all requests to this upstream server
     ///
     /// `http://127.0.0.1:8080`, `https://…`, or `h2c://…` for HTTP/2 without TLS.
@@ -434,22 +454,30 @@ impl Arguments {
         if self.log_compress != Packing::None && self.log_rotate.is_none() {
             return wrong("--log-compress requires --log-rotate BYTES: it compresses rotated logs");
         }
-        if self.proxy.is_some()
-            && (self.directory.is_some() || self.listing || self.hidden || !self.header.is_empty())
-        {
+        let has_site_options = self.listing || self.hidden || !self.header.is_empty();
+        let has_sites = self.route.iter().any(|route| route.upstream().is_none());
+        if self.proxy.is_some() && (self.directory.is_some() || (has_site_options && !has_sites)) {
             return wrong(
                 "--proxy cannot be combined with a directory, --listing, --hidden or --header",
             );
         }
-        if self.proxy_ca.is_some() && !self.proxy.as_ref().is_some_and(|server| server.is_secure) {
+        let is_secure = self.upstreams().any(|server| server.is_secure);
+        if self.proxy_ca.is_some() && !is_secure {
             return wrong("--proxy-ca requires a --proxy with https");
         }
-        if self.has_proxy_http2() && !self.proxy.as_ref().is_some_and(|server| server.is_secure) {
+        if self.has_proxy_http2() && !is_secure {
             return wrong(
                 "--proxy-http 2 requires a --proxy with https (use `h2c://` for HTTP/2 without TLS)",
             );
         }
-        if self.directory.is_none() && self.no_generated {
+        for (name, count) in [("route", self.route.len()), ("hint", self.hint.len())] {
+            if count > ROUTES_MAX {
+                return Err(Failure::Usage(format!(
+                    "--{name}: {count} values (expected at most {ROUTES_MAX})"
+                )));
+            }
+        }
+        if self.directory.is_none() && self.route.is_empty() && self.no_generated {
             return wrong("nothing to serve: --no-generated requires a directory");
         }
         Ok(())
@@ -470,6 +498,18 @@ impl Arguments {
             AccessFormat::Common => Format::Common,
             AccessFormat::Combined => Format::Combined,
         }
+    }
+
+    /// The upstream servers.
+    pub(super) fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
+        let routed = self.route.iter().filter_map(Route::upstream);
+        self.proxy.iter().chain(routed)
+    }
+
+    /// The directories.
+    pub(super) fn directories(&self) -> impl Iterator<Item = &Path> {
+        let routed = self.route.iter().filter_map(Route::directory);
+        self.directory.as_deref().into_iter().chain(routed)
     }
 
     /// Whether HTTP/2 is offered to an `https` upstream.

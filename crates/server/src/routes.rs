@@ -1,0 +1,244 @@
+//! Requests by host and path to several handlers, and hints (103) before slow responses.
+//!
+//! Owns the order of routes. A path is passed on unchanged.
+//!
+//! | place | requests |
+//! |---|---|
+//! | `www.example.com` | for this host, any port |
+//! | `*.example.com` | for hosts below it |
+//! | `/api` | for `/api` and paths below `/api/`, of any host |
+//! | `www.example.com/api` | both |
+
+use std::{borrow::Cow, collections::BTreeMap, fmt, str::FromStr, sync::Arc};
+
+use lastbyte_http3::{Request, Response};
+use percent_encoding::percent_decode_str;
+
+use super::{
+    handler::{Answer, Handler, Peer, Reply},
+    proxy::fields::has_dot_segment,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The most bytes of a place.
+const PLACE_LEN_MAX: usize = 1024;
+
+/// The hosts of a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Host {
+    Any,
+    /// Hosts that end with this, which starts with a dot.
+    Below(String),
+    Exact(String),
+}
+
+/// The requests of a route: a host, a path, or both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    host: Host,
+    /// Without a trailing slash: empty for all paths.
+    path: String,
+}
+
+/// Why a text is not a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceError(String);
+
+impl fmt::Display for PlaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PlaceError {}
+
+impl FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        let error = |what: &str| PlaceError(format!("invalid place `{text}`: {what}"));
+        if text.len() > PLACE_LEN_MAX {
+            return Err(PlaceError(format!(
+                "a place has {} bytes (expected at most {PLACE_LEN_MAX})",
+                text.len()
+            )));
+        }
+        let (host, path) = text.find('/').map_or((text, ""), |at| text.split_at(at));
+        if host.is_empty() && path.is_empty() {
+            return Err(error("empty (expected a host, a path, or both)"));
+        }
+        if path.contains(['%', '?', '#', ';', '\\']) || path.contains("//") || has_dot_segment(path)
+        {
+            return Err(error(
+                "expected a path without `%`, `?`, `;` and dot segments",
+            ));
+        }
+        let host = host.to_ascii_lowercase();
+        let is_name = |host: &str| {
+            let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+            let is_address = host.starts_with('[') && host.ends_with(']');
+            !host.is_empty() && (is_address || host.chars().all(is_allowed))
+        };
+        let host = match host.strip_prefix('*') {
+            _ if host.is_empty() => Host::Any,
+            Some(rest) if rest.len() > 1 && rest.starts_with('.') && is_name(rest) => {
+                Host::Below(rest.to_owned())
+            }
+            None if is_name(&host) => Host::Exact(host),
+            _ => {
+                return Err(error(
+                    "expected a host without a port, such as `www.example.com` or `*.example.com`",
+                ));
+            }
+        };
+        Ok(Self {
+            host,
+            path: path.trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+impl Place {
+    fn has(&self, host: &str, path: &[u8]) -> bool {
+        let has_host = match &self.host {
+            Host::Any => true,
+            Host::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
+            Host::Exact(name) => host == name,
+        };
+        let below = path.strip_prefix(self.path.as_bytes());
+        has_host && below.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
+    }
+
+    /// More specific places have greater ranks: by host, then by path.
+    fn rank(&self) -> (u8, usize, usize) {
+        let (kind, host_len) = match &self.host {
+            Host::Any => (0, 0),
+            Host::Below(suffix) => (1, suffix.len()),
+            Host::Exact(_) => (2, 0),
+        };
+        (kind, host_len, self.path.len())
+    }
+}
+
+/// Passes each request to the handler of the most specific place: by host, then by path.
+pub struct Routes {
+    routes: Vec<(Place, Arc<dyn Handler>)>,
+    fallback: Arc<dyn Handler>,
+}
+
+impl Routes {
+    /// These routes, and the handler of all other requests.
+    #[must_use]
+    pub fn new(mut routes: Vec<(Place, Arc<dyn Handler>)>, fallback: Arc<dyn Handler>) -> Self {
+        routes.sort_by_key(|(place, _)| std::cmp::Reverse(place.rank()));
+        Self { routes, fallback }
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let places = self.routes.iter().map(|(place, _)| place);
+        f.debug_list().entries(places).finish()
+    }
+}
+
+impl Handler for Routes {
+    fn answer(&self, request: &Request, peer: &Peer) -> Reply {
+        let target = request.path().unwrap_or("/");
+        // Which route a server behind it would see is not known.
+        if has_dot_segment(target) {
+            return Answer::text(400, "The path has `.` or `..` segments\n").into();
+        }
+        let path: Cow<'_, [u8]> = percent_decode_str(path_of(target)).into();
+        let host = host_of(request.authority().unwrap_or_default()).to_ascii_lowercase();
+        let found = self
+            .routes
+            .iter()
+            .find(|(place, _)| place.has(&host, &path));
+        found
+            .map_or(&self.fallback, |(_, handler)| handler)
+            .answer(request, peer)
+    }
+}
+
+/// The path of a target, without its query.
+fn path_of(target: &str) -> &str {
+    target.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// The host of an authority, without its port and a final dot.
+fn host_of(authority: &str) -> &str {
+    let end = authority.find(']').map_or(0, |at| at + 1);
+    let port = authority[end..].find(':');
+    let host = port.map_or(authority, |at| &authority[..end + at]);
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// Sends `link` fields as 103 Early Hints (RFC 8297), before another handler responds.
+///
+/// Over HTTP/3, and only if the response is a [`Reply::Task`]: one that is known at once has the fields itself.
+pub struct Hints {
+    /// By path.
+    links: BTreeMap<String, Vec<String>>,
+    handler: Arc<dyn Handler>,
+}
+
+impl Hints {
+    /// Hints for the requests of a handler: pairs of a path and a link.
+    #[must_use]
+    pub fn new(
+        links: impl IntoIterator<Item = (String, String)>,
+        handler: Arc<dyn Handler>,
+    ) -> Self {
+        let mut by_path: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (path, link) in links {
+            by_path.entry(path).or_default().push(link);
+        }
+        Self {
+            links: by_path,
+            handler,
+        }
+    }
+}
+
+impl fmt::Debug for Hints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Hints").field(&self.links).finish()
+    }
+}
+
+impl Handler for Hints {
+    fn answer(&self, request: &Request, peer: &Peer) -> Reply {
+        let reply = self.handler.answer(request, peer);
+        let path = path_of(request.path().unwrap_or_default());
+        let links = self.links.get(path).filter(|_| request.method() == "GET");
+        let Some(links) = links.cloned() else {
+            return reply;
+        };
+        match reply {
+            Reply::Now(answer) => linked(answer, &links).into(),
+            Reply::After(span, later) => {
+                Reply::After(span, Box::new(move || linked(later(), &links)))
+            }
+            Reply::Task(task) => Reply::Task(Box::new(move |mut exchange| {
+                let mut hint = Response::new(103);
+                for link in &links {
+                    hint.fields_mut().push("link", link);
+                }
+                exchange.outgoing.hint(hint);
+                task(exchange);
+            })),
+        }
+    }
+}
+
+fn linked(answer: Answer, links: &[String]) -> Answer {
+    if !(200..300).contains(&answer.response.status()) {
+        return answer;
+    }
+    links
+        .iter()
+        .fold(answer, |answer, link| answer.with("link", link))
+}

@@ -1,0 +1,160 @@
+use std::task::{Context, Poll, Waker};
+
+use super::*;
+use crate::{
+    budget::{Budget, Limits},
+    exchange::{ResponsePart, exchange},
+    handler::Version,
+};
+
+fn peer() -> Peer {
+    Peer {
+        remote: "192.0.2.1:5000".parse().expect("an address"),
+        version: Version::Http3,
+        is_early: false,
+    }
+}
+
+/// Answers with its name, at once or from a task.
+struct Named(&'static str, bool);
+
+impl Handler for Named {
+    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+        let answer = Answer::text(200, self.0);
+        if !self.1 {
+            return answer.into();
+        }
+        Reply::Task(Box::new(move |exchange| {
+            let mut outgoing = Box::pin(exchange.outgoing.answer(answer));
+            let context = &mut Context::from_waker(Waker::noop());
+            let sent = Future::poll(outgoing.as_mut(), context);
+            assert!(sent.is_ready());
+        }))
+    }
+}
+
+fn routes(places: &[&'static str]) -> Routes {
+    let handler = |name| Arc::new(Named(name, false)) as Arc<dyn Handler>;
+    let routes = places.iter().map(|place| {
+        let parsed = place.parse().expect("a place");
+        (parsed, handler(place))
+    });
+    Routes::new(routes.collect(), handler("fallback"))
+}
+
+/// The status and text of the answer.
+fn ask(routes: &Routes, authority: &str, path: &str) -> (u16, String) {
+    let request = Request::new("GET", "https", authority, path);
+    let Reply::Now(answer) = routes.answer(&request, &peer()) else {
+        panic!("an answer");
+    };
+    let mut text = vec![0; answer.body_len() as usize];
+    let body = answer.body.as_ref().expect("a text");
+    body.read_at(0, &mut text).expect("it has them");
+    let text = String::from_utf8(text).expect("text");
+    (answer.response.status(), text)
+}
+
+#[test]
+fn the_most_specific_place_answers_whatever_the_order() {
+    let mut places = [
+        "/",
+        "/api",
+        "/api/v2",
+        "*.example.com",
+        "*.b.example.com",
+        "a.example.com",
+        "a.example.com/api",
+    ];
+    for _ in 0..2 {
+        let routes = routes(&places);
+        for (authority, path, expected) in [
+            ("other", "/x", "/"),
+            ("other", "/api", "/api"),
+            ("other", "/api?x=/api/v2", "/api"),
+            ("other", "/apix", "/"),
+            ("other", "/api/v2/x", "/api/v2"),
+            ("a.example.com", "/", "a.example.com"),
+            ("A.Example.COM.:4433", "/api/", "a.example.com/api"),
+            ("a.example.com", "/%61pi", "a.example.com/api"),
+            ("x.example.com", "/api", "*.example.com"),
+            ("x.b.example.com:443", "/", "*.b.example.com"),
+            ("example.com", "/", "/"),
+            ("[2001:db8::1]:443", "/api", "/api"),
+        ] {
+            let answer = ask(&routes, authority, path);
+            assert_eq!(answer, (200, expected.to_owned()), "{authority}{path}");
+        }
+        places.reverse();
+    }
+    assert_eq!(ask(&routes(&["a"]), "b", "/").1, "fallback");
+    assert_eq!(
+        ask(&routes(&["[2001:db8::1]"]), "[2001:db8::1]:443", "/").1,
+        "[2001:db8::1]"
+    );
+}
+
+/// A server behind a route may resolve them, and then serve the paths of another route.
+#[test]
+fn dot_segments_do_not_cross_routes() {
+    let routes = routes(&["/open", "/secret"]);
+    for path in [
+        "/open/../secret",
+        "/open/%2e%2e/secret",
+        "/open/..;/secret",
+        "/./secret",
+    ] {
+        assert_eq!(ask(&routes, "a", path).0, 400, "{path}");
+    }
+    assert_eq!(ask(&routes, "a", "/secret..x/y").1, "fallback");
+}
+
+#[test]
+fn invalid_places_are_refused() {
+    let long = format!("/{}", "x".repeat(PLACE_LEN_MAX));
+    for text in [
+        "", "a b", "a:443", "*", "*a", "a.*", "*.", "/a%20", "/a/../b", "/a?b", "a//b", &long,
+    ] {
+        let error = text.parse::<Place>().expect_err(text).to_string();
+        assert!(error.contains("expected"), "{error}");
+    }
+}
+
+/// The parts of the response to a request for `path`.
+fn hinted(path: &str, is_task: bool) -> Vec<(u16, usize)> {
+    let link = |path: &str| (path.to_owned(), "</a.css>; rel=preload".to_owned());
+    let handler = Arc::new(Named("slow", is_task));
+    let hints = Hints::new([link("/a"), link("/a"), link("/b")], handler);
+    let request = Request::new("GET", "https", "a", path);
+    let of = |response: &Response| {
+        let links = response.fields().iter().filter(|line| line.name == "link");
+        (response.status(), links.count())
+    };
+    match hints.answer(&request, &peer()) {
+        Reply::Now(answer) => vec![of(&answer.response)],
+        Reply::After(..) => panic!("no delay"),
+        Reply::Task(task) => {
+            let budget = Budget::new(Limits::default()).connection();
+            let (exchange, channels) = exchange(&budget);
+            task(exchange);
+            let context = &mut Context::from_waker(Waker::noop());
+            let mut parts = Vec::new();
+            while let Poll::Ready(Some(part)) = channels.outgoing.poll_next(context) {
+                parts.push(match part {
+                    ResponsePart::Interim(response) => of(&response),
+                    ResponsePart::Whole(answer) => of(&answer.response),
+                    _ => panic!("a whole answer"),
+                });
+            }
+            parts
+        }
+    }
+}
+
+/// RFC 8297 §2.
+#[test]
+fn hints_precede_a_slow_response_and_are_part_of_one_known_at_once() {
+    assert_eq!(hinted("/a?x", true), [(103, 2), (200, 0)]);
+    assert_eq!(hinted("/a", false), [(200, 2)]);
+    assert_eq!(hinted("/c", true), [(200, 0)]);
+}
