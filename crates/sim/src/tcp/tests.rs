@@ -1,6 +1,6 @@
 //! Whole transfers over two links.
 
-use core::time::Duration;
+use core::{fmt::Write as _, time::Duration};
 use std::sync::Arc;
 
 use lastbyte_congestion::{ControllerFactory, Spec};
@@ -292,3 +292,58 @@ proptest! {
         prop_assert_eq!(world.ends[0].received(), bytes);
     }
 }
+
+/// Mean times of plain TCP in milliseconds, of Linux 6.18 over `lastbyte emulate --tun`, on 2026-11-23: rate in Mb/s, round trip and queue in ms,
+/// loss in percent, kilobytes. docs/sim.md has the table, and how it was measured.
+const KERNEL: [(u64, u64, u64, f64, u64, f64); 22] = [
+    (50, 40, 50, 0.0, 10, 90.0),
+    (50, 40, 50, 0.0, 100, 193.0),
+    (50, 40, 50, 0.0, 1000, 387.0),
+    (50, 40, 50, 0.0, 10000, 1881.0),
+    (10, 100, 100, 0.0, 10, 214.0),
+    (10, 100, 100, 0.0, 100, 478.0),
+    (10, 100, 100, 0.0, 1000, 1440.0),
+    (10, 100, 100, 0.0, 10000, 8731.0),
+    (20, 30, 50, 0.0, 10, 67.0),
+    (20, 30, 50, 0.0, 100, 151.0),
+    (20, 30, 50, 0.0, 1000, 535.0),
+    (20, 30, 50, 0.0, 10000, 4269.0),
+    (5, 60, 200, 0.0, 10, 141.0),
+    (5, 60, 200, 0.0, 100, 345.0),
+    (5, 60, 200, 0.0, 1000, 1863.0),
+    (5, 60, 200, 0.0, 10000, 16761.0),
+    (50, 40, 50, 1.0, 100, 237.0),
+    (50, 40, 50, 1.0, 1000, 1317.0),
+    (50, 40, 50, 1.0, 10000, 26627.0),
+    (50, 40, 50, 3.0, 100, 313.0),
+    (50, 40, 50, 3.0, 1000, 4261.0),
+    (50, 40, 50, 3.0, 10000, 57496.0),
+];
+
+#[test]
+fn times_match_the_kernels() {
+    let config = Config {
+        tls: Tls::none(),
+        ..Config::default()
+    };
+    let mut table = String::new();
+    let mut far = 0;
+    for (rate, rtt, queue, loss, kilobytes, kernel) in KERNEL {
+        let path = path(rate * 1_000_000, rtt, queue, loss / 100.0);
+        let runs = if loss > 0.0 { 200 } else { 1 };
+        let times =
+            (1..=runs).map(|seed| ttlb(&config, &path, kilobytes * 1000, seed).as_secs_f64());
+        let model = times.sum::<f64>() / f64::from(runs as u32) * 1e3;
+        let error = (model / kernel - 1.0) * 100.0;
+        far += usize::from(error.abs() > 5.0);
+        let _ = writeln!(
+            table,
+            "{rate} {rtt} {queue} {loss} {kilobytes}: {model:.0} {kernel} {error:+.1}"
+        );
+        assert!(error.abs() < 12.5, "{table}");
+    }
+    assert!(far <= FAR, "{far} differ by more than 5 %:\n{table}");
+}
+
+/// How many of them differ by more than 5 %: docs/sim.md says which.
+const FAR: usize = 6;
