@@ -570,3 +570,148 @@ fn a_folder_of_traces_is_a_population() {
         stderr(&output)
     );
 }
+
+#[test]
+fn neighbours_are_logged_and_the_page_has_their_harm() {
+    let folder = folder("ab-neighbours");
+    let arguments = [
+        "--arm",
+        "cubic",
+        "--arm",
+        "rapid-start",
+        "--network",
+        "dsl",
+        "--size",
+        "300kB",
+        "--neighbour",
+        "cubic",
+        "--neighbour",
+        "cbr:1mbit",
+        "--horizon",
+        "2s",
+        "--connections",
+        "24",
+    ];
+    let output = ab(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(stdout.contains("neighbours of rapid-start: "), "{stdout}");
+    let lines = log(&folder);
+    let mut kinds = BTreeSet::new();
+    for pair in lines.chunks(2) {
+        let kind = pair[0]["neighbour.kind"].as_str().expect("a neighbour");
+        kinds.insert(kind.to_owned());
+        assert_eq!(pair[1]["neighbour.kind"], kind);
+        for line in pair {
+            assert_eq!(line["neighbour.horizon"], 2000);
+            assert_eq!(line["link.cross"], "none");
+            let (rate, line_rate) = (line["neighbour.rate"].as_u64(), line["link.rate"].as_u64());
+            assert!(rate > Some(0) && rate < line_rate, "{line}");
+            assert!(
+                line["neighbour.loss"].as_f64() < Some(1.0) && line["neighbour.delay"].is_number()
+            );
+        }
+    }
+    assert_eq!(kinds.len(), 2);
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    assert!(page.contains("Harm to neighbours"));
+    assert!(page.contains("--neighbour cubic --neighbour cbr:1mbit --horizon 2000ms"));
+
+    let wrong = |arguments: &[&str], text: &str| {
+        let output = ab(&folder, arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(text), "{}", stderr(&output));
+    };
+    wrong(
+        &["--neighbour", "stack:cubic"],
+        "--neighbour: `stack:cubic` (expected a neighbour without `stack:`)",
+    );
+    wrong(&["--neighbour", "cubic", "--horizon", "2h"], "600s at most");
+}
+
+#[test]
+fn settings_of_networks_vary_and_the_page_has_a_chart() {
+    let folder = folder("ab-vary");
+    let arguments = [
+        "--arm",
+        "cubic",
+        "--arm",
+        "rapid-start",
+        "--network",
+        "dsl",
+        "--vary",
+        "loss=0,1%",
+        "--vary",
+        "queue=20ms,200ms",
+        "--connections",
+        "32",
+        "--power",
+        "10%",
+    ];
+    let output = ab(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(
+        stdout.contains("rapid-start: connections to detect a change of +10.0 %"),
+        "{stdout}"
+    );
+    let lines = log(&folder);
+    let sites: BTreeSet<&str> = lines
+        .iter()
+        .filter_map(|line| line["site"].as_str())
+        .collect();
+    assert!(sites.contains("dsl, queue 200ms, loss 1%"), "{sites:?}");
+    for line in &lines {
+        let site = line["site"].as_str().expect("a site");
+        assert_eq!(
+            line["link.loss"].as_f64(),
+            Some(if site.ends_with("1%") { 0.01 } else { 0.0 })
+        );
+    }
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    assert!(page.contains("Median change by loss") && page.contains("Connections needed"));
+
+    let output = ab(
+        &folder,
+        &["--vary", "loss=0,1%", "--arm", "cubic", "--arm", "bbr"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("--vary: no network"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn pictures_are_drawn_beside_the_page() {
+    let folder = folder("ab-pictures");
+    let arguments = [
+        "--arm",
+        "cubic",
+        "--arm",
+        "bbr",
+        "--network",
+        "vdsl",
+        "--size",
+        "300kB",
+        "--connections",
+        "8",
+        "--pictures",
+    ];
+    let output = ab(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    let linked: Vec<&str> = page
+        .split("href=\"")
+        .filter_map(|rest| rest.split_once(".html\""))
+        .map(|(seed, _)| seed)
+        .collect();
+    assert!((1..=15).contains(&linked.len()), "{linked:?}");
+    for seed in linked {
+        let picture = folder.join(format!("ab/{seed}.html"));
+        let picture = fs::read_to_string(&picture).expect("a picture");
+        assert!(picture.contains("cubic") && picture.contains("bbr"));
+    }
+    assert!(page.contains("--replay "));
+}

@@ -64,6 +64,23 @@ pub struct Experiment {
     pub link_cross: Option<&'static str>,
     /// Packets that the simulated path dropped on the way to the client.
     pub drops: Option<Drops>,
+    /// The neighbour on the simulated path.
+    pub neighbour: Option<Neighbour>,
+}
+
+/// Another user of the simulated path, and what it got between the start of the transfer and the horizon.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Neighbour {
+    /// Its name.
+    pub kind: String,
+    /// How long it was observed, in milliseconds.
+    pub horizon_ms: f64,
+    /// What the bottleneck transmitted of it, in bits per second.
+    pub rate_bps: u64,
+    /// The mean time that its packets waited before the bottleneck, in milliseconds. `None` if it had none.
+    pub delay_ms: Option<f64>,
+    /// The share of its packets that were lost: 0 to 1. `None` if it had none.
+    pub loss: Option<f64>,
 }
 
 /// Packets of a connection that the simulated path dropped on the way to the client, by reason.

@@ -15,10 +15,14 @@
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
 //! | `comparison/parts.rs`, `bars.rs` | where the time of transfers goes, and its chart |
 //! | `comparison/paths.rs` | the change of each path, of paired connections |
+//! | `comparison/neighbours.rs` | what neighbours of the transfers lose or gain |
+//! | `comparison/notable.rs` | connections to look at, with the command that runs each again |
+//! | `comparison/power.rs` | how many connections an experiment needs |
+//! | `comparison/sweep.rs` | the chart of a sweep over networks |
 //! | `comparison/text.rs` | results and warnings as sentences |
 //! | `comparison/format.rs` | number formats |
 //! | `comparison/figure.rs` | the charts |
-//! | `comparison/page.rs`, `page.css`, `page.js` | the page |
+//! | `comparison/page.rs`, `page/`, `page.css`, `page.js` | the page and its JSON |
 
 use std::io::Write;
 
@@ -30,19 +34,23 @@ mod error;
 mod figure;
 mod format;
 mod gather;
+mod neighbours;
+mod notable;
 mod page;
 mod parts;
 mod paths;
+mod power;
 mod queries;
 mod settings;
 mod state;
+mod sweep;
 mod tables;
 mod text;
 
 use self::analysis::Analysis;
 pub use self::{
     error::Error,
-    settings::{Metric, Settings},
+    settings::{Metric, Panel, Settings, Sweep},
 };
 use crate::{raster, scene::Scene, svg};
 
@@ -156,6 +164,10 @@ impl Comparison {
             let scene = bars::chart(&self.analysis, parts, figure::Size::Wide);
             figures.push(("ttlb-parts".to_owned(), scene));
         }
+        if let Some(sweep) = &self.analysis.settings.sweep {
+            let scene = sweep::chart(&self.analysis, sweep, figure::Size::Wide);
+            figures.push(("sweep".to_owned(), scene));
+        }
         figures
             .into_iter()
             .map(|(name, scene)| Figure { name, scene })
@@ -201,6 +213,25 @@ impl Comparison {
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         text::verdicts(&self.analysis)
+    }
+
+    /// How many connections detect [`Settings::power`], a sentence per arm; none if that is not set.
+    #[must_use]
+    pub fn power(&self) -> Vec<String> {
+        text::power(&self.analysis)
+    }
+
+    /// The seeds of the connections that the page lists to be looked at, without repetition. None without [`Settings::replay`].
+    #[must_use]
+    pub fn notable(&self) -> Vec<u64> {
+        let lists = self.analysis.notable.as_ref();
+        lists.map_or_else(Vec::new, notable::Lists::seeds)
+    }
+
+    /// A sentence per arm: what the neighbours of its transfers lose or gain. None if the log has no neighbours.
+    #[must_use]
+    pub fn harm(&self) -> Vec<String> {
+        text::harm(&self.analysis)
     }
 }
 

@@ -12,6 +12,7 @@ use lastbyte_units as units;
 use serde::Deserialize;
 
 use crate::{
+    neighbour::Neighbour,
     population::{
         Draw, Population, ReturnsText, Sweep, factor,
         random::{Field, Stream},
@@ -94,6 +95,9 @@ struct ExperimentText {
     #[serde(default)]
     sweep: Sweep,
     returns: Option<ReturnsText>,
+    #[serde(default)]
+    neighbours: Vec<String>,
+    horizon: Option<String>,
     arms: Vec<ArmText>,
 }
 
@@ -213,6 +217,21 @@ impl Experiment {
                 .with_returns(returns)
                 .map_err(|error| error.within("returns"))?,
         };
+        let population = if text.neighbours.is_empty() {
+            population
+        } else {
+            population.beside(
+                neighbours(&text.neighbours, registry)?,
+                match &text.horizon {
+                    Some(text) => {
+                        Some(horizon(units::span(text).map_err(|error| {
+                            SettingError::new("horizon", error.with_value())
+                        })?)?)
+                    }
+                    None => None,
+                },
+            )
+        };
         Ok(Self {
             name: text.name,
             description: text.description,
@@ -278,9 +297,52 @@ impl Experiment {
             },
             seed: Stream::new(plan.seed, Field::Simulation).at(0),
             time_limit: draw.start.saturating_add(self.time_limit),
+            horizon: draw
+                .neighbour
+                .as_ref()
+                .map_or(Duration::ZERO, |one| one.until),
         }
     }
 }
+
+/// The neighbours of an experiment.
+///
+/// # Errors
+///
+/// Returns a [`SettingError`] if a text is not a neighbour, or there are more than 64.
+pub fn neighbours(texts: &[String], registry: &Registry) -> Result<Vec<Neighbour>, SettingError> {
+    if texts.len() > NEIGHBOURS_MAX {
+        return Err(SettingError::new(
+            "neighbours",
+            format!("{} (expected at most {NEIGHBOURS_MAX})", texts.len()),
+        ));
+    }
+    let neighbours = texts.iter().map(|text| Neighbour::parse(text, registry));
+    let neighbours: Result<Vec<Neighbour>, String> = neighbours.collect();
+    neighbours.map_err(|error| SettingError::new("neighbours", error))
+}
+
+/// Checks how long neighbours are observed.
+///
+/// # Errors
+///
+/// Returns a [`SettingError`] if it is zero or longer than 600 s.
+pub fn horizon(span: Duration) -> Result<Duration, SettingError> {
+    if span.is_zero() || span > HORIZON_MAX {
+        return Err(SettingError::new(
+            "horizon",
+            format!(
+                "{} (expected a span above zero, 600s at most)",
+                units::show_span(span)
+            ),
+        ));
+    }
+    Ok(span)
+}
+
+/// The page has a chart for each.
+const NEIGHBOURS_MAX: usize = 64;
+const HORIZON_MAX: Duration = Duration::from_secs(600);
 
 fn arms(texts: &[ArmText], registry: &Registry) -> Result<Vec<Arm>, SettingError> {
     let mut names = BTreeSet::new();

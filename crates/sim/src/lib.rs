@@ -27,6 +27,7 @@
 //! | [`row`] | its figures, a row a flow |
 //! | [`listener`] | who hears of it meanwhile |
 //! | [`recorder`] | series over time, for pictures |
+//! | [`neighbour`] | other users of a path, and what they get of it |
 //! | [`lines`] | all that happens, a JSON object a line |
 //! | [`network`] | named networks, and paths as TOML |
 //! | [`tcp`] | a model of TCP with TLS, as Linux has it |
@@ -54,6 +55,7 @@ pub mod experiment;
 mod handshake;
 pub mod lines;
 pub mod listener;
+pub mod neighbour;
 pub mod network;
 mod node;
 pub mod outcome;
@@ -71,6 +73,7 @@ pub use client_acks::ClientAcks;
 pub use cross::{CrossKind, CrossTraffic, Pages};
 pub use experiment::{Arm, Experiment, Plan};
 pub use listener::{LinkEvent, Listener, Way};
+pub use neighbour::{Neighbour, NeighbourCounter, NeighbourOutcome};
 pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
 pub use population::{CrossFact, Draw, DrawFacts, Population, Sweep};
 pub use scenario::{FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security, Transport};

@@ -22,7 +22,7 @@ pub struct Outcome {
     pub path_rtt: Duration,
     /// Datagrams sent by all endpoints.
     pub datagrams: u64,
-    /// When it ended: once the server knew that all had arrived, or at the time limit.
+    /// When it ended: once the server knew that all had arrived and the horizon was over, or at the time limit.
     pub ended_at: Time,
 }
 

@@ -12,6 +12,7 @@
 //! | `random` | random streams |
 //! | `path` | the links of a draw |
 //! | `networks` | given networks in place of drawn paths |
+//! | `neighbours` | a neighbour on each path in place of cross traffic |
 
 use core::time::Duration;
 
@@ -21,11 +22,13 @@ use lastbyte_link::{Contention, Policer, Rate, Reordering, Spacing, WakeUp};
 use crate::{
     client_acks::ClientAcks,
     cross::{CrossKind, CrossTraffic},
+    neighbour::{Neighbour, Observation},
     scenario::{Path, Transport},
     setting::SettingError,
 };
 
 pub mod distribution;
+mod neighbours;
 mod networks;
 mod path;
 pub(crate) mod random;
@@ -68,6 +71,10 @@ pub struct Population {
     sweep: Sweep,
     /// In place of drawn paths, unless it is empty.
     networks: Vec<(String, Path)>,
+    /// In place of cross traffic, unless it is empty.
+    neighbours: Vec<Neighbour>,
+    /// How long neighbours are observed, if it does not depend on the path.
+    horizon: Option<Duration>,
 }
 
 /// Clients with a token of an earlier connection.
@@ -247,6 +254,8 @@ pub struct Draw {
     pub start: Duration,
     /// How the endpoints are set.
     pub transport: Transport,
+    /// The neighbour to be observed, if the population has neighbours.
+    pub neighbour: Option<Observation>,
     /// What was drawn, for the log.
     pub facts: DrawFacts,
 }
@@ -474,7 +483,19 @@ impl Population {
     #[must_use]
     pub fn draw(&self, seed: u64) -> Draw {
         let draw = path::draw(self, self.sketch(seed), seed);
-        networks::draw(self, draw, seed)
+        let draw = networks::draw(self, draw, seed);
+        neighbours::draw(self, draw, seed)
+    }
+
+    /// The same with a neighbour on each path in place of cross traffic, each as likely as the others. It is observed for as long as
+    /// `horizon`; by default for 20 round trips and four times as long as the line takes for the object, 60 s at most.
+    #[must_use]
+    pub fn beside(&self, neighbours: Vec<Neighbour>, horizon: Option<Duration>) -> Self {
+        Self {
+            neighbours,
+            horizon,
+            ..self.clone()
+        }
     }
 
     /// The same with these networks in place of its paths, each as likely as the others. Their names are those of sites and

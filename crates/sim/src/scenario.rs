@@ -23,6 +23,9 @@ pub struct Scenario {
     pub seed: u64,
     /// When the simulation ends, whatever is done by then: counted from its start. Default: 1000 s.
     pub time_limit: Duration,
+    /// The simulation continues at least until then, also if all flows are done, so that other traffic is observed for the same
+    /// time whatever the flows do: counted from its start. Default: 0.
+    pub horizon: Duration,
 }
 
 /// Both directions of a path.
@@ -232,6 +235,7 @@ impl Scenario {
             transport: Transport::default(),
             seed: 1,
             time_limit: Duration::from_secs(1000),
+            horizon: Duration::ZERO,
         }
     }
 }

@@ -344,7 +344,8 @@ impl<'a, L: Listener> World<'a, L> {
 
     fn run(&mut self) -> Result<(), SimError> {
         let limit = Time::ZERO + self.scenario.time_limit;
-        while self.unfinished > 0 {
+        let horizon = Time::ZERO + self.scenario.horizon;
+        while self.unfinished > 0 || self.now < horizon {
             let alarm = self.alarms.peek().map(|Reverse((at, _))| *at);
             let constant = self.constants.iter().map(|one| one.next_at).min();
             let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);

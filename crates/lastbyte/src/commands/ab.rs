@@ -2,8 +2,9 @@
 
 mod connections;
 mod summary;
+mod vary;
 
-use core::{fmt::Write as _, num::NonZeroUsize};
+use core::{fmt::Write as _, num::NonZeroUsize, time::Duration};
 use std::{
     ffi::OsStr,
     io::Write,
@@ -14,10 +15,10 @@ use std::{
 use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
-use lastbyte_report::comparison::Settings;
+use lastbyte_report::comparison::{Settings, Sweep};
 use lastbyte_sim::{
-    Protocol, Scenario,
-    experiment::{Arm, Experiment, Plan},
+    Protocol, Scenario, SettingError,
+    experiment::{self, Arm, Experiment, Plan},
     lines::Label,
 };
 use lastbyte_units as units;
@@ -74,9 +75,23 @@ pub(crate) struct Arguments {
     /// Bottleneck queue of the traces of --network [default: one round trip]
     #[arg(long, value_name = "DEPTH", requires = "network", value_parser = setting(|path| &mut path.down.queue))]
     queue: Option<String>,
+    /// Vary a setting of the networks: loss=0,1%,2% or rate=5mbit,50mbit; repeatable
+    ///
+    /// Settings: rate, rtt, queue, aqm, loss, burst-loss, jitter, reorder, policer, up-rate, up-loss. Each network is run with each
+    /// combination of values. Without --network, rate and rtt are required.
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    vary: Vec<String>,
     /// Object sizes in place of the population's: 300kB,1MB
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', value_parser = units::bytes)]
     size: Vec<u64>,
+    /// Neighbour on each path, whose harm is measured: cubic, cbr:2mbit; repeatable
+    ///
+    /// In place of the population's cross traffic. Each path has one, each as likely as the others; forms as for `sim --cross`.
+    #[arg(long, value_name = "TRAFFIC")]
+    neighbour: Vec<String>,
+    /// How long neighbours are observed [default: by the path, 60s at most]
+    #[arg(long, value_name = "SPAN", requires = "neighbour", value_parser = units::span)]
+    horizon: Option<Duration>,
     /// Number of connections [default: the experiment's]
     #[arg(long, value_name = "N", value_parser = values::count::<u64>(1..=CONNECTIONS_MAX))]
     connections: Option<u64>,
@@ -118,6 +133,12 @@ pub(crate) struct Arguments {
     /// Directory for qlog files of --replay
     #[arg(long, value_name = "DIR", requires = "replay")]
     qlog: Option<PathBuf>,
+    /// Print the number of connections that detect this change: 5%
+    #[arg(long, value_name = "SHARE", value_parser = values::change)]
+    power: Option<f64>,
+    /// Draw the slowest and most changed connections, linked from the page
+    #[arg(long, conflicts_with = "unpaired")]
+    pictures: bool,
     /// Print JSON (docs/ab.md)
     #[arg(long)]
     json: bool,
@@ -219,18 +240,21 @@ fn say(what: &str) {
     eprintln!("{what}");
 }
 
-fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, Failure> {
-    let mut experiment = match &arguments.file {
-        None => Experiment::four_arms(),
-        Some(file) => {
-            let text = files::read_text(file).map_err(Failure::Usage)?;
-            let folder = file.parent().unwrap_or(Path::new(""));
-            Experiment::parse_with(&text, registry, &mut |name| {
-                files::read_text(&folder.join(name))
-            })
-            .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))?
-        }
+/// Reads an experiment file, or takes the built-in experiment.
+pub(super) fn read(file: Option<&Path>, registry: &Registry) -> Result<Experiment, Failure> {
+    let Some(file) = file else {
+        return Ok(Experiment::four_arms());
     };
+    let text = files::read_text(file).map_err(Failure::Usage)?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    Experiment::parse_with(&text, registry, &mut |name| {
+        files::read_text(&folder.join(name))
+    })
+    .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))
+}
+
+fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, Failure> {
+    let mut experiment = read(arguments.file.as_deref(), registry)?;
     if !arguments.arm.is_empty() {
         experiment.arms = arms(&arguments.arm, registry).map_err(Failure::Usage)?;
         experiment.baseline = 0;
@@ -242,15 +266,23 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
         experiment.name = names.join(" / ");
         experiment.description = String::new();
     }
-    if !arguments.network.is_empty() {
-        let (rtt, queue) = (arguments.rtt.as_deref(), arguments.queue.as_deref());
-        let networks = path::networks(&arguments.network, rtt, queue)?;
+    if !arguments.network.is_empty() || !arguments.vary.is_empty() {
+        let networks = networks(arguments)?.0;
         experiment.population = experiment.population.over(networks);
     }
     if !arguments.size.is_empty() {
         let population = experiment.population.with_sizes(&arguments.size);
         experiment.population =
             population.map_err(|error| Failure::Usage(format!("--size: {}", error.reason)))?;
+    }
+    if !arguments.neighbour.is_empty() {
+        let named = |error: SettingError| Failure::Usage(format!("--{error}"));
+        let neighbours = experiment::neighbours(&arguments.neighbour, registry);
+        let neighbours =
+            neighbours.map_err(|error| Failure::Usage(format!("--neighbour: {}", error.reason)))?;
+        let horizon = arguments.horizon.map(experiment::horizon);
+        let horizon = horizon.transpose().map_err(named)?;
+        experiment.population = experiment.population.beside(neighbours, horizon);
     }
     if let Some(seed) = arguments.seed {
         experiment.seed = seed;
@@ -259,6 +291,20 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
         experiment.protocol = protocol;
     }
     Ok(experiment)
+}
+
+/// Networks with their names.
+type Networks = Vec<(String, lastbyte_sim::Path)>;
+
+/// The networks of --network and --vary, and the chart of the latter.
+fn networks(arguments: &Arguments) -> Result<(Networks, Option<Sweep>), Failure> {
+    let (rtt, queue) = (arguments.rtt.as_deref(), arguments.queue.as_deref());
+    let axes =
+        vary::axes(&arguments.vary).map_err(|error| Failure::Usage(format!("--vary: {error}")))?;
+    let bases = path::network_texts(&arguments.network, rtt, queue)?;
+    let (texts, sweep) =
+        vary::combine(bases, &axes).map_err(|error| Failure::Usage(format!("--vary: {error}")))?;
+    Ok((path::paths_of(texts)?, sweep))
 }
 
 /// The arms of --arm.
@@ -315,6 +361,10 @@ fn page(
         baseline: arms.get(experiment.baseline).map(|arm| arm.name.clone()),
         shares,
         may_lack_arms: true,
+        power: arguments.power,
+        sweep: networks(arguments)?.1,
+        replay: Some(format!("lastbyte ab{}", inputs(arguments))),
+        has_pictures: arguments.pictures,
         seed: experiment.seed,
         threads: report::threads(arguments.jobs),
         title: Some(title(experiment)),
@@ -325,6 +375,12 @@ fn page(
     match report::compare(&[log.to_owned()], settings) {
         Ok(comparison) => {
             let page = report::write(&comparison, &arguments.out.join(PAGE), None)?;
+            if arguments.pictures {
+                for seed in comparison.notable() {
+                    let picture = arguments.out.join(format!("{seed}.html"));
+                    sim::draw(transfers(experiment, seed), &[picture])?;
+                }
+            }
             let verdicts = report::verdicts(&comparison, &page);
             Ok(Some((page, verdicts)))
         }
@@ -343,21 +399,25 @@ fn title(experiment: &Experiment) -> String {
     format!("{}: {}", experiment.name, experiment.description)
 }
 
-/// The commands that give the same log and page.
-fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) -> Vec<String> {
+/// The options that define what is simulated.
+fn inputs(arguments: &Arguments) -> String {
     let file = arguments.file.as_ref();
     let file = file.map_or_else(String::new, |file| {
         format!(" {}", report::shell(file.as_os_str()))
     });
-    let mut inputs = String::new();
+    let mut inputs = file;
+    let horizon = arguments.horizon.map(units::show_span);
     let sizes: Vec<String> = arguments.size.iter().map(u64::to_string).collect();
     let sizes = (!sizes.is_empty()).then(|| sizes.join(","));
     let options = [
         ("arm", arguments.arm.as_slice()),
         ("network", &arguments.network),
+        ("vary", &arguments.vary),
         ("rtt", arguments.rtt.as_slice()),
         ("queue", arguments.queue.as_slice()),
         ("size", sizes.as_slice()),
+        ("neighbour", &arguments.neighbour),
+        ("horizon", horizon.as_slice()),
     ];
     for (name, values) in options {
         for value in values {
@@ -365,20 +425,27 @@ fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) 
             let _ = write!(inputs, " --{name} {}", report::shell(OsStr::new(value)));
         }
     }
+    if let Some(protocol) = arguments.protocol {
+        let _ = write!(inputs, " --protocol {}", protocol.name());
+    }
+    inputs
+}
+
+/// The commands that give the same log and page.
+fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) -> Vec<String> {
     let unpaired = if arguments.unpaired {
         " --unpaired"
     } else {
         ""
     };
-    let protocol = arguments.protocol;
-    let protocol = protocol.map_or_else(String::new, |one| format!(" --protocol {}", one.name()));
     let packing = match arguments.log_compress {
         Packing::None => "",
         Packing::Gzip => " --log-compress gzip",
         Packing::Zstd => " --log-compress zstd",
     };
     let command = format!(
-        "lastbyte ab{file}{inputs} --connections {done} --seed {}{unpaired}{protocol}{packing} --out {}",
+        "lastbyte ab{} --connections {done} --seed {}{unpaired}{packing} --out {}",
+        inputs(arguments),
         experiment.seed,
         report::shell(arguments.out.as_os_str())
     );
@@ -401,10 +468,12 @@ fn page_facts(arguments: &Arguments, experiment: &Experiment, done: u64) -> Vec<
         ("experiment", format!("{} ({file})", experiment.name)),
         (
             "where",
-            if arguments.network.is_empty() {
+            if arguments.network.is_empty() && arguments.vary.is_empty() {
                 "simulated, on modelled paths: docs/population.md".to_owned()
             } else {
-                format!("simulated, on networks: {}", arguments.network.join(", "))
+                let named = arguments.network.iter().chain(&arguments.vary);
+                let named: Vec<&str> = named.map(String::as_str).collect();
+                format!("simulated, on networks: {}", named.join(", "))
             },
         ),
         ("connections", done.to_string()),

@@ -284,11 +284,11 @@ pub(crate) fn network(name: &str) -> Result<(String, sim::Path), Failure> {
 
 /// The networks of an experiment, with their names: named networks, network files, mahimahi traces, and folders of the last two.
 /// A trace has this round-trip time and queue.
-pub(crate) fn networks(
+pub(crate) fn network_texts(
     names: &[String],
     rtt: Option<&str>,
     queue: Option<&str>,
-) -> Result<Vec<(String, sim::Path)>, Failure> {
+) -> Result<Vec<(String, PathText)>, Failure> {
     let mut texts = Vec::new();
     for name in names {
         let file = Path::new(name);
@@ -308,6 +308,13 @@ pub(crate) fn networks(
             texts.push(named(name)?);
         }
     }
+    Ok(texts)
+}
+
+/// The paths of an experiment's networks, with their names.
+pub(crate) fn paths_of(
+    texts: Vec<(String, PathText)>,
+) -> Result<Vec<(String, sim::Path)>, Failure> {
     if texts.len() > NETWORKS_MAX {
         return Err(Failure::Usage(format!(
             "--network: {} networks (expected at most {NETWORKS_MAX})",

@@ -84,6 +84,9 @@ pub(crate) struct Arguments {
     /// Production logs are H2O's and those of `lastbyte serve --log`.
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     min_size: Option<u64>,
+    /// Print the number of connections that detect this change: 5%
+    #[arg(long, value_name = "SHARE", value_parser = values::change)]
+    power: Option<f64>,
     /// Random seed of the bootstrap
     #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
@@ -141,6 +144,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         bins: None,
         min_size: arguments.min_size,
         may_lack_arms: false,
+        power: arguments.power,
+        replay: None,
+        sweep: None,
+        has_pictures: false,
         seed: arguments.seed,
         replicates: arguments.resamples as usize,
         threads: threads(arguments.jobs),
@@ -333,7 +340,10 @@ fn style(verdict: &str) -> Style {
 /// What is significant, and where the page is, with colours: for [`anstream::stdout`].
 pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> String {
     let mut text = String::new();
-    for sentence in comparison.sentences() {
+    let harm = comparison.harm().into_iter();
+    let harm = harm.map(|sentence| format!("neighbours of {sentence}"));
+    let sentences = comparison.sentences().into_iter();
+    for sentence in sentences.chain(harm).chain(comparison.power()) {
         let sentence = sentence.replace(['\u{a0}', '\u{202f}'], " ");
         let style = style(&sentence);
         // Without effect where `anstream` finds no terminal, or NO_COLOR.

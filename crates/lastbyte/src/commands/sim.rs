@@ -104,6 +104,16 @@ pub(super) fn replay(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Draws the transfers of another command again.
+pub(super) fn draw(transfers: Vec<(Label, Scenario)>, plots: &[PathBuf]) -> Result<(), Failure> {
+    let transfers = transfers.into_iter();
+    let jobs: Vec<Job> = transfers
+        .map(|(label, scenario)| Job { label, scenario })
+        .collect();
+    plot::check(plots, &jobs)?;
+    plot::draw(plots, &jobs)
+}
+
 /// The simulations, in order of network, size, arm, handshake and seed.
 fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>, Failure> {
     arguments.check().map_err(Failure::Usage)?;
@@ -192,6 +202,7 @@ fn scenario(
         },
         seed: label.seed,
         time_limit: arguments.time_limit,
+        horizon: Duration::ZERO,
     }
 }
 

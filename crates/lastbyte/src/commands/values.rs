@@ -73,6 +73,16 @@ pub(crate) fn count<T: TryFrom<u64>>(
     }
 }
 
+/// Parses a share above 0, at most 1.
+pub(crate) fn change(text: &str) -> Result<f64, String> {
+    let share = units::probability(text).map_err(|error| error.to_string())?;
+    if share > 0.0 {
+        Ok(share)
+    } else {
+        Err("expected a share above 0%".to_owned())
+    }
+}
+
 /// Parses a count from one to `max`.
 pub(crate) fn positive(max: u64) -> impl Fn(&str) -> Result<NonZeroUsize, String> + Clone {
     move |text| {

@@ -229,5 +229,10 @@ fields! {
         LINK_DROPS_CODEL "link.drops.codel", Kind::Integer, Count, "Packets dropped by active queue management.", |of| of.drops.map(|drops| drops.codel);
         LINK_DROPS_POLICER "link.drops.policer", Kind::Integer, Count, "Packets dropped by a policer.", |of| of.drops.map(|drops| drops.policer);
         LINK_DROPS_CHANCE "link.drops.chance", Kind::Integer, Count, "Packets dropped by random loss.", |of| of.drops.map(|drops| drops.chance);
+        NEIGHBOUR_KIND "neighbour.kind", Kind::Text, None, "The neighbour on the simulated path, another user's traffic, as `--neighbour` names it.", |of| of.neighbour.as_ref().map(|one| one.kind.as_str());
+        NEIGHBOUR_HORIZON "neighbour.horizon", Kind::Number, Milliseconds, "How long the neighbour was observed, from the start of the connection. The same in every arm.", |of| of.neighbour.as_ref().map(|one| Decimals(one.horizon_ms, 3));
+        NEIGHBOUR_RATE "neighbour.rate", Kind::Integer, BitsPerSecond, "What the bottleneck transmitted of the neighbour's traffic meanwhile.", |of| of.neighbour.as_ref().map(|one| one.rate_bps);
+        NEIGHBOUR_DELAY "neighbour.delay", Kind::Number, Milliseconds, "The mean time that the neighbour's packets waited in the queue. Absent if it sent none.", |of| of.neighbour.as_ref().and_then(|one| one.delay_ms).map(|ms| Decimals(ms, 3));
+        NEIGHBOUR_LOSS "neighbour.loss", Kind::Number, Share, "The share of the neighbour's packets that the path dropped. Absent if it sent none.", |of| of.neighbour.as_ref().and_then(|one| one.loss).map(|loss| Decimals(loss, 6));
     }
 }

@@ -3,8 +3,10 @@
 use super::{
     error::Error,
     gather::{Cell, Histogram, Tally},
+    neighbours, notable,
     parts::Parts,
     paths::Paths,
+    power::Power,
     queries::{self, Dialect, QueryBuilder, Subgroup, chart_shares},
     settings::Settings,
 };
@@ -44,6 +46,12 @@ pub(super) struct Analysis {
     pub(super) pairs: usize,
     /// The change of each path, if connections are paired.
     pub(super) paths: Option<Paths>,
+    /// Connections to look at, of paired connections that can be run again.
+    pub(super) notable: Option<notable::Lists>,
+    /// How many connections an experiment needs, if the settings ask for it.
+    pub(super) power: Option<Power>,
+    /// What neighbours lose or gain, if lines have them and are paired.
+    pub(super) neighbours: Option<Vec<neighbours::Kind>>,
     /// Where the time goes, if lines have it.
     pub(super) parts: Option<Parts>,
     /// All; then bins; then sites.
@@ -164,6 +172,17 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
         let pairs = pairs(blocks.iter().map(|block| &block.members[..]), &order);
         Paths::new(&pairs, &names, &queries)
     });
+    let power = settings.power.map(|_| {
+        let blocks = tally.blocks.as_ref();
+        let pairs =
+            blocks.map(|blocks| pairs(blocks.iter().map(|block| &block.members[..]), &order));
+        let replicates = affordable(settings.replicates, pairs.as_ref());
+        Power::new(&groups[0].times, pairs.as_ref(), replicates, settings.seed)
+    });
+    let blocks = tally.blocks.as_ref();
+    let notable = blocks
+        .filter(|_| settings.replay.is_some() && settings.metric.is_ttlb())
+        .map(|blocks| notable::Lists::new(blocks, &order));
     let counts: Vec<u64> = groups[0].times.iter().map(Counts::total).collect();
     let loss = losses(&tally, &order, &queries, &settings);
     let measures = measures(&tally, &order, &queries);
@@ -174,6 +193,7 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     Ok(Analysis {
         dialect: tally.dialect,
         is_paired: tally.blocks.is_some(),
+        neighbours: neighbours::kinds(&tally.neighbours, &order, &queries),
         pairs: tally.blocks.as_ref().map_or(0, Vec::len),
         ratio: tests_of::chi_squared(&counts, &shares),
         parts: Parts::new(
@@ -184,6 +204,8 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
         )
         .filter(|_| settings.metric.is_ttlb()),
         paths,
+        notable,
+        power,
         outside_bins: outside.sum(),
         not_eligible: tally.not_eligible,
         too_small: tally.too_small,
@@ -340,9 +362,13 @@ fn resampled(
     let Some(pairs) = pairs else {
         return bootstrap::apart(groups, shares, replicates, seed);
     };
-    // Pairs are drawn one by one, so very many pairs are resampled less often.
-    let affordable = 500_000_000 / (pairs.len() * groups.len()).max(1);
-    bootstrap::paired(pairs, shares, replicates.min(affordable.max(200)), seed)
+    bootstrap::paired(pairs, shares, affordable(replicates, Some(pairs)), seed)
+}
+
+/// Pairs are drawn one by one, so very many pairs are resampled less often.
+fn affordable(replicates: usize, pairs: Option<&Pairs>) -> usize {
+    let values = pairs.map_or(0, |pairs| pairs.len() * pairs.arms());
+    replicates.min((500_000_000 / values.max(1)).max(200))
 }
 
 fn pairs_of(pairs: &Pairs, arm: usize) -> Vec<(Option<u64>, Option<u64>)> {

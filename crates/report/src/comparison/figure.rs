@@ -6,8 +6,10 @@ use core::fmt::Write;
 
 use super::{
     analysis::{Analysis, Group, SMALL},
+    neighbours::Kind,
     paths::Paths,
     queries::Subgroup,
+    settings::Metric,
 };
 use crate::{
     font::Fonts,
@@ -81,6 +83,8 @@ pub(super) enum Subject<'a> {
     Group(&'a Group),
     /// The percentiles of the changes of paths.
     Paths(&'a Paths),
+    /// The percentiles of the changes of what a kind of neighbour gets.
+    Neighbour(&'a Kind),
 }
 
 impl<'a> Subject<'a> {
@@ -89,6 +93,7 @@ impl<'a> Subject<'a> {
         match self {
             Self::Group(group) => &group.curves,
             Self::Paths(paths) => &paths.curves,
+            Self::Neighbour(kind) => &kind.curves,
         }
     }
 
@@ -97,6 +102,7 @@ impl<'a> Subject<'a> {
         match self {
             Self::Group(group) => group.is_small(arm),
             Self::Paths(paths) => paths.counts[arm] < SMALL,
+            Self::Neighbour(kind) => kind.counts[arm] < SMALL,
         }
     }
 
@@ -107,6 +113,15 @@ impl<'a> Subject<'a> {
             }
             Self::Group(group) => format!("{metric} change by percentile: {}", group.title),
             Self::Paths(_) => format!("{metric} change of each path"),
+            Self::Neighbour(kind) => format!("change of the rate of the neighbour {}", kind.name),
+        }
+    }
+
+    /// What changes, and the words for a decrease and an increase.
+    fn words(self, metric: &Metric) -> (&str, &'static str, &'static str) {
+        match self {
+            Self::Neighbour(_) => ("neighbour’s rate", "less", "more"),
+            Self::Group(_) | Self::Paths(_) => (&metric.name, metric.less(), metric.more()),
         }
     }
 }
@@ -125,6 +140,12 @@ pub(super) fn all(analysis: &Analysis) -> Vec<(String, Scene)> {
             true,
         );
         charts.push(("ttlb-paths".to_owned(), chart.scene));
+    }
+    for kind in analysis.neighbours.iter().flatten() {
+        let subject = Subject::Neighbour(kind);
+        let domain = domains.of_subject(subject);
+        let chart = chart(analysis, subject, Size::Wide, domain, true);
+        charts.push((format!("neighbour-{}", plain(&kind.name)), chart.scene));
     }
     for group in &analysis.groups {
         let name = match &group.subgroup {
@@ -164,6 +185,7 @@ pub(super) struct Domains {
     paths: (f64, f64),
     bins: (f64, f64),
     sites: (f64, f64),
+    neighbours: (f64, f64),
 }
 
 impl Domains {
@@ -180,12 +202,18 @@ impl Domains {
             paths: domain(analysis.paths.iter().map(Subject::Paths), 3, 97),
             bins: of(|group| matches!(group, Subgroup::Bin(_)), 8, 92),
             sites: of(|group| matches!(group, Subgroup::Site(_)), 12, 88),
+            neighbours: domain(
+                analysis.neighbours.iter().flatten().map(Subject::Neighbour),
+                5,
+                95,
+            ),
         }
     }
 
     pub(super) fn of_subject(&self, subject: Subject<'_>) -> (f64, f64) {
         match subject {
             Subject::Paths(_) => self.paths,
+            Subject::Neighbour(_) => self.neighbours,
             Subject::Group(group) => match group.subgroup {
                 Subgroup::All => self.all,
                 Subgroup::Bin(_) => self.bins,
@@ -410,10 +438,14 @@ fn described(analysis: &Analysis, subject: Subject<'_>) -> String {
     let baseline = &analysis.arms[0].name;
     let of = match subject {
         Subject::Group(_) => "",
-        Subject::Paths(_) => " over the same path",
+        Subject::Paths(_) | Subject::Neighbour(_) => " over the same path",
+    };
+    let (what, less, _) = match subject {
+        Subject::Neighbour(_) => subject.words(&analysis.settings.metric),
+        _ => ("time to last byte", "faster", ""),
     };
     let mut text = format!(
-        "Horizontal axis: change of the time to last byte relative to {baseline}{of}, in percent; left of zero is faster. Vertical axis: \
+        "Horizontal axis: change of the {what} relative to {baseline}{of}, in percent; left of zero is {less}. Vertical axis: \
          percentile, 0 to 100."
     );
     for (arm, curve) in subject.curves().iter().enumerate().skip(1) {
@@ -447,6 +479,10 @@ fn heading(drawing: &mut Drawing, analysis: &Analysis, subject: Subject<'_>, wid
         Subject::Paths(paths) => (
             format!("{title}: each path"),
             super::text::paths_subtitle(analysis, paths),
+        ),
+        Subject::Neighbour(kind) => (
+            format!("{title}: neighbour {}", kind.name),
+            super::text::harm_subtitle(analysis, kind),
         ),
     };
     let title = drawing.fitted(&title, 18.0, true, width - 36.0);
@@ -505,14 +541,14 @@ fn axes(
     );
     let line = plot.bottom + font + 29.0;
     let baseline = &analysis.arms[0].name;
-    let metric = &analysis.settings.metric;
+    let (what, less, more) = subject.words(&analysis.settings.metric);
     let full = match size {
-        Size::Small => format!("change of {}", metric.name),
-        _ => format!("{} relative to {baseline}", metric.name),
+        Size::Small => format!("change of {what}"),
+        _ => format!("{what} relative to {baseline}"),
     };
     let room = plot.right - plot.left;
-    let less = format!("← {}", metric.less());
-    let more = format!("{} →", metric.more());
+    let less = format!("← {less}");
+    let more = format!("{more} →");
     let sides = drawing.width(&less, font, true) + drawing.width(&more, font, true) + 24.0;
     let title = drawing.fitted(&full, font, false, room - sides);
     drawing.text((plot.left, line), Anchor::Start, font, true, INK, less);
@@ -533,8 +569,10 @@ fn axes(
             false,
             INK,
             match subject {
-                Subject::Group(_) => format!("percentile of connections, by {}", metric.name),
-                Subject::Paths(_) => "percentile of paths, by their change".to_owned(),
+                Subject::Group(_) => format!("percentile of connections, by {what}"),
+                Subject::Paths(_) | Subject::Neighbour(_) => {
+                    "percentile of paths, by their change".to_owned()
+                }
             },
         );
     }

@@ -10,6 +10,7 @@ use lastbyte_query::{Input, Value};
 
 use super::{
     error::Error,
+    neighbours::{Got, NeighbourCounts},
     parts::{PartCounts, Times},
     queries::{self, Bin, Column, Dialect},
     settings::Settings,
@@ -49,6 +50,7 @@ pub(super) struct Measures {
 /// A group of connections with one seed, one in each arm.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
+    pub(super) seed: u64,
     pub(super) site: usize,
     pub(super) bin: Option<usize>,
     /// Times to last byte in microseconds, by arm.
@@ -70,6 +72,7 @@ pub(super) struct Tally {
     pub(super) loss: BTreeMap<(usize, usize), Histogram>,
     pub(super) measures: Vec<Measures>,
     pub(super) parts: PartCounts,
+    pub(super) neighbours: NeighbourCounts,
     /// The pairs, if the connections are paired.
     pub(super) blocks: Option<Vec<Block>>,
     /// Lines of H2O's of connections outside the experiment.
@@ -163,6 +166,7 @@ struct Counter {
     loss: BTreeMap<(usize, usize), Histogram>,
     measures: Vec<Measures>,
     parts: PartCounts,
+    neighbours: NeighbourCounts,
     pairing: Pairing,
 }
 
@@ -229,6 +233,7 @@ impl Pairing {
             members[arm] = member;
             losses[arm] = loss;
             self.blocks.push(Block {
+                seed,
                 site,
                 bin,
                 members,
@@ -280,6 +285,7 @@ impl Counter {
             loss: BTreeMap::new(),
             measures: Vec::new(),
             parts: PartCounts::default(),
+            neighbours: NeighbourCounts::default(),
             pairing: Pairing {
                 blocks: Vec::new(),
                 seed: None,
@@ -366,6 +372,9 @@ impl Counter {
         self.measure(arm, row);
         if let (Some(ttlb), Some(times)) = (ttlb, times(of(Column::Parts))) {
             self.parts.add(arm, ttlb, whole(Column::Seed), times);
+        }
+        if let Some((kind, got)) = neighbour(of(Column::Neighbour)) {
+            self.neighbours.add(arm, whole(Column::Seed), kind, got);
         }
         if let Some(experiment) = of(Column::Experiment).as_str()
             && !self.experiments.contains(experiment)
@@ -466,6 +475,7 @@ impl Counter {
             loss: self.loss,
             measures,
             parts: self.parts,
+            neighbours: self.neighbours,
             blocks: is_paired.then_some(self.pairing.blocks),
             not_eligible: self.not_eligible,
             too_small: self.too_small,
@@ -518,6 +528,23 @@ fn times(value: &Value) -> Option<Times> {
         *time = value.as_f64().filter(|ms| (0.0..NEVER_MS).contains(ms))?;
     }
     Some(times)
+}
+
+/// The name of a neighbour, and what it got.
+fn neighbour(value: &Value) -> Option<(&str, Got)> {
+    let Value::Array(values) = value else {
+        return None;
+    };
+    let number = |place: usize| {
+        let number = values.get(place)?.as_f64()?;
+        (0.0..NEVER_MS).contains(&number).then_some(number)
+    };
+    let got = Got {
+        rate: number(1)?,
+        delay: number(2),
+        loss: number(3).filter(|loss| *loss <= 1.0),
+    };
+    Some((values.first()?.as_str()?, got))
 }
 
 /// A number, rounded, unless it is a mark for "unknown". Other programs may write `2.0` instead of `2`.

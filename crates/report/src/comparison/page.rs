@@ -12,16 +12,21 @@ use super::{
     bars,
     figure::{self, Chart, Domains, Size, Subject},
     format::{self, count, percent, percent_range},
-    parts::{BANDS, Parts},
-    paths::Paths,
-    queries::{Dialect, PARTS, Subgroup, chart_shares},
-    tables,
+    queries::{Dialect, Subgroup, chart_shares},
+    sweep, tables,
     text::{self, Significance},
 };
 use crate::{
-    statistics::{Counts, bootstrap::Interval, tests_of::Estimate},
+    statistics::{Counts, bootstrap::Interval},
     svg::{self, escaped},
 };
+
+mod harm;
+mod json;
+mod notable;
+
+use self::json::in_milliseconds;
+pub(super) use self::json::json;
 
 const STYLE: &str = include_str!("page.css");
 const PROGRAM: &str = include_str!("page.js");
@@ -38,7 +43,9 @@ pub(super) fn document(analysis: &Analysis) -> String {
     page.head();
     page.overall();
     page.paths();
+    page.sweep();
     page.parts_of_times();
+    page.harm();
     page.verdicts();
     let [bins, sites] = text::dimensions(analysis);
     page.parts("size", &format!("By {bins}"), |subgroup| {
@@ -51,6 +58,8 @@ pub(super) fn document(analysis: &Analysis) -> String {
     page.losses();
     page.ended();
     page.measures();
+    page.notable();
+    page.power();
     page.ratio();
     page.method();
     let data =
@@ -107,130 +116,11 @@ fn assignment(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// Milliseconds, with a fraction only if there is one.
-fn in_milliseconds(micros: u64) -> Value {
-    if micros.is_multiple_of(1000) {
-        json!(micros / 1000)
-    } else {
-        json!(micros as f64 / 1000.0)
-    }
-}
-
 /// JSON that cannot end a `script` element.
 fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
-}
-
-/// The results, for other programs.
-pub(super) fn json(analysis: &Analysis) -> String {
-    let interval = |cell: &Interval| json!([cell.estimate, cell.alone, cell.together]);
-    let ms = |micros: Option<u64>| micros.map(in_milliseconds);
-    let groups = analysis.groups.iter().map(|group| {
-        let key = |name: &str| {
-            let is_ttlb = analysis.settings.metric.is_ttlb();
-            format!("{name}{}", if is_ttlb { "_ms" } else { "" })
-        };
-        let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
-            let curve = (arm > 0).then(|| group.curves[arm].iter().map(interval).collect::<Vec<_>>());
-            json!({
-                "arm": one.name,
-                "connections": group.times[arm].total(),
-                "ended": group.times[arm].finished(),
-                (key("mean")): group.times[arm].mean().map(|value| value / 1000.0),
-                (key("percentiles")): chart_shares().iter().map(|share| ms(group.times[arm].percentile(*share))).collect::<Vec<_>>(),
-                "overall_change": group.overall[arm].map(|one| json!([one.value, one.interval])),
-                "mean_change": group.means[arm].map(|mean| json!([mean.value, mean.interval])),
-                "changes_estimate_alone_together": curve,
-                "p": group.ranks[arm].map(|rank| rank.p),
-                "p_holm": group.adjusted[arm],
-                "share_faster": group.ranks[arm].map(|rank| rank.share_less),
-            })
-        });
-        json!({
-            "title": group.title,
-            "arms": arms.collect::<Vec<_>>(),
-            "query_changes": group.curve_query,
-            "query_times": group.times_query,
-        })
-    });
-    let loss = analysis.loss.iter().map(|group| {
-        let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
-            let at = |share: f64| group.loss[arm].percentile(share).map(|value| value as f64 / 100.0);
-            json!({
-                "arm": one.name,
-                "mean": group.loss[arm].mean().map(|mean| mean / 100.0),
-                "p50_p90_p99": [at(0.5), at(0.9), at(0.99)],
-                "mean_difference": format::hundredths(group.differences[arm]).map(|one| json!([one.value, one.interval])),
-            })
-        });
-        json!({ "title": group.title, "arms": arms.collect::<Vec<_>>(), "query": group.query })
-    });
-    let claims = text::claims(analysis).into_iter().map(|claim| {
-        json!({ "list": claim.list, "arm": claim.arm, "what": claim.what, "change": if claim.is_less { "less" } else { "more" } })
-    });
-    let value = json!({
-        "experiment": analysis.experiment,
-        "baseline": analysis.arms[0].name,
-        "metric": analysis.settings.metric.name,
-        "unit": analysis.settings.metric.unit,
-        "paired": analysis.is_paired,
-        "seed": analysis.settings.seed,
-        "sample_ratio": analysis.ratio.map(|(statistic, p)| json!({ "chi_squared": statistic, "p": p })),
-        "warnings": text::warnings(analysis),
-        "verdicts": text::verdicts(analysis),
-        "beside": text::beside(analysis),
-        "subgroups": text::subgroups(analysis),
-        "paths": text::paths(analysis),
-        "parts": text::parts(analysis),
-        "parts_of_times": analysis.parts.as_ref().map(|parts| parts_of_times(analysis, parts)),
-        "significant": claims.collect::<Vec<_>>(),
-        "changes_of_paths": analysis.paths.as_ref().map(|paths| changes_of_paths(analysis, paths)),
-        "groups": groups.collect::<Vec<_>>(),
-        "loss_percent": loss.collect::<Vec<_>>(),
-    });
-    format!("{value:#}\n")
-}
-
-/// The change of each path, for other programs: by arm, as shares.
-fn changes_of_paths(analysis: &Analysis, paths: &Paths) -> Value {
-    let share = |value: Option<Estimate>| value.map(|one| json!([one.value, one.interval]));
-    let arms = analysis.arms.iter().enumerate().skip(1).map(|(arm, one)| {
-        let curve = paths.curves[arm].iter();
-        json!({
-            "arm": one.name,
-            "paths": paths.counts[arm],
-            "share_slower_by_5_percent": share(paths.slower[arm]),
-            "share_faster_by_5_percent": share(paths.faster[arm]),
-            "changes_estimate_alone": curve.map(|cell| json!([cell.estimate, cell.alone])).collect::<Vec<_>>(),
-            "query": paths.queries[arm],
-        })
-    });
-    Value::Array(arms.collect())
-}
-
-/// The parts of times, for other programs: by arm, in milliseconds.
-fn parts_of_times(analysis: &Analysis, parts: &Parts) -> Value {
-    let by_name = |values: Vec<Value>| -> Value {
-        let names = PARTS.iter().map(|(_, name)| (*name).to_owned());
-        names.zip(values).collect::<serde_json::Map<_, _>>().into()
-    };
-    let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
-        let bands = BANDS.iter().zip(&parts.means).map(|((_, _, band), arms)| {
-            let times = arms[arm].iter().map(|time| json!(time)).collect();
-            ((*band).to_owned(), by_name(times))
-        });
-        let differences = parts.differences[arm].iter();
-        let differences = differences.map(|one| json!(one.map(|one| (one.value, one.interval))));
-        json!({
-            "arm": one.name,
-            "transfers": parts.counts[arm],
-            "mean_ms": bands.collect::<serde_json::Map<_, _>>(),
-            "difference_ms": (arm > 0).then(|| by_name(differences.collect())),
-        })
-    });
-    json!({ "arms": arms.collect::<Vec<_>>(), "query": parts.query })
 }
 
 struct Page<'a> {
@@ -331,6 +221,12 @@ impl Page<'_> {
         if has(|subgroup| matches!(subgroup, Subgroup::Site(_))) {
             links.push(("site", if sites == "site" { "Site" } else { sites }));
         }
+        if self.analysis.settings.sweep.is_some() {
+            links.insert(1, ("sweep", "Sweep"));
+        }
+        if self.analysis.neighbours.is_some() {
+            links.insert(1, ("harm", "Harm"));
+        }
         if self.analysis.parts.is_some() {
             links.insert(1, ("parts", "Where the time goes"));
         }
@@ -342,12 +238,19 @@ impl Page<'_> {
             ("loss", "Loss"),
             ("ended", "Completion"),
             ("measures", "Other measures"),
+            ("notable", "Connections"),
+            ("power", "Power"),
             ("ratio", "Sample ratio"),
             ("method", "Method"),
         ]);
         let links = links
             .iter()
-            .filter(|(id, _)| *id != "ended" || analysis.settings.metric.is_ttlb())
+            .filter(|(id, _)| match *id {
+                "ended" => analysis.settings.metric.is_ttlb(),
+                "notable" => analysis.notable.is_some(),
+                "power" => analysis.power.is_some(),
+                _ => true,
+            })
             .map(|(id, text)| format!("<a href=\"#{id}\">{}</a>", escaped(text)));
         links.collect::<Vec<_>>().join(" ")
     }
@@ -478,6 +381,31 @@ impl Page<'_> {
         self.add("</section>\n");
     }
 
+    /// The medians over the networks of a sweep.
+    fn sweep(&mut self) {
+        let analysis = self.analysis;
+        let Some(sweep) = &analysis.settings.sweep else {
+            return;
+        };
+        let axis = escaped(&sweep.axis);
+        let _ = writeln!(
+            self.body,
+            "<section id=\"sweep\"><h2>Median change by {axis}</h2>\n<div class=\"chart\">"
+        );
+        for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
+            let scene = sweep::chart(analysis, sweep, size);
+            let _ = writeln!(
+                self.body,
+                "<div class=\"plot {class}\">{}</div>",
+                svg::inline(&scene)
+            );
+        }
+        self.add(
+            "</div>\n<p class=\"note\">Each point is the change of the median over one network, below zero is less; bars are 95 % intervals of each alone. \
+             The tests of each network are in the section by site, corrected for their number.</p></section>\n",
+        );
+    }
+
     /// Where the time of transfers goes.
     fn parts_of_times(&mut self) {
         let analysis = self.analysis;
@@ -536,6 +464,11 @@ impl Page<'_> {
                     count(total)
                 )
             }
+            Subject::Neighbour(kind) => format!(
+                "<b>{}</b> <span>{} paths</span>",
+                escaped(&kind.name),
+                count(kind.counts.iter().copied().max().unwrap_or(0))
+            ),
             Subject::Group(_) | Subject::Paths(_) => String::new(),
         };
         let number = self.charts.len();
@@ -545,6 +478,7 @@ impl Page<'_> {
                 group.subgroup != Subgroup::All
                     && group.adjusted.iter().flatten().all(|p| *p >= 0.05)
             }
+            Subject::Neighbour(kind) => !kind.is_significant(),
             Subject::Paths(_) => false,
         };
         let _ = writeln!(
@@ -587,7 +521,7 @@ impl Page<'_> {
         );
         // The times of an arm at P1 to P99. Paths have changes only.
         let times = |arm: usize| match subject {
-            Subject::Paths(_) => None,
+            Subject::Paths(_) | Subject::Neighbour(_) => None,
             Subject::Group(group) => Some(
                 chart_shares()
                     .iter()
@@ -631,13 +565,14 @@ impl Page<'_> {
         };
         // A cell with the time of an arm. Paths have changes only.
         let time = |arm: usize| match subject {
-            Subject::Paths(_) => String::new(),
+            Subject::Paths(_) | Subject::Neighbour(_) => String::new(),
             Subject::Group(group) => {
                 format!("<td>{}</td>", ms(group.times[arm].percentile(share)))
             }
         };
         let mut rows = match subject {
             Subject::Paths(_) => "<table><thead><tr><th></th><th scope=\"col\">change of a path (95\u{a0}% interval)</th></tr></thead><tbody>".to_owned(),
+            Subject::Neighbour(_) => "<table><thead><tr><th></th><th scope=\"col\">change of the neighbour’s rate (95\u{a0}% interval)</th></tr></thead><tbody>".to_owned(),
             Subject::Group(_) => format!(
                 "<table><thead><tr><th></th><th scope=\"col\">{}</th><th scope=\"col\">change (95\u{a0}% interval)</th></tr></thead>\
                  <tbody><tr><th scope=\"row\">{}</th>{}<td></td></tr>",

@@ -23,14 +23,14 @@ pub(super) const BANDS: [(f64, f64, &str); 6] = [
 
 /// Mean and variance of values, in one pass (Welford).
 #[derive(Clone, Copy, Debug, Default)]
-struct Moments {
+pub(super) struct Moments {
     count: f64,
     mean: f64,
     squares: f64,
 }
 
 impl Moments {
-    fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         self.count += 1.0;
         let step = value - self.mean;
         self.mean += step / self.count;
@@ -40,6 +40,16 @@ impl Moments {
     /// The variance of the mean.
     fn uncertainty(&self) -> f64 {
         self.squares / (self.count - 1.0) / self.count
+    }
+
+    /// How many values there are.
+    pub(super) const fn count(&self) -> f64 {
+        self.count
+    }
+
+    /// The mean, in an interval of `z` standard deviations. `None` for fewer than two values.
+    pub(super) fn interval(&self, z: f64) -> Option<Estimate> {
+        estimate(self.mean, self.uncertainty(), z)
     }
 }
 

@@ -51,10 +51,7 @@ impl Paths {
             paths.counts[arm] = total;
             paths.slower[arm] = tests_of::share(count(|change| change > NOTABLE), total, z);
             paths.faster[arm] = tests_of::share(count(|change| change < -NOTABLE), total, z);
-            paths.curves[arm] = chart_shares()
-                .into_iter()
-                .map(|share| percentile(&changes, share))
-                .collect();
+            paths.curves[arm] = curve(&changes);
             paths.queries[arm] = queries.paths(&Subgroup::All, name);
         }
         paths
@@ -68,6 +65,12 @@ fn change((ours, base): (Option<u64>, Option<u64>)) -> f64 {
         (Some(_), None) => -1.0,
         (None, None) => 0.0,
     }
+}
+
+/// The percentiles 1 to 99 of changes in ascending order.
+pub(super) fn curve(changes: &[f64]) -> Vec<Interval> {
+    let shares = chart_shares().into_iter();
+    shares.map(|share| percentile(changes, share)).collect()
 }
 
 /// A percentile by nearest rank. Its interval is between two of the values, whose ranks follow from the binomial distribution

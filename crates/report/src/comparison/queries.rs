@@ -7,8 +7,9 @@ use lastbyte_record::connection_log::{
         ANATOMY_APPLICATION, ANATOMY_IDLE, ANATOMY_LAST_ACK, ANATOMY_PACING, ANATOMY_QUEUEING,
         ANATOMY_REPAIR, ANATOMY_WINDOW, ARM, CC_CWND_EXITING_SLOW_START, CC_NUM_LOSS_EPISODES,
         CLIENT_HANDSHAKE, CLIENT_TTFB, CONTENT_LENGTH, EXPERIMENT_NAME, HANDSHAKE_CONFIRMED_MSEC,
-        JUMPSTART_CWND, JUMPSTART_PREV_RATE, MODULE, NUM_JUMPSTART_APPLICABLE, NUM_PACED,
-        NUM_PACKETS_LOST, NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TTLB,
+        JUMPSTART_CWND, JUMPSTART_PREV_RATE, MODULE, NEIGHBOUR_DELAY, NEIGHBOUR_KIND,
+        NEIGHBOUR_LOSS, NEIGHBOUR_RATE, NUM_JUMPSTART_APPLICABLE, NUM_PACED, NUM_PACKETS_LOST,
+        NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TTLB,
     },
     schema::{self, Key},
     tcp::{PROTO, TRANSPORT},
@@ -247,6 +248,12 @@ columns! { |settings|
     ProbeTimeouts: of(NUM_PTOS);
     Seed: of(SEED);
     Experiment: of(EXPERIMENT_NAME);
+    /// What its neighbour got, as an array.
+    Neighbour: format!(
+        "{} ? [{}] : nil",
+        of(NEIGHBOUR_KIND),
+        [NEIGHBOUR_KIND, NEIGHBOUR_RATE, NEIGHBOUR_DELAY, NEIGHBOUR_LOSS].map(of).join(", ")
+    );
     /// The parts of its time, as an array.
     Parts: format!("{} ? [{}] : nil", of(ANATOMY_LAST_ACK), PARTS.map(|(key, _)| of(key)).join(", "));
 }
@@ -479,6 +486,17 @@ impl<'a> QueryBuilder<'a> {
             of(ANATOMY_LAST_ACK),
             self.arm(),
             means.join(", "),
+        )
+    }
+
+    /// What a kind of neighbour gets, by arm: the median rate, the mean delay and the mean loss.
+    pub(super) fn neighbours(&self, kind: &str) -> String {
+        format!(
+            "{}select({} == {}) >> group_by({}) {{ |r| [percentile(r[\"{NEIGHBOUR_RATE}\"], 0.5), average(r[\"{NEIGHBOUR_DELAY}\"]), average(r[\"{NEIGHBOUR_LOSS}\"])] }}",
+            self.selected(&Subgroup::All),
+            of(NEIGHBOUR_KIND),
+            quoted(kind),
+            self.arm(),
         )
     }
 

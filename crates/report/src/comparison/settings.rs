@@ -83,6 +83,26 @@ pub(super) fn expression_of(text: &str) -> String {
     }
 }
 
+/// Networks that differ in the values of some settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// The setting of the horizontal axis.
+    pub axis: String,
+    /// Its values.
+    pub values: Vec<String>,
+    /// A panel per combination of the other settings.
+    pub panels: Vec<Panel>,
+}
+
+/// A panel of the chart of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Panel {
+    /// What its networks have in common.
+    pub title: String,
+    /// The names of its networks, one for each value of [`Sweep::values`].
+    pub networks: Vec<String>,
+}
+
 /// What to compare, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -109,6 +129,14 @@ pub struct Settings {
     pub min_size: Option<u64>,
     /// Whether `shares` may name arms without lines: a short log may lack an arm.
     pub may_lack_arms: bool,
+    /// The change, as a share, for whose detection the page computes the number of connections. Default: none.
+    pub power: Option<f64>,
+    /// The command that runs a connection again, without its seed: the page lists connections to look at. Default: none.
+    pub replay: Option<String>,
+    /// Whether there is a picture of each of these connections beside the page: `SEED.html`. Default: no.
+    pub has_pictures: bool,
+    /// A sweep over networks, which are the sites of the log: the page has a chart of it. Default: none.
+    pub sweep: Option<Sweep>,
     /// Random seed of the bootstrap.
     pub seed: u64,
     /// The number of bootstrap resamples. Subgroups have half as many.
@@ -140,6 +168,10 @@ impl Default for Settings {
             bins: None,
             min_size: None,
             may_lack_arms: false,
+            power: None,
+            replay: None,
+            has_pictures: false,
+            sweep: None,
             seed: 1,
             replicates: 2000,
             threads: 1,

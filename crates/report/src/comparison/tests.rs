@@ -14,10 +14,14 @@ use super::{
 };
 use crate::statistics::Counts;
 
+mod neighbours;
+mod notable;
 mod null;
 mod parts;
 mod paths;
+mod power;
 mod states;
+mod sweep;
 
 /// A line that H2O wrote, from the talk on Rapid Start.
 const H2O: &str = include_str!("../../../record/src/connection_log/sample-line.json");

@@ -3,10 +3,12 @@
 use super::{
     analysis::{Analysis, Group, RATIO_ALARM, SMALL, beside_z},
     format::{
-        count, hundredths, p_value, percent, percent_range, points, points_range, share,
+        ABSENT, count, hundredths, p_value, percent, percent_range, points, points_range, share,
         share_range, signed,
     },
+    neighbours::Kind,
     paths::Paths,
+    power::POWER,
     queries::{Dialect, PARTS, Subgroup},
 };
 use crate::statistics::{
@@ -294,6 +296,90 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<String> {
     .collect()
 }
 
+/// How many connections detect a change, a sentence per arm.
+pub(super) fn power(analysis: &Analysis) -> Vec<String> {
+    let Some((power, change)) = analysis.power.as_ref().zip(analysis.settings.power) else {
+        return Vec::new();
+    };
+    let arms = analysis.arms.iter().enumerate().skip(1);
+    arms.map(|(arm, one)| {
+        let needed = power.needed(arm, change);
+        let number = |value: Option<u64>| value.map_or_else(|| ABSENT.to_owned(), count);
+        let both = |paired: Option<u64>, unpaired: Option<u64>| {
+            if analysis.is_paired {
+                format!("{} paired, {} unpaired", number(paired), number(unpaired))
+            } else {
+                format!("{} unpaired", number(unpaired))
+            }
+        };
+        format!(
+            "{}: connections to detect a change of {} with a probability of {:.0}\u{a0}%: median {}; mean {}.",
+            one.name,
+            percent(change),
+            POWER * 100.0,
+            both(needed.median_paired, needed.median_unpaired),
+            both(needed.mean_paired, needed.mean_unpaired),
+        )
+    })
+    .collect()
+}
+
+/// What neighbours lose or gain, a sentence per arm.
+pub(super) fn harm(analysis: &Analysis) -> Vec<String> {
+    let Some(kinds) = &analysis.neighbours else {
+        return Vec::new();
+    };
+    let arms = analysis.arms.iter().enumerate().skip(1);
+    arms.map(|(arm, one)| {
+        let mut parts = Vec::new();
+        let mut equal = Vec::new();
+        for kind in kinds {
+            let [rate, delay, loss] =
+                kind.differences[arm].map(|one| one.filter(Estimate::excludes_zero));
+            let rate = rate.map(|one| {
+                let range = percent_range(one.interval);
+                format!("rate {} ({range})", percent(one.value))
+            });
+            let delay = delay.map(|one| {
+                let (low, high) = one.interval;
+                format!(
+                    "delay {}\u{a0}ms ({} to {})",
+                    signed(one.value, 2),
+                    signed(low, 2),
+                    signed(high, 2)
+                )
+            });
+            let loss = loss.map(|one| {
+                let range = points_range(one.interval);
+                format!("loss {} ({range})", points(one.value))
+            });
+            let changed: Vec<String> = [rate, delay, loss].into_iter().flatten().collect();
+            if changed.is_empty() {
+                equal.push(kind.name.as_str());
+            } else {
+                parts.push(format!("{}: {}", kind.name, changed.join(", ")));
+            }
+        }
+        if parts.is_empty() {
+            return format!("{}: no significant difference for any neighbour.", one.name);
+        }
+        if !equal.is_empty() {
+            parts.push(format!("no significant difference for {}", listed(&equal)));
+        }
+        format!("{}: {} (95 % simultaneous).", one.name, parts.join("; "))
+    })
+    .collect()
+}
+
+/// The subtitle of the chart of a kind of neighbour.
+pub(super) fn harm_subtitle(analysis: &Analysis, kind: &Kind) -> String {
+    format!(
+        "rate of the neighbour relative to that beside {} over the same path · {} paths · bands: 95 % at each percentile",
+        analysis.arms[0].name,
+        count(kind.counts.iter().copied().max().unwrap_or(0)),
+    )
+}
+
 /// The subtitle of the chart of each path's change.
 pub(super) fn paths_subtitle(analysis: &Analysis, paths: &Paths) -> String {
     format!(
@@ -338,6 +424,16 @@ pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
         ] {
             if let Some(value) = value.filter(Estimate::excludes_zero) {
                 add("beside", what.to_owned(), value.value < 0.0);
+            }
+        }
+        for kind in analysis.neighbours.iter().flatten() {
+            let values = ["rate", "delay", "loss"]
+                .into_iter()
+                .zip(kind.differences[arm]);
+            for (value, difference) in values {
+                if let Some(one) = difference.filter(Estimate::excludes_zero) {
+                    add("harm", format!("{value} of {}", kind.name), one.value < 0.0);
+                }
             }
         }
         let parts = analysis

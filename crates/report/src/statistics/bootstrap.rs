@@ -63,6 +63,12 @@ impl Pairs {
         self.arms.first().map_or(0, Vec::len)
     }
 
+    /// The number of arms.
+    #[must_use]
+    pub const fn arms(&self) -> usize {
+        self.arms.len()
+    }
+
     /// Whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -45,6 +45,7 @@ pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
         cross,
         start,
         transport,
+        neighbour: None,
         facts: sketch.facts,
     }
 }

@@ -45,6 +45,7 @@ pub(crate) enum Field {
     Used = 33,
     EarlierPath = 34,
     Returns = 35,
+    Neighbour = 36,
 }
 
 /// The numbers of one field.

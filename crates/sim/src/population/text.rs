@@ -249,6 +249,8 @@ pub(super) fn parse(text: &str, registry: &Registry) -> Outcome<Population> {
         sites,
         sweep: Sweep::default(),
         networks: Vec::new(),
+        neighbours: Vec::new(),
+        horizon: None,
     })
 }
 

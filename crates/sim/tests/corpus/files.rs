@@ -149,6 +149,7 @@ fn run(path: Path) {
         },
         seed: 1,
         time_limit: Duration::from_millis(300),
+        horizon: Duration::ZERO,
     };
     let _ = simulate(&scenario, &mut ());
 }

@@ -13,8 +13,9 @@ use lastbyte_record::{
     packed::PackedLines,
 };
 use lastbyte_sim::{
-    CrossFact, FlowOutcome, Outcome,
+    CrossFact, FlowOutcome, NeighbourCounter, NeighbourOutcome, Outcome,
     experiment::{Experiment, Plan},
+    neighbour::Observation,
     simulate,
 };
 
@@ -117,7 +118,8 @@ impl Lines<'_> {
 /// Simulates a connection. Returns its line, with its end.
 fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Failure> {
     let plan = experiment.connection(index, paired);
-    let outcome = simulate(&experiment.scenario(&plan), &mut ()).map_err(|error| {
+    let mut neighbour = NeighbourCounter::new(1, plan.draw.neighbour.as_ref());
+    let outcome = simulate(&experiment.scenario(&plan), &mut neighbour).map_err(|error| {
         Failure::Run(format!(
             "connection {index}, of seed {}: {error}",
             plan.seed
@@ -126,7 +128,7 @@ fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Fai
     let mut text = String::new();
     let Some(server) = outcome.flows.first().and_then(|flow| flow.server.as_ref()) else {
         // The client's first datagrams were all lost: there is no server's view.
-        text.push_str(&never_began(experiment, &plan, index));
+        text.push_str(&never_began(experiment, &plan, index, neighbour.outcome()));
         text.push('\n');
         return Ok(text);
     };
@@ -143,13 +145,18 @@ fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Fai
         &mut text,
         &header,
         &server.snapshot,
-        &facts(experiment, &plan, Some(&outcome)),
+        &facts(experiment, &plan, Some(&outcome), neighbour.outcome()),
     );
     text.push('\n');
     Ok(text)
 }
 
-fn never_began(experiment: &Experiment, plan: &Plan, index: u64) -> String {
+fn never_began(
+    experiment: &Experiment,
+    plan: &Plan,
+    index: u64,
+    neighbour: Option<NeighbourOutcome>,
+) -> String {
     let mut text = String::new();
     connection_log::write_without_statistics(
         &mut text,
@@ -160,7 +167,7 @@ fn never_began(experiment: &Experiment, plan: &Plan, index: u64) -> String {
             content_length: plan.draw.size_bytes,
             ttlb_ms: None,
         },
-        &facts(experiment, plan, None),
+        &facts(experiment, plan, None, neighbour),
     );
     text
 }
@@ -169,6 +176,7 @@ fn facts(
     experiment: &Experiment,
     plan: &Plan,
     outcome: Option<&Outcome>,
+    neighbour: Option<NeighbourOutcome>,
 ) -> connection_log::Experiment {
     let facts = &plan.draw.facts;
     let flow = outcome.and_then(|outcome| outcome.flows.first());
@@ -193,6 +201,24 @@ fn facts(
             CrossFact::Bursts { .. } => "bursts",
         }),
         drops: flow.map(drops),
+        neighbour: plan
+            .draw
+            .neighbour
+            .as_ref()
+            .zip(neighbour)
+            .map(|(observation, outcome)| beside(observation, outcome)),
+    }
+}
+
+/// What the neighbour got.
+fn beside(observation: &Observation, outcome: NeighbourOutcome) -> connection_log::Neighbour {
+    let span = observation.span();
+    connection_log::Neighbour {
+        kind: observation.name.clone(),
+        horizon_ms: span.as_secs_f64() * 1e3,
+        rate_bps: (outcome.delivered_bytes as f64 * 8.0 / span.as_secs_f64()) as u64,
+        delay_ms: outcome.delay().map(|span| span.as_secs_f64() * 1e3),
+        loss: outcome.loss(),
     }
 }
 

@@ -38,6 +38,8 @@ fn pairs(seed: u64) -> String {
             text += &line(
                 &json!({ "arm": arm, "seed": path, "ttlb": ttlb, "content_length": 300_000 + path, "site": SITES[path % 3],
                          "num-packets.sent": 250, "num-packets.lost": lost,
+                         "neighbour.kind": (["cubic", "bbr", "cbr:2mbit"][path % 3]), "neighbour.rate": (time * 1e5 * (0.3 * chance.normal()).exp()).round(),
+                         "neighbour.delay": time * chance.unit(), "neighbour.loss": 0.1 * (chance.unit() - 0.8).max(0.0),
                          "anatomy.application": 0, "anatomy.pacing": ttlb * 0.2, "anatomy.window": 0, "anatomy.idle": ttlb * chance.unit(),
                          "anatomy.queueing": 30.0 * chance.unit(), "anatomy.repair": lost, "anatomy.last-ack": time * 0.1 + chance.unit() }),
             );

@@ -1,0 +1,71 @@
+use super::*;
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn each_network_has_each_combination() {
+    let axes = axes(&texts(&["loss=0,1%", "queue=20ms, 80ms"])).expect("settings");
+    let bases = ["lte", "vdsl"].map(|name| {
+        let path = PathText::named(name).expect("a network");
+        (name.to_owned(), path)
+    });
+    let (networks, sweep) = combine(bases.into(), &axes).expect("networks");
+    let names: Vec<&str> = networks.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "lte, queue 20ms, loss 0",
+            "lte, queue 20ms, loss 1%",
+            "lte, queue 80ms, loss 0",
+            "lte, queue 80ms, loss 1%",
+            "vdsl, queue 20ms, loss 0",
+            "vdsl, queue 20ms, loss 1%",
+            "vdsl, queue 80ms, loss 0",
+            "vdsl, queue 80ms, loss 1%",
+        ]
+    );
+    let (_, path) = &networks[3];
+    assert_eq!(
+        (path.down.loss.as_deref(), path.down.queue.as_deref()),
+        (Some("1%"), Some("80ms"))
+    );
+    let sweep = sweep.expect("a chart");
+    assert_eq!((sweep.axis.as_str(), sweep.panels.len()), ("loss", 4));
+    assert_eq!(sweep.panels[2].title, "vdsl, queue 20ms");
+    assert_eq!(sweep.panels[2].networks, names[4..6]);
+}
+
+#[test]
+fn a_path_of_settings_alone_needs_rate_and_round_trip() {
+    let of = |settings: &[&str]| combine(Vec::new(), &axes(&texts(settings)).expect("settings"));
+    let (networks, _) = of(&["rate=5mbit,50mbit", "rtt=20ms"]).expect("networks");
+    assert_eq!(networks[1].0, "rtt 20ms, rate 50mbit");
+    assert_eq!(networks[0].1.down.queue.as_deref(), Some("100ms"));
+    let error = of(&["rate=5mbit"]).expect_err("no round trip");
+    assert_eq!(
+        error,
+        "no network (expected --network, or `rate` and `rtt` among the settings)"
+    );
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let error = |settings: &[&str]| axes(&texts(settings)).map(|_| ()).expect_err("an error");
+    assert_eq!(error(&["loss"]), "`loss` (expected KEY=VALUE,…)");
+    assert!(error(&["colour=1"]).starts_with("unknown setting `colour` (expected rate, rtt,"));
+    assert_eq!(
+        error(&["loss=0", "loss=1%"]),
+        "`loss` is given twice (expected once)"
+    );
+    assert_eq!(
+        error(&["loss=1%,1%"]),
+        "`loss`: `1%` is given twice (expected once)"
+    );
+    assert!(error(&["loss=often"]).starts_with("`loss`: "));
+    let values: Vec<String> = (1..=65).map(|ms| format!("{ms}ms")).collect();
+    let many = axes(&[format!("rtt={}", values.join(",")), "rate=1mbit".to_owned()]);
+    let error = combine(Vec::new(), &many.expect("settings")).expect_err("too many");
+    assert_eq!(error, "65 combinations (expected at most 64)");
+}

@@ -1,0 +1,247 @@
+//! The chart of a sweep: the change of the median over the values of a setting, a panel per combination of the other settings.
+
+use core::fmt::Write;
+
+use super::{
+    analysis::{Analysis, Group},
+    figure::{Drawing, INK, MUTED, Size, color},
+    format::percent,
+    queries::Subgroup,
+    settings::Sweep,
+};
+use crate::{
+    scale::{Linear, Unit, ticks},
+    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    statistics::bootstrap::Interval,
+};
+
+const GRID: Color = Color::solid(0xe8_e9ec);
+const FRAME: Color = Color::solid(0xb9_bdc4);
+const HEIGHT: f32 = 190.0;
+const HEAD: f32 = 26.0;
+const FOOT: f32 = 30.0;
+const LEFT: f32 = 50.0;
+const RIGHT: f32 = 14.0;
+/// The place of P50 in [`Group::curves`].
+const MEDIAN: usize = 49;
+
+/// The change of the median of an arm on a network; `None` if there is none.
+fn cell<'a>(analysis: &'a Analysis, network: &str, arm: usize) -> Option<&'a Interval> {
+    group(analysis, network)?.curves[arm].get(MEDIAN)
+}
+
+/// The connections over a network.
+pub(super) fn group<'a>(analysis: &'a Analysis, network: &str) -> Option<&'a Group> {
+    analysis
+        .groups
+        .iter()
+        .find(|group| matches!(&group.subgroup, Subgroup::Site(name) if name == network))
+}
+
+/// The range of all changes with their intervals, in percent.
+fn domain(analysis: &Analysis, sweep: &Sweep) -> (f64, f64) {
+    let (mut low, mut high) = (-4.0f64, 4.0f64);
+    let networks = sweep.panels.iter().flat_map(|panel| &panel.networks);
+    for network in networks {
+        for arm in 1..analysis.arms.len() {
+            let Some(cell) = cell(analysis, network, arm) else {
+                continue;
+            };
+            let (from, to) = cell.alone.unzip();
+            for value in [cell.estimate, from, to].into_iter().flatten() {
+                low = low.min(value * 100.0);
+                high = high.max(value * 100.0);
+            }
+        }
+    }
+    let room = (high - low) * 0.06;
+    ((low - room).max(-66.0), (high + room).min(100.0))
+}
+
+/// All panels, with one scale.
+pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
+    let (width, columns) = match (size, sweep.panels.len()) {
+        (Size::Wide, 1) => (1000.0, 1),
+        (Size::Wide, 2 | 4) => (1000.0, 2),
+        (Size::Wide, _) => (1000.0, 3),
+        (Size::Narrow | Size::Small, _) => (390.0, 1),
+    };
+    let font = size.font();
+    let mut drawing = Drawing::new();
+    let top = legend(&mut drawing, analysis, width, font);
+    let room = width / columns as f32;
+    let domain = domain(analysis, sweep);
+    for (place, panel) in sweep.panels.iter().enumerate() {
+        let left = (place % columns) as f32 * room;
+        let top = top + (place / columns) as f32 * (HEAD + HEIGHT + FOOT);
+        let title = drawing.fitted(&panel.title, font, true, room - LEFT - RIGHT);
+        let at = (left + LEFT, top + font + 2.0);
+        drawing.text(at, Anchor::Start, font, true, INK, title);
+        let y = Linear::new(
+            domain,
+            (f64::from(top + HEAD + HEIGHT), f64::from(top + HEAD)),
+        );
+        let edges = (left + LEFT, left + room - RIGHT);
+        axes(&mut drawing, sweep, domain, &y, edges, font);
+        for arm in 1..analysis.arms.len() {
+            let cells = panel.networks.iter();
+            let cells: Vec<Option<&Interval>> =
+                cells.map(|network| cell(analysis, network, arm)).collect();
+            line(
+                &mut drawing,
+                &cells,
+                arm,
+                analysis.arms.len(),
+                domain,
+                &y,
+                edges,
+            );
+        }
+    }
+    let rows = sweep.panels.len().div_ceil(columns) as f32;
+    let height = top + rows * (HEAD + HEIGHT + FOOT) + font + 8.0;
+    let at = (width / 2.0, height - 6.0);
+    drawing.text(at, Anchor::Middle, font, false, INK, sweep.axis.clone());
+    Scene {
+        width,
+        height,
+        title: format!("Change of the median by {}", sweep.axis),
+        description: described(analysis, sweep),
+        shapes: drawing.shapes,
+    }
+}
+
+/// The names of the arms, in lines as wide as the chart. Returns where they end.
+fn legend(drawing: &mut Drawing, analysis: &Analysis, width: f32, font: f32) -> f32 {
+    let (mut left, mut top) = (6.0, 6.0);
+    for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
+        let name = drawing.fitted(&one.name, font, false, width - 30.0);
+        let length = drawing.width(&name, font, false) + 36.0;
+        if left + length > width && left > 6.0 {
+            (left, top) = (6.0, top + 20.0);
+        }
+        drawing.shapes.push(Shape::Dots {
+            places: vec![(left + 6.0, top + 6.0)],
+            radius: 4.5,
+            fill: color(arm),
+        });
+        let at = (left + 16.0, top + 10.5);
+        drawing.text(at, Anchor::Start, font, false, INK, name);
+        left += length;
+    }
+    top + 26.0
+}
+
+fn axes(
+    drawing: &mut Drawing,
+    sweep: &Sweep,
+    domain: (f64, f64),
+    y: &Linear,
+    (left, right): (f32, f32),
+    font: f32,
+) {
+    let mut rule = |from: Place, to: Place, color: Color, width: f32| {
+        drawing.shapes.push(Shape::Lines {
+            lines: vec![vec![from, to]],
+            stroke: Stroke {
+                color,
+                width,
+                dashed: false,
+            },
+        });
+    };
+    let marks = ticks(domain, 5, Unit::Percent);
+    for (value, _) in &marks {
+        let at = y.place(*value) as f32;
+        let (color, width) = if *value == 0.0 {
+            (INK, 1.3)
+        } else {
+            (GRID, 1.0)
+        };
+        rule((left, at), (right, at), color, width);
+    }
+    let bottom = y.place(domain.0) as f32;
+    rule((left, bottom), (right, bottom), FRAME, 1.0);
+    for (value, label) in marks {
+        let label = match label.strip_prefix('-') {
+            Some(rest) => format!("−{rest}"),
+            None if value > 0.0 => format!("+{label}"),
+            None => label,
+        };
+        let at = (left - 6.0, y.place(value) as f32 + font * 0.35);
+        drawing.text(at, Anchor::End, font - 1.0, false, MUTED, label);
+    }
+    let room = (right - left) / sweep.values.len().max(1) as f32;
+    for (place, value) in sweep.values.iter().enumerate() {
+        let value = drawing.fitted(value, font - 1.0, false, room - 2.0);
+        let at = (left + (place as f32 + 0.5) * room, bottom + font + 5.0);
+        drawing.text(at, Anchor::Middle, font - 1.0, false, MUTED, value);
+    }
+}
+
+/// The medians of an arm with their intervals, beside those of the other arms.
+fn line(
+    drawing: &mut Drawing,
+    cells: &[Option<&Interval>],
+    arm: usize,
+    arms: usize,
+    (low, high): (f64, f64),
+    y: &Linear,
+    (left, right): (f32, f32),
+) {
+    let room = (right - left) / cells.len().max(1) as f32;
+    let beside = (arm as f32 - arms as f32 / 2.0) * (room * 0.5 / arms as f32).min(10.0);
+    let mut pieces: Vec<Vec<Place>> = vec![Vec::new()];
+    let mut bars = Vec::new();
+    for (place, cell) in cells.iter().enumerate() {
+        let x = left + (place as f32 + 0.5) * room + beside;
+        let at = |value: f64| (x, y.place((value * 100.0).clamp(low, high)) as f32);
+        match cell.and_then(|cell| cell.estimate) {
+            Some(value) => {
+                if let Some(piece) = pieces.last_mut() {
+                    piece.push(at(value));
+                }
+            }
+            None => pieces.push(Vec::new()),
+        }
+        if let Some((from, to)) = cell.and_then(|cell| cell.alone) {
+            bars.push(vec![at(from), at(to)]);
+        }
+    }
+    let stroke = |width: f32, opacity: f32| Stroke {
+        color: color(arm).with_opacity(opacity),
+        width,
+        dashed: false,
+    };
+    drawing.shapes.push(Shape::Lines {
+        lines: bars,
+        stroke: stroke(4.0, 0.3),
+    });
+    drawing.shapes.push(Shape::Dots {
+        places: pieces.concat(),
+        radius: 3.2,
+        fill: color(arm),
+    });
+    pieces.retain(|piece| piece.len() > 1);
+    drawing.shapes.push(Shape::Lines {
+        lines: pieces,
+        stroke: stroke(2.0, 1.0),
+    });
+}
+
+/// For screen readers: the median change of each arm on each network.
+fn described(analysis: &Analysis, sweep: &Sweep) -> String {
+    let mut text = format!(
+        "Horizontal axis: {}. Vertical axis: change of the median of {} relative to {}, in percent.",
+        sweep.axis, analysis.settings.metric.name, analysis.arms[0].name
+    );
+    for network in sweep.panels.iter().flat_map(|panel| &panel.networks) {
+        for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
+            let value = cell(analysis, network, arm).and_then(|cell| cell.estimate);
+            let value = value.map_or_else(|| "unknown".to_owned(), percent);
+            // Writing to a `String` cannot fail.
+            let _ = write!(text, " {network}, {}: {value}.", one.name);
+        }
+    }
+    text
+}

@@ -1,0 +1,70 @@
+//! The chart of a sweep.
+
+use super::*;
+use crate::comparison::{Panel, Sweep};
+
+#[test]
+fn the_chart_has_a_panel_per_combination_and_a_point_per_network() {
+    let mut chance = Chance(5);
+    let mut text = String::new();
+    let networks = ["a, loss 0", "a, loss 1%", "b, loss 0", "b, loss 1%"];
+    for path in 0..200 {
+        let time = 100.0 * (0.1 * chance.normal()).exp();
+        for (arm, gain) in [("baseline", 1.0), ("new", 0.8)] {
+            text += &line(&json!({
+                "arm": arm, "seed": path, "ttlb": (time * gain * 1000.0).round() / 1000.0, "content_length": 300_000, "site": networks[path % 4],
+            }));
+        }
+    }
+    let panel = |title: &str, from: usize| Panel {
+        title: title.to_owned(),
+        networks: networks[from..from + 2]
+            .iter()
+            .map(|one| (*one).to_owned())
+            .collect(),
+    };
+    let settings = Settings {
+        sweep: Some(Sweep {
+            axis: "loss".to_owned(),
+            values: vec!["0".to_owned(), "1%".to_owned()],
+            panels: vec![panel("a", 0), panel("b", 2)],
+        }),
+        ..quick()
+    };
+    let comparison = read(&text, settings).expect("a report");
+    let figures = comparison.figures();
+    let figure = figures
+        .iter()
+        .find(|one| one.name == "sweep")
+        .expect("a chart");
+    let svg = figure.svg();
+    for network in networks {
+        assert!(svg.contains(&format!("{network}, new: −2")), "{svg}");
+    }
+    let page = comparison.html();
+    assert!(page.contains("Median change by loss") && page.contains("href=\"#sweep\""));
+}
+
+/// A run that was interrupted may lack networks.
+#[test]
+fn networks_without_connections_leave_gaps() {
+    let text = log(3, 400, &[("baseline", 0.0), ("new", -0.1)], 0.0);
+    let settings = Settings {
+        sweep: Some(Sweep {
+            axis: "loss".to_owned(),
+            values: vec!["0".to_owned(), "1%".to_owned()],
+            panels: vec![Panel {
+                title: String::new(),
+                networks: vec!["africa".to_owned(), "nowhere".to_owned()],
+            }],
+        }),
+        ..quick()
+    };
+    let comparison = read(&text, settings).expect("a report");
+    let figures = comparison.figures();
+    let figure = figures
+        .iter()
+        .find(|one| one.name == "sweep")
+        .expect("a chart");
+    assert!(figure.svg().contains("nowhere, new: unknown"));
+}

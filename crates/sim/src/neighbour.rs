@@ -1,0 +1,150 @@
+//! Neighbours: other users of a path, and what each gets of it while a transfer runs. The difference between two arms is the harm
+//! that congestion control does to others.
+//!
+//! A neighbour is observed on the link down from the transfer's start until its horizon, which is the same in every arm: a transfer
+//! that ends early leaves more of the path for its neighbour, which counts as well.
+
+use core::time::Duration;
+
+use lastbyte_congestion::{Registry, Time};
+use lastbyte_link::Event;
+
+use crate::{
+    cross::CrossKind,
+    listener::{LinkEvent, Listener, Way},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// A kind of neighbour.
+#[derive(Clone, Debug)]
+pub struct Neighbour {
+    /// Its name in the log: its text.
+    pub name: String,
+    /// Its traffic.
+    pub kind: CrossKind,
+}
+
+impl Neighbour {
+    /// Parses a kind of cross traffic without its options: `cubic`, `cbr:2mbit`, `pages:cubic 300kB 500ms`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the text of the error of [`CrossKind::parse`], and an error for `stack:SPEC`, whose packets are those of a measured
+    /// flow.
+    pub fn parse(text: &str, registry: &Registry) -> Result<Self, String> {
+        let kind = CrossKind::parse(text, registry)?;
+        if matches!(kind, CrossKind::Stack(_)) {
+            return Err(format!("`{text}` (expected a neighbour without `stack:`)"));
+        }
+        Ok(Self {
+            name: text.to_owned(),
+            kind,
+        })
+    }
+}
+
+/// A neighbour of a draw, and when it is observed: from the start of the simulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// The neighbour's name.
+    pub name: String,
+    /// When the transfer starts.
+    pub from: Duration,
+    /// The horizon.
+    pub until: Duration,
+}
+
+impl Observation {
+    /// How long the neighbour is observed.
+    #[must_use]
+    pub const fn span(&self) -> Duration {
+        self.until.saturating_sub(self.from)
+    }
+}
+
+/// What a neighbour got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NeighbourOutcome {
+    /// Bytes that the bottleneck transmitted.
+    pub delivered_bytes: u64,
+    /// Packets that the bottleneck started to transmit.
+    pub packets: u64,
+    /// Packets that the link dropped, for any reason.
+    pub lost: u64,
+    /// How long the packets waited before the bottleneck, in sum.
+    pub waited: Duration,
+}
+
+impl NeighbourOutcome {
+    /// The share of packets lost: 0 to 1. `None` without packets.
+    #[must_use]
+    pub fn loss(&self) -> Option<f64> {
+        let all = self.packets + self.lost;
+        (all > 0).then(|| self.lost as f64 / all as f64)
+    }
+
+    /// The mean time in the queue. `None` without packets.
+    #[must_use]
+    pub fn delay(&self) -> Option<Duration> {
+        let packets = u32::try_from(self.packets).unwrap_or(u32::MAX);
+        self.waited.checked_div(packets)
+    }
+}
+
+/// Counts what all flows but the measured ones get. Without an observation it listens to nothing.
+#[derive(Debug)]
+pub struct NeighbourCounter {
+    /// The number of measured flows, which come first.
+    flows: usize,
+    /// From when, and until when.
+    window: Option<(Time, Time)>,
+    outcome: NeighbourOutcome,
+}
+
+impl NeighbourCounter {
+    /// A counter for a scenario with this number of measured flows.
+    #[must_use]
+    pub fn new(flows: usize, observation: Option<&Observation>) -> Self {
+        Self {
+            flows,
+            window: observation.map(|one| (Time::ZERO + one.from, Time::ZERO + one.until)),
+            outcome: NeighbourOutcome::default(),
+        }
+    }
+
+    /// What the neighbour got; `None` without an observation.
+    #[must_use]
+    pub fn outcome(&self) -> Option<NeighbourOutcome> {
+        self.window.map(|_| self.outcome)
+    }
+}
+
+impl Listener for NeighbourCounter {
+    fn listens_to_links(&self) -> bool {
+        self.window.is_some()
+    }
+
+    fn on_link(&mut self, event: &LinkEvent) {
+        let is_observed = self
+            .window
+            .is_some_and(|(from, until)| (from..=until).contains(&event.at));
+        if event.way != Way::Down
+            || !is_observed
+            || event.flow.is_some_and(|flow| flow < self.flows)
+        {
+            return;
+        }
+        let outcome = &mut self.outcome;
+        match event.event {
+            Event::ServiceStarted { waited } => {
+                outcome.packets += 1;
+                outcome.waited += waited;
+            }
+            Event::ServiceEnded { .. } => outcome.delivered_bytes += u64::from(event.bytes),
+            Event::Dropped(_) => outcome.lost += 1,
+            _ => {}
+        }
+    }
+}
