@@ -13,6 +13,7 @@ mod path;
 pub(crate) mod plot;
 pub(crate) mod query;
 pub(crate) mod report;
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sim;
 pub(crate) mod specs;
