@@ -248,6 +248,9 @@ fn usage_errors_exit_with_2() {
         "--partial _ conns.ndjson",
         "--merge 'reduce(0) { 1 }' conns.ndjson",
         "--input xml _",
+        "-o parquet --follow _ conns.ndjson",
+        "-o parquet --merge 'count()' conns.ndjson",
+        "-o parquet -v _ conns.ndjson",
     ] {
         let output = shell(&folder, &format!("lastbyte query {words}"));
         assert_eq!(output.status.code(), Some(2), "{words}");
@@ -257,6 +260,78 @@ fn usage_errors_exit_with_2() {
     let output = shell(&folder, "lastbyte query '_[“arm”]' conns.ndjson");
     let text = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(text.contains("typographic quotes"), "{text}");
+}
+
+#[test]
+fn files_named_csv_are_tables() {
+    let folder = folder("query-csv");
+    let table = "site,ttlb\nEU,1\n\"N,A\",2\n";
+    for name in ["t.csv", "T.CSV", "other"] {
+        fs::write(folder.join(name), table).expect("a file");
+    }
+    fs::write(folder.join("json.csv"), "{\"ttlb\":3}\n").expect("a file");
+    let packed = shell(&folder, "gzip -k t.csv");
+    assert!(packed.status.success());
+    for (words, out) in [
+        (
+            "'_[\"site\"]' t.csv T.CSV t.csv.gz",
+            "\"EU\"\n\"N,A\"\n".repeat(3),
+        ),
+        (
+            "-i csv '_[\"ttlb\"]' other t.csv",
+            "1\n2\n1\n2\n".to_owned(),
+        ),
+        ("-i json '_[\"ttlb\"]' json.csv", "3\n".to_owned()),
+        ("-i csv '_[\"ttlb\"]' < t.csv", "1\n2\n".to_owned()),
+        // Each file in its format.
+        ("'sum(_[\"ttlb\"])' t.csv conns.ndjson", "768\n".to_owned()),
+    ] {
+        let output = shell(&folder, &format!("lastbyte query {words}"));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), out, "{words}");
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_files_have_the_records_of_the_results() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    let folder = folder("query-parquet");
+    let line =
+        |sent: u32, ssthresh: u64| format!("{{\"sent\":{sent},\"cc.ssthresh\":{ssthresh}}}\n");
+    let rows = line(1, 4_294_967_295) + &line(2, 7);
+    fs::write(folder.join("log"), rows).expect("a file");
+    let output = shell(&folder, "lastbyte query -o parquet _ log > log.parquet");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let file = fs::File::open(folder.join("log.parquet")).expect("a file");
+    let file = SerializedFileReader::new(file).expect("a Parquet file");
+    let rows: Vec<String> = file
+        .get_row_iter(None)
+        .expect("rows")
+        .map(|row| row.expect("a row").to_string())
+        .collect();
+    assert_eq!(
+        rows,
+        ["{sent: 1, cc.ssthresh: null}", "{sent: 2, cc.ssthresh: 7}"]
+    );
+    // What was written before an error is a whole file.
+    let output = shell(
+        &folder,
+        "printf '{\"a\":1}\\n{\"a\":\\n' | lastbyte query -o parquet _ > cut.parquet",
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let file = fs::File::open(folder.join("cut.parquet")).expect("a file");
+    let file = SerializedFileReader::new(file).expect("a Parquet file");
+    assert_eq!(file.metadata().file_metadata().num_rows(), 1);
+    // Without a record, the columns are unknown.
+    let output = shell(&folder, "lastbyte query -o parquet 'select(false)' log");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("no records"));
+    let output = shell(&folder, "lastbyte query -o parquet _ log > /dev/full");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("cannot write"));
 }
 
 #[test]

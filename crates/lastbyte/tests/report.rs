@@ -404,6 +404,24 @@ fn unusable_input_is_an_error() {
 }
 
 #[test]
+fn the_file_of_a_line_can_be_its_site() {
+    let folder = folder("report-file-name");
+    for name in ["fra.ndjson", "nrt.ndjson"] {
+        fs::write(folder.join(name), log(200)).expect("a log");
+    }
+    let words = "report fra.ndjson nrt.ndjson --site $FILENAME --resamples 100 --json -o p.html";
+    let output = run(&folder, &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = String::from_utf8_lossy(&output.stdout);
+    for name in ["fra.ndjson", "nrt.ndjson"] {
+        assert!(
+            page.contains(&format!("\"title\": \"{name}\"")),
+            "{name}: {page}"
+        );
+    }
+}
+
+#[test]
 fn a_truncated_compressed_log_is_reported_up_to_its_end() {
     let folder = folder("report-cut");
     let text = log(500);

@@ -1,8 +1,9 @@
-//! Rows as values of the language, and values as JSON, tab-separated text and plain data.
+//! Rows as values of the language, and values as JSON, tables and plain data.
 
 pub(crate) mod build;
 pub(crate) mod csv;
 pub(crate) mod export;
 pub(crate) mod print;
+pub(crate) mod records;
 pub(crate) mod rows;
 pub(crate) mod tsv;

@@ -25,7 +25,7 @@ pub use input::{ByteSource, Input};
 use lastbyte_json::Value;
 use lastbyte_json::parse::Projection;
 pub use output::Format;
-use output::Output;
+use output::{Form, OnRow, Output};
 use pipeline::Pipeline;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -61,6 +61,9 @@ pub struct Options {
     pub interrupt: Option<Arc<AtomicBool>>,
     /// Prints the results so far when they are due, on one thread. Default: no.
     pub follow: Option<Follow>,
+    /// In tables ([`Format::Csv`], [`Query::for_each_record`]), numbers that stand for no value, each with the name of its
+    /// field: they become null. Default: none.
+    pub sentinels: &'static [(&'static str, u64)],
 }
 
 impl Options {
@@ -84,6 +87,7 @@ impl Default for Options {
             memory: None,
             interrupt: None,
             follow: None,
+            sentinels: &[],
         }
     }
 }
@@ -161,9 +165,36 @@ impl Query {
         inputs: Vec<Input>,
         mut on_row: impl FnMut(&[Value]) -> ControlFlow<()> + Send,
     ) -> Outcome {
+        self.hand_over(inputs, Form::Values, &mut on_row)
+    }
+
+    /// Reads the inputs in order and hands the records of each result to `on_record`: the names of the columns, and as many
+    /// fields. A hash is a record; so is an array, with columns named `column1` and so on, and any other value, in the
+    /// column `value`. An array of hashes or arrays gives a record for each, and so does a hash of them, with its keys in
+    /// the column `key`. The first record determines the columns. A later one may lack some; then they are null.
+    ///
+    /// [`Options::format`], [`Options::write_bytes`] and [`Options::verbose`] have no effect.
+    pub fn for_each_record(
+        &self,
+        inputs: Vec<Input>,
+        mut on_record: impl FnMut(&[String], &[Value]) -> ControlFlow<()> + Send,
+    ) -> Outcome {
+        let mut names: Option<Vec<String>> = None;
+        let mut on_row = |row: &[Value]| match &names {
+            Some(names) => on_record(names, row),
+            None => {
+                let texts = row.iter().filter_map(Value::as_str);
+                names = Some(texts.map(str::to_owned).collect());
+                ControlFlow::Continue(())
+            }
+        };
+        self.hand_over(inputs, Form::Records, &mut on_row)
+    }
+
+    fn hand_over<'a>(&self, inputs: Vec<Input>, form: Form, on_row: &'a mut OnRow<'a>) -> Outcome {
         let outcome = on_large_stack(|| {
             let mut errors = Vec::new();
-            let skipped = self.run_here(inputs, Output::hand_to(&mut on_row), &mut |error| {
+            let skipped = self.run_here(inputs, Output::hand_to(on_row, form), &mut |error| {
                 errors.push(error);
             });
             Outcome { errors, skipped }
@@ -183,10 +214,10 @@ impl Query {
         errors: &mut (dyn Write + Send),
     ) -> bool {
         on_large_stack(|| {
-            if self.options.verbose {
-                let _ = self.describe(errors);
-            }
             let output = Output::print_to(out, self.options.format, self.options.write_bytes);
+            if self.options.verbose {
+                let _ = self.describe(output.form(), errors);
+            }
             let mut is_ok = true;
             let skipped = self.run_here(inputs, output, &mut |error| {
                 is_ok = false;
@@ -212,7 +243,8 @@ impl Query {
             program,
             projection,
             parallel,
-        } = self.prepare();
+        } = self.prepare(output.form());
+        let output = output.with_sentinels(self.options.sentinels);
         let mut vm = Vm::new(Rc::new(program), &LIBRARY);
         vm.memory = self.options.memory;
         vm.interrupt.clone_from(&self.options.interrupt);
@@ -220,14 +252,14 @@ impl Query {
         pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))
     }
 
-    fn prepare(&self) -> Prepared {
+    fn prepare(&self, form: Form) -> Prepared {
         let program = self
             .program()
             .expect("a query that compiled compiles again");
         let parallel = match plan::parallel::parallel(&program) {
             _ if self.options.lax || self.options.follow.is_some() => None,
             // The header is that of the first row, which one thread knows.
-            Some(Parallel::Print) if self.options.format == Format::Csv => {
+            Some(Parallel::Print) if form.has_header() => {
                 Some(Parallel::Rows(program.stages.len()))
             }
             parallel => parallel,
@@ -240,8 +272,8 @@ impl Query {
     }
 
     /// Prints the stages and the plan.
-    fn describe(&self, out: &mut dyn Write) -> io::Result<()> {
-        let prepared = self.prepare();
+    fn describe(&self, form: Form, out: &mut dyn Write) -> io::Result<()> {
+        let prepared = self.prepare(form);
         for (index, stage) in prepared.program.stages.iter().enumerate() {
             writeln!(out, "stage[{index}]: {}", stage.text)?;
         }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -255,6 +256,54 @@ fn errors_of_invalid_queries_suggest_a_correction() {
             "query:1:10: undefined method 'minimum' (NoMethodError): did you mean the field `_[\"rtt\"][\"minimum\"]`?",
         ),
         (
+            "arm",
+            "query:1:1: undefined local variable or method 'arm'; did you mean the field `_[\"arm\"]`? (NameError)",
+        ),
+        (
+            "counts",
+            "query:1:1: undefined local variable or method 'counts'; did you mean `count`, or the field `_[\"counts\"]`? (NameError)",
+        ),
+        (
+            "row[\"arm\"]",
+            "query:1:1: undefined local variable or method 'row'; did you mean `_`? (NameError)",
+        ),
+        (
+            "null",
+            "query:1:1: undefined local variable or method 'null'; did you mean `nil`? (NameError)",
+        ),
+        (
+            "p99(_)",
+            "query:1:1: undefined method 'p99'; did you mean `percentile(e, 0.99)`? (NameError)",
+        ),
+        (
+            "p5(_)",
+            "query:1:1: undefined method 'p5'; did you mean `percentile(e, 0.05)`? (NameError)",
+        ),
+        (
+            "round(_)",
+            "query:1:1: undefined method 'round'; did you mean `e.round`? (NameError)",
+        ),
+        (
+            "len(_)",
+            "query:1:1: undefined method 'len'; did you mean `e.length`? (NameError)",
+        ),
+        (
+            "_.a.contains(1)",
+            "query:1:3: undefined method 'a' (NoMethodError): did you mean the field `_[\"a\"]`?",
+        ),
+        (
+            "_[\"a\"].contains(1)",
+            "query:1:8: undefined method 'contains' (NoMethodError): it is not supported; the nearest one is `include?`",
+        ),
+        (
+            "_[\"a\"].toUpperCase",
+            "query:1:8: undefined method 'toUpperCase' (NoMethodError): did you mean the field `_[\"a\"][\"toUpperCase\"]`, or `upcase`?",
+        ),
+        (
+            "None",
+            "query:1:1: uninitialized constant None; did you mean `nil`?",
+        ),
+        (
             ".arm",
             "query:1:1: syntax error: unexpected '.', ignoring it; the field is `_[\"arm\"]`",
         ),
@@ -314,7 +363,7 @@ fn results_are_comma_separated_records() {
             "_",
             "{\"a\":1}\n{\"a\":2,\"b\":3}\n{\"a\":4}\n",
             "a\n1\n",
-            "csv: the field `b` is not in the header (a); name the fields, as in `{b: _[\"b\"]}` (ArgumentError) at rows:2, stage 0\n",
+            "the field `b` is not in the header (a); name the fields, as in `{b: _[\"b\"]}` (ArgumentError) at rows:2, stage 0\n",
         ),
         // Quotes; a text that looks like a number; nested values as JSON.
         (
@@ -382,6 +431,123 @@ fn results_are_comma_separated_records() {
         run("{n: _[\"n\"]}", rows(), options(3)),
         run("{n: _[\"n\"]}", rows(), options(1))
     );
+}
+
+/// The names of the columns and the records, as JSON, and the errors.
+fn records(query: &str, rows: &str, threads: usize) -> (Vec<String>, Vec<String>) {
+    let options = Options {
+        threads,
+        chunk_bytes: 16,
+        sentinels: &[("rtt", 4_294_967_295), ("size", u64::MAX)],
+        ..Options::default()
+    };
+    let query = Query::compile(query, &[], options).unwrap();
+    let mut lines = Vec::new();
+    let input = Input::from_bytes("rows", rows.as_bytes().to_vec());
+    let outcome = query.for_each_record(vec![input], |names, fields| {
+        if lines.is_empty() {
+            lines.push(names.join(" "));
+        }
+        assert_eq!(names.len(), fields.len());
+        lines.push(lastbyte_query::Value::Array(fields.to_vec()).to_string());
+        ControlFlow::Continue(())
+    });
+    let errors = outcome.errors.iter().map(ToString::to_string);
+    (lines, errors.collect())
+}
+
+#[test]
+fn records_have_the_columns_of_the_first() {
+    for (query, rows, lines, errors) in [
+        (
+            "_",
+            "{\"a\":1,\"b\":[2]}\n{\"b\":\"x\"}\n{\"b\":null,\"a\":0.5}\n",
+            &["a b", "[1,[2]]", "[null,\"x\"]", "[0.5,null]"][..],
+            &[][..],
+        ),
+        (
+            "_",
+            "{\"a\":1}\n{\"b\":1}\n",
+            &["a", "[1]"],
+            &[
+                "the field `b` is not in the header (a); name the fields, as in `{b: _[\"b\"]}` (ArgumentError) at rows:2, stage 0",
+            ],
+        ),
+        // Records without names are given some.
+        (
+            "[_[\"a\"], 2]",
+            "{\"a\":1}\n",
+            &["column1 column2", "[1,2]"],
+            &[],
+        ),
+        (
+            "_[\"a\"]",
+            "{\"a\":1}\n{\"a\":2}\n",
+            &["value", "[1]", "[2]"],
+            &[],
+        ),
+        (
+            "_[\"a\"]",
+            "{\"a\":[1,2]}\n{\"a\":[3]}\n{\"a\":[4,5,6]}\n",
+            &["column1 column2", "[1,2]", "[3,null]"],
+            &[
+                "a record of 3 fields (expected 2: column1, column2) (ArgumentError) at rows:3, stage 0",
+            ],
+        ),
+        // A record for each group.
+        (
+            "group_by(_[\"g\"]) { {n: count()} }",
+            "{\"g\":\"x\"}\n{\"g\":\"y\"}\n{\"g\":\"x\"}\n",
+            &["key n", "[\"x\",2]", "[\"y\",1]"],
+            &[],
+        ),
+        (
+            "group_by(_[\"g\"]) { percentile(_[\"a\"], [0.1, 0.9]) }",
+            "{\"g\":\"x\",\"a\":1}\n",
+            &["key column1 column2", "[\"x\",1,1]"],
+            &[],
+        ),
+        // Numbers that stand for no value, in their fields only.
+        (
+            "_",
+            "{\"rtt\":4294967295,\"size\":18446744073709551615,\"a\":4294967295}\n{\"rtt\":18446744073709551615,\"size\":1}\n",
+            &[
+                "rtt size a",
+                "[null,null,4294967295]",
+                "[18446744073709551615,1,null]",
+            ],
+            &[],
+        ),
+        // A float that is no number is not JSON, but a field.
+        ("{x: 0.0 / 0}", "1\n", &["x", "[NaN]"], &[]),
+        ("select(false)", "1\n", &[], &[]),
+    ] {
+        for threads in [1, 3] {
+            let (out, reported) = records(query, rows, threads);
+            assert_eq!(out, lines, "{query}");
+            assert_eq!(reported, errors, "{query}");
+        }
+    }
+}
+
+#[test]
+fn sentinels_are_empty_fields_of_comma_separated_records() {
+    let options = Options {
+        format: Format::Csv,
+        sentinels: &[("rtt", 4_294_967_295)],
+        ..Options::default()
+    };
+    let rows = b"{\"rtt\":4294967295,\"a\":4294967295}\n{\"rtt\":3,\"a\":1}\n";
+    let input = || vec![Input::from_bytes("rows", rows.to_vec())];
+    let (out, _) = run("_", input(), options.clone());
+    assert_eq!(out, "rtt,a\n,4294967295\n3,1\n");
+    // The text for machines keeps them.
+    let json = Options {
+        format: Format::Json,
+        ..options
+    };
+    let (out, _) = run("_[\"rtt\"]", input(), json);
+    assert_eq!(out, "4294967295\n3\n");
 }
 
 proptest! {

@@ -1,13 +1,17 @@
 //! `lastbyte query`: arguments, files and standard input. The crate `lastbyte-query` does the work.
 
 mod follow;
+#[cfg(feature = "parquet")]
+mod parquet;
 
 use crate::jobs::Interrupt;
 use clap::ValueEnum;
-use lastbyte_query::{ByteSource, Format, Input, Memory, Options, Query};
+use lastbyte_query::{ByteSource, Follow, Format, Input, Memory, Options, Query};
 use rustix::event::{PollFd, PollFlags};
 use std::io::{self, IsTerminal, Read};
 use std::num::NonZeroUsize;
+#[cfg(feature = "parquet")]
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -34,7 +38,7 @@ Examples:
   lastbyte query 'top(3, _["ttlb"]) >> flat >> _["conn_id"]' conns.ndjson
   lastbyte query 'distinct(_["arm"])' conns.ndjson
   lastbyte query 'histogram(_["ttlb"], 100)' conns.ndjson
-  # A table for a spreadsheet; the state of a part of a log, merged elsewhere.
+  # A table (`-o parquet` for other programs); the state of a part of a log, merged elsewhere.
   lastbyte query -o csv '{id: _["conn_id"], ttlb: _["ttlb"]}' conns.ndjson
   lastbyte query --partial 'average(_["ttlb"])' conns.ndjson |
     lastbyte query --merge 'average(_["ttlb"])' -
@@ -63,15 +67,17 @@ pub(crate) struct Arguments {
         overrides_with = "output"
     )]
     output: Output,
-    /// Input format
+    /// Input format [default: csv for files named *.csv, else json]
+    ///
+    /// A name may end in .csv.gz or .csv.zst as well.
     #[arg(
+        short,
         long,
         value_enum,
         value_name = "FORMAT",
-        default_value = "json",
         overrides_with = "input"
     )]
-    input: InputFormat,
+    input: Option<InputFormat>,
     /// Follow the last file as it grows; refresh results each second
     ///
     /// The file may be rotated or truncated. Ctrl-C prints the last results.
@@ -134,12 +140,14 @@ pub(crate) struct Arguments {
     words: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Output {
     Json,
     Pretty,
     Tsv,
     Csv,
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -157,31 +165,79 @@ fn write_bytes(text: &str) -> Result<usize, &'static str> {
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let interrupt = Interrupt::listen();
-    let mut helpers = Vec::new();
-    for path in &arguments.helpers {
+    let Some((text, files)) = arguments.words.split_first() else {
+        return ExitCode::from(USAGE);
+    };
+    match start(arguments, text, files, &interrupt) {
+        Err(message) => failed(&message),
+        Ok(_) if interrupt.is_pressed() => ExitCode::from(INTERRUPTED),
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+    }
+}
+
+/// Runs the query. Returns whether there was no error, or what is wrong with the arguments.
+fn start(
+    arguments: &Arguments,
+    text: &str,
+    files: &[String],
+    interrupt: &Interrupt,
+) -> Result<bool, String> {
+    let follow = arguments
+        .follow
+        .then(|| follow::settings(io::stdout().is_terminal()));
+    let helpers = helpers(&arguments.helpers)?;
+    let options = options(arguments, interrupt, follow.clone());
+    let query = Query::compile(text, &helpers, options).map_err(|wrong| wrong.to_string())?;
+    if arguments.partial || arguments.merge {
+        query.check_mergeable().map_err(|wrong| wrong.to_string())?;
+    }
+    if arguments.partial && io::stdout().is_terminal() {
+        return Err(
+            "a state is not text: write it to a file (`--partial … > part.state`)".to_owned(),
+        );
+    }
+    #[cfg(feature = "parquet")]
+    if arguments.output == Output::Parquet {
+        check_parquet(arguments)?;
+        let inputs = inputs(arguments, files, None, interrupt)?;
+        return Ok(write_parquet(&query, inputs));
+    }
+    let inputs = inputs(arguments, files, follow.as_ref(), interrupt)?;
+    let (out, errors) = (&mut io::stdout(), &mut io::stderr());
+    Ok(match (arguments.partial, arguments.merge) {
+        (false, false) => query.run(inputs, out, errors),
+        (true, false) => query.partial(inputs, out, errors),
+        (false, true) => query.merge(inputs, out, errors),
+        (true, true) => query.merge_to_state(inputs, out, errors),
+    })
+}
+
+fn helpers(paths: &[PathBuf]) -> Result<Vec<(String, String)>, String> {
+    let load = |path: &PathBuf| {
+        let name = path.display().to_string();
         let text = match path.to_str() {
             Some(H2O) => Ok(H2O_HELPERS.to_owned()),
             _ => read(path),
         };
         match text {
-            Ok(text) => helpers.push((path.display().to_string(), text)),
-            Err(reason) => {
-                return failed(&format!(
-                    "cannot load such file -- {}: {reason}",
-                    path.display()
-                ));
-            }
+            Ok(text) => Ok((name, text)),
+            Err(reason) => Err(format!("cannot load such file -- {name}: {reason}")),
         }
-    }
-    let follow = arguments
-        .follow
-        .then(|| follow::settings(io::stdout().is_terminal()));
-    let options = Options {
+    };
+    paths.iter().map(load).collect()
+}
+
+fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>) -> Options {
+    Options {
         format: match arguments.output {
             Output::Json => Format::Json,
             Output::Pretty => Format::Pretty,
             Output::Tsv => Format::Tsv,
             Output::Csv => Format::Csv,
+            // Its records are no text.
+            #[cfg(feature = "parquet")]
+            Output::Parquet => Format::default(),
         },
         lax: arguments.lax,
         write_bytes: arguments.atomic_write_bytes,
@@ -193,59 +249,105 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             used: memory_used,
         }),
         interrupt: Some(interrupt.flag()),
-        follow: follow.clone(),
+        follow,
+        sentinels: lastbyte_record::connection_log::keys::SENTINELS,
         ..Options::default()
-    };
-    let Some((text, files)) = arguments.words.split_first() else {
-        return ExitCode::from(USAGE);
-    };
-    let query = match Query::compile(text, &helpers, options) {
-        Ok(query) => query,
-        Err(wrong) => return failed(&wrong.to_string()),
-    };
-    let is_state = arguments.partial || arguments.merge;
-    if is_state && let Err(wrong) = query.check_mergeable() {
-        return failed(&wrong.to_string());
     }
-    if arguments.partial && io::stdout().is_terminal() {
-        return failed("a state is not text: write it to a file (`--partial … > part.state`)");
-    }
-    let inputs = match (files, &follow) {
-        ([], Some(_)) => return failed("--follow needs a file"),
+}
+
+fn inputs(
+    arguments: &Arguments,
+    files: &[String],
+    follow: Option<&Follow>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Input>, String> {
+    let followed = match (files, follow) {
+        ([], Some(_)) => return Err("--follow needs a file".to_owned()),
         ([.., last], Some(_)) if last == "-" => {
-            return failed(
-                "--follow needs a file as the last input, not `-`: standard input is always read as it arrives",
-            );
+            return Err("--follow needs a file as the last input, not `-`: standard input is always read as it arrives".to_owned());
         }
-        ([], None) => vec![input("-", &arguments.stdin_name, &interrupt)],
-        ([before @ .., last], Some(follow)) => before
-            .iter()
-            .map(|name| input(name, &arguments.stdin_name, &interrupt))
-            .chain([follow::input(last, follow, &interrupt)])
-            .collect(),
-        (files, None) => files
-            .iter()
-            .map(|name| input(name, &arguments.stdin_name, &interrupt))
-            .collect(),
+        ([.., last], Some(follow)) => Some(follow::input(last, follow, interrupt)),
+        (_, None) => None,
     };
-    let inputs = match arguments.input {
-        InputFormat::Csv if !arguments.merge => inputs.into_iter().map(Input::csv).collect(),
-        _ => inputs,
+    let stdin = ["-".to_owned()];
+    let names = if files.is_empty() { &stdin } else { files };
+    let plain = &names[..names.len() - usize::from(followed.is_some())];
+    let opened = plain
+        .iter()
+        .map(|name| input(name, &arguments.stdin_name, interrupt));
+    let in_format = |(name, input): (&String, Input)| {
+        let is_csv = match arguments.input {
+            _ if arguments.merge => false,
+            Some(format) => format == InputFormat::Csv,
+            None => is_csv_name(name),
+        };
+        if is_csv { input.csv() } else { input }
     };
-    let (out, errors) = (&mut io::stdout(), &mut io::stderr());
-    let good = match (arguments.partial, arguments.merge) {
-        (false, false) => query.run(inputs, out, errors),
-        (true, false) => query.partial(inputs, out, errors),
-        (false, true) => query.merge(inputs, out, errors),
-        (true, true) => query.merge_to_state(inputs, out, errors),
-    };
-    if interrupt.is_pressed() {
-        ExitCode::from(INTERRUPTED)
-    } else if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    Ok(names
+        .iter()
+        .zip(opened.chain(followed))
+        .map(in_format)
+        .collect())
+}
+
+/// Whether a file of this name is expected to have comma-separated values, maybe compressed.
+fn is_csv_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let packed = [".gz", ".zst"];
+    let plain = packed.iter().find_map(|suffix| lower.strip_suffix(suffix));
+    plain.unwrap_or(&lower).ends_with(".csv")
+}
+
+#[cfg(feature = "parquet")]
+fn check_parquet(arguments: &Arguments) -> Result<(), String> {
+    let other = [
+        (arguments.follow, "--follow"),
+        (arguments.partial, "--partial"),
+        (arguments.merge, "--merge"),
+        (arguments.verbose, "--verbose"),
+    ];
+    if let Some((_, option)) = other.iter().find(|(given, _)| *given) {
+        return Err(format!("{option} cannot be used with -o parquet"));
     }
+    if io::stdout().is_terminal() {
+        return Err(
+            "Parquet is not text: write it to a file (`-o parquet … > log.parquet`)".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Writes the records of the results as a Parquet file to stdout. Returns whether there was no error.
+#[cfg(feature = "parquet")]
+#[expect(clippy::print_stderr, reason = "messages of the command")]
+fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
+    let mut table = parquet::Table::new(io::stdout());
+    let mut failure = None;
+    let outcome = query.for_each_record(inputs, |names, fields| match table.push(names, fields) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(message) => {
+            failure = Some(message);
+            ControlFlow::Break(())
+        }
+    });
+    for error in &outcome.errors {
+        eprintln!("{error}");
+    }
+    if let Some(skipped) = &outcome.skipped {
+        eprintln!("{skipped}");
+    }
+    let finished = match failure {
+        Some(message) => Err(message),
+        None => table.finish(),
+    };
+    match finished {
+        Ok(true) => return outcome.errors.is_empty(),
+        Ok(false) => {
+            eprintln!("no records: no Parquet file is written, since its columns are unknown")
+        }
+        Err(message) => eprintln!("{message}"),
+    }
+    false
 }
 
 /// The name of the built-in helpers.

@@ -1,118 +1,32 @@
-//! Values as comma-separated rows (RFC 4180). A Hash is a record with named fields; an Array is a record without names.
-//! An Array of Hashes or Arrays gives a record for each, and so does a Hash of them, with its keys in the column `key`.
+//! Values as comma-separated rows (RFC 4180).
 
 use super::print::compact;
+use super::records::{Header, Row};
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error};
+use crate::value::exception::Eval;
 use crate::value::inspect::to_s;
 use lastbyte_json::print::write_float;
 
-/// The header of the output, once it is known.
-#[derive(Default)]
-pub(crate) struct Header {
-    names: Option<Vec<String>>,
+/// Prints the records of a value, and the header before the first that has names.
+pub(crate) fn rows(header: &mut Header, out: &mut String, value: &Value) -> Eval<()> {
+    header.rows(value, &mut |row| match row {
+        Row::Header(names) => line(out, names, |out, name| {
+            write_text(out, name, false);
+            Ok(())
+        }),
+        Row::Record(fields) => line(out, fields, write_field),
+    })
 }
 
-impl Header {
-    /// Prints the records of a value, and the header before the first that has names.
-    pub(crate) fn rows(&mut self, out: &mut String, value: &Value) -> Eval<()> {
-        let is_known = self.names.is_some();
-        let printed = self.records(out, value);
-        if printed.is_err() && !is_known {
-            // It is dropped with the record.
-            self.names = None;
+fn line<T>(out: &mut String, cells: &[T], write: impl Fn(&mut String, &T) -> Eval<()>) -> Eval<()> {
+    for (at, cell) in cells.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
         }
-        printed
+        write(out, cell)?;
     }
-
-    fn records(&mut self, out: &mut String, value: &Value) -> Eval<()> {
-        match value {
-            Value::Hash(table) => {
-                let pairs = table.pairs();
-                if !are_records(pairs.iter().map(|(_, value)| value)) {
-                    return self.record(out, None, value);
-                }
-                for (key, value) in &pairs {
-                    self.record(out, Some(key), value)?;
-                }
-            }
-            Value::Array(list) if are_records(list.borrow().iter()) => {
-                for value in list.borrow().iter() {
-                    self.record(out, None, value)?;
-                }
-            }
-            other => self.record(out, None, other)?,
-        }
-        Ok(())
-    }
-
-    fn record(&mut self, out: &mut String, key: Option<&Value>, value: &Value) -> Eval<()> {
-        let mut fields: Vec<Value> = key.cloned().into_iter().collect();
-        match value {
-            Value::Hash(table) => {
-                let mut names: Vec<String> = key.map(|_| "key".to_owned()).into_iter().collect();
-                for (name, value) in table.pairs() {
-                    names.push(to_s(&name));
-                    fields.push(value);
-                }
-                self.arrange(out, names, &mut fields)?;
-            }
-            Value::Array(list) => fields.extend(list.borrow().iter().cloned()),
-            other => fields.push(other.clone()),
-        }
-        for (at, field) in fields.iter().enumerate() {
-            if at > 0 {
-                out.push(',');
-            }
-            write_field(out, field)?;
-        }
-        out.push('\n');
-        Ok(())
-    }
-
-    /// Puts fields into the order of the header. The first record makes the header.
-    fn arrange(
-        &mut self,
-        out: &mut String,
-        names: Vec<String>,
-        fields: &mut Vec<Value>,
-    ) -> Eval<()> {
-        let Some(header) = &self.names else {
-            for (at, name) in names.iter().enumerate() {
-                if at > 0 {
-                    out.push(',');
-                }
-                write_text(out, name, false);
-            }
-            out.push('\n');
-            self.names = Some(names);
-            return Ok(());
-        };
-        if *header == names {
-            return Ok(());
-        }
-        if let Some(new) = names.iter().find(|name| !header.contains(name)) {
-            return Err(argument_error(format!(
-                "csv: the field `{new}` is not in the header ({}); name the fields, as in `{{{new}: _[{new:?}]}}`",
-                header.join(",")
-            )));
-        }
-        let place = |wanted: &String| names.iter().position(|name| name == wanted);
-        *fields = header
-            .iter()
-            .map(|name| place(name).map_or(Value::Nil, |at| fields[at].clone()))
-            .collect();
-        Ok(())
-    }
-}
-
-/// Whether these are all Hashes, or all Arrays.
-fn are_records<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> bool {
-    let mut hashes = values.clone();
-    let mut arrays = values.clone();
-    values.count() > 0
-        && (hashes.all(|value| matches!(value, Value::Hash(_)))
-            || arrays.all(|value| matches!(value, Value::Array(_))))
+    out.push('\n');
+    Ok(())
 }
 
 /// Null is an empty field; an empty text, and a text that looks like a number, is quoted.

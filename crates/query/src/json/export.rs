@@ -10,6 +10,14 @@ pub(crate) fn export(value: &Value) -> Eval<Plain> {
     export_at(value, 0)
 }
 
+/// A field of a table, which may be no number.
+pub(crate) fn export_field(value: &Value) -> Eval<Plain> {
+    match value {
+        Value::Float(it) => Ok(Plain::Float(*it)),
+        other => export(other),
+    }
+}
+
 fn export_at(value: &Value, depth: usize) -> Eval<Plain> {
     Ok(match value {
         Value::Nil | Value::Dropped => Plain::Null,

@@ -59,6 +59,51 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("size", "count()"),
     ("flatten", "flat"),
     ("bucket", "histogram(e, width)"),
+    ("count_distinct", "distinct(e) >> _.length"),
+    ("nunique", "distinct(e) >> _.length"),
+    ("variance", "stdev(e)"),
+    ("null", "nil"),
+    ("row", "_"),
+    ("this", "_"),
+];
+
+/// Names of methods in other languages, and what is meant.
+const METHOD_SYNONYMS: &[(&str, &str)] = &[
+    ("contains", "include?"),
+    ("forEach", "each"),
+    ("indexOf", "index"),
+    ("isEmpty", "empty?"),
+    ("is_empty", "empty?"),
+    ("len", "length"),
+    ("lower", "downcase"),
+    ("replaceAll", "gsub"),
+    ("substr", "slice"),
+    ("substring", "slice"),
+    ("toLowerCase", "downcase"),
+    ("toString", "to_s"),
+    ("toUpperCase", "upcase"),
+    ("trim", "strip"),
+    ("upper", "upcase"),
+];
+
+/// The method that is probably meant by a name.
+fn near_method(name: &str) -> Option<&'static str> {
+    let synonym = METHOD_SYNONYMS.iter().find(|(other, _)| *other == name);
+    let near = || M::nearest(name).filter(|near| near.starts_with(|c: char| c.is_alphabetic()));
+    synonym.map(|(_, meant)| *meant).or_else(near)
+}
+
+/// The percentile of a name such as `p99`.
+fn percentile(name: &str) -> Option<String> {
+    let digits = name.strip_prefix('p')?;
+    let is_percent = matches!(digits.len(), 1 | 2) && digits.bytes().all(|it| it.is_ascii_digit());
+    is_percent.then(|| format!("percentile(e, 0.{digits:0>2})"))
+}
+
+/// Functions of Ruby that print, read or end the program.
+pub(super) const PRINTING: &[&str] = &[
+    "puts", "print", "p", "pp", "warn", "printf", "gets", "system", "exec", "exit", "sleep",
+    "open", "eval",
 ];
 
 const FUNCTIONS: &[&str] = &[
@@ -136,7 +181,7 @@ impl Lower {
     fn method_name(&self, at: &prism::Location<'_>, name: &str) -> Lowered<M> {
         M::find(name).map_or_else(
             || {
-                let hint = M::nearest(name)
+                let hint = near_method(name)
                     .map_or_else(String::new, |near| format!("; the nearest one is `{near}`"));
                 self.fail(
                     at,
@@ -214,7 +259,7 @@ impl Lower {
             return Ok(());
         };
         let source = String::from_utf8_lossy(source.location().as_slice()).into_owned();
-        let near = M::nearest(name).map_or_else(String::new, |near| format!(", or `{near}`"));
+        let near = near_method(name).map_or_else(String::new, |near| format!(", or `{near}`"));
         self.fail(
             at,
             format!(
@@ -326,22 +371,7 @@ impl Lower {
         if let Some(function) = function(name) {
             return self.kernel(node, function, name, at);
         }
-        if matches!(
-            name,
-            "puts"
-                | "print"
-                | "p"
-                | "pp"
-                | "warn"
-                | "printf"
-                | "gets"
-                | "system"
-                | "exec"
-                | "exit"
-                | "sleep"
-                | "open"
-                | "eval"
-        ) {
+        if PRINTING.contains(&name) {
             return self.fail(
                 at,
                 format!("`{name}` is not supported: a stage's value is what is printed"),
@@ -360,11 +390,32 @@ impl Lower {
         let helpers = self.survey.definitions();
         let known = known.chain(OWN_BUILTINS.iter().map(|(known, _)| *known));
         let known = known.chain(std::iter::once("limit"));
-        let synonym = SYNONYMS.iter().find(|(known, _)| *known == name);
-        let near = synonym
-            .map(|(_, meant)| *meant)
-            .or_else(|| nearest(name, known.chain(helpers.iter().map(String::as_str))));
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let is_method = || M::find(name).map(M::name).or_else(|| near_method(name));
+        let near = SYNONYMS
+            .iter()
+            .find(|(other, _)| *other == name)
+            .map(|(_, meant)| (*meant).to_owned())
+            .or_else(|| percentile(name))
+            .or_else(|| {
+                let all = known.chain(helpers.iter().map(String::as_str));
+                nearest(name, all).map(str::to_owned)
+            })
+            .or_else(|| {
+                let has_arguments = node.arguments().is_some();
+                is_method()
+                    .filter(|_| has_arguments)
+                    .map(|method| format!("e.{method}"))
+            });
+        let field = node.is_variable_call().then(|| format!("_[\"{name}\"]"));
+        let hint = match (near, field) {
+            (Some(near), _) if near == "_" || near == "nil" => format!("; did you mean `{near}`?"),
+            (Some(near), Some(field)) => {
+                format!("; did you mean `{near}`, or the field `{field}`?")
+            }
+            (Some(near), None) => format!("; did you mean `{near}`?"),
+            (None, Some(field)) => format!("; did you mean the field `{field}`?"),
+            (None, None) => String::new(),
+        };
         let what = if node.is_variable_call() {
             "undefined local variable or method"
         } else {

@@ -252,7 +252,14 @@ impl Lower {
         if let Some(node) = builtin_constant(name) {
             return Ok(node);
         }
-        let hint = Class::nearest(name)
+        let literal = match name {
+            "None" | "Null" | "NULL" => Some("nil"),
+            "True" | "TRUE" => Some("true"),
+            "False" | "FALSE" => Some("false"),
+            _ => None,
+        };
+        let hint = literal
+            .or_else(|| Class::nearest(name))
             .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         self.fail(at, format!("uninitialized constant {name}{hint}"))
     }
@@ -290,7 +297,11 @@ impl Lower {
                 Ok(_) => Node::Str("constant".into()),
                 Err(_) => Node::Nil,
             });
-        } else if node.as_call_node().is_some() {
+        } else if let Some(it) = node.as_call_node() {
+            if it.receiver().is_none() && super::call::PRINTING.contains(&text(&it.name()).as_str())
+            {
+                return Ok(Node::Str("method".into()));
+            }
             "method"
         } else if node.as_local_variable_write_node().is_some() {
             "assignment"

@@ -41,7 +41,7 @@ impl Pipeline<'_> {
         vm.constants.clone_from(&self.vm.constants);
         let mut copy = Pipeline::new(
             vm,
-            Output::keep(self.output.form()),
+            Output::keep(self.output.form()).with_sentinels(options.sentinels),
             &mut on_error,
             self.projection.clone(),
             Some(SharedReader::clone(&self.reader)),

@@ -3,15 +3,18 @@
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 
-use crate::json::{csv, export::export, print, tsv};
+use crate::json::export::{export, export_field};
+use crate::json::records::{Header, Row};
+use crate::json::{csv, print, tsv};
 use crate::value::Value;
 use crate::value::exception::Eval;
 use lastbyte_json::Value as Plain;
 
 /// How values are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// One compact value a line.
+    #[default]
     Json,
     /// Indented.
     Pretty,
@@ -33,6 +36,22 @@ pub(super) enum Form {
         write_bytes: usize,
     },
     Values,
+    /// Records of a table, as values; the names of the columns come first.
+    Records,
+}
+
+impl Form {
+    /// Whether the first result determines the columns of the others.
+    pub(super) fn has_header(self) -> bool {
+        let is_csv = matches!(
+            self,
+            Form::Text {
+                format: Format::Csv,
+                ..
+            }
+        );
+        is_csv || matches!(self, Form::Records)
+    }
 }
 
 /// Results of a part of the input, kept until it is their turn.
@@ -65,7 +84,7 @@ pub(super) struct Output<'a> {
     pending: String,
     /// The value being printed.
     line: String,
-    header: csv::Header,
+    header: Header,
     /// Why the run ends.
     failure: Option<io::Error>,
 }
@@ -85,15 +104,24 @@ impl<'a> Output<'a> {
     }
 
     /// Hands rows of values to a function.
-    pub(super) fn hand_to(on_row: &'a mut OnRow<'a>) -> Output<'a> {
-        Output::new(Target::OnRow(on_row), Form::Values)
+    pub(super) fn hand_to(on_row: &'a mut OnRow<'a>, form: Form) -> Output<'a> {
+        Output::new(Target::OnRow(on_row), form)
+    }
+
+    /// In tables, these numbers stand for no value, each in the field of a name.
+    pub(super) fn with_sentinels(
+        mut self,
+        sentinels: &'static [(&'static str, u64)],
+    ) -> Output<'a> {
+        self.header = Header::new(matches!(self.form, Form::Records), sentinels);
+        self
     }
 
     /// Keeps results in the form in which [`Output::write`] takes them.
     pub(super) fn keep(form: Form) -> Output<'a> {
         let kept = match form {
             Form::Text { .. } => Kept::Text(Vec::new()),
-            Form::Values => Kept::Values(Vec::new()),
+            Form::Values | Form::Records => Kept::Values(Vec::new()),
         };
         Output::new(Target::Keep(kept), form)
     }
@@ -104,7 +132,7 @@ impl<'a> Output<'a> {
             form,
             pending: String::new(),
             line: String::new(),
-            header: csv::Header::default(),
+            header: Header::default(),
             failure: None,
         }
     }
@@ -124,12 +152,13 @@ impl<'a> Output<'a> {
                 self.hand_over(value);
                 return Ok(());
             }
+            Form::Records => return self.put_records(value),
         };
         self.line.clear();
         match format {
             Format::Json => print::compact(&mut self.line, value)?,
             Format::Pretty => print::pretty(&mut self.line, value)?,
-            Format::Csv => self.header.rows(&mut self.line, value)?,
+            Format::Csv => csv::rows(&mut self.header, &mut self.line, value)?,
             // A table is printed whole, or not at all.
             Format::Tsv => return tsv::rows(&mut self.pending, value),
         }
@@ -140,6 +169,21 @@ impl<'a> Output<'a> {
             self.flush();
         }
         self.pending.push_str(&self.line);
+        Ok(())
+    }
+
+    fn put_records(&mut self, value: &Value) -> Eval<()> {
+        let mut rows = Vec::new();
+        self.header.rows(value, &mut |row| {
+            rows.push(match row {
+                Row::Header(names) => names.iter().cloned().map(Plain::String).collect(),
+                Row::Record(fields) => fields.iter().map(export_field).collect::<Eval<_>>()?,
+            });
+            Ok(())
+        })?;
+        for row in rows {
+            self.hand_over(Plain::Array(row));
+        }
         Ok(())
     }
 
@@ -233,7 +277,7 @@ impl<'a> Output<'a> {
         match (&mut self.target, self.form) {
             (Target::Keep(Kept::Values(values)), _) => Kept::Values(std::mem::take(values)),
             (Target::Keep(Kept::Text(groups)), _) => Kept::Text(std::mem::take(groups)),
-            (_, Form::Values) => Kept::Values(Vec::new()),
+            (_, Form::Values | Form::Records) => Kept::Values(Vec::new()),
             (_, Form::Text { .. }) => Kept::Text(Vec::new()),
         }
     }

@@ -1,7 +1,7 @@
 //! Queries in parts: the state of a query after a part of the input, as a file, and the result of such states. The
 //! accumulators are those that threads gather from parts of a file, and they are joined in the same way.
 
-use super::output::Output;
+use super::output::{Form, Output};
 use super::pipeline::{NotData, Pipeline};
 use super::{ByteSource, Input, Query, on_large_stack};
 use crate::error::{CompileError, RunError, SkippedLines};
@@ -127,7 +127,8 @@ impl Query {
         let Ok(at) = self.merging_stage() else {
             return (None, None);
         };
-        let prepared = self.prepare();
+        let output = Output::keep(Form::Values);
+        let prepared = self.prepare(output.form());
         let mut vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
         vm.memory = self.options.memory;
         vm.interrupt.clone_from(&self.options.interrupt);
@@ -137,7 +138,6 @@ impl Query {
             is_ok = false;
             on_error(error);
         };
-        let output = Output::keep(super::output::Form::Values);
         let mut pipeline = Pipeline::new(vm, output, &mut report, prepared.projection, None);
         let (skipped, scope) = pipeline.gather(inputs, self, at);
         drop(pipeline);
@@ -162,7 +162,8 @@ impl Query {
         output: Output<'a>,
         on_error: &'a mut (dyn FnMut(RunError) + 'a),
     ) {
-        let prepared = self.prepare();
+        let prepared = self.prepare(output.form());
+        let output = output.with_sentinels(self.options.sentinels);
         let Ok(at) = self.merging_stage() else { return };
         let vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
         let mut pipeline = Pipeline::new(vm, output, on_error, prepared.projection, None);

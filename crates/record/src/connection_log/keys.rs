@@ -62,6 +62,17 @@ macro_rules! statistics {
     };
 }
 
+/// Numbers that stand for no value, each with the key that has it.
+pub const SENTINELS: &[(&str, u64)] = &[
+    // Of a response without a length; H2O only.
+    (CONTENT_LENGTH.name(), u64::MAX),
+    (HANDSHAKE_CONFIRMED_MSEC.name(), u64::MAX),
+    (RTT_MINIMUM.name(), u32::MAX as u64),
+    (CC_SSTHRESH.name(), u32::MAX as u64),
+    (CC_EXIT_SLOW_START_AT.name(), i64::MAX as u64),
+    (CC_CWND_MINIMUM.name(), u32::MAX as u64),
+];
+
 fields! {
     /// The start of every line.
     HEAD of Header {

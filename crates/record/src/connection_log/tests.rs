@@ -19,6 +19,18 @@ use super::{
 const SAMPLE: &str = include_str!("sample-line.json");
 
 #[test]
+fn sentinels_are_those_that_the_table_documents() {
+    let documented: Vec<&str> = keys::STATISTICS
+        .iter()
+        .filter(|field| field.meaning.contains("2^"))
+        .map(|field| field.key.name())
+        .collect();
+    let listed: Vec<&str> = keys::SENTINELS.iter().map(|(key, _)| *key).collect();
+    assert_eq!(listed[0], keys::CONTENT_LENGTH.name());
+    assert_eq!(listed[1..], documented);
+}
+
+#[test]
 fn statistics_have_the_keys_of_h2o_in_its_order() {
     let sample: Value = serde_json::from_str(SAMPLE).expect("JSON");
     let theirs: Vec<&str> = sample
