@@ -237,7 +237,7 @@ fn usage_errors_exit_with_2() {
         "--jobs x _",
         "'_[' conns.ndjson",
         "'_.percntile' conns.ndjson",
-        "'Time.parse(_)' conns.ndjson",
+        "'Time.strptime(_)' conns.ndjson",
         "-r absent.rb _",
         "--lax --skip-bad-lines _",
         "--max-memory 5 _",
@@ -295,6 +295,7 @@ fn files_named_csv_are_tables() {
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_files_have_the_records_of_the_results() {
+    use bytes::Bytes;
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     let folder = folder("query-parquet");
@@ -304,8 +305,8 @@ fn parquet_files_have_the_records_of_the_results() {
     fs::write(folder.join("log"), rows).expect("a file");
     let output = shell(&folder, "lastbyte query -o parquet _ log > log.parquet");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    let file = fs::File::open(folder.join("log.parquet")).expect("a file");
-    let file = SerializedFileReader::new(file).expect("a Parquet file");
+    let file = fs::read(folder.join("log.parquet")).expect("a file");
+    let file = SerializedFileReader::new(Bytes::from(file)).expect("a Parquet file");
     let rows: Vec<String> = file
         .get_row_iter(None)
         .expect("rows")
@@ -321,8 +322,8 @@ fn parquet_files_have_the_records_of_the_results() {
         "printf '{\"a\":1}\\n{\"a\":\\n' | lastbyte query -o parquet _ > cut.parquet",
     );
     assert_eq!(output.status.code(), Some(1));
-    let file = fs::File::open(folder.join("cut.parquet")).expect("a file");
-    let file = SerializedFileReader::new(file).expect("a Parquet file");
+    let file = fs::read(folder.join("cut.parquet")).expect("a file");
+    let file = SerializedFileReader::new(Bytes::from(file)).expect("a Parquet file");
     assert_eq!(file.metadata().file_metadata().num_rows(), 1);
     // Without a record, the columns are unknown.
     let output = shell(&folder, "lastbyte query -o parquet 'select(false)' log");

@@ -62,6 +62,12 @@ fn edits(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// Functions of Ruby that print, read or end the program.
+pub(crate) const PRINTING: &[&str] = &[
+    "puts", "print", "p", "pp", "warn", "printf", "gets", "system", "exec", "exit", "sleep",
+    "open", "eval",
+];
+
 names! {
     OpAdd "+",
     OpSub "-",

@@ -180,13 +180,13 @@ impl Query {
         mut on_record: impl FnMut(&[String], &[Value]) -> ControlFlow<()> + Send,
     ) -> Outcome {
         let mut names: Option<Vec<String>> = None;
-        let mut on_row = |row: &[Value]| match &names {
-            Some(names) => on_record(names, row),
-            None => {
-                let texts = row.iter().filter_map(Value::as_str);
-                names = Some(texts.map(str::to_owned).collect());
-                ControlFlow::Continue(())
+        let mut on_row = |row: &[Value]| {
+            if let Some(names) = &names {
+                return on_record(names, row);
             }
+            let texts = row.iter().filter_map(Value::as_str);
+            names = Some(texts.map(str::to_owned).collect());
+            ControlFlow::Continue(())
         };
         self.hand_over(inputs, Form::Records, &mut on_row)
     }

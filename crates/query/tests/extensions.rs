@@ -256,6 +256,43 @@ fn errors_of_invalid_queries_suggest_a_correction() {
             "query:1:10: undefined method 'minimum' (NoMethodError): did you mean the field `_[\"rtt\"][\"minimum\"]`?",
         ),
         (
+            ".arm",
+            "query:1:1: syntax error: unexpected '.', ignoring it; the field is `_[\"arm\"]`",
+        ),
+        (
+            "select(.ttlb > 1)",
+            "query:1:8: syntax error: unexpected '.'; expected an argument; the field is `_[\"ttlb\"]`",
+        ),
+        (
+            "map { limit(2) }",
+            "query:1:7: `limit` counts the rows of a stage, and cannot stand in a block, a loop or a helper: write `… >> limit(10)`",
+        ),
+        (
+            "limit",
+            "query:1:1: `limit` expects a number of rows: write `limit(10)`",
+        ),
+        (
+            "limit(1, 2)",
+            "query:1:1: `limit` expects a number of rows: write `limit(10)`",
+        ),
+        (
+            "1 + top(2)",
+            "query:1:3: a reducer's result is known at the end of input only, so `+` cannot work on it: do it in the next stage, as in `count() >> 1 + _`",
+        ),
+        (
+            "$FILENAME = 1",
+            "query:1:1: $FILENAME is a read-only variable (NameError)",
+        ),
+    ] {
+        let refused = Query::compile(query, &[], Options::default()).unwrap_err();
+        assert_eq!(refused.to_string(), wrong, "{query}");
+    }
+}
+
+#[test]
+fn names_of_other_languages_suggest_a_correction() {
+    for (query, wrong) in [
+        (
             "arm",
             "query:1:1: undefined local variable or method 'arm'; did you mean the field `_[\"arm\"]`? (NameError)",
         ),
@@ -302,34 +339,6 @@ fn errors_of_invalid_queries_suggest_a_correction() {
         (
             "None",
             "query:1:1: uninitialized constant None; did you mean `nil`?",
-        ),
-        (
-            ".arm",
-            "query:1:1: syntax error: unexpected '.', ignoring it; the field is `_[\"arm\"]`",
-        ),
-        (
-            "select(.ttlb > 1)",
-            "query:1:8: syntax error: unexpected '.'; expected an argument; the field is `_[\"ttlb\"]`",
-        ),
-        (
-            "map { limit(2) }",
-            "query:1:7: `limit` counts the rows of a stage, and cannot stand in a block, a loop or a helper: write `… >> limit(10)`",
-        ),
-        (
-            "limit",
-            "query:1:1: `limit` expects a number of rows: write `limit(10)`",
-        ),
-        (
-            "limit(1, 2)",
-            "query:1:1: `limit` expects a number of rows: write `limit(10)`",
-        ),
-        (
-            "1 + top(2)",
-            "query:1:3: a reducer's result is known at the end of input only, so `+` cannot work on it: do it in the next stage, as in `count() >> 1 + _`",
-        ),
-        (
-            "$FILENAME = 1",
-            "query:1:1: $FILENAME is a read-only variable (NameError)",
         ),
     ] {
         let refused = Query::compile(query, &[], Options::default()).unwrap_err();

@@ -292,10 +292,15 @@ fn inputs(
 
 /// Whether a file of this name is expected to have comma-separated values, maybe compressed.
 fn is_csv_name(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let packed = [".gz", ".zst"];
-    let plain = packed.iter().find_map(|suffix| lower.strip_suffix(suffix));
-    plain.unwrap_or(&lower).ends_with(".csv")
+    let has = |path: &Path, wanted: &str| {
+        let extension = path.extension();
+        extension.is_some_and(|it| it.eq_ignore_ascii_case(wanted))
+    };
+    let mut path = PathBuf::from(name);
+    if has(&path, "gz") || has(&path, "zst") {
+        path.set_extension("");
+    }
+    has(&path, "csv")
 }
 
 #[cfg(feature = "parquet")]
@@ -343,7 +348,7 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
     match finished {
         Ok(true) => return outcome.errors.is_empty(),
         Ok(false) => {
-            eprintln!("no records: no Parquet file is written, since its columns are unknown")
+            eprintln!("no records: no Parquet file is written, since its columns are unknown");
         }
         Err(message) => eprintln!("{message}"),
     }

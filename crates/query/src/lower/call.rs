@@ -3,7 +3,7 @@
 use super::expression::function;
 use super::{Lower, Lowered, text};
 use crate::class::Class;
-use crate::names::{M, nearest};
+use crate::names::{M, PRINTING, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
 use crate::tree::{
@@ -99,12 +99,6 @@ fn percentile(name: &str) -> Option<String> {
     let is_percent = matches!(digits.len(), 1 | 2) && digits.bytes().all(|it| it.is_ascii_digit());
     is_percent.then(|| format!("percentile(e, 0.{digits:0>2})"))
 }
-
-/// Functions of Ruby that print, read or end the program.
-pub(super) const PRINTING: &[&str] = &[
-    "puts", "print", "p", "pp", "warn", "printf", "gets", "system", "exec", "exit", "sleep",
-    "open", "eval",
-];
 
 const FUNCTIONS: &[&str] = &[
     "format",
@@ -525,8 +519,8 @@ impl Lower {
 fn without_clock_or_parser(name: &str) -> Option<&'static str> {
     Some(match name {
         "now" => "a query's result depends on its input only; use the `time` of a row",
-        "parse" | "iso8601" | "xmlschema" | "strptime" | "httpdate" | "rfc2822" | "rfc822" => {
-            "take the stamp apart, as in `Time.utc(*_[\"time\"].scan(/\\d+/).first(6))` for ISO 8601 in UTC"
+        "strptime" | "httpdate" | "rfc2822" | "rfc822" => {
+            "use `Time.parse` for ISO 8601 and dates of HTTP, or take the stamp apart, as in `Time.utc(*_[\"time\"].scan(/\\d+/).first(6))`"
         }
         _ => return None,
     })

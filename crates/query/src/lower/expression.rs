@@ -298,7 +298,8 @@ impl Lower {
                 Err(_) => Node::Nil,
             });
         } else if let Some(it) = node.as_call_node() {
-            if it.receiver().is_none() && super::call::PRINTING.contains(&text(&it.name()).as_str())
+            if it.receiver().is_none()
+                && crate::names::PRINTING.contains(&text(&it.name()).as_str())
             {
                 return Ok(Node::Str("method".into()));
             }

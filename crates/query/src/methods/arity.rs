@@ -196,7 +196,8 @@ arities! {
         0 0: Ancestors Name Now Superclass;
         0 7 keywords: New;
         0 MANY: Gm Local Mktime Utc;
-        1 1: OpGe OpGt OpLe OpLt;
+        1 1: Iso8601 OpGe OpGt OpLe OpLt Xmlschema;
+        1 2: Parse;
         1 3 keywords: At;
     }
     ClassRegexp {

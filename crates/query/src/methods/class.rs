@@ -24,6 +24,7 @@ pub(super) fn call(
 ) -> Found {
     let found = match (class, method) {
         (Class::Math, _) => math::call(method, args)?,
+        (Class::Time, M::Iso8601 | M::Parse | M::Xmlschema) => Some(time::from_text(method, args)?),
         (Class::Time, _) => time::call_class(method, args)?,
         (Class::Regexp, _) => regexp::call_class(vm, method, args)?,
         (Class::Hash, M::New) => Some(hash::new(args, block)?),

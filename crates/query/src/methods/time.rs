@@ -1,6 +1,7 @@
 //! Time.
 
 mod class;
+mod parse;
 
 use super::{Found, comparable, strftime};
 use crate::class::Class;
@@ -11,6 +12,7 @@ use crate::value::number::{big_of, need_int};
 use crate::value::time::{Time, Zone};
 pub(super) use class::call_class;
 use num_traits::ToPrimitive;
+pub(super) use parse::from_text;
 use std::rc::Rc;
 
 fn value(time: Time) -> Value {

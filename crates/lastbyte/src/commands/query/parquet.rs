@@ -32,14 +32,13 @@ enum Kind {
 
 impl Kind {
     /// The type that has room for all values.
-    fn of<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> Kind {
-        let mut others = values.clone().filter(|value| !value.is_null());
-        if others.next().is_none() {
+    fn of(values: &[Value]) -> Kind {
+        if values.iter().all(Value::is_null) {
             return Kind::Text;
         }
         [Kind::Bool, Kind::Integer, Kind::Float]
             .into_iter()
-            .find(|kind| values.clone().all(|value| kind.has_room_for(value)))
+            .find(|kind| values.iter().all(|value| kind.has_room_for(value)))
             .unwrap_or(Kind::Text)
     }
 
@@ -144,7 +143,7 @@ impl<W: Write + Send> Table<W> {
     fn write_group(&mut self) -> Result<(), String> {
         let first = self.writer.is_none();
         if first {
-            self.kinds = self.columns.iter().map(|it| Kind::of(it.iter())).collect();
+            self.kinds = self.columns.iter().map(|it| Kind::of(it)).collect();
         }
         for ((name, kind), values) in self.names.iter().zip(&self.kinds).zip(&self.columns) {
             if let Some(at) = values.iter().position(|value| !kind.has_room_for(value)) {

@@ -144,12 +144,12 @@ fn whole(given: &Value) -> Eval<i64> {
     }
 }
 
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 
 /// Year, month, day, hour, minute and second, of which all but the first are optional; in UTC.
-fn from_fields(args: &[Value]) -> Eval<Time> {
+pub(super) fn from_fields(args: &[Value]) -> Eval<Time> {
     // Ruby keeps each in this number of bits.
     let field = |at: usize, default: i64, bits: u32| -> Eval<i64> {
         let number = match args.get(at).filter(|it| !it.is_nil()) {
