@@ -40,6 +40,10 @@
 //! | `window` | receive window that grows by dynamic right-sizing | Linux `tcp_rcv_space_adjust` |
 //! | `cubic` | Linux' CUBIC and `HyStart` | Linux `tcp_cubic.c` |
 //!
+//! The names of Linux' functions say where its rule is. Rules and constants that no RFC states were not checked against the
+//! kernel's source text: they are assumed, and docs/sim.md compares the model with a running kernel. Sizes of TLS flights are
+//! estimates.
+//!
 //! Congestion control is [`LinuxCubic`] or any [`Spec`](lastbyte_congestion::Spec) of `lastbyte_congestion`.
 //!
 //! # What is not modelled
