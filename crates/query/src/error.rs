@@ -193,7 +193,7 @@ impl fmt::Display for RunError {
             RunError::State { input, message } => write!(f, "{input}: {message}"),
             RunError::NotMergeable { stage } => write!(
                 f,
-                "stage[{stage}] cannot be merged: its reducers hold other values than numbers, texts, arrays and hashes, or sum other values than numbers"
+                "stage[{stage}] cannot be merged: its reducers hold other values than numbers, texts, arrays and hashes, hold large values many times, or sum other values than numbers"
             ),
             RunError::Interrupted => f.write_str("interrupted"),
             RunError::Write(reason) => write!(f, "cannot write: {reason}"),

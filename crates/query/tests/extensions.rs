@@ -746,8 +746,14 @@ fn queries_that_do_not_merge_are_refused() {
     let query = Query::compile("sum(_, initial: \"\")", &[], Options::default()).unwrap();
     assert_eq!(
         state(&query, "rows", b"\"a\"\n").unwrap_err(),
-        "stage[0] cannot be merged: its reducers hold other values than numbers, texts, arrays and hashes, or sum other values than numbers\n"
+        "stage[0] cannot be merged: its reducers hold other values than numbers, texts, arrays and hashes, hold large values many times, or sum other values than numbers\n"
     );
+    // Nor for one that would be much larger as text.
+    let query = Query::compile("group([_] * 5000)", &[], Options::default()).unwrap();
+    let row = |length: usize| format!("\"{}\"\n", "x".repeat(length)).into_bytes();
+    assert!(state(&query, "rows", &row(100)).is_ok());
+    let error = state(&query, "rows", &row(20_000)).unwrap_err();
+    assert!(error.contains("hold large values many times"), "{error}");
     // No state for a part with an error.
     let query = Query::compile("sum(_[\"a\"] + 1)", &[], Options::default()).unwrap();
     assert_eq!(

@@ -7,8 +7,12 @@ use num_bigint::BigInt;
 /// Depth to which values and scopes nest at most.
 pub(super) const DEPTH_MAX: usize = 256;
 
-/// Maximum number of values that a state expands to, when what several places share is counted at each.
-const VALUES_MAX: u64 = 1 << 32;
+/// What a byte of a state expands to at most, in values and bytes of text, when what several places share is counted at each.
+/// Deflate has about the same limit.
+const EXPANSION_MAX: u64 = 1024;
+
+/// What any state may expand to.
+const EXPANSION_FREE: u64 = 1 << 16;
 
 pub(crate) fn write_count(out: &mut Vec<u8>, mut count: u64) {
     while count >= 0x80 {
@@ -190,9 +194,10 @@ impl Portable {
 /// Checks values that were read: what they share exists, nothing holds itself, and they nest and expand within bounds.
 pub(super) struct Checker<'a> {
     heap: &'a [Option<Portable>],
-    /// Depth and number of values of each entry, once it is checked.
+    /// The size of each entry, once it is checked.
     known: Vec<Known>,
-    values: u64,
+    /// What it may still expand to.
+    left: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -204,21 +209,22 @@ enum Known {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(heap: &'a [Option<Portable>]) -> Checker<'a> {
+    /// A checker of values that take this number of bytes.
+    pub(super) fn new(heap: &'a [Option<Portable>], bytes: usize) -> Checker<'a> {
         Checker {
             heap,
             known: vec![Known::No; heap.len()],
-            values: 0,
+            left: EXPANSION_FREE + EXPANSION_MAX * bytes as u64,
         }
     }
 
     pub(super) fn check(&mut self, value: &Portable) -> Option<()> {
         let (_, count) = self.size(value, 0)?;
-        self.values = self.values.checked_add(count)?;
-        (self.values <= VALUES_MAX).then_some(())
+        self.left = self.left.checked_sub(count)?;
+        Some(())
     }
 
-    /// Depth and number of values.
+    /// Depth, and number of values and bytes of text.
     fn size(&mut self, value: &Portable, depth: usize) -> Option<(usize, u64)> {
         if depth > DEPTH_MAX {
             return None;
@@ -243,7 +249,10 @@ impl<'a> Checker<'a> {
                     Known::Yes(below, count) => (below, count),
                     Known::No => {
                         self.known[at] = Known::Open;
-                        let size = self.size(self.heap[at].as_ref()?, depth)?;
+                        let size = match &self.heap[at] {
+                            Some(value) => self.size(value, depth)?,
+                            None => (0, 1),
+                        };
                         self.known[at] = Known::Yes(size.0, size.1);
                         size
                     }
@@ -253,6 +262,7 @@ impl<'a> Checker<'a> {
                 }
                 return Some((below, count));
             }
+            Portable::Str(text) | Portable::FrozenStr(text) => values += text.len() as u64,
             _ => {}
         }
         Some((deepest, values))

@@ -76,11 +76,12 @@ impl Query {
             let bytes = self.encode(&states);
             // The first state is joined to nothing.
             let mut states = states.into_iter();
-            if !states.all(|state| state.arrive().fits(&Scope::default())) {
-                on_error(RunError::NotMergeable { stage: at });
-                return skipped;
+            match bytes {
+                Some(bytes) if states.all(|state| state.arrive().fits(&Scope::default())) => {
+                    write_state(out, &bytes, on_error);
+                }
+                _ => on_error(RunError::NotMergeable { stage: at }),
             }
-            write_state(out, &bytes, on_error);
             skipped
         })
     }
@@ -113,7 +114,8 @@ impl Query {
         with_errors(errors, |on_error| {
             let states = self.read_states(states, on_error)?;
             let states: States = states.into_iter().flat_map(|(_, states)| states).collect();
-            write_state(out, &self.encode(&states), on_error);
+            // Each of them was read, so all of them can be written.
+            write_state(out, &self.encode(&states)?, on_error);
             None
         })
     }
@@ -170,7 +172,8 @@ impl Query {
         pipeline.finish_states(states, at);
     }
 
-    fn encode(&self, states: &[PackedScope]) -> Vec<u8> {
+    /// The bytes of states, if they expand to no more than states may.
+    fn encode(&self, states: &[PackedScope]) -> Option<Vec<u8>> {
         let mut out = [NAME, VERSION.as_bytes(), b"\n"].concat();
         write_text(&mut out, &self.text);
         write_count(&mut out, self.helpers.len() as u64);
@@ -179,11 +182,15 @@ impl Query {
         }
         write_count(&mut out, states.len() as u64);
         for state in states {
+            let start = out.len();
             state.write(&mut out);
+            if !state.is_bounded(out.len() - start) {
+                return None;
+            }
         }
         let sum = checksum(&out);
         out.extend_from_slice(&sum.to_le_bytes());
-        out
+        Some(out)
     }
 
     fn read_states(

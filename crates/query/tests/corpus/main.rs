@@ -2,6 +2,7 @@
 
 mod json;
 mod rows;
+mod state;
 mod text;
 
 #[test]
@@ -17,4 +18,9 @@ fn fuzz_corpus_of_rows_is_replayed() {
 #[test]
 fn fuzz_corpus_of_json_is_replayed() {
     lastbyte_testkit::replay_corpus("json", 20, json::play);
+}
+
+#[test]
+fn fuzz_corpus_of_states_is_replayed() {
+    lastbyte_testkit::replay_corpus("state", 4, state::play);
 }

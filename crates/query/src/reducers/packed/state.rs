@@ -22,11 +22,17 @@ impl PackedScope {
 
     /// `None` if the bytes are not a scope.
     pub(crate) fn read(bytes: &mut Bytes<'_>) -> Option<PackedScope> {
+        let start = bytes.0.len();
         let heap = bytes.all(1, |bytes| Portable::read(bytes, 0).map(Some))?;
         let slot = Slot::read(bytes, 0)?;
-        let mut checker = Checker::new(&heap);
-        slot.check(&mut checker)?;
-        Some(PackedScope { slot, heap })
+        let scope = PackedScope { slot, heap };
+        scope.is_bounded(start - bytes.0.len()).then_some(scope)
+    }
+
+    /// Whether its values hold no circle, and nest and expand within the bounds of a scope of this number of bytes.
+    pub(crate) fn is_bounded(&self, bytes: usize) -> bool {
+        let mut checker = Checker::new(&self.heap, bytes);
+        self.slot.check(&mut checker).is_some()
     }
 }
 

@@ -107,15 +107,25 @@ fn cyclic_or_unboundedly_expanding_values_are_rejected() {
         merge(&query, one),
         (true, "[[1]]\n".to_owned(), String::new())
     );
-    let doubling: Vec<Vec<u8>> = (1..100).map(|at| vec![9, 2, 13, at, 13, at]).collect();
-    let mut doubling: Vec<&[u8]> = doubling.iter().map(Vec::as_slice).collect();
-    doubling.push(&[9, 0]);
+    let doubled: Vec<Vec<u8>> = (1..100).map(|at| vec![9, 2, 13, at, 13, at]).collect();
+    let doubling = |times: usize| -> Vec<&[u8]> {
+        let arrays = doubled[..times].iter().map(Vec::as_slice);
+        arrays.chain([&[9, 0][..]]).collect()
+    };
+    assert!(merge(&query, state(&doubling(10))).0);
+    // A long text that an array has often.
+    let (mut text, mut texts) = (vec![7], vec![9]);
+    crate::reducers::encoding::write_text(&mut text, &"x".repeat(30_000));
+    crate::reducers::encoding::write_count(&mut texts, 30_000);
+    texts.extend([13, 1].repeat(30_000));
     for heap in [
         &[][..],
+        &[&texts[..], &text],
+        &doubling(18),
         &[&[13, 0][..]],
         &[&[9, 1, 13, 0]],
         &[&[9, 1, 13, 1], &[9, 1, 13, 0]],
-        &doubling,
+        &doubling(99),
     ] {
         let (is_ok, out, errors) = merge(&query, state(heap));
         assert!(!is_ok && out.is_empty());
