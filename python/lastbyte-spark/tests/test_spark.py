@@ -218,6 +218,8 @@ def test_errors_are_those_of_the_program(spark, logs, tmp_path):
         lastbyte.spark.query(spark, str(logs / "*"), "count(")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         lastbyte.spark.query(spark, str(logs / "*.csv"), "count()")
+    with pytest.raises(ValueError, match="unknown output `parquet`"):
+        lastbyte.spark.query(spark, str(logs / "*"), "count()", output="parquet")
     with pytest.raises(FileNotFoundError, match="no program"):
         lastbyte.spark.query(spark, str(logs / "*"), "count()", binary="/no/such/program")
     wrong = tmp_path / "wrong.ndjson"

@@ -22,6 +22,9 @@ __all__ = ["QueryError", "Result", "query", "report"]
 #: States that a task merges.
 FAN = 16
 
+#: Formats of the output that are text.
+OUTPUTS = ("json", "pretty", "tsv", "csv")
+
 #: Files of a task at most.
 FILES_MAX = 1000
 
@@ -67,6 +70,8 @@ def query(
     """
     if part_bytes < 1:
         raise ValueError(f"invalid part_bytes {part_bytes} (expected 1 or more)")
+    if output not in OUTPUTS:
+        raise ValueError(f"unknown output `{output}` (expected one of {', '.join(OUTPUTS)})")
     context = getattr(spark, "sparkContext", spark)
     binary = _binary(binary)
     helpers = [_helper(name) for name in helpers]
