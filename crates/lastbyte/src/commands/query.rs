@@ -38,7 +38,7 @@ Examples:
   lastbyte query 'top(3, _["ttlb"]) >> flat >> _["conn_id"]' conns.ndjson
   lastbyte query 'distinct(_["arm"])' conns.ndjson
   lastbyte query 'histogram(_["ttlb"], 100)' conns.ndjson
-  # A table (`-o parquet` for other programs); the state of a part of a log, merged elsewhere.
+  # A table for a spreadsheet; the state of a part of a log, merged elsewhere.
   lastbyte query -o csv '{id: _["conn_id"], ttlb: _["ttlb"]}' conns.ndjson
   lastbyte query --partial 'average(_["ttlb"])' conns.ndjson |
     lastbyte query --merge 'average(_["ttlb"])' -
