@@ -8,6 +8,7 @@
 //! |---|---|
 //! | draw one or more transfers over time | [`transfer::Picture`] |
 //! | compare the arms of an experiment, from its log | [`comparison::Comparison`] |
+//! | compare page loads over several protocols | [`compare::PageLoads`] |
 //! | draw a real connection, from its qlog file | [`qlog::read`] |
 //! | draw a run of a load generator | [`load::Run`] |
 //! | compute percentiles, intervals and tests | [`statistics`] |
@@ -42,6 +43,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod comparison;
 mod font;
 pub mod load;

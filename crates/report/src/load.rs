@@ -20,7 +20,7 @@ use crate::svg::{self, escaped};
 #[cfg(test)]
 mod tests;
 
-const STYLE: &str = include_str!("load/page.css");
+pub(crate) const STYLE: &str = include_str!("load/page.css");
 
 impl Run {
     /// Without values that cannot be drawn.

@@ -224,6 +224,13 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
+/// JSON that cannot end a `script` element.
+pub(crate) fn script_safe(json: &str) -> String {
+    json.replace('<', "\\u003c")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     statistics::{Counts, bootstrap::Interval},
-    svg::{self, escaped},
+    svg::{self, escaped, script_safe},
 };
 
 mod harm;
@@ -114,13 +114,6 @@ fn assignment(analysis: &Analysis) -> &'static str {
     } else {
         "each in one arm; this page assumes that it was assigned at random"
     }
-}
-
-/// JSON that cannot end a `script` element.
-fn script_safe(json: &str) -> String {
-    json.replace('<', "\\u003c")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
 }
 
 struct Page<'a> {

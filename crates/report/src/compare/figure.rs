@@ -1,0 +1,266 @@
+//! The charts: a network each, a dot a page.
+
+use super::{
+    PageLoads, Selection,
+    verdict::{Pair, Verdict, pairs},
+};
+use crate::{
+    font::Fonts,
+    scale::{Linear, Unit},
+    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+};
+
+const INK: Color = Color::solid(0x1a_1a1a);
+const MUTED: Color = Color::solid(0x5c_6068);
+const GRID: Color = Color::solid(0xe8_e9ec);
+const FRAME: Color = Color::solid(0xb9_bdc4);
+const FASTER: Color = Color::solid(0x00_5fa8);
+const SLOWER: Color = Color::solid(0xc9_7b00);
+
+/// A chart of one network, in pixels.
+const SIDE: (f32, f32) = (200.0, 218.0);
+/// The plot in it: left, top, right, bottom.
+const PLOT: (f32, f32, f32, f32) = (34.0, 40.0, 194.0, 200.0);
+const FONT: f32 = 11.5;
+
+/// The times that a chart spans: a round factor beyond the extremes, the same for both axes.
+fn domain(pairs: &[Pair]) -> (f64, f64) {
+    let times = || pairs.iter().flat_map(|pair| [pair.baseline, pair.arm]);
+    let low = times().fold(f64::INFINITY, f64::min);
+    let high = times().fold(0.0, f64::max);
+    if low > high {
+        return (100.0, 10_000.0);
+    }
+    (low / 1.15, high * 1.15)
+}
+
+/// Powers of ten and their doubles and fives within a domain; only the powers if there are many.
+fn ticks((low, high): (f64, f64)) -> Vec<f64> {
+    let all = (0..8).flat_map(|power| {
+        let ten = 10f64.powi(power);
+        [ten, 2.0 * ten, 5.0 * ten]
+    });
+    let within: Vec<f64> = all.filter(|at| (low..=high).contains(at)).collect();
+    match within.len() {
+        0..=4 => within,
+        _ => within
+            .into_iter()
+            .filter(|at| at.log10().fract() == 0.0)
+            .collect(),
+    }
+}
+
+fn line(lines: Vec<Vec<Place>>, color: Color, dashed: bool) -> Shape {
+    Shape::Lines {
+        lines,
+        stroke: Stroke {
+            color,
+            width: 1.0,
+            dashed,
+        },
+    }
+}
+
+fn text(at: Place, anchor: Anchor, size: f32, bold: bool, fill: Color, text: &str) -> Shape {
+    Shape::Text {
+        at,
+        anchor,
+        size,
+        bold,
+        fill,
+        text: text.to_owned(),
+    }
+}
+
+/// The grid, and the times beside it.
+fn axes(domain: (f64, f64), x: Linear, y: Linear, shapes: &mut Vec<Shape>) {
+    let (left, top, right, bottom) = PLOT;
+    let mut grid = Vec::new();
+    let mut last_right = 0.0;
+    for at in ticks(domain) {
+        let (across, down) = (x.place(at.log10()) as f32, y.place(at.log10()) as f32);
+        grid.push(vec![(across, top), (across, bottom)]);
+        grid.push(vec![(left, down), (right, down)]);
+        let label = match at {
+            at if at >= 1000.0 => format!("{} s", at / 1000.0),
+            at => format!("{at} ms"),
+        };
+        shapes.push(text(
+            (left - 4.0, down + 3.5),
+            Anchor::End,
+            9.5,
+            false,
+            MUTED,
+            label.trim_end_matches(" ms"),
+        ));
+        if across > last_right {
+            shapes.push(text(
+                (across, bottom + 13.0),
+                Anchor::Middle,
+                9.5,
+                false,
+                MUTED,
+                &label,
+            ));
+            last_right = across + 34.0;
+        }
+    }
+    shapes.insert(0, line(grid, GRID, false));
+}
+
+/// The chart of a network.
+pub(super) fn chart(loads: &PageLoads, network: usize, pairs: &[Pair]) -> Scene {
+    let name = loads.networks.get(network).map_or("", String::as_str);
+    let verdict = Verdict::of(pairs);
+    let share = match verdict.faster {
+        Some(faster) => format!(
+            "{:.0} % of {} pages faster",
+            100.0 * faster.value,
+            verdict.pages
+        ),
+        None => "no page".to_owned(),
+    };
+    let mut shapes = Vec::new();
+    let (left, top, right, bottom) = PLOT;
+    let domain = domain(pairs);
+    let logs = (domain.0.log10(), domain.1.log10());
+    let x = Linear::new(logs, (f64::from(left), f64::from(right)));
+    let y = Linear::new(logs, (f64::from(bottom), f64::from(top)));
+    let place = |one: &Pair| {
+        (
+            x.place(one.baseline.log10()) as f32,
+            y.place(one.arm.log10()) as f32,
+        )
+    };
+    axes(domain, x, y, &mut shapes);
+    let frame = vec![
+        (left, top),
+        (right, top),
+        (right, bottom),
+        (left, bottom),
+        (left, top),
+    ];
+    shapes.push(line(vec![frame], FRAME, false));
+    shapes.push(line(vec![vec![(left, bottom), (right, top)]], MUTED, true));
+    let (faster, slower): (Vec<&Pair>, Vec<&Pair>) =
+        pairs.iter().partition(|pair| pair.speedup() > 1.0);
+    for (some, fill) in [(slower, SLOWER), (faster, FASTER)] {
+        if !some.is_empty() {
+            shapes.push(Shape::Dots {
+                places: some.into_iter().map(place).collect(),
+                radius: 1.7,
+                fill: fill.with_opacity(0.6),
+            });
+        }
+    }
+    let fonts = Fonts::new();
+    let width = SIDE.0 - 6.0;
+    let name = fonts.map_or_else(
+        || name.to_owned(),
+        |fonts| fonts.fitted(name, FONT + 0.5, true, width),
+    );
+    shapes.push(text(
+        (4.0, 14.0),
+        Anchor::Start,
+        FONT + 0.5,
+        true,
+        INK,
+        &name,
+    ));
+    shapes.push(text((4.0, 30.0), Anchor::Start, FONT, false, INK, &share));
+    Scene {
+        width: SIDE.0,
+        height: SIDE.1,
+        title: name,
+        description: share,
+        shapes,
+    }
+}
+
+/// The charts of all networks in one picture.
+pub(super) fn overview(loads: &PageLoads, selection: Selection) -> Scene {
+    const COLUMNS: usize = 6;
+    const HEAD: f32 = 66.0;
+    let all = pairs(loads, selection);
+    let columns = all.len().clamp(1, COLUMNS);
+    let rows = all.len().div_ceil(columns).max(1);
+    let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
+    let axes = format!(
+        "{}, {} view: {} across, {} upwards; below the dashed line {} is faster",
+        selection.metric.name(),
+        loads.views.get(selection.view).map_or("", String::as_str),
+        arm(0),
+        arm(selection.arm),
+        arm(selection.arm),
+    );
+    let mut shapes = Vec::new();
+    for (at, bold, size, words) in [(24.0, true, 17.0, &loads.title), (46.0, false, 12.5, &axes)] {
+        shapes.push(Shape::Text {
+            at: (14.0, at),
+            anchor: Anchor::Start,
+            size,
+            bold,
+            fill: if bold { INK } else { MUTED },
+            text: words.clone(),
+        });
+    }
+    for (network, pairs) in all.iter().enumerate() {
+        let origin = (
+            10.0 + (network % columns) as f32 * (SIDE.0 + 8.0),
+            HEAD + (network / columns) as f32 * (SIDE.1 + 8.0),
+        );
+        let chart = chart(loads, network, pairs);
+        shapes.extend(chart.shapes.into_iter().map(|shape| moved(shape, origin)));
+    }
+    Scene {
+        width: (20.0 + columns as f32 * (SIDE.0 + 8.0)).max(720.0),
+        height: HEAD + rows as f32 * (SIDE.1 + 8.0) + 6.0,
+        title: loads.title.clone(),
+        description: axes,
+        shapes,
+    }
+}
+
+fn moved(shape: Shape, by: Place) -> Shape {
+    let to = |(x, y): Place| (x + by.0, y + by.1);
+    match shape {
+        Shape::Lines { lines, stroke } => Shape::Lines {
+            lines: lines
+                .into_iter()
+                .map(|line| line.into_iter().map(to).collect())
+                .collect(),
+            stroke,
+        },
+        Shape::Dots {
+            places,
+            radius,
+            fill,
+        } => Shape::Dots {
+            places: places.into_iter().map(to).collect(),
+            radius,
+            fill,
+        },
+        Shape::Text {
+            at,
+            anchor,
+            size,
+            bold,
+            fill,
+            text,
+        } => Shape::Text {
+            at: to(at),
+            anchor,
+            size,
+            bold,
+            fill,
+            text,
+        },
+        // Charts consist of the shapes above.
+        other => other,
+    }
+}
+
+/// A time in ms, as tables write it.
+pub(super) fn time(ms: f64) -> String {
+    Unit::Milliseconds.format(ms)
+}

@@ -1,0 +1,314 @@
+//! The page: charts and tables are markup; the script shows one comparison of several, a large chart, and waterfalls.
+
+use core::fmt::Write as _;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{
+    PageLoads, Selection, figure,
+    verdict::{Pair, Verdict, pairs},
+};
+use crate::{
+    load,
+    statistics::tests_of::Estimate,
+    svg::{self, escaped, script_safe},
+};
+
+const STYLE: &str = include_str!("page.css");
+const PROGRAM: &str = include_str!("page.js");
+
+pub(super) fn document(loads: &PageLoads) -> String {
+    let mut body = format!("<header><h1>{}</h1>\n", escaped(&loads.title));
+    if !loads.subtitle.is_empty() {
+        let _ = writeln!(body, "<p>{}</p>", escaped(&loads.subtitle));
+    }
+    body.push_str("</header>\n");
+    if !loads.warnings.is_empty() {
+        body.push_str("<div class=\"warning\"><ul>\n");
+        for warning in &loads.warnings {
+            let _ = writeln!(body, "<li>{}</li>", escaped(warning));
+        }
+        body.push_str("</ul></div>\n");
+    }
+    let selections = loads.selections();
+    chooser(loads, &selections, &mut body);
+    let mut large = Vec::new();
+    for (index, selection) in selections.iter().enumerate() {
+        let all = pairs(loads, *selection);
+        let hidden = if index == 0 { "" } else { " hidden" };
+        let _ = writeln!(
+            body,
+            "<div class=\"selection\" data-selection=\"{index}\"{hidden}>"
+        );
+        charts(loads, *selection, &all, &mut body);
+        table(loads, &all, &mut body);
+        losers(loads, &all, &mut body);
+        body.push_str("</div>\n");
+        large.push(
+            all.iter()
+                .map(|pairs| {
+                    pairs
+                        .iter()
+                        .map(|pair| json!([pair.page, tenth(pair.baseline), tenth(pair.arm)]))
+                        .collect()
+                })
+                .collect::<Vec<Vec<Value>>>(),
+        );
+    }
+    body.push_str(
+        "<section id=\"large\" hidden><h2></h2><div class=\"plot\"></div><p class=\"note\">Click a dot for the waterfalls of its page.</p></section>\n\
+         <section id=\"waterfall\" hidden><h2></h2><div class=\"sides\"></div></section>\n",
+    );
+    parts(loads, &mut body);
+    body.push_str("<section><h2>Run</h2><dl class=\"facts\">\n");
+    for (name, value) in &loads.facts {
+        let (name, value) = (escaped(name), escaped(value));
+        let _ = writeln!(body, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+    }
+    body.push_str("</dl></section>\n");
+    let pages = loads.pages.iter().map(|page| {
+        let resources = page.resources.iter().map(|(kind, host, bytes)| json!([kind, host, bytes]));
+        json!({"name": page.name, "hosts": page.hosts, "bytes": page.bytes, "resources": resources.collect::<Vec<_>>()})
+    });
+    let waterfalls = loads.waterfalls.iter().map(|one| {
+        let bars = one.bars.iter().map(|bar| bar.map(|at| at.map(tenth)));
+        let key = one.key;
+        json!([
+            key.page,
+            key.network,
+            key.arm,
+            key.view,
+            bars.collect::<Vec<_>>()
+        ])
+    });
+    let chosen = selections
+        .iter()
+        .map(|one| json!([one.arm, one.view, one.metric.name()]));
+    let data = json!({
+        "arms": loads.arms,
+        "networks": loads.networks,
+        "views": loads.views,
+        "selections": chosen.collect::<Vec<_>>(),
+        "pairs": large,
+        "pages": pages.collect::<Vec<_>>(),
+        "waterfalls": waterfalls.collect::<Vec<_>>(),
+    });
+    let data = script_safe(&data.to_string());
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="lastbyte">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<title>{}</title>
+<style>
+{}{STYLE}</style>
+</head>
+<body>
+{body}<script type="application/json" id="data">{data}</script>
+<script>
+{PROGRAM}</script>
+</body>
+</html>
+"#,
+        escaped(&loads.title),
+        load::STYLE,
+    )
+}
+
+fn tenth(ms: f64) -> f64 {
+    (ms * 10.0).round() / 10.0
+}
+
+/// Buttons for the comparisons, if there are several.
+fn chooser(loads: &PageLoads, selections: &[Selection], body: &mut String) {
+    if selections.len() < 2 {
+        return;
+    }
+    body.push_str("<nav aria-label=\"Comparison\">\n");
+    for (index, one) in selections.iter().enumerate() {
+        let name = selection_name(loads, *one);
+        let pressed = index == 0;
+        let _ = writeln!(
+            body,
+            "<button type=\"button\" data-choose=\"{index}\" aria-pressed=\"{pressed}\">{}</button>",
+            escaped(&name)
+        );
+    }
+    body.push_str("</nav>\n");
+}
+
+fn selection_name(loads: &PageLoads, one: Selection) -> String {
+    let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
+    format!(
+        "{} / {}: {}, {} view",
+        arm(one.arm),
+        arm(0),
+        one.metric.name(),
+        loads.views.get(one.view).map_or("", String::as_str)
+    )
+}
+
+fn charts(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut String) {
+    let arm = |index: usize| escaped(loads.arms.get(index).map_or("", String::as_str));
+    let _ = writeln!(
+        body,
+        "<section><h2>{}</h2>\n<p class=\"note\">A dot is a page: across its time over {}, upwards over {}, both on the same logarithmic \
+         scale. Below the dashed line it is faster over {}. Click a network for a large chart.</p>\n<div class=\"charts\">",
+        escaped(&selection_name(loads, selection)),
+        arm(0),
+        arm(selection.arm),
+        arm(selection.arm),
+    );
+    for (network, pairs) in all.iter().enumerate() {
+        let drawn = svg::inline(&figure::chart(loads, network, pairs));
+        let _ = writeln!(
+            body,
+            "<button type=\"button\" data-network=\"{network}\">{drawn}</button>"
+        );
+    }
+    body.push_str("</div></section>\n");
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn cell(estimate: Option<Estimate>, show: impl Fn(f64) -> String) -> String {
+    estimate.map_or_else(
+        || "–".to_owned(),
+        |one| {
+            let (low, high) = one.interval;
+            format!(
+                "{} <small>{} to {}</small>",
+                show(one.value),
+                show(low),
+                show(high)
+            )
+        },
+    )
+}
+
+fn factor(value: f64) -> String {
+    format!("{value:.2}×")
+}
+
+/// A row a network.
+fn table(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
+    body.push_str(
+        "<section><h2>By network</h2><p class=\"note\">Speedup: time of the baseline divided by time of the arm; above 1 the arm is faster. \
+         Intervals are of 95 %, over pages: how far another sample of pages like these would move the figure. Loads do not differ in \
+         anything but the arm.</p>\n<div class=\"scroll\"><table><thead><tr><th>network</th><th>pages</th><th>faster</th>\
+         <th>geometric mean speedup</th><th>median</th><th>one in 20 below</th><th>one in 20 above</th><th>slower by &gt; 5 %</th>\
+         </tr></thead><tbody>\n",
+    );
+    for (network, pairs) in all.iter().enumerate() {
+        let verdict = Verdict::of(pairs);
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        let _ = writeln!(
+            body,
+            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            escaped(&loads.networks[network]),
+            verdict.pages,
+            cell(verdict.faster, percent),
+            cell(verdict.speedup, factor),
+            or_dash(verdict.median.map(factor)),
+            or_dash(verdict.range.map(|range| factor(range.0))),
+            or_dash(verdict.range.map(|range| factor(range.1))),
+            or_dash(verdict.losers.map(percent)),
+        );
+    }
+    body.push_str("</tbody></table></div></section>\n");
+}
+
+/// The pages that lose most.
+fn losers(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
+    const SHOWN: usize = 8;
+    let mut of_pages: BTreeMap<usize, (f64, u32, u32)> = BTreeMap::new();
+    for pair in all.iter().flatten() {
+        let sum = of_pages.entry(pair.page).or_default();
+        sum.0 += libm::log(pair.speedup());
+        sum.1 += 1;
+        sum.2 += u32::from(pair.speedup() < 1.0);
+    }
+    let mut pages: Vec<(usize, f64, u32, u32)> = of_pages
+        .into_iter()
+        .map(|(page, (sum, count, slower))| {
+            (page, libm::exp(sum / f64::from(count)), count, slower)
+        })
+        .collect();
+    pages.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let ever = pages.iter().filter(|page| page.3 > 0).count();
+    let _ = writeln!(
+        body,
+        "<section><h2>Who loses</h2><p class=\"note\">{ever} of {} pages are slower on at least one network. Those with the lowest geometric \
+         mean speedup over all networks:</p>\n<div class=\"scroll\"><table><thead><tr><th>page</th><th>speedup</th><th>slower on</th>\
+         <th>hosts</th><th>requests</th><th>bytes</th></tr></thead><tbody>",
+        pages.len()
+    );
+    for (page, speedup, count, slower) in pages.into_iter().take(SHOWN) {
+        let facts = &loads.pages[page];
+        let _ = writeln!(
+            body,
+            "<tr><th>{}</th><td>{}</td><td>{slower} of {count} networks</td><td>{}</td><td>{}</td><td>{:.0} kB</td></tr>",
+            escaped(&facts.name),
+            factor(speedup),
+            facts.hosts,
+            facts.resources.len(),
+            facts.bytes as f64 / 1e3
+        );
+    }
+    body.push_str("</tbody></table></div></section>\n");
+}
+
+/// Times of resources by kind and party, a column an arm.
+fn parts(loads: &PageLoads, body: &mut String) {
+    if loads.parts.is_empty() {
+        return;
+    }
+    for (view, name) in loads.views.iter().enumerate() {
+        let _ = write!(
+            body,
+            "<section><h2>Resources, {} view</h2><p class=\"note\">Mean time from the request to the first and to the last byte, over all \
+             pages and networks.</p>\n<div class=\"scroll\"><table><thead><tr><th>kind, party</th><th>responses</th>",
+            escaped(name)
+        );
+        for arm in &loads.arms {
+            let arm = escaped(arm);
+            let _ = write!(body, "<th>{arm}: first byte</th><th>{arm}: last byte</th>");
+        }
+        body.push_str("</tr></thead><tbody>\n");
+        let mut rows: Vec<&(String, String)> = loads.parts.iter().map(|one| &one.part).collect();
+        rows.sort();
+        rows.dedup();
+        for row in rows {
+            let of_arm = |arm: usize| {
+                let mut all = loads.parts.iter();
+                all.find(|one| one.part == *row && one.view == view && one.arm == arm)
+            };
+            let responses = of_arm(0).map_or(0, |one| one.responses);
+            let _ = write!(
+                body,
+                "<tr><th>{}, {}</th><td>{responses}</td>",
+                escaped(&row.0),
+                escaped(&row.1)
+            );
+            for arm in 0..loads.arms.len() {
+                let one = of_arm(arm).filter(|one| one.responses > 0);
+                for sum in [
+                    one.map(|one| one.first_byte_ms),
+                    one.map(|one| one.last_byte_ms),
+                ] {
+                    let mean = sum.zip(one).map(|(sum, one)| sum / one.responses as f64);
+                    let text = mean.map_or_else(|| "–".to_owned(), figure::time);
+                    let _ = write!(body, "<td>{text}</td>");
+                }
+            }
+            body.push_str("</tr>\n");
+        }
+        body.push_str("</tbody></table></div></section>\n");
+    }
+}

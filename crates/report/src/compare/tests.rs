@@ -1,0 +1,165 @@
+use super::*;
+
+/// Pages with these times in ms, over the baseline and over the arm, on one network.
+fn loads(times: &[(f64, f64)]) -> PageLoads {
+    let page = |page: usize| PageFacts {
+        name: format!("page {page}"),
+        hosts: 2,
+        bytes: 1000,
+        resources: vec![("document".to_owned(), "www.example".to_owned(), 1000)],
+    };
+    let load = |page: usize, arm: usize, ms: f64| LoadTimes {
+        key: LoadKey {
+            page,
+            arm,
+            ..LoadKey::default()
+        },
+        load_ms: Some(ms),
+        render_ms: Some(ms / 2.0),
+    };
+    PageLoads {
+        title: "HTTP/2 / HTTP/3".to_owned(),
+        arms: vec!["HTTP/2".to_owned(), "HTTP/3".to_owned()],
+        networks: vec!["lte".to_owned()],
+        views: vec!["first".to_owned()],
+        pages: (0..times.len()).map(page).collect(),
+        loads: times
+            .iter()
+            .enumerate()
+            .flat_map(|(page, (one, other))| [load(page, 0, *one), load(page, 1, *other)])
+            .collect(),
+        waterfalls: vec![Waterfall {
+            key: LoadKey::default(),
+            bars: vec![[Some(0.0), Some(80.04), None]],
+        }],
+        parts: vec![PartTimes {
+            part: ("script".to_owned(), "third party".to_owned()),
+            responses: 4,
+            first_byte_ms: 200.0,
+            last_byte_ms: 400.0,
+            ..PartTimes::default()
+        }],
+        ..PageLoads::default()
+    }
+}
+
+const LOAD: Selection = Selection {
+    arm: 1,
+    view: 0,
+    metric: Metric::Load,
+};
+
+#[test]
+fn verdicts_count_pages_and_give_the_geometric_mean_with_its_interval() {
+    // Speedups 2, 2, 1/2 and 1.
+    let loads = loads(&[
+        (200.0, 100.0),
+        (400.0, 200.0),
+        (100.0, 200.0),
+        (300.0, 300.0),
+    ]);
+    let verdict = &loads.verdicts(LOAD)[0];
+    assert_eq!(verdict.pages, 4);
+    let faster = verdict.faster.expect("there are pages");
+    assert!((faster.value - 0.5).abs() < 1e-12);
+    let speedup = verdict.speedup.expect("there are pages");
+    assert!((speedup.value - 2f64.powf(0.25)).abs() < 1e-12);
+    // The standard deviation of the logarithms is ln 2 × sqrt(2.75 / 3), and that of their mean half of it.
+    let half = 1.959_963_984_540_054 * 2f64.ln() * (2.75f64 / 3.0).sqrt() / 2.0;
+    let high = speedup.value * half.exp();
+    assert!(
+        (speedup.interval.1 - high).abs() < 1e-9,
+        "{speedup:?} {high}"
+    );
+    assert_eq!(verdict.median, Some(1.0));
+    assert_eq!(verdict.range, Some((0.5, 2.0)));
+    assert_eq!(verdict.losers, Some(0.25));
+}
+
+#[test]
+fn pages_that_did_not_load_in_both_arms_are_left_out_and_repeats_are_averaged() {
+    let mut loads = loads(&[(200.0, 100.0), (400.0, 200.0)]);
+    loads.loads[0].load_ms = None;
+    let more = LoadTimes {
+        load_ms: Some(600.0),
+        ..loads.loads[3]
+    };
+    loads.loads.push(more);
+    let verdict = &loads.verdicts(LOAD)[0];
+    assert_eq!(verdict.pages, 1);
+    assert_eq!(
+        verdict.median,
+        Some(1.0),
+        "400 ms, and the mean of 200 and 600 ms"
+    );
+    assert_eq!(verdict.speedup, None, "one page has no interval");
+}
+
+#[test]
+fn the_page_is_complete_and_loads_nothing() {
+    let mut loads = loads(&[(200.0, 100.0), (100.0, 200.0)]);
+    loads.pages[0].name = "</script><b>".to_owned();
+    loads.networks[0] = "<i>".to_owned();
+    let page = loads.html();
+    assert!(page.contains("50 % of 2 pages faster"));
+    assert!(page.contains("<th>script, third party</th><td>4</td><td>50 ms</td><td>100 ms</td>"));
+    assert!(
+        page.contains("2 of") || page.contains("1 of 2 pages are slower"),
+        "who loses"
+    );
+    assert!(page.contains("[0.0,80.0,null]"), "the waterfall");
+    assert!(
+        !page.contains("<b>") && !page.contains("<i>"),
+        "names are escaped"
+    );
+    assert_eq!(page.matches("</script>").count(), 2);
+    for outside in ["src=", "href=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn the_picture_has_a_chart_a_network_with_a_midline() {
+    let mut loads = loads(&[(200.0, 100.0), (100.0, 200.0)]);
+    loads.networks.push("geo".to_owned());
+    let picture = loads.svg();
+    let document = roxmltree::Document::parse(&picture).expect("it is XML");
+    let texts: Vec<&str> = document
+        .descendants()
+        .filter_map(|node| node.text())
+        .collect();
+    assert!(texts.contains(&"lte") && texts.contains(&"geo"));
+    assert!(texts.contains(&"no page"));
+    assert_eq!(picture.matches("stroke-dasharray").count(), 2);
+}
+
+#[test]
+fn json_has_a_result_per_arm_view_metric_and_network() {
+    let loads = loads(&[(200.0, 100.0), (100.0, 200.0)]);
+    let json = loads.json();
+    let results = json["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 2);
+    assert_eq!(results[0]["metric"], "load");
+    assert_eq!(results[1]["metric"], "first_render");
+    assert_eq!(results[0]["pages"], 2);
+    assert_eq!(results[0]["speedup"][0], 1.0);
+}
+
+#[test]
+fn anything_can_be_drawn() {
+    let empty = PageLoads::default();
+    assert!(empty.html().starts_with("<!doctype html>"));
+    assert!(empty.svg().starts_with("<svg "));
+    let odd = loads(&[
+        (f64::NAN, 1.0),
+        (0.0, -5.0),
+        (f64::INFINITY, 1e300),
+        (1e-9, 1e12),
+    ]);
+    assert!(odd.svg().contains("lte"));
+    assert!(odd.html().contains("</html>"));
+    let mut outside = loads(&[(1.0, 2.0)]);
+    outside.loads[0].key.network = 7;
+    outside.loads[1].key.page = 9;
+    assert!(outside.html().contains("no page"));
+}

@@ -1,0 +1,124 @@
+//! How the pages of a network fare with an arm.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{PageLoads, Selection};
+use crate::statistics::{
+    Z_95,
+    tests_of::{Estimate, share},
+};
+
+/// A page: its time with the baseline and with the arm, in ms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pair {
+    pub(super) page: usize,
+    pub(super) baseline: f64,
+    pub(super) arm: f64,
+}
+
+impl Pair {
+    /// How many times faster the arm is; below 1 it is slower.
+    pub(super) fn speedup(&self) -> f64 {
+        self.baseline / self.arm
+    }
+}
+
+/// The pages of each network that were complete in both arms, with the mean of their loads.
+pub(super) fn pairs(loads: &PageLoads, selection: Selection) -> Vec<Vec<Pair>> {
+    let mut sums: BTreeMap<(usize, usize), [(f64, u32); 2]> = BTreeMap::new();
+    for load in &loads.loads {
+        let key = load.key;
+        let side = match key.arm {
+            0 => 0,
+            arm if arm == selection.arm => 1,
+            _ => continue,
+        };
+        let time = selection.metric.of(load);
+        let time = time.filter(|ms| ms.is_finite() && *ms > 0.0);
+        if key.view == selection.view
+            && let Some(ms) = time
+        {
+            let sum = &mut sums.entry((key.network, key.page)).or_default()[side];
+            *sum = (sum.0 + ms, sum.1 + 1);
+        }
+    }
+    let mut all = vec![Vec::new(); loads.networks.len()];
+    for ((network, page), [baseline, arm]) in sums {
+        if let Some(pairs) = all.get_mut(network)
+            && baseline.1 > 0
+            && arm.1 > 0
+            && page < loads.pages.len()
+        {
+            pairs.push(Pair {
+                page,
+                baseline: baseline.0 / f64::from(baseline.1),
+                arm: arm.0 / f64::from(arm.1),
+            });
+        }
+    }
+    all
+}
+
+/// How the pages of a network fare with an arm, compared with the baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Pages that were complete in both arms.
+    pub pages: usize,
+    /// The share that is faster in the arm, with its 95 % interval (Wilson). `None` without pages.
+    pub faster: Option<Estimate>,
+    /// The geometric mean of the speedups, with its 95 % interval (normal, of logarithms). It is the mean over pages, and its
+    /// interval says how far another sample of pages like these would move it. `None` with fewer than two pages.
+    pub speedup: Option<Estimate>,
+    /// The median speedup.
+    pub median: Option<f64>,
+    /// The 5th and the 95th percentile of the speedups: one page in twenty is below, one above.
+    pub range: Option<(f64, f64)>,
+    /// The share that is slower by more than 5 %.
+    pub losers: Option<f64>,
+}
+
+impl Verdict {
+    pub(super) fn of(pairs: &[Pair]) -> Self {
+        let mut speedups: Vec<f64> = pairs.iter().map(Pair::speedup).collect();
+        speedups.sort_by(f64::total_cmp);
+        let count = speedups.len();
+        let above = |limit: f64| speedups.iter().filter(|one| **one > limit).count();
+        let at = |share: f64| speedups.get(((count as f64 * share).ceil() as usize).max(1) - 1);
+        let logs: Vec<f64> = speedups.iter().map(|one| libm::log(*one)).collect();
+        let mean = logs.iter().sum::<f64>() / count as f64;
+        let squares = logs
+            .iter()
+            .map(|log| (log - mean) * (log - mean))
+            .sum::<f64>();
+        let half = Z_95 * (squares / (count as f64 - 1.0) / count as f64).sqrt();
+        let losers = speedups.iter().filter(|one| **one < 1.0 / 1.05).count();
+        Self {
+            pages: count,
+            faster: share(above(1.0) as u64, count as u64, Z_95),
+            speedup: (count > 1).then(|| Estimate {
+                value: libm::exp(mean),
+                interval: (libm::exp(mean - half), libm::exp(mean + half)),
+            }),
+            median: at(0.5).copied(),
+            range: at(0.05).copied().zip(at(0.95).copied()),
+            losers: (count > 0).then(|| losers as f64 / count as f64),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let interval = |estimate: Option<Estimate>| {
+            estimate.map(|one| json!([one.value, one.interval.0, one.interval.1]))
+        };
+        json!({
+            "pages": self.pages,
+            "faster": interval(self.faster),
+            "speedup": interval(self.speedup),
+            "speedup_median": self.median,
+            "speedup_p5": self.range.map(|range| range.0),
+            "speedup_p95": self.range.map(|range| range.1),
+            "slower_by_5_percent": self.losers,
+        })
+    }
+}
