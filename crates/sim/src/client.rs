@@ -9,7 +9,7 @@ use lastbyte_quic::connection::{Connection, Event};
 
 use crate::{
     outcome::{FlowOutcome, Progress, ResponseOutcome},
-    protocol::{Asks, Incoming},
+    protocol::{Asks, ClientSide, Incoming},
     scenario::FlowPlan,
 };
 
@@ -90,49 +90,6 @@ impl Client {
         }
     }
 
-    /// When it wants to be attended to, if nothing happens before.
-    pub(crate) fn deadline(&self) -> Option<Time> {
-        Time::earlier(self.wakes_at, self.protocol.deadline())
-    }
-
-    /// Whether it is time to connect, or to ask: once.
-    pub(crate) fn takes_wake(&mut self, now: Time) -> bool {
-        self.wakes_at.take_if(|at| *at <= now).is_some()
-    }
-
-    /// Its connection has begun. In 0-RTT it asks at once.
-    pub(crate) fn on_begun(&mut self, now: Time, connection: &mut Connection) {
-        if connection.is_zero_rtt() {
-            self.await_turn(now, connection);
-        }
-    }
-
-    pub(crate) fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
-        self.protocol
-            .receive(connection, incoming, &mut self.measures);
-    }
-
-    pub(crate) fn on_event(&mut self, now: Time, connection: &mut Connection, event: &Event) {
-        match event {
-            Event::HandshakeComplete => {
-                self.handshake = Some(now.since(self.measures.started_at));
-                // Unless it was asked in 0-RTT.
-                if self.first_asked.is_none() && self.wakes_at.is_none() {
-                    self.await_turn(now, connection);
-                }
-            }
-            Event::ZeroRtt { is_accepted: false } => self.protocol.on_zero_rtt_rejected(),
-            _ => {}
-        }
-    }
-
-    pub(crate) fn attend(&mut self, now: Time, connection: &mut Connection) {
-        self.protocol.attend(connection, now, &mut self.measures);
-        if std::mem::take(&mut self.measures.is_done) {
-            self.await_turn(now, connection);
-        }
-    }
-
     /// Sends the next request after its pause: at once, if there is none.
     fn await_turn(&mut self, now: Time, connection: &mut Connection) {
         match self.plan.requests.get(self.measures.responses.len()) {
@@ -140,28 +97,6 @@ impl Client {
             Some(next) => self.wakes_at = Some(now + next.pause),
             None => {}
         }
-    }
-
-    /// Sends the next request.
-    pub(crate) fn ask(&mut self, now: Time, connection: &mut Connection) {
-        let index = self.measures.responses.len();
-        let Some(request) = self.plan.requests.get(index) else {
-            return;
-        };
-        if self.protocol.ask(connection, request.size).is_err() {
-            // The flow ends, and says that it did.
-            connection.close(now, NO_REQUEST);
-            return;
-        }
-        let started_at = self.measures.started_at;
-        self.first_asked.get_or_insert(now.since(started_at));
-        self.measures.arrived = 0;
-        self.measures.responses.push(ResponseOutcome {
-            size: request.size,
-            asked_at: if index == 0 { started_at } else { now },
-            first_byte: None,
-            last_byte: None,
-        });
     }
 
     /// Whether all that it wanted has arrived.
@@ -183,6 +118,69 @@ impl Client {
             drops: Vec::new(),
             failure: None,
         }
+    }
+}
+
+impl ClientSide for Client {
+    fn deadline(&self) -> Option<Time> {
+        Time::earlier(self.wakes_at, self.protocol.deadline())
+    }
+
+    fn takes_wake(&mut self, now: Time) -> bool {
+        self.wakes_at.take_if(|at| *at <= now).is_some()
+    }
+
+    fn on_begun(&mut self, now: Time, connection: &mut Connection) {
+        if connection.is_zero_rtt() {
+            self.await_turn(now, connection);
+        }
+    }
+
+    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
+        self.protocol
+            .receive(connection, incoming, &mut self.measures);
+    }
+
+    fn on_event(&mut self, now: Time, connection: &mut Connection, event: &Event) {
+        match event {
+            Event::HandshakeComplete => {
+                self.handshake = Some(now.since(self.measures.started_at));
+                // Unless it was asked in 0-RTT.
+                if self.first_asked.is_none() && self.wakes_at.is_none() {
+                    self.await_turn(now, connection);
+                }
+            }
+            Event::ZeroRtt { is_accepted: false } => self.protocol.on_zero_rtt_rejected(),
+            _ => {}
+        }
+    }
+
+    fn attend(&mut self, now: Time, connection: &mut Connection) {
+        self.protocol.attend(connection, now, &mut self.measures);
+        if std::mem::take(&mut self.measures.is_done) {
+            self.await_turn(now, connection);
+        }
+    }
+
+    fn ask(&mut self, now: Time, connection: &mut Connection) {
+        let index = self.measures.responses.len();
+        let Some(request) = self.plan.requests.get(index) else {
+            return;
+        };
+        if self.protocol.ask(connection, request.size).is_err() {
+            // The flow ends, and says that it did.
+            connection.close(now, NO_REQUEST);
+            return;
+        }
+        let started_at = self.measures.started_at;
+        self.first_asked.get_or_insert(now.since(started_at));
+        self.measures.arrived = 0;
+        self.measures.responses.push(ResponseOutcome {
+            size: request.size,
+            asked_at: if index == 0 { started_at } else { now },
+            first_byte: None,
+            last_byte: None,
+        });
     }
 }
 

@@ -21,6 +21,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`scenario`] | what is to be simulated |
+//! | [`browser`] | page loads |
 //! | [`client_acks`] | how browsers acknowledge |
 //! | [`cross`] | cross traffic |
 //! | [`outcome`] | what came of it |
@@ -47,7 +48,9 @@
 
 #![forbid(unsafe_code)]
 
+mod alarms;
 mod background;
+pub mod browser;
 mod client;
 pub mod client_acks;
 pub mod cross;
@@ -69,6 +72,7 @@ mod setting;
 pub mod tcp;
 mod world;
 
+pub use browser::{HttpVersion, PageLoad, PageOutcome, TlsVersion, load_page};
 pub use client_acks::ClientAcks;
 pub use cross::{CrossKind, CrossTraffic, Pages};
 pub use experiment::{Arm, Experiment, Plan};

@@ -28,17 +28,17 @@ use crate::{
     client::Client,
     listener::Listener,
     outcome::{Drop, FlowOutcome, SenderOutcome},
-    protocol::Incoming,
+    protocol::{ClientSide, Incoming},
     scenario::Transport,
     server::Server,
 };
 
-/// One end of a flow.
-pub(crate) struct Node {
+/// One end of a flow, whose clients have the application `C`.
+pub(crate) struct Node<C = Client> {
     endpoint: Endpoint,
     path: NetworkPath,
     handle: Option<Handle>,
-    role: Role,
+    role: Role<C>,
     /// Why the connection ended.
     closed: Option<CloseReason>,
     /// The connection, once it has closed.
@@ -46,8 +46,8 @@ pub(crate) struct Node {
     has_ended: bool,
 }
 
-enum Role {
-    Client(Box<Client>, Dial),
+enum Role<C> {
+    Client(Box<C>, Dial),
     Server(Server),
 }
 
@@ -101,11 +101,11 @@ pub(crate) fn client_config(transport: &Transport, config: &Arc<Config>) -> Arc<
     }
 }
 
-impl Node {
+impl<C: ClientSide> Node<C> {
     /// The client of a flow. `token` is the server's, of a visit before, or empty.
     pub(crate) fn client(
         config: Arc<Config>,
-        client: Client,
+        client: C,
         crypto: Arc<dyn ClientCrypto>,
         token: Vec<u8>,
         path: NetworkPath,
@@ -137,7 +137,7 @@ impl Node {
 
     fn new(
         mut config: EndpointConfig,
-        role: Role,
+        role: Role<C>,
         path: NetworkPath,
         seed: Seed,
     ) -> Result<Self, EndpointConfigError> {
@@ -310,9 +310,12 @@ impl Node {
         }
     }
 
-    /// Of a client: whether all that it wanted has arrived.
-    pub(crate) fn is_satisfied(&self) -> bool {
-        matches!(&self.role, Role::Client(client, _) if client.is_satisfied())
+    /// Of a client: its application.
+    pub(crate) fn client_side(&mut self) -> Option<&mut C> {
+        match &mut self.role {
+            Role::Client(client, _) => Some(client),
+            Role::Server(_) => None,
+        }
     }
 
     /// Of a server: how it fares.
@@ -333,6 +336,13 @@ impl Node {
             acked_at: answers.acked_at,
             snapshot: Box::new(Snapshot::of(connection)),
         })
+    }
+}
+
+impl Node {
+    /// Of a client: whether all that it wanted has arrived.
+    pub(crate) fn is_satisfied(&self) -> bool {
+        matches!(&self.role, Role::Client(client, _) if client.is_satisfied())
     }
 
     /// Of a client: what it measured.

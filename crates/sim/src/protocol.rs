@@ -1,6 +1,6 @@
 //! What the ends of a flow speak over their connection: HTTP/3, or next to nothing.
 //!
-//! Owns: the two traits by which client and server use a protocol; who speaks which. Never: decides what is asked for and
+//! Owns: the traits by which client and server use a protocol, and an end uses its client; who speaks which. Never: decides what is asked for and
 //! when, or measures; that is for [`crate::client`] and [`crate::server`].
 //!
 //! | file | speaks |
@@ -11,7 +11,7 @@
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
     ack::EcnCodepoint,
-    connection::{Connection, NetworkPath},
+    connection::{Connection, Event, NetworkPath},
 };
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     server::Answers,
 };
 
-mod http3;
+pub(crate) mod http3;
 mod raw;
 
 /// A datagram that has come.
@@ -34,6 +34,30 @@ pub(crate) struct Incoming<'a> {
 /// A request cannot be sent: never for a client that asks for one thing at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CannotAsk;
+
+/// The application of a client's end.
+pub(crate) trait ClientSide {
+    /// When it wants to be attended to, if nothing happens before.
+    fn deadline(&self) -> Option<Time>;
+
+    /// Whether it is time to connect, or to ask: once.
+    fn takes_wake(&mut self, now: Time) -> bool;
+
+    /// Its connection has begun. In 0-RTT it asks at once.
+    fn on_begun(&mut self, now: Time, connection: &mut Connection);
+
+    /// Sends what it has to ask for now.
+    fn ask(&mut self, now: Time, connection: &mut Connection);
+
+    /// Gives the connection a datagram.
+    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>);
+
+    /// Something happened to the connection.
+    fn on_event(&mut self, now: Time, connection: &mut Connection, event: &Event);
+
+    /// Deals with what has arrived.
+    fn attend(&mut self, now: Time, connection: &mut Connection);
+}
 
 /// A client's end. It has one request under way at most.
 pub(crate) trait Asks {

@@ -5,11 +5,7 @@
 //! one seed gives one history.
 
 use core::{fmt, time::Duration};
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use lastbyte_congestion::{Spec, Time};
 use lastbyte_link::{
@@ -25,6 +21,7 @@ use lastbyte_wire::Side;
 use lastbyte_units::{self as units, SplitMix64};
 
 use crate::{
+    alarms::Alarms,
     background::{self, Background},
     client::Client,
     cross::{CrossKind, CrossTraffic, Pages},
@@ -51,6 +48,8 @@ pub enum SimError {
     Connect(ConnectError),
     /// The ends cannot shake hands as they should.
     Handshake(String),
+    /// A page is not valid.
+    Page(String),
     /// A flow or cross traffic has a shorter round-trip time than the path.
     RoundTrip {
         /// That of the flow.
@@ -72,7 +71,7 @@ impl fmt::Display for SimError {
             Self::Link(Way::Up, error) => write!(f, "the link up: {error}"),
             Self::Endpoint(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),
-            Self::Handshake(reason) => f.write_str(reason),
+            Self::Handshake(reason) | Self::Page(reason) => f.write_str(reason),
             Self::RoundTrip { flow, path } => write!(
                 f,
                 "a flow with a round trip of {} (expected at least that of the path, {})",
@@ -158,10 +157,8 @@ struct World<'a, L> {
     nodes: Vec<Node>,
     /// Cross traffic without connections. Its flows count on from those of the nodes.
     backgrounds: Vec<Background>,
-    /// For each part (nodes, then background transfers), its earliest entry in `alarms`.
-    alarm_of: Vec<Option<Time>>,
-    /// Times at which to look at a part; it may turn out that there is nothing to do yet.
-    alarms: BinaryHeap<Reverse<(Time, usize)>>,
+    /// Times at which to look at a part: nodes, then background transfers.
+    alarms: Alarms,
     /// Parts that have to send, and whether each is among them.
     touched: Vec<usize>,
     is_touched: Vec<bool>,
@@ -205,8 +202,7 @@ impl<'a, L: Listener> World<'a, L> {
             now: Time::ZERO,
             nodes: Vec::new(),
             backgrounds: Vec::new(),
-            alarm_of: Vec::new(),
-            alarms: BinaryHeap::new(),
+            alarms: Alarms::default(),
             touched: Vec::new(),
             is_touched: Vec::new(),
             constants: Vec::new(),
@@ -261,7 +257,6 @@ impl<'a, L: Listener> World<'a, L> {
             }
         }
         for index in 0..world.nodes.len() + world.backgrounds.len() {
-            world.alarm_of.push(None);
             world.is_touched.push(false);
             world.set_alarm(index);
         }
@@ -346,7 +341,7 @@ impl<'a, L: Listener> World<'a, L> {
         let limit = Time::ZERO + self.scenario.time_limit;
         let horizon = Time::ZERO + self.scenario.horizon;
         while self.unfinished > 0 || self.now < horizon {
-            let alarm = self.alarms.peek().map(|Reverse((at, _))| *at);
+            let alarm = self.alarms.next();
             let constant = self.constants.iter().map(|one| one.next_at).min();
             let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
             let on_links = Time::earlier(self.down.deadline(), self.up.deadline());
@@ -431,17 +426,7 @@ impl<'a, L: Listener> World<'a, L> {
 
     /// Looks at the parts whose time has come.
     fn ring(&mut self) -> Result<(), SimError> {
-        while let Some(Reverse((at, index))) = self.alarms.peek().copied()
-            && at <= self.now
-        {
-            self.alarms.pop();
-            // Another entry was put before this one, and has taken its place.
-            if self.alarm_of.get(index) != Some(&Some(at)) {
-                continue;
-            }
-            if let Some(alarm) = self.alarm_of.get_mut(index) {
-                *alarm = None;
-            }
+        while let Some(index) = self.alarms.pop_due(self.now) {
             if self.deadline(index).is_none_or(|at| at > self.now) {
                 self.set_alarm(index);
                 continue;
@@ -619,13 +604,7 @@ impl<'a, L: Listener> World<'a, L> {
 
     /// Makes sure that there is an alarm no later than the part's deadline.
     fn set_alarm(&mut self, index: usize) {
-        let deadline = self.deadline(index);
-        if let (Some(at), Some(alarm)) = (deadline, self.alarm_of.get_mut(index))
-            && alarm.is_none_or(|set| at < set)
-        {
-            *alarm = Some(at);
-            self.alarms.push(Reverse((at, index)));
-        }
+        self.alarms.set(index, self.deadline(index));
     }
 
     fn link(&mut self, way: Way) -> (&mut Link<Datagram>, Ears<'_, L>) {
@@ -760,7 +739,7 @@ fn nominal(capacity: &Capacity) -> Option<Rate> {
     }
 }
 
-const fn to_ecn(ecn: EcnCodepoint) -> Ecn {
+pub(crate) const fn to_ecn(ecn: EcnCodepoint) -> Ecn {
     match ecn {
         EcnCodepoint::NotEct => Ecn::NotEct,
         EcnCodepoint::Ect1 => Ecn::Ect1,
@@ -769,7 +748,7 @@ const fn to_ecn(ecn: EcnCodepoint) -> Ecn {
     }
 }
 
-const fn from_ecn(ecn: Ecn) -> EcnCodepoint {
+pub(crate) const fn from_ecn(ecn: Ecn) -> EcnCodepoint {
     match ecn {
         Ecn::NotEct => EcnCodepoint::NotEct,
         Ecn::Ect1 => EcnCodepoint::Ect1,
@@ -779,11 +758,11 @@ const fn from_ecn(ecn: Ecn) -> EcnCodepoint {
 }
 
 /// The seed of each part.
-const fn mix(seed: u64, stream: u64) -> u64 {
+pub(crate) const fn mix(seed: u64, stream: u64) -> u64 {
     SplitMix64::new(seed.wrapping_add(stream.wrapping_mul(0xa076_1d64_78bd_642f))).at(0)
 }
 
-fn expand(seed: u64) -> Seed {
+pub(crate) fn expand(seed: u64) -> Seed {
     let mut bytes = [0; 32];
     for (index, part) in bytes.chunks_exact_mut(8).enumerate() {
         part.copy_from_slice(&mix(seed, index as u64).to_le_bytes());

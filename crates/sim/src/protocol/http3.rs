@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What a browser says of itself and of what it wants: Chromium, asking for an image.
-const REQUEST_FIELDS: [(&str, &str); 7] = [
+pub(crate) const REQUEST_FIELDS: [(&str, &str); 7] = [
     (
         "user-agent",
         "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
@@ -42,7 +42,7 @@ const RESPONSE_FIELDS: [(&str, &str); 3] = [
 ];
 
 /// As both ends are set. On the longest of paths a head takes longer than a server on a network would put up with.
-fn config() -> http3::Config {
+pub(crate) fn config() -> http3::Config {
     let mut config = http3::Config::default();
     config.limits.head_timeout = Duration::from_secs(3600);
     config
@@ -55,20 +55,27 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(handshake: Handshake) -> Self {
-        let config = config();
-        let mut http3 = http3::Connection::client(&config);
-        if handshake == Handshake::ZeroRtt {
-            // What the server said when the ticket was given (RFC 9114 §7.2.4.2).
-            http3 = http3.with_remembered(Settings {
-                max_field_section_size: config.field_section_size_max.into(),
-                qpack_max_table_capacity: config.qpack_table_capacity.into(),
-                qpack_blocked_streams: config.qpack_blocked_streams.into(),
-                enable_connect_protocol: config.extended_connect,
-                h3_datagram: config.datagrams,
-            });
+        Self {
+            http3: client(handshake),
         }
-        Self { http3 }
     }
+}
+
+/// The connection of a client. One that asks in 0-RTT remembers the server's settings.
+pub(crate) fn client(handshake: Handshake) -> http3::Connection {
+    let config = config();
+    let http3 = http3::Connection::client(&config);
+    if handshake != Handshake::ZeroRtt {
+        return http3;
+    }
+    // What the server said when the ticket was given (RFC 9114 §7.2.4.2).
+    http3.with_remembered(Settings {
+        max_field_section_size: config.field_section_size_max.into(),
+        qpack_max_table_capacity: config.qpack_table_capacity.into(),
+        qpack_blocked_streams: config.qpack_blocked_streams.into(),
+        enable_connect_protocol: config.extended_connect,
+        h3_datagram: config.datagrams,
+    })
 }
 
 /// Measures what arrives.
@@ -159,7 +166,7 @@ impl Server {
 }
 
 /// Requests have no body.
-struct Discard;
+pub(crate) struct Discard;
 
 impl BodySink for Discard {
     fn body(&mut self, _: StreamId, bytes: &[u8]) -> usize {

@@ -1,0 +1,189 @@
+//! Page loads: a browser of `lastbyte_page` over connections that share a path.
+//!
+//! [`load_page`] takes a [`PageLoad`], plain data, and gives a [`PageOutcome`]. The browser opens connections to the hosts of the
+//! page as it needs them, all over one access link in each direction. HTTP/3 connections are the real endpoints of
+//! `lastbyte_quic` and `lastbyte_http3`; HTTP/1.1 and 2 run over the model of TCP in [`crate::tcp`]. The same input gives the
+//! same outcome, to the nanosecond.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `browser/world.rs` | the event loop: links, connections, name resolution |
+//! | `browser/pool.rs` | which request goes on which connection, and when: limits and priorities of HTTP/1.1 |
+//! | `browser/http3.rs` | both ends of an HTTP/3 connection |
+//! | `browser/tcp.rs` | both ends of an HTTP/1.1 or 2 connection |
+//!
+//! docs/compare.md lists what is modelled, with sources.
+
+use core::{fmt, str::FromStr, time::Duration};
+use std::sync::Arc;
+
+use lastbyte_congestion::Spec;
+use lastbyte_page::{Moment, Page, View};
+
+use crate::scenario::{Path, Transport};
+
+mod http3;
+mod pool;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod world;
+
+pub use world::load_page;
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HttpVersion {
+    /// HTTP/1.1 (RFC 9112) with TLS: up to six connections to a host.
+    Http1,
+    /// HTTP/2 (RFC 9113): one connection to a group of hosts.
+    Http2,
+    /// HTTP/3 (RFC 9114): one connection to a group of hosts.
+    Http3,
+}
+
+impl HttpVersion {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Http1, Self::Http2, Self::Http3];
+
+    /// Its name on the command line and in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "1.1",
+            Self::Http2 => "2",
+            Self::Http3 => "3",
+        }
+    }
+}
+
+impl fmt::Display for HttpVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HTTP/{}", self.name())
+    }
+}
+
+impl FromStr for HttpVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|one| one.name() == text)
+            .ok_or_else(|| format!("unknown HTTP version `{text}` (expected `1.1`, `2` or `3`)"))
+    }
+}
+
+/// TLS of connections over TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// TLS 1.3 (RFC 8446).
+    #[default]
+    V13,
+    /// TLS 1.2 (RFC 5246): a full handshake takes a round trip more.
+    V12,
+    /// No TLS.
+    None,
+}
+
+impl FromStr for TlsVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "1.3" => Ok(Self::V13),
+            "1.2" => Ok(Self::V12),
+            "none" => Ok(Self::None),
+            _ => Err(format!(
+                "unknown version of TLS `{text}` (expected `1.3`, `1.2` or `none`)"
+            )),
+        }
+    }
+}
+
+/// A page to load, and over what.
+#[derive(Clone, Debug)]
+pub struct PageLoad {
+    /// The page. It must pass [`Page::check`].
+    pub page: Arc<Page>,
+    /// The first visit, or one with a cache.
+    pub view: View,
+    /// The highest version that the browser uses. Hosts without HTTP/3 use HTTP/2 in place of it.
+    pub version: HttpVersion,
+    /// Congestion control of both ends. `None` for Linux' CUBIC over TCP, and for `cubic` over QUIC.
+    pub congestion: Option<Spec>,
+    /// The access link, which all connections share, and the round-trip time to the first host.
+    pub path: Path,
+    /// Settings of QUIC endpoints. The handshake and the size of the certificate chain apply to TCP as well.
+    pub transport: Transport,
+    /// TLS of connections over TCP.
+    pub tls: TlsVersion,
+    /// Whether servers answer the request of the document with 103 (Early Hints) at once, if the page has hints.
+    pub early_hints: bool,
+    /// How long the name of a host takes to resolve, once for each host.
+    pub dns: Duration,
+    /// Random seed.
+    pub seed: u64,
+    /// When the simulation ends, whether or not the page has loaded.
+    pub time_limit: Duration,
+}
+
+impl PageLoad {
+    /// The first view of a page, with defaults.
+    #[must_use]
+    pub fn new(page: Arc<Page>, version: HttpVersion, path: Path) -> Self {
+        Self {
+            page,
+            view: View::First,
+            version,
+            congestion: None,
+            path,
+            transport: Transport::default(),
+            tls: TlsVersion::V13,
+            early_hints: false,
+            dns: Duration::ZERO,
+            seed: 1,
+            time_limit: Duration::from_secs(600),
+        }
+    }
+}
+
+/// How a page load went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageOutcome {
+    /// From the start until the first render; `None` if it took longer than the limit.
+    pub first_render: Option<Duration>,
+    /// From the start until all was loaded (`onload`); `None` if it took longer than the limit.
+    pub loaded: Option<Duration>,
+    /// The mean time at which a visible byte was shown, like the Speed Index with bytes in place of pixels.
+    pub byte_index: Option<Duration>,
+    /// The times of each resource, in the order of the page.
+    pub resources: Vec<Moment>,
+    /// Connections opened.
+    pub connections: u32,
+    /// Requests whose connection failed.
+    pub failed: u32,
+    /// Packets sent in both directions.
+    pub packets: u64,
+    /// Bytes that the link to the client carried, with headers of all layers.
+    pub bytes_down: u64,
+    /// Bytes that the link from the client carried.
+    pub bytes_up: u64,
+    /// Packets that the link to the client dropped.
+    pub drops_down: u64,
+}
+
+/// What reached the browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrival {
+    /// A 103 (Early Hints) response to the request of the document (RFC 8297).
+    Hints,
+    /// The header of a response.
+    Head(u16),
+    /// So many bytes of a body, in order, since its beginning.
+    Body(u16, u64),
+    /// The end of a response.
+    End(u16),
+    /// A response will not come: its connection failed.
+    Failed(u16),
+}

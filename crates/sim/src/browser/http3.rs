@@ -1,0 +1,362 @@
+//! Both ends of an HTTP/3 connection (RFC 9114) of a page load: `http3::Connection`s over endpoints of `quic`.
+//!
+//! The path of a request is the index of its resource. Header sections have the sizes of the page: fields of a browser, and one
+//! that fills the rest. It is the same for all requests to a host with the same size, as cookies are, so QPACK may reduce it to
+//! an index. Priorities are in the `priority` field (RFC 9218 §5), and the server's transport sends accordingly.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use lastbyte_congestion::Time;
+use lastbyte_http3::{
+    self as http3, Body, BodySink, Code, Event, Priority, Request, RequestError, Response,
+};
+use lastbyte_page::{Page, Resource};
+use lastbyte_quic::connection::{self, Connection};
+use lastbyte_wire::StreamId;
+
+use super::Arrival;
+use crate::{
+    protocol::{
+        ClientSide, Incoming, Responds,
+        http3::{Discard, REQUEST_FIELDS, client, config},
+    },
+    scenario::Handshake,
+    server::{Answers, AnyBytes},
+};
+
+/// The browser's end.
+pub(super) struct PageClient {
+    http3: http3::Connection,
+    page: Arc<Page>,
+    /// Requests that are not sent yet.
+    queue: VecDeque<u16>,
+    /// Whether requests may be sent: after the handshake, or in 0-RTT.
+    is_ready: bool,
+    /// Whether there is something to do: connect, or send requests.
+    wakes: bool,
+    /// For each request in progress, its resource and how much of the body has arrived.
+    open: BTreeMap<StreamId, (u16, u64)>,
+    arrivals: Vec<Arrival>,
+    is_closed: bool,
+}
+
+impl PageClient {
+    pub(super) fn new(page: Arc<Page>, handshake: Handshake) -> Self {
+        Self {
+            http3: client(handshake),
+            page,
+            queue: VecDeque::new(),
+            is_ready: false,
+            wakes: false,
+            open: BTreeMap::new(),
+            arrivals: Vec::new(),
+            is_closed: false,
+        }
+    }
+
+    /// Requests a resource, at the next turn of the node.
+    pub(super) fn request(&mut self, resource: u16) {
+        if self.is_closed {
+            self.arrivals.push(Arrival::Failed(resource));
+            return;
+        }
+        self.queue.push_back(resource);
+        self.wakes = true;
+    }
+
+    /// What has arrived since the last call.
+    pub(super) fn take_arrivals(&mut self, into: &mut Vec<Arrival>) {
+        into.append(&mut self.arrivals);
+    }
+
+    fn send(&mut self, connection: &mut Connection, index: u16) -> Result<(), RequestError> {
+        let resource = &self.page.resources[usize::from(index)];
+        let host = &self.page.hosts[usize::from(resource.host)].name;
+        let request = request(resource, host, index);
+        let stream = self.http3.request(connection, &request, Body::Empty);
+        self.http3.recycle(request.into_fields());
+        self.open.insert(stream?, (index, 0));
+        Ok(())
+    }
+}
+
+/// Notes what arrives.
+struct Arrivals<'a> {
+    open: &'a mut BTreeMap<StreamId, (u16, u64)>,
+    arrivals: &'a mut Vec<Arrival>,
+}
+
+impl BodySink for Arrivals<'_> {
+    fn body(&mut self, stream: StreamId, bytes: &[u8]) -> usize {
+        if let Some((resource, received)) = self.open.get_mut(&stream) {
+            *received += bytes.len() as u64;
+            self.arrivals.push(Arrival::Body(*resource, *received));
+        }
+        bytes.len()
+    }
+}
+
+impl ClientSide for PageClient {
+    fn deadline(&self) -> Option<Time> {
+        self.http3.deadline()
+    }
+
+    fn takes_wake(&mut self, _: Time) -> bool {
+        std::mem::take(&mut self.wakes)
+    }
+
+    fn on_begun(&mut self, now: Time, connection: &mut Connection) {
+        if connection.is_zero_rtt() {
+            self.is_ready = true;
+            self.ask(now, connection);
+        }
+    }
+
+    fn ask(&mut self, _: Time, connection: &mut Connection) {
+        while self.is_ready
+            && let Some(index) = self.queue.pop_front()
+        {
+            match self.send(connection, index) {
+                Ok(()) => {}
+                // The server permits more requests later (`Event::RequestsAvailable`).
+                Err(RequestError::Blocked) => {
+                    self.queue.push_front(index);
+                    return;
+                }
+                Err(_) => self.arrivals.push(Arrival::Failed(index)),
+            }
+        }
+    }
+
+    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
+        let Incoming {
+            now,
+            path,
+            ecn,
+            bytes,
+        } = incoming;
+        let mut arrivals = Arrivals {
+            open: &mut self.open,
+            arrivals: &mut self.arrivals,
+        };
+        let mut sink = self.http3.sink(&mut arrivals);
+        connection.handle_datagram(now, path, ecn, bytes, &mut sink);
+    }
+
+    fn on_event(&mut self, now: Time, connection: &mut Connection, event: &connection::Event) {
+        match event {
+            connection::Event::HandshakeComplete => {
+                self.is_ready = true;
+                self.ask(now, connection);
+            }
+            connection::Event::ZeroRtt { is_accepted: false } => self.http3.on_zero_rtt_rejected(),
+            connection::Event::Closed(_) => {
+                self.is_closed = true;
+                let sent = std::mem::take(&mut self.open).into_values();
+                let open = sent
+                    .map(|(resource, _)| resource)
+                    .chain(self.queue.drain(..));
+                self.arrivals.extend(open.map(Arrival::Failed));
+            }
+            _ => {}
+        }
+    }
+
+    fn attend(&mut self, now: Time, connection: &mut Connection) {
+        while let Some(event) = self.http3.poll(connection, now) {
+            match event {
+                Event::Informational { response, .. } => {
+                    self.arrivals.push(Arrival::Hints);
+                    self.http3.recycle(response.into_fields());
+                }
+                Event::Response { stream, response } => {
+                    if let Some((resource, _)) = self.open.get(&stream) {
+                        self.arrivals.push(Arrival::Head(*resource));
+                    }
+                    self.http3.recycle(response.into_fields());
+                }
+                Event::Data { stream } => {
+                    let mut arrivals = Arrivals {
+                        open: &mut self.open,
+                        arrivals: &mut self.arrivals,
+                    };
+                    // What arrived with the header. If there is nothing to read, the next event reports data.
+                    let _ = self.http3.read(connection, now, stream, &mut |bytes| {
+                        arrivals.body(stream, bytes)
+                    });
+                }
+                Event::Finished { stream } => {
+                    if let Some((resource, _)) = self.open.remove(&stream) {
+                        self.arrivals.push(Arrival::End(resource));
+                    }
+                }
+                Event::Reset { stream, .. } => {
+                    if let Some((resource, _)) = self.open.remove(&stream) {
+                        self.arrivals.push(Arrival::Failed(resource));
+                    }
+                }
+                Event::RequestsAvailable => self.ask(now, connection),
+                Event::Drained => self.http3.close(connection, now, Code::NO_ERROR),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The end of a group of hosts.
+pub(super) struct PageServer {
+    http3: http3::Connection,
+    page: Arc<Page>,
+    has_hints: bool,
+    /// Requests that are answered at their time.
+    waiting: BTreeSet<(Time, StreamId, u16)>,
+}
+
+impl PageServer {
+    /// With or without 103 responses.
+    pub(super) fn new(page: Arc<Page>, has_hints: bool) -> Self {
+        Self {
+            http3: http3::Connection::server(&config()),
+            page,
+            has_hints,
+            waiting: BTreeSet::new(),
+        }
+    }
+
+    fn respond(&mut self, connection: &mut Connection, stream: StreamId, index: u16) -> bool {
+        let resource = &self.page.resources[usize::from(index)];
+        let body = match resource.body {
+            0 => Body::Empty,
+            bytes => Body::Source(Box::new(AnyBytes(bytes))),
+        };
+        let response = response(resource);
+        let answered = self.http3.respond(connection, stream, &response, body);
+        self.http3.recycle(response.into_fields());
+        answered.is_ok()
+    }
+}
+
+impl Responds for PageServer {
+    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
+        let Incoming {
+            now,
+            path,
+            ecn,
+            bytes,
+        } = incoming;
+        let mut discard = Discard;
+        let mut sink = self.http3.sink(&mut discard);
+        connection.handle_datagram(now, path, ecn, bytes, &mut sink);
+    }
+
+    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Answers) {
+        while let Some(event) = self.http3.poll(connection, now) {
+            match event {
+                Event::Request { stream, request } => {
+                    let index = index_of(request.path(), &self.page);
+                    self.http3.recycle(request.into_fields());
+                    if let Some(index) = index {
+                        if index == 0 && self.has_hints {
+                            let hints = hints(&self.page);
+                            // Without it the browser finds the resources later.
+                            let _ = self.http3.inform(connection, stream, &hints);
+                        }
+                        let wait = self.page.resources[usize::from(index)].wait;
+                        self.waiting.insert((now + wait, stream, index));
+                    }
+                }
+                Event::Sent { .. } => answers.on_acked(now),
+                Event::Drained => self.http3.close(connection, now, Code::NO_ERROR),
+                _ => {}
+            }
+        }
+        while let Some(&(at, stream, index)) = self.waiting.first()
+            && at <= now
+        {
+            self.waiting.pop_first();
+            if self.respond(connection, stream, index) {
+                answers.on_begun(now);
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let waiting = self.waiting.first().map(|(at, ..)| *at);
+        Time::earlier(waiting, self.http3.deadline())
+    }
+}
+
+/// A request with the size of its resource: what HTTP/1.1 would write is a line, a `host` field and these fields.
+fn request(resource: &Resource, host: &str, index: u16) -> Request {
+    let mut request = Request::new("GET", "https", host, &format!("/{index}"));
+    let mut size = "GET / HTTP/1.1\r\nhost: \r\n\r\n".len() + host.len();
+    for (name, value) in REQUEST_FIELDS {
+        if name != "priority" {
+            size += name.len() + value.len() + 4;
+            request.fields_mut().push(name, value);
+        }
+    }
+    let priority = Priority {
+        urgency: resource.priority.urgency,
+        is_incremental: resource.priority.is_incremental,
+    };
+    request.fields_mut().push("priority", priority.to_string());
+    let rest = resource.request_header as usize;
+    if let Some(filler) = rest.checked_sub(size + "cookie: \r\n".len()) {
+        request.fields_mut().push("cookie", fill(filler));
+    }
+    request
+}
+
+/// A response with the size of its resource.
+fn response(resource: &Resource) -> Response {
+    let mut response = Response::new(200).with("content-length", resource.body.to_string());
+    let kind = match resource.kind.name() {
+        "document" => "text/html; charset=utf-8",
+        "stylesheet" => "text/css",
+        "script" => "text/javascript",
+        "image" => "image/webp",
+        _ => "application/octet-stream",
+    };
+    response.fields_mut().push("content-type", kind);
+    // `HTTP/1.1 200 OK`, the two fields and the end.
+    let size = 60 + kind.len();
+    if let Some(filler) = (resource.response_header as usize).checked_sub(size + 14) {
+        response.fields_mut().push("set-cookie", fill(filler));
+    }
+    response
+}
+
+/// The 103 response of the document, with a `link` field for each hint.
+fn hints(page: &Page) -> Response {
+    let hinted = (0_u16..)
+        .zip(&page.resources)
+        .filter(|(_, resource)| resource.is_hinted);
+    let mut response = Response::new(103);
+    for (index, resource) in hinted {
+        let host = &page.hosts[usize::from(resource.host)].name;
+        let link = format!("<https://{host}/{index}>; rel=preload");
+        response.fields_mut().push("link", link);
+    }
+    response
+}
+
+/// Text of this length that Huffman coding neither shortens nor lengthens much.
+fn fill(len: usize) -> String {
+    const TEXT: &str = "k=Zx81wQv0Lr7Ub2Yd5Kf9Ne3Tj6Hp4Mg; ";
+    TEXT.chars()
+        .cycle()
+        .take(len)
+        .collect::<String>()
+        .trim_end()
+        .to_owned()
+}
+
+/// The resource of a path: `/INDEX`.
+fn index_of(path: Option<&str>, page: &Page) -> Option<u16> {
+    let index: u16 = path?.strip_prefix('/')?.parse().ok()?;
+    (usize::from(index) < page.resources.len()).then_some(index)
+}

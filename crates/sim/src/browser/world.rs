@@ -1,0 +1,657 @@
+//! The event loop of a page load.
+//!
+//! What falls together is done in one order: arrivals at the browser, arrivals at servers, timers, the browser, then each end that
+//! was touched sends, by connection.
+
+use core::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use lastbyte_congestion::{Registry, Spec, Time};
+use lastbyte_link::{self as link, DropReason, Link};
+use lastbyte_page::Load;
+use lastbyte_quic::ack::EcnCodepoint;
+use lastbyte_wire::Side;
+
+use super::{
+    Arrival, HttpVersion, PageLoad, PageOutcome, TlsVersion,
+    http3::{PageClient, PageServer},
+    pool::{InFlight, Key, Pool, Use},
+    tcp::TcpConnection,
+};
+use crate::{
+    alarms::Alarms,
+    handshake::credentials,
+    listener::Way,
+    node::{Node, addresses, client_config, config},
+    scenario::{Handshake, Transport},
+    server::Server,
+    tcp::{self, Segment, Tls},
+    world::{SimError, expand, from_ecn, mix, to_ecn},
+};
+
+/// Loads a page.
+///
+/// ```
+/// use std::sync::Arc;
+/// use lastbyte_page::{Host, Kind, Page, Resource};
+/// use lastbyte_sim::{HttpVersion, PageLoad, load_page, network::PathText};
+///
+/// let page = Page {
+///     name: "a document".to_owned(),
+///     hosts: vec![Host::first_party("www.example")],
+///     resources: vec![Resource::new(0, Kind::Document, 20_000)],
+/// };
+/// let path = PathText::named("vdsl")?.path(&mut |file| Err(file.to_owned()))?;
+/// let outcome = load_page(&PageLoad::new(Arc::new(page), HttpVersion::Http3, path))?;
+/// assert!(outcome.loaded.is_some_and(|at| (70..150).contains(&at.as_millis())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// The load cannot be simulated: [`SimError`]. A page that does not load in time is not an error.
+pub fn load_page(input: &PageLoad) -> Result<PageOutcome, SimError> {
+    let mut world = World::new(input)?;
+    world.run()?;
+    Ok(world.into_outcome())
+}
+
+/// A packet on a link.
+#[derive(Clone, Debug)]
+enum Packet {
+    Datagram(Vec<u8>),
+    Segment(Segment),
+}
+
+/// A packet and the end that it goes to: a connection's client, then its server.
+#[derive(Clone, Debug)]
+struct Addressed {
+    to: usize,
+    packet: Packet,
+}
+
+/// A connection with both its ends.
+struct Connection {
+    key: Key,
+    wire: Wire,
+    /// How much longer the way to its server is.
+    extra_delay: Duration,
+}
+
+enum Wire {
+    Quic {
+        client: Box<Node<PageClient>>,
+        server: Box<Node<PageClient>>,
+    },
+    Tcp(Box<TcpConnection>),
+}
+
+struct World<'a> {
+    input: &'a PageLoad,
+    congestion: Spec,
+    tcp: tcp::Config,
+    load: Load<'a>,
+    now: Time,
+    down: Link<Addressed>,
+    up: Link<Addressed>,
+    /// Bytes of a packet beside its UDP payload.
+    overhead: u32,
+    connections: Vec<Connection>,
+    pools: BTreeMap<Key, Pool>,
+    in_flight: InFlight,
+    has_rendered: bool,
+    /// Whether a request may leave the queue of a pool.
+    is_pump_due: bool,
+    /// When the name of each host is known.
+    names: BTreeMap<u16, Time>,
+    /// Requests that wait for the name of their host.
+    unnamed: BTreeSet<(Time, u16)>,
+    alarms: Alarms,
+    touched: BTreeSet<usize>,
+    /// What is between the link up and servers that are farther away, by time of arrival and order.
+    delayed: BTreeMap<(Time, u64), (EcnCodepoint, Addressed)>,
+    delayed_count: u64,
+    /// What servers are nearer than the first host, at most: taken off the link up.
+    nearest: Duration,
+    arrivals: Vec<Arrival>,
+    spare: Vec<Vec<u8>>,
+    packets: u64,
+    failed: u32,
+}
+
+impl<'a> World<'a> {
+    fn new(input: &'a PageLoad) -> Result<Self, SimError> {
+        let transport = &input.transport;
+        if !(1200..=65_527).contains(&transport.datagram_size) {
+            return Err(SimError::DatagramSize(transport.datagram_size));
+        }
+        input
+            .page
+            .check()
+            .map_err(|error| SimError::Page(error.to_string()))?;
+        let mut path = input.path.clone();
+        let nearest = input.page.hosts.iter().map(|host| host.rtt_extra_us).min();
+        let nearest = nearest.unwrap_or(0).min(0).unsigned_abs();
+        // A server is as near as half the round-trip time at most.
+        let nearest = Duration::from_micros(nearest.into()).min(path.up.delay);
+        path.up.delay -= nearest;
+        let link = |way, config, stream| {
+            Link::new(config, mix(input.seed, stream)).map_err(|error| SimError::Link(way, error))
+        };
+        let cubic = || Registry::builtin().parse(QUIC_DEFAULT);
+        let congestion = match &input.congestion {
+            Some(spec) => spec.clone(),
+            None => cubic().map_err(|error| SimError::Page(error.to_string()))?,
+        };
+        Ok(Self {
+            input,
+            congestion,
+            tcp: tcp_config(input),
+            load: Load::new(&input.page, input.view, Time::ZERO),
+            now: Time::ZERO,
+            down: link(Way::Down, &path.down, 0)?,
+            up: link(Way::Up, &path.up, 1)?,
+            overhead: path.overhead,
+            connections: Vec::new(),
+            pools: BTreeMap::new(),
+            in_flight: InFlight::default(),
+            has_rendered: false,
+            is_pump_due: false,
+            names: BTreeMap::new(),
+            unnamed: BTreeSet::new(),
+            alarms: Alarms::default(),
+            touched: BTreeSet::new(),
+            delayed: BTreeMap::new(),
+            delayed_count: 0,
+            nearest,
+            arrivals: Vec::new(),
+            spare: Vec::new(),
+            packets: 0,
+            failed: 0,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), SimError> {
+        let limit = Time::ZERO + self.input.time_limit;
+        self.dispatch()?;
+        self.flush();
+        while self.load.loaded().is_none() {
+            let links = Time::earlier(self.down.deadline(), self.up.deadline());
+            let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
+            let unnamed = self.unnamed.first().map(|(at, _)| *at);
+            let ends = Time::earlier(self.alarms.next(), delayed);
+            let browser = Time::earlier(self.load.deadline(), unnamed);
+            let Some(next) = Time::earlier(links, Time::earlier(ends, browser)) else {
+                break;
+            };
+            if next > limit {
+                break;
+            }
+            self.now = self.now.max(next);
+            self.deliver();
+            self.ring()?;
+            self.browse()?;
+            self.flush();
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self) {
+        while let Some(delivery) = self.down.poll(self.now, &mut ()) {
+            let ecn = from_ecn(delivery.packet.ecn);
+            self.arrive(ecn, delivery.packet.payload);
+        }
+        while let Some(delivery) = self.up.poll(self.now, &mut ()) {
+            let ecn = from_ecn(delivery.packet.ecn);
+            let addressed = delivery.packet.payload;
+            let connection = self.connections.get(addressed.to / 2);
+            match connection.map(|connection| connection.extra_delay) {
+                Some(extra) if !extra.is_zero() => {
+                    let place = (self.now + extra, self.delayed_count);
+                    self.delayed_count += 1;
+                    self.delayed.insert(place, (ecn, addressed));
+                }
+                _ => self.arrive(ecn, addressed),
+            }
+        }
+        while let Some(entry) = self.delayed.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (ecn, addressed) = entry.remove();
+            self.arrive(ecn, addressed);
+        }
+    }
+
+    fn arrive(&mut self, ecn: EcnCodepoint, addressed: Addressed) {
+        let Addressed { to, packet } = addressed;
+        let now = self.now;
+        let Some(connection) = self.connections.get_mut(to / 2) else {
+            return;
+        };
+        match (&mut connection.wire, packet) {
+            (Wire::Quic { client, server }, Packet::Datagram(mut bytes)) => {
+                let node = if side(to) == Side::Client {
+                    client
+                } else {
+                    server
+                };
+                node.on_datagram(now, ecn, &mut bytes, to / 2, &mut ());
+                self.spare.push(bytes);
+            }
+            (Wire::Tcp(tcp), Packet::Segment(segment)) => tcp.on_segment(side(to), now, &segment),
+            _ => {}
+        }
+        self.touched.insert(to);
+    }
+
+    /// Looks at the ends whose time has come.
+    fn ring(&mut self) -> Result<(), SimError> {
+        while let Some(end) = self.alarms.pop_due(self.now) {
+            if self.deadline(end).is_none_or(|at| at > self.now) {
+                self.alarms.set(end, self.deadline(end));
+                continue;
+            }
+            self.turn(end)?;
+        }
+        Ok(())
+    }
+
+    /// Gives an end its time.
+    fn turn(&mut self, end: usize) -> Result<(), SimError> {
+        let now = self.now;
+        let Some(connection) = self.connections.get_mut(end / 2) else {
+            return Ok(());
+        };
+        match &mut connection.wire {
+            Wire::Quic { client, server } => {
+                let node = if side(end) == Side::Client {
+                    client
+                } else {
+                    server
+                };
+                node.on_time(now, end / 2, &mut ())
+                    .map_err(SimError::Connect)?;
+            }
+            Wire::Tcp(tcp) => tcp.on_time(side(end), now),
+        }
+        self.touched.insert(end);
+        Ok(())
+    }
+
+    fn deadline(&self, end: usize) -> Option<Time> {
+        match &self.connections.get(end / 2)?.wire {
+            Wire::Quic { client, server } => match side(end) {
+                Side::Client => client.deadline(),
+                Side::Server => server.deadline(),
+            },
+            Wire::Tcp(tcp) => tcp.deadline(side(end)),
+        }
+    }
+
+    /// The browser sees what has arrived, and requests what follows from it.
+    fn browse(&mut self) -> Result<(), SimError> {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        for &end in &self.touched {
+            if side(end) == Side::Client
+                && let Some(connection) = self.connections.get_mut(end / 2)
+            {
+                match &mut connection.wire {
+                    Wire::Quic { client, .. } => {
+                        if let Some(client) = client.client_side() {
+                            client.take_arrivals(&mut arrivals);
+                        }
+                    }
+                    Wire::Tcp(tcp) => {
+                        tcp.take_arrivals(&mut arrivals);
+                        let is_ready = tcp.is_ready();
+                        if let Some(pool) = self.pools.get_mut(&connection.key)
+                            && let Some((_, used)) =
+                                pool.connections.iter_mut().find(|(it, _)| *it == end / 2)
+                            && *used == Use::Connecting
+                            && is_ready
+                        {
+                            *used = Use::Idle;
+                            self.is_pump_due = true;
+                        }
+                    }
+                }
+            }
+        }
+        for arrival in arrivals.drain(..) {
+            match arrival {
+                Arrival::Hints => self.load.on_early_hints(self.now),
+                Arrival::Head(resource) => self.load.on_first_byte(resource, self.now),
+                Arrival::Body(resource, bytes) => self.load.on_body(resource, bytes, self.now),
+                Arrival::End(resource) => {
+                    self.release(resource);
+                    self.load.on_complete(resource, self.now);
+                }
+                Arrival::Failed(resource) => {
+                    self.failed += 1;
+                    self.load.on_failed(resource, self.now);
+                }
+            }
+        }
+        self.arrivals = arrivals;
+        self.load.on_deadline(self.now);
+        while let Some(&(at, resource)) = self.unnamed.first()
+            && at <= self.now
+        {
+            self.unnamed.pop_first();
+            self.assign(resource)?;
+        }
+        self.dispatch()
+    }
+
+    /// A connection of HTTP/1.1 is free for the next request.
+    fn release(&mut self, resource: u16) {
+        let description = &self.input.page.resources[usize::from(resource)];
+        if let Some(pool) = self.pools.get_mut(&Key::Host(description.host))
+            && let Some((_, used)) = pool
+                .connections
+                .iter_mut()
+                .find(|(_, used)| *used == Use::Busy(resource))
+        {
+            *used = Use::Idle;
+            self.is_pump_due = true;
+            self.in_flight.remove(description.priority.urgency);
+        }
+    }
+
+    /// Requests what the browser wants.
+    fn dispatch(&mut self) -> Result<(), SimError> {
+        while let Some(resource) = self.load.next_request() {
+            let host = self.input.page.resources[usize::from(resource)].host;
+            let named = self.names.entry(host);
+            let named = *named.or_insert(self.now + self.input.dns);
+            if named > self.now {
+                self.unnamed.insert((named, resource));
+            } else {
+                self.assign(resource)?;
+            }
+        }
+        let has_rendered = self.load.first_render().is_some();
+        if self.is_pump_due || has_rendered != self.has_rendered {
+            self.is_pump_due = false;
+            self.has_rendered = has_rendered;
+            let keys: Vec<Key> = self.pools.keys().copied().collect();
+            for key in keys {
+                self.pump(key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a request on a connection, or into the queue for one.
+    fn assign(&mut self, resource: u16) -> Result<(), SimError> {
+        let page = &self.input.page;
+        let description = &page.resources[usize::from(resource)];
+        let host = &page.hosts[usize::from(description.host)];
+        let version = match self.input.version {
+            HttpVersion::Http3 if !host.has_http3 => HttpVersion::Http2,
+            version => version,
+        };
+        if version == HttpVersion::Http1 {
+            let pool = self.pools.entry(Key::Host(description.host)).or_default();
+            pool.push(resource, description.priority.urgency);
+            self.is_pump_due = true;
+            return Ok(());
+        }
+        let key = Key::Group(host.group, version);
+        let open = self
+            .pools
+            .get(&key)
+            .and_then(|pool| pool.connections.first());
+        let connection = match open {
+            Some((connection, _)) => *connection,
+            None => self.open(key, description.host, version)?,
+        };
+        self.request(connection, resource)
+    }
+
+    /// Gives the connections of a host the requests that wait, and opens more if they are needed.
+    fn pump(&mut self, key: Key) -> Result<(), SimError> {
+        let Key::Host(host) = key else {
+            return Ok(());
+        };
+        let has_rendered = self.has_rendered;
+        while let Some(pool) = self.pools.get_mut(&key)
+            && let Some(place) = pool.idle()
+            && let Some(resource) = pool.pop(&self.in_flight, has_rendered)
+        {
+            let urgency = self.input.page.resources[usize::from(resource)]
+                .priority
+                .urgency;
+            self.in_flight.add(urgency);
+            let connection = pool.connections[place].0;
+            pool.connections[place].1 = Use::Busy(resource);
+            self.request(connection, resource)?;
+        }
+        let wanted = self.pools.get(&key);
+        let wanted = wanted.map_or(0, |pool| pool.wanted(&self.in_flight, has_rendered));
+        for _ in 0..wanted {
+            self.open(key, host, HttpVersion::Http1)?;
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, connection: usize, resource: u16) -> Result<(), SimError> {
+        let end = 2 * connection;
+        match self.connections.get_mut(connection).map(|it| &mut it.wire) {
+            Some(Wire::Quic { client, .. }) => {
+                if let Some(client) = client.client_side() {
+                    client.request(resource);
+                }
+                self.turn(end)?;
+            }
+            Some(Wire::Tcp(tcp)) => {
+                tcp.request(resource);
+                self.touched.insert(end);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Opens a connection to a host.
+    fn open(&mut self, key: Key, host: u16, version: HttpVersion) -> Result<usize, SimError> {
+        let page = &self.input.page;
+        let extra = i64::from(page.hosts[usize::from(host)].rtt_extra_us);
+        let extra = extra + self.nearest.as_micros() as i64;
+        let number = self.connections.len();
+        let has_hints = self.input.early_hints && page.resources.iter().any(|one| one.is_hinted);
+        let wire = match version {
+            HttpVersion::Http3 => self.open_quic(number, has_hints)?,
+            HttpVersion::Http1 | HttpVersion::Http2 => {
+                let is_http2 = version == HttpVersion::Http2;
+                self.tcp.seed = mix(self.input.seed, 2 * number as u64 + 2);
+                let page = Arc::clone(page);
+                let tcp = TcpConnection::new(page, &self.tcp, is_http2, has_hints, self.now);
+                Wire::Tcp(Box::new(tcp))
+            }
+        };
+        self.connections.push(Connection {
+            key,
+            wire,
+            extra_delay: Duration::from_micros(u64::try_from(extra).unwrap_or(0)),
+        });
+        let pool = self.pools.entry(key).or_default();
+        pool.connections.push((number, Use::Connecting));
+        self.touched.extend([2 * number, 2 * number + 1]);
+        Ok(number)
+    }
+
+    fn open_quic(&self, number: usize, has_hints: bool) -> Result<Wire, SimError> {
+        let input = self.input;
+        let transport = &input.transport;
+        let stream = 2 * number as u64 + 2;
+        let seeds = [stream, stream + 1].map(|stream| expand(mix(input.seed, stream)));
+        let config = config(transport, self.congestion.clone());
+        let credentials = credentials(transport, &config, &seeds).map_err(SimError::Handshake)?;
+        let mut server = Node::server(
+            Arc::clone(&config),
+            Server::new(Box::new(PageServer::new(
+                Arc::clone(&input.page),
+                has_hints,
+            ))),
+            credentials.server,
+            addresses(number, Side::Server),
+            seeds[1],
+        )
+        .map_err(SimError::Endpoint)?;
+        let token = match transport.handshake {
+            Handshake::Full => None,
+            Handshake::Resumed | Handshake::ZeroRtt => server.token(None),
+        };
+        let client = Node::client(
+            client_config(transport, &config),
+            PageClient::new(Arc::clone(&input.page), transport.handshake),
+            credentials.client,
+            token.unwrap_or_default(),
+            addresses(number, Side::Client),
+            seeds[0],
+        )
+        .map_err(SimError::Endpoint)?;
+        Ok(Wire::Quic {
+            client: Box::new(client),
+            server: Box::new(server),
+        })
+    }
+
+    /// Lets each end that was touched send, and sets its alarm.
+    fn flush(&mut self) {
+        while let Some(end) = self.touched.pop_first() {
+            self.send(end);
+            self.alarms.set(end, self.deadline(end));
+        }
+    }
+
+    fn send(&mut self, end: usize) {
+        let (now, to) = (self.now, end ^ 1);
+        let way = match side(end) {
+            Side::Client => Way::Up,
+            Side::Server => Way::Down,
+        };
+        let room = usize::from(self.input.transport.datagram_size).max(1500);
+        loop {
+            let Some(connection) = self.connections.get_mut(end / 2) else {
+                return;
+            };
+            match &mut connection.wire {
+                Wire::Quic { client, server } => {
+                    let node = if side(end) == Side::Client {
+                        client
+                    } else {
+                        server
+                    };
+                    let mut buffer = self.spare.pop().unwrap_or_default();
+                    buffer.resize(room, 0);
+                    let Some(transmit) = node.poll_transmit(now, &mut buffer) else {
+                        self.spare.push(buffer);
+                        return;
+                    };
+                    // Several short datagrams may be in a buffer.
+                    buffer.truncate(transmit.len);
+                    let len = transmit.segment_len.max(1);
+                    while buffer.len() > len {
+                        let rest = buffer.split_off(len);
+                        self.launch(way, to, buffer.len() as u32, transmit.ecn, buffer);
+                        buffer = rest;
+                    }
+                    self.launch(way, to, buffer.len() as u32, transmit.ecn, buffer);
+                }
+                Wire::Tcp(tcp) => {
+                    let Some(segment) = tcp.poll_transmit(side(end), now) else {
+                        return;
+                    };
+                    self.packets += 1;
+                    // The links count UDP payload, and what else a packet has.
+                    let bytes = segment.wire_bytes.saturating_sub(UDP_HEADERS) + self.overhead;
+                    let packet = Packet::Segment(segment);
+                    let packet = link::Packet::new(bytes, Addressed { to, packet });
+                    self.link(way)
+                        .send(now, packet.with_flow((to / 2) as u32), &mut ());
+                }
+            }
+        }
+    }
+
+    fn launch(&mut self, way: Way, to: usize, len: u32, ecn: EcnCodepoint, buffer: Vec<u8>) {
+        self.packets += 1;
+        let packet = Packet::Datagram(buffer);
+        let packet = link::Packet::new(len + self.overhead, Addressed { to, packet });
+        let packet = packet.with_ecn(to_ecn(ecn)).with_flow((to / 2) as u32);
+        let now = self.now;
+        self.link(way).send(now, packet, &mut ());
+    }
+
+    const fn link(&mut self, way: Way) -> &mut Link<Addressed> {
+        match way {
+            Way::Down => &mut self.down,
+            Way::Up => &mut self.up,
+        }
+    }
+
+    fn into_outcome(self) -> PageOutcome {
+        let since_start = |at: Time| at.since(Time::ZERO);
+        let resources = 0..self.input.page.resources.len();
+        let down = self.down.statistics();
+        let dropped = DropReason::ALL.iter();
+        let dropped = dropped.map(|reason| down.dropped(*reason).packets);
+        PageOutcome {
+            first_render: self.load.first_render().map(since_start),
+            loaded: self.load.loaded().map(since_start),
+            byte_index: self.load.byte_index(),
+            resources: resources
+                .map(|index| self.load.moment(index as u16))
+                .collect(),
+            connections: self.connections.len() as u32,
+            failed: self.failed,
+            packets: self.packets,
+            bytes_down: down.sent.bytes,
+            bytes_up: self.up.statistics().sent.bytes,
+            drops_down: dropped.sum(),
+        }
+    }
+}
+
+const fn side(end: usize) -> Side {
+    if end.is_multiple_of(2) {
+        Side::Client
+    } else {
+        Side::Server
+    }
+}
+
+/// Settings of TCP endpoints.
+fn tcp_config(input: &PageLoad) -> tcp::Config {
+    let Transport {
+        handshake,
+        certificate_chain,
+        ..
+    } = &input.transport;
+    let tls = match (input.tls, handshake) {
+        (TlsVersion::None, _) => Tls::none(),
+        (TlsVersion::V12, Handshake::Full) => Tls::v12((*certificate_chain).into()),
+        (TlsVersion::V12, _) => Tls::v12_resumed(),
+        (TlsVersion::V13, Handshake::Full) => Tls::v13((*certificate_chain).into()),
+        (TlsVersion::V13, Handshake::Resumed) => Tls::v13_resumed(),
+        (TlsVersion::V13, Handshake::ZeroRtt) => Tls::v13_early(),
+    };
+    let mut config = tcp::Config {
+        tls,
+        ..tcp::Config::default()
+    };
+    if let Some(spec) = &input.congestion {
+        config.congestion = Arc::new(spec.clone());
+    }
+    config
+}
+
+/// Headers of IPv4 and UDP.
+const UDP_HEADERS: u32 = 28;
+/// Congestion control of QUIC endpoints.
+const QUIC_DEFAULT: &str = "cubic";
