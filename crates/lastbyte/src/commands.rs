@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod completions;
 mod credentials;
 pub(crate) mod emulate;

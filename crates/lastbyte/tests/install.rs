@@ -22,11 +22,12 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "get",
     "sim",
     "emulate",
     "ab",
+    "compare",
     "plot",
     "report",
     "query",

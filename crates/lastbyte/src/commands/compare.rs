@@ -1,0 +1,528 @@
+//! `lastbyte compare`: loads the pages of a corpus over versions of HTTP in the simulator, and compares page by page.
+
+mod networks;
+mod run;
+
+use core::{fmt::Write as _, num::NonZeroUsize, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use clap::Args;
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use lastbyte_congestion::{Registry, Spec};
+use lastbyte_page::{Page, View};
+use lastbyte_report::compare::{Metric, PageFacts, PageLoads, PartTimes, Selection, Waterfall};
+use lastbyte_sim::{Handshake, HttpVersion, TlsVersion};
+use lastbyte_units as units;
+
+use self::run::{Job, Loaded};
+use crate::{
+    commands::{report, values},
+    failure::Failure,
+    files,
+    jobs::{Interrupt, run_all},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  # HTTP/2 and HTTP/3 for the built-in corpus over 24 networks.
+  lastbyte compare
+  # All three, on a few networks, for thirty pages.
+  lastbyte compare --http 1.1,2,3 --network lte --network 10mbit/100ms/2% \\
+    --pages 30 --out three
+  # HTTP/3 with two congestion controls, first view only.
+  lastbyte compare --arm '3 cubic' --arm '3 rapid-start' --view first --out cc
+
+Columns, model and sources: docs/compare.md.";
+
+/// Compare page loads over HTTP/1.1, 2 and 3 in the simulator, page by page.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Corpus file [default: the built-in corpus of 300 pages]
+    #[arg(long, value_name = "FILE")]
+    corpus: Option<PathBuf>,
+    /// Versions of HTTP, the baseline first: 1.1, 2, 3
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "2,3",
+        conflicts_with = "arm"
+    )]
+    http: Vec<HttpVersion>,
+    /// Arm in place of --http: "[NAME=]VERSION [SPEC]", the baseline first; repeatable
+    #[arg(long, value_name = "ARM")]
+    arm: Vec<String>,
+    /// Named network, file, RATE[:UP]/RTT[/LOSS], `named` or `grid`; repeatable [default: 24]
+    #[arg(long, value_name = "NAME|FILE")]
+    network: Vec<String>,
+    /// Views: first, with an empty cache, and repeat
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "first,repeat",
+        value_parser = view
+    )]
+    view: Vec<View>,
+    /// Handshake: full, resumed or 0rtt [default: full at the first view, resumed at the repeat view]
+    #[arg(long, value_name = "NAME")]
+    handshake: Option<Handshake>,
+    /// TLS of connections over TCP: 1.3, 1.2 or none
+    #[arg(long, value_name = "VERSION", default_value = "1.3")]
+    tls: TlsVersion,
+    /// Time to resolve the name of a host, once for each
+    #[arg(long, value_name = "SPAN", default_value = "0ms", value_parser = units::span)]
+    dns: Duration,
+    /// Servers send 103 (Early Hints) where the page has hints
+    #[arg(long)]
+    early_hints: bool,
+    /// All hosts have HTTP/3, not only those that have it in the corpus
+    #[arg(long)]
+    all_http3: bool,
+    /// UDP payload of a full QUIC packet
+    #[arg(long, value_name = "BYTES", default_value = "1350", value_parser = values::size::<u16>(1200..=65_527))]
+    datagram_size: u16,
+    /// Number of pages, from the first of the corpus [default: all]
+    #[arg(long, value_name = "N", value_parser = values::positive(1_000_000))]
+    pages: Option<NonZeroUsize>,
+    /// Loads of each page with different random numbers, averaged
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::count::<u32>(1..=1000))]
+    repeats: u32,
+    /// Random seed
+    #[arg(long, default_value = "1", value_parser = units::seed)]
+    seed: u64,
+    /// Network whose waterfalls the page has [default: the first]
+    #[arg(long, value_name = "NAME")]
+    waterfall: Option<String>,
+    /// Parallel simulations [default: CPU cores]
+    #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
+    jobs: Option<NonZeroUsize>,
+    /// Directory for loads.ndjson, report.html, report.svg and summary.json
+    #[arg(long, value_name = "DIR", default_value = "compare")]
+    out: PathBuf,
+    /// Overwrite the files of an earlier run
+    #[arg(long)]
+    force: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn view(text: &str) -> Result<View, String> {
+    match text {
+        "first" => Ok(View::First),
+        "repeat" => Ok(View::Repeat),
+        _ => Err(format!(
+            "unknown view `{text}` (expected `first` or `repeat`)"
+        )),
+    }
+}
+
+const fn view_name(view: View) -> &'static str {
+    match view {
+        View::First => "first",
+        View::Repeat => "repeat",
+    }
+}
+
+/// What is compared: a version of HTTP and a congestion control.
+#[derive(Clone, Debug)]
+struct Arm {
+    name: String,
+    version: HttpVersion,
+    congestion: Option<Spec>,
+}
+
+/// The most loads of a run: each takes about a kilobyte of memory until its end.
+const LOADS_MAX: usize = 4_000_000;
+/// The built-in corpus.
+const CORPUS_PAGES: usize = 300;
+const CORPUS_SEED: u64 = 1;
+/// The files in the directory of --out.
+const FILES: [&str; 4] = ["loads.ndjson", "report.html", "report.svg", "summary.json"];
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let arms = arms(arguments, registry).map_err(Failure::Usage)?;
+    let networks = networks::networks(&arguments.network)?;
+    let mut pages = corpus(arguments.corpus.as_deref())?;
+    if let Some(count) = arguments.pages {
+        pages.truncate(count.get());
+    }
+    if arguments.all_http3 {
+        for page in &mut pages {
+            let hosts = Arc::make_mut(page).hosts.iter_mut();
+            hosts.for_each(|host| host.has_http3 = true);
+        }
+    }
+    if let Some((first, rest)) = arguments.view.split_first()
+        && rest.contains(first)
+    {
+        return Err(Failure::Usage(format!(
+            "--view: `{}` twice (expected each once)",
+            view_name(*first)
+        )));
+    }
+    let shown = match &arguments.waterfall {
+        None => 0,
+        Some(name) => networks
+            .iter()
+            .position(|(one, _)| one == name)
+            .ok_or_else(|| unknown_network(name, &networks))?,
+    };
+    let each = networks.len() * arguments.view.len() * arguments.repeats as usize * arms.len();
+    let loads = pages.len().saturating_mul(each);
+    if loads > LOADS_MAX {
+        return Err(Failure::Usage(format!(
+            "{loads} page loads (expected at most {LOADS_MAX}: fewer --pages, --network or --repeats)"
+        )));
+    }
+    files::create_folder(&arguments.out)?;
+    if !arguments.force {
+        for file in FILES {
+            files::check_absent(&arguments.out.join(file))?;
+        }
+    }
+    let setting = run::Setting {
+        arguments,
+        arms: &arms,
+        networks: &networks,
+        pages: &pages,
+        shown,
+    };
+    let jobs = setting.jobs();
+    let interrupt = Interrupt::listen();
+    let results = run_all(&jobs, arguments.jobs, &interrupt, |job| setting.load(job));
+    let results: Result<Vec<Loaded>, Failure> = results.into_iter().collect();
+    let results = results?;
+    let done = results.len();
+    // Only pages that were loaded in all arms.
+    let whole = done - done % each.max(1);
+    let keeps = if whole > 0 { whole } else { done };
+    let loads = gather(&setting, &jobs, &results[..keeps]);
+    write(arguments, &setting, &jobs, &results[..keeps], &loads)?;
+    let text = if arguments.json {
+        format!("{:#}\n", loads.json())
+    } else {
+        table(&loads, &arguments.out)
+    };
+    let mut stdout = std::io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::stdout(&error))?;
+    if interrupt.is_pressed() {
+        say(&format!(
+            "interrupted: {keeps} of {} page loads are in `{}`, and above",
+            jobs.len(),
+            arguments.out.display()
+        ));
+        return Ok(ExitCode::from(130));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[expect(clippy::print_stderr, reason = "talk goes to stderr")]
+fn say(what: &str) {
+    eprintln!("{what}");
+}
+
+fn unknown_network(name: &str, networks: &[(String, lastbyte_sim::Path)]) -> Failure {
+    let names: Vec<&str> = networks.iter().map(|(name, _)| name.as_str()).collect();
+    Failure::Usage(format!(
+        "--waterfall: unknown network `{name}` (expected one of {})",
+        names.join("; ")
+    ))
+}
+
+/// The pages to load.
+fn corpus(file: Option<&Path>) -> Result<Vec<Arc<Page>>, Failure> {
+    let pages = match file {
+        None => lastbyte_page::generate(CORPUS_PAGES, CORPUS_SEED),
+        Some(file) => {
+            let text = files::read_text(file).map_err(Failure::Usage)?;
+            let name = file.display().to_string();
+            let pages: Result<Vec<Page>, _> = lastbyte_page::read_corpus(&name, &text).collect();
+            pages.map_err(Failure::usage)?
+        }
+    };
+    if pages.is_empty() {
+        return Err(Failure::Usage("the corpus has no pages".to_owned()));
+    }
+    Ok(pages.into_iter().map(Arc::new).collect())
+}
+
+/// The arms of --http or --arm.
+fn arms(arguments: &Arguments, registry: &Registry) -> Result<Vec<Arm>, String> {
+    let mut arms: Vec<Arm> = Vec::new();
+    let texts = if arguments.arm.is_empty() {
+        let versions = arguments.http.iter();
+        versions.map(|version| version.name().to_owned()).collect()
+    } else {
+        arguments.arm.clone()
+    };
+    for text in &texts {
+        let arm = arm(text, registry).map_err(|error| format!("--arm: `{text}`: {error}"))?;
+        if arms.iter().any(|other| other.name == arm.name) {
+            return Err(format!(
+                "two arms are named `{}` (expected different names: NAME=VERSION SPEC)",
+                arm.name
+            ));
+        }
+        arms.push(arm);
+    }
+    if !(2..=ARMS_MAX).contains(&arms.len()) {
+        return Err(format!(
+            "{} arms (expected 2 to {ARMS_MAX}, the baseline first)",
+            arms.len()
+        ));
+    }
+    Ok(arms)
+}
+
+const ARMS_MAX: usize = 16;
+
+/// An arm: `3`, `3 bbr`, `new=3 rapid-start`.
+fn arm(text: &str, registry: &Registry) -> Result<Arm, String> {
+    // A spec may contain `=` as well, but no version stands behind it.
+    let named = text.split_once('=');
+    let named = named.filter(|(name, _)| !name.contains(' '));
+    let (name, rest) = named.map_or((None, text), |(name, rest)| (Some(name), rest));
+    let (version, spec) = rest.split_once(' ').unwrap_or((rest, ""));
+    let version: HttpVersion = version.parse()?;
+    let spec = spec.trim();
+    let congestion = match spec {
+        "" => None,
+        spec => Some(registry.parse(spec).map_err(|error| error.to_string())?),
+    };
+    Ok(Arm {
+        name: name.map_or_else(
+            || format!("{version} {spec}").trim().to_owned(),
+            str::to_owned,
+        ),
+        version,
+        congestion,
+    })
+}
+
+/// What the report draws.
+fn gather(setting: &run::Setting<'_>, jobs: &[Job], results: &[Loaded]) -> PageLoads {
+    let arguments = setting.arguments;
+    let mut parts: BTreeMap<(usize, usize, usize, usize), PartTimes> = BTreeMap::new();
+    let mut waterfalls = Vec::new();
+    let mut incomplete = 0;
+    let mut loads = Vec::new();
+    for (job, result) in jobs.iter().zip(results) {
+        let key = job.key;
+        loads.push(result.times(key));
+        incomplete += usize::from(result.outcome_ms[0].is_none());
+        if let Some(bars) = &result.bars {
+            waterfalls.push(Waterfall {
+                key,
+                bars: bars.clone(),
+            });
+        }
+        for (place, sums) in result.parts.iter().enumerate() {
+            if sums.responses > 0 {
+                let name = run::part(place);
+                let part = parts
+                    .entry((place, key.view, key.arm, 0))
+                    .or_insert_with(|| PartTimes {
+                        part: (name.0.to_owned(), name.1.to_owned()),
+                        arm: key.arm,
+                        view: key.view,
+                        ..PartTimes::default()
+                    });
+                part.responses += u64::from(sums.responses);
+                part.first_byte_ms += f64::from(sums.first_byte_ms);
+                part.last_byte_ms += f64::from(sums.last_byte_ms);
+            }
+        }
+    }
+    let mut warnings = Vec::new();
+    if incomplete > 0 {
+        warnings.push(format!(
+            "{incomplete} of {} page loads were not complete after {} s; they are not compared.",
+            results.len(),
+            run::TIME_LIMIT.as_secs()
+        ));
+    }
+    if results.len() < jobs.len() {
+        warnings.push(format!(
+            "Interrupted after {} of {} page loads.",
+            results.len(),
+            jobs.len()
+        ));
+    }
+    let names: Vec<&str> = setting.arms.iter().map(|arm| arm.name.as_str()).collect();
+    PageLoads {
+        title: format!("Page loads: {}", names.join(" / ")),
+        subtitle: format!(
+            "{} pages on {} networks, simulated; seed {}",
+            setting.pages.len(),
+            setting.networks.len(),
+            arguments.seed
+        ),
+        facts: facts(setting, results.len()),
+        warnings,
+        arms: names.into_iter().map(str::to_owned).collect(),
+        networks: setting
+            .networks
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect(),
+        views: arguments
+            .view
+            .iter()
+            .map(|view| view_name(*view).to_owned())
+            .collect(),
+        pages: setting.pages.iter().map(|page| page_facts(page)).collect(),
+        loads,
+        waterfalls,
+        parts: parts.into_values().collect(),
+    }
+}
+
+fn page_facts(page: &Page) -> PageFacts {
+    let resources = page.resources.iter().map(|resource| {
+        let host = &page.hosts[usize::from(resource.host)];
+        let kind = resource.kind.name().to_owned();
+        (kind, host.name.clone(), resource.body)
+    });
+    PageFacts {
+        name: page.name.clone(),
+        hosts: page.hosts.len(),
+        bytes: page.resources.iter().map(|resource| resource.body).sum(),
+        resources: resources.collect(),
+    }
+}
+
+fn facts(setting: &run::Setting<'_>, done: usize) -> Vec<(String, String)> {
+    let arguments = setting.arguments;
+    let corpus = arguments.corpus.as_ref();
+    let corpus = corpus.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
+    let handshake = arguments.handshake.map_or_else(
+        || "full at the first view, resumed at the repeat view".to_owned(),
+        |handshake| handshake.name().to_owned(),
+    );
+    let facts = [
+        ("version", report::version()),
+        ("command", report::again()),
+        ("corpus", corpus),
+        (
+            "hosts with HTTP/3",
+            if arguments.all_http3 {
+                "all".to_owned()
+            } else {
+                "those of the corpus; the others use HTTP/2 in its place".to_owned()
+            },
+        ),
+        ("page loads", done.to_string()),
+        ("handshake", handshake),
+        ("resolution of a name", units::show_span(arguments.dns)),
+        ("QUIC packets", format!("{} B", arguments.datagram_size)),
+        (
+            "congestion control",
+            "Linux' CUBIC over TCP and `cubic` over QUIC, unless the arm names another".to_owned(),
+        ),
+        ("model and sources", "docs/compare.md".to_owned()),
+    ];
+    facts.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn write(
+    arguments: &Arguments,
+    setting: &run::Setting<'_>,
+    jobs: &[Job],
+    results: &[Loaded],
+    loads: &PageLoads,
+) -> Result<(), Failure> {
+    let rows: String = jobs
+        .iter()
+        .zip(results)
+        .map(|(job, result)| setting.row(job, result))
+        .collect();
+    let texts = [
+        rows,
+        loads.html(),
+        loads.svg(),
+        format!("{:#}\n", loads.json()),
+    ];
+    for (name, text) in FILES.into_iter().zip(texts) {
+        files::write(&arguments.out.join(name), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The result on each network as a table: page load time of the first view.
+fn table(loads: &PageLoads, out: &Path) -> String {
+    let mut text = String::new();
+    for arm in 1..loads.arms.len() {
+        let selection = Selection {
+            arm,
+            view: 0,
+            metric: Metric::Load,
+        };
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header([
+            "network",
+            "pages",
+            "faster",
+            "speedup",
+            "95 %",
+            "p5",
+            "p50",
+            "p95",
+            "slower by > 5 %",
+        ]);
+        for (name, verdict) in loads.networks.iter().zip(loads.verdicts(selection)) {
+            let factor =
+                |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.2}"));
+            let share = |value: Option<f64>| {
+                value.map_or_else(|| "–".to_owned(), |it| format!("{:.0} %", it * 100.0))
+            };
+            let interval = verdict.speedup.map(|it| it.interval);
+            let interval = interval.map_or_else(
+                || "–".to_owned(),
+                |(low, high)| format!("{low:.2}–{high:.2}"),
+            );
+            let row = [
+                name.clone(),
+                verdict.pages.to_string(),
+                share(verdict.faster.map(|it| it.value)),
+                factor(verdict.speedup.map(|it| it.value)),
+                interval,
+                factor(verdict.range.map(|it| it.0)),
+                factor(verdict.median),
+                factor(verdict.range.map(|it| it.1)),
+                share(verdict.losers),
+            ];
+            table.add_row(row.map(Cell::new));
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if let Some(column) = table.column_mut(0) {
+            column.set_padding((0, 1));
+        }
+        // Writing to a `String` cannot fail.
+        let _ = write!(
+            text,
+            "{} compared with {}: page load time, {} view. Speedup: geometric mean over pages, with its 95 % interval, and percentiles of pages.\n{}\n\n",
+            loads.arms[arm],
+            loads.arms[0],
+            loads.views[0],
+            table.trim_fmt()
+        );
+    }
+    let _ = writeln!(text, "{}", out.join("report.html").display());
+    text
+}

@@ -1,0 +1,138 @@
+//! The networks of `lastbyte compare`.
+
+use std::path::Path;
+
+use lastbyte_sim::{
+    self as sim,
+    network::{LinkText, NAMED, PathText},
+};
+
+use crate::{commands::path, failure::Failure};
+
+/// The grid: rates down, round-trip times, and loss.
+const RATES: [&str; 3] = ["1mbit", "10mbit", "100mbit"];
+const ROUND_TRIPS: [&str; 3] = ["10ms", "100ms", "300ms"];
+const LOSSES: [&str; 2] = ["0%", "2%"];
+/// What is compared on beside the grid by default.
+const DEFAULT: [&str; 6] = ["dsl", "home-wifi", "lte", "5g", "leo", "geo"];
+
+/// The networks of --network, with their names.
+pub(super) fn networks(names: &[String]) -> Result<Vec<(String, sim::Path)>, Failure> {
+    let mut wanted: Vec<String> = Vec::new();
+    if names.is_empty() {
+        wanted.extend(DEFAULT.map(str::to_owned));
+        wanted.push("grid".to_owned());
+    }
+    wanted.extend(names.iter().cloned());
+    let mut all: Vec<(String, sim::Path)> = Vec::new();
+    for name in &wanted {
+        let some = match name.as_str() {
+            "grid" => grid()?,
+            "named" => path::networks(
+                &NAMED
+                    .iter()
+                    .map(|(name, _)| (*name).to_owned())
+                    .collect::<Vec<_>>(),
+                None,
+                None,
+            )?,
+            name if name.contains('/') && !Path::new(name).exists() => vec![cell(name)?],
+            name => path::networks(&[name.to_owned()], None, None)?,
+        };
+        for (name, path) in some {
+            if all.iter().any(|(other, _)| *other == name) {
+                return Err(Failure::Usage(format!(
+                    "--network: two networks are named `{name}` (expected different names)"
+                )));
+            }
+            all.push((name, path));
+        }
+    }
+    Ok(all)
+}
+
+fn grid() -> Result<Vec<(String, sim::Path)>, Failure> {
+    let mut cells = Vec::new();
+    for loss in LOSSES {
+        for rtt in ROUND_TRIPS {
+            for rate in RATES {
+                cells.push(cell(&format!("{rate}/{rtt}/{loss}"))?);
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// A network as `RATE[:UP]/RTT[/LOSS]`. The queue holds a round trip, but at least 50 ms; without a rate up it is a fifth of that
+/// down, and at least 500 kb/s; loss is by chance, in both directions.
+fn cell(text: &str) -> Result<(String, sim::Path), Failure> {
+    let failure = |error: String| {
+        Failure::Usage(format!(
+            "--network: `{text}`: {error} (expected a network, a file, or RATE[:UP]/RTT[/LOSS], such as 10mbit:2mbit/100ms/1%)"
+        ))
+    };
+    let mut parts = text.split('/');
+    let (Some(rates), Some(rtt), loss, None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err(failure("not a network".to_owned()));
+    };
+    let (down, up) = rates
+        .split_once(':')
+        .map_or((rates, None), |(down, up)| (down, Some(up)));
+    let rate = lastbyte_units::rate(down).map_err(|error| failure(error.to_string()))?;
+    let span = lastbyte_units::span(rtt).map_err(|error| failure(error.to_string()))?;
+    let up = up.map_or_else(
+        || format!("{}bit", (rate.bits_per_second() / 5).max(500_000)),
+        str::to_owned,
+    );
+    let queue = format!("{}ms", span.as_millis().max(50));
+    let link = |rate: String| LinkText {
+        rate: Some(rate),
+        queue: Some(queue.clone()),
+        loss: loss.map(str::to_owned),
+        ..LinkText::default()
+    };
+    let path = PathText {
+        rtt: Some(rtt.to_owned()),
+        overhead: Some(28),
+        down: link(down.to_owned()),
+        up: link(up),
+        ..PathText::default()
+    };
+    let path = path.path(&mut |file| Err(file.to_owned()));
+    Ok((
+        text.to_owned(),
+        path.map_err(|error| failure(error.to_string()))?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_has_24_networks_and_names_differ() {
+        assert_eq!(networks(&[]).expect("they are valid").len(), 24);
+        let twice = networks(&["lte".to_owned(), "named".to_owned()]);
+        assert!(
+            matches!(twice, Err(Failure::Usage(error)) if error.contains("two networks are named `lte`"))
+        );
+    }
+
+    #[test]
+    fn cells_have_two_rates_a_round_trip_and_loss() {
+        let (_, path) = cell("2mbit:386kbit/100ms/1%").expect("it is valid");
+        assert_eq!(
+            path.down.delay + path.up.delay,
+            core::time::Duration::from_millis(100)
+        );
+        assert_eq!(path.down.loss.len(), 1);
+        assert_ne!(path.down.capacity, path.up.capacity);
+        let (_, lossless) = cell("2mbit/100ms").expect("it is valid");
+        assert!(lossless.down.loss.is_empty());
+        for text in ["2mbit/", "x/10ms", "1mbit/10ms/1%/1"] {
+            assert!(matches!(cell(text), Err(Failure::Usage(_))), "{text}");
+        }
+    }
+}

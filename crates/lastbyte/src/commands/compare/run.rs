@@ -1,0 +1,222 @@
+//! The page loads of a comparison: what is simulated, and what is kept of it.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use lastbyte_page::{Kind, Moment, Page, Party, View};
+use lastbyte_report::compare::{LoadKey, LoadTimes};
+use lastbyte_sim::{ClientAcks, Handshake, PageLoad, PageOutcome, Path, Transport, load_page};
+use lastbyte_units::{SplitMix64, Time};
+use serde_json::json;
+
+use super::{Arguments, Arm, view_name};
+use crate::failure::Failure;
+
+/// A page load that takes longer is given up.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(300);
+
+/// What a run consists of.
+pub(super) struct Setting<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) arms: &'a [Arm],
+    pub(super) networks: &'a [(String, Path)],
+    pub(super) pages: &'a [Arc<Page>],
+    /// The network whose waterfalls are kept.
+    pub(super) shown: usize,
+}
+
+/// A page load to simulate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub(super) key: LoadKey,
+    repeat: u32,
+    seed: u64,
+}
+
+/// What is kept of a page load.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    /// Until `onload`, until the first render, and the byte index, in ms.
+    pub(super) outcome_ms: [Option<f64>; 3],
+    connections: u32,
+    requests: u32,
+    failed: u32,
+    packets: u64,
+    bytes: [u64; 2],
+    drops: u64,
+    pub(super) parts: [Sums; PARTS],
+    pub(super) bars: Option<Vec<[Option<f64>; 3]>>,
+}
+
+/// Times of resources of a kind and a party.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) responses: u32,
+    pub(super) first_byte_ms: f32,
+    pub(super) last_byte_ms: f32,
+}
+
+const PARTS: usize = 2 * Kind::ALL.len();
+
+/// Kind and party at a place of [`Loaded::parts`].
+pub(super) const fn part(place: usize) -> (&'static str, &'static str) {
+    let party = if place.is_multiple_of(2) {
+        "first party"
+    } else {
+        "third party"
+    };
+    (Kind::ALL[place / 2].name(), party)
+}
+
+impl Setting<'_> {
+    /// All page loads, page by page, so that an interrupted run has some pages on all networks.
+    pub(super) fn jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for page in 0..self.pages.len() {
+            for network in 0..self.networks.len() {
+                for view in 0..self.arguments.view.len() {
+                    for repeat in 0..self.arguments.repeats {
+                        // All arms of a page meet the same losses, as far as their packets are the same.
+                        let seed = [page, network, view, repeat as usize]
+                            .into_iter()
+                            .fold(self.arguments.seed, |seed, index| {
+                                SplitMix64::new(seed).at(index as u64)
+                            });
+                        for arm in 0..self.arms.len() {
+                            let key = LoadKey {
+                                page,
+                                network,
+                                arm,
+                                view,
+                            };
+                            jobs.push(Job { key, repeat, seed });
+                        }
+                    }
+                }
+            }
+        }
+        jobs
+    }
+
+    fn input(&self, job: &Job) -> PageLoad {
+        let arguments = self.arguments;
+        let arm = &self.arms[job.key.arm];
+        let view = arguments.view[job.key.view];
+        let mut path = self.networks[job.key.network].1.clone();
+        path.overhead = path.overhead.max(HEADERS);
+        let acks = path.client_acks.unwrap_or(ClientAcks::Chromium);
+        let handshake = arguments.handshake.unwrap_or(match view {
+            View::First => Handshake::Full,
+            View::Repeat => Handshake::Resumed,
+        });
+        PageLoad {
+            view,
+            congestion: arm.congestion.clone(),
+            transport: Transport {
+                handshake,
+                datagram_size: arguments.datagram_size,
+                max_ack_delay: acks.max_ack_delay(),
+                ack_decimation: acks.decimation(),
+                ..Transport::default()
+            },
+            tls: arguments.tls,
+            early_hints: arguments.early_hints,
+            dns: arguments.dns,
+            seed: job.seed,
+            time_limit: TIME_LIMIT,
+            ..PageLoad::new(Arc::clone(&self.pages[job.key.page]), arm.version, path)
+        }
+    }
+
+    /// Simulates a page load.
+    pub(super) fn load(&self, job: &Job) -> Result<Loaded, Failure> {
+        let outcome = load_page(&self.input(job)).map_err(Failure::usage)?;
+        Ok(self.keep(job, &outcome))
+    }
+
+    fn keep(&self, job: &Job, outcome: &PageOutcome) -> Loaded {
+        let millis = |span: Option<Duration>| span.map(|span| span.as_secs_f64() * 1e3);
+        let page = &self.pages[job.key.page];
+        let mut parts = [Sums::default(); PARTS];
+        let mut requests = 0;
+        for (resource, moment) in page.resources.iter().zip(&outcome.resources) {
+            // What came from the cache has no first byte.
+            let Moment {
+                requested: Some(requested),
+                first_byte: Some(first_byte),
+                complete: Some(complete),
+                ..
+            } = *moment
+            else {
+                continue;
+            };
+            requests += 1;
+            let kind = Kind::ALL.iter().position(|kind| *kind == resource.kind);
+            let is_third = page.hosts[usize::from(resource.host)].party == Party::Third;
+            let place = 2 * kind.unwrap_or(0) + usize::from(is_third);
+            let sums = &mut parts[place];
+            sums.responses += 1;
+            sums.first_byte_ms += first_byte.since(requested).as_secs_f32() * 1e3;
+            sums.last_byte_ms += complete.since(requested).as_secs_f32() * 1e3;
+        }
+        let is_shown = job.key.network == self.shown && job.repeat == 0;
+        let bars = is_shown.then(|| {
+            let millis = |at: Option<Time>| at.map(|at| at.since(Time::ZERO).as_secs_f64() * 1e3);
+            let bars = outcome.resources.iter();
+            bars.map(|it| [it.requested, it.first_byte, it.complete].map(millis))
+                .collect()
+        });
+        Loaded {
+            outcome_ms: [outcome.loaded, outcome.first_render, outcome.byte_index].map(millis),
+            connections: outcome.connections,
+            requests,
+            failed: outcome.failed,
+            packets: outcome.packets,
+            bytes: [outcome.bytes_down, outcome.bytes_up],
+            drops: outcome.drops_down,
+            parts,
+            bars,
+        }
+    }
+
+    /// A row of loads.ndjson.
+    pub(super) fn row(&self, job: &Job, loaded: &Loaded) -> String {
+        let arm = &self.arms[job.key.arm];
+        let [load, render, index] = loaded
+            .outcome_ms
+            .map(|ms| ms.map(|ms| (ms * 1e3).round() / 1e3));
+        let row = json!({
+            "page": self.pages[job.key.page].name,
+            "network": self.networks[job.key.network].0,
+            "arm": arm.name,
+            "http": arm.version.name(),
+            "view": view_name(self.arguments.view[job.key.view]),
+            "repeat": job.repeat,
+            "seed": job.seed % lastbyte_units::SEED_END,
+            "load_ms": load,
+            "first_render_ms": render,
+            "byte_index_ms": index,
+            "connections": loaded.connections,
+            "responses": loaded.requests,
+            "failed": loaded.failed,
+            "packets": loaded.packets,
+            "bytes_down": loaded.bytes[0],
+            "bytes_up": loaded.bytes[1],
+            "drops_down": loaded.drops,
+        });
+        format!("{row}\n")
+    }
+}
+
+impl Loaded {
+    pub(super) const fn times(&self, key: LoadKey) -> LoadTimes {
+        LoadTimes {
+            key,
+            load_ms: self.outcome_ms[0],
+            render_ms: self.outcome_ms[1],
+        }
+    }
+}
+
+/// Headers of IPv4 and UDP, in bytes: the least that a packet has beside its payload.
+const HEADERS: u32 = 28;

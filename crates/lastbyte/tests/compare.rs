@@ -1,0 +1,196 @@
+//! `lastbyte compare`, as a user runs it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test reads the files that the program writes"
+)]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+const DOCS: &str = include_str!("../../../docs/compare.md");
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn compare(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastbyte"));
+    let command = command.arg("compare").args(arguments).current_dir(folder);
+    command.output().expect("lastbyte runs")
+}
+
+fn rows(folder: &Path) -> Vec<Value> {
+    let rows = fs::read_to_string(folder.join("loads.ndjson")).expect("rows");
+    let rows = rows.lines().map(serde_json::from_str);
+    rows.collect::<Result<_, _>>().expect("JSON")
+}
+
+/// Words in backticks of the first column of the tables of a section.
+fn keys(heading: &str) -> BTreeSet<String> {
+    let (_, rest) = DOCS.split_once(&format!("\n{heading}\n")).expect(heading);
+    let section = rest
+        .split_once("\n## ")
+        .map_or(rest, |(section, _)| section);
+    let first = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    first
+        .filter_map(|line| line.split(" |").next())
+        .flat_map(|cell| cell.split('`').step_by(2))
+        .map(|key| key.trim().to_owned())
+        .collect()
+}
+
+const SMALL: [&str; 8] = [
+    "--pages",
+    "2",
+    "--network",
+    "vdsl",
+    "--network",
+    "2mbit/100ms/1%",
+    "--http",
+    "1.1,2,3",
+];
+
+#[test]
+fn rows_a_page_a_picture_and_a_summary_the_same_on_any_number_of_threads() {
+    let folder = folder("compare-files");
+    let run = |jobs: &str, out: &str| {
+        let mut words = SMALL.to_vec();
+        words.extend(["--jobs", jobs, "--out", out, "--json"]);
+        let output = compare(&folder, &words);
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let summary = run("1", "one");
+    assert_eq!(summary, run("3", "three"));
+    for file in ["loads.ndjson", "report.svg", "summary.json"] {
+        let [one, three] = ["one", "three"].map(|out| fs::read(folder.join(out).join(file)));
+        assert!(one.expect("a file") == three.expect("a file"), "{file}");
+    }
+    let rows = rows(&folder.join("one"));
+    // Two pages on two networks, in two views, over three versions.
+    assert_eq!(rows.len(), 24);
+    for row in &rows {
+        assert!(row["load_ms"].as_f64().is_some_and(|ms| ms > 50.0), "{row}");
+        assert_eq!(row["failed"], 0, "{row}");
+        let found: BTreeSet<String> = row
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect();
+        assert_eq!(found, keys("## Rows"));
+    }
+    let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+    // Two arms besides the baseline, two metrics, two views, two networks.
+    assert_eq!(summary["results"].as_array().map(Vec::len), Some(16));
+    for result in summary["results"].as_array().expect("a list") {
+        assert_eq!(result["pages"], 2);
+    }
+    let page = fs::read_to_string(folder.join("one/report.html")).expect("a page");
+    for text in ["HTTP/1.1", "HTTP/3", "vdsl", "Who loses", "95 %"] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn the_repeat_view_loads_less_and_faster() {
+    let folder = folder("compare-repeat");
+    let words = ["--pages", "3", "--network", "vdsl", "--out", "."];
+    let output = compare(&folder, &words);
+    assert!(output.status.success(), "{output:?}");
+    let rows = rows(&folder);
+    let sum = |view: &str, key: &str| {
+        let of_view = rows.iter().filter(|row| row["view"] == view);
+        of_view.filter_map(|row| row[key].as_f64()).sum::<f64>()
+    };
+    for key in ["load_ms", "bytes_down", "responses"] {
+        assert!(sum("repeat", key) < sum("first", key), "{key}");
+    }
+}
+
+#[test]
+fn arms_name_a_version_and_a_congestion_control() {
+    let folder = folder("compare-arms");
+    let words = [
+        "--arm",
+        "3 cubic",
+        "--arm",
+        "new=3 rapid-start",
+        "--arm",
+        "2 bbr",
+        "--pages",
+        "1",
+        "--network",
+        "geo",
+        "--view",
+        "first",
+        "--out",
+        ".",
+    ];
+    let output = compare(&folder, &words);
+    assert!(output.status.success(), "{output:?}");
+    let arms: Vec<Value> = rows(&folder).iter().map(|row| row["arm"].clone()).collect();
+    assert_eq!(arms, ["HTTP/3 cubic", "new", "HTTP/2 bbr"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.contains("new compared with HTTP/3 cubic"), "{text}");
+}
+
+#[test]
+fn errors_name_the_value_and_what_is_expected() {
+    let folder = folder("compare-errors");
+    for (words, expected) in [
+        (
+            &["--http", "3"][..],
+            "1 arms (expected 2 to 16, the baseline first)",
+        ),
+        (
+            &["--http", "2,4"],
+            "unknown HTTP version `4` (expected `1.1`, `2` or `3`)",
+        ),
+        (&["--arm", "3", "--arm", "3 nonsense"], "nonsense"),
+        (&["--arm", "3", "--arm", "3"], "two arms are named `HTTP/3`"),
+        (&["--network", "1mbit/x"], "RATE[:UP]/RTT[/LOSS]"),
+        (&["--view", "first,first"], "`first` twice"),
+        (&["--waterfall", "moon"], "unknown network `moon`"),
+        (&["--corpus", "missing"], "missing"),
+        (
+            &["--repeats", "1000"],
+            "page loads (expected at most 4000000",
+        ),
+    ] {
+        let output = compare(&folder, words);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
+        assert!(error.contains(expected), "{words:?}: {error}");
+    }
+    fs::write(folder.join("loads.ndjson"), "").expect("a file");
+    let output = compare(&folder, &["--pages", "1", "--network", "lte", "--out", "."]);
+    assert!(!output.status.success(), "earlier files are kept");
+}
+
+#[test]
+fn the_page_of_the_documentation_lists_all_options() {
+    let output = compare(Path::new("."), &["--help"]);
+    let help = String::from_utf8(output.stdout).expect("UTF-8");
+    let options = help
+        .split_whitespace()
+        .filter(|word| word.starts_with("--"));
+    for option in options.filter(|option| option.len() > 2) {
+        let option = option.trim_end_matches([',', ']', '.', ':']);
+        let is_known = option == "--help" || DOCS.contains(&format!("`{option}`"));
+        assert!(
+            is_known || DOCS.contains(&format!("`{option} ")),
+            "{option}"
+        );
+    }
+}
