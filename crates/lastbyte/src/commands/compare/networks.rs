@@ -28,16 +28,12 @@ pub(super) fn networks(names: &[String]) -> Result<Vec<(String, sim::Path)>, Fai
     for name in &wanted {
         let some = match name.as_str() {
             "grid" => grid()?,
-            "named" => path::networks(
-                &NAMED
-                    .iter()
-                    .map(|(name, _)| (*name).to_owned())
-                    .collect::<Vec<_>>(),
-                None,
-                None,
-            )?,
+            "named" => {
+                let names = NAMED.iter().map(|(name, _)| (*name).to_owned());
+                stored(&names.collect::<Vec<_>>())?
+            },
             name if name.contains('/') && !Path::new(name).exists() => vec![cell(name)?],
-            name => path::networks(&[name.to_owned()], None, None)?,
+            name => stored(&[name.to_owned()])?,
         };
         for (name, path) in some {
             if all.iter().any(|(other, _)| *other == name) {
@@ -49,6 +45,11 @@ pub(super) fn networks(names: &[String]) -> Result<Vec<(String, sim::Path)>, Fai
         }
     }
     Ok(all)
+}
+
+/// Networks with a name or in files.
+fn stored(names: &[String]) -> Result<Vec<(String, sim::Path)>, Failure> {
+    path::paths_of(path::network_texts(names, None, None)?)
 }
 
 fn grid() -> Result<Vec<(String, sim::Path)>, Failure> {
