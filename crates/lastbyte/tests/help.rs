@@ -35,7 +35,13 @@ fn examples(command: &str) -> String {
 
 /// Runs a script in which `lastbyte` is the binary. Returns how often it ran this command.
 fn run(folder: &Path, command: &str, script: &str) -> usize {
-    let script = format!("set -eux\nlastbyte() {{ '{BINARY}' \"$@\"; }}\n{script}\n");
+    // The two sides of a pipe run at once: each appends its line to a file in one write.
+    let commands = folder.join("commands.txt");
+    fs::write(&commands, "").expect("a file");
+    let script = format!(
+        "set -eux\nlastbyte() {{ echo \"$1\" >> '{}'; '{BINARY}' \"$@\"; }}\n{script}\n",
+        commands.display()
+    );
     let output = Command::new("sh")
         .args(["-c", &script])
         .current_dir(folder)
@@ -43,7 +49,8 @@ fn run(folder: &Path, command: &str, script: &str) -> usize {
         .expect("a shell");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    stderr.matches(&format!("+ lastbyte {command}")).count()
+    let commands = fs::read_to_string(&commands).expect("a file");
+    commands.lines().filter(|line| *line == command).count()
 }
 
 #[test]
