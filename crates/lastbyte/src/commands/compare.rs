@@ -2,6 +2,7 @@
 
 mod arguments;
 mod networks;
+mod record;
 mod run;
 
 use core::fmt::Write as _;
@@ -36,6 +37,9 @@ const FILES: [&str; 4] = ["loads.ndjson", "report.html", "report.svg", "summary.
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    if let Some(action) = &arguments.action {
+        return action.run();
+    }
     let arms = arms(arguments, registry).map_err(Failure::Usage)?;
     let networks = networks::networks(&arguments.network)?;
     let mut pages = corpus(arguments.corpus.as_deref())?;
