@@ -194,3 +194,173 @@ fn the_page_of_the_documentation_lists_all_options() {
         );
     }
 }
+
+#[test]
+fn loss_makes_transfers_slower_the_same_on_any_number_of_threads() {
+    let folder = folder("compare-loss");
+    let run = |jobs: &str, out: &str| {
+        let mut words = vec![
+            "loss",
+            "--size",
+            "100kB,1MB",
+            "--loss",
+            "0%,5%",
+            "--runs",
+            "12",
+        ];
+        words.extend(["--arm", "2", "--arm", "new=3 rapid-start", "--jobs", jobs]);
+        words.extend(["--out", out, "--json"]);
+        let output = compare(&folder, &words);
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let summary = run("1", "one");
+    assert_eq!(summary, run("3", "three"));
+    let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+    let median = |size: u64, loss: f64, arm: &str| {
+        let cells = summary["cells"].as_array().expect("a list");
+        let cell = cells
+            .iter()
+            .find(|cell| cell["size"] == size && cell["loss"] == loss && cell["arm"] == arm);
+        let cell = cell.expect("a cell");
+        assert_eq!(
+            (&cell["transfers"], &cell["incomplete"]),
+            (&12.into(), &0.into())
+        );
+        let [median, low, high] = [
+            &cell["ttlb_ms_median"],
+            &cell["ttlb_ms_ci95"][0],
+            &cell["ttlb_ms_ci95"][1],
+        ]
+        .map(|number| number.as_f64().expect("a number"));
+        assert!(low <= median && median <= high, "{cell}");
+        median
+    };
+    for arm in ["HTTP/2", "new"] {
+        for size in [100_000, 1_000_000] {
+            assert!(
+                median(size, 0.0, arm) < median(size, 0.05, arm),
+                "{size} {arm}"
+            );
+        }
+    }
+    // Without loss there is a round trip more in TCP's handshake.
+    assert!(median(100_000, 0.0, "HTTP/2") - median(100_000, 0.0, "new") > 35.0);
+    let rows = fs::read_to_string(folder.join("one/runs.ndjson")).expect("rows");
+    assert_eq!(rows.lines().count(), 96);
+    for file in ["report.html", "100kB.svg", "1MB.svg"] {
+        let text = fs::read_to_string(folder.join("one").join(file)).expect("a file");
+        assert!(text.contains("HTTP/2") && text.contains("new"), "{file}");
+    }
+}
+
+#[test]
+fn errors_of_loss_name_the_value_and_what_is_expected() {
+    let folder = folder("compare-loss-errors");
+    for (words, expected) in [
+        (&["--loss", "50%"][..], "50% (expected less than 50 %)"),
+        (&["--loss", "1%,0.01"], "1% twice"),
+        (&["--size", "0"], "expected 1 byte to 1 GiB"),
+        (&["--size", "2GiB"], "expected 1 byte to 1 GiB"),
+        (&["--network", "named"], "networks (expected one)"),
+        (&["--arm", "4"], "unknown HTTP version `4`"),
+        (&["--runs", "100000"], "transfers (expected at most 1000000"),
+    ] {
+        let mut arguments = vec!["loss"];
+        arguments.extend(words);
+        let output = compare(&folder, &arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
+        assert!(error.contains(expected), "{words:?}: {error}");
+    }
+}
+
+#[test]
+fn a_generated_corpus_is_that_of_its_seed_and_can_be_compared() {
+    let folder = folder("compare-generate");
+    let generate = |seed: &str, out: &str| {
+        let words = ["generate", "--pages", "2", "--seed", seed, "--out", out];
+        let output = compare(&folder, &words);
+        assert!(output.status.success(), "{output:?}");
+        fs::read(folder.join(out)).expect("a corpus")
+    };
+    let one = generate("1", "one.ndjson");
+    assert_eq!(one, generate("1", "again.ndjson"));
+    assert_ne!(one, generate("2", "two.ndjson"));
+    let output = compare(&folder, &["generate", "--pages", "2", "--seed", "1"]);
+    assert_eq!(output.stdout, one);
+    let output = compare(&folder, &["generate", "--out", "one.ndjson"]);
+    assert!(!output.status.success(), "an earlier file is kept");
+    let words = [
+        "--corpus",
+        "one.ndjson",
+        "--network",
+        "vdsl",
+        "--view",
+        "first",
+        "--out",
+        ".",
+    ];
+    let output = compare(&folder, &words);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(rows(&folder).len(), 4);
+}
+
+#[test]
+fn har_files_become_a_corpus_that_can_be_compared() {
+    let folder = folder("compare-record");
+    let entry = |url: &str, kind: &str, start: &str, bytes: u64| {
+        serde_json::json!({
+            "startedDateTime": start,
+            "time": 80.0,
+            "_resourceType": kind,
+            "request": {"method": "GET", "url": url, "httpVersion": "h2", "headers": [], "headersSize": 300, "bodySize": 0},
+            "response": {"status": 200, "httpVersion": "h2", "headers": [], "headersSize": 200, "bodySize": bytes,
+                "content": {"size": bytes, "mimeType": "text/html"}},
+            "timings": {"send": 0.0, "wait": 50.0, "receive": 30.0},
+        })
+    };
+    let har = serde_json::json!({"log": {"version": "1.2", "creator": {"name": "WebInspector", "version": "1"},
+    "pages": [{"id": "page_1", "startedDateTime": "2026-01-01T00:00:00.000Z", "title": "https://shop.example/?id=secret",
+        "pageTimings": {"onLoad": 500.0}}],
+    "entries": [
+        entry("https://shop.example/?id=secret", "document", "2026-01-01T00:00:00.000Z", 9000),
+        entry("https://cdn.example/app.js?key=secret", "script", "2026-01-01T00:00:00.090Z", 40000),
+    ]}});
+    fs::write(folder.join("shop.har"), har.to_string()).expect("a file");
+    let output = compare(&folder, &["record", "shop.har", "--out", "shop.ndjson"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("pages: 1") && said.contains("assumed for"),
+        "{said}"
+    );
+    let corpus = fs::read_to_string(folder.join("shop.ndjson")).expect("a corpus");
+    assert!(
+        corpus.contains("shop.example") && !corpus.contains("secret"),
+        "{corpus}"
+    );
+    let output = compare(&folder, &["record", "--anonymous", "shop.har"]);
+    let corpus = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(
+        !corpus.contains("shop") && corpus.contains("40000"),
+        "{corpus}"
+    );
+    let words = [
+        "--corpus",
+        "shop.ndjson",
+        "--network",
+        "vdsl",
+        "--view",
+        "first",
+        "--out",
+        ".",
+    ];
+    assert!(compare(&folder, &words).status.success());
+
+    fs::write(folder.join("broken.har"), "{\"log\": {").expect("a file");
+    let output = compare(&folder, &["record", "broken.har"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("broken.har"), "{error}");
+}

@@ -9,6 +9,7 @@
 //! | draw one or more transfers over time | [`transfer::Picture`] |
 //! | compare the arms of an experiment, from its log | [`comparison::Comparison`] |
 //! | compare page loads over several protocols | [`compare::PageLoads`] |
+//! | draw times against packet loss | [`loss::LossStudy`] |
 //! | draw a real connection, from its qlog file | [`qlog::read`] |
 //! | draw a run of a load generator | [`load::Run`] |
 //! | compute percentiles, intervals and tests | [`statistics`] |
@@ -43,10 +44,12 @@
 
 #![forbid(unsafe_code)]
 
+mod chart;
 pub mod compare;
 pub mod comparison;
 mod font;
 pub mod load;
+pub mod loss;
 pub mod qlog;
 mod raster;
 mod scale;

@@ -14,8 +14,10 @@ mod data;
 mod figure;
 
 pub use self::data::{Distribution, Interval, Run};
-use self::figure::Size;
-use crate::svg::{self, escaped};
+use crate::{
+    chart::Size,
+    svg::{self, escaped},
+};
 
 #[cfg(test)]
 mod tests;
@@ -90,24 +92,7 @@ impl Run {
             let _ = writeln!(body, "<div><dt>{name}</dt><dd>{value}</dd></div>");
         }
         body.push_str("</dl></section>\n");
-        format!(
-            r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="lastbyte">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{}</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-{body}</body>
-</html>
-"#,
-            escaped(&self.title)
-        )
+        page(&self.title, &body)
     }
 
     /// The percentiles as a table.
@@ -136,4 +121,26 @@ impl Run {
         }
         body.push_str("</tbody></table></div>\n");
     }
+}
+
+/// The page of charts without a script, with this title and body.
+pub(crate) fn page(title: &str, body: &str) -> String {
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="lastbyte">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{}</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+{body}</body>
+</html>
+"#,
+        escaped(title)
+    )
 }

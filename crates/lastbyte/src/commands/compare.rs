@@ -1,6 +1,8 @@
 //! `lastbyte compare`: loads the pages of a corpus over versions of HTTP in the simulator, and compares page by page.
 
 mod arguments;
+mod arms;
+mod loss;
 mod networks;
 mod record;
 mod run;
@@ -12,12 +14,11 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_congestion::Registry;
 use lastbyte_page::Page;
 use lastbyte_report::compare::{Metric, PageFacts, PageLoads, PartTimes, Selection, Waterfall};
-use lastbyte_sim::HttpVersion;
 use lastbyte_units as units;
 
 pub(crate) use self::arguments::Arguments;
 use self::{
-    arguments::{Arm, view_name},
+    arguments::{Action, view_name},
     run::{Job, Loaded},
 };
 use crate::{
@@ -29,6 +30,8 @@ use crate::{
 
 /// The most loads of a run: each takes about a kilobyte of memory until its end.
 const LOADS_MAX: usize = 4_000_000;
+/// The most arms: as many as a page distinguishes.
+const ARMS_MAX: usize = 16;
 /// The built-in corpus.
 const CORPUS_PAGES: usize = 300;
 const CORPUS_SEED: u64 = 1;
@@ -37,10 +40,24 @@ const FILES: [&str; 4] = ["loads.ndjson", "report.html", "report.svg", "summary.
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
-    if let Some(action) = &arguments.action {
-        return action.run();
+    match &arguments.action {
+        None => compare(arguments, registry),
+        Some(Action::Record(arguments)) => arguments.run(),
+        Some(Action::Generate(arguments)) => arguments.run(),
+        Some(Action::Loss(arguments)) => arguments.run(registry),
     }
-    let arms = arms(arguments, registry).map_err(Failure::Usage)?;
+}
+
+fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let texts = match arguments.arm.as_slice() {
+        [] => arguments
+            .http
+            .iter()
+            .map(|version| version.name().to_owned())
+            .collect(),
+        texts => texts.to_vec(),
+    };
+    let arms = arms::arms(&texts, 2..=ARMS_MAX, registry).map_err(Failure::Usage)?;
     let networks = networks::networks(&arguments.network)?;
     let mut pages = corpus(arguments.corpus.as_deref())?;
     if let Some(count) = arguments.pages {
@@ -147,59 +164,6 @@ fn corpus(file: Option<&Path>) -> Result<Vec<Arc<Page>>, Failure> {
         return Err(Failure::Usage("the corpus has no pages".to_owned()));
     }
     Ok(pages.into_iter().map(Arc::new).collect())
-}
-
-/// The arms of --http or --arm.
-fn arms(arguments: &Arguments, registry: &Registry) -> Result<Vec<Arm>, String> {
-    let mut arms: Vec<Arm> = Vec::new();
-    let texts = if arguments.arm.is_empty() {
-        let versions = arguments.http.iter();
-        versions.map(|version| version.name().to_owned()).collect()
-    } else {
-        arguments.arm.clone()
-    };
-    for text in &texts {
-        let arm = arm(text, registry).map_err(|error| format!("--arm: `{text}`: {error}"))?;
-        if arms.iter().any(|other| other.name == arm.name) {
-            return Err(format!(
-                "two arms are named `{}` (expected different names: NAME=VERSION SPEC)",
-                arm.name
-            ));
-        }
-        arms.push(arm);
-    }
-    if !(2..=ARMS_MAX).contains(&arms.len()) {
-        return Err(format!(
-            "{} arms (expected 2 to {ARMS_MAX}, the baseline first)",
-            arms.len()
-        ));
-    }
-    Ok(arms)
-}
-
-const ARMS_MAX: usize = 16;
-
-/// An arm: `3`, `3 bbr`, `new=3 rapid-start`.
-fn arm(text: &str, registry: &Registry) -> Result<Arm, String> {
-    // A spec may contain `=` as well, but no version stands behind it.
-    let named = text.split_once('=');
-    let named = named.filter(|(name, _)| !name.contains(' '));
-    let (name, rest) = named.map_or((None, text), |(name, rest)| (Some(name), rest));
-    let (version, spec) = rest.split_once(' ').unwrap_or((rest, ""));
-    let version: HttpVersion = version.parse()?;
-    let spec = spec.trim();
-    let congestion = match spec {
-        "" => None,
-        spec => Some(registry.parse(spec).map_err(|error| error.to_string())?),
-    };
-    Ok(Arm {
-        name: name.map_or_else(
-            || format!("{version} {spec}").trim().to_owned(),
-            str::to_owned,
-        ),
-        version,
-        congestion,
-    })
 }
 
 /// What the report draws.

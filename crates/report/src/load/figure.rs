@@ -2,28 +2,15 @@
 
 use super::data::{Interval, Run};
 use crate::{
-    font::Fonts,
-    scale::{Linear, Unit, ticks},
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    chart::{Chart, MUTED, Size},
+    scale::{Unit, ticks},
+    scene::{Color, Place, Scene},
 };
 
-const INK: Color = Color::solid(0x1a_1a1a);
-const MUTED: Color = Color::solid(0x5c_6068);
-const GRID: Color = Color::solid(0xe8_e9ec);
-const FRAME: Color = Color::solid(0xb9_bdc4);
 const BLUE: Color = Color::solid(0x00_5fa8);
 const ORANGE: Color = Color::solid(0xc9_7b00);
 const GREEN: Color = Color::solid(0x00_8a65);
 const RED: Color = Color::solid(0xc8_102e);
-
-/// How a chart is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
-    /// For screens and paper.
-    Wide,
-    /// For phones.
-    Narrow,
-}
 
 /// Draws a chart; `None` without data.
 pub(super) type Draw = fn(&Run, Size) -> Option<Scene>;
@@ -33,133 +20,21 @@ pub(super) fn time(ms: f64) -> String {
     Unit::Milliseconds.format(ms)
 }
 
-fn width_of(fonts: Option<&Fonts>, text: &str, size: f32) -> f32 {
-    fonts.map_or(0.0, |fonts| fonts.width(text, size, false))
-}
-
-/// A chart that is being drawn.
-struct Chart {
-    scene: Scene,
-    fonts: Option<Fonts>,
-    font: f32,
-    /// Left, top, right and bottom edge of the plot.
-    edges: (f32, f32, f32, f32),
-    x: Linear,
-    y: Linear,
-}
-
-impl Chart {
-    /// A chart with a frame and a vertical axis of these ticks, which are values and labels.
-    fn new(
-        size: Size,
-        title: &str,
-        description: String,
-        x: (f64, f64),
-        y: (f64, f64),
-        marks: &[(f64, String)],
-    ) -> Self {
-        let (width, height, font) = match size {
-            Size::Wide => (1100.0, 300.0, 13.0),
-            Size::Narrow => (370.0, 260.0, 12.5),
+/// A series with a value or a gap per interval, as steps.
+fn steps(chart: &mut Chart, run: &Run, color: Color, of: impl Fn(&Interval) -> Option<f64>) {
+    let mut lines: Vec<Vec<Place>> = vec![Vec::new()];
+    for (index, interval) in run.intervals.iter().enumerate() {
+        let Some(value) = of(interval) else {
+            lines.push(Vec::new());
+            continue;
         };
-        let fonts = Fonts::new();
-        let labels = marks
-            .iter()
-            .map(|(_, label)| width_of(fonts.as_ref(), label, font));
-        let left = labels.fold(20.0, f32::max) + 12.0;
-        let edges = (left, 34.0, width - 14.0, height - 30.0);
-        let mut chart = Self {
-            scene: Scene {
-                width,
-                height,
-                title: title.to_owned(),
-                description,
-                shapes: Vec::new(),
-            },
-            fonts,
-            font,
-            edges,
-            x: Linear::new(x, (f64::from(edges.0), f64::from(edges.2))),
-            y: Linear::new(y, (f64::from(edges.3), f64::from(edges.1))),
-        };
-        for (value, label) in marks {
-            let place = chart.y.place(*value) as f32;
-            chart.line(vec![(edges.0, place), (edges.2, place)], GRID, 1.0);
-            chart.text((edges.0 - 8.0, place + 4.5), Anchor::End, MUTED, label);
-        }
-        chart.line(vec![(edges.0, edges.3), (edges.2, edges.3)], FRAME, 1.0);
-        chart
-    }
-
-    fn width(&self, text: &str) -> f32 {
-        width_of(self.fonts.as_ref(), text, self.font)
-    }
-
-    fn text(&mut self, at: Place, anchor: Anchor, fill: Color, text: &str) {
-        self.scene.shapes.push(Shape::Text {
-            at,
-            anchor,
-            size: self.font,
-            bold: false,
-            fill,
-            text: text.to_owned(),
-        });
-    }
-
-    fn line(&mut self, line: Vec<Place>, color: Color, width: f32) {
-        self.lines(vec![line], color, width);
-    }
-
-    fn lines(&mut self, lines: Vec<Vec<Place>>, color: Color, width: f32) {
-        self.scene.shapes.push(Shape::Lines {
-            lines,
-            stroke: Stroke {
-                color,
-                width,
-                dashed: false,
-            },
-        });
-    }
-
-    /// Ticks of the horizontal axis.
-    fn bottom(&mut self, marks: &[(f64, String)]) {
-        let (left, _, right, bottom) = self.edges;
-        for (value, label) in marks {
-            let place = self.x.place(*value) as f32;
-            self.line(vec![(place, bottom), (place, bottom + 4.0)], FRAME, 1.0);
-            let half = self.width(label) / 2.0;
-            let inside = place.min(right + 12.0 - half).max(left + half - 8.0);
-            self.text((inside, bottom + 19.0), Anchor::Middle, MUTED, label);
+        let edge = |index: usize| chart.place(index as f64 * run.width_ms, value);
+        if let Some(line) = lines.last_mut() {
+            line.extend([edge(index), edge(index + 1)]);
         }
     }
-
-    /// Names of the series, above the plot.
-    fn legend(&mut self, entries: &[(&str, Color)]) {
-        let mut at = self.edges.0;
-        for (name, color) in entries {
-            self.line(vec![(at, 17.0), (at + 16.0, 17.0)], *color, 3.0);
-            self.text((at + 22.0, 21.5), Anchor::Start, INK, name);
-            at += 22.0 + self.width(name) + 20.0;
-        }
-    }
-
-    /// A series with a value or a gap per interval, as steps.
-    fn steps(&mut self, run: &Run, color: Color, of: impl Fn(&Interval) -> Option<f64>) {
-        let mut lines: Vec<Vec<Place>> = vec![Vec::new()];
-        for (index, interval) in run.intervals.iter().enumerate() {
-            let Some(value) = of(interval) else {
-                lines.push(Vec::new());
-                continue;
-            };
-            let y = self.y.place(value) as f32;
-            let edge = |index: usize| self.x.place(index as f64 * run.width_ms) as f32;
-            if let Some(line) = lines.last_mut() {
-                line.extend([(edge(index), y), (edge(index + 1), y)]);
-            }
-        }
-        lines.retain(|line| !line.is_empty());
-        self.lines(lines, color, 1.6);
-    }
+    lines.retain(|line| !line.is_empty());
+    chart.lines(lines, color, 1.6);
 }
 
 /// The ticks of a time axis up to `end` ms.
@@ -181,17 +56,17 @@ pub(super) fn latency(run: &Run, size: Size) -> Option<Scene> {
     let marks = ticks((0.0, top), 5, Unit::Milliseconds);
     let description = format!("Longest latency {}", time(top));
     let title = "Latency over time";
-    let mut chart = Chart::new(size, title, description, (0.0, end), (0.0, top), &marks);
-    chart.bottom(&time_marks(end, size));
-    chart.steps(run, MUTED.with_opacity(0.6), |it| it.max_ms);
-    chart.steps(run, ORANGE, |it| it.p99_ms);
-    chart.steps(run, BLUE, |it| it.p50_ms);
     let mut legend = vec![("P50", BLUE), ("P99", ORANGE)];
     if run.intervals.iter().all(|it| it.p99_ms.is_none()) {
         legend.pop();
     }
     legend.push(("maximum", MUTED.with_opacity(0.6)));
-    chart.legend(&legend);
+    let axes = ((0.0, end), (0.0, top));
+    let mut chart = Chart::new(size, title, description, axes, &marks, &legend);
+    chart.bottom(&time_marks(end, size));
+    steps(&mut chart, run, MUTED.with_opacity(0.6), |it| it.max_ms);
+    steps(&mut chart, run, ORANGE, |it| it.p99_ms);
+    steps(&mut chart, run, BLUE, |it| it.p50_ms);
     Some(chart.scene)
 }
 
@@ -204,15 +79,20 @@ pub(super) fn rate(run: &Run, size: Size) -> Option<Scene> {
     let marks: Vec<(f64, String)> = ticks((0.0, top), 5, Unit::PerSecond);
     let description = format!("Up to {}", Unit::PerSecond.format(top));
     let title = "Responses and errors over time";
-    let mut chart = Chart::new(size, title, description, (0.0, end), (0.0, top), &marks);
+    let has_errors = run.intervals.iter().any(|it| it.errored > 0);
+    let legend = [("responses", GREEN), ("errors", RED)];
+    let legend = if has_errors {
+        &legend[..]
+    } else {
+        &legend[..1]
+    };
+    let axes = ((0.0, end), (0.0, top));
+    let mut chart = Chart::new(size, title, description, axes, &marks, legend);
     chart.bottom(&time_marks(end, size));
-    chart.steps(run, GREEN, |it| Some(per_second(it.done)));
-    let mut legend = vec![("responses", GREEN)];
-    if run.intervals.iter().any(|it| it.errored > 0) {
-        chart.steps(run, RED, |it| Some(per_second(it.errored)));
-        legend.push(("errors", RED));
+    steps(&mut chart, run, GREEN, |it| Some(per_second(it.done)));
+    if has_errors {
+        steps(&mut chart, run, RED, |it| Some(per_second(it.errored)));
     }
-    chart.legend(&legend);
     Some(chart.scene)
 }
 
@@ -233,7 +113,12 @@ pub(super) fn percentiles(run: &Run, size: Size) -> Option<Scene> {
     let marks = ticks((0.0, top), 5, Unit::Milliseconds);
     let title = "Latency by percentile";
     let description = format!("Up to {}", time(top));
-    let mut chart = Chart::new(size, title, description, (0.0, end), (0.0, top), &marks);
+    let series = || run.distributions.iter().zip([BLUE, GREEN]);
+    let legend: Vec<(&str, Color)> = series()
+        .map(|(distribution, color)| (distribution.name.as_str(), color))
+        .collect();
+    let axes = ((0.0, end), (0.0, top));
+    let mut chart = Chart::new(size, title, description, axes, &marks, &legend);
     let names = [
         (0.5, "P50"),
         (0.9, "P90"),
@@ -249,18 +134,11 @@ pub(super) fn percentiles(run: &Run, size: Size) -> Option<Scene> {
         .map(|(share, name)| (nines(*share), (*name).to_owned()))
         .collect();
     chart.bottom(&names);
-    let colors = [BLUE, GREEN];
-    let mut legend = Vec::new();
-    for (distribution, color) in run.distributions.iter().zip(colors) {
+    for (distribution, color) in series() {
         let line = distribution.points.iter();
-        let line = line.map(|(share, ms)| {
-            let place = (chart.x.place(nines(*share)), chart.y.place(*ms));
-            (place.0 as f32, place.1 as f32)
-        });
+        let line = line.map(|(share, ms)| chart.place(nines(*share), *ms));
         let line: Vec<Place> = line.collect();
         chart.line(line, color, 1.8);
-        legend.push((distribution.name.as_str(), color));
     }
-    chart.legend(&legend);
     Some(chart.scene)
 }

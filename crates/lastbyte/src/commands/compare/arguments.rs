@@ -3,12 +3,12 @@
 use core::{num::NonZeroUsize, time::Duration};
 use std::path::PathBuf;
 
-use clap::Args;
-use lastbyte_congestion::Spec;
+use clap::{Args, Subcommand};
 use lastbyte_page::View;
 use lastbyte_sim::{Handshake, HttpVersion, TlsVersion};
 use lastbyte_units as units;
 
+use super::{loss, record};
 use crate::commands::values;
 
 const EXAMPLES: &str = "\
@@ -23,10 +23,20 @@ Examples:
 
 Columns, model and sources: docs/compare.md.";
 
+/// What else `compare` does.
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    Loss(loss::Arguments),
+    Record(record::Record),
+    Generate(record::Generate),
+}
+
 /// Compare page loads over HTTP/1.1, 2 and 3 in the simulator, page by page.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(super) action: Option<Action>,
     /// Corpus file [default: the built-in corpus of 300 pages]
     #[arg(long, value_name = "FILE")]
     pub(super) corpus: Option<PathBuf>,
@@ -113,12 +123,4 @@ pub(super) const fn view_name(view: View) -> &'static str {
         View::First => "first",
         View::Repeat => "repeat",
     }
-}
-
-/// What is compared: a version of HTTP and a congestion control.
-#[derive(Clone, Debug)]
-pub(super) struct Arm {
-    pub(super) name: String,
-    pub(super) version: HttpVersion,
-    pub(super) congestion: Option<Spec>,
 }

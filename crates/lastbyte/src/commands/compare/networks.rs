@@ -31,7 +31,7 @@ pub(super) fn networks(names: &[String]) -> Result<Vec<(String, sim::Path)>, Fai
             "named" => {
                 let names = NAMED.iter().map(|(name, _)| (*name).to_owned());
                 stored(&names.collect::<Vec<_>>())?
-            },
+            }
             name if name.contains('/') && !Path::new(name).exists() => vec![cell(name)?],
             name => stored(&[name.to_owned()])?,
         };

@@ -8,28 +8,11 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use lastbyte_page::{generator, har, write_page};
 use lastbyte_units as units;
 
 use crate::{commands::values, failure::Failure, files};
-
-/// What makes corpus files.
-#[derive(Debug, Subcommand)]
-pub(super) enum Action {
-    Record(Record),
-    Generate(Generate),
-}
-
-impl Action {
-    /// Runs the command.
-    pub(super) fn run(&self) -> Result<ExitCode, Failure> {
-        match self {
-            Self::Record(arguments) => arguments.run(),
-            Self::Generate(arguments) => arguments.run(),
-        }
-    }
-}
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
@@ -82,7 +65,7 @@ pub(super) struct Generate {
 
 impl Record {
     /// Runs the command.
-    fn run(&self) -> Result<ExitCode, Failure> {
+    pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         check(self.out.as_deref(), self.force)?;
         let mut text = String::new();
         let mut pages = 0;
@@ -116,7 +99,7 @@ impl Record {
 
 impl Generate {
     /// Runs the command.
-    fn run(&self) -> Result<ExitCode, Failure> {
+    pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         check(self.out.as_deref(), self.force)?;
         let pages = generator::generate(self.pages.get(), self.seed);
         let text: String = pages.iter().map(write_page).collect();

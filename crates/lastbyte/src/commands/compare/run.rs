@@ -9,7 +9,10 @@ use lastbyte_sim::{ClientAcks, Handshake, PageLoad, PageOutcome, Path, Transport
 use lastbyte_units::{SplitMix64, Time};
 use serde_json::json;
 
-use super::arguments::{Arguments, Arm, view_name};
+use super::{
+    arguments::{Arguments, view_name},
+    arms::Arm,
+};
 use crate::failure::Failure;
 
 /// A page load that takes longer is given up.

@@ -1,0 +1,390 @@
+//! `lastbyte compare loss`: time to last byte of objects against packet loss, over TCP and QUIC with several congestion controls.
+
+use core::{fmt::Write as _, num::NonZeroUsize, time::Duration};
+use std::{io::Write, path::PathBuf, process::ExitCode, sync::Arc};
+
+use clap::Args;
+use lastbyte_congestion::Registry;
+use lastbyte_link::Loss as LinkLoss;
+use lastbyte_page::{Host, Kind, Page, Resource};
+use lastbyte_report::loss::LossStudy;
+use lastbyte_sim::{ClientAcks, PageLoad, Path, Transport, load_page};
+use lastbyte_units::{self as units, SplitMix64};
+use serde_json::json;
+
+use super::{
+    arms::{self, Arm},
+    networks,
+};
+use crate::{
+    commands::{report, values},
+    failure::Failure,
+    files,
+    jobs::{Interrupt, run_all},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  # TCP and QUIC with their controllers, 400 kB and 10 MB, 0 to 8 % loss.
+  lastbyte compare loss
+  # Two arms over a longer path.
+  lastbyte compare loss --network 20mbit/200ms --arm 2 --arm '3 bbr' \\
+    --size 1MB --loss 0%,2% --runs 20 --out long
+
+Model and columns: docs/compare.md.";
+
+/// Compare times to last byte over TCP and QUIC against packet loss.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// Sizes of objects
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "400kB,10MB", value_parser = size)]
+    size: Vec<u64>,
+    /// Shares of the packets towards the client that are lost, by chance
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0%,0.5%,1%,2%,3%,4%,6%,8%", value_parser = loss)]
+    loss: Vec<f64>,
+    /// Path: named network, file, or RATE[:UP]/RTT
+    #[arg(long, value_name = "NAME|FILE", default_value = "50mbit/40ms")]
+    network: String,
+    /// Arm: "[NAME=]VERSION [SPEC]", VERSION 1.1, 2 or 3; repeatable [default: six]
+    ///
+    /// The default is `2`, `2 bbr`, `3 newreno`, `3 cubic`, `3 bbr` and `3 rapid-start`. Versions 1.1 and 2 are TCP with TLS 1.3,
+    /// without SPEC with Linux' CUBIC.
+    #[arg(long, value_name = "ARM")]
+    arm: Vec<String>,
+    /// Transfers of each size with each arm and loss
+    #[arg(long, value_name = "N", default_value = "40", value_parser = values::count::<u32>(1..=100_000))]
+    runs: u32,
+    /// Random seed
+    #[arg(long, default_value = "1", value_parser = units::seed)]
+    seed: u64,
+    /// Parallel simulations [default: CPU cores]
+    #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
+    jobs: Option<NonZeroUsize>,
+    /// Directory for runs.ndjson, report.html, summary.json, and SIZE.svg for each size
+    #[arg(long, value_name = "DIR", default_value = "loss")]
+    out: PathBuf,
+    /// Overwrite the files of an earlier run
+    #[arg(long)]
+    force: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = units::bytes(text).map_err(|error| error.to_string())?;
+    if (1..=Page::BODY_MAX).contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(format!("{text} (expected 1 byte to 1 GiB)"))
+}
+
+fn loss(text: &str) -> Result<f64, String> {
+    let share = units::probability(text).map_err(|error| error.to_string())?;
+    if share < LOSS_END {
+        return Ok(share);
+    }
+    Err(format!("{text} (expected less than 50 %)"))
+}
+
+/// Beyond this share, few transfers end.
+const LOSS_END: f64 = 0.5;
+/// A transfer that takes longer is given up.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+/// The most transfers of a run.
+const TRANSFERS_MAX: usize = 1_000_000;
+const ARMS: [&str; 6] = [
+    "2",
+    "2 bbr",
+    "3 newreno",
+    "3 cubic",
+    "3 bbr",
+    "3 rapid-start",
+];
+
+/// A transfer: the indices of its size, loss, arm and run, and its seed.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    size: usize,
+    loss: usize,
+    arm: usize,
+    run: u32,
+    seed: u64,
+}
+
+/// What there is to simulate.
+struct Setting<'a> {
+    arguments: &'a Arguments,
+    arms: Vec<Arm>,
+    path: Path,
+    pages: Vec<Arc<Page>>,
+    losses: Vec<f64>,
+}
+
+impl Setting<'_> {
+    /// All transfers, so that those of the first runs of all cells come first.
+    fn jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for run in 0..self.arguments.runs {
+            for size in 0..self.pages.len() {
+                for loss in 0..self.losses.len() {
+                    let seed = [run as usize, size, loss]
+                        .into_iter()
+                        .fold(self.arguments.seed, |seed, index| {
+                            SplitMix64::new(seed).at(index as u64)
+                        });
+                    for arm in 0..self.arms.len() {
+                        jobs.push(Job {
+                            size,
+                            loss,
+                            arm,
+                            run,
+                            seed,
+                        });
+                    }
+                }
+            }
+        }
+        jobs
+    }
+
+    /// Simulates a transfer. Its time to last byte in microseconds, if it was complete in time.
+    fn transfer(&self, job: &Job) -> Result<Option<u64>, Failure> {
+        let arm = &self.arms[job.arm];
+        let mut path = self.path.clone();
+        let share = self.losses[job.loss];
+        if share > 0.0 {
+            path.down.loss.push(LinkLoss::Bernoulli(share));
+        }
+        let acks = path.client_acks.unwrap_or(ClientAcks::Chromium);
+        let outcome = load_page(&PageLoad {
+            congestion: arm.congestion.clone(),
+            transport: Transport {
+                max_ack_delay: acks.max_ack_delay(),
+                ack_decimation: acks.decimation(),
+                ..Transport::default()
+            },
+            seed: job.seed,
+            time_limit: TIME_LIMIT,
+            ..PageLoad::new(Arc::clone(&self.pages[job.size]), arm.version, path)
+        });
+        let outcome = outcome.map_err(Failure::usage)?;
+        Ok(outcome.loaded.map(|span| span.as_micros() as u64))
+    }
+
+    fn row(&self, job: &Job, time: Option<u64>) -> String {
+        let arm = &self.arms[job.arm];
+        let mut row = json!({
+            "size": self.arguments.size[job.size],
+            "loss": self.losses[job.loss],
+            "arm": arm.name,
+            "http": arm.version.name(),
+            "run": job.run,
+            "seed": job.seed % units::SEED_END,
+        });
+        if let Some(micros) = time {
+            row["ttlb_ms"] = json!(micros as f64 / 1e3);
+        }
+        format!("{row}\n")
+    }
+}
+
+impl Arguments {
+    /// Runs the command.
+    pub(super) fn run(&self, registry: &Registry) -> Result<ExitCode, Failure> {
+        let setting = self.setting(registry)?;
+        let jobs = setting.jobs();
+        files::create_folder(&self.out)?;
+        let mut names = vec![
+            "runs.ndjson".to_owned(),
+            "report.html".to_owned(),
+            "summary.json".to_owned(),
+        ];
+        names.extend(
+            self.size
+                .iter()
+                .map(|size| format!("{}.svg", units::show_bytes(*size))),
+        );
+        if !self.force {
+            for name in &names {
+                files::check_absent(&self.out.join(name))?;
+            }
+        }
+        let interrupt = Interrupt::listen();
+        let times = run_all(&jobs, self.jobs, &interrupt, |job| setting.transfer(job));
+        let times: Result<Vec<Option<u64>>, Failure> = times.into_iter().collect();
+        let times = times?;
+        let study = self.study(&setting, &jobs, &times);
+        let rows: String = jobs
+            .iter()
+            .zip(&times)
+            .map(|(job, time)| setting.row(job, *time))
+            .collect();
+        let summary = format!("{:#}\n", study.json());
+        let mut texts = vec![rows, study.html(), summary.clone()];
+        texts.extend((0..self.size.len()).map(|size| study.svg(size)));
+        for (name, text) in names.iter().zip(texts) {
+            files::write(&self.out.join(name), text.as_bytes())?;
+        }
+        let text = if self.json {
+            summary
+        } else {
+            self.table(&study)
+        };
+        let mut stdout = std::io::stdout().lock();
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush());
+        written.map_err(|error| Failure::stdout(&error))?;
+        Ok(if interrupt.is_pressed() {
+            ExitCode::from(130)
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+
+    fn setting(&self, registry: &Registry) -> Result<Setting<'_>, Failure> {
+        let arms = match self.arm.as_slice() {
+            [] => ARMS.map(str::to_owned).to_vec(),
+            arms => arms.to_vec(),
+        };
+        let arms = arms::arms(&arms, 1..=LossStudy::ARMS_MAX, registry).map_err(Failure::Usage)?;
+        let [(_, path)] = <[_; 1]>::try_from(networks::networks(std::slice::from_ref(
+            &self.network,
+        ))?)
+        .map_err(|networks| {
+            Failure::Usage(format!(
+                "--network: {} networks (expected one)",
+                networks.len()
+            ))
+        })?;
+        let mut sizes = self.size.clone();
+        sizes.sort_unstable();
+        if let Some(twice) = sizes.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Failure::Usage(format!(
+                "--size: {} twice (expected each once)",
+                units::show_bytes(twice[0])
+            )));
+        }
+        let mut losses = self.loss.clone();
+        losses.sort_by(f64::total_cmp);
+        if let Some(twice) = losses
+            .windows(2)
+            .find(|pair| pair[0].total_cmp(&pair[1]).is_eq())
+        {
+            return Err(Failure::Usage(format!(
+                "--loss: {} twice (expected each once)",
+                units::show_share(twice[0])
+            )));
+        }
+        let cells = sizes.len() * losses.len() * arms.len();
+        let transfers = cells.saturating_mul(self.runs as usize);
+        if transfers > TRANSFERS_MAX {
+            return Err(Failure::Usage(format!(
+                "{transfers} transfers (expected at most {TRANSFERS_MAX}: fewer --runs, --size or --loss)"
+            )));
+        }
+        let page = |size: &u64| {
+            Arc::new(Page {
+                name: units::show_bytes(*size),
+                hosts: vec![Host::first_party("www.example")],
+                resources: vec![Resource::new(0, Kind::Document, *size)],
+            })
+        };
+        Ok(Setting {
+            arguments: self,
+            arms,
+            path,
+            pages: self.size.iter().map(page).collect(),
+            losses,
+        })
+    }
+
+    fn study(&self, setting: &Setting<'_>, jobs: &[Job], times: &[Option<u64>]) -> LossStudy {
+        let mut warnings = Vec::new();
+        if times.len() < jobs.len() {
+            warnings.push(format!(
+                "Interrupted after {} of {} transfers.",
+                times.len(),
+                jobs.len()
+            ));
+        }
+        let incomplete = times.iter().filter(|time| time.is_none()).count();
+        if incomplete > 0 {
+            warnings.push(format!(
+                "{incomplete} of {} transfers were not complete after {} s; they count as slower than all others.",
+                times.len(),
+                TIME_LIMIT.as_secs()
+            ));
+        }
+        let facts = [
+            ("version", report::version()),
+            ("command", report::again()),
+            ("path", self.network.clone()),
+            ("loss", "random, of packets towards the client".to_owned()),
+            ("transfers", format!("{} for each point", self.runs)),
+            (
+                "clock",
+                "from the client's first packet until the last byte, with the handshake".to_owned(),
+            ),
+            (
+                "TCP",
+                "model of Linux, TLS 1.3 (docs/sim.md, docs/compare.md)".to_owned(),
+            ),
+            (
+                "interval",
+                "95 %, percentile bootstrap of the median".to_owned(),
+            ),
+        ];
+        let mut study = LossStudy {
+            title: "Time to last byte against loss".to_owned(),
+            subtitle: format!(
+                "{}, simulated; {} transfers for each point, seed {}",
+                self.network, self.runs, self.seed
+            ),
+            warnings,
+            facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
+            arms: setting.arms.iter().map(|arm| arm.name.clone()).collect(),
+            sizes: self.size.clone(),
+            losses: setting.losses.clone(),
+            times: vec![Vec::new(); self.size.len() * setting.arms.len() * setting.losses.len()],
+            seed: self.seed,
+        };
+        for (job, time) in jobs.iter().zip(times) {
+            let place = study.place(job.size, job.arm, job.loss);
+            study.times[place].push(*time);
+        }
+        study
+    }
+
+    /// The medians as text, a line for each cell.
+    fn table(&self, study: &LossStudy) -> String {
+        let mut text = String::new();
+        let width = study.arms.iter().map(String::len).max().unwrap_or_default();
+        // Writing to a `String` cannot fail.
+        for warning in &study.warnings {
+            let _ = writeln!(text, "{warning}");
+        }
+        for (size, bytes) in study.sizes.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "{}: median time to last byte, with its 95 % interval",
+                units::show_bytes(*bytes)
+            );
+            for (loss, share) in study.losses.iter().enumerate() {
+                for (arm, name) in study.arms.iter().enumerate() {
+                    let share = if arm == 0 {
+                        units::show_share(*share)
+                    } else {
+                        String::new()
+                    };
+                    let median = study.median(size, arm, loss).text();
+                    let _ = writeln!(text, "  {share:>6}  {name:<width$}  {median}");
+                }
+            }
+        }
+        let _ = writeln!(text, "{}", self.out.join("report.html").display());
+        text
+    }
+}

@@ -1,0 +1,150 @@
+//! A chart with a frame, a grid and a legend, to which series are added.
+
+use crate::{
+    font::Fonts,
+    scale::Linear,
+    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+};
+
+pub(crate) const INK: Color = Color::solid(0x1a_1a1a);
+pub(crate) const MUTED: Color = Color::solid(0x5c_6068);
+const GRID: Color = Color::solid(0xe8_e9ec);
+const FRAME: Color = Color::solid(0xb9_bdc4);
+
+/// The height of a row of the legend.
+const ROW: f32 = 20.0;
+
+/// How a chart is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// For screens and paper.
+    Wide,
+    /// For phones.
+    Narrow,
+}
+
+/// A chart that is being drawn.
+pub(crate) struct Chart {
+    pub(crate) scene: Scene,
+    fonts: Option<Fonts>,
+    font: f32,
+    /// Left, top, right and bottom edge of the plot.
+    edges: (f32, f32, f32, f32),
+    x: Linear,
+    y: Linear,
+}
+
+impl Chart {
+    /// A chart with a frame, a vertical axis of these ticks, which are values and labels, and the names of the series above the
+    /// plot, in as many rows as they take.
+    pub(crate) fn new(
+        size: Size,
+        title: &str,
+        description: String,
+        (x, y): ((f64, f64), (f64, f64)),
+        marks: &[(f64, String)],
+        legend: &[(&str, Color)],
+    ) -> Self {
+        let (width, height, font) = match size {
+            Size::Wide => (1100.0, 300.0, 13.0),
+            Size::Narrow => (370.0, 260.0, 12.5),
+        };
+        let fonts = Fonts::new();
+        let width_of = |text: &str| {
+            let fonts = fonts.as_ref();
+            fonts.map_or(0.0, |fonts| fonts.width(text, font, false))
+        };
+        let labels = marks.iter().map(|(_, label)| width_of(label));
+        let left = labels.fold(20.0, f32::max) + 12.0;
+        let right = width - 14.0;
+        let (mut across, mut down) = (left, 0.0);
+        let mut places = Vec::new();
+        for (name, _) in legend {
+            let width = 22.0 + width_of(name);
+            if across > left && across + width > right {
+                (across, down) = (left, down + ROW);
+            }
+            places.push((across, down));
+            across += width + 20.0;
+        }
+        let edges = (left, 34.0 + down, right, height + down - 30.0);
+        let mut chart = Self {
+            scene: Scene {
+                width,
+                height: height + down,
+                title: title.to_owned(),
+                description,
+                shapes: Vec::new(),
+            },
+            fonts,
+            font,
+            edges,
+            x: Linear::new(x, (f64::from(edges.0), f64::from(edges.2))),
+            y: Linear::new(y, (f64::from(edges.3), f64::from(edges.1))),
+        };
+        for (value, label) in marks {
+            let place = chart.y.place(*value) as f32;
+            chart.line(vec![(edges.0, place), (edges.2, place)], GRID, 1.0);
+            chart.text((edges.0 - 8.0, place + 4.5), Anchor::End, MUTED, label);
+        }
+        chart.line(vec![(edges.0, edges.3), (edges.2, edges.3)], FRAME, 1.0);
+        for ((name, color), (across, down)) in legend.iter().zip(places) {
+            let middle = down + 17.0;
+            chart.line(vec![(across, middle), (across + 16.0, middle)], *color, 3.0);
+            chart.text((across + 22.0, middle + 4.5), Anchor::Start, INK, name);
+        }
+        chart
+    }
+
+    /// Where values are.
+    pub(crate) fn place(&self, x: f64, y: f64) -> Place {
+        (self.x.place(x) as f32, self.y.place(y) as f32)
+    }
+
+    fn text(&mut self, at: Place, anchor: Anchor, fill: Color, text: &str) {
+        self.scene.shapes.push(Shape::Text {
+            at,
+            anchor,
+            size: self.font,
+            bold: false,
+            fill,
+            text: text.to_owned(),
+        });
+    }
+
+    pub(crate) fn line(&mut self, line: Vec<Place>, color: Color, width: f32) {
+        self.lines(vec![line], color, width);
+    }
+
+    pub(crate) fn lines(&mut self, lines: Vec<Vec<Place>>, color: Color, width: f32) {
+        self.scene.shapes.push(Shape::Lines {
+            lines,
+            stroke: Stroke {
+                color,
+                width,
+                dashed: false,
+            },
+        });
+    }
+
+    pub(crate) fn area(&mut self, outline: Vec<Place>, fill: Color) {
+        self.scene.shapes.push(Shape::Area { outline, fill });
+    }
+
+    /// Ticks of the horizontal axis. A label that would touch the one before is left out.
+    pub(crate) fn bottom(&mut self, marks: &[(f64, String)]) {
+        let (left, _, right, bottom) = self.edges;
+        let mut free = f32::NEG_INFINITY;
+        for (value, label) in marks {
+            let place = self.x.place(*value) as f32;
+            self.line(vec![(place, bottom), (place, bottom + 4.0)], FRAME, 1.0);
+            let fonts = self.fonts.as_ref();
+            let half = fonts.map_or(0.0, |fonts| fonts.width(label, self.font, false)) / 2.0;
+            let inside = place.min(right + 12.0 - half).max(left + half - 8.0);
+            if inside - half >= free {
+                self.text((inside, bottom + 19.0), Anchor::Middle, MUTED, label);
+                free = inside + half + 4.0;
+            }
+        }
+    }
+}

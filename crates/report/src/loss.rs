@@ -1,0 +1,280 @@
+//! Time to last byte against packet loss: a chart for each size, a line for each arm.
+//!
+//! One self-contained page without a script, light and dark. Each chart is drawn twice, for screens and for phones.
+
+use core::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::{
+    chart::{Chart, Size},
+    scale::Unit,
+    scene::{Color, Place, Scene},
+    statistics::{Counts, bootstrap::apart},
+    svg::{self, escaped},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Transfers of objects of some sizes over paths that lose some shares of the packets.
+#[derive(Clone, Debug, Default)]
+pub struct LossStudy {
+    /// The title of the page.
+    pub title: String,
+    /// The line below it.
+    pub subtitle: String,
+    /// What the reader should know before the charts.
+    pub warnings: Vec<String>,
+    /// What the run was, as names and values.
+    pub facts: Vec<(String, String)>,
+    /// Names of the arms, at most [`Self::ARMS_MAX`].
+    pub arms: Vec<String>,
+    /// Sizes of objects, in bytes.
+    pub sizes: Vec<u64>,
+    /// Shares of packets lost, 0 to 1, in ascending order.
+    pub losses: Vec<f64>,
+    /// Times to last byte in microseconds by size, arm and loss (the last index is the fastest); `None` for a transfer that was
+    /// not complete in time.
+    pub times: Vec<Vec<Option<u64>>>,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+}
+
+/// The median of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Median {
+    /// The number of transfers.
+    pub transfers: u64,
+    /// Those that were not complete in time.
+    pub incomplete: u64,
+    /// The median in ms, of all transfers; `None` if half of them or more are incomplete.
+    pub median_ms: Option<f64>,
+    /// Its 95 % interval (percentile bootstrap); `None` with fewer than [`LossStudy::INTERVAL_MIN`] transfers, or if an end of it is
+    /// an incomplete transfer.
+    pub interval_ms: Option<(f64, f64)>,
+}
+
+const COLORS: [u32; 8] = [
+    0x1a_1a1a, 0xc9_7b00, 0x00_8a65, 0x00_5fa8, 0xc8_102e, 0x7b_4fa3, 0x2b_8cc4, 0x8a_5a00,
+];
+const REPLICATES: usize = 2000;
+
+impl LossStudy {
+    /// The most arms: as many as there are colours.
+    pub const ARMS_MAX: usize = COLORS.len();
+    /// The fewest transfers of a cell with an interval.
+    pub const INTERVAL_MIN: u64 = 10;
+
+    /// The place of a cell in [`Self::times`].
+    #[must_use]
+    pub const fn place(&self, size: usize, arm: usize, loss: usize) -> usize {
+        (size * self.arms.len() + arm) * self.losses.len() + loss
+    }
+
+    /// The median of a cell, with its interval.
+    #[must_use]
+    pub fn median(&self, size: usize, arm: usize, loss: usize) -> Median {
+        let place = self.place(size, arm, loss);
+        let Some(times) = self.times.get(place).filter(|times| !times.is_empty()) else {
+            return Median::default();
+        };
+        let counts = Counts::of(times.iter().copied());
+        let millis = |micros: u64| micros as f64 / 1e3;
+        let interval = || {
+            let seed = self.seed.wrapping_add(place as u64);
+            let resampled = apart(&[&counts], &[0.5], REPLICATES, seed);
+            let mut medians: Vec<u64> = resampled
+                .iter()
+                .map(|replicate| replicate[0][0].unwrap_or(u64::MAX))
+                .collect();
+            medians.sort_unstable();
+            let at = |share: f64| medians[(share * REPLICATES as f64) as usize];
+            let (low, high) = (at(0.025), at(0.975));
+            (high < u64::MAX).then(|| (millis(low), millis(high)))
+        };
+        Median {
+            transfers: counts.total(),
+            incomplete: counts.unfinished(),
+            median_ms: counts.percentile(0.5).map(millis),
+            interval_ms: (counts.total() >= Self::INTERVAL_MIN)
+                .then(interval)
+                .flatten(),
+        }
+    }
+
+    /// The medians as JSON: `schema`, `arms`, and `cells` with `size`, `loss`, `arm`, `transfers`, `incomplete`, `ttlb_ms_median`
+    /// and `ttlb_ms_ci95`, which are absent if unknown.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut cells = Vec::new();
+        for (size, bytes) in self.sizes.iter().enumerate() {
+            for (loss, share) in self.losses.iter().enumerate() {
+                for (arm, name) in self.arms.iter().enumerate() {
+                    let median = self.median(size, arm, loss);
+                    let mut cell = json!({
+                        "size": bytes,
+                        "loss": share,
+                        "arm": name,
+                        "transfers": median.transfers,
+                        "incomplete": median.incomplete,
+                    });
+                    if let Some(ms) = median.median_ms {
+                        cell["ttlb_ms_median"] = json!(ms);
+                    }
+                    if let Some((low, high)) = median.interval_ms {
+                        cell["ttlb_ms_ci95"] = json!([low, high]);
+                    }
+                    cells.push(cell);
+                }
+            }
+        }
+        json!({"schema": "lastbyte-compare-loss-1", "arms": self.arms, "cells": cells})
+    }
+
+    /// The chart of a size, as SVG.
+    #[must_use]
+    pub fn svg(&self, size: usize) -> String {
+        svg::document(&self.chart(size, Size::Wide))
+    }
+
+    fn size_name(&self, size: usize) -> String {
+        lastbyte_units::show_bytes(self.sizes.get(size).copied().unwrap_or_default())
+    }
+
+    fn chart(&self, size: usize, layout: Size) -> Scene {
+        let cells =
+            |arm: usize| (0..self.losses.len()).map(move |loss| self.median(size, arm, loss));
+        let all: Vec<f64> = (0..self.arms.len())
+            .flat_map(cells)
+            .flat_map(|cell| {
+                let (low, high) = cell.interval_ms.unzip();
+                [cell.median_ms, low, high]
+            })
+            .flatten()
+            .filter(|ms| *ms > 0.0)
+            .collect();
+        let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = all.iter().copied().fold(0.0, f64::max);
+        let (low, high) = if low > high {
+            (100.0, 1000.0)
+        } else {
+            (low / 1.1, high * 1.1)
+        };
+        let marks: Vec<(f64, String)> = (0..9)
+            .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)))
+            .filter(|ms| (low..=high).contains(ms))
+            .map(|ms| (ms.log10(), Unit::Milliseconds.format(ms)))
+            .collect();
+        let end = self.losses.last().copied().unwrap_or_default().max(1e-6) * 100.0;
+        let legend: Vec<(&str, Color)> = self
+            .arms
+            .iter()
+            .zip(COLORS)
+            .map(|(name, color)| (name.as_str(), Color::solid(color)))
+            .collect();
+        let mut chart = Chart::new(
+            layout,
+            &format!("Time to last byte of {} against loss", self.size_name(size)),
+            "Median with its 95 % interval; the vertical axis is logarithmic".to_owned(),
+            ((0.0, end), (low.log10(), high.log10())),
+            &marks,
+            &legend,
+        );
+        let shares: Vec<(f64, String)> = self
+            .losses
+            .iter()
+            .map(|share| (share * 100.0, format!("{} %", share * 100.0)))
+            .collect();
+        chart.bottom(&shares);
+        for (arm, (_, color)) in legend.iter().enumerate() {
+            let place = |loss: usize, ms: f64| -> Place {
+                chart.place(self.losses[loss] * 100.0, ms.log10())
+            };
+            let mut line = Vec::new();
+            let (mut lower, mut upper) = (Vec::new(), Vec::new());
+            for (loss, cell) in cells(arm).enumerate() {
+                if let Some(ms) = cell.median_ms {
+                    line.push(place(loss, ms));
+                }
+                if let Some((low, high)) = cell.interval_ms {
+                    lower.push(place(loss, low));
+                    upper.push(place(loss, high));
+                }
+            }
+            upper.extend(lower.into_iter().rev());
+            chart.area(upper, color.with_opacity(0.15));
+            chart.line(line, *color, 1.8);
+        }
+        chart.scene
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let mut body = format!(
+            "<header><h1>{}</h1>\n<p>{}</p></header>\n",
+            escaped(&self.title),
+            escaped(&self.subtitle)
+        );
+        if !self.warnings.is_empty() {
+            body.push_str("<div class=\"warning\"><ul>\n");
+            for warning in &self.warnings {
+                let _ = writeln!(body, "<li>{}</li>", escaped(warning));
+            }
+            body.push_str("</ul></div>\n");
+        }
+        for size in 0..self.sizes.len() {
+            let _ = writeln!(
+                body,
+                "<section><h2>{}: median time to last byte, with its 95 % interval</h2>",
+                self.size_name(size)
+            );
+            for (layout, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
+                let drawn = svg::inline(&self.chart(size, layout));
+                let _ = writeln!(body, "<div class=\"plot {class}\">{drawn}</div>");
+            }
+            self.table(size, &mut body);
+            body.push_str("</section>\n");
+        }
+        body.push_str("<section><h2>Run</h2><dl class=\"facts\">\n");
+        for (name, value) in &self.facts {
+            let (name, value) = (escaped(name), escaped(value));
+            let _ = writeln!(body, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+        }
+        body.push_str("</dl></section>\n");
+        crate::load::page(&self.title, &body)
+    }
+
+    fn table(&self, size: usize, body: &mut String) {
+        body.push_str("<div class=\"scroll\"><table><thead><tr><th>loss</th>");
+        for arm in &self.arms {
+            let _ = write!(body, "<th>{}</th>", escaped(arm));
+        }
+        body.push_str("</tr></thead><tbody>\n");
+        for (loss, share) in self.losses.iter().enumerate() {
+            let _ = write!(body, "<tr><th>{} %</th>", share * 100.0);
+            for arm in 0..self.arms.len() {
+                let _ = write!(body, "<td>{}</td>", self.median(size, arm, loss).text());
+            }
+            body.push_str("</tr>\n");
+        }
+        body.push_str("</tbody></table></div>\n");
+    }
+}
+
+impl Median {
+    /// The median, its interval, and how many transfers were incomplete.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let time = |ms: f64| Unit::Milliseconds.format(ms);
+        let mut text = self.median_ms.map_or_else(|| "–".to_owned(), time);
+        if let Some((low, high)) = self.interval_ms {
+            let _ = write!(text, " ({}–{})", time(low), time(high));
+        }
+        if self.incomplete > 0 {
+            let _ = write!(text, ", {} incomplete", self.incomplete);
+        }
+        text
+    }
+}
