@@ -1,8 +1,8 @@
 //! Web pages as dependency graphs, and the browser that loads them as a state machine.
 //!
-//! A [`Page`] says which resources a page has, on which hosts, of what size, and what makes a browser request each of them. A
-//! [`Load`] plays the browser: it is told what arrives and when, and says what to request next, until the page has loaded. It
-//! knows nothing of connections: whoever drives it decides over which protocol and connection a request goes.
+//! A [`Page`] lists the resources of a page with their hosts and sizes, and what makes a browser request each of them. A
+//! [`Load`] is the state machine of the browser: it takes what arrives and when, and returns what to request next, until the page
+//! has loaded. It has no connections: the caller decides over which protocol and connection a request goes.
 //!
 //! ```
 //! use core::time::Duration;

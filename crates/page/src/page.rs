@@ -249,7 +249,7 @@ impl Page {
 }
 
 impl Host {
-    /// A host of the site itself, with HTTP/3, as far away as the path says.
+    /// A host of the site itself, with HTTP/3, at the round-trip time of the path.
     #[must_use]
     pub fn first_party(name: &str) -> Self {
         Self {

@@ -66,7 +66,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("emulate", &["link", "udp", "units"]),
     ("balancer", &["quic", "udp", "units", "wire"]),
-    ("report", &["json", "page", "query", "record", "units"]),
+    ("report", &["json", "query", "record", "units"]),
     ("testkit", &[]),
     ("lastbyte", &ANY),
 ];

@@ -17,7 +17,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The first byte says which query; a state of it has the others in place of its values.
+/// The first byte selects the query; the others replace the values of its state.
 pub(crate) fn play(bytes: &[u8]) {
     let Some((choice, values)) = bytes.split_first() else {
         return;

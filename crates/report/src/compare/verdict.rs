@@ -69,7 +69,7 @@ pub struct Verdict {
     /// The share that is faster in the arm, with its 95 % interval (Wilson). `None` without pages.
     pub faster: Option<Estimate>,
     /// The geometric mean of the speedups, with its 95 % interval (normal, of logarithms). It is the mean over pages, and its
-    /// interval says how far another sample of pages like these would move it. `None` with fewer than two pages.
+    /// interval shows how far another sample of pages like these would move it. `None` with fewer than two pages.
     pub speedup: Option<Estimate>,
     /// The median speedup.
     pub median: Option<f64>,

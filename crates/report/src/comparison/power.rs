@@ -32,7 +32,7 @@ struct Errors {
     mean: Option<f64>,
 }
 
-/// What a log says about the size of experiments, by arm; the baseline has none.
+/// What a log shows about the size of experiments, by arm; the baseline has none.
 #[derive(Clone, Debug)]
 pub(super) struct Power {
     connections: u64,

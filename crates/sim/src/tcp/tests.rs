@@ -345,5 +345,5 @@ fn times_match_the_kernels() {
     assert!(far <= FAR, "{far} differ by more than 5 %:\n{table}");
 }
 
-/// How many of them differ by more than 5 %: docs/sim.md says which.
+/// How many of them differ by more than 5 %: docs/sim.md lists them.
 const FAR: usize = 6;

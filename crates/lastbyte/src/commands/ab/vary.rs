@@ -133,6 +133,6 @@ fn base(axes: &[Axis]) -> Result<PathText, String> {
     Ok(path)
 }
 
-/// As many sites as the page tells apart.
+/// As many sites as the page distinguishes.
 const COMBINATIONS_MAX: usize = 64;
 const QUEUE: &str = "100ms";

@@ -1,4 +1,4 @@
-//! A naive model of a load, and random pages that must load as it says.
+//! A naive model of a load, and random pages that must load as it predicts.
 //!
 //! The model knows no state: it computes the times of all resources from the times of those that trigger them, and then finds
 //! the first moments at which the definitions of first render and load event hold.

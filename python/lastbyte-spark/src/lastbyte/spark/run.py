@@ -28,7 +28,7 @@ def run(command, chunks=(), where=None):
                 for chunk in chunks:
                     process.stdin.write(chunk)
             except BrokenPipeError:
-                # The command ended before its input: its exit code says why.
+                # The command ended before its input: its exit code shows why.
                 pass
             except Exception as error:
                 # What was fed is not all of the input, so there is no result.
