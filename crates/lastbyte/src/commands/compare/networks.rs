@@ -1,11 +1,13 @@
 //! The networks of `lastbyte compare`.
 
+use core::time::Duration;
 use std::path::Path;
 
 use lastbyte_sim::{
     self as sim,
     network::{LinkText, NAMED, PathText},
 };
+use lastbyte_units::Rate;
 
 use crate::{commands::path, failure::Failure};
 
@@ -15,6 +17,9 @@ const ROUND_TRIPS: [&str; 3] = ["10ms", "100ms", "300ms"];
 const LOSSES: [&str; 2] = ["0%", "2%"];
 /// What is compared on beside the grid by default.
 const DEFAULT: [&str; 6] = ["dsl", "home-wifi", "lte", "5g", "leo", "geo"];
+
+/// The least queue of a cell: 20 full packets. Assumed; less would be a few packets at 1 Mb/s.
+const QUEUE_MIN: u64 = 30_000;
 
 /// The networks of --network, with their names.
 pub(super) fn networks(names: &[String]) -> Result<Vec<(String, sim::Path)>, Failure> {
@@ -64,8 +69,8 @@ fn grid() -> Result<Vec<(String, sim::Path)>, Failure> {
     Ok(cells)
 }
 
-/// A network as `RATE[:UP]/RTT[/LOSS]`. The queue holds a round trip, but at least 50 ms; without a rate up it is a fifth of that
-/// down, and at least 500 kb/s; loss is by chance, in both directions.
+/// A network as `RATE[:UP]/RTT[/LOSS]`. The queues hold a round trip, at least 50 ms and [`QUEUE_MIN`] bytes; without a rate up it is
+/// a fifth of that down, and at least 500 kb/s; loss is by chance, in both directions.
 fn cell(text: &str) -> Result<(String, sim::Path), Failure> {
     let failure = |error: String| {
         Failure::Usage(format!(
@@ -81,23 +86,24 @@ fn cell(text: &str) -> Result<(String, sim::Path), Failure> {
     let (down, up) = rates
         .split_once(':')
         .map_or((rates, None), |(down, up)| (down, Some(up)));
-    let rate = lastbyte_units::rate(down).map_err(|error| failure(error.to_string()))?;
+    let rate_of = |text| lastbyte_units::rate(text).map_err(|error| failure(error.to_string()));
+    let down = rate_of(down)?;
     let span = lastbyte_units::span(rtt).map_err(|error| failure(error.to_string()))?;
-    let up = up.map_or_else(
-        || format!("{}bit", (rate.bits_per_second() / 5).max(500_000)),
-        str::to_owned,
-    );
-    let queue = format!("{}ms", span.as_millis().max(50));
-    let link = |rate: String| LinkText {
-        rate: Some(rate),
-        queue: Some(queue.clone()),
+    let up = match up {
+        Some(up) => rate_of(up)?,
+        None => Rate::from_bits_per_second((down.bits_per_second() / 5).max(500_000)),
+    };
+    let queue_span = span.max(Duration::from_millis(50));
+    let link = |rate: Rate| LinkText {
+        rate: Some(format!("{}bit", rate.bits_per_second())),
+        queue: Some(format!("{}B", rate.bytes_in(queue_span).max(QUEUE_MIN))),
         loss: loss.map(str::to_owned),
         ..LinkText::default()
     };
     let path = PathText {
         rtt: Some(rtt.to_owned()),
         overhead: Some(28),
-        down: link(down.to_owned()),
+        down: link(down),
         up: link(up),
         ..PathText::default()
     };
@@ -124,12 +130,13 @@ mod tests {
     #[test]
     fn cells_have_two_rates_a_round_trip_and_loss() {
         let (_, path) = cell("2mbit:386kbit/100ms/1%").expect("it is valid");
-        assert_eq!(
-            path.down.delay + path.up.delay,
-            core::time::Duration::from_millis(100)
-        );
+        assert_eq!(path.down.delay + path.up.delay, Duration::from_millis(100));
         assert_eq!(path.down.loss.len(), 1);
         assert_ne!(path.down.capacity, path.up.capacity);
+        // 30 kB, which are 240 ms at this rate.
+        let (_, slow) = cell("1mbit/10ms").expect("it is valid");
+        let (_, far) = cell("1mbit/240ms").expect("it is valid");
+        assert_eq!(slow.down.queue, far.down.queue);
         let (_, lossless) = cell("2mbit/100ms").expect("it is valid");
         assert!(lossless.down.loss.is_empty());
         for text in ["2mbit/", "x/10ms", "1mbit/10ms/1%/1"] {
