@@ -1,7 +1,7 @@
 //! Page loads over several protocols, compared page by page.
 //!
 //! There is no single number: each page is a dot with the time of the baseline and that of another arm, and below the midline it
-//! loads faster. A chart a network, a row a network in tables, with the share of pages below the midline, the speedup with an
+//! loads faster. One chart and one table row per network, with the share of pages below the midline, the speedup with an
 //! interval, and which pages lose.
 //!
 //! | file | owns |

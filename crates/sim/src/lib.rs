@@ -25,7 +25,7 @@
 //! | [`client_acks`] | how browsers acknowledge |
 //! | [`cross`] | cross traffic |
 //! | [`outcome`] | what came of it |
-//! | [`row`] | its figures, a row a flow |
+//! | [`row`] | its figures, one row per flow |
 //! | [`listener`] | who hears of it meanwhile |
 //! | [`recorder`] | series over time, for pictures |
 //! | [`neighbour`] | other users of a path, and what they get of it |

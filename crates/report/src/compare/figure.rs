@@ -1,4 +1,4 @@
-//! The charts: a network each, a dot a page.
+//! The charts: one per network, with a dot per page.
 
 use super::{
     PageLoads, Selection,

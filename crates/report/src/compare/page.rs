@@ -196,7 +196,7 @@ fn factor(value: f64) -> String {
     format!("{value:.2}×")
 }
 
-/// A row a network.
+/// One row per network.
 fn table(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
     body.push_str(
         "<section><h2>By network</h2><p class=\"note\">Speedup: time of the baseline divided by time of the arm; above 1 the arm is faster. \
@@ -264,7 +264,7 @@ fn losers(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
     body.push_str("</tbody></table></div></section>\n");
 }
 
-/// Times of resources by kind and party, a column an arm.
+/// Times of resources by kind and party, one column per arm.
 fn parts(loads: &PageLoads, body: &mut String) {
     if loads.parts.is_empty() {
         return;

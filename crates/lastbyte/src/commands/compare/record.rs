@@ -26,7 +26,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = RECORD_EXAMPLES)]
 pub(super) struct Record {
-    /// HAR files of Chromium, Firefox or `WebPageTest`
+    /// HAR files: docs/corpus.md lists the programs whose files are known
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Replace names of hosts and pages by numbers

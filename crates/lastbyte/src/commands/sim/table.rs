@@ -1,4 +1,4 @@
-//! The table of `lastbyte sim`: a row an arm and kind of handshake, for each network and size.
+//! The table of `lastbyte sim`: one row per arm and kind of handshake, for each network and size.
 
 use core::{fmt::Write, time::Duration};
 
