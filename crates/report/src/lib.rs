@@ -47,6 +47,7 @@
 mod chart;
 pub mod compare;
 pub mod comparison;
+mod document;
 mod font;
 pub mod load;
 pub mod loss;

@@ -6,7 +6,6 @@
 //! |---|---|
 //! | `load/data.rs` | what is known of a run |
 //! | `load/figure.rs` | the charts |
-//! | `load/page.css` | the style |
 
 use core::fmt::Write as _;
 
@@ -16,13 +15,12 @@ mod figure;
 pub use self::data::{Distribution, Interval, Run};
 use crate::{
     chart::Size,
+    document,
     svg::{self, escaped},
 };
 
 #[cfg(test)]
 mod tests;
-
-pub(crate) const STYLE: &str = include_str!("load/page.css");
 
 impl Run {
     /// Without values that cannot be drawn.
@@ -55,18 +53,7 @@ impl Run {
     }
 
     fn page(&self) -> String {
-        let mut body = format!("<header><h1>{}</h1>\n", escaped(&self.title));
-        if !self.subtitle.is_empty() {
-            let _ = writeln!(body, "<p>{}</p>", escaped(&self.subtitle));
-        }
-        body.push_str("</header>\n");
-        if !self.warnings.is_empty() {
-            body.push_str("<div class=\"warning\"><ul>\n");
-            for warning in &self.warnings {
-                let _ = writeln!(body, "<li>{}</li>", escaped(warning));
-            }
-            body.push_str("</ul></div>\n");
-        }
+        let mut body = document::header(&self.title, &self.subtitle, &self.warnings);
         for (title, draw) in [
             ("Latency over time", figure::latency as figure::Draw),
             ("Responses and errors over time", figure::rate),
@@ -86,13 +73,8 @@ impl Run {
             body.push_str("</section>\n");
         }
         self.table(&mut body);
-        body.push_str("<section><h2>Run</h2><dl class=\"facts\">\n");
-        for (name, value) in &self.facts {
-            let (name, value) = (escaped(name), escaped(value));
-            let _ = writeln!(body, "<div><dt>{name}</dt><dd>{value}</dd></div>");
-        }
-        body.push_str("</dl></section>\n");
-        page(&self.title, &body)
+        document::facts(&self.facts, &mut body);
+        document::without_script(&self.title, &body)
     }
 
     /// The percentiles as a table.
@@ -121,26 +103,4 @@ impl Run {
         }
         body.push_str("</tbody></table></div>\n");
     }
-}
-
-/// The page of charts without a script, with this title and body.
-pub(crate) fn page(title: &str, body: &str) -> String {
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="lastbyte">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{}</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-{body}</body>
-</html>
-"#,
-        escaped(title)
-    )
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     chart::{Chart, Size},
+    document,
     scale::Unit,
     scene::{Color, Place, Scene},
     statistics::{Counts, bootstrap::apart},
@@ -212,18 +213,7 @@ impl LossStudy {
     /// The page.
     #[must_use]
     pub fn html(&self) -> String {
-        let mut body = format!(
-            "<header><h1>{}</h1>\n<p>{}</p></header>\n",
-            escaped(&self.title),
-            escaped(&self.subtitle)
-        );
-        if !self.warnings.is_empty() {
-            body.push_str("<div class=\"warning\"><ul>\n");
-            for warning in &self.warnings {
-                let _ = writeln!(body, "<li>{}</li>", escaped(warning));
-            }
-            body.push_str("</ul></div>\n");
-        }
+        let mut body = document::header(&self.title, &self.subtitle, &self.warnings);
         for size in 0..self.sizes.len() {
             let _ = writeln!(
                 body,
@@ -237,13 +227,8 @@ impl LossStudy {
             self.table(size, &mut body);
             body.push_str("</section>\n");
         }
-        body.push_str("<section><h2>Run</h2><dl class=\"facts\">\n");
-        for (name, value) in &self.facts {
-            let (name, value) = (escaped(name), escaped(value));
-            let _ = writeln!(body, "<div><dt>{name}</dt><dd>{value}</dd></div>");
-        }
-        body.push_str("</dl></section>\n");
-        crate::load::page(&self.title, &body)
+        document::facts(&self.facts, &mut body);
+        document::without_script(&self.title, &body)
     }
 
     fn table(&self, size: usize, body: &mut String) {

@@ -10,7 +10,7 @@ use super::{
     verdict::{Pair, Verdict, pairs},
 };
 use crate::{
-    load,
+    document,
     statistics::tests_of::Estimate,
     svg::{self, escaped, script_safe},
 };
@@ -19,18 +19,7 @@ const STYLE: &str = include_str!("page.css");
 const PROGRAM: &str = include_str!("page.js");
 
 pub(super) fn document(loads: &PageLoads) -> String {
-    let mut body = format!("<header><h1>{}</h1>\n", escaped(&loads.title));
-    if !loads.subtitle.is_empty() {
-        let _ = writeln!(body, "<p>{}</p>", escaped(&loads.subtitle));
-    }
-    body.push_str("</header>\n");
-    if !loads.warnings.is_empty() {
-        body.push_str("<div class=\"warning\"><ul>\n");
-        for warning in &loads.warnings {
-            let _ = writeln!(body, "<li>{}</li>", escaped(warning));
-        }
-        body.push_str("</ul></div>\n");
-    }
+    let mut body = document::header(&loads.title, &loads.subtitle, &loads.warnings);
     let selections = loads.selections();
     chooser(loads, &selections, &mut body);
     let mut large = Vec::new();
@@ -61,12 +50,7 @@ pub(super) fn document(loads: &PageLoads) -> String {
          <section id=\"waterfall\" hidden><h2></h2><div class=\"sides\"></div></section>\n",
     );
     parts(loads, &mut body);
-    body.push_str("<section><h2>Run</h2><dl class=\"facts\">\n");
-    for (name, value) in &loads.facts {
-        let (name, value) = (escaped(name), escaped(value));
-        let _ = writeln!(body, "<div><dt>{name}</dt><dd>{value}</dd></div>");
-    }
-    body.push_str("</dl></section>\n");
+    document::facts(&loads.facts, &mut body);
     let pages = loads.pages.iter().map(|page| {
         let resources = page.resources.iter().map(|(kind, host, bytes)| json!([kind, host, bytes]));
         json!({"name": page.name, "hosts": page.hosts, "bytes": page.bytes, "resources": resources.collect::<Vec<_>>()})
@@ -115,7 +99,7 @@ pub(super) fn document(loads: &PageLoads) -> String {
 </html>
 "#,
         escaped(&loads.title),
-        load::STYLE,
+        document::STYLE,
     )
 }
 

@@ -1,0 +1,57 @@
+//! Parts of pages: header, warnings, facts, and the document of a page without a script.
+
+use core::fmt::Write as _;
+
+use crate::svg::escaped;
+
+/// The style of pages, light and dark.
+pub(crate) const STYLE: &str = include_str!("document/page.css");
+
+/// The title, the line below it, and the warnings, each unless it is empty.
+pub(crate) fn header(title: &str, subtitle: &str, warnings: &[String]) -> String {
+    let mut body = format!("<header><h1>{}</h1>\n", escaped(title));
+    if !subtitle.is_empty() {
+        let _ = writeln!(body, "<p>{}</p>", escaped(subtitle));
+    }
+    body.push_str("</header>\n");
+    if !warnings.is_empty() {
+        body.push_str("<div class=\"warning\"><ul>\n");
+        for warning in warnings {
+            let _ = writeln!(body, "<li>{}</li>", escaped(warning));
+        }
+        body.push_str("</ul></div>\n");
+    }
+    body
+}
+
+/// What a run was, as names and values.
+pub(crate) fn facts(facts: &[(String, String)], body: &mut String) {
+    body.push_str("<section><h2>Run</h2><dl class=\"facts\">\n");
+    for (name, value) in facts {
+        let (name, value) = (escaped(name), escaped(value));
+        let _ = writeln!(body, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+    }
+    body.push_str("</dl></section>\n");
+}
+
+/// The page of charts without a script, with this title and body.
+pub(crate) fn without_script(title: &str, body: &str) -> String {
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="lastbyte">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{}</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+{body}</body>
+</html>
+"#,
+        escaped(title)
+    )
+}
