@@ -104,7 +104,8 @@ pub(super) fn play(bytes: &[u8]) {
         let targets = service.target.iter().chain(&read.alias);
         for target in targets {
             assert!(!target.is_empty() && !target.ends_with('.'), "{target}");
-            assert!(!target.bytes().any(|byte| byte.is_ascii_uppercase()));
+            let is_host = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.');
+            assert!(target.bytes().all(is_host), "{target}");
         }
     }
 }

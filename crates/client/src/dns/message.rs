@@ -161,23 +161,25 @@ fn read(message: &Message<[u8]>, name: &Name<Vec<u8>>, kind: Kind) -> Result<Ans
 
 fn take(answer: &mut Answer, record: &Https<&[u8], Parsed<'_>>) -> Result<(), String> {
     let is_root = record.target().is_root();
+    let target = host(record.target());
+    let is_usable = is_root || target.is_some();
     if record.is_alias() {
         // The root as the target means that there is no service (RFC 9460 §2.5.1).
-        if !is_root && answer.alias.is_none() {
-            answer.alias = Some(text(record.target()));
-        }
+        answer.alias = answer.alias.take().or(target);
         return Ok(());
     }
-    let target = (!is_root).then(|| text(record.target()));
     let parameters = record.params().iter_raw();
     let parameters = parameters.map(|it| (it.key().to_int(), *it.value()));
     let service = Service::parse(record.priority(), target, parameters)?;
-    answer.services.extend(service);
+    answer.services.extend(service.filter(|_| is_usable));
     Ok(())
 }
 
-/// A name in the form of URLs: in lower case, without the final dot.
-fn text(name: &impl domain::base::name::ToName) -> String {
+/// A name in the form of URLs: in lower case, without the final dot. `None` for the root, and for labels of other than letters,
+/// digits, `-` and `_`, which no URL, certificate or TLS server name can contain.
+fn host(name: &impl domain::base::name::ToName) -> Option<String> {
     let name = name.to_name::<Vec<u8>>();
-    name.to_string().to_ascii_lowercase()
+    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_usable = !name.is_root() && name.iter().all(|label| label.iter().all(is_host));
+    is_usable.then(|| name.to_string().to_ascii_lowercase())
 }

@@ -154,6 +154,17 @@ fn aliases_take_precedence_and_cnames_are_followed() {
     assert_eq!((found.services.len(), found.alias), (1, None));
 }
 
+/// A label may contain any byte (RFC 2181 §11), also a dot, which would end up in URLs and TLS server names.
+#[test]
+fn targets_that_are_no_host_names_are_ignored() {
+    for target in ["b\\.example", "b\\.", "b\\032c.example", "b\\/c.example"] {
+        let records = [https(0, target, &[]), https(1, target, &[H3])];
+        assert_eq!(read(&records), Ok(Answer::default()), "{target}");
+    }
+    let found = services(&[https(1, "_svc.B-1.example", &[H3])]);
+    assert_eq!(found[0].target.as_deref(), Some("_svc.b-1.example"));
+}
+
 #[test]
 fn only_answers_to_the_query_are_accepted() {
     let good = message("a.example", None, &[https(1, ".", &[H3])], Rcode::NOERROR);
