@@ -238,9 +238,16 @@ impl Slot {
                             _ => slot.fits(heap, &Scope::default()),
                         })
             }
-            (None, PackedReducer::Keyed(_, slots)) => slots
-                .iter()
-                .all(|(_, slot)| slot.fits(heap, &Scope::default())),
+            (None, PackedReducer::Keyed(_, slots)) => {
+                // A key that is there twice would join slots that need not fit each other.
+                let mut known = Table::default();
+                slots.iter().all(|(key, slot)| {
+                    let key = heap.unpack(key);
+                    let is_new = known.get(&key).is_none();
+                    known.insert(key, Value::Nil);
+                    is_new && slot.fits(heap, &Scope::default())
+                })
+            }
             _ => false,
         });
         fits.all(|fits| fits)

@@ -177,11 +177,17 @@ impl<'a> Pipeline<'a> {
             for state in states {
                 let mut part = state.arrive();
                 let scope = &mut self.stages[at].scope;
-                if !part.fits(scope) {
+                let misfit = if !part.fits(&Scope::default()) {
+                    "the state is cut off or was changed"
+                } else if !part.fits(scope) {
+                    "its values cannot be joined to those of the states before it"
+                } else {
+                    ""
+                };
+                if !misfit.is_empty() {
                     self.fail(RunError::State {
                         input: name,
-                        message: "its values cannot be joined to those of the states before it"
-                            .to_owned(),
+                        message: misfit.to_owned(),
                     });
                     return;
                 }

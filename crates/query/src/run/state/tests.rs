@@ -89,6 +89,29 @@ fn truncated_or_changed_states_are_rejected() {
     }
 }
 
+/// Its two values would be merged although they need not be of one kind.
+#[test]
+fn a_key_that_is_there_twice_is_rejected() {
+    let query = Query::compile("group_by(_[0]) { |r| min(r[1]) }", &[], Options::default());
+    let query = query.expect("it is a query");
+    let (mut state, mut errors) = (Vec::new(), Vec::new());
+    let rows = Input::from_bytes("rows", b"[\"one\",1]\n[\"two\",2]\n".to_vec());
+    assert!(query.partial(vec![rows], &mut state, &mut errors));
+    let good = state.clone();
+    let at = |key: &[u8]| state.windows(3).rposition(|it| it == key).expect("a key");
+    let (one, two) = (at(b"one"), at(b"two"));
+    state.copy_within(one..one + 3, two);
+    let state = seal(state);
+    for states in [vec![state.clone()], vec![good, state]] {
+        let states = states.into_iter();
+        let states = states.map(|state| Input::from_bytes("a.state", state));
+        let (mut out, mut errors) = (Vec::new(), Vec::new());
+        assert!(!query.merge(states.collect(), &mut out, &mut errors));
+        assert!(out.is_empty());
+        assert_eq!(errors, b"a.state: the state is cut off or was changed\n");
+    }
+}
+
 /// What no state has: a circle, a missing object, and objects that would print forever.
 #[test]
 fn cyclic_or_unboundedly_expanding_values_are_rejected() {
