@@ -40,7 +40,7 @@ use super::{
     application::{Command, Measured},
     budget::Budget,
     log::LogCounts,
-    tcp::{self, Text},
+    tcp::{self, Admission, Stalled, Text},
 };
 
 /// Time limit for a worker's answer. Beyond it, the worker is unhealthy.
@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const CONNECTIONS: usize = 64;
 /// The pause after the metrics of a response, as a multiple of the time that they took.
 const REST: u32 = 9;
-/// Time limit for a connection without a request.
+/// Time limit for a connection without a request, or whose client does not read.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// The sources of the numbers.
@@ -192,17 +192,20 @@ pub(crate) fn listen(
     let listener = TcpListener::from_std(listener)?;
     let sources = Arc::new(sources);
     let task = runtime.spawn(async move {
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let admission = Admission::new(CONNECTIONS, CONNECTIONS);
         let turn = Arc::new(Semaphore::new(1));
-        while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
-            let Ok((stream, _)) = listener.accept().await else {
+        loop {
+            let Ok((stream, remote)) = listener.accept().await else {
                 time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let Some(admitted) = admission.admit(remote.ip()).await else {
                 continue;
             };
             let (sources, turn) = (Arc::clone(&sources), Arc::clone(&turn));
             tokio::spawn(async move {
                 serve(stream, sources, turn).await;
-                drop(permit);
+                drop(admitted);
             });
         }
     });
@@ -218,7 +221,7 @@ async fn serve(stream: TcpStream, sources: Arc<Sources>, turn: Arc<Semaphore>) {
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Stalled::new(stream, IDLE)), service)
         .await;
 }
 

@@ -5,6 +5,7 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | `admission` | the number of connections, in all and per address |
 //! | `threads` | the threads, each with a runtime of its own |
 //! | `accept` | accepting connections, and their distribution over the threads |
 //! | `connection` | one connection: handshake, version, idle timeout, shutdown |
@@ -15,7 +16,6 @@
 //! | `pace` | a response over HTTP/2 that its client does not read |
 //! | `stalled` | a peer that reads nothing for too long |
 //! | `lingering` | the close of a socket without loss of written data |
-//! | `prefixes` | the number of connections per address |
 //! | `plain` | the listener that redirects from `http` to `https` |
 
 #![expect(
@@ -24,6 +24,7 @@
 )]
 
 mod accept;
+mod admission;
 mod body;
 mod connection;
 mod in_flight;
@@ -31,13 +32,16 @@ mod lingering;
 mod observed;
 mod pace;
 mod plain;
-mod prefixes;
 mod request;
 mod stalled;
 mod threads;
 
 pub(crate) use self::plain::Text;
 use self::threads::Threads;
+pub use self::{
+    admission::{Admission, Admitted},
+    stalled::Stalled,
+};
 
 use std::{
     io, net,
@@ -60,9 +64,10 @@ use super::{access::AccessLog, budget::Budget, handler::Handler, log::LogWriter}
 /// Limits over TCP, for all threads together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum connections; more wait in the system's queue. Default: 10 000.
+    /// Maximum connections, of the listener that redirects too. Default: 10 000.
     pub connections: usize,
-    /// Maximum connections of one address (IPv6: of one /64); more are closed. Default: 1000.
+    /// Maximum connections of one address (IPv6: of one /64), which never has more than there is room left; more are
+    /// closed. Default: 1000.
     pub connections_per_prefix: usize,
     /// Time limit for a TLS handshake. Default: 10 s.
     pub handshake: Duration,
@@ -283,7 +288,9 @@ impl TcpServer {
                 }),
             })
             .collect();
-        let admission = accept::Admission::new(&parts.limits);
+        let limits = parts.limits;
+        // For all listeners: each connection is a descriptor.
+        let admission = Admission::new(limits.connections, limits.connections_per_prefix);
         let has_one_each = parts.listeners.len() == all.len();
         for (listener, thread) in parts.listeners.into_iter().zip(&all) {
             let alive = alive.clone();
@@ -301,7 +308,6 @@ impl TcpServer {
         }
         if let (Some(listener), Some(thread)) = (parts.plain, all.first()) {
             let port = parts.https_port;
-            let admission = accept::Admission::new(&parts.limits);
             let serve =
                 move |shared: Arc<Shared>, stream, _| plain::serve(stream, shared.limits, port);
             thread

@@ -92,7 +92,9 @@ pub(crate) struct Arguments {
     /// Longer than the idle timeout of the servers: a client that returns later has another port for them.
     #[arg(long, value_name = "SPAN", default_value = "120s", value_parser = units::span, help_heading = "Limits")]
     idle: Duration,
-    /// Maximum TCP connections; more wait in the backlog; 0 disables TCP
+    /// Maximum TCP connections; 0 disables TCP
+    ///
+    /// No IPv4 address or IPv6 /64 has more than there is room left; connections above that are closed.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = values::count::<usize>(0..=10_000_000), help_heading = "Limits")]
     tcp_connections: usize,
 }

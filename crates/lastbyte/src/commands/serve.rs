@@ -92,9 +92,6 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     }
     let wanted = settings.tcp.connections;
     settings.tcp.connections = descriptors::for_tcp(descriptors, wanted);
-    // A single host must not take all connections.
-    let half = settings.tcp.connections.div_ceil(2);
-    settings.tcp.connections_per_prefix = settings.tcp.connections_per_prefix.min(half);
     // A slightly lower limit is not worth a message.
     let is_much_less = settings.tcp.connections < wanted - wanted / 10;
     if let (true, Some(limit)) = (is_much_less, descriptors) {

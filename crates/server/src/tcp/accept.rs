@@ -7,40 +7,17 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     time,
 };
 
 use super::{
-    Counts, Limits, Shared, Thread, count,
-    prefixes::{Counted, Prefixes},
+    Counts, Shared, Thread,
+    admission::{Admission, Admitted},
+    count,
 };
 
 /// Pause after an error that passes, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// How many connections there may be over all threads.
-#[derive(Clone, Debug)]
-pub(super) struct Admission {
-    free: Arc<Semaphore>,
-    prefixes: Prefixes,
-}
-
-/// One admitted connection, until it is dropped.
-struct Admitted {
-    _permit: OwnedSemaphorePermit,
-    _counted: Counted,
-}
-
-impl Admission {
-    pub(super) fn new(limits: &Limits) -> Self {
-        let connections = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
-        Self {
-            free: Arc::new(Semaphore::new(connections)),
-            prefixes: Prefixes::new(limits.connections_per_prefix),
-        }
-    }
-}
 
 /// Accepts connections up to the limit until shutdown, and spawns `serve` for each on one of `threads`, in turn. Runs on the
 /// first of them.
@@ -62,12 +39,9 @@ pub(super) async fn accept<F, S>(
         return;
     };
     for (turn, thread) in threads.iter().cycle().enumerate() {
-        let next = tokio::select! {
+        let (stream, remote, admitted) = tokio::select! {
             next = next(&listener, &admission, counts) => next,
             _ = stopped.wait_for(|stopped| *stopped) => return,
-        };
-        let Some((stream, remote, admitted)) = next else {
-            return;
         };
         let (serve, shared) = (serve.clone(), Arc::clone(&thread.shared));
         if turn % threads.len() == 0 {
@@ -92,7 +66,7 @@ pub(super) async fn accept<F, S>(
     }
 }
 
-/// The next connection that is admitted. `None` if there can be no more.
+/// The next connection that is admitted.
 ///
 /// It is accepted before there is a permit for it: a listener that waits for a connection keeps no permit from those of the
 /// other threads. So each listener may hold one connection beyond the limit, which is not served yet.
@@ -100,20 +74,14 @@ async fn next(
     listener: &TcpListener,
     admission: &Admission,
     counts: &Counts,
-) -> Option<(TcpStream, SocketAddr, Admitted)> {
+) -> (TcpStream, SocketAddr, Admitted) {
     loop {
         match listener.accept().await {
             Ok((stream, remote)) => {
-                let Some(counted) = admission.prefixes.count(remote.ip()) else {
-                    count(&counts.refused);
-                    continue;
-                };
-                let permit = Arc::clone(&admission.free).acquire_owned().await.ok()?;
-                let admitted = Admitted {
-                    _permit: permit,
-                    _counted: counted,
-                };
-                return Some((stream, remote, admitted));
+                if let Some(admitted) = admission.admit(remote.ip()).await {
+                    return (stream, remote, admitted);
+                }
+                count(&counts.refused);
             }
             // The client closed the connection before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}

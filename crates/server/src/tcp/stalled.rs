@@ -16,7 +16,7 @@ use tokio::{
 
 /// A stream, and how long it may make no progress.
 #[derive(Debug)]
-pub(super) struct Stalled<S> {
+pub struct Stalled<S> {
     stream: S,
     limit: Duration,
     timer: Pin<Box<Sleep>>,
@@ -24,7 +24,8 @@ pub(super) struct Stalled<S> {
 }
 
 impl<S> Stalled<S> {
-    pub(super) fn new(stream: S, limit: Duration) -> Self {
+    /// Writing fails once nothing could be written for `limit`.
+    pub fn new(stream: S, limit: Duration) -> Self {
         Self {
             stream,
             limit,

@@ -2,6 +2,7 @@
 
 use std::{
     io::{Read, Write},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
     time::{Duration, Instant},
 };
 
@@ -147,7 +148,7 @@ fn connections_of_an_address_are_limited() {
         client.head();
         client
     });
-    let mut refused = std::net::TcpStream::connect(serving.address()).expect("it listens");
+    let mut refused = TcpStream::connect(serving.address()).expect("it listens");
     refused.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let read = refused.read(&mut [0; 1]);
     assert!(matches!(read, Ok(0)), "{read:?}");
@@ -171,6 +172,47 @@ fn connections_of_an_address_are_limited() {
         }
         assert!(began.elapsed() < PATIENCE, "it is waited for");
     }
+    serving.end();
+}
+
+/// Whether the server closes a connection that sends nothing, instead of waiting for its first bytes.
+fn is_refused(address: SocketAddr) -> bool {
+    let mut client = TcpStream::connect(address).expect("it listens");
+    client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    matches!(client.read(&mut [0; 1]), Ok(0))
+}
+
+/// Connections of both count, since each is a descriptor. No address has more than there is room left: of 4, 2 and 1.
+#[test]
+fn connections_to_the_redirecting_listener_count_with_the_others() {
+    let mut settings = settings(Site::generated());
+    settings.tcp.connections = 4;
+    settings.plain = Some("[::1]:0".parse().expect("an address"));
+    let serving = Serving::start(settings);
+    let plain = serving.server.plain_address().expect("it listens");
+    let _held = [plain, plain].map(|address| TcpStream::connect(address).expect("it listens"));
+    assert!(is_refused(plain));
+    let mut client = serving.connect();
+    client.send(b"GET /10 HTTP/1.1\r\nhost: x\r\n\r\n");
+    client.head();
+    assert!(is_refused(serving.address()));
+    serving.end();
+}
+
+#[test]
+fn clients_that_send_nothing_leave_metrics_and_health_to_others() {
+    let mut settings = settings(Site::generated());
+    settings.metrics = Some("[::]:0".parse().expect("an address"));
+    let serving = Serving::start(settings);
+    let metrics = serving.server.metrics_address().expect("it listens");
+    // More than there may be, from one address.
+    let attacker = SocketAddr::from((Ipv6Addr::LOCALHOST, metrics.port()));
+    let _held: Vec<_> = (0..100)
+        .map(|_| TcpStream::connect(attacker).expect("it listens"))
+        .collect();
+    assert!(is_refused(attacker));
+    let other = SocketAddr::from((Ipv4Addr::LOCALHOST, metrics.port()));
+    assert_eq!(plain(other, "/healthz").status, 200);
     serving.end();
 }
 

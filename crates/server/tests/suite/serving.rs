@@ -112,7 +112,10 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr, config: Arc<ClientConfig>) -> Self {
-        let socket = TcpStream::connect(address).expect("a listener");
+        Self::over(TcpStream::connect(address).expect("a listener"), config)
+    }
+
+    pub(crate) fn over(socket: TcpStream, config: Arc<ClientConfig>) -> Self {
         socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         socket.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         let name = "localhost".try_into().expect("a name");

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     num::NonZeroUsize,
     sync::{
         Arc,
@@ -16,9 +16,11 @@ use lastbyte_server::{
     Answer, Handler, Inherited, Peer, Reply, Settings, Site, Versions, tcp::Limits,
 };
 
+use tokio::{net::TcpSocket, runtime};
+
 use crate::{
     operations::plain,
-    serving::{Client, Serving, settings},
+    serving::{Client, Response, Serving, settings},
 };
 
 /// Responds with the name of its thread.
@@ -92,6 +94,21 @@ fn a_connection_stays_on_its_thread_and_the_kernel_chooses_which() {
     );
 }
 
+/// The status of a request from another address of this machine.
+fn get_from(serving: &Serving, host: u8) -> u16 {
+    let runtime = runtime::Builder::new_current_thread().enable_io().build();
+    let connected = runtime.expect("a runtime").block_on(async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from(([127, 0, 0, host], 0)))?;
+        socket.connect(serving.address()).await?.into_std()
+    });
+    let socket = connected.expect("a listener");
+    socket.set_nonblocking(false).expect("a socket");
+    let mut client = Client::over(socket, serving.client(rustls::ALL_VERSIONS));
+    client.send(b"GET /1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    Response::parse(&client.rest()).status
+}
+
 #[test]
 fn the_connection_limit_is_shared_by_all_threads() {
     let mut settings = with_threads(Site::generated(), 2);
@@ -105,10 +122,10 @@ fn the_connection_limit_is_shared_by_all_threads() {
     first.send(b"GET /1 HTTP/1.1\r\nhost: x\r\n\r\n");
     first.head();
     first.take(1);
-    let clients: Vec<_> = (0..16)
-        .map(|_| {
+    let clients: Vec<_> = (2..18)
+        .map(|host| {
             let serving = Arc::clone(&serving);
-            let get = move || serving.get("/1", "").status;
+            let get = move || get_from(&serving, host);
             thread::Builder::new().spawn(get).expect("a thread")
         })
         .collect();

@@ -2,13 +2,14 @@
 //!
 //! Owns: the listener, with a bounded number of connections, each of which gets one response.
 
-use std::{collections::BTreeMap, fmt::Write as _, rc::Rc, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt::Write as _, rc::Rc, time::Duration};
 
 use lastbyte_balancer::{Counter, Forwarder};
+use lastbyte_server::tcp::Admission;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::watch,
     time,
 };
 
@@ -29,18 +30,21 @@ pub(super) struct Sources {
 }
 
 pub(super) async fn serve(listener: TcpListener, sources: Sources) {
-    let (permits, sources) = (Arc::new(Semaphore::new(CONNECTIONS)), Rc::new(sources));
-    // The semaphore is never closed.
-    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else {
+    let admission = Admission::new(CONNECTIONS, CONNECTIONS);
+    let sources = Rc::new(sources);
+    loop {
+        let Ok((stream, remote)) = listener.accept().await else {
             time::sleep(PATIENCE).await;
+            continue;
+        };
+        let Some(admitted) = admission.admit(remote.ip()).await else {
             continue;
         };
         let sources = Rc::clone(&sources);
         tokio::task::spawn_local(async move {
             // A client that is slow or leaves is no failure of the balancer.
             let _ = time::timeout(PATIENCE, respond(stream, &sources)).await;
-            drop(permit);
+            drop(admitted);
         });
     }
 }
@@ -103,6 +107,11 @@ fn text(sources: &Sources) -> String {
             tcp.accepted.get(),
         ),
         ("lastbyte_lb_tcp_failed_total", "counter", tcp.failed.get()),
+        (
+            "lastbyte_lb_tcp_refused_total",
+            "counter",
+            tcp.refused.get(),
+        ),
         ("lastbyte_lb_tcp_open", "gauge", tcp.open.get()),
     ] {
         let _ = writeln!(text, "# TYPE {name} {kind}\n{name} {value}");

@@ -1,26 +1,32 @@
 //! TCP connections, for HTTP/1.1 and 2: passed through to the server that the consistent hash of the addresses selects.
 //!
 //! Owns: the connections, a bounded number. TLS ends at the server. A server closes connections that are idle, which ends
-//! them here as well.
+//! them here as well, whether or not their clients close them.
 
-use std::{cell::Cell, net::SocketAddr, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::Cell, net::SocketAddr, pin::pin, rc::Rc, sync::Arc, time::Duration};
 
 use lastbyte_balancer::Table;
+use lastbyte_server::tcp::{Admission, Stalled};
 use tokio::{
-    io::copy_bidirectional,
+    io::{AsyncWriteExt, copy},
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::watch,
     time,
 };
 
 /// Time limit for connecting to a server.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Time limit for a client that reads nothing, twice that of servers by default; and for one that does not close its side
+/// after the server.
+const STALL: Duration = Duration::from_secs(60);
 /// The pause after a failure to accept, such as the limit of open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) accepted: Cell<u64>,
+    /// Closed at once: the address has as many as permitted.
+    pub(super) refused: Cell<u64>,
     /// No server takes new connections, or the chosen one does not accept.
     pub(super) failed: Cell<u64>,
     pub(super) open: Cell<u64>,
@@ -37,14 +43,17 @@ pub(super) async fn serve(
     limit: usize,
     counts: Rc<Counts>,
 ) {
-    let permits = Arc::new(Semaphore::new(limit));
-    // The semaphore is never closed.
-    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+    let admission = Admission::new(limit, limit);
+    loop {
         let Ok((client, remote)) = listener.accept().await else {
             time::sleep(PAUSE).await;
             continue;
         };
         increment(&counts.accepted);
+        let Some(admitted) = admission.admit(remote.ip()).await else {
+            increment(&counts.refused);
+            continue;
+        };
         let table = Arc::clone(&tables.borrow());
         let counts = Rc::clone(&counts);
         tokio::task::spawn_local(async move {
@@ -53,23 +62,111 @@ pub(super) async fn serve(
                 increment(&counts.failed);
             }
             counts.open.set(counts.open.get() - 1);
-            drop(permit);
+            drop(admitted);
         });
     }
 }
 
 /// Passes a connection through. `None` if it did not reach a server.
-async fn pass(mut client: TcpStream, remote: SocketAddr, table: &Table) -> Option<()> {
+async fn pass(client: TcpStream, remote: SocketAddr, table: &Table) -> Option<()> {
     let canonical =
         |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     let local = canonical(client.local_addr().ok()?);
     let server = table.server(table.by_addresses(canonical(remote), local)?)?;
     let connected = time::timeout(CONNECT, TcpStream::connect(server.address)).await;
-    let mut upstream = connected.ok()?.ok()?;
+    relay(client, connected.ok()?.ok()?, STALL).await;
+    Some(())
+}
+
+/// Copies in both directions, until both have ended or the client stalls.
+async fn relay(mut client: TcpStream, mut server: TcpStream, stall: Duration) {
     // Without it, the last part of a response waits for an acknowledgement.
     let _ = client.set_nodelay(true);
-    let _ = upstream.set_nodelay(true);
+    let _ = server.set_nodelay(true);
+    let (mut from_client, to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let mut to_client = Stalled::new(to_client, stall);
+    let mut sent = pin!(async {
+        copy(&mut from_client, &mut to_server).await?;
+        to_server.shutdown().await
+    });
+    let mut received = pin!(async {
+        copy(&mut from_server, &mut to_client).await?;
+        to_client.shutdown().await
+    });
     // How a connection ended is known to its ends.
-    let _ = copy_bidirectional(&mut client, &mut upstream).await;
-    Some(())
+    tokio::select! {
+        ended = &mut sent => if ended.is_ok() {
+            // The server closes its side when it has responded.
+            let _ = received.await;
+        },
+        ended = &mut received => if ended.is_ok() {
+            let _ = time::timeout(stall, sent).await;
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{io::AsyncReadExt, runtime};
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// Two ends of a connection.
+    async fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("it listens");
+        let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
+        (near.expect("it listens"), far.expect("a client").0)
+    }
+
+    /// Runs the client and the server of a relayed connection, and then waits for the end of the relay.
+    fn relayed<T>(stall: Duration, ends: impl AsyncFnOnce(TcpStream, TcpStream) -> T) -> T {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let (client, from_client) = connection().await;
+            let (to_server, server) = connection().await;
+            let all =
+                async { tokio::join!(relay(from_client, to_server, stall), ends(client, server)) };
+            let ended = time::timeout(PATIENCE, all).await;
+            ended.expect("the relay ends").1
+        })
+    }
+
+    #[test]
+    fn a_client_that_reads_nothing_is_disconnected() {
+        // The client is open until the relay has ended.
+        let _client = relayed(SHORT, async |client, mut server| {
+            let piece = vec![0; 65_536];
+            while server.write_all(&piece).await.is_ok() {}
+            client
+        });
+    }
+
+    #[test]
+    fn a_client_that_does_not_close_after_its_server_is_disconnected() {
+        let _client = relayed(SHORT, async |client, server| {
+            drop(server);
+            client
+        });
+    }
+
+    #[test]
+    fn a_client_that_closes_its_side_receives_the_response() {
+        let response = relayed(PATIENCE, async |mut client, mut server| {
+            client.write_all(b"request").await.expect("it is open");
+            client.shutdown().await.expect("it is open");
+            let mut request = Vec::new();
+            server.read_to_end(&mut request).await.expect("it ends");
+            server.write_all(&request).await.expect("it is open");
+            drop(server);
+            let mut response = Vec::new();
+            client.read_to_end(&mut response).await.expect("it ends");
+            response
+        });
+        assert_eq!(response, b"request");
+    }
 }

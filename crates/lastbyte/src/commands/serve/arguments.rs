@@ -273,12 +273,12 @@ pub(crate) struct Arguments {
     /// Grace period for in-flight requests on shutdown
     #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Limits")]
     pub(super) drain: Duration,
-    /// Maximum TCP connections; more wait in the backlog
+    /// Maximum TCP connections, those of --http-listen included
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     tcp_connections: usize,
     /// Maximum TCP connections from an IPv4 address or IPv6 /64
     ///
-    /// At most half of --tcp-connections; connections above the limit are closed.
+    /// No address has more than there is room left; connections above the limit are closed.
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     tcp_connections_per_prefix: usize,
     /// Maximum QUIC connections per worker

@@ -1,0 +1,182 @@
+//! The number of connections, in all and for each address.
+//!
+//! Owns a counter for each address with connections; for IPv6, for each /64, which is what one customer has. There are
+//! never more entries than connections.
+//!
+//! # Decisions
+//!
+//! - *No prefix has more connections than there is room left*, as over QUIC. A single one has half.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Limits the connections of one or more listeners. Clones count together.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    free: Arc<Semaphore>,
+    prefixes: Prefixes,
+}
+
+/// One admitted connection, until it is dropped.
+#[derive(Debug)]
+pub struct Admitted {
+    _permit: OwnedSemaphorePermit,
+    _counted: Counted,
+}
+
+impl Admission {
+    /// At most so many connections in all, and for each prefix.
+    #[must_use]
+    pub fn new(connections: usize, per_prefix: usize) -> Self {
+        let connections = connections.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            free: Arc::new(Semaphore::new(connections)),
+            prefixes: Prefixes {
+                limit: per_prefix,
+                counts: Arc::default(),
+            },
+        }
+    }
+
+    /// Admits a connection of this address; `None` if the address has as many as permitted. The first one of an address
+    /// waits for room.
+    pub async fn admit(&self, address: IpAddr) -> Option<Admitted> {
+        let free = self.free.available_permits();
+        let counted = self.prefixes.count(address, free)?;
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
+        Some(Admitted {
+            _permit: permit,
+            _counted: counted,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Prefixes {
+    limit: usize,
+    counts: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
+}
+
+/// A connection that is counted for its prefix.
+#[derive(Debug)]
+struct Counted {
+    prefix: IpAddr,
+    prefixes: Prefixes,
+}
+
+impl Prefixes {
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts one more connection of this address; `None` if it has reached the limit, or `free`.
+    fn count(&self, address: IpAddr, free: usize) -> Option<Counted> {
+        let prefix = prefix(address);
+        let mut counts = self.counts();
+        let count = counts.entry(prefix).or_default();
+        if *count >= self.limit.min(free).max(1) {
+            return None;
+        }
+        *count += 1;
+        Some(Counted {
+            prefix,
+            prefixes: self.clone(),
+        })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut counts = self.prefixes.counts();
+        if let Some(count) = counts.get_mut(&self.prefix) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.prefix);
+            }
+        }
+    }
+}
+
+/// The part of an address that one customer's addresses share.
+fn prefix(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            let network = address.to_bits() & !u128::from(u64::MAX);
+            Ipv6Addr::from_bits(network).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Waker},
+    };
+
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    /// Whether a connection of an address is admitted at once.
+    fn admit(admission: &Admission, text: &str) -> Option<Admitted> {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut admitted = pin!(admission.admit(address(text)));
+        match admitted.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(admitted) => admitted,
+            std::task::Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn each_address_prefix_has_its_own_connection_limit() {
+        let admission = Admission::new(100, 2);
+        let one = admit(&admission, "192.0.2.1");
+        let two = admit(&admission, "::ffff:192.0.2.1");
+        assert!(one.is_some() && two.is_some());
+        assert!(admit(&admission, "192.0.2.1").is_none());
+        assert!(admit(&admission, "192.0.2.2").is_some());
+        drop(one);
+        assert!(admit(&admission, "192.0.2.1").is_some());
+        let six =
+            ["2001:db8::1", "2001:db8::2:3", "2001:db8::4"].map(|text| admit(&admission, text));
+        assert_eq!(six.each_ref().map(Option::is_some), [true, true, false]);
+        assert!(admit(&admission, "2001:db8:0:1::1").is_some());
+        drop((two, six));
+        assert!(admission.prefixes.counts().is_empty());
+    }
+
+    #[test]
+    fn a_prefix_has_no_more_connections_than_there_is_room_left() {
+        let admission = Admission::new(100, usize::MAX);
+        let mut held = Vec::new();
+        for (host, expected) in [(1, 50), (2, 75), (3, 88), (1, 88)] {
+            let text = format!("192.0.2.{host}");
+            while let Some(admitted) = admit(&admission, &text) {
+                held.push(admitted);
+            }
+            assert_eq!(held.len(), expected);
+        }
+        assert!(admit(&admission, "192.0.2.100").is_some());
+    }
+
+    #[test]
+    fn the_first_connection_of_an_address_waits_for_room() {
+        let admission = Admission::new(1, usize::MAX);
+        let held = admit(&admission, "192.0.2.1").expect("room");
+        let mut context = Context::from_waker(Waker::noop());
+        let mut waiting = Box::pin(admission.admit(address("192.0.2.2")));
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        assert!(admit(&admission, "192.0.2.1").is_none(), "refused");
+        drop(held);
+        assert!(waiting.as_mut().poll(&mut context).is_ready());
+    }
+}
