@@ -50,6 +50,26 @@ fn shell(folder: &Path, line: &str) -> Output {
         .expect("a shell runs")
 }
 
+/// Logs of others may contain sequences that terminals obey, in values and outside of them.
+#[test]
+fn messages_about_files_contain_no_sequences_for_terminals() {
+    let folder = folder("query-messages");
+    let line = r#"{"arm":"\u001b]0;title\u0007","duration_ms":1}"#;
+    fs::write(folder.join("arm.ndjson"), format!("{line}\n").repeat(3)).expect("a file");
+    fs::write(folder.join("bad.ndjson"), "\x1b]0;title\x07\n").expect("a file");
+    for command in [
+        "lastbyte query '_[\"a\"]' bad.ndjson",
+        "lastbyte report bad.ndjson",
+        "lastbyte report arm.ndjson",
+    ] {
+        let output = shell(&folder, command);
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(text.contains("\\u{1b}]0;title\\u{7}"), "{command}: {text}");
+        let is_safe = |c: char| c == '\n' || !c.is_control();
+        assert!(text.chars().all(is_safe), "{command}: {text:?}");
+    }
+}
+
 #[test]
 fn examples_of_the_page_print_what_it_shows() {
     let folder = folder("query-page");

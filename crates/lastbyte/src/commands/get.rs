@@ -41,13 +41,16 @@ pub(super) use self::{
     arguments::{connect_to, refusal},
     request::field,
 };
-use crate::{failure::Failure, jobs::Interrupt};
+use crate::{
+    failure::{Failure, printable},
+    jobs::Interrupt,
+};
 
 /// The words of a command line, with those of the files that it names (`-K`).
 #[expect(clippy::print_stderr, reason = "errors go to stderr")]
 pub(crate) fn words(given: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, ExitCode> {
     arguments::expanded(given).map_err(|(code, what)| {
-        eprintln!("error: ({code}) {what}");
+        eprintln!("error: ({code}) {}", printable(&what));
         ExitCode::from(code)
     })
 }
@@ -129,7 +132,7 @@ fn tell(arguments: &Arguments, fetches: &[Fetch], rounds: &[Round]) -> Result<()
 #[expect(clippy::print_stderr, reason = "errors go to stderr")]
 fn failed(arguments: &Arguments, code: u8, what: &str) -> ExitCode {
     if !arguments.shown.silent || arguments.shown.show_error {
-        eprintln!("error: ({code}) {what}");
+        eprintln!("error: ({code}) {}", printable(what));
     }
     ExitCode::from(code)
 }

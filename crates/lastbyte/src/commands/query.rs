@@ -4,6 +4,7 @@ mod follow;
 #[cfg(feature = "parquet")]
 mod parquet;
 
+use crate::failure::{Messages, printable};
 use crate::jobs::Interrupt;
 use clap::ValueEnum;
 use lastbyte_query::{ByteSource, Follow, Format, Input, Memory, Options, Query};
@@ -204,7 +205,7 @@ fn start(
         return Ok(write_parquet(&query, inputs));
     }
     let inputs = inputs(arguments, files, follow.as_ref(), interrupt)?;
-    let (out, errors) = (&mut io::stdout(), &mut io::stderr());
+    let (out, errors) = (&mut io::stdout(), &mut Messages);
     Ok(match (arguments.partial, arguments.merge) {
         (false, false) => query.run(inputs, out, errors),
         (true, false) => query.partial(inputs, out, errors),
@@ -336,7 +337,7 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         }
     });
     for error in &outcome.errors {
-        eprintln!("{error}");
+        eprintln!("{}", printable(&error.to_string()));
     }
     if let Some(skipped) = &outcome.skipped {
         eprintln!("{skipped}");
@@ -350,7 +351,7 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         Ok(false) => {
             eprintln!("no records: no Parquet file is written, since its columns are unknown");
         }
-        Err(message) => eprintln!("{message}"),
+        Err(message) => eprintln!("{}", printable(&message)),
     }
     false
 }
@@ -368,7 +369,7 @@ const INTERRUPTED: u8 = 130;
 
 #[expect(clippy::print_stderr, reason = "messages of the command")]
 fn failed(message: &str) -> ExitCode {
-    eprintln!("{message}");
+    eprintln!("{}", printable(message));
     ExitCode::from(USAGE)
 }
 

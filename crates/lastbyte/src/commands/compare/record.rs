@@ -12,7 +12,11 @@ use clap::Args;
 use lastbyte_page::{generator, har, write_page};
 use lastbyte_units as units;
 
-use crate::{commands::values, failure::Failure, files};
+use crate::{
+    commands::values,
+    failure::{Failure, printable},
+    files,
+};
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
@@ -144,5 +148,5 @@ fn write(out: Option<&Path>, text: &str) -> Result<(), Failure> {
 
 #[expect(clippy::print_stderr, reason = "talk goes to stderr")]
 fn say(what: &str) {
-    eprintln!("{what}");
+    eprintln!("{}", printable(what));
 }
