@@ -351,6 +351,10 @@ impl Paths {
 
     /// Puts another path into use. If more than its port differs, the caller replaces congestion control, and passes
     /// that of the previous path to [`Paths::save`] (§9.4).
+    ///
+    /// A server also replaces it if the client changed its connection ID with the port: a NAT that rebinds does not,
+    /// a client that migrates does (§9.5). Behind a load balancer that forwards from its own address, the port is all
+    /// that a server sees of another network.
     pub(super) fn promote(
         &mut self,
         index: usize,
@@ -359,6 +363,7 @@ impl Paths {
     ) -> Option<Promotion> {
         let left = self.others.get_mut(index)?;
         left.is_wanted = false;
+        let is_deliberate = self.side == Side::Server && left.cid.is_some();
         let id_left = left.cid.map(|sequence| peer_ids.exchange(sequence));
         std::mem::swap(&mut self.current, left);
         self.current.cid = None;
@@ -367,7 +372,8 @@ impl Paths {
         left.peer_used = Some(self.peer_uses);
         self.peer_uses = self.current.peer_used.take().unwrap_or(self.peer_uses);
         let network = self.current.network;
-        let is_rebinding = network.is_same_but_for_port(&left.network)
+        let is_rebinding = !is_deliberate
+            && network.is_same_but_for_port(&left.network)
             && network.local.ip() == left.network.local.ip();
         let (saved, mtu) = match self.current.saved.take() {
             Some(saved) => {
@@ -514,7 +520,8 @@ impl Paths {
 pub(super) struct Promotion {
     /// The path in use now.
     pub(super) network: NetworkPath,
-    /// `None` if congestion control and RTT estimate stay: at most the port differs.
+    /// `None` if congestion control and RTT estimate stay: at most the port differs, and a server's client did not
+    /// change its connection ID.
     pub(super) change: Option<ControlChange>,
 }
 

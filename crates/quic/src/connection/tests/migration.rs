@@ -98,6 +98,34 @@ fn rfc9000_9_4_a_new_address_resets_congestion_control_and_a_new_port_does_not()
     finish(&mut pair, id);
 }
 
+/// Behind a load balancer, the server sees another network of the client as another port of the balancer.
+#[test]
+fn rfc9000_9_4_a_new_port_with_a_new_connection_id_resets_congestion_control() {
+    let (mut pair, id) = midway(1, Faults::default());
+    let window = pair.server.recovery().congestion().window;
+    assert!(
+        window
+            > pair
+                .server
+                .recovery()
+                .congestion()
+                .statistics
+                .initial_window
+    );
+    let network = to(SocketAddr::new(CLIENT.ip(), 4001), SERVER);
+    let now = pair.now;
+    pair.client.migrate(now, network).expect("allowed");
+    pair.run_until("the new port", |pair| {
+        pair.server.network() == to(SERVER, network.local)
+    });
+    let state = pair.server.recovery().congestion();
+    assert_eq!(state.statistics.window_max, state.statistics.initial_window);
+    assert!(!pair.server.recovery().rtt().has_sample());
+    finish(&mut pair, id);
+    // The client knows that its own address is the same.
+    assert!(pair.client.recovery().rtt().has_sample());
+}
+
 #[test]
 fn rfc9000_9_3_a_nat_rebinding_is_survived_with_the_same_connection_ids() {
     for seed in 1..=10 {
