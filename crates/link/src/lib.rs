@@ -49,11 +49,11 @@
 //! # Decisions
 //!
 //! - A link does its work when it is called and catches up in order of time, so a simulator needs one event per packet.
-//!   `next_event` allows to observe the queue at exact times; both give the same result.
+//!   `next_event` allows observing the queue at exact times; both give the same result.
 //! - Each component has its own random numbers, addressed by packet number, so the setting of one does not change the
 //!   fate of packets in another.
 //! - The packet in service does not count as queued, as with a Linux qdisc, mahimahi and quicly.
-//! - Work is counted in nanobits, so a train of packets ends exactly when its bits divided by the rate say.
+//! - Work is counted in nanobits, so a train of packets ends exactly after its bits divided by the rate.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -2,7 +2,7 @@
 
 use core::{fmt, time::Duration};
 
-/// A page: what a browser requests from whom, and why.
+/// A page: the resources that a browser requests, their hosts, and what triggers each request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     /// The name of the page in its corpus.

@@ -4,7 +4,7 @@
 //! and stateless reset tokens.
 //!
 //! It reads no clock, no environment and no global source of randomness. Only [`tls`] draws randomness, inside its TLS
-//! library, as key exchange requires; [`plain`] is the twin that draws none. It does not know CRYPTO frames,
+//! library, as key exchange requires; [`plain`] is the stand-in that draws none. It does not know CRYPTO frames,
 //! retransmission or packet numbers: bytes are passed in order, by [`Space`].
 //!
 //! | module | holds |

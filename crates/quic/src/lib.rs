@@ -65,7 +65,7 @@
 //! |---|---|
 //! | [`endpoint`] | many connections behind one socket: demultiplexing, and answers that need no connection (RFC 9000 §5.2, §6, §8.1, §10.3) |
 //! | [`connection`] | datagrams in and out, the handshake, paths, timers |
-//! | [`crypto`] | keys and packet protection, TLS, key update; a plaintext twin for simulators (RFC 9001, 9369) |
+//! | [`crypto`] | keys and packet protection, TLS, key update; a plaintext stand-in for simulators (RFC 9001, 9369) |
 //! | [`stream`] | streams, their data and states (RFC 9000 §2 to §4; priorities of RFC 9218) |
 //! | [`recovery`] | packets in flight, losses, probes, ECN; congestion control and pacing (RFC 9002) |
 //! | [`ack`] | received packets, and when to acknowledge them (RFC 9000 §13) |

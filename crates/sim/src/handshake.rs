@@ -3,7 +3,7 @@
 //! Owns: what both ends need for that, and the visit before that a client remembers. Never: takes part in the simulation:
 //! a visit before takes no time of it, no bytes on its links, and none of its chance.
 //!
-//! By default a twin of TLS is spoken, with messages of the same length and the same round trips, since it costs next to
+//! By default a stand-in for TLS is used, with messages of the same length and the same round trips, since it costs next to
 //! nothing and draws no randomness of its own. TLS itself draws keys of its own in each run; all its messages have a fixed
 //! length here (`tls`), so that the same seed gives the same times and sizes all the same, though not the same bytes.
 

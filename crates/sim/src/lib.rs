@@ -1,10 +1,9 @@
-//! A world in virtual time: real QUIC endpoints over modelled paths.
+//! Simulation in virtual time: real QUIC endpoints over modelled paths.
 //!
-//! [`simulate`] takes a [`Scenario`], plain data, and runs client and server of each flow, as they are in
-//! `lastbyte_quic`, over two links of `lastbyte_link`, in virtual nanoseconds; what they speak is the HTTP/3 of
-//! `lastbyte_http3`. Only the cryptography is left out: a twin of TLS with messages of the same length and the same round
-//! trips takes its place. All chance comes from the scenario's
-//! seed: the same scenario gives the same [`Outcome`], and a [`Listener`] hears the same, to the byte.
+//! [`simulate`] takes a [`Scenario`] and runs the client and server of each flow, the endpoints of `lastbyte_quic` with the
+//! HTTP/3 of `lastbyte_http3`, over two links of `lastbyte_link`. Time is virtual, in nanoseconds. Only the cryptography is
+//! left out: messages of the same length, with the same round trips, stand in for TLS. All randomness comes from the
+//! scenario's seed: the same scenario gives the same [`Outcome`], and the same calls of a [`Listener`], to the byte.
 //!
 //! ```
 //! use lastbyte_sim::{Scenario, network::PathText, simulate};
@@ -20,20 +19,20 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`scenario`] | what is to be simulated |
+//! | [`scenario`] | the input: paths, flows, endpoints |
 //! | [`browser`] | page loads |
 //! | [`client_acks`] | how browsers acknowledge |
 //! | [`cross`] | cross traffic |
-//! | [`outcome`] | what came of it |
-//! | [`row`] | its figures, one row per flow |
-//! | [`listener`] | who hears of it meanwhile |
+//! | [`outcome`] | the result of each flow |
+//! | [`row`] | figures of a result, one row per flow |
+//! | [`listener`] | callbacks during a simulation |
 //! | [`recorder`] | series over time, for pictures |
 //! | [`neighbour`] | other users of a path, and what they get of it |
-//! | [`lines`] | all that happens, a JSON object a line |
+//! | [`lines`] | all events, one JSON object per line |
 //! | [`network`] | named networks, and paths as TOML |
-//! | [`tcp`] | a model of TCP with TLS, as Linux has it |
-//! | [`population`] | paths to draw from: sites, classes of access, sizes |
-//! | [`experiment`] | arms, and which connection comes into which |
+//! | [`tcp`] | a model of Linux TCP with TLS |
+//! | [`population`] | the distribution of paths: sites, access classes, sizes |
+//! | [`experiment`] | arms, and the assignment of connections to them |
 //!
 //! # Decisions
 //!

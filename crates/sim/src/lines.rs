@@ -107,7 +107,7 @@ impl<W: Write> Lines<W> {
     ///
     /// # Errors
     ///
-    /// Something could not be written, now or before: nothing was from then on.
+    /// Returns the first error of the writer, of this or an earlier call. Nothing is written after it.
     pub fn finish(self) -> io::Result<()> {
         let mut sheet = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
         match sheet.error.take() {

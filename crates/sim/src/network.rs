@@ -127,7 +127,7 @@ impl PathText {
     ///
     /// # Errors
     ///
-    /// It is no TOML, or has a key that there is not.
+    /// Returns an error if the text is not TOML, or has an unknown key.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         toml::from_str(text).map_err(|error| SettingError::new("", error))
     }
@@ -136,7 +136,7 @@ impl PathText {
     ///
     /// # Errors
     ///
-    /// There is none; the error has those that there are.
+    /// Returns an error, with the known names, if there is no network of this name.
     pub fn named(name: &str) -> Result<Self, SettingError> {
         let found = NAMED.iter().find(|(known, _)| *known == name);
         let Some((_, text)) = found else {
@@ -171,7 +171,7 @@ impl PathText {
     ///
     /// # Errors
     ///
-    /// The first setting that cannot be.
+    /// Returns the first invalid setting.
     pub fn path(&self, read_trace: ReadTrace<'_>) -> Result<Path, SettingError> {
         let rtt = match &self.rtt {
             Some(text) => Some(units::span(text).map_err(|error| misread("rtt", &error))?),

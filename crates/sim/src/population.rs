@@ -177,7 +177,7 @@ struct Variation {
     memory: f64,
 }
 
-/// Where a server stands, and who its clients are.
+/// The location of a server, and its clients.
 #[derive(Clone, Debug)]
 struct Site {
     name: String,
@@ -424,7 +424,7 @@ impl Population {
     ///
     /// # Errors
     ///
-    /// A factor that cannot be, or a mix of sizes that there is not.
+    /// Returns an error for an invalid factor, or an unknown mix of sizes.
     pub fn scaled(&self, sweep: &Sweep) -> Result<Self, SettingError> {
         sweep.check()?;
         let mut scaled = self.clone();
@@ -456,7 +456,7 @@ impl Population {
     ///
     /// # Errors
     ///
-    /// There is no such site, or none of them has a share.
+    /// Returns an error if a site is unknown, or if none of the sites has a share.
     pub fn only(&self, sites: &[String]) -> Result<Self, SettingError> {
         if let Some(unknown) = sites
             .iter()

@@ -174,10 +174,10 @@ pub struct Transport {
     pub protocol: Protocol,
     /// How the measured flows shake hands; other traffic does so in full. Default: in full.
     pub handshake: Handshake,
-    /// What the server's congestion control measured on an earlier visit of the measured flows' clients, who have the server's token
+    /// What the server's congestion control measured on an earlier visit of the measured flows' clients, which have the server's token
     /// of then (RFC 9959). Default: none.
     pub saved_path: Option<SavedPath>,
-    /// Who protects packets. Default: the twin of TLS.
+    /// Packet protection. Default: the stand-in for TLS.
     pub security: Security,
     /// The UDP payload of a full datagram, in bytes, 1200 or more. Default: 1280.
     pub datagram_size: u16,

@@ -105,7 +105,7 @@ impl std::error::Error for SimError {}
 ///
 /// # Errors
 ///
-/// The scenario cannot be simulated. What goes wrong within it is no error, but in the outcome.
+/// Returns an error if the scenario cannot be simulated. Failures of transfers are part of the outcome.
 pub fn simulate(scenario: &Scenario, listener: &mut impl Listener) -> Result<Outcome, SimError> {
     let mut world = World::new(scenario, listener)?;
     world.run()?;

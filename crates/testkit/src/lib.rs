@@ -1,4 +1,4 @@
-//! What tests of several crates share: skipping a test that the machine cannot run, a network of its own for a test, replaying
+//! Helpers for the tests of several crates: skipping a test that the machine cannot run, a network of its own for a test, replaying
 //! a fuzzing corpus, and counting allocations.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! What all crates count in, and how people write it.
+//! Units of time, data and rate that all crates share, and their text form.
 //!
 //! | what | see |
 //! |---|---|

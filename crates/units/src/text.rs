@@ -126,7 +126,7 @@ const NANOS_MAX: u64 = 3_200_000_000_000_000_000;
 ///
 /// # Errors
 ///
-/// It is not a span of time, or longer than a century.
+/// Returns an error if the text is not a span of time, or longer than a century.
 pub fn span(text: &str) -> Result<Duration, UnitError> {
     let nanos = with_unit(text, SPANS, NANOS_MAX).ok_or_else(|| {
         UnitError::new(
@@ -181,7 +181,7 @@ const BITS_MAX: u64 = 1_000_000_000_000_000;
 ///
 /// # Errors
 ///
-/// It is not a rate, zero, or above 1 Pb/s.
+/// Returns an error if the text is not a rate, or if it is zero or above 1 Pb/s.
 pub fn rate(text: &str) -> Result<Rate, UnitError> {
     let is_bytes = text.contains('B');
     let bits = if is_bytes && !text.to_ascii_lowercase().contains("bit") {
@@ -233,7 +233,7 @@ const SIZE: &str = "a size, such as `1600000`, `1.6MB` or `64KiB`";
 ///
 /// # Errors
 ///
-/// It is not a size, or above 1 EB.
+/// Returns an error if the text is not a size, or above 1 EB.
 pub fn bytes(text: &str) -> Result<u64, UnitError> {
     let error = |expected: String| Err(UnitError::new(text, expected));
     let Some((number, digits, unit)) = split(text) else {
@@ -279,7 +279,7 @@ const SHARE: &str = "a share from 0% to 100%, such as `2%` or `0.02`";
 ///
 /// # Errors
 ///
-/// It is not a share from 0 to 1, or could be meant in percent.
+/// Returns an error if the text is not a share from 0 to 1, or could be meant in percent.
 pub fn probability(text: &str) -> Result<f64, UnitError> {
     let error = |expected: String| Err(UnitError::new(text, expected));
     let Some((number, digits, unit)) = split(text) else {
@@ -301,7 +301,7 @@ pub fn probability(text: &str) -> Result<f64, UnitError> {
 ///
 /// # Errors
 ///
-/// It is not a whole number of zero or more.
+/// Returns an error if the text is not a whole number of zero or more.
 pub fn count(text: &str) -> Result<u64, UnitError> {
     let error = || {
         UnitError::new(
@@ -336,7 +336,7 @@ pub const SEED_END: u64 = 1 << 53;
 ///
 /// # Errors
 ///
-/// It is not a whole number from 0 to 2^53 - 1.
+/// Returns an error if the text is not a whole number from 0 to 2^53 - 1.
 pub fn seed(text: &str) -> Result<u64, UnitError> {
     let seed = count(text).ok().filter(|seed| *seed < SEED_END);
     seed.ok_or_else(|| {

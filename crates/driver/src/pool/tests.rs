@@ -1,4 +1,4 @@
-//! Workers that serve over loopback, with the plaintext twin of TLS.
+//! Workers that serve over loopback, with the plaintext stand-in for TLS.
 
 use std::{
     collections::BTreeSet,

@@ -104,7 +104,7 @@ impl Distribution {
     ///
     /// # Errors
     ///
-    /// What is wrong, with the text.
+    /// Returns an error, with the text, if it is not one of the forms above.
     pub fn parse(text: &str, quantity: Quantity) -> Result<Self, String> {
         if text.contains('|') || text.contains(" of ") {
             return Self::mixture(text, quantity);

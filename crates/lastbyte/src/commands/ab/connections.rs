@@ -67,7 +67,7 @@ struct Lines<'a> {
     /// The lines that are written together or not at all: pairs, when a run is interrupted.
     together: u64,
     total: u64,
-    /// Those before whose turn there are others yet. As many as are simulated in the time that the slowest takes.
+    /// Connections that are complete before earlier ones. As many as are simulated in the time that the slowest takes.
     waiting: BTreeMap<u64, String>,
     written: u64,
     failure: Option<Failure>,

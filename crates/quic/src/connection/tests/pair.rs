@@ -181,7 +181,7 @@ pub(in crate::connection) fn server(
 }
 
 impl Pair {
-    /// With the plaintext twin of TLS.
+    /// With the plaintext stand-in for TLS.
     pub(in crate::connection) fn new(seed: u64, faults: Faults) -> Self {
         Self::with_configs(seed, faults, config(), config())
     }
