@@ -41,6 +41,7 @@
 //! | [`corpus`](read_corpus) | files of pages |
 //! | [`generator`] | pages whose marginals follow published statistics |
 //! | [`har`] | pages from HAR files |
+//! | [`content`] | bodies from which a real browser reproduces the page |
 //!
 //! # Decisions
 //!
@@ -53,6 +54,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod content;
 mod corpus;
 mod curve;
 pub mod generator;
