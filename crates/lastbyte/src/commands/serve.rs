@@ -13,6 +13,7 @@ mod config;
 pub(super) mod descriptors;
 mod handler;
 mod handover;
+mod replay;
 mod route;
 
 use std::{

@@ -135,6 +135,11 @@ pub(crate) struct Arguments {
     /// A file that is replaced or changed is noticed after this time at the latest. Files of up to 64 KiB are kept in memory.
     #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = units::span, help_heading = "Site")]
     pub(super) file_cache: Duration,
+    /// Serve the pages of a corpus, with generated bodies, to browsers
+    ///
+    /// The document of page N, from 0, is /N/0. Requests for any host are answered. For tests only: docs/compare.md.
+    #[arg(long, value_name = "FILE", help_heading = "Site", conflicts_with_all = ["proxy", "directory", "generated"])]
+    pub(super) pages: Option<PathBuf>,
     /// Add a field to responses to GET and HEAD: 'cache-control: max-age=60'
     #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = field)]
     pub(super) header: Vec<(String, String)>,
@@ -477,7 +482,11 @@ impl Arguments {
                 )));
             }
         }
-        if self.directory.is_none() && self.route.is_empty() && self.no_generated {
+        if self.pages.is_some() && self.listen.port() == 0 {
+            return wrong("--pages requires a port other than 0 in --listen: pages contain it");
+        }
+        let has_site = self.directory.is_some() || self.pages.is_some();
+        if !has_site && self.route.is_empty() && self.no_generated {
             return wrong("nothing to serve: --no-generated requires a directory");
         }
         Ok(())

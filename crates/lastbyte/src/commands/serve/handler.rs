@@ -1,4 +1,4 @@
-//! The handler of requests: the site, upstream servers and sinks, by route.
+//! The handler of requests: the site, pages of a corpus, upstream servers and sinks, by route.
 //!
 //! Owns: the share of each in the process's files and connections.
 
@@ -13,7 +13,7 @@ use lastbyte_server::{
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
-use super::{arguments::Arguments, descriptors, route::Target};
+use super::{arguments::Arguments, descriptors, replay::Replay, route::Target};
 use crate::{failure::Failure, files};
 
 /// The handler of all requests.
@@ -29,9 +29,15 @@ pub(super) fn handler(
         directories: arguments.directories().count(),
         upstreams: arguments.upstreams().count(),
     };
-    let mut handler = match &arguments.proxy {
-        Some(upstream) => parts.proxy(upstream)?,
-        None => parts.site(
+    let mut handler: Arc<dyn Handler> = match (&arguments.proxy, &arguments.pages) {
+        (Some(upstream), _) => parts.proxy(upstream)?,
+        (None, Some(corpus)) => {
+            let port = arguments.listen.port();
+            let replay = Replay::open(corpus, port, arguments.header.clone())?;
+            super::say(&replay.notice())?;
+            Arc::new(replay)
+        }
+        (None, None) => parts.site(
             arguments.directory.as_deref(),
             arguments.generated || (arguments.directory.is_none() && arguments.route.is_empty()),
         )?,

@@ -134,6 +134,10 @@ fn conflicting_flags_are_rejected() {
         ),
         (&["--self-signed", "--log-rotate", "1MB"], "requires --log"),
         (&["--self-signed", "--no-generated"], "nothing to serve"),
+        (
+            &["--self-signed", "--pages", "x", "--listen", "[::]:0"],
+            "--pages requires a port",
+        ),
     ] {
         let error = merged("", flags)
             .expect("flags")
