@@ -255,6 +255,64 @@ fn loss_makes_transfers_slower_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn measured_transfers_are_shown_beside_the_simulated_ones() {
+    let folder = folder("compare-loss-real");
+    let row = |size: u64, loss: f64, arm: &str, time: &str| {
+        format!("{{\"size\":{size},\"loss\":{loss},\"arm\":\"{arm}\",\"run\":0{time}}}\n")
+    };
+    let rows = [
+        row(100_000, 0.05, "Linux cubic", ",\"ttlb_ms\":300.5"),
+        row(100_000, 0.05, "Linux cubic", ",\"ttlb_ms\":500"),
+        row(100_000, 0.05, "Linux cubic", ",\"ttlb_ms\":400"),
+        row(100_000, 0.05, "Linux bbr", ""),
+        row(100_000, 0.04, "Linux bbr", ",\"ttlb_ms\":1"),
+    ];
+    fs::write(folder.join("tcp.ndjson"), rows.concat()).expect("room");
+    let mut words = vec!["loss", "--size", "100kB", "--loss", "0%,5%", "--runs", "1"];
+    words.extend(["--arm", "2", "--real", "tcp.ndjson", "--json"]);
+    let output = compare(&folder, &words);
+    assert!(output.status.success(), "{output:?}");
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let cells = summary["cells"].as_array().expect("a list");
+    let cell = |arm: &str, loss: f64| {
+        let cell = cells
+            .iter()
+            .find(|it| it["arm"] == arm && it["loss"] == loss);
+        cell.expect("a cell")
+    };
+    assert_eq!(cell("Linux cubic", 0.05)["ttlb_ms_median"], 400.0);
+    assert_eq!(cell("Linux cubic", 0.0)["transfers"], 0);
+    assert_eq!(cell("Linux bbr", 0.05)["incomplete"], 1);
+    assert_eq!(cell("HTTP/2", 0.05)["transfers"], 1);
+    let page = fs::read_to_string(folder.join("loss/report.html")).expect("a page");
+    assert!(page.contains("4 of `tcp.ndjson`"));
+    assert!(page.contains("1 measured transfers are of other sizes or losses"));
+
+    for (text, expected) in [
+        (
+            "{\"size\":1}\n".to_owned(),
+            "line 1: no `size`, `loss` or `arm`",
+        ),
+        ("x\n".to_owned(), "line 1: not a JSON object"),
+        (row(1, 0.0, "HTTP/2", ""), "is the name of a simulated arm"),
+        (row(1, 0.0, "a", ",\"ttlb_ms\":-1"), "not a time"),
+        (
+            (0..9)
+                .map(|arm| row(1, 0.0, &arm.to_string(), ""))
+                .collect(),
+            "line 8: more than 8 arms",
+        ),
+    ] {
+        fs::write(folder.join("wrong.ndjson"), text).expect("room");
+        let words = ["loss", "--arm", "2", "--real", "wrong.ndjson"];
+        let output = compare(&folder, &words);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn errors_of_loss_name_the_value_and_what_is_expected() {
     let folder = folder("compare-loss-errors");
     for (words, expected) in [

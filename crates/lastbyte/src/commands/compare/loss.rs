@@ -55,6 +55,11 @@ pub(super) struct Arguments {
     /// Transfers of each size with each arm and loss
     #[arg(long, value_name = "N", default_value = "40", value_parser = values::count::<u32>(1..=100_000))]
     runs: u32,
+    /// Measured transfers to show beside the simulated ones: rows like those of runs.ndjson
+    ///
+    /// `bench/pages loss` measures them with the TCP of this machine.
+    #[arg(long, value_name = "FILE")]
+    real: Option<PathBuf>,
     /// Random seed
     #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
@@ -120,6 +125,81 @@ struct Setting<'a> {
     path: Path,
     pages: Vec<Arc<Page>>,
     losses: Vec<f64>,
+    real: Real,
+}
+
+/// Measured transfers.
+struct Real {
+    /// The names of the simulated arms, and then of the measured ones.
+    arms: Vec<String>,
+    /// Size, arm and loss by index, and the time in microseconds.
+    times: Vec<(usize, usize, usize, Option<u64>)>,
+    /// Transfers of other sizes or losses.
+    ignored: usize,
+}
+
+impl Real {
+    fn read(
+        file: Option<&std::path::Path>,
+        arms: Vec<String>,
+        sizes: &[u64],
+        losses: &[f64],
+    ) -> Result<Self, Failure> {
+        let simulated = arms.len();
+        let mut real = Self {
+            arms,
+            times: Vec::new(),
+            ignored: 0,
+        };
+        let Some(file) = file else { return Ok(real) };
+        let text = files::read_text(file).map_err(Failure::Usage)?;
+        for (line, text) in (1..).zip(text.lines()) {
+            let wrong = |what: &str| {
+                let file = file.display();
+                Err(Failure::Usage(format!("`{file}` line {line}: {what}")))
+            };
+            let Ok(row) = serde_json::from_str::<serde_json::Value>(text) else {
+                return wrong("not a JSON object");
+            };
+            let (Some(size), Some(share), Some(arm)) = (
+                row["size"].as_u64(),
+                row["loss"].as_f64(),
+                row["arm"].as_str(),
+            ) else {
+                return wrong("no `size`, `loss` or `arm` (expected a row as in runs.ndjson)");
+            };
+            let time = match &row["ttlb_ms"] {
+                serde_json::Value::Null => None,
+                millis => match millis.as_f64() {
+                    Some(millis) if millis >= 0.0 => Some((millis * 1e3) as u64),
+                    _ => return wrong("`ttlb_ms` is not a time in milliseconds"),
+                },
+            };
+            let arm = match real.arms.iter().position(|known| known == arm) {
+                Some(known) if known < simulated => {
+                    return wrong(&format!("arm `{arm}` is the name of a simulated arm"));
+                }
+                Some(known) => known,
+                None if real.arms.len() < LossStudy::ARMS_MAX => {
+                    real.arms.push(arm.to_owned());
+                    real.arms.len() - 1
+                }
+                None => {
+                    return wrong(&format!(
+                        "more than {} arms, simulated and measured",
+                        LossStudy::ARMS_MAX
+                    ));
+                }
+            };
+            let size = sizes.iter().position(|known| *known == size);
+            let loss = losses.iter().position(|known| (known - share).abs() < 1e-9);
+            match (size, loss) {
+                (Some(size), Some(loss)) => real.times.push((size, arm, loss, time)),
+                _ => real.ignored += 1,
+            }
+        }
+        Ok(real)
+    }
 }
 
 impl Setting<'_> {
@@ -292,8 +372,10 @@ impl Arguments {
                 resources: vec![Resource::new(0, Kind::Document, *size)],
             })
         };
+        let names = arms.iter().map(|arm| arm.name.clone()).collect();
         Ok(Setting {
             arguments: self,
+            real: Real::read(self.real.as_deref(), names, &self.size, &losses)?,
             arms,
             path,
             pages: self.size.iter().map(page).collect(),
@@ -318,10 +400,23 @@ impl Arguments {
                 TIME_LIMIT.as_secs()
             ));
         }
+        if setting.real.ignored > 0 {
+            warnings.push(format!(
+                "{} measured transfers are of other sizes or losses, and are not shown.",
+                setting.real.ignored
+            ));
+        }
         let facts = [
             ("version", report::version()),
             ("command", report::again()),
             ("path", self.network.clone()),
+            (
+                "measured transfers",
+                match &self.real {
+                    Some(file) => format!("{} of `{}`", setting.real.times.len(), file.display()),
+                    None => "none".to_owned(),
+                },
+            ),
             ("loss", "random, of packets towards the client".to_owned()),
             ("transfers", format!("{} for each point", self.runs)),
             (
@@ -345,14 +440,21 @@ impl Arguments {
             ),
             warnings,
             facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
-            arms: setting.arms.iter().map(|arm| arm.name.clone()).collect(),
+            times: vec![
+                Vec::new();
+                self.size.len() * setting.real.arms.len() * setting.losses.len()
+            ],
+            arms: setting.real.arms.clone(),
             sizes: self.size.clone(),
             losses: setting.losses.clone(),
-            times: vec![Vec::new(); self.size.len() * setting.arms.len() * setting.losses.len()],
             seed: self.seed,
         };
         for (job, time) in jobs.iter().zip(times) {
             let place = study.place(job.size, job.arm, job.loss);
+            study.times[place].push(*time);
+        }
+        for (size, arm, loss, time) in &setting.real.times {
+            let place = study.place(*size, *arm, *loss);
             study.times[place].push(*time);
         }
         study
