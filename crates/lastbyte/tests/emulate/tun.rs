@@ -285,6 +285,83 @@ fn curls(port: u16) {
     });
 }
 
+/// How far the model may be from the kernel: docs/sim.md.
+const TCP_TOLERANCE: f64 = 0.12;
+
+/// Time to last byte over HTTP/2 by this kernel's CUBIC, compared with the model in the simulator. Without loss, since one cell with
+/// loss needs a hundred transfers.
+#[test]
+fn the_tcp_model_agrees_with_this_kernel() {
+    alone("tun::the_tcp_model_agrees_with_this_kernel", || {
+        if !may_have_devices() {
+            return;
+        }
+        let server = Running::start(&["serve", "--listen", "0.0.0.0:0", "--self-signed"], served);
+        let path = [
+            "emulate", "--tun", "--rate", "10mbit", "--rtt", "100ms", "--queue", "100ms",
+        ];
+        let _path = Running::start(&path, |line| line.split(' ').next());
+        let status = Command::new("ip")
+            .args(["route", "replace", "198.18.0.0/15", "dev", "lastbyte0"])
+            .args(["src", "198.18.0.1", "congctl", "cubic"])
+            .status();
+        let forgets = fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
+        if !status.is_ok_and(|status| status.success()) || forgets.is_err() {
+            lastbyte_testkit::skip("cannot select CUBIC for the device");
+            return;
+        }
+        let (_, port) = server.address.rsplit_once(':').expect("a port");
+        let model = modelled(&["400kB", "1MB", "3MB"]);
+        for (size, model) in ["400kB", "1MB", "3MB"].into_iter().zip(model) {
+            // Other work on the machine only ever adds to the time.
+            let fastest = (0..5)
+                .map(|_| ttlb(port, size))
+                .fold(f64::INFINITY, f64::min);
+            let error = model / fastest - 1.0;
+            assert!(
+                error.abs() < TCP_TOLERANCE,
+                "{size}: {model:.0} ms in the model, {fastest:.0} ms by the kernel"
+            );
+        }
+    });
+}
+
+/// Time to last byte of one object, with the handshake, in milliseconds.
+fn ttlb(port: &str, size: &str) -> f64 {
+    let output = lastbyte()
+        .args(["get", "-k", "--timing=json", "--http", "2"])
+        .args([
+            "-o",
+            "/dev/null",
+            &format!("https://{SERVER}:{port}/{size}"),
+        ])
+        .output()
+        .expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    json["fetches"][0]["total_ms"].as_f64().expect("a number")
+}
+
+/// The same in the simulator, for each size.
+fn modelled(sizes: &[&str]) -> Vec<f64> {
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tcp-model");
+    let output = lastbyte()
+        .args(["compare", "loss", "--network", "10mbit:10mbit/100ms"])
+        .args(["--size", &sizes.join(","), "--loss", "0%", "--arm", "2"])
+        .args(["--runs", "1", "--json", "--force", "--out"])
+        .arg(out)
+        .output()
+        .expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let cells = json["cells"].as_array().expect("a list");
+    let median = |cell: &Value| cell["ttlb_ms_median"].as_f64().expect("a number");
+    assert_eq!(cells.len(), sizes.len());
+    cells.iter().map(median).collect()
+}
+
 #[test]
 fn the_device_is_removed_on_exit_and_its_counters_are_printed() {
     alone(
