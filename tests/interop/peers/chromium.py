@@ -46,8 +46,9 @@ GALLERY = """(async () => {
 class Browser:
     """A process, and the two pipes to it."""
 
-    def __init__(self, ask, quic=None):
-        """With `quic` none, HTTP/3 is what it begins with; else the origins for which it does, as the flag has them."""
+    def __init__(self, ask, quic=None, hosts="localhost"):
+        """With `quic` none, HTTP/3 is what it begins with; else the origins for which it does, as the flag has them. `hosts` are at
+        the server's address: a name, or `*`."""
         self.ask, self.number, self.rest = ask, 0, b""
         self.ends = time.monotonic() + ask.seconds
         from_us, to_browser = os.pipe()
@@ -58,7 +59,7 @@ class Browser:
             "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
             f"--user-data-dir={ask.folder.parent / 'profile'}", f"--origin-to-force-quic-on={f'localhost:{ask.port}' if quic is None else quic}",
             f"--ignore-certificate-errors-spki-list={ask.key_hash}",
-            f"--host-resolver-rules=MAP localhost {host}, MAP * ~NOTFOUND, EXCLUDE {host}", "about:blank",
+            f"--host-resolver-rules=MAP {hosts} {host}, MAP * ~NOTFOUND, EXCLUDE {host}", "about:blank",
         ]
         if os.environ.get("INTEROP_NETLOG"):
             flags += [f"--log-net-log={ask.folder.parent / 'netlog.json'}", "--net-log-capture-mode=Everything"]
@@ -107,8 +108,8 @@ class Browser:
                 return answer["result"]
         return None
 
-    def page(self):
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+    def page(self, **more):
+        target = self.call("Target.createTarget", url="about:blank", **more)["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Page.enable", session)
         return session

@@ -39,7 +39,8 @@ def program():
 class Browser:
     """A process, and the connection to it. It trusts the given certificate authority."""
 
-    def __init__(self, ask, begin_with_h3=True):
+    def __init__(self, ask, begin_with_h3=True, more=None):
+        """`more` are preferences."""
         self.ask, self.number = ask, 0
         self.ends = time.monotonic() + ask.seconds
         self.profile = ask.folder.parent / "profile"
@@ -47,6 +48,7 @@ class Browser:
         wishes = dict(PREFERENCES)
         if begin_with_h3:
             wishes["network.http.http3.alt-svc-mapping-for-testing"] = f"localhost;h3=:{ask.port}"
+        wishes.update(more or {})
         (self.profile / "user.js").write_text(
             "".join(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in wishes.items()))
         self.output = ask.output.open("a")
