@@ -64,10 +64,10 @@ pub(super) fn ask(bytes: &[u8], at: usize, question: impl Fn(&Block) -> usize) -
 
 #[cold]
 #[inline(never)]
-pub(super) fn last_block(bytes: &[u8], at: usize) -> Block {
-    let mut block = [0; BLOCK];
+pub(super) fn last_block<const SIZE: usize>(bytes: &[u8], at: usize) -> [u8; SIZE] {
+    let mut block = [0; SIZE];
     let rest = bytes.get(at..).unwrap_or_default();
-    let count = rest.len().min(BLOCK);
+    let count = rest.len().min(SIZE);
     block[..count].copy_from_slice(&rest[..count]);
     block
 }

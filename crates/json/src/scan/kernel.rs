@@ -25,9 +25,15 @@ macro_rules! kernel {
 
         impl Kernel for $name {
             #[inline(always)]
-            fn first_difference(self, block: &Block, other: &Block) -> usize {
+            fn are_equal(self, stretches: &[Stretch], others: &[Stretch]) -> bool {
                 // SAFETY: `self` proves that the CPU has these features.
-                unsafe { first_difference(block, other) }
+                unsafe { are_equal(stretches, others) }
+            }
+
+            #[inline(always)]
+            fn first_difference(self, stretch: &Stretch, other: &Stretch) -> usize {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { first_difference(stretch, other) }
             }
 
             #[inline(always)]
@@ -115,8 +121,8 @@ impl Marks {
     /// Of a stretch, from those of its two halves.
     #[inline(always)]
     fn of(stretch: &Stretch, half: impl Fn(&Block) -> Marks) -> Marks {
-        let (halves, _) = stretch.as_chunks::<BLOCK>();
-        let (low, high) = (half(&halves[0]), half(&halves[1]));
+        let [low, high] = halves(stretch);
+        let (low, high) = (half(low), half(high));
         Marks {
             specials: low.specials | high.specials << BLOCK,
             digits: low.digits | high.digits << BLOCK,
@@ -124,10 +130,19 @@ impl Marks {
     }
 }
 
+/// The blocks of a stretch.
+#[inline(always)]
+fn halves(stretch: &Stretch) -> [&Block; 2] {
+    let (halves, _) = stretch.as_chunks();
+    [&halves[0], &halves[1]]
+}
+
 /// What is asked of a block; [`BLOCK`] when there is no such byte.
 pub(super) trait Kernel: Copy {
-    /// The first byte that is not the other block's.
-    fn first_difference(self, block: &Block, other: &Block) -> usize;
+    /// Whether two texts of the same length are equal. Reads them to their ends in any case.
+    fn are_equal(self, stretches: &[Stretch], others: &[Stretch]) -> bool;
+    /// The first byte that is not the other stretch's; [`STRETCH`] if there is none.
+    fn first_difference(self, stretch: &Stretch, other: &Stretch) -> usize;
     /// The first byte that is no digit.
     fn first_non_digit(self, block: &Block) -> usize;
     /// The first byte that is not plain text within a JSON string: a quote, a backslash, a control character, or not

@@ -6,7 +6,7 @@
 //! that follows a plan is JSON with exactly these keys, and its end needs no search.
 
 use super::grammar::{Kind, Member, Span, last_block};
-use super::kernel::{BLOCK, Block, Kernel};
+use super::kernel::{BLOCK, Block, Kernel, STRETCH, Stretch};
 use crate::parse::{Keys, Parser, Projection};
 use crate::value::Value;
 
@@ -172,7 +172,7 @@ impl Plan {
             slot: NOWHERE,
             atom: self.atoms.len(),
         });
-        self.pool.extend_from_slice(&[0; BLOCK]);
+        self.pool.extend_from_slice(&[0; STRETCH]);
     }
 
     /// Whether a row that follows it, with Digits and plain text for its variables, is printed as it stands.
@@ -336,26 +336,22 @@ fn canonical(line: &[u8]) -> bool {
     printed.as_bytes() == line
 }
 
-/// Whether the literal stands here. The block in which it ends is compared whole; what differs behind it does not
-/// count. Near the end of the bytes it may stand here all the same.
+/// Whether the literal stands here. The stretch in which it ends is compared first, since it differs in most lines that
+/// do not follow, and as a whole; what differs behind the end does not count. Near the end of the bytes it may stand here
+/// all the same.
 #[inline(always)]
 fn holds(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> bool {
-    let wide = length / BLOCK * BLOCK + BLOCK;
+    let wide = length / STRETCH * STRETCH + STRETCH;
     let (Some(bytes), Some(pool)) = (bytes.get(..wide), pool.get(..wide)) else {
         return false;
     };
-    let (bytes, _) = bytes.as_chunks::<BLOCK>();
-    let (pool, _) = pool.as_chunks::<BLOCK>();
+    let (bytes, _) = bytes.as_chunks::<STRETCH>();
+    let (pool, _) = pool.as_chunks::<STRETCH>();
     let (Some((last, bytes)), Some((last_literal, pool))) = (bytes.split_last(), pool.split_last())
     else {
         return false;
     };
-    for (block, literal) in bytes.iter().zip(pool) {
-        if kernel.first_difference(block, literal) < BLOCK {
-            return false;
-        }
-    }
-    kernel.first_difference(last, last_literal) >= length % BLOCK
+    kernel.first_difference(last, last_literal) >= length % STRETCH && kernel.are_equal(bytes, pool)
 }
 
 /// How many bytes are the literal's.
@@ -364,10 +360,10 @@ fn holds(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> bool 
 fn same(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> usize {
     let mut done = 0;
     while done < length {
-        let expected = last_block(pool, done);
+        let expected: Stretch = last_block(pool, done);
         let same = kernel.first_difference(&last_block(bytes, done), &expected);
         done += same;
-        if same < BLOCK {
+        if same < STRETCH {
             break;
         }
     }

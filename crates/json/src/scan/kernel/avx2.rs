@@ -2,10 +2,11 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{Block, Kernel, Marks, Next, Run, Span, Stretch, grammar};
+use super::{BLOCK, Block, Kernel, Marks, Next, Run, Span, Stretch, grammar, halves};
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_sub_epi8,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_sub_epi8, _mm256_testz_si256,
+    _mm256_xor_si256,
 };
 
 kernel!(
@@ -31,8 +32,25 @@ fn first_unset(marks: __m256i) -> usize {
 
 #[inline]
 #[target_feature(enable = "avx2,bmi1")]
-fn first_difference(block: &Block, other: &Block) -> usize {
-    first_unset(_mm256_cmpeq_epi8(load(block), load(other)))
+fn first_difference(stretch: &Stretch, other: &Stretch) -> usize {
+    let same = |at: usize| {
+        let (block, other) = (halves(stretch)[at], halves(other)[at]);
+        gather(_mm256_cmpeq_epi8(load(block), load(other)))
+    };
+    (same(0) | same(1) << BLOCK).trailing_ones() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn are_equal(stretches: &[Stretch], others: &[Stretch]) -> bool {
+    let mut differences = _mm256_setzero_si256();
+    for (stretch, other) in stretches.iter().zip(others) {
+        for (block, other) in halves(stretch).into_iter().zip(halves(other)) {
+            let here = _mm256_xor_si256(load(block), load(other));
+            differences = _mm256_or_si256(differences, here);
+        }
+    }
+    _mm256_testz_si256(differences, differences) == 1
 }
 
 #[inline]

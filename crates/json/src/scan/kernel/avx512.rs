@@ -1,12 +1,13 @@
 //! AVX-512's comparisons give masks at once, which takes a step off each chain of dependent instructions. Blocks stay
-//! 32 bytes: few literals and hardly a value are longer.
+//! 32 bytes, since few values are longer; literals are compared 64 bytes at a time.
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
 use super::{Block, Kernel, Marks, Next, Run, Span, Stretch, grammar};
 use std::arch::x86_64::{
-    __m256i, _mm256_cmpeq_epi8_mask, _mm256_cmplt_epi8_mask, _mm256_cmplt_epu8_mask,
-    _mm256_cmpneq_epi8_mask, _mm256_loadu_si256, _mm256_set1_epi8, _mm256_sub_epi8,
+    __m256i, __m512i, _mm256_cmpeq_epi8_mask, _mm256_cmplt_epi8_mask, _mm256_cmplt_epu8_mask,
+    _mm256_loadu_si256, _mm256_set1_epi8, _mm256_sub_epi8, _mm512_cmpneq_epi8_mask,
+    _mm512_loadu_si512, _mm512_setzero_si512, _mm512_ternarylogic_epi64, _mm512_test_epi64_mask,
 };
 
 kernel!(
@@ -24,9 +25,31 @@ fn load(block: &Block) -> __m256i {
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1")]
-fn first_difference(block: &Block, other: &Block) -> usize {
-    _mm256_cmpneq_epi8_mask(load(block), load(other)).trailing_zeros() as usize
+#[target_feature(enable = "avx512f")]
+fn load_stretch(stretch: &Stretch) -> __m512i {
+    // SAFETY: a stretch is 64 bytes that may be read, and this load asks for no alignment.
+    unsafe { _mm512_loadu_si512(stretch.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,bmi1")]
+fn first_difference(stretch: &Stretch, other: &Stretch) -> usize {
+    _mm512_cmpneq_epi8_mask(load_stretch(stretch), load_stretch(other)).trailing_zeros() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn are_equal(stretches: &[Stretch], others: &[Stretch]) -> bool {
+    let mut differences = _mm512_setzero_si512();
+    for (stretch, other) in stretches.iter().zip(others) {
+        // A bit of the constant for each case of three bits: those before, or the other two if they differ.
+        differences = _mm512_ternarylogic_epi64::<0b1111_0110>(
+            differences,
+            load_stretch(stretch),
+            load_stretch(other),
+        );
+    }
+    _mm512_test_epi64_mask(differences, differences) == 0
 }
 
 #[inline]

@@ -2,11 +2,11 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{BLOCK, Block, Kernel, Marks, Next, Run, Span, Stretch, grammar};
+use super::{BLOCK, Block, Kernel, Marks, Next, Run, Span, Stretch, grammar, halves};
 use std::arch::aarch64::{
-    uint8x16_t, vandq_u8, vceqq_u8, vcgtq_u8, vcltq_u8, vdupq_n_u8, vget_lane_u64, vgetq_lane_u64,
-    vld1q_u8, vmvnq_u8, vorrq_u8, vpaddq_u8, vreinterpret_u64_u8, vreinterpretq_u16_u8,
-    vreinterpretq_u64_u8, vshrn_n_u16, vsubq_u8,
+    uint8x16_t, vandq_u8, vceqq_u8, vcgtq_u8, vcltq_u8, vdupq_n_u8, veorq_u8, vget_lane_u64,
+    vgetq_lane_u64, vld1q_u8, vmaxvq_u8, vmvnq_u8, vorrq_u8, vpaddq_u8, vreinterpret_u64_u8,
+    vreinterpretq_u16_u8, vreinterpretq_u64_u8, vshrn_n_u16, vsubq_u8,
 };
 
 kernel!(
@@ -46,12 +46,30 @@ fn first(marks: [uint8x16_t; 2]) -> usize {
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn first_difference(block: &Block, other: &Block) -> usize {
-    let (a, b) = (load(block), load(other));
-    first([
-        vmvnq_u8(vceqq_u8(a[0], b[0])),
-        vmvnq_u8(vceqq_u8(a[1], b[1])),
-    ])
+fn first_difference(stretch: &Stretch, other: &Stretch) -> usize {
+    let differences = halves(stretch).into_iter().zip(halves(other));
+    let same = differences.map(|(block, other)| {
+        let ([low, high], [other_low, other_high]) = (load(block), load(other));
+        gather([vceqq_u8(low, other_low), vceqq_u8(high, other_high)])
+    });
+    let same = same
+        .enumerate()
+        .fold(0, |all, (at, same)| all | same << (at * BLOCK));
+    same.trailing_ones() as usize
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn are_equal(stretches: &[Stretch], others: &[Stretch]) -> bool {
+    let mut differences = vdupq_n_u8(0);
+    for (stretch, other) in stretches.iter().zip(others) {
+        for (block, other) in halves(stretch).into_iter().zip(halves(other)) {
+            for (text, other) in load(block).into_iter().zip(load(other)) {
+                differences = vorrq_u8(differences, veorq_u8(text, other));
+            }
+        }
+    }
+    vmaxvq_u8(differences) == 0
 }
 
 #[inline]

@@ -1,6 +1,6 @@
 //! Eight bytes at once in a plain word: for any CPU, and what the others are measured against.
 
-use super::{BLOCK, Block, Kernel, Marks, Next, Span, Stretch, grammar};
+use super::{BLOCK, Block, Kernel, Marks, Next, STRETCH, Span, Stretch, grammar};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::scan) struct Scalar;
@@ -24,10 +24,10 @@ fn gather(word: u64) -> u64 {
 
 /// The first byte that a word's marks show.
 #[inline(always)]
-fn first(block: &Block, marks: impl Fn(u64, usize) -> u64) -> usize {
+fn first(block: &Block, marks: impl Fn(u64) -> u64) -> usize {
     let (words, _) = block.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
-        let marks = marks(u64::from_le_bytes(*word), at * 8);
+        let marks = marks(u64::from_le_bytes(*word));
         if marks != 0 {
             return at * 8 + marks.trailing_zeros() as usize / 8;
         }
@@ -37,14 +37,26 @@ fn first(block: &Block, marks: impl Fn(u64, usize) -> u64) -> usize {
 
 impl Kernel for Scalar {
     #[inline(always)]
-    fn first_difference(self, block: &Block, other: &Block) -> usize {
+    fn are_equal(self, stretches: &[Stretch], others: &[Stretch]) -> bool {
+        stretches == others
+    }
+
+    #[inline(always)]
+    fn first_difference(self, stretch: &Stretch, other: &Stretch) -> usize {
+        let (words, _) = stretch.as_chunks::<8>();
         let (others, _) = other.as_chunks::<8>();
-        first(block, |word, at| word ^ u64::from_le_bytes(others[at / 8]))
+        for (at, (word, other)) in words.iter().zip(others).enumerate() {
+            let differs = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+            if differs != 0 {
+                return at * 8 + differs.trailing_zeros() as usize / 8;
+            }
+        }
+        STRETCH
     }
 
     #[inline(always)]
     fn first_non_digit(self, block: &Block) -> usize {
-        first(block, |word, _| {
+        first(block, |word| {
             // A digit is 0x30 to 0x39: the high half is 3, and six more do not change it.
             let low = (word & (ONES * 0x7f)).wrapping_add(ONES * 6);
             ((word ^ (ONES * 0x30)) | (low ^ (ONES * 0x30))) & (ONES * 0xf0)
@@ -53,7 +65,7 @@ impl Kernel for Scalar {
 
     #[inline(always)]
     fn first_special(self, block: &Block) -> usize {
-        first(block, |word, _| {
+        first(block, |word| {
             zeros(word ^ (ONES * 0x22))
                 | zeros(word ^ (ONES * 0x5c))
                 | word.wrapping_sub(ONES * 0x20) & !word & HIGH

@@ -6,29 +6,36 @@ use proptest::prelude::*;
 /// Miri, which checks that the kernels read nothing but their blocks, takes a thousand times as long.
 const STEP: usize = if cfg!(miri) { 51 } else { 1 };
 
-fn by_bytes(block: &Block, is: impl Fn(usize, u8) -> bool) -> usize {
-    let mut bytes = block.iter().enumerate();
-    bytes
-        .find(|(at, byte)| is(*at, **byte))
-        .map_or(BLOCK, |(at, _)| at)
+fn by_bytes(block: &Block, is: impl Fn(u8) -> bool) -> usize {
+    let found = block.iter().position(|byte| is(*byte));
+    found.unwrap_or(BLOCK)
 }
 
-fn check(kernel: impl Kernel, block: &Block, other: &Block) {
-    let special = |_, byte: u8| byte == b'"' || byte == b'\\' || !(0x20..0x80).contains(&byte);
-    assert_eq!(
-        kernel.first_difference(block, other),
-        by_bytes(block, |at, byte| byte != other[at])
-    );
+fn check(kernel: impl Kernel, block: &Block) {
+    let special = |byte: u8| byte == b'"' || byte == b'\\' || !(0x20..0x80).contains(&byte);
     assert_eq!(
         kernel.first_non_digit(block),
-        by_bytes(block, |_, byte| !byte.is_ascii_digit())
+        by_bytes(block, |byte| !byte.is_ascii_digit())
     );
     assert_eq!(kernel.first_special(block), by_bytes(block, special));
 }
 
-fn check_all(block: &Block, other: &Block) {
+fn check_all(block: &Block) {
     for simd in Simd::all() {
-        with_kernel!(simd, kernel => check(kernel, block, other));
+        with_kernel!(simd, kernel => check(kernel, block));
+    }
+}
+
+/// Compares texts of three stretches, and their stretches one by one.
+fn check_difference(text: &[Stretch; 3], other: &[Stretch; 3]) {
+    for simd in Simd::all() {
+        let are_equal = with_kernel!(simd, kernel => kernel.are_equal(text, other));
+        assert_eq!(are_equal, text == other, "{simd:?}: {text:?}, {other:?}");
+        for (stretch, other) in text.iter().zip(other) {
+            let first = with_kernel!(simd, kernel => kernel.first_difference(stretch, other));
+            let same = stretch.iter().zip(other).take_while(|(a, b)| a == b);
+            assert_eq!(first, same.count(), "{simd:?}: {stretch:?}, {other:?}");
+        }
     }
 }
 
@@ -71,8 +78,21 @@ fn every_byte_at_every_position_is_classified() {
             for at in 0..BLOCK {
                 let mut block = plain;
                 block[at] = byte;
-                check_all(&block, &plain);
+                check_all(&block);
             }
+        }
+    }
+}
+
+#[test]
+fn every_bit_at_every_position_is_a_difference() {
+    let text = [[b'a'; STRETCH]; 3];
+    check_difference(&text, &text);
+    for bit in 0..8 {
+        for at in 0..STRETCH * 3 {
+            let mut other = text;
+            other.as_flattened_mut()[at] ^= 1 << bit;
+            check_difference(&text, &other);
         }
     }
 }
@@ -87,14 +107,10 @@ proptest! {
     }
 
     #[test]
-    fn kernels_agree_on_any_bytes(block: [u8; BLOCK], digits in "[0-9]{0,32}", same in 0..=BLOCK) {
-        let mut other = block;
-        for byte in &mut other[same..] {
-            *byte = byte.wrapping_add(1);
-        }
-        check_all(&block, &other);
+    fn kernels_agree_on_any_bytes(block: [u8; BLOCK], digits in "[0-9]{0,32}") {
+        check_all(&block);
         let mut number = block;
         number[..digits.len()].copy_from_slice(digits.as_bytes());
-        check_all(&number, &other);
+        check_all(&number);
     }
 }
