@@ -135,6 +135,10 @@ fn methods_on_non_ascii_strings_are_correct_or_rejected() {
         "_.b.size",
         "_.unicode_normalize(:nfd)",
         "_.force_encoding(\"ASCII-8BIT\")",
+        "_.encode(\"UTF-8\", xml: :text)",
+        "\"ascii\".encode(\"UTF-16\")",
+        "\"ascii\".force_encoding(\"UTF-16LE\")",
+        "\"ascii\".unicode_normalize(:nfx)",
     ] {
         let printed = run(query, text);
         assert!(

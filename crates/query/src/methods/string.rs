@@ -14,6 +14,7 @@ use crate::symbol::Symbol;
 use crate::value::exception::{
     Eval, argument_error, arity, error, frozen, no_conversion, type_error,
 };
+use crate::value::inspect::{inspect, to_s};
 use crate::value::number::need_int;
 use crate::value::numeral;
 use crate::value::text::Text;
@@ -247,8 +248,13 @@ fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
         M::ValidEncodingQ => Value::Bool(true),
         M::Encoding => Value::str("UTF-8"),
         M::ForceEncoding | M::Encode | M::UnicodeNormalize | M::B => {
-            if !stays(s, method, args.first()) {
-                let what = format!("`{}` of this text is not supported", method.name());
+            if !stays(s, method, args)? {
+                let given: Vec<String> = args.iter().map(inspect).collect();
+                let given = match given.as_slice() {
+                    [] => String::new(),
+                    given => format!("({})", given.join(", ")),
+                };
+                let what = format!("`{}{given}` of this text is not supported", method.name());
                 return Err(error(Class::NotImplementedError, what));
             }
             receiver.clone()
@@ -408,7 +414,7 @@ fn index(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
         return match args.get(1) {
             None => Ok(Value::option(found.group(0))),
             Some(group @ (Value::Str(_) | Value::Symbol(_))) => {
-                let name = crate::value::inspect::to_s(group);
+                let name = to_s(group);
                 match found.named(&name) {
                     Some(group) => Ok(Value::option(group)),
                     None => Err(error(
@@ -522,18 +528,41 @@ fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {
 }
 
 /// Whether a conversion to another encoding or form leaves the text unchanged.
-fn stays(s: &str, method: M, to: Option<&Value>) -> bool {
-    let to = to.map(crate::value::inspect::to_s);
-    let to = to.as_deref().map(str::to_ascii_lowercase);
-    match (method, to.as_deref()) {
-        _ if s.is_ascii() => true,
-        (M::ForceEncoding | M::Encode, to) => matches!(to, None | Some("utf-8" | "utf8")),
-        // Characters below the combining marks, and Chinese characters, do not compose.
-        (M::UnicodeNormalize, None | Some("nfc")) => s
-            .chars()
-            .all(|c| c < '\u{300}' || ('\u{4e00}'..='\u{9fff}').contains(&c)),
+fn stays(s: &str, method: M, args: &[Value]) -> Eval<bool> {
+    Ok(match (method, args) {
+        // What these options are for does not occur in UTF-8.
+        (M::Encode, [names @ .., Value::Hash(options)]) => {
+            let known = ["invalid", "undef", "replace", "fallback"].map(Value::symbol);
+            let is_known = |option: &Value| known.iter().any(|known| known.same(option));
+            stays(s, method, names)? && options.keys().iter().all(is_known)
+        }
+        (M::ForceEncoding | M::Encode, names) => {
+            need_strs(names)?.iter().all(|name| keeps(s, name))
+        }
+        (M::UnicodeNormalize, []) => composes_nothing(s),
+        (M::UnicodeNormalize, [form]) => match to_s(form).as_str() {
+            "nfc" => composes_nothing(s),
+            "nfd" | "nfkc" | "nfkd" => s.is_ascii(),
+            _ => false,
+        },
+        _ => s.is_ascii(),
+    })
+}
+
+/// Whether a text has the same bytes in UTF-8 and in this encoding.
+fn keeps(s: &str, encoding: &str) -> bool {
+    match encoding.to_ascii_lowercase().as_str() {
+        "utf-8" => true,
+        "us-ascii" | "ascii" | "ascii-8bit" | "binary" | "iso-8859-1" | "iso-8859-15"
+        | "windows-1252" => s.is_ascii(),
         _ => false,
     }
+}
+
+/// Characters below the combining marks, and Chinese characters, do not compose.
+fn composes_nothing(s: &str) -> bool {
+    let mut chars = s.chars();
+    chars.all(|c| c < '\u{300}' || ('\u{4e00}'..='\u{9fff}').contains(&c))
 }
 
 /// The texts from one to another, made by `succ`.
