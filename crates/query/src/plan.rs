@@ -6,8 +6,8 @@ pub(crate) mod parallel;
 
 use crate::names::M;
 use crate::tree::{
-    Arguments, Begin, BlockNode, Builtin, Case, Code, Function, Multi, Node, Pair, Place, Program,
-    StageCall, Target, Update,
+    Arguments, Begin, BlockNode, Builtin, Case, Code, Function, MatchAssign, Multi, Node, Pair,
+    Place, Program, StageCall, Target, Update,
 };
 use lastbyte_json::parse::Projection;
 
@@ -137,9 +137,9 @@ impl Walk<'_> {
             return Some(Vec::new());
         }
         match node {
-            Node::Index(pair) => match &pair.1 {
+            Node::Index(index) => match &index.key {
                 Node::Str(key) => {
-                    let mut path = self.path(&pair.0)?;
+                    let mut path = self.path(&index.receiver)?;
                     path.push((**key).to_owned());
                     Some(path)
                 }
@@ -244,7 +244,8 @@ impl Walk<'_> {
             }
             Node::Update(update) => self.update(update),
             Node::If(parts) => self.all([&parts.0, &parts.1, &parts.2]),
-            Node::And(pair) | Node::Or(pair) | Node::Index(pair) => self.all([&pair.0, &pair.1]),
+            Node::And(pair) | Node::Or(pair) => self.all([&pair.0, &pair.1]),
+            Node::Index(index) => self.all([&index.receiver, &index.key]),
             Node::Binary(parts) => self.all([&parts.1, &parts.2]),
             Node::While(it) => self.all([&it.condition, &it.body]),
             Node::For(parts) => {
@@ -279,12 +280,14 @@ impl Walk<'_> {
             }
             Node::Lambda(code) => self.code(code, None),
             Node::Yield(arguments) => self.arguments(arguments),
-            Node::MatchAssign(parts) => {
-                self.node(&parts.0);
-                for (_, target) in &parts.1 {
-                    self.target(target);
-                }
-            }
+            Node::MatchAssign(parts) => self.match_assign(parts),
+        }
+    }
+
+    fn match_assign(&mut self, (call, targets): &MatchAssign) {
+        self.node(call);
+        for (_, target) in targets {
+            self.target(target);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::names::M;
 use crate::regex::Pattern;
 use crate::symbol::Symbol;
 use num_bigint::BigInt;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// An immutable value.
@@ -94,7 +94,7 @@ pub(crate) enum Node {
     Case(Box<Case>),
     Begin(Box<Begin>),
     Binary(Box<(Op, Node, Node)>),
-    Index(Box<(Node, Node)>),
+    Index(Box<Index>),
     Call(Box<Call>),
     /// A helper's method.
     Helper(Box<HelperCall>),
@@ -246,6 +246,14 @@ pub(crate) struct Call {
     pub(crate) block: Option<BlockNode>,
     /// `&.`
     pub(crate) safe: bool,
+}
+
+/// `receiver[key]`.
+pub(crate) struct Index {
+    pub(crate) receiver: Node,
+    pub(crate) key: Node,
+    /// The place of a text key in the last Hash, where it is looked for first.
+    pub(crate) place: Cell<usize>,
 }
 
 pub(crate) struct HelperCall {

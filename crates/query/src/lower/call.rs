@@ -7,9 +7,11 @@ use crate::names::{M, PRINTING, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
 use crate::tree::{
-    Arguments, BlockNode, Builtin, Call, Function, HelperCall, KernelCall, Limit, Node, StageCall,
+    Arguments, BlockNode, Builtin, Call, Function, HelperCall, Index, KernelCall, Limit, Node,
+    StageCall,
 };
 use ruby_prism as prism;
+use std::cell::Cell;
 
 const BUILTINS: &[(&str, Builtin)] = &[
     ("select", Builtin::Select),
@@ -554,7 +556,11 @@ fn one_argument(receiver: Node, method: M, mut arguments: Arguments) -> Node {
         M::OpNe => Op::Ne,
         M::OpIndex => {
             let key = arguments.list.remove(0);
-            return Node::Index(Box::new((receiver, key)));
+            return Node::Index(Box::new(Index {
+                receiver,
+                key,
+                place: Cell::new(0),
+            }));
         }
         _ => {
             return Node::Call(Box::new(Call {

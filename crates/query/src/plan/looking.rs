@@ -31,9 +31,8 @@ pub(super) fn only_looks(node: &Node) -> bool {
             only_looks(inner)
         }
         Node::Range(parts) => only_looks(&parts.0) && only_looks(&parts.1),
-        Node::And(pair) | Node::Or(pair) | Node::Index(pair) => {
-            only_looks(&pair.0) && only_looks(&pair.1)
-        }
+        Node::And(pair) | Node::Or(pair) => only_looks(&pair.0) && only_looks(&pair.1),
+        Node::Index(index) => only_looks(&index.receiver) && only_looks(&index.key),
         Node::Binary(parts) => only_looks(&parts.1) && only_looks(&parts.2),
         Node::If(parts) => only_looks(&parts.0) && only_looks(&parts.1) && only_looks(&parts.2),
         Node::Case(case) => {

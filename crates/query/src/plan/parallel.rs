@@ -131,9 +131,8 @@ impl Walk<'_> {
                 place && self.pure(&update.value)
             }
             Node::If(parts) => self.pure(&parts.0) && self.pure(&parts.1) && self.pure(&parts.2),
-            Node::And(pair) | Node::Or(pair) | Node::Index(pair) => {
-                self.pure(&pair.0) && self.pure(&pair.1)
-            }
+            Node::And(pair) | Node::Or(pair) => self.pure(&pair.0) && self.pure(&pair.1),
+            Node::Index(index) => self.pure(&index.receiver) && self.pure(&index.key),
             Node::Binary(parts) => self.pure(&parts.1) && self.pure(&parts.2),
             Node::While(it) => self.pure(&it.condition) && self.pure(&it.body),
             Node::For(parts) => self.target(&parts.0) && self.pure(&parts.1) && self.pure(&parts.2),

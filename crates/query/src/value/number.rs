@@ -157,7 +157,9 @@ pub(crate) fn holds(op: Op, a: i64, b: i64) -> Option<bool> {
     })
 }
 
-fn fast_int(op: Op, a: i64, b: i64) -> Option<Value> {
+/// Of two Integers; `None` if the result is not one of 64 bits.
+#[inline]
+pub(crate) fn fast_int(op: Op, a: i64, b: i64) -> Option<Value> {
     Some(match op {
         Op::Add => Value::Int(a.checked_add(b)?),
         Op::Sub => Value::Int(a.checked_sub(b)?),

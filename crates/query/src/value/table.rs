@@ -102,6 +102,12 @@ impl Entries {
     }
 }
 
+/// Whether a key is this String.
+#[inline]
+fn is_text(key: &Value, text: &str) -> bool {
+    matches!(key, Value::Str(known) if *known.get().as_bytes() == *text.as_bytes())
+}
+
 /// The hash of a String key; [`hash_of`] agrees.
 pub(crate) fn hash_of_str(text: &str) -> u64 {
     let mut hasher = fast_hash::FastHasher::default();
@@ -163,26 +169,40 @@ impl Table {
     }
 
     pub(crate) fn get_str(&self, key: &str) -> Option<Value> {
-        let entries = self.entries.borrow();
-        if entries.list.len() <= SEARCHED {
-            let mut list = entries.list.iter();
-            let found = list.find(
-                |entry| matches!(&entry.key, Value::Str(text) if *text.get().as_bytes() == *key.as_bytes()),
-            );
-            return found.map(|entry| entry.value.clone());
-        }
-        drop(entries);
-        self.get_hashed(hash_of_str(key), key)
+        self.read_str(key, &Cell::new(0), Value::clone)
     }
 
-    /// As [`Table::get_str`], with the hash known beforehand.
-    pub(crate) fn get_hashed(&self, hash: u64, key: &str) -> Option<Value> {
+    /// Hands the value of a String key to `read`. The key is looked for at `place` first, which is then where it was found.
+    #[inline]
+    pub(crate) fn read_str<T>(
+        &self,
+        key: &str,
+        place: &Cell<usize>,
+        read: impl FnOnce(&Value) -> T,
+    ) -> Option<T> {
+        let entries = self.entries.borrow();
+        if let Some(entry) = entries.list.get(place.get())
+            && is_text(&entry.key, key)
+        {
+            return Some(read(&entry.value));
+        }
+        drop(entries);
+        place.set(self.find_str(key)?);
+        let entries = self.entries.borrow();
+        entries
+            .list
+            .get(place.get())
+            .map(|entry| read(&entry.value))
+    }
+
+    #[inline(never)]
+    fn find_str(&self, key: &str) -> Option<usize> {
         let mut entries = self.entries.borrow_mut();
-        let at = entries.find(
-            hash,
-            |known| matches!(known, Value::Str(text) if *text.get() == *key),
-        )?;
-        Some(entries.list[at].value.clone())
+        if entries.list.len() <= SEARCHED {
+            let mut list = entries.list.iter();
+            return list.position(|entry| is_text(&entry.key, key));
+        }
+        entries.find(hash_of_str(key), |known| is_text(known, key))
     }
 
     pub(crate) fn contains(&self, key: &Value) -> bool {

@@ -4,7 +4,7 @@ use super::Vm;
 use super::block::Block;
 use crate::class::Class;
 use crate::names::M;
-use crate::tree::{Arguments, HelperCall, KernelCall};
+use crate::tree::{Arguments, Code, HelperCall, KernelCall};
 use crate::value::Value;
 use crate::value::env::{Env, Frame};
 use crate::value::exception::{Eval, Flow, argument_error, error, no_method, type_error};
@@ -59,14 +59,21 @@ impl Vm {
             Some(node) => self.eval(node, env)?,
             None => env.frame.receiver.clone(),
         };
-        // A single argument, mostly the row, needs no list.
-        if let ([one], true, None) = (
-            &*call.arguments.list,
-            call.arguments.is_plain(),
-            call.block.as_ref(),
-        ) {
-            let one = self.eval(one, env)?;
-            return self.call_helper(call.method, receiver, &[one], false, None);
+        let program = Rc::clone(&self.program);
+        let code = &program.definitions[call.method].code;
+        let list = &call.arguments.list;
+        if call.block.is_none()
+            && call.arguments.is_plain()
+            && code.parameters.simple
+            && code.parameters.required.len() == list.len()
+        {
+            // The arguments become the helper's locals at once.
+            let own = self.helper_env(code, receiver, None);
+            for (slot, argument) in list.iter().enumerate() {
+                let value = self.eval(argument, env)?;
+                own.set(slot, value);
+            }
+            return self.run_helper(code, own, |_, _| Ok(()));
         }
         let (args, keywords) = self.arguments(&call.arguments, env)?;
         self.with_block(call.block.as_ref(), env, |vm, block| {
@@ -84,17 +91,32 @@ impl Vm {
         block: Option<Rc<Proc>>,
     ) -> Eval {
         let code = Rc::clone(&self.program.definitions[helper].code);
+        let env = self.helper_env(&code, receiver, block.clone());
+        self.run_helper(&code, env, |vm, env| {
+            vm.bind(&code.parameters, args, keywords, block, env)
+        })
+    }
+
+    fn helper_env(&mut self, code: &Code, receiver: Value, block: Option<Rc<Proc>>) -> Rc<Env> {
         let tag = self.tag();
         let frame = Frame {
-            block: block.clone(),
+            block,
             receiver,
             tag,
         };
-        let env = self.spare.helper(code.locals, frame);
+        self.spare.helper(code.locals, frame)
+    }
+
+    /// Runs a helper after `bind` has assigned its parameters.
+    fn run_helper(
+        &mut self,
+        code: &Code,
+        env: Rc<Env>,
+        bind: impl FnOnce(&mut Vm, &Rc<Env>) -> Eval<()>,
+    ) -> Eval {
+        let tag = env.frame.tag;
         let outer_match = std::mem::take(&mut self.last_match);
-        let result = self
-            .bind(&code.parameters, args, keywords, block, &env)
-            .and_then(|()| self.deeper(|vm| vm.eval(&code.body, &env)));
+        let result = bind(self, &env).and_then(|()| self.deeper(|vm| vm.eval(&code.body, &env)));
         self.last_match = outer_match;
         self.spare.helper_over(env);
         match result {

@@ -6,8 +6,8 @@ use crate::regex::Pattern;
 use crate::symbol::Symbol;
 use crate::tree::Op;
 use crate::tree::{
-    Arguments, Begin, Call, Case, DynamicRegexp, Limit, MatchPart, Multi, Node, Pair, Rescue,
-    StageCall, Target, While,
+    Arguments, Begin, Call, Case, DynamicRegexp, Index, Limit, MatchPart, Multi, Node, Pair,
+    Rescue, StageCall, Target, While,
 };
 use crate::value::env::Env;
 use crate::value::exception::{Eval, Exception, Flow, error, no_method, type_error};
@@ -15,46 +15,56 @@ use crate::value::inspect::write_to_s;
 use crate::value::number;
 use crate::value::table::Table;
 use crate::value::{Value, compare};
+use std::cell::Cell;
 use std::rc::Rc;
 
 impl Vm {
-    /// Evaluates the common nodes here, and the rest in a function of its own, whose stack frame is large.
+    /// Evaluates the smallest nodes here, and the rest in functions of their own: whatever this one needs on the stack is
+    /// prepared for every node.
     pub(crate) fn eval(&mut self, node: &Node, env: &Rc<Env>) -> Eval {
-        Ok(match node {
-            Node::Int(it) => Value::Int(*it),
-            Node::Local(slot) => env.get(*slot),
-            Node::Row => self.row.clone(),
-            Node::Literal(value) => value.into(),
-            Node::Constant(at) => match &self.constants[*at] {
-                Some(value) => value.clone(),
-                None => return Err(self.uninitialized(*at)),
-            },
-            Node::Index(pair) => return self.index(&pair.0, &pair.1, env),
-            Node::Binary(parts) => {
-                let (left, right) = (self.eval(&parts.1, env)?, self.eval(&parts.2, env)?);
-                return self.binary(parts.0, &left, &right);
-            }
-            Node::If(parts) => {
-                let branch = if self.test(&parts.0, env)? {
-                    &parts.1
-                } else {
-                    &parts.2
-                };
-                return self.eval(branch, env);
-            }
-            Node::Call(call) => return self.call_node(call, env),
-            _ => return self.eval_other(node, env),
-        })
+        match node {
+            Node::Int(it) => Ok(Value::Int(*it)),
+            Node::Local(slot) => Ok(env.get(*slot)),
+            Node::Row => Ok(self.row.clone()),
+            Node::Index(index) => self.index(index, env),
+            Node::Binary(parts) => self.binary_node(parts, env),
+            Node::And(pair) => self.and(pair, env),
+            Node::If(parts) => self.branch(parts, env),
+            Node::Call(call) => self.call_node(call, env),
+            Node::Helper(call) => self.helper_node(call, env),
+            Node::Stage(call) => self.stage_node(call, env),
+            _ => self.eval_other(node, env),
+        }
     }
 
-    #[cold]
-    #[expect(
-        clippy::unnecessary_box_returns,
-        reason = "`Eval` takes its error boxed"
-    )]
-    fn uninitialized(&self, constant: usize) -> Box<Flow> {
-        let name = &self.program.constants[constant];
-        error(Class::NameError, format!("uninitialized constant {name}"))
+    #[inline(never)]
+    fn binary_node(&mut self, parts: &(Op, Node, Node), env: &Rc<Env>) -> Eval {
+        if let Some((left, right)) = self.integers(parts, env)
+            && let Some(value) = number::fast_int(parts.0, left, right)
+        {
+            return Ok(value);
+        }
+        let (left, right) = (self.eval(&parts.1, env)?, self.eval(&parts.2, env)?);
+        self.binary(parts.0, &left, &right)
+    }
+
+    #[inline(never)]
+    fn and(&mut self, (left, right): &(Node, Node), env: &Rc<Env>) -> Eval {
+        let left = self.eval(left, env)?;
+        if left.truthy() {
+            return self.eval(right, env);
+        }
+        Ok(left)
+    }
+
+    #[inline(never)]
+    fn branch(&mut self, (condition, then, otherwise): &(Node, Node, Node), env: &Rc<Env>) -> Eval {
+        let branch = if self.test(condition, env)? {
+            then
+        } else {
+            otherwise
+        };
+        self.eval(branch, env)
     }
 
     #[inline(never)]
@@ -64,6 +74,8 @@ impl Vm {
             Node::True => Value::Bool(true),
             Node::False => Value::Bool(false),
             Node::Outer(depth, slot) => env.outer(*depth).get(*slot),
+            Node::Literal(value) => value.into(),
+            Node::Constant(at) => return self.constant(*at),
             Node::Str(text) => Value::str(&**text),
             Node::Interpolated(parts) => Value::str(self.interpolate(parts, env)?),
             Node::InterpolatedSymbol(parts) => {
@@ -95,9 +107,9 @@ impl Vm {
             Node::MultiAssign(parts) => return self.multi_assign(parts, env),
             Node::Update(update) => return self.update(update, env),
             Node::Sequence(nodes) => return self.sequence(nodes, env),
-            Node::And(pair) | Node::Or(pair) => {
+            Node::Or(pair) => {
                 let left = self.eval(&pair.0, env)?;
-                if left.truthy() == matches!(node, Node::And(_)) {
+                if !left.truthy() {
                     return self.eval(&pair.1, env);
                 }
                 left
@@ -110,15 +122,14 @@ impl Vm {
             Node::Int(_)
             | Node::Local(_)
             | Node::Row
-            | Node::Literal(_)
-            | Node::Constant(_)
             | Node::Index(_)
             | Node::Binary(_)
+            | Node::And(_)
             | Node::If(_)
-            | Node::Call(_) => return self.eval(node, env),
-            Node::Helper(call) => return self.helper_node(call, env),
+            | Node::Call(_)
+            | Node::Helper(_)
+            | Node::Stage(_) => return self.eval(node, env),
             Node::Kernel(call) => return self.kernel_node(call, env),
-            Node::Stage(call) => return self.stage_node(call, env),
             Node::Limit(limit) => return self.limit(limit, env),
             Node::FileName => self.file_name.clone(),
             Node::Lambda(code) => self.make_lambda(code, env),
@@ -155,6 +166,13 @@ impl Vm {
             Node::DefinedConstant(at) if self.constants[*at].is_none() => Value::Nil,
             Node::DefinedConstant(_) => Value::str("constant"),
             Node::MatchAssign(parts) => return self.match_assign(parts, env),
+        })
+    }
+
+    fn constant(&self, at: usize) -> Eval {
+        self.constants[at].clone().ok_or_else(|| {
+            let name = &self.program.constants[at];
+            error(Class::NameError, format!("uninitialized constant {name}"))
         })
     }
 
@@ -242,19 +260,62 @@ impl Vm {
         Ok(Value::Regexp(pattern))
     }
 
-    /// Whether a condition holds. Comparisons, the common case, create no value.
-    #[inline]
+    /// Whether a condition holds. Comparisons of Integers, the common case, create no value.
     pub(crate) fn test(&mut self, node: &Node, env: &Rc<Env>) -> Eval<bool> {
-        if let Node::Binary(parts) = node {
-            let (left, right) = (self.eval(&parts.1, env)?, self.eval(&parts.2, env)?);
-            if let (Value::Int(left), Value::Int(right)) = (&left, &right)
-                && let Some(holds) = number::holds(parts.0, *left, *right)
-            {
-                return Ok(holds);
+        match node {
+            Node::Binary(parts) => {
+                if let Some((left, right)) = self.integers(parts, env)
+                    && let Some(holds) = number::holds(parts.0, left, right)
+                {
+                    return Ok(holds);
+                }
+                Ok(self.binary_node(parts, env)?.truthy())
             }
-            return Ok(self.binary(parts.0, &left, &right)?.truthy());
+            Node::And(pair) => Ok(self.test(&pair.0, env)? && self.test(&pair.1, env)?),
+            Node::Or(pair) => Ok(self.test(&pair.0, env)? || self.test(&pair.1, env)?),
+            Node::Not(inner) => Ok(!self.test(inner, env)?),
+            _ => Ok(self.eval(node, env)?.truthy()),
         }
-        Ok(self.eval(node, env)?.truthy())
+    }
+
+    /// The operands, if both are Integers that can be read without an evaluation.
+    #[inline]
+    fn integers(&self, parts: &(Op, Node, Node), env: &Env) -> Option<(i64, i64)> {
+        Some((self.integer(&parts.1, env)?, self.integer(&parts.2, env)?))
+    }
+
+    #[inline]
+    fn integer(&self, node: &Node, env: &Env) -> Option<i64> {
+        let of = |value: &Value| match value {
+            Value::Int(it) => Some(*it),
+            _ => None,
+        };
+        match node {
+            Node::Int(it) => Some(*it),
+            Node::Local(slot) => of(&env.locals.borrow()[*slot]),
+            Node::Index(index) => self.read(index, env, of)?,
+            _ => None,
+        }
+    }
+
+    /// Hands a field or an element of the row, or of a local's value, to `read`, without an evaluation; `None` if it needs
+    /// one.
+    #[inline]
+    fn read<T>(&self, index: &Index, env: &Env, read: impl FnOnce(&Value) -> T) -> Option<T> {
+        let locals;
+        let receiver = match &index.receiver {
+            Node::Row => &self.row,
+            Node::Local(slot) => {
+                locals = env.locals.borrow();
+                &locals[*slot]
+            }
+            _ => return None,
+        };
+        match &index.key {
+            Node::Str(key) => field(receiver, key, &index.place, read),
+            Node::Int(at) => element(receiver, *at, read),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -265,28 +326,21 @@ impl Vm {
         (self.library.operate)(self, op, left, right)
     }
 
-    fn index(&mut self, receiver: &Node, key: &Node, env: &Rc<Env>) -> Eval {
-        // A field of the row, or of a local's value, is read in place.
-        let found = match (receiver, key) {
-            (Node::Row, Node::Str(key)) => field(&self.row, key),
-            (Node::Local(slot), Node::Str(key)) => field(&env.locals.borrow()[*slot], key),
-            (Node::Row, Node::Int(at)) => element(&self.row, *at),
-            (Node::Local(slot), Node::Int(at)) => element(&env.locals.borrow()[*slot], *at),
-            _ => None,
-        };
-        if let Some(value) = found {
+    #[inline(never)]
+    fn index(&mut self, index: &Index, env: &Rc<Env>) -> Eval {
+        if let Some(value) = self.read(index, env, Value::clone) {
             return Ok(value);
         }
-        let receiver = self.eval(receiver, env)?;
+        let receiver = self.eval(&index.receiver, env)?;
         // A String literal as a key needs no String.
-        if let Node::Str(key) = key
-            && let Some(value) = field(&receiver, key)
+        if let Node::Str(key) = &index.key
+            && let Some(value) = field(&receiver, key, &index.place, Value::clone)
         {
             return Ok(value);
         }
-        let key = self.eval(key, env)?;
+        let key = self.eval(&index.key, env)?;
         if let Value::Int(at) = &key
-            && let Some(value) = element(&receiver, *at)
+            && let Some(value) = element(&receiver, *at, Value::clone)
         {
             return Ok(value);
         }
@@ -589,20 +643,29 @@ impl Vm {
     }
 }
 
-/// A Hash's value for a String key; `None` if the Hash has a default or the value is not a Hash.
+/// Hands a Hash's value for a String key to `read`; `None` if the Hash has a default or the value is not a Hash.
 #[inline]
-fn field(receiver: &Value, key: &str) -> Option<Value> {
+fn field<T>(
+    receiver: &Value,
+    key: &str,
+    place: &Cell<usize>,
+    read: impl FnOnce(&Value) -> T,
+) -> Option<T> {
     let Value::Hash(table) = receiver else {
         return None;
     };
-    table
-        .get_str(key)
-        .or_else(|| (!table.has_fallback()).then_some(Value::Nil))
+    let mut read = Some(read);
+    let mut read = |value: &Value| read.take().map(|read| read(value));
+    match table.read_str(key, place, &mut read) {
+        Some(value) => value,
+        None if table.has_fallback() => None,
+        None => read(&Value::Nil),
+    }
 }
 
-/// An element; `None` if the value is not an Array.
+/// Hands an element to `read`; `None` if the value is not an Array.
 #[inline]
-fn element(receiver: &Value, at: i64) -> Option<Value> {
+fn element<T>(receiver: &Value, at: i64, read: impl FnOnce(&Value) -> T) -> Option<T> {
     let Value::Array(list) = receiver else {
         return None;
     };
@@ -612,8 +675,6 @@ fn element(receiver: &Value, at: i64) -> Option<Value> {
     } else {
         at
     };
-    let found = usize::try_from(at)
-        .ok()
-        .and_then(|at| list.get(at).cloned());
-    Some(found.unwrap_or_default())
+    let found = usize::try_from(at).ok().and_then(|at| list.get(at));
+    Some(read(found.unwrap_or(&Value::Nil)))
 }

@@ -45,3 +45,25 @@ fn changed_rows_are_not_reused() {
         assert_eq!(row, "{\"a\" => \"one\", \"b\" => 1, \"c\" => [2]}");
     }
 }
+
+#[test]
+fn digits_at_any_place_give_their_number() {
+    let projection = Projection::Fields(vec![("n".to_owned(), Projection::Whole)]);
+    let mut reader = Reader::new(&projection);
+    let text = "1234567890123456789";
+    for digits in ["0", "7", "99999999", "100000000"]
+        .into_iter()
+        .chain((1..=19).map(|end| &text[..end]))
+    {
+        // A word is read at the number if the bytes go on for as long.
+        for after in ["}\n", ",\"longer\":987654321}\n"] {
+            let bytes = format!("{{\"n\":{digits}{after}");
+            assert_eq!(reader.line(bytes.as_bytes(), 0), Line::Row(bytes.len()));
+            let Some(Value::Hash(row)) = reader.row(bytes.as_bytes()) else {
+                panic!("{bytes} is a row");
+            };
+            let value = row.get(&Value::str("n")).as_ref().map(inspect);
+            assert_eq!(value.as_deref(), Some(digits));
+        }
+    }
+}
