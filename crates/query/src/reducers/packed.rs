@@ -240,7 +240,7 @@ impl Slot {
             }
             (None, PackedReducer::Keyed(_, slots)) => {
                 // A key that is there twice would join slots that need not fit each other.
-                let mut known = Table::default();
+                let known = Table::default();
                 slots.iter().all(|(key, slot)| {
                     let key = heap.unpack(key);
                     let is_new = known.get(&key).is_none();
