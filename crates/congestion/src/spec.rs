@@ -90,7 +90,7 @@ type ControllerMaker = dyn Fn(&Config, &Environment) -> Box<dyn Controller> + Se
 /// assert_eq!(controller.window(), 24_000);
 ///
 /// let error = registry.parse("fixed:windows=9").unwrap_err();
-/// assert_eq!(error.to_string(), "`windows=9` in `fixed:windows=9`: the value must be 1 to 8");
+/// assert_eq!(error.to_string(), "`windows=9` in `fixed:windows=9` (expected 1 to 8)");
 /// # Ok::<(), lastbyte_congestion::SpecError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -281,7 +281,7 @@ impl Registry {
     /// ```
     /// let registry = lastbyte_congestion::Registry::builtin();
     /// let error = registry.parse("rapid-start:beta=1.5").unwrap_err();
-    /// assert_eq!(error.to_string(), "`beta=1.5` in `rapid-start:beta=1.5`: the value must be 0.1 to 0.95");
+    /// assert_eq!(error.to_string(), "`beta=1.5` in `rapid-start:beta=1.5` (expected 0.1 to 0.95)");
     /// ```
     ///
     /// # Errors

@@ -25,7 +25,7 @@ def test_simulations_are_those_of_the_command():
 
 
 def test_wrong_arguments_are_errors_of_the_program(tmp_path):
-    with pytest.raises(lastbyte.Error, match="no congestion control named `x`"):
+    with pytest.raises(lastbyte.Error, match="unknown congestion control `x`"):
         lastbyte.simulate("vdsl", "x")
     with pytest.raises(lastbyte.Error, match="unexpected argument '--sizes'"):
         lastbyte.simulate("vdsl", sizes="1MB")

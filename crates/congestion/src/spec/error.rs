@@ -70,43 +70,75 @@ impl fmt::Display for SpecError {
         match self {
             Self::UnknownPreset { name, known } => write!(
                 f,
-                "there is no congestion control named `{name}`; there are: {}",
-                known.join(", ")
+                "unknown congestion control `{name}` (expected {}){}",
+                known.join(", "),
+                Hint { given: name, known }
             ),
             Self::UnknownKey { key, preset, known } => write!(
                 f,
-                "`{preset}` takes no key `{key}`; it takes: {}",
-                known.join(", ")
+                "unknown key `{key}` of `{preset}` (expected {}){}",
+                known.join(", "),
+                Hint { given: key, known }
             ),
             Self::NotKeyValue { part, spec } => write!(
                 f,
-                "`{part}` in `{spec}` is not of the form `key=value`; write it like `cubic:initial-window=10p,beta=0.7`"
+                "`{part}` in `{spec}` (expected KEY=VALUE, as in `cubic:initial-window=10p,beta=0.7`)"
             ),
             Self::KeyTwice { key, spec } => {
-                write!(f, "`{key}` is given twice in `{spec}`; give it once")
+                write!(f, "`{key}` is given twice in `{spec}` (expected once)")
             }
             Self::BadValue {
                 key,
                 value,
                 allowed,
                 spec,
-            } => write!(
-                f,
-                "`{key}={value}` in `{spec}`: the value must be {allowed}"
-            ),
+            } => write!(f, "`{key}={value}` in `{spec}` (expected {allowed})"),
             Self::JumpTooSmall { spec } => write!(
                 f,
-                "`jump-window` in `{spec}` is less than `initial-window`; a jump must be to at least as much"
+                "`jump-window` in `{spec}` is less than `initial-window` (expected at least as much)"
             ),
             Self::BadName { name } => write!(
                 f,
-                "`{name}` cannot be a name; use lower-case letters, digits and hyphens"
+                "invalid name `{name}` (expected lower-case letters, digits and hyphens)"
             ),
             Self::NameTaken { name } => {
-                write!(f, "the name `{name}` is already in use; choose another")
+                write!(f, "the name `{name}` is in use (expected another)")
             }
         }
     }
 }
 
 impl core::error::Error for SpecError {}
+
+/// Names the known name that was probably meant, if there is one.
+struct Hint<'a> {
+    given: &'a str,
+    known: &'a [String],
+}
+
+impl fmt::Display for Hint<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.known.iter().find(|name| is_near(self.given, name)) {
+            Some(name) => write!(f, "; did you mean `{name}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether two names differ by case, by one letter, or by two letters that are exchanged.
+fn is_near(given: &str, known: &str) -> bool {
+    let (given, known) = (given.to_ascii_lowercase(), known.to_ascii_lowercase());
+    let pairs = given.bytes().zip(known.bytes());
+    let start = pairs.take_while(|(one, other)| one == other).count();
+    let pairs = given.bytes().rev().zip(known.bytes().rev());
+    let end = pairs.take_while(|(one, other)| one == other).count();
+    let len = given.len().max(known.len());
+    let is_exchanged = || {
+        let (one, other) = (given.as_bytes(), known.as_bytes());
+        one.len() == other.len()
+            && start + end + 2 == len
+            && one[start] == other[start + 1]
+            && one[start + 1] == other[start]
+    };
+    len > 2 && (start + end + 1 >= len || is_exchanged())
+}

@@ -332,10 +332,10 @@ fn added_keys_parse_with_the_same_errors_and_reach_the_rule() {
     assert_eq!(growth("cubic:growth=steps,step-scale=2.5"), 25);
     assert_eq!(growth("steps:step-unit=kb,initial-window=10p"), 10_000);
     for (text, expected) in [
-        ("steps:step-scale=5", "the value must be 1 to 4"),
-        ("steps:step-unit=mb", "the value must be one of byte, kb"),
-        ("steps:step-size=1", "idle, step-scale, step-unit"),
-        ("bbr:step-scale=2", "it takes: initial-window"),
+        ("steps:step-scale=5", "(expected 1 to 4)"),
+        ("steps:step-unit=mb", "(expected one of byte, kb)"),
+        ("steps:step-size=1", "idle, step-scale, step-unit)"),
+        ("bbr:step-scale=2", "(expected initial-window)"),
         ("steps:step-scale=2,step-scale=2", "is given twice"),
     ] {
         let error = registry.parse(text).expect_err(text).to_string();
@@ -350,6 +350,33 @@ fn added_keys_parse_with_the_same_errors_and_reach_the_rule() {
     }
     let error = registry.add_key(Key::switch("a=b", "")).map(|_| ());
     assert_eq!(error, Err(SpecError::BadName { name: "a=b" }));
+}
+
+#[test]
+fn near_names_are_suggested() {
+    let registry = Registry::builtin();
+    for (text, suggested) in [
+        ("cubik", Some("cubic")),
+        ("Cubic", Some("cubic")),
+        ("cubc", Some("cubic")),
+        ("cubicc", Some("cubic")),
+        ("ucbic", Some("cubic")),
+        ("bbrv3", None),
+        ("quick-start", None),
+        ("", None),
+        ("cubic:bta=0.7", Some("beta")),
+        ("cubic:initial-windows=10p", Some("initial-window")),
+        ("cubic:gamma=1", None),
+    ] {
+        let error = registry.parse(text).expect_err(text).to_string();
+        match suggested {
+            Some(name) => assert!(
+                error.ends_with(&format!("; did you mean `{name}`?")),
+                "{error}"
+            ),
+            None => assert!(error.ends_with(')'), "{error}"),
+        }
+    }
 }
 
 #[test]
@@ -368,9 +395,12 @@ fn an_added_controller_takes_the_keys_it_names() {
         .expect("a free name");
     assert!(registry.parse("whole:initial-window=10p").is_ok());
     let error = registry.parse("whole:beta=0.5").expect_err("not its key");
-    let expected = "`whole` takes no key `beta`; it takes: initial-window";
+    let expected = "unknown key `beta` of `whole` (expected initial-window)";
     assert_eq!(error.to_string(), expected);
     let error = registry.add_controller("other", "", &["gain"], make);
     let error = error.map(|_| ()).expect_err("no such key").to_string();
-    assert!(error.starts_with("`other` takes no key `gain`"), "{error}");
+    assert!(
+        error.starts_with("unknown key `gain` of `other`"),
+        "{error}"
+    );
 }
