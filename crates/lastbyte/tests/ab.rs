@@ -334,7 +334,7 @@ fn invalid_experiments_are_rejected() {
         (
             &["bad.toml"],
             2,
-            "`arms.a.spec`: there is no congestion control named `fast`",
+            "`arms.a.spec`: unknown congestion control `fast`",
         ),
         (
             &["--connections", "0"],
@@ -358,7 +358,7 @@ fn invalid_experiments_are_rejected() {
         (
             &["--arm", "cubic", "--arm", "new=fast"],
             2,
-            "--arm: there is no congestion control named `fast`",
+            "--arm: unknown congestion control `fast`",
         ),
         (&["--network", "none"], 2, "unknown network `none`"),
         (

@@ -97,7 +97,7 @@ fn rows_a_page_a_picture_and_a_summary_the_same_on_any_number_of_threads() {
         assert_eq!(result["pages"], 2);
     }
     let page = fs::read_to_string(folder.join("one/report.html")).expect("a page");
-    for text in ["HTTP/1.1", "HTTP/3", "vdsl", "Who loses", "95 %"] {
+    for text in ["HTTP/1.1", "HTTP/3", "vdsl", "Pages that lose", "95 %"] {
         assert!(page.contains(text), "{text}");
     }
 }

@@ -39,7 +39,7 @@
 //! - PNG files are drawn from a scene of six shapes with `tiny-skia`, not by rendering the SVG: an SVG renderer needs a
 //!   parser and a text shaper.
 //! - The crate `dejavu` brings a font, so that text is measured and the same data give the same pixels everywhere.
-//! - Text in markup is escaped; data for the script is JSON without `<`, `>` and `&`. The page's policy forbids to load
+//! - Text in markup is escaped; data for the script is JSON without `<`, `>` and `&`. The page's policy forbids loading
 //!   anything.
 
 #![forbid(unsafe_code)]

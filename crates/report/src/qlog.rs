@@ -75,7 +75,7 @@ impl fmt::Display for QlogError {
             Self::Io(error) => write!(f, "{error}"),
             Self::Foreign(reason) => write!(
                 f,
-                "not a qlog file: {reason} (expected JSON, JSON lines or a JSON text sequence with `qlog_version` or `file_schema`)"
+                "not a qlog file: {reason}; a qlog file is JSON, JSON lines or a JSON text sequence with `qlog_version` or `file_schema`"
             ),
             Self::NoPackets { events, trouble } => {
                 write!(

@@ -224,6 +224,12 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
+/// Escaped texts on a line each.
+pub(crate) fn lines(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| escaped(text)).collect();
+    texts.join("\n")
+}
+
 /// JSON that cannot end a `script` element.
 pub(crate) fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c")

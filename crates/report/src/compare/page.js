@@ -33,7 +33,7 @@
     section.hidden = false;
     section.querySelector("h2").textContent = `${data.networks[network]}: ${metric}, ${data.views[view]} view`;
     const side = 600, left = 62, bottom = side - 46, right = side - 12, top = 10;
-    const svg = make("svg", { viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": "A dot a page", "font-size": 13 });
+    const svg = make("svg", { viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": "Each dot is a page", "font-size": 13 });
     if (pairs.length > 0) {
       const all = pairs.flatMap((pair) => [pair[1], pair[2]]);
       const low = Math.log10(Math.min(...all) / 1.15), high = Math.log10(Math.max(...all) * 1.15);
@@ -92,7 +92,9 @@
       const row = 9, names = 104, width = 540, head = 18, height = head + order.length * row + 4;
       const x = (ms) => names + (ms / end) * (width - names - 6);
       const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, "font-size": 7.5, role: "img", "aria-label": "Waterfall" });
-      const step = 10 ** Math.floor(Math.log10(end / 2)) * (end / 10 ** Math.floor(Math.log10(end)) > 5 ? 2 : 1);
+      // At most six intervals, so that labels do not touch.
+      const power = 10 ** Math.floor(Math.log10(end / 6));
+      const step = power * ([1, 2, 5].find((one) => one * power >= end / 6) ?? 10);
       for (let ms = 0; ms <= end; ms += step) {
         svg.append(make("path", { d: `M${x(ms)} ${head - 4}V${height}`, stroke: GRID }));
         svg.append(make("text", { x: x(ms), y: 9, "text-anchor": "middle", fill: MUTED, "font-size": 9 }, show(ms)));

@@ -47,7 +47,8 @@ pub(super) fn document(loads: &PageLoads) -> String {
     }
     body.push_str(
         "<section id=\"large\" hidden><h2></h2><div class=\"plot\"></div><p class=\"note\">Click a dot for the waterfalls of its page.</p></section>\n\
-         <section id=\"waterfall\" hidden><h2></h2><div class=\"sides\"></div></section>\n",
+         <section id=\"waterfall\" hidden><h2></h2><p class=\"note\">Light: from the request to the first byte; dark: to the last byte.</p>\
+         <div class=\"sides\"></div></section>\n",
     );
     parts(loads, &mut body);
     document::facts(&loads.facts, &mut body);
@@ -140,8 +141,8 @@ fn charts(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut
     let arm = |index: usize| escaped(loads.arms.get(index).map_or("", String::as_str));
     let _ = writeln!(
         body,
-        "<section><h2>{}</h2>\n<p class=\"note\">A dot is a page: across its time over {}, upwards over {}, both on the same logarithmic \
-         scale. Below the dashed line it is faster over {}. Click a network for a large chart.</p>\n<div class=\"charts\">",
+        "<section><h2>{}</h2>\n<p class=\"note\">Each dot is a page: its time over {} on the horizontal axis, over {} on the vertical axis, both on the \
+         same logarithmic scale. Pages below the dashed line are faster over {}. Click a network to enlarge its chart.</p>\n<div class=\"charts\">",
         escaped(&selection_name(loads, selection)),
         arm(0),
         arm(selection.arm),
@@ -183,10 +184,10 @@ fn factor(value: f64) -> String {
 /// One row per network.
 fn table(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
     body.push_str(
-        "<section><h2>By network</h2><p class=\"note\">Speedup: time of the baseline divided by time of the arm; above 1 the arm is faster. \
-         Intervals are of 95 %, over pages: how far another sample of pages like these would move the figure. Loads do not differ in \
-         anything but the arm.</p>\n<div class=\"scroll\"><table><thead><tr><th>network</th><th>pages</th><th>faster</th>\
-         <th>geometric mean speedup</th><th>median</th><th>one in 20 below</th><th>one in 20 above</th><th>slower by &gt; 5 %</th>\
+        "<section><h2>By network</h2><p class=\"note\">Speedup: time of the baseline divided by time of the arm; above 1, the arm is faster. \
+         Intervals (95 %) show how far another sample of such pages would move the figure. Everything but the arm is the same \
+         in both loads of a page.</p>\n<div class=\"scroll\"><table><thead><tr><th>network</th><th>pages</th><th>faster</th>\
+         <th>geometric mean speedup</th><th>median</th><th>P5</th><th>P95</th><th>slower by &gt; 5 %</th>\
          </tr></thead><tbody>\n",
     );
     for (network, pairs) in all.iter().enumerate() {
@@ -228,7 +229,7 @@ fn losers(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
     let ever = pages.iter().filter(|page| page.3 > 0).count();
     let _ = writeln!(
         body,
-        "<section><h2>Who loses</h2><p class=\"note\">{ever} of {} pages are slower on at least one network. Those with the lowest geometric \
+        "<section><h2>Pages that lose</h2><p class=\"note\">{ever} of {} pages are slower on at least one network. Those with the lowest geometric \
          mean speedup over all networks:</p>\n<div class=\"scroll\"><table><thead><tr><th>page</th><th>speedup</th><th>slower on</th>\
          <th>hosts</th><th>requests</th><th>bytes</th></tr></thead><tbody>",
         pages.len()

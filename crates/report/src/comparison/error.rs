@@ -82,7 +82,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("the log has no lines"),
-            Self::NotALog(reason) => write!(f, "not a connection log: {reason}"),
+            Self::NotALog(reason) => write!(
+                f,
+                "not a connection log: {reason} (expected a JSON object per line; --merge reads states of --partial)"
+            ),
             Self::NotATime {
                 metric,
                 lines,

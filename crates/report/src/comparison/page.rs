@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     statistics::{Counts, bootstrap::Interval},
-    svg::{self, escaped, script_safe},
+    svg::{self, escaped, lines, script_safe},
 };
 
 mod harm;
@@ -872,7 +872,7 @@ impl Page<'_> {
             let _ = writeln!(
                 self.body,
                 "<h3>Reproduce this report</h3><div class=\"query\"><button type=\"button\" hidden>Copy</button><pre tabindex=\"0\"><code>{}</code></pre></div>",
-                escaped(&analysis.settings.commands.join("\n"))
+                lines(&analysis.settings.commands)
             );
         }
         if !analysis.settings.facts.is_empty() {

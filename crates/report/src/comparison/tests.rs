@@ -854,6 +854,20 @@ fn shares_of_unknown_arms_are_an_error() {
     assert_eq!(with(true), Ok(()));
 }
 
+#[test]
+fn commands_are_on_lines_of_their_own() {
+    let settings = Settings {
+        commands: vec!["lastbyte ab --out a&b".into(), "lastbyte report".into()],
+        ..quick()
+    };
+    let log = log(3, 600, &ARMS, 0.0);
+    let html = read(&log, settings).expect("a report").html();
+    assert!(
+        html.contains("<code>lastbyte ab --out a&amp;b\nlastbyte report</code>"),
+        "the commands are joined"
+    );
+}
+
 /// Cards are copied most, so they include their confidence.
 #[test]
 fn cards_include_significance_and_interval() {

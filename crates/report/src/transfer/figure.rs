@@ -310,7 +310,10 @@ impl Figure<'_> {
                 stroke: line(series.color, 1.1),
             }),
             Kind::Steps | Kind::Area => {
-                let corners = thin::steps(points, end, &panel.x, &panel.y);
+                let mut corners = thin::steps(points, end, &panel.x, &panel.y);
+                for corner in &mut corners {
+                    corner.1 = corner.1.max(panel.top);
+                }
                 if let (Kind::Area, Some(first), Some(last)) =
                     (series.kind, corners.first(), corners.last())
                 {

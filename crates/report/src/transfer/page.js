@@ -501,6 +501,7 @@
       }
     }
     if (lo > hi) return row.extent;
+    if (row.key === "pacing") hi = Math.min(hi, row.extent[1]);
     if (row.key !== "bytes") {
       if (row.unit !== "ms") lo = Math.min(0, lo);
       else if (hi - lo < hi * 0.1) {

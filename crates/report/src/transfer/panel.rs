@@ -153,8 +153,12 @@ pub(super) fn level(row: &Row, guides: &Guides) -> Option<(f64, String)> {
     Some((value, label))
 }
 
+/// The axis of pacing rates ends at this multiple of the bottleneck's rate: the first rate of BBR, of which there is a single
+/// moment, would flatten all others.
+pub(super) const PACING_MAX: f64 = 8.0;
+
 /// The range of a row's axis, the same for all arms. It starts at zero unless all values are far from it, and includes the
-/// guide line unless that is far above all data.
+/// guide line unless that is far above all data. Pacing rates can exceed it.
 pub(super) fn extent(picture: &Picture, row: &Row, series: &[&Series]) -> (f64, f64) {
     let values = || {
         picture
@@ -174,6 +178,9 @@ pub(super) fn extent(picture: &Picture, row: &Row, series: &[&Series]) -> (f64, 
         && level <= hi * 3.0
     {
         hi = level;
+    }
+    if let ("pacing", Some(rate)) = (row.key, picture.guides.rate) {
+        hi = hi.min(rate * PACING_MAX);
     }
     if row.unit == Unit::Milliseconds && lo > hi * 0.6 {
         let lo = level(row, &picture.guides).map_or(lo, |(level, _)| level.min(lo));

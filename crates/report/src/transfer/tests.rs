@@ -288,3 +288,15 @@ fn the_same_data_give_the_same_bytes() {
     let picture = picture(vec![full("a", 500, 300.0), full("b", 300, 200.0)]);
     assert_eq!(draw(&picture), draw(&picture.clone()));
 }
+
+/// A moment of a high rate, such as the first of BBR, does not flatten the rest, and stays within its row.
+#[test]
+fn pacing_rates_far_above_the_bottleneck_are_cut_off() {
+    let mut arm = full("bbr", 50, 500.0);
+    arm.pacing = vec![Point::new(0.0, 850e6), Point::new(10.0, 50e6)];
+    let picture = picture(vec![arm]);
+    let row = ROWS.iter().find(|row| row.key == "pacing").expect("a row");
+    let series: Vec<_> = row.series.iter().collect();
+    let (_, hi) = panel::extent(&picture, row, &series);
+    assert!((440e6..480e6).contains(&hi), "{hi}");
+}

@@ -11,7 +11,7 @@ use crate::{
         tables::{Table, named},
         text,
     },
-    svg::escaped,
+    svg::lines,
 };
 
 impl Page<'_> {
@@ -40,7 +40,7 @@ impl Page<'_> {
                 self.body,
                 "<details class=\"query\"><summary>Commands</summary><div><button type=\"button\" hidden>Copy</button>\
                  <pre tabindex=\"0\"><code>{}</code></pre></div></details>",
-                escaped(&commands.join("\n"))
+                lines(&commands)
             );
         }
         self.add(
