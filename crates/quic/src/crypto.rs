@@ -15,7 +15,7 @@
 //! | [`key_update`] | 1-RTT keys, key updates and AEAD usage limits (RFC 9001 §6) |
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
 //! | [`tickets`] | stateless tickets with 0-RTT, and stored client sessions (RFC 9001 §4.5, §4.6) |
-//! | [`hkdf`], [`kdf_hook`] | key derivation, and what of it is ours to see and to change |
+//! | [`hmac`], [`hkdf`], [`kdf_hook`] | key derivation, and what of it is ours to see and to change |
 //! | [`plain`] | the same messages without cryptography, for simulators: one seed, the same bytes |
 //! | [`retry`], [`token`], [`reset`] | RFC 9001 §5.8, RFC 9000 §8.1, §10.3.2 |
 //!
@@ -48,6 +48,7 @@ pub use crate::space::Space;
 
 pub mod aead;
 mod hkdf;
+pub(crate) mod hmac;
 pub mod initial;
 mod kdf_hook;
 pub mod key_log;

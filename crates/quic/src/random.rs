@@ -3,10 +3,12 @@
 //! Unpredictable values, such as the data of a `PATH_CHALLENGE`, are generated with HMAC-SHA256, so that one reveals
 //! nothing about the next; others come from a cheap generator.
 
-use std::fmt;
+use std::{fmt, iter};
 
-use aws_lc_rs::hmac;
+use aws_lc_rs::digest::SHA256;
 use lastbyte_units::SplitMix64;
+
+use crate::crypto::hmac;
 
 /// The size of a seed in bytes.
 pub const SEED_LEN: usize = 32;
@@ -36,8 +38,8 @@ impl Random {
     /// Unpredictable bytes.
     pub(crate) fn bytes<const LEN: usize>(&mut self) -> [u8; LEN] {
         const { assert!(LEN <= 32, "one block") };
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.seed);
-        let block = hmac::sign(&key, &self.drawn.to_be_bytes());
+        let drawn = self.drawn.to_be_bytes();
+        let block = hmac::sign(&SHA256, &self.seed, iter::once(&drawn[..]));
         self.drawn = self.drawn.wrapping_add(1);
         block.as_ref().first_chunk().copied().unwrap_or([0; LEN])
     }

@@ -14,11 +14,11 @@
 
 use std::{
     cell::{Cell, RefCell},
-    ptr,
+    iter, ptr,
     sync::{Mutex, PoisonError},
 };
 
-use aws_lc_rs::hmac;
+use aws_lc_rs::digest::{self, Algorithm};
 use lastbyte_wire::packet::Version;
 use rustls::{
     CipherSuiteCommon, ConnectionTrafficSecrets, Error, SupportedCipherSuite, Tls13CipherSuite,
@@ -35,7 +35,7 @@ use rustls::{
     },
 };
 
-use super::hkdf::Prk;
+use super::{hkdf::Prk, hmac};
 
 /// The common prefix of all labels.
 const PREFIX: &[u8] = b"tls13 ";
@@ -219,18 +219,18 @@ impl MessageDecrypter for NoRecordKey {
     }
 }
 
-/// Derives keys with this HMAC of `hkdf.rs`.
-struct HookedHkdf(hmac::Algorithm);
+/// Derives keys with this hash.
+struct HookedHkdf(&'static Algorithm);
 
 struct HookedExpander(Prk);
 
-static SHA256: HookedHkdf = HookedHkdf(hmac::HMAC_SHA256);
-static SHA384: HookedHkdf = HookedHkdf(hmac::HMAC_SHA384);
+static SHA256: HookedHkdf = HookedHkdf(&digest::SHA256);
+static SHA384: HookedHkdf = HookedHkdf(&digest::SHA384);
 
 impl Hkdf for HookedHkdf {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
         let zeros = [0; OkmBlock::MAX_LEN];
-        self.extract_from_secret(salt, &zeros[..self.0.tag_len()])
+        self.extract_from_secret(salt, &zeros[..self.0.output_len()])
     }
 
     fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
@@ -238,12 +238,11 @@ impl Hkdf for HookedHkdf {
     }
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
-        Box::new(HookedExpander(Prk::new(self.0, okm)))
+        Box::new(HookedExpander(Prk::new(self.0, okm.clone())))
     }
 
     fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> Tag {
-        let key = hmac::Key::new(self.0, key.as_ref());
-        Tag::new(hmac::sign(&key, message).as_ref())
+        Tag::new(hmac::sign(self.0, key.as_ref(), iter::once(message)).as_ref())
     }
 }
 
