@@ -7,6 +7,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use lastbyte_units::SplitMix64;
 use lastbyte_wire::{ConnectionId, StatelessResetToken};
 
 use super::{
@@ -135,9 +136,10 @@ impl ConnectionIds for QuicLbIds {
         reset_key: &Arc<ResetKey>,
         seed: Seed,
     ) -> Box<dyn ConnectionIdGenerator + Send> {
+        let first = seed.first_chunk().copied().unwrap_or_default();
         Box::new(QuicLbGenerator {
             shared: Arc::clone(&self.shared),
-            random: Random::new(seed),
+            random: SplitMix64::new(u64::from_be_bytes(first)),
             reset_key: Arc::clone(reset_key),
         })
     }
@@ -153,13 +155,14 @@ impl ConnectionIds for QuicLbIds {
 
 struct QuicLbGenerator {
     shared: Arc<Shared>,
-    random: Random,
+    /// For the low bits of octet 0, which mean nothing: a few bits of each number do not reveal the next.
+    random: SplitMix64,
     reset_key: Arc<ResetKey>,
 }
 
 impl ConnectionIdGenerator for QuicLbGenerator {
     fn generate(&mut self) -> ConnectionId {
-        let [random] = self.random.bytes();
+        let random = (self.random.number() >> 56) as u8;
         // The lengths were checked when the codec was created.
         self.shared.next(random).unwrap_or(ConnectionId::EMPTY)
     }
