@@ -5,7 +5,8 @@
 //!
 //! Decision: our own, as the standard library's cannot be seeded through its safe and stable interface without a hasher
 //! type as long as this. At most three quarters of the slots are in use; a removal shifts later entries back, and
-//! leaves no tombstones, so that lookups stay short however often entries are added and removed.
+//! leaves no tombstones, so that lookups stay short however often entries are added and removed. Hashes are not stored: a server
+//! has about ten slots for each connection.
 
 use lastbyte_units::SipHash;
 
@@ -22,7 +23,7 @@ pub(super) trait Key: Copy + Eq {
 pub(super) struct Table<K, V> {
     hash: SipHash,
     /// A power of two, or none.
-    slots: Vec<Option<(u64, K, V)>>,
+    slots: Vec<Option<(K, V)>>,
     len: usize,
 }
 
@@ -48,14 +49,14 @@ impl<K: Key, V: Copy> Table<K, V> {
         if self.len == 0 {
             return None;
         }
-        let at = self.find(self.hash_of(key), key)?;
-        self.slots.get(at)?.as_ref().map(|(_, _, value)| *value)
+        let at = self.find(key)?;
+        self.slots.get(at)?.as_ref().map(|(_, value)| *value)
     }
 
     pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let at = self.find(self.hash_of(key), key)?;
+        let at = self.find(key)?;
         let slot = self.slots.get_mut(at)?;
-        slot.as_mut().map(|(_, _, value)| value)
+        slot.as_mut().map(|(_, value)| value)
     }
 
     /// Inserts a value. Returns whether the key was new; otherwise its value is kept.
@@ -63,25 +64,24 @@ impl<K: Key, V: Copy> Table<K, V> {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        let hash = self.hash_of(&key);
-        if self.find(hash, &key).is_some() {
+        if self.find(&key).is_some() {
             return false;
         }
-        self.place((hash, key, value));
+        self.place((key, value));
         self.len += 1;
         true
     }
 
     /// Removes the key, if `is_it` accepts its value.
     pub(super) fn remove_if(&mut self, key: &K, is_it: impl FnOnce(&V) -> bool) -> bool {
-        let Some(at) = self.find(self.hash_of(key), key) else {
+        let Some(at) = self.find(key) else {
             return false;
         };
         let is_it = self
             .slots
             .get(at)
             .and_then(Option::as_ref)
-            .is_some_and(|(_, _, value)| is_it(value));
+            .is_some_and(|(_, value)| is_it(value));
         if is_it {
             self.empty(at);
             self.len -= 1;
@@ -89,8 +89,9 @@ impl<K: Key, V: Copy> Table<K, V> {
         is_it
     }
 
-    fn hash_of(&self, key: &K) -> u64 {
-        key.hash(&self.hash)
+    /// The slot where the search for a key starts.
+    fn preferred(&self, key: &K) -> usize {
+        key.hash(&self.hash) as usize & self.mask()
     }
 
     /// Not meaningful while there are no slots.
@@ -98,11 +99,11 @@ impl<K: Key, V: Copy> Table<K, V> {
         self.slots.len().wrapping_sub(1)
     }
 
-    fn find(&self, hash: u64, key: &K) -> Option<usize> {
-        let mut at = hash as usize & self.mask();
+    fn find(&self, key: &K) -> Option<usize> {
+        let mut at = self.preferred(key);
         loop {
-            let (other_hash, other, _) = self.slots.get(at)?.as_ref()?;
-            if *other_hash == hash && other == key {
+            let (other, _) = self.slots.get(at)?.as_ref()?;
+            if other == key {
                 return Some(at);
             }
             at = (at + 1) & self.mask();
@@ -110,8 +111,8 @@ impl<K: Key, V: Copy> Table<K, V> {
     }
 
     /// Puts a new entry into the first free slot, which must exist.
-    fn place(&mut self, entry: (u64, K, V)) {
-        let mut at = entry.0 as usize & self.mask();
+    fn place(&mut self, entry: (K, V)) {
+        let mut at = self.preferred(&entry.0);
         while let Some(slot) = self.slots.get_mut(at) {
             if slot.is_none() {
                 *slot = Some(entry);
@@ -129,7 +130,7 @@ impl<K: Key, V: Copy> Table<K, V> {
         loop {
             next = (next + 1) & mask;
             let wanted = match self.slots.get(next) {
-                Some(Some((hash, ..))) => *hash as usize & mask,
+                Some(Some((key, _))) => self.preferred(key),
                 _ => break,
             };
             // The hole lies between its preferred slot and its actual one: it may move there.
