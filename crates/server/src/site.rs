@@ -20,13 +20,20 @@ mod file_identity;
 mod found;
 mod generated;
 mod listing;
+mod listings;
 mod open_files;
 mod read_ahead;
 
 #[cfg(test)]
 pub(crate) use self::directory::tests::Temporary;
 
-use std::{io, os::fd::AsFd, path::Path, time::Duration};
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use aws_lc_rs::rand;
 use lastbyte_driver::Clock;
@@ -37,6 +44,7 @@ use self::{
     directory::Directory,
     found::{Found, FoundFile},
     generated::{Generated, size_of_path},
+    listings::{Listings, Unavailable},
 };
 use super::{
     handler::{Answer, Handler, Peer, Reply},
@@ -56,7 +64,7 @@ const ALLOW: &str = "GET, HEAD, OPTIONS";
 pub struct Site {
     directory: Option<Directory>,
     generates: bool,
-    lists: bool,
+    listings: Option<Arc<Listings>>,
     fields: Vec<(String, String)>,
 }
 
@@ -67,7 +75,7 @@ impl Site {
         Self {
             directory: None,
             generates: true,
-            lists: false,
+            listings: None,
             fields: Vec::new(),
         }
     }
@@ -115,7 +123,8 @@ impl Site {
     /// Sets whether a directory without `index.html` is listed. Default: no.
     #[must_use]
     pub fn with_listings(self, lists: bool) -> Self {
-        Self { lists, ..self }
+        let listings = lists.then(Arc::default);
+        Self { listings, ..self }
     }
 
     /// Sets whether files whose names start with a dot are served. Default: no, except `.well-known`.
@@ -143,15 +152,18 @@ impl Site {
             match directory.find(path) {
                 Found::File(found) => return file(&found, request),
                 Found::Unslashed => return moved(path, query),
-                Found::Directory(directory) if self.lists => {
-                    return self.list(directory.as_fd(), path);
-                }
                 Found::Exhausted => {
                     return Answer::text(503, "Service unavailable: too many open files\n")
                         .with("retry-after", "1");
                 }
                 Found::Failed => return Answer::text(500, "Cannot read the file\n"),
-                Found::Directory(_) | Found::Nothing => {}
+                Found::Directory(found) => {
+                    if let Some(listings) = &self.listings {
+                        let shows_hidden = directory.shows_hidden();
+                        return list(listings, found.as_fd(), path, shows_hidden);
+                    }
+                }
+                Found::Nothing => {}
             }
         }
         if !self.generates {
@@ -168,17 +180,6 @@ impl Site {
                     .answer(source, request, Clock::since_epoch(), boundary)
             }
             None => Answer::text(404, "Not found\n"),
-        }
-    }
-
-    fn list(&self, directory: std::os::fd::BorrowedFd<'_>, path: &str) -> Answer {
-        let shows_hidden = self.directory.as_ref().is_some_and(Directory::shows_hidden);
-        let title = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
-        match listing::page(directory, &title, shows_hidden) {
-            Ok(page) => {
-                Answer::source(200, "text/html; charset=utf-8", Box::new(page.into_bytes()))
-            }
-            Err(_) => Answer::text(500, "Cannot read the directory\n"),
         }
     }
 
@@ -237,6 +238,19 @@ fn without_other_fields(request: &Request) -> Request {
         }
     }
     kept
+}
+
+/// The answer with the names in a directory.
+fn list(listings: &Listings, directory: BorrowedFd<'_>, path: &str, shows_hidden: bool) -> Answer {
+    let title = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    match listings.page(&title, || listing::page(directory, &title, shows_hidden)) {
+        Ok(page) => Answer::source(200, "text/html; charset=utf-8", Box::new(page)),
+        Err(Unavailable::Busy) => {
+            Answer::text(503, "Service unavailable: too many directory listings\n")
+                .with("retry-after", "1")
+        }
+        Err(Unavailable::Failed) => Answer::text(500, "Cannot read the directory\n"),
+    }
 }
 
 /// The answer with a file, in the client's preferred coding.
