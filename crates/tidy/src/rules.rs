@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "congestion",
             "udp",
             "wire",
+            "units",
         ],
     ),
     (

@@ -6,6 +6,7 @@
 //! | a data rate | [`Rate`] |
 //! | random numbers from a seed | [`SplitMix64`] |
 //! | a keyed hash | [`SipHash`] |
+//! | shares of a limited resource | [`FairShare`] |
 //! | sizes, rates, spans of time, shares, counts and seeds as text | [`bytes`], [`rate`], [`span`], [`probability`], [`count`], [`seed`] |
 //!
 //! # Example
@@ -25,12 +26,14 @@
 
 extern crate alloc;
 
+mod fair_share;
 mod random;
 mod rate;
 mod siphash;
 mod text;
 mod time;
 
+pub use fair_share::FairShare;
 pub use random::{SplitMix64, mix};
 pub use rate::Rate;
 pub use siphash::SipHash;

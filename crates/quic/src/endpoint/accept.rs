@@ -108,7 +108,7 @@ impl<D> Endpoint<D> {
             return self.refuse(now, path, &initial, TransportError::INVALID_TOKEN);
         }
         let prefix = Prefix::of(path.remote);
-        let is_full = self.established.count(&prefix) >= self.room();
+        let is_full = !self.established.permits(&prefix, self.room());
         let room = self.limits.handshakes.saturating_sub(self.load.handshakes);
         if !server.is_accepting || is_full || room == 0 {
             return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
@@ -122,8 +122,8 @@ impl<D> Endpoint<D> {
             }
         };
         if matches!(proof, Proof::Retry(_) | Proof::Earlier { .. }) {
-            let most = self.limits.handshakes_per_prefix.min(room);
-            if self.prefixes.count(&prefix) >= most {
+            let is_at_limit = self.prefixes.count(&prefix) >= self.limits.handshakes_per_prefix;
+            if is_at_limit || !self.prefixes.permits(&prefix, room) {
                 return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
             }
         } else {

@@ -6,12 +6,12 @@
 //!
 //! - *A prefix is a whole IPv4 address, or the first 56 bits of an IPv6 address.* Hosts are assigned 64 bits there,
 //!   sites 56 or 48; an IPv4 address is shared by a site or more.
-//! - *No prefix has more connections than there is room left*, nor more handshakes in progress. So n prefixes together
-//!   leave at least one part in n + 1 to others: an IPv4 /24 and an IPv6 /48 are 256 prefixes each.
+//! - *n prefixes leave one part in n + 1 to others* ([`FairShare`]), of connections and of handshakes in progress. If a
+//!   prefix could only not have more than there is room left, 17 prefixes, one after the other, would fill 100,000.
 
 use core::net::SocketAddr;
 
-use lastbyte_units::SipHash;
+use lastbyte_units::{FairShare, SipHash};
 
 use super::{
     demux::address_bytes,
@@ -47,12 +47,14 @@ impl Key for Prefix {
 /// Connections by prefix.
 pub(super) struct Prefixes {
     counts: Table<Prefix, usize>,
+    shares: FairShare,
 }
 
 impl Prefixes {
     pub(super) const fn new(hash: SipHash) -> Self {
         Self {
             counts: Table::new(hash),
+            shares: FairShare::new(),
         }
     }
 
@@ -60,7 +62,14 @@ impl Prefixes {
         self.counts.get(prefix).unwrap_or(0)
     }
 
+    /// Whether a prefix may have one more, if there is room for `room`.
+    pub(super) fn permits(&self, prefix: &Prefix, room: usize) -> bool {
+        self.shares.permits(self.count(prefix), room)
+    }
+
     pub(super) fn begin(&mut self, prefix: Prefix) {
+        let before = self.count(&prefix);
+        self.shares.on_change(before, before + 1);
         match self.counts.get_mut(&prefix) {
             Some(count) => *count += 1,
             None => {
@@ -70,6 +79,8 @@ impl Prefixes {
     }
 
     pub(super) fn end(&mut self, prefix: &Prefix) {
+        let before = self.count(prefix);
+        self.shares.on_change(before, before.saturating_sub(1));
         if !self.counts.remove_if(prefix, |count| *count <= 1)
             && let Some(count) = self.counts.get_mut(prefix)
         {

@@ -5,7 +5,7 @@
 //!
 //! # Decisions
 //!
-//! - *No prefix has more connections than there is room left*, as over QUIC. A single one has half.
+//! - *n prefixes leave one part in n + 1 to others* ([`FairShare`]), as over QUIC. A single one has half.
 
 use std::{
     collections::BTreeMap,
@@ -13,6 +13,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use lastbyte_units::FairShare;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Limits the connections of one or more listeners. Clones count together.
@@ -59,7 +60,13 @@ impl Admission {
 #[derive(Clone, Debug)]
 struct Prefixes {
     limit: usize,
-    counts: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
+    counts: Arc<Mutex<Counts>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    by_prefix: BTreeMap<IpAddr, usize>,
+    shares: FairShare,
 }
 
 /// A connection that is counted for its prefix.
@@ -70,18 +77,21 @@ struct Counted {
 }
 
 impl Prefixes {
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts one more connection of this address; `None` if it has reached the limit, or `free`.
+    /// Counts one more connection of this address; `None` if it has reached the limit, or its share while there is room for
+    /// `free`.
     fn count(&self, address: IpAddr, free: usize) -> Option<Counted> {
         let prefix = prefix(address);
-        let mut counts = self.counts();
-        let count = counts.entry(prefix).or_default();
-        if *count >= self.limit.min(free).max(1) {
+        let counts = &mut *self.counts();
+        let count = counts.by_prefix.entry(prefix).or_default();
+        let is_permitted = *count < self.limit && counts.shares.permits(*count, free);
+        if *count > 0 && !is_permitted {
             return None;
         }
+        counts.shares.on_change(*count, *count + 1);
         *count += 1;
         Some(Counted {
             prefix,
@@ -92,11 +102,12 @@ impl Prefixes {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let mut counts = self.prefixes.counts();
-        if let Some(count) = counts.get_mut(&self.prefix) {
+        let counts = &mut *self.prefixes.counts();
+        if let Some(count) = counts.by_prefix.get_mut(&self.prefix) {
+            counts.shares.on_change(*count, *count - 1);
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.prefix);
+                counts.by_prefix.remove(&self.prefix);
             }
         }
     }
@@ -151,14 +162,14 @@ mod tests {
         assert_eq!(six.each_ref().map(Option::is_some), [true, true, false]);
         assert!(admit(&admission, "2001:db8:0:1::1").is_some());
         drop((two, six));
-        assert!(admission.prefixes.counts().is_empty());
+        assert!(admission.prefixes.counts().by_prefix.is_empty());
     }
 
     #[test]
-    fn a_prefix_has_no_more_connections_than_there_is_room_left() {
+    fn prefixes_leave_a_share_to_others() {
         let admission = Admission::new(100, usize::MAX);
         let mut held = Vec::new();
-        for (host, expected) in [(1, 50), (2, 75), (3, 88), (1, 88)] {
+        for (host, expected) in [(1, 50), (2, 67), (3, 76), (1, 76)] {
             let text = format!("192.0.2.{host}");
             while let Some(admitted) = admit(&admission, &text) {
                 held.push(admitted);

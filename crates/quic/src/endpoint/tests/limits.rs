@@ -198,6 +198,18 @@ fn many_hosts_that_fill_their_shares_do_not_lock_others_out() {
         assert_eq!(server.handshakes(), accepted);
         let room = 100 - server.handshakes();
         assert!(room >= 100 / (hosts + 1), "{hosts} hosts leave {room}");
+        // One after the other, each takes what the rule permits.
+        let mut one_by_one = server_with(|config| config.limits.handshakes = 100);
+        for host in 0..hosts {
+            for port in 1..=100 {
+                let _ = come_with_token(&mut one_by_one, &format!("192.0.2.{host}:{port}"));
+            }
+        }
+        let left = 100 - one_by_one.handshakes();
+        assert!(
+            left + hosts >= 100 / (hosts + 1),
+            "{hosts} hosts leave {left}"
+        );
         for other in 0..room {
             let remote = format!("198.51.100.{other}:1");
             let route = come_with_token(&mut server, &remote);
