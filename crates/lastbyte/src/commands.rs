@@ -25,9 +25,11 @@ pub(crate) mod version;
 #[cfg(test)]
 mod tests;
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::failure::Failure;
 
 /// Prints a usage error (exit code 2), or the requested help. `is_get`: the command has the options of curl.
 #[expect(clippy::print_stderr, reason = "errors go to stderr")]
@@ -49,12 +51,22 @@ pub(crate) fn usage(mut error: clap::Error, is_get: bool) -> ExitCode {
             error.remove(ContextKind::SuggestedArg);
         }
     }
-    let _ = error.print();
-    if error.use_stderr() {
-        ExitCode::from(2)
-    } else {
-        ExitCode::SUCCESS
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    match printed {
+        // There is no way to report that stderr is closed.
+        _ if error.use_stderr() => ExitCode::from(2),
+        Err(error) => Failure::stdout(&error).report(),
+        Ok(()) => ExitCode::SUCCESS,
     }
+}
+
+/// The known name that is nearest to one that is not known, to be suggested, if any is near.
+fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| (strsim::damerau_levenshtein(given, name), name))
+        .min()
+        .filter(|(distance, _)| distance * 3 <= given.chars().count())
+        .map(|(_, name)| name)
 }
 
 /// Whether a name may be a slip for the other: a letter in three differs at most, or one is the start of the other.

@@ -39,11 +39,11 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Usage(what) => {
-                eprintln!("error: {}", printable(what));
+                eprintln!("error: {}", printable(&shortened(what)));
                 ExitCode::from(2)
             }
             Self::Run(what) => {
-                eprintln!("error: {}", printable(what));
+                eprintln!("error: {}", printable(&shortened(what)));
                 ExitCode::FAILURE
             }
             Self::BrokenPipe => ExitCode::SUCCESS,
@@ -81,6 +81,24 @@ impl io::Write for Messages {
     }
 }
 
+/// Maximum length of a line of an error, in characters: some quote a line of a file.
+const LINE_MAX: usize = 1000;
+
+/// The text, without the middle of long lines.
+fn shortened(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let len = line.chars().count();
+        if len <= LINE_MAX {
+            return line.to_owned();
+        }
+        let start: String = line.chars().take(LINE_MAX / 4).collect();
+        let end: String = line.chars().skip(len - LINE_MAX / 4).collect();
+        format!("{start} … {end}")
+    });
+    let lines: Vec<String> = lines.collect();
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +110,16 @@ mod tests {
             printable(message),
             "a `\\u{1b}]0;x\\u{7}\\u{9b}31m`\\r\n\tüb"
         );
+    }
+
+    #[test]
+    fn long_lines_of_errors_lose_their_middle() {
+        let short = "a\nb";
+        assert_eq!(shortened(short), short);
+        let long = format!("`x`: invalid host `{}` (expected a name)", "é".repeat(5000));
+        let text = shortened(&long);
+        assert!(text.starts_with("`x`: invalid host `éé"), "{text}");
+        assert!(text.ends_with("éé` (expected a name)"), "{text}");
+        assert!(text.chars().count() < LINE_MAX, "{text}");
     }
 }

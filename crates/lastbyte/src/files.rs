@@ -56,6 +56,17 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
+/// Returns an error if the file cannot be opened, or is a folder.
+pub(crate) fn check_readable(path: &Path) -> Result<(), String> {
+    let about = File::open(path).and_then(|file| file.metadata());
+    let problem = match about {
+        Ok(about) if about.is_dir() => io::Error::from(io::ErrorKind::IsADirectory),
+        Ok(_) => return Ok(()),
+        Err(error) => error,
+    };
+    Err(format!("cannot read `{}`: {problem}", path.display()))
+}
+
 /// Creates a file, or truncates an existing one.
 pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
     let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
@@ -144,7 +155,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut file = create(path)?;
     let written = file.write_all(bytes).and_then(|()| file.flush());
-    written.map_err(|error| cannot_write(path, &error))
+    written.map_err(|error| {
+        // A partial file is of no use. A device stays.
+        if path.is_file() {
+            let _ = fs::remove_file(path);
+        }
+        cannot_write(path, &error)
+    })
 }
 
 /// Creates a folder and its parents, unless they exist.

@@ -161,7 +161,10 @@ fn certificates_keys_and_arms_are_reloaded() {
     fs::write(folder.join("tickets"), "xyz").expect("room");
     serving.signal("-HUP");
     let logged = serving.until("error");
-    assert!(logged.contains("cannot use the ticket keys"), "{logged}");
+    assert!(
+        logged.contains("tickets`: cannot use the ticket keys"),
+        "{logged}"
+    );
     assert!(get("cert.pem"));
     assert_eq!(serving.end().0, 0);
 }

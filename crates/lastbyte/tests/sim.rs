@@ -343,13 +343,19 @@ fn usage_errors_exit_with_code_2() {
     for (arguments, wanted) in [
         (
             &["--rate", "55", "--rtt", "39ms"][..],
-            "invalid value '55' for '--rate <RATE>': `55` (expected a rate with its unit, such as `55Mb/s`",
+            "invalid value '55' for '--rate <RATE>': expected a rate with its unit, such as `55Mb/s`",
         ),
-        (&["--rate", "55mbit"], "--rate requires --rtt"),
+        (
+            &["--rate", "55mbit"],
+            "--rate and --rate-trace require --rtt",
+        ),
         (&["--rtt", "39ms"], "--rtt requires --rate"),
         (&["--network", "isdn"], "home-wifi"),
+        (&["--network", "vdls"], "; did you mean `vdsl`?"),
+        (&["--network", "vdsl,lte"], "; --network can be repeated"),
         (&["--network", "none.toml"], "cannot read `none.toml`"),
         (&["--arm", "fast"], "rapid-no-jump"),
+        (&["--arm", "rapid-strat"], "; did you mean `rapid-start`?"),
         (&["--size", "much"], "1.6MB"),
         (&["--mtu", "500"], "1200"),
         (&["--protocol", "h2"], "`h3` or `raw`"),
@@ -357,7 +363,7 @@ fn usage_errors_exit_with_code_2() {
         (&["--runs", "0"], "--runs"),
         (
             &["--rate-trace", "none.trace", "--rtt", "1ms"],
-            "cannot read `none.trace`",
+            "--rate-trace: cannot read `none.trace`",
         ),
         (&["--cross", "cbr:5"], "`5` (expected a rate"),
         (&["--cross", "pages:cubic"], "`pages` without a size"),
@@ -367,7 +373,7 @@ fn usage_errors_exit_with_code_2() {
         ),
         (
             &["--queue", "big"],
-            "'--queue <DEPTH>': `big` (expected a depth, such as `50ms`",
+            "'--queue <DEPTH>': expected a depth, such as `50ms`",
         ),
         (
             &["--queue", "60"],
@@ -375,7 +381,7 @@ fn usage_errors_exit_with_code_2() {
         ),
         (
             &["--loss", "1"],
-            "'--loss <SHARE>': `1` (expected a percent sign: `1%`, or `100%`",
+            "'--loss <SHARE>': expected a percent sign: `1%`, or `100%`",
         ),
         (&["--rate", "-5mbit"], "expected a rate"),
         (

@@ -66,6 +66,25 @@ fn an_unknown_spec_is_a_usage_error() {
     );
 }
 
+/// Help that cannot be written is a failure.
+#[test]
+fn a_full_disk_is_an_error_of_help_too() {
+    let full = || std::fs::File::options().write(true).open("/dev/full");
+    for arguments in [&["--help"][..], &["specs"], &["man"], &["--version"]] {
+        let Ok(full) = full() else {
+            return;
+        };
+        let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(arguments)
+            .stdout(full)
+            .output()
+            .expect("lastbyte runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+        assert!(errors.contains("cannot write to stdout"), "{errors}");
+    }
+}
+
 #[test]
 fn every_example_of_the_help_runs() {
     let help = stdout(&specs(&["--help"]));

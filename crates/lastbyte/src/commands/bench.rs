@@ -75,7 +75,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let errors = &measurement.recorder.errors;
         let most = errors.iter().max_by_key(|(_, times)| **times);
         let why = most.map_or("the time was too short", |(why, _)| why);
-        return Err(Failure::run(format!("no response: {why}")));
+        let hint = if why.contains("certificate is not trusted") {
+            format!("; {}", super::get::UNTRUSTED)
+        } else {
+            String::new()
+        };
+        return Err(Failure::run(format!("no response: {why}{hint}")));
     }
     Ok(ExitCode::SUCCESS)
 }

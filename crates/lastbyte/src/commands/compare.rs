@@ -161,7 +161,10 @@ fn corpus(file: Option<&Path>) -> Result<Vec<Arc<Page>>, Failure> {
         }
     };
     if pages.is_empty() {
-        return Err(Failure::Usage("the corpus has no pages".to_owned()));
+        let name = file.map_or("built-in".into(), Path::to_string_lossy);
+        return Err(Failure::Usage(format!(
+            "`{name}` has no pages (expected a corpus: docs/corpus.md)"
+        )));
     }
     Ok(pages.into_iter().map(Arc::new).collect())
 }
@@ -280,11 +283,11 @@ fn facts(setting: &run::Setting<'_>, done: usize) -> Vec<(String, String)> {
         ),
         ("page loads", done.to_string()),
         ("handshake", handshake),
-        ("resolution of a name", units::show_span(arguments.dns)),
+        ("name resolution", units::show_span(arguments.dns)),
         ("QUIC packets", format!("{} B", arguments.datagram_size)),
         (
             "congestion control",
-            "Linux' CUBIC over TCP and `cubic` over QUIC, unless the arm names another".to_owned(),
+            "Linux' CUBIC over TCP and cubic over QUIC, unless the arm names another".to_owned(),
         ),
         ("model and sources", "docs/compare.md".to_owned()),
     ];

@@ -36,7 +36,7 @@ impl Credentials {
     ///
     /// # Errors
     ///
-    /// A file cannot be read: what `authorities` makes of the error for `--cacert`, and `identity` for `--cert` and `--key`.
+    /// Returns an error if a file cannot be read: that of `authorities` for `--cacert`, and of `identity` for `--cert` and `--key`.
     pub(crate) fn apply<E>(
         &self,
         settings: &mut Settings,

@@ -50,7 +50,11 @@ shell of `unshare -rn`, after `ip link set lo up`.";
 
 /// Emulate a network path between real clients and servers: a UDP relay, or a network device.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    after_long_help = EXAMPLES,
+    mut_arg("network", |network| network.help("Named network, or a TOML file (docs/network.md)"))
+)]
 pub(crate) struct Arguments {
     /// Address and UDP port to which clients send; port 0 selects a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4443")]
@@ -212,10 +216,10 @@ fn print_status(line: &str) {
 fn address(text: &str) -> Result<SocketAddr, Failure> {
     let mut found = text
         .to_socket_addrs()
-        .map_err(|error| Failure::Usage(format!("`--to {text}`: {error}")))?;
+        .map_err(|error| Failure::Usage(format!("--to: `{text}`: {error} (expected HOST:PORT)")))?;
     found
         .next()
-        .ok_or_else(|| Failure::Usage(format!("`--to {text}`: the name has no address")))
+        .ok_or_else(|| Failure::Usage(format!("--to: `{text}`: the name has no address")))
 }
 
 /// Parses a network such as `198.18.0.0/15`.

@@ -67,7 +67,8 @@ impl FleetFile {
 
     fn parse(name: &str, text: &str) -> Result<Self, String> {
         let invalid = |why: &dyn std::fmt::Display| format!("`{name}`: {why}");
-        let text: Text = toml::from_str(text).map_err(|error| invalid(&error))?;
+        let text: Text =
+            toml::from_str(text).map_err(|error| invalid(&error.to_string().trim_end()))?;
         let mut ids = Vec::new();
         for layout in text.ids {
             let key = layout.key.as_deref().map(key).transpose();

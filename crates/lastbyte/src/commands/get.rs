@@ -1,13 +1,13 @@
-//! `lastbyte get`: fetches, as curl would. What is done is done by the crate `lastbyte-client`.
+//! `lastbyte get`: fetches URLs as curl does. The crate `lastbyte-client` does the work.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `arguments` | what can be said on the command line |
-//! | `glob` | URLs that stand for several |
-//! | `settings`, `request` | what that means: settings, and what is fetched |
+//! | `arguments` | the options |
+//! | `glob` | URL patterns |
+//! | `settings`, `request` | settings and fetches that the options select |
 //! | `exit` | exit codes, as curl's |
-//! | `output` | where what arrives goes |
-//! | `keep` | what is remembered in files, from one run to the next |
+//! | `output` | where bodies and headers are written |
+//! | `keep` | files that are kept from one run to the next |
 //! | `timing`, `write_out` | the report afterwards |
 
 mod arguments;
@@ -21,7 +21,7 @@ mod settings;
 mod timing;
 mod write_out;
 
-use std::{ffi::OsString, io::Write, process::ExitCode};
+use std::{ffi::OsString, io::Write, path::Path, process::ExitCode};
 
 use lastbyte_client::{Fetch, RunError, run as fetch};
 use lastbyte_congestion::Registry;
@@ -39,6 +39,7 @@ use self::{
 };
 pub(super) use self::{
     arguments::{connect_to, refusal},
+    exit::UNTRUSTED,
     request::field,
 };
 use crate::{
@@ -82,8 +83,14 @@ pub(crate) fn run(mut arguments: Arguments, registry: &Registry) -> Result<ExitC
         let mut outputs = Outputs::new(arguments, &fetches, &interrupt, round)?;
         let report = match fetch(&settings, &memory, clock, fetches.clone(), &mut outputs) {
             Ok(report) => report,
-            Err(RunError::Trust(what)) => return Ok(failed(arguments, 77, &what)),
-            Err(RunError::Identity(what)) => return Ok(failed(arguments, 58, &what)),
+            Err(RunError::Trust(what)) => {
+                let what = in_file(arguments.connection.credentials.cacert.as_deref(), &what);
+                return Ok(failed(arguments, 77, &what));
+            }
+            Err(RunError::Identity(what)) => {
+                let what = in_file(arguments.connection.credentials.cert.as_deref(), &what);
+                return Ok(failed(arguments, 58, &what));
+            }
             Err(error) => return Ok(failed(arguments, 7, &error.to_string())),
         };
         outputs.finish()?;
@@ -113,6 +120,14 @@ pub(crate) fn run(mut arguments: Arguments, registry: &Registry) -> Result<ExitC
     keep.save(&memory)?;
     tell(arguments, &fetches, &rounds)?;
     Ok(ExitCode::from(exit))
+}
+
+/// An error in the content of a file, with its name.
+fn in_file(file: Option<&Path>, what: &str) -> String {
+    file.map_or_else(
+        || what.to_owned(),
+        |file| format!("`{}`: {what}", file.display()),
+    )
 }
 
 fn tell(arguments: &Arguments, fetches: &[Fetch], rounds: &[Round]) -> Result<(), Failure> {

@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     check: bool,
     /// Address and port for UDP and TCP; port 0 selects a free port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433", value_parser = values::any_by_default)]
     listen: SocketAddr,
     /// Address for /metrics (Prometheus) and /healthz, over plain HTTP
     ///

@@ -6,7 +6,7 @@ use clap::Args;
 use lastbyte_link::{self as link, Capacity, CoDel, FqCoDel, Limit, Loss, Pie, Queue};
 use lastbyte_sim::{
     self as sim,
-    network::{LinkText, PathText},
+    network::{LinkText, NAMED, PathText},
 };
 use lastbyte_units as units;
 
@@ -134,7 +134,13 @@ impl PathArguments {
             }
             let text = base.overridden_by(settings.clone());
             let path = text.path(&mut |file| files::read_text(Path::new(file)));
-            paths.push((name, path.map_err(Failure::usage)?));
+            let path = path.map_err(|error| match error.key.as_str() {
+                "down.trace" if self.rate_trace.is_some() => {
+                    Failure::Usage(format!("--rate-trace: {}", error.reason))
+                }
+                _ => Failure::usage(error),
+            })?;
+            paths.push((name, path));
         }
         Ok(paths)
     }
@@ -260,7 +266,12 @@ pub(crate) fn setting(
         let mut path = PathText::default();
         *place(&mut path) = Some(text.to_owned());
         let checked = path.path(&mut |_| Ok(String::new()));
-        checked.map_err(|error| error.reason)?;
+        checked.map_err(|error| {
+            // The parser of options has named the value.
+            let expected = error.reason.strip_prefix(&format!("`{text}` ("));
+            let expected = expected.and_then(|expected| expected.strip_suffix(')'));
+            expected.unwrap_or(&error.reason).to_owned()
+        })?;
         Ok(text.to_owned())
     }
 }
@@ -402,7 +413,16 @@ pub(crate) fn refuse_cross(name: &str, path: &sim::Path) -> Result<(), Failure> 
 fn named(name: &str) -> Result<(String, PathText), Failure> {
     let file = Path::new(name);
     if file.extension().is_none_or(|extension| extension != "toml") {
-        let base = PathText::named(name).map_err(Failure::usage)?;
+        let base = PathText::named(name).map_err(|error| {
+            let known = NAMED.iter().map(|(known, _)| *known);
+            let hint = match super::nearest(name, known) {
+                Some(near) => format!("; did you mean `{near}`?"),
+                None if name.contains(',') => "; --network can be repeated".to_owned(),
+                None if file.is_file() => "; the name of the file does not".to_owned(),
+                None => String::new(),
+            };
+            Failure::Usage(format!("{error}{hint}"))
+        })?;
         return Ok((name.to_owned(), base));
     }
     let text = files::read_text(file).map_err(Failure::Usage)?;
@@ -434,10 +454,10 @@ fn base_of(settings: &PathText) -> Result<(String, PathText), Failure> {
             Ok(("custom".to_owned(), base))
         }
         (true, None) => Err(Failure::Usage(
-            "--rate requires --rtt or --network".to_owned(),
+            "--rate and --rate-trace require --rtt or --network".to_owned(),
         )),
         (false, Some(_)) => Err(Failure::Usage(
-            "--rtt requires --rate or --network".to_owned(),
+            "--rtt requires --rate, --rate-trace or --network".to_owned(),
         )),
     }
 }

@@ -276,8 +276,7 @@ fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
             continue;
         }
         // A missing file is reported before hours are spent on the others.
-        files::open(log)
-            .map_err(|error| Failure::Usage(format!("cannot read `{name}`: {error}")))?;
+        files::check_readable(log).map_err(Failure::Usage)?;
         let path = log.clone();
         inputs.push(Input::new(name, move || files::open(&path)));
     }
@@ -291,9 +290,18 @@ fn failure(settings: &Settings, error: &Error) -> Failure {
             Failure::Usage(format!("--shares: {error}"))
         }
         Error::UnknownArm { .. } => Failure::Usage(format!("--baseline: {error}")),
-        Error::Expression(_) => Failure::Usage(format!(
-            "in --arm, --by, --metric, --site or --where: {error}"
-        )),
+        Error::Expression(_) => {
+            let options = [
+                ("--arm", settings.arm.is_some()),
+                ("--by", settings.by.is_some()),
+                ("--metric", settings.metric != Metric::default()),
+                ("--site", settings.site.is_some()),
+                ("--where", settings.filter.is_some()),
+            ];
+            let given = options.iter().filter(|(_, is_given)| *is_given);
+            let given: Vec<&str> = given.map(|(option, _)| *option).collect();
+            Failure::Usage(format!("{}: {error}", given.join(" or ")))
+        }
         Error::Bins(_) => Failure::Usage(format!("--bins: {error}")),
         Error::NoValues { .. } => Failure::Usage(format!("--metric: {error}")),
         _ => Failure::run(error),

@@ -222,10 +222,10 @@ impl Search {
                 .map_err(|error| Failure::Usage(format!("--neighbour: {}", error.reason)))?;
             experiment.population = experiment.population.beside(neighbours, None);
         }
-        let arm = |text: &str| -> Result<Arm, Failure> {
+        let arm = |option: &str, text: &str| -> Result<Arm, Failure> {
             let spec = registry
                 .parse(text)
-                .map_err(|error| Failure::Usage(error.to_string()))?;
+                .map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
             Ok(Arm {
                 name: text.to_owned(),
                 spec,
@@ -234,9 +234,13 @@ impl Search {
         };
         let base = &arguments.spec;
         let colon = if base.contains(':') { "," } else { ":" };
-        let mut arms = vec![arm(arguments.baseline.as_ref().unwrap_or(base))?];
+        let spec = arm("SPEC", base)?;
+        let mut arms = vec![match &arguments.baseline {
+            Some(baseline) => arm("--baseline", baseline)?,
+            None => spec,
+        }];
         for candidate in candidates {
-            arms.push(arm(&format!("{base}{colon}{candidate}"))?);
+            arms.push(arm("--key", &format!("{base}{colon}{candidate}"))?);
         }
         experiment.arms = arms;
         experiment.baseline = 0;
@@ -342,8 +346,13 @@ impl Report<'_> {
         // Writing to a `String` cannot fail.
         let _ = writeln!(
             text,
-            "{} candidates against {}; {} left, {} on the Pareto front\n",
+            "{} {} against {}; {} left, {} on the Pareto front\n",
             self.candidates.len(),
+            if self.candidates.len() == 1 {
+                "candidate"
+            } else {
+                "candidates"
+            },
             self.baseline,
             self.race.alive().len(),
             self.front.len()

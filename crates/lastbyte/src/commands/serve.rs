@@ -239,9 +239,6 @@ fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result
     let mut what = vec!["arms"];
     let (arms, _) = arms(&arguments, registry)?;
     let keys = ticket_keys(&arguments)?;
-    if let Some(keys) = &keys {
-        Server::check_ticket_keys(keys).map_err(Failure::usage)?;
-    }
     // A generated certificate is kept.
     if !arguments.self_signed {
         server
@@ -380,11 +377,14 @@ fn warn_if_exposed(path: &Path) -> Result<(), Failure> {
 }
 
 fn ticket_keys(arguments: &Arguments) -> Result<Option<Vec<u8>>, Failure> {
-    if let Some(path) = &arguments.ticket_keys {
-        warn_if_exposed(path)?;
-    }
-    let read = arguments.ticket_keys.as_deref().map(files::read);
-    read.transpose().map_err(Failure::Usage)
+    let Some(path) = &arguments.ticket_keys else {
+        return Ok(None);
+    };
+    warn_if_exposed(path)?;
+    let keys = files::read(path).map_err(Failure::Usage)?;
+    Server::check_ticket_keys(&keys)
+        .map_err(|error| Failure::Usage(format!("`{}`: {error}", path.display())))?;
+    Ok(Some(keys))
 }
 
 /// Prints a message to stderr.
@@ -446,7 +446,14 @@ fn arms(arguments: &Arguments, registry: &Registry) -> Result<(Arms, Option<Stri
                     format!("{startup}:congestion={text}")
                 };
             }
-            let spec = registry.parse(&text).map_err(Failure::usage)?;
+            let option = if arguments.startup.is_some() {
+                "startup"
+            } else {
+                "congestion"
+            };
+            let spec = registry
+                .parse(&text)
+                .map_err(|error| Failure::Usage(format!("`{option}`: {error}")))?;
             let arm = Arm {
                 name: text,
                 share: 1.0,
@@ -485,7 +492,8 @@ fn experiment(name: &str, registry: &Registry) -> Result<Experiment, Failure> {
         return Ok(Experiment::four_arms());
     }
     let path = Path::new(name);
-    let text = files::read_text(path).map_err(Failure::Usage)?;
+    let text = files::read_text(path)
+        .map_err(|error| Failure::Usage(format!("{error} (expected a file, or `four-arms`)")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     Experiment::parse_with(&text, registry, &mut |name| {
         files::read_text(&folder.join(name))

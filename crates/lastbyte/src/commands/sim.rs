@@ -40,7 +40,7 @@ struct Job {
     scenario: Scenario,
 }
 
-/// Does what it was told.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let jobs = jobs(arguments, registry)?;
     plot::check(&arguments.plot, &jobs)?;

@@ -2,9 +2,15 @@
 //! [`lastbyte_units`].
 
 use core::{num::NonZeroUsize, ops::RangeInclusive};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+};
 
-use clap::ValueEnum;
+use clap::{
+    ValueEnum,
+    builder::{PathBufValueParser, TypedValueParser},
+};
 use lastbyte_driver::AeadChoice;
 use lastbyte_quic::crypto::AeadProvider;
 use lastbyte_units as units;
@@ -32,13 +38,34 @@ impl Aead {
 
 /// Parses an address, or a port of 127.0.0.1.
 pub(crate) fn loopback_by_default(text: &str) -> Result<SocketAddr, String> {
+    address(text, Ipv4Addr::LOCALHOST.into())
+        .ok_or_else(|| "expected ADDR:PORT, such as 127.0.0.1:9100, or a port".into())
+}
+
+/// Parses an address, or a port of all addresses.
+pub(crate) fn any_by_default(text: &str) -> Result<SocketAddr, String> {
+    address(text, Ipv6Addr::UNSPECIFIED.into())
+        .ok_or_else(|| "expected ADDR:PORT, such as 127.0.0.1:4433 or [::]:4433, or a port".into())
+}
+
+fn address(text: &str, default: IpAddr) -> Option<SocketAddr> {
     let port = text.strip_prefix(':').unwrap_or(text);
     match port.parse::<u16>() {
-        Ok(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
-        Err(_) => text
-            .parse()
-            .map_err(|_| "expected ADDR:PORT, such as 127.0.0.1:9100, or a port".into()),
+        Ok(port) => Some((default, port).into()),
+        Err(_) => text.parse().ok(),
     }
+}
+
+/// Takes the name of a log, which is not `-`.
+pub(crate) fn log() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(not_a_dash)
+}
+
+fn not_a_dash(path: PathBuf) -> Result<PathBuf, &'static str> {
+    if path.as_os_str() == "-" {
+        return Err("expected a file, such as /dev/stdout");
+    }
+    Ok(path)
 }
 
 /// Parses a size in bytes within these bounds.
@@ -93,3 +120,34 @@ pub(crate) fn positive(max: u64) -> impl Fn(&str) -> Result<NonZeroUsize, String
 
 /// Maximum number of threads.
 pub(crate) const THREADS_MAX: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::{any_by_default, loopback_by_default, not_a_dash};
+
+    /// It would be a file of this name.
+    #[test]
+    fn a_log_is_not_a_dash() {
+        assert!(not_a_dash("-".into()).is_err_and(|error| error.contains("/dev/stdout")));
+        assert_eq!(not_a_dash("a-".into()), Ok("a-".into()));
+    }
+
+    #[test]
+    fn a_port_alone_is_an_address() {
+        for text in ["4433", ":4433"] {
+            let any = any_by_default(text).map(|address| address.to_string());
+            assert_eq!(any, Ok("[::]:4433".to_owned()));
+            let loopback = loopback_by_default(text).map(|address| address.to_string());
+            assert_eq!(loopback, Ok("127.0.0.1:4433".to_owned()));
+        }
+        let one = any_by_default("192.0.2.1:443").map(|address| address.to_string());
+        assert_eq!(one, Ok("192.0.2.1:443".to_owned()));
+        for text in ["", "localhost:4433", "70000", "4433x"] {
+            let error = any_by_default(text).expect_err(text);
+            assert!(
+                error.contains("such as 127.0.0.1:4433 or [::]:4433"),
+                "{error}"
+            );
+        }
+    }
+}

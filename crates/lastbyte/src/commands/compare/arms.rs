@@ -32,8 +32,9 @@ pub(super) fn arms(
     }
     if !count.contains(&arms.len()) {
         return Err(format!(
-            "{} arms (expected {} to {}, the baseline first)",
+            "{} {} (expected {} to {}, the baseline first)",
             arms.len(),
+            if arms.len() == 1 { "arm" } else { "arms" },
             count.start(),
             count.end()
         ));

@@ -74,7 +74,7 @@ fn grid() -> Result<Vec<(String, sim::Path)>, Failure> {
 fn cell(text: &str) -> Result<(String, sim::Path), Failure> {
     let failure = |error: String| {
         Failure::Usage(format!(
-            "--network: `{text}`: {error} (expected a network, a file, or RATE[:UP]/RTT[/LOSS], such as 10mbit:2mbit/100ms/1%)"
+            "--network: `{text}`: {error}; a network is a name, a file, or RATE[:UP]/RTT[/LOSS], such as 10mbit:2mbit/100ms/1%"
         ))
     };
     let mut parts = text.split('/');

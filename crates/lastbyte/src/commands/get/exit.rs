@@ -7,14 +7,16 @@ use super::arguments::Arguments;
 /// The exit code of an interrupted program in shells: 128 + SIGINT.
 pub(super) const INTERRUPTED: u8 = 130;
 
+/// What to do if the server's certificate is not trusted.
+pub(crate) const UNTRUSTED: &str = "--cacert FILE names its CA, -k skips the verification";
+
 /// curl's exit code for the outcome of a fetch, and the reason.
 pub(super) fn result(arguments: &Arguments, outcome: &Outcome) -> (u8, String) {
     let is_refused = |status: &u16| arguments.shown.fail_with_body && *status >= 400;
     match (&outcome.failure, outcome.status.filter(is_refused)) {
-        (Some(failure @ FetchFailure::Certificate(_)), _) => (
-            exit_code(failure),
-            format!("{failure}; --cacert FILE names its CA, -k skips the verification"),
-        ),
+        (Some(failure @ FetchFailure::Certificate(_)), _) => {
+            (exit_code(failure), format!("{failure}; {UNTRUSTED}"))
+        }
         (Some(failure), _) => (exit_code(failure), failure.to_string()),
         (None, Some(status)) => (22, FetchFailure::Status(status).to_string()),
         (None, None) => (0, String::new()),

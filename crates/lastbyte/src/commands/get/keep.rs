@@ -110,7 +110,8 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
         let text = if name == "-" {
             let mut text = String::new();
             let read = std::io::stdin().lock().read_to_string(&mut text);
-            read.map(|_| text).map_err(|error| error.to_string())
+            read.map(|_| text)
+                .map_err(|error| format!("cannot read stdin: {error}"))
         } else {
             files::read_text(path)
         };
@@ -127,7 +128,7 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
             }
             // On the first run the file does not exist yet, and may be created at the end.
             Err(_) if it.cookie_jar.as_deref() == Some(path) && !path.exists() => {}
-            Err(what) => warn(arguments, path, &what),
+            Err(what) => say(arguments, &what),
         }
     }
     if it.junk_session_cookies {
@@ -136,10 +137,15 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
     Some(jar)
 }
 
-/// Prints a warning.
+/// Prints a warning about a file.
 fn warn(arguments: &Arguments, path: &Path, what: &str) {
+    say(arguments, &format!("`{}`: {what}", path.display()));
+}
+
+/// Prints a warning.
+fn say(arguments: &Arguments, what: &str) {
     if !arguments.shown.silent {
         // There is no way to report that stderr is closed.
-        let _ = writeln!(std::io::stderr(), "warning: `{}`: {what}", path.display());
+        let _ = writeln!(std::io::stderr(), "warning: {what}");
     }
 }

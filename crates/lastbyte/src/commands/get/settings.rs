@@ -41,7 +41,14 @@ pub(super) fn settings(arguments: &Arguments, registry: &Registry) -> Result<Set
             format!("{startup}{joint}congestion={}", it.congestion)
         }
     };
-    let congestion = registry.parse(&congestion).map_err(Failure::usage)?;
+    let option = if it.startup.is_some() {
+        "--startup"
+    } else {
+        "--congestion"
+    };
+    let congestion = registry
+        .parse(&congestion)
+        .map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
     let mut settings = Settings::new(Config::new(congestion));
     settings.versions = versions(arguments);
     it.credentials

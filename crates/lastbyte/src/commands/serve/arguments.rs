@@ -54,7 +54,7 @@ Examples:
   # Log the events of each connection, for qvis and Wireshark.
   lastbyte serve --self-signed --qlog qlogs/ --keylog keys.txt
 
-The log has a line for each QUIC connection, with H2O's keys; `lastbyte query` and `lastbyte report` read it. On Ctrl-C or SIGTERM, the server accepts no more requests (GOAWAY) and finishes those in flight for up to --drain. On SIGHUP, it reloads the configuration file, certificate, ticket keys and arms.
+The log has a line per connection, over QUIC with H2O's keys; `lastbyte query` and `lastbyte report` read it. On Ctrl-C or SIGTERM, the server accepts no more requests (GOAWAY) and finishes those in flight for up to --drain. On SIGHUP, it reloads the configuration file, certificate, ticket keys and arms.
 
 Reference: docs/serve.md.";
 
@@ -76,13 +76,13 @@ pub(crate) struct Arguments {
     /// Address and port for UDP and TCP; port 0 selects a free port
     ///
     /// An IPv6 wildcard address accepts IPv4 as well.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433", value_parser = values::any_by_default)]
     pub(super) listen: SocketAddr,
     /// HTTP versions to serve: 1.1 and 2 over TCP, 3 over UDP
-    #[arg(long, value_name = "V,...", value_delimiter = ',', default_values = ["1.1", "2", "3"], value_parser = ["1.1", "2", "3"])]
+    #[arg(long, value_name = "V,...", value_delimiter = ',', default_value = "1.1,2,3", value_parser = ["1.1", "2", "3"])]
     http: Vec<String>,
     /// Address of a plain-HTTP listener that redirects to HTTPS
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::any_by_default)]
     pub(super) http_listen: Option<SocketAddr>,
     /// Address for /metrics (Prometheus) and /healthz, over plain HTTP
     ///
@@ -104,7 +104,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) self_signed: bool,
     /// Names and addresses in the generated certificate
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = ["localhost", "127.0.0.1", "::1"])]
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "localhost,127.0.0.1,::1"
+    )]
     pub(super) name: Vec<String>,
     /// Ticket keys shared with other servers, for resumption across them
     ///
@@ -223,7 +228,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Aead::Auto, help_heading = "Transport")]
     pub(super) aead: Aead,
     /// QUIC versions, in order of preference
-    #[arg(long, value_name = "V,...", value_delimiter = ',', default_values = ["1", "2"], value_parser = version, help_heading = "Transport")]
+    #[arg(long, value_name = "V,...", value_delimiter = ',', default_value = "1,2", value_parser = version, help_heading = "Transport")]
     pub(super) quic_version: Vec<Version>,
     /// Maximum UDP payload to probe for, in bytes
     #[arg(long, value_name = "BYTES", default_value = "1472", value_parser = values::size::<u16>(1200..=65_000), help_heading = "Transport")]
@@ -243,11 +248,11 @@ pub(crate) struct Arguments {
     /// The file of `lastbyte lb`: the first of its [[ids]] is used. Requires --server-id.
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     pub(super) lb_config: Option<PathBuf>,
-    /// Append a line per QUIC connection to FILE
-    #[arg(long, value_name = "FILE", help_heading = "Logs")]
+    /// Append a line per connection to FILE
+    #[arg(long, value_name = "FILE", value_parser = values::log(), help_heading = "Logs")]
     pub(super) log: Option<PathBuf>,
     /// Append a line per request to FILE
-    #[arg(long, value_name = "FILE", help_heading = "Logs")]
+    #[arg(long, value_name = "FILE", value_parser = values::log(), help_heading = "Logs")]
     pub(super) access_log: Option<PathBuf>,
     /// Format of the access log
     #[arg(long, value_enum, default_value_t = AccessFormat::Ndjson, help_heading = "Logs")]

@@ -13,7 +13,7 @@ use clap::{
 };
 use toml::de::{DeTable, DeValue};
 
-use super::arguments::Arguments;
+use super::{super::nearest, arguments::Arguments};
 use crate::{failure::Failure, files};
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ fn entries(name: &str, text: &str, command: &Command) -> Result<Vec<Entry>, Stri
             .find(known)
             .filter(|_| !NOT_IN_FILES.contains(&key))
         else {
-            let near = nearest(key, command.get_arguments().filter_map(key_of));
+            let near = hint(key, command.get_arguments().filter_map(key_of));
             return Err(format!("{place}: unknown key `{key}`{near}"));
         };
         entries.push(Entry {
@@ -190,40 +190,10 @@ fn explain(name: &str, entries: &[Entry], error: &clap::Error) -> String {
     }
 }
 
-/// The known name that is nearest, to be suggested, if any is near.
-fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let best = known
-        .filter(|name| !NOT_IN_FILES.contains(name))
-        .map(|name| (distance(key, name), name))
-        .min();
-    match best {
-        Some((distance, name)) if distance <= 1 + key.len() / 3 => {
-            format!("; did you mean `{name}`?")
-        }
-        _ => "; keys are the flags of `lastbyte serve --help`".into(),
+/// A suggestion for a key that is not known.
+fn hint<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
+    match nearest(key, known.filter(|name| !NOT_IN_FILES.contains(name))) {
+        Some(name) => format!("; did you mean `{name}`?"),
+        None => "; keys are the options of `lastbyte serve --help`".into(),
     }
-}
-
-/// How many letters have to be put in, taken out or changed (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, letter) in one.chars().enumerate() {
-        let mut corner = index;
-        let mut left = index + 1;
-        for (above, known) in row
-            .iter_mut()
-            .zip(std::iter::once(None).chain(other.iter().map(Some)))
-        {
-            let Some(known) = known else {
-                *above = left;
-                continue;
-            };
-            let changed = corner + usize::from(*known != letter);
-            corner = *above;
-            left = changed.min(left + 1).min(*above + 1);
-            *above = left;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
