@@ -684,6 +684,132 @@ fn settings_of_networks_vary_and_the_page_has_a_chart() {
 }
 
 #[test]
+fn factors_of_a_population_are_combined_in_one_run() {
+    let folder = folder("ab-sweep");
+    let arguments = [
+        "--sweep",
+        "queue=0.5,4",
+        "--sweep",
+        "cross=0,3",
+        "--connections",
+        "64",
+    ];
+    let output = ab(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = log(&folder);
+    let mut seen = BTreeSet::new();
+    for line in &lines {
+        let site = line["site"].as_str().expect("a site");
+        seen.insert(site);
+        if site.starts_with("cross 0") {
+            assert_eq!(line["link.cross"], "none");
+        }
+        // The class of the population stays.
+        assert_ne!(line["class"], line["site"]);
+    }
+    let all = [
+        "cross 0, queue 0.5",
+        "cross 0, queue 4",
+        "cross 3, queue 0.5",
+        "cross 3, queue 4",
+    ];
+    assert_eq!(seen, all.into(), "{seen:?}");
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    assert!(page.contains("lastbyte ab --sweep queue=0.5,4 --sweep cross=0,3"));
+    assert!(page.contains("scaled by queue=0.5,4, cross=0,3"));
+    // A connection of the log is simulated again by its seed.
+    let seed = lines[0]["seed"].to_string();
+    let output = ab(
+        &folder,
+        &[
+            "--sweep",
+            "queue=0.5,4",
+            "--sweep",
+            "cross=0,3",
+            "--replay",
+            &seed,
+            "--json",
+        ],
+    );
+    let rows: Value = serde_json::from_slice(&output.stdout).expect("an array");
+    let (replayed, logged) = (
+        rows[0]["ttlb_ms"].as_f64(),
+        lines[0]["client.ttlb"].as_f64(),
+    );
+    assert_eq!(replayed.map(f64::round), logged.map(f64::round));
+    let output = ab(&folder, &["--sweep", "queue=1", "--network", "lte"]);
+    assert_eq!(output.status.code(), Some(2));
+    let output = ab(&folder, &["--sweep", "depth=1"]);
+    assert!(
+        stderr(&output).contains("--sweep: unknown setting `depth` (expected queue, lossy,"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn several_objects_of_a_connection_are_a_line_of_all() {
+    let folder = folder("ab-objects");
+    let options = ["--requests", "2", "--parallel", "3", "--pause", "1s"];
+    let arguments = [&options[..], &["--size", "20kB", "--connections", "16"]].concat();
+    let output = ab(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for line in log(&folder) {
+        assert_eq!(
+            (&line["method"], &line["content_length"]),
+            (&"GET".into(), &120_000.into())
+        );
+        if line["complete"] == true {
+            assert!(
+                line["ttlb"].as_f64() > Some(1000.0) && line["client.ttlb"].as_f64() > Some(1000.0)
+            );
+            assert!(
+                line["anatomy.application"].as_f64() >= Some(1000.0),
+                "{line}"
+            );
+        }
+    }
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    assert!(page.contains("3 responses at once, 2 times, 1000ms apart"));
+    assert!(page.contains("--requests 2 --parallel 3 --pause 1000ms"));
+    let output = ab(&folder, &["--parallel", "51"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("expected a whole number from 1 to 50"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn lines_of_uploads_are_those_of_the_client() {
+    let folder = folder("ab-upload");
+    let output = ab(&folder, &["--upload", "--connections", "40", "--seed", "5"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut complete = 0;
+    for line in log(&folder) {
+        assert_eq!(line["method"], "POST");
+        if line["complete"] == true {
+            complete += 1;
+            assert!(line["num-bytes.stream-data-sent"].as_u64() > line["content_length"].as_u64());
+            assert!(line["client.ttlb"].as_f64() > line["ttlb"].as_f64().map(|ttlb| ttlb - 1.0));
+            assert!(line["client.ttfb"].is_null(), "{line}");
+        }
+    }
+    assert!(complete >= 36, "{complete}");
+    let output = ab(
+        &folder,
+        &["--upload", "--neighbour", "cubic", "--out", "other"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("`neighbours`"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn pictures_are_drawn_beside_the_page() {
     let folder = folder("ab-pictures");
     let arguments = [

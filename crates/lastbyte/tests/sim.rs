@@ -557,6 +557,29 @@ fn later_responses_are_in_the_table() {
 }
 
 #[test]
+fn objects_at_once_and_uploads_are_simulated() {
+    let common = ["--arm", "cubic", "--network", "vdsl", "--size", "300kB"];
+    let one = json(&common);
+    let three = json(&[&common[..], &["--parallel", "3"]].concat());
+    let next = three[0]["next_ttlb_ms"].as_array().expect("two more");
+    assert_eq!(next.len(), 2);
+    assert!(three[0]["ttlb_ms"].as_f64() > one[0]["ttlb_ms"].as_f64());
+    // The client sends as many packets as the server does otherwise, and its link is the bottleneck.
+    let upload = json(&[&common[..], &["--upload"]].concat());
+    let sent = |rows: &[Value]| rows[0]["packets_sent"].as_f64().expect("a number");
+    assert!(
+        (0.9..1.1).contains(&(sent(&upload) / sent(&one))),
+        "{upload:?}"
+    );
+    assert!(upload[0]["utilisation"].as_f64() > Some(0.2), "{upload:?}");
+    let table = stdout(&sim(&[&common[..], &["--upload"]].concat()));
+    assert!(
+        table.starts_with("300kB over vdsl: upload, 55mbit"),
+        "{table}"
+    );
+}
+
+#[test]
 fn an_old_trace_is_replaced_on_request_only() {
     let folder = folder("old-trace");
     let trace = folder.join("events.ndjson");

@@ -7,10 +7,14 @@ use core::time::Duration;
 use lastbyte_congestion::Time;
 use lastbyte_quic::connection::{Connection, Event};
 
+use lastbyte_wire::StreamId;
+
 use crate::{
+    listener::Way,
     outcome::{FlowOutcome, Progress, ResponseOutcome},
     protocol::{Asks, ClientSide, Incoming},
     scenario::FlowPlan,
+    server::Messages,
 };
 
 /// The client of a flow.
@@ -29,27 +33,41 @@ pub(crate) struct Client {
 pub(crate) struct Measures {
     started_at: Time,
     responses: Vec<ResponseOutcome>,
-    /// Bytes of the last response.
+    /// The stream of each.
+    streams: Vec<StreamId>,
+    /// Requests without a whole response yet.
+    open: usize,
+    /// Bytes of the first response.
     arrived: u64,
     progress: Vec<Progress>,
     next_progress: usize,
-    /// A response has just come to its end.
+    /// All responses have just come to their ends.
     is_done: bool,
+    /// The requests, which are the data of uploads.
+    requests: Messages,
 }
 
 impl Measures {
-    /// Body of the last response came, in order.
-    pub(crate) fn on_body(&mut self, now: Time, len: usize) {
-        let is_first = self.responses.len() == 1;
-        self.arrived += len as u64;
-        if let Some(response) = self.responses.last_mut()
-            && len > 0
-        {
+    /// The response on a stream.
+    fn response(&mut self, stream: StreamId) -> Option<(usize, &mut ResponseOutcome)> {
+        let index = self.streams.iter().rposition(|one| *one == stream)?;
+        Some((index, self.responses.get_mut(index)?))
+    }
+
+    /// Body of a response came, in order.
+    pub(crate) fn on_body(&mut self, now: Time, stream: StreamId, len: usize) {
+        let Some((index, response)) = self.response(stream) else {
+            return;
+        };
+        if len > 0 {
             let after = now.since(response.asked_at);
             response.first_byte.get_or_insert(after);
         }
-        while is_first
-            && let Some(mark) = self.progress.get_mut(self.next_progress)
+        if index > 0 {
+            return;
+        }
+        self.arrived += len as u64;
+        while let Some(mark) = self.progress.get_mut(self.next_progress)
             && self.arrived >= mark.bytes
         {
             mark.after = Some(now.since(self.started_at));
@@ -57,12 +75,20 @@ impl Measures {
         }
     }
 
-    /// The last response came to its end.
-    pub(crate) fn on_end(&mut self, now: Time) {
-        if let Some(response) = self.responses.last_mut() {
+    /// A response came to its end.
+    pub(crate) fn on_end(&mut self, now: Time, stream: StreamId) {
+        if let Some((_, response)) = self.response(stream)
+            && response.last_byte.is_none()
+        {
             response.last_byte = Some(now.since(response.asked_at));
-            self.is_done = true;
+            self.open -= 1;
+            self.is_done = self.open == 0;
         }
+    }
+
+    /// All of a request was acknowledged.
+    pub(crate) fn on_request_acked(&mut self, now: Time) {
+        self.requests.on_acked(now);
     }
 }
 
@@ -82,15 +108,18 @@ impl Client {
             measures: Measures {
                 started_at: start,
                 responses: Vec::new(),
+                streams: Vec::new(),
+                open: 0,
                 arrived: 0,
                 progress: progress.collect(),
                 next_progress: 0,
                 is_done: false,
+                requests: Messages::default(),
             },
         }
     }
 
-    /// Sends the next request after its pause: at once, if there is none.
+    /// Sends the next requests after their pause: at once, if there is none.
     fn await_turn(&mut self, now: Time, connection: &mut Connection) {
         match self.plan.requests.get(self.measures.responses.len()) {
             Some(next) if next.pause.is_zero() => self.ask(now, connection),
@@ -106,12 +135,18 @@ impl Client {
             && responses.iter().all(|one| one.last_byte.is_some())
     }
 
+    /// What it sent.
+    pub(crate) const fn requests(&self) -> Messages {
+        self.measures.requests
+    }
+
     /// What it measured.
     pub(crate) fn outcome(&self) -> FlowOutcome {
         FlowOutcome {
             started_at: self.measures.started_at,
             handshake: self.handshake,
             first_asked: self.first_asked,
+            planned: self.plan.requests.len(),
             responses: self.measures.responses.clone(),
             progress: self.measures.progress.clone(),
             server: None,
@@ -163,24 +198,35 @@ impl ClientSide for Client {
     }
 
     fn ask(&mut self, now: Time, connection: &mut Connection) {
-        let index = self.measures.responses.len();
-        let Some(request) = self.plan.requests.get(index) else {
-            return;
-        };
-        if self.protocol.ask(connection, request.size).is_err() {
-            // The flow ends, and says that it did.
-            connection.close(now, NO_REQUEST);
-            return;
+        let way = self.plan.way;
+        let measures = &mut self.measures;
+        let asked = measures.responses.len();
+        let started_at = measures.started_at;
+        for (index, request) in self.plan.requests.iter().enumerate().skip(asked) {
+            if index > asked && !request.is_parallel {
+                break;
+            }
+            let Ok(stream) = self.protocol.ask(connection, request.size, way) else {
+                // The flow ends, and says that it did.
+                connection.close(now, NO_REQUEST);
+                return;
+            };
+            if way == Way::Up && self.first_asked.is_none() {
+                connection.measure_transfer(now);
+            }
+            self.first_asked.get_or_insert(now.since(started_at));
+            measures.requests.on_begun(now);
+            measures.streams.push(stream);
+            measures.open += 1;
+            // What is asked for first counts from the client's first datagram, as a user feels it.
+            let is_first = asked == 0;
+            measures.responses.push(ResponseOutcome {
+                size: request.size,
+                asked_at: if is_first { started_at } else { now },
+                first_byte: None,
+                last_byte: None,
+            });
         }
-        let started_at = self.measures.started_at;
-        self.first_asked.get_or_insert(now.since(started_at));
-        self.measures.arrived = 0;
-        self.measures.responses.push(ResponseOutcome {
-            size: request.size,
-            asked_at: if index == 0 { started_at } else { now },
-            first_byte: None,
-            last_byte: None,
-        });
     }
 }
 

@@ -12,14 +12,16 @@ use lastbyte_units as units;
 use serde::Deserialize;
 
 use crate::{
+    listener::Way,
     neighbour::Neighbour,
     population::{
         Draw, Population, ReturnsText, Sweep, factor,
         random::{Field, Stream},
         seed_of,
     },
-    scenario::{FlowPlan, Protocol, Request, Scenario, Transport},
+    scenario::{FlowPlan, Protocol, Scenario, Transport},
     setting::SettingError,
+    workload::Workload,
 };
 
 #[cfg(test)]
@@ -52,6 +54,8 @@ pub struct Experiment {
     pub time_limit: Duration,
     /// What client and server speak.
     pub protocol: Protocol,
+    /// What a client transfers: objects of the population's sizes.
+    pub workload: Workload,
 }
 
 /// One way to do it.
@@ -92,6 +96,10 @@ struct ExperimentText {
     sites: Option<Vec<String>>,
     time_limit: Option<String>,
     protocol: Option<String>,
+    requests: Option<u32>,
+    parallel: Option<u32>,
+    pause: Option<String>,
+    direction: Option<String>,
     #[serde(default)]
     sweep: Sweep,
     returns: Option<ReturnsText>,
@@ -232,7 +240,8 @@ impl Experiment {
                 },
             )
         };
-        Ok(Self {
+        let workload = workload(&text)?;
+        Self {
             name: text.name,
             description: text.description,
             arms,
@@ -242,7 +251,22 @@ impl Experiment {
             seed: text.seed,
             time_limit,
             protocol,
-        })
+            workload: Workload::default(),
+        }
+        .with_workload(workload)
+    }
+
+    /// The same with clients that transfer this.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`SettingError`] if a number is out of range, or the population has neighbours, which are observed on the link down,
+    /// beside uploads.
+    pub fn with_workload(mut self, workload: Workload) -> Result<Self, SettingError> {
+        workload.check()?;
+        self.population = self.population.toward(workload.way)?;
+        self.workload = workload;
+        Ok(self)
     }
 
     /// The experiment of the talk: [`FOUR_ARMS`].
@@ -281,13 +305,18 @@ impl Experiment {
     #[must_use]
     pub fn scenario(&self, plan: &Plan) -> Scenario {
         let draw = &plan.draw;
+        let requests = self.workload.requests(|number| match number {
+            0 => draw.size_bytes,
+            _ => self.population.further_size(plan.seed, number),
+        });
         Scenario {
             path: draw.path.clone(),
             flows: vec![FlowPlan {
                 congestion: self.arms[plan.arm].spec.clone(),
                 start: draw.start,
                 rtt: None,
-                requests: vec![Request::of(draw.size_bytes)],
+                way: self.workload.way,
+                requests,
                 progress: Vec::new(),
             }],
             cross: draw.cross.clone(),
@@ -303,6 +332,28 @@ impl Experiment {
                 .map_or(Duration::ZERO, |one| one.until),
         }
     }
+}
+
+/// What the clients of an experiment transfer.
+fn workload(text: &ExperimentText) -> Result<Workload, SettingError> {
+    Ok(Workload {
+        requests: text.requests.unwrap_or(1),
+        parallel: text.parallel.unwrap_or(1),
+        pause: match &text.pause {
+            Some(text) => {
+                units::span(text).map_err(|error| SettingError::new("pause", error.with_value()))?
+            }
+            None => Duration::ZERO,
+        },
+        way: match text.direction.as_deref() {
+            None | Some("down") => Way::Down,
+            Some("up") => Way::Up,
+            Some(other) => {
+                let reason = format!("`{other}` (expected `down` or `up`)");
+                return Err(SettingError::new("direction", reason));
+            }
+        },
+    })
 }
 
 /// The neighbours of an experiment.

@@ -32,6 +32,7 @@
 //! | [`network`] | named networks, and paths as TOML |
 //! | [`tcp`] | a model of Linux TCP with TLS |
 //! | [`population`] | the distribution of paths: sites, access classes, sizes |
+//! | [`workload`] | how many objects a client transfers, and which way |
 //! | [`experiment`] | arms, and the assignment of connections to them |
 //!
 //! # Decisions
@@ -69,6 +70,7 @@ pub mod scenario;
 mod server;
 mod setting;
 pub mod tcp;
+pub mod workload;
 mod world;
 
 pub use browser::{HttpVersion, PageLoad, PageOutcome, TlsVersion, load_page};
@@ -81,6 +83,7 @@ pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
 pub use population::{CrossFact, Draw, DrawFacts, Population, Sweep};
 pub use scenario::{FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security, Transport};
 pub use setting::SettingError;
+pub use workload::Workload;
 pub use world::{SimError, simulate};
 
 /// Who the server is, to the client.

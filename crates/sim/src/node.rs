@@ -30,7 +30,7 @@ use crate::{
     outcome::{Drop, FlowOutcome, SenderOutcome},
     protocol::{ClientSide, Incoming},
     scenario::Transport,
-    server::Server,
+    server::{Messages, Server},
 };
 
 /// One end of a flow, whose clients have the application `C`.
@@ -297,19 +297,6 @@ impl<C: ClientSide> Node<C> {
         self.has_ended
     }
 
-    /// Of a server: whether it has begun to answer.
-    pub(crate) const fn has_begun(&self) -> bool {
-        matches!(&self.role, Role::Server(server) if server.answers().begun > 0)
-    }
-
-    /// Of a server: how many of its answers have been acknowledged to the end.
-    pub(crate) const fn responses_acked(&self) -> u64 {
-        match &self.role {
-            Role::Server(server) => server.answers().acked,
-            Role::Client(..) => 0,
-        }
-    }
-
     /// Of a client: its application.
     pub(crate) fn client_side(&mut self) -> Option<&mut C> {
         match &mut self.role {
@@ -317,29 +304,34 @@ impl<C: ClientSide> Node<C> {
             Role::Server(_) => None,
         }
     }
+}
 
-    /// Of a server: how it fares.
-    pub(crate) fn sender_outcome(&self) -> Option<SenderOutcome> {
+impl Node {
+    /// Its messages: a server's responses, a client's requests.
+    pub(crate) fn messages(&self) -> Messages {
+        match &self.role {
+            Role::Server(server) => server.answers(),
+            Role::Client(client, _) => client.requests(),
+        }
+    }
+
+    /// How it fares, if it is the end that sends the data, in this many messages.
+    pub(crate) fn sender_outcome(&self, expected: u64) -> Option<SenderOutcome> {
         let connection = self.endpoint.peek(self.handle?).or(self.ended.as_deref())?;
-        let Role::Server(server) = &self.role else {
-            return None;
-        };
         let recovery = connection.recovery();
-        let answers = server.answers();
+        let messages = self.messages();
         Some(SenderOutcome {
             recovery: *connection.recovery_statistics(),
             streams: connection.stream_statistics(),
             congestion: recovery.congestion(),
             rtt_min: recovery.rtt().min(),
             rtt_smoothed: recovery.rtt().smoothed(),
-            asked_at: answers.asked_at,
-            acked_at: answers.acked_at,
+            asked_at: messages.begun_at,
+            acked_at: messages.acked_at.filter(|_| messages.acked >= expected),
             snapshot: Box::new(Snapshot::of(connection)),
         })
     }
-}
 
-impl Node {
     /// Of a client: whether all that it wanted has arrived.
     pub(crate) fn is_satisfied(&self) -> bool {
         matches!(&self.role, Role::Client(client, _) if client.is_satisfied())

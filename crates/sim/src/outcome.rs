@@ -7,12 +7,16 @@ use lastbyte_link::{Count, DropReason, Statistics as LinkStatistics};
 use lastbyte_quic::{close::CloseReason, recovery::RecoveryStatistics, stream};
 use lastbyte_record::connection_log::Snapshot;
 
+use crate::listener::Way;
+
 /// What came of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// What came of each flow, in the order of the scenario.
     pub flows: Vec<FlowOutcome>,
-    /// The way down: from the first response's begin until the last response had arrived.
+    /// The link that counts as the bottleneck: that of the first flow's data.
+    pub way: Way,
+    /// This link: from the begin of the first data until the last response had arrived.
     pub bottleneck: BottleneckOutcome,
     /// What the link down counted until the end.
     pub down: LinkStatistics,
@@ -26,6 +30,17 @@ pub struct Outcome {
     pub ended_at: Time,
 }
 
+impl Outcome {
+    /// What the bottleneck counted until the end.
+    #[must_use]
+    pub const fn bottleneck_link(&self) -> &LinkStatistics {
+        match self.way {
+            Way::Down => &self.down,
+            Way::Up => &self.up,
+        }
+    }
+}
+
 /// What came of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
@@ -35,13 +50,16 @@ pub struct FlowOutcome {
     pub handshake: Option<Duration>,
     /// How long after the client's first datagram its first request was sent; `None` if it never was.
     pub first_asked: Option<Duration>,
+    /// The number of requests in the scenario.
+    pub planned: usize,
     /// What came of each request, as far as it came.
     pub responses: Vec<ResponseOutcome>,
     /// Of the first response: when each number of bytes had arrived in order, from [`FlowOutcome::started_at`] on.
     pub progress: Vec<Progress>,
-    /// How the server fared, from the handshake until it knew that all had arrived.
+    /// How the sender of the data fared, from the handshake until it knew that all had arrived: the server, or the client that
+    /// uploads.
     pub server: Option<SenderOutcome>,
-    /// Its packets that the way down dropped, in order, until the simulation ended.
+    /// Its packets that the bottleneck dropped, in order, until the simulation ended.
     pub drops: Vec<Drop>,
     /// Why the connection ended before that, if it did.
     pub failure: Option<CloseReason>,
@@ -51,7 +69,18 @@ impl FlowOutcome {
     /// Whether all responses arrived.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        !self.responses.is_empty() && self.responses.iter().all(|one| one.last_byte.is_some())
+        self.last_byte().is_some()
+    }
+
+    /// How long after the client's first datagram the last response had arrived; `None` if not all did.
+    #[must_use]
+    pub fn last_byte(&self) -> Option<Duration> {
+        let ends = self.responses.iter();
+        let ends = ends.map(|one| Some((one.asked_at + one.last_byte?).since(self.started_at)));
+        let ends: Vec<Duration> = ends.collect::<Option<_>>()?;
+        ends.into_iter()
+            .max()
+            .filter(|_| self.responses.len() == self.planned)
     }
 }
 
@@ -67,10 +96,10 @@ pub struct Drop {
 /// What came of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseOutcome {
-    /// How many bytes were asked for.
+    /// How many bytes were asked for, or uploaded.
     pub size: u64,
-    /// From when times count: for the first request the client's first datagram, as a user feels it; for others when the
-    /// request was made.
+    /// From when times count: for the first requests the client's first datagram, as a user feels it; for those after a response
+    /// when the request was made.
     pub asked_at: Time,
     /// How long after that the first byte arrived.
     pub first_byte: Option<Duration>,
@@ -100,15 +129,15 @@ pub struct SenderOutcome {
     pub rtt_min: Duration,
     /// The smoothed round-trip time at the end.
     pub rtt_smoothed: Duration,
-    /// When the first request came; `None` if none did.
+    /// When the first request came, or the first upload began; `None` if none did.
     pub asked_at: Option<Time>,
-    /// When all of the first response had been acknowledged; `None` if it was not.
+    /// When all data had been acknowledged; `None` if it was not.
     pub acked_at: Option<Time>,
     /// All that the connection log wants to know.
     pub snapshot: Box<Snapshot>,
 }
 
-/// How the way down was used, from the first response's begin until the last response had arrived.
+/// How the bottleneck was used, from the first response's begin until the last response had arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BottleneckOutcome {
     /// How long that was.

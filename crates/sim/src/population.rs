@@ -13,6 +13,7 @@
 //! | `path` | the links of a draw |
 //! | `networks` | given networks in place of drawn paths |
 //! | `neighbours` | a neighbour on each path in place of cross traffic |
+//! | `uploads` | data on the link up |
 
 use core::time::Duration;
 
@@ -22,6 +23,7 @@ use lastbyte_link::{Contention, Policer, Rate, Reordering, Spacing, WakeUp};
 use crate::{
     client_acks::ClientAcks,
     cross::{CrossKind, CrossTraffic},
+    listener::Way,
     neighbour::{Neighbour, Observation},
     scenario::{Path, Transport},
     setting::SettingError,
@@ -34,6 +36,7 @@ mod path;
 pub(crate) mod random;
 mod sweep;
 mod text;
+mod uploads;
 
 #[cfg(test)]
 mod tests;
@@ -75,6 +78,10 @@ pub struct Population {
     neighbours: Vec<Neighbour>,
     /// How long neighbours are observed, if it does not depend on the path.
     horizon: Option<Duration>,
+    /// Which way the data go.
+    way: Way,
+    /// In place of this population, each as likely as the others, unless it is empty: variants with names.
+    variants: Vec<(String, Self)>,
 }
 
 /// Clients with a token of an earlier connection.
@@ -246,7 +253,7 @@ pub struct Draw {
     pub class: String,
     /// The two links.
     pub path: Path,
-    /// How many bytes the first response has.
+    /// How many bytes the first object has.
     pub size_bytes: u64,
     /// What else is in the way.
     pub cross: Vec<CrossTraffic>,
@@ -479,12 +486,61 @@ impl Population {
         Ok(few)
     }
 
+    /// The same with each of these factors in place of itself, each as likely as the others. Sites have their names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Population::scaled`].
+    pub fn swept(&self, sweeps: &[(String, Sweep)]) -> Result<Self, SettingError> {
+        let variants = sweeps.iter();
+        let variants = variants.map(|(name, sweep)| Ok((name.clone(), self.scaled(sweep)?)));
+        Ok(Self {
+            variants: variants.collect::<Result<_, SettingError>>()?,
+            ..self.clone()
+        })
+    }
+
+    /// The variant that the client with this seed is of.
+    fn variant(&self, seed: u64) -> Option<&(String, Self)> {
+        let all = self.variants.iter().map(|_| 1.0);
+        self.variants
+            .get(Stream::new(seed, Field::Network).choose(0, all))
+    }
+
     /// One of its clients. The same seed gives the same.
     #[must_use]
     pub fn draw(&self, seed: u64) -> Draw {
+        if let Some((name, variant)) = self.variant(seed) {
+            return Draw {
+                site: name.clone(),
+                ..variant.draw(seed)
+            };
+        }
         let draw = path::draw(self, self.sketch(seed), seed);
         let draw = networks::draw(self, draw, seed);
-        neighbours::draw(self, draw, seed)
+        let draw = neighbours::draw(self, draw, seed);
+        match self.way {
+            Way::Down => draw,
+            Way::Up => uploads::draw(draw),
+        }
+    }
+
+    /// The size of another object of the client with this seed, by its number: 1 or more.
+    pub(crate) fn further_size(&self, seed: u64, number: u64) -> u64 {
+        let population = self.variant(seed).map_or(self, |(_, variant)| variant);
+        let seed = Stream::new(seed, Field::FurtherSizes).at(number);
+        population.sizes.draw(Stream::new(seed, Field::Size))
+    }
+
+    /// The same with data that go this way.
+    pub(crate) fn toward(self, way: Way) -> Result<Self, SettingError> {
+        if way == Way::Up && !self.neighbours.is_empty() {
+            return Err(SettingError::new(
+                "neighbours",
+                "they are observed on the link down, and data go up",
+            ));
+        }
+        Ok(Self { way, ..self })
     }
 
     /// The same with a neighbour on each path in place of cross traffic, each as likely as the others. It is observed for as long as

@@ -14,10 +14,13 @@ use lastbyte_quic::{
     connection::{Connection, Event, NetworkPath},
 };
 
+use lastbyte_wire::StreamId;
+
 use crate::{
     client::Measures,
+    listener::Way,
     scenario::{Handshake, Protocol},
-    server::Answers,
+    server::Messages,
 };
 
 pub(crate) mod http3;
@@ -31,7 +34,7 @@ pub(crate) struct Incoming<'a> {
     pub(crate) bytes: &'a mut [u8],
 }
 
-/// A request cannot be sent: never for a client that asks for one thing at a time.
+/// A request cannot be sent: the server permits no further stream now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CannotAsk;
 
@@ -59,10 +62,15 @@ pub(crate) trait ClientSide {
     fn attend(&mut self, now: Time, connection: &mut Connection);
 }
 
-/// A client's end. It has one request under way at most.
+/// A client's end.
 pub(crate) trait Asks {
-    /// Sends a request for this many bytes.
-    fn ask(&mut self, connection: &mut Connection, size: u64) -> Result<(), CannotAsk>;
+    /// Sends a request for this many bytes, or with them.
+    fn ask(
+        &mut self,
+        connection: &mut Connection,
+        size: u64,
+        way: Way,
+    ) -> Result<StreamId, CannotAsk>;
 
     /// Gives the connection a datagram, and measures what of the response was in it.
     fn receive(
@@ -90,7 +98,7 @@ pub(crate) trait Responds {
     fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>);
 
     /// Answers what was asked for, and tells what is acknowledged.
-    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Answers);
+    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Messages);
 
     /// When [`Responds::attend`] wants to be called, if nothing happens before.
     fn deadline(&self) -> Option<Time> {

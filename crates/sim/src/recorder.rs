@@ -1,6 +1,6 @@
 //! What a transfer looked like over time: the series that pictures are made of.
 //!
-//! Owns: [`Recorder`], a listener that keeps what one flow's server and the link down did, and [`Recording`], what it kept.
+//! Owns: [`Recorder`], a listener that keeps what the sender of one flow and the link of its data did, and [`Recording`], what it kept.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::listener::{LinkEvent, Listener, Way};
 /// A value at a time, counted from the start of the flow.
 pub type Sample<T> = (Duration, T);
 
-/// What one flow's server and the link down did.
+/// What the sender of one flow and the link of its data did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     /// Bytes of UDP payload sent until then, with what was sent again.
@@ -70,19 +70,21 @@ impl Notes {
 #[derive(Debug)]
 pub struct Recorder {
     flow: usize,
+    way: Way,
     notes: Arc<Mutex<Notes>>,
 }
 
 impl Recorder {
-    /// Keeps what the flow of this number does, which starts then.
+    /// Keeps what the flow of this number does, whose data go this way, and which starts then.
     #[must_use]
-    pub fn new(flow: usize, started_at: Time) -> Self {
+    pub fn new(flow: usize, way: Way, started_at: Time) -> Self {
         let notes = Notes {
             started_at,
             ..Notes::default()
         };
         Self {
             flow,
+            way,
             notes: Arc::new(Mutex::new(notes)),
         }
     }
@@ -99,7 +101,11 @@ struct Pen(Arc<Mutex<Notes>>);
 
 impl Listener for Recorder {
     fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
-        (flow == self.flow && side == Side::Server)
+        let sender = match self.way {
+            Way::Down => Side::Server,
+            Way::Up => Side::Client,
+        };
+        (flow == self.flow && side == sender)
             .then(|| Box::new(Pen(Arc::clone(&self.notes))) as Box<dyn Trace>)
     }
 
@@ -108,7 +114,7 @@ impl Listener for Recorder {
     }
 
     fn on_link(&mut self, event: &LinkEvent) {
-        if event.way != Way::Down {
+        if event.way != self.way {
             return;
         }
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,13 +28,13 @@ pub struct Row {
     pub asked: Option<Duration>,
     /// The round-trip time of the path without queues.
     pub path_rtt: Duration,
-    /// Packets that the server sent.
+    /// Packets that the sender of the data sent: the server, or the client that uploads.
     pub packets_sent: u64,
     /// Of them, those that it declared lost.
     pub packets_lost: u64,
     /// Of those, the ones that were acknowledged after all.
     pub packets_lost_spuriously: u64,
-    /// Bytes of UDP payload that the server sent.
+    /// Bytes of UDP payload that it sent.
     pub bytes_sent: u64,
     /// Of them, those that it declared lost.
     pub bytes_lost: u64,
@@ -61,11 +61,11 @@ pub struct Row {
     pub queue_peak_bytes: u64,
     /// Packets dropped by the queue, of all flows.
     pub queue_drops: u64,
-    /// Packets that the link down dropped for any reason, of all flows.
+    /// Packets that the bottleneck dropped for any reason, of all flows.
     pub link_drops: u64,
     /// When these numbers of bytes had arrived.
     pub progress: Vec<Progress>,
-    /// Of later responses on the same connection: from request to last byte.
+    /// Of the other responses on the same connection: from request to last byte.
     pub next_ttlb: Vec<Option<Duration>>,
     /// Why the connection ended early, if it did.
     pub failure: Option<String>,
@@ -77,6 +77,7 @@ impl Row {
     pub fn all(label: &Label, outcome: &Outcome) -> Vec<Self> {
         let rows = outcome.flows.iter().enumerate().map(|(flow, one)| {
             let first = one.responses.first();
+            let link = outcome.bottleneck_link();
             let server = one.server.as_ref();
             let recovery = server.map(|server| server.recovery).unwrap_or_default();
             let congestion = server.map(|server| &server.congestion);
@@ -106,11 +107,11 @@ impl Row {
                 rtt_min: server.map_or(Duration::ZERO, |server| server.rtt_min),
                 utilisation: outcome.bottleneck.utilisation,
                 idle_gap_max: outcome.bottleneck.idle_gap_max,
-                queue_peak_bytes: outcome.down.queue_peak_bytes,
-                queue_drops: outcome.down.dropped(DropReason::QueueFull).packets
-                    + outcome.down.dropped(DropReason::CoDel).packets
-                    + outcome.down.dropped(DropReason::Aqm).packets,
-                link_drops: outcome.down.dropped_total().packets,
+                queue_peak_bytes: link.queue_peak_bytes,
+                queue_drops: link.dropped(DropReason::QueueFull).packets
+                    + link.dropped(DropReason::CoDel).packets
+                    + link.dropped(DropReason::Aqm).packets,
+                link_drops: link.dropped_total().packets,
                 progress: one.progress.clone(),
                 next_ttlb: one
                     .responses

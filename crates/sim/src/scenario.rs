@@ -6,7 +6,7 @@ use lastbyte_congestion::{SavedPath, Spec};
 use lastbyte_link as link;
 use lastbyte_quic::ack::AckDecimation;
 
-use crate::{client_acks::ClientAcks, cross::CrossTraffic};
+use crate::{client_acks::ClientAcks, cross::CrossTraffic, listener::Way};
 
 /// A path, and what happens on it.
 #[derive(Clone, Debug)]
@@ -44,6 +44,21 @@ pub struct Path {
     pub cross: Vec<CrossTraffic>,
 }
 
+impl Path {
+    /// Prepares the path for uploads. If the link up has no rate, it becomes as the link down, whose limits the link down loses: they
+    /// change places. Acknowledgments are not gathered on the way down. Returns whether the links changed places.
+    pub fn turn_for_uploads(&mut self) -> bool {
+        if !matches!(self.up.capacity, link::Capacity::Unlimited) {
+            return false;
+        }
+        core::mem::swap(&mut self.down, &mut self.up);
+        // The client's radio is at its own end of the path.
+        self.up.wake_up = self.down.wake_up.take();
+        self.down.release = None;
+        true
+    }
+}
+
 /// One client with one connection to the server.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
@@ -54,6 +69,9 @@ pub struct FlowPlan {
     /// Its round-trip time without queues; `None` for that of the path, which is also the least. What it has beyond that is
     /// between the link up and the server.
     pub rtt: Option<Duration>,
+    /// Which way the data go: down in responses, or up in requests, which are uploads then. The link that the first flow's data
+    /// take counts as the bottleneck.
+    pub way: Way,
     /// What it asks for, one after the other. At least one.
     pub requests: Vec<Request>,
     /// Numbers of bytes of the first response whose arrival in order is recorded. Ascending.
@@ -61,13 +79,15 @@ pub struct FlowPlan {
 }
 
 /// One request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// How long after the end of the response before it is sent; of the first, after the handshake, or in 0-RTT after the
     /// client's begin.
     pub pause: Duration,
-    /// How many bytes the response has.
+    /// How many bytes the response has, or the upload.
     pub size: u64,
+    /// Whether it is sent together with the request before, in place of after its response.
+    pub is_parallel: bool,
 }
 
 impl Request {
@@ -77,6 +97,7 @@ impl Request {
         Self {
             pause: Duration::ZERO,
             size,
+            is_parallel: false,
         }
     }
 }
@@ -219,6 +240,21 @@ impl Default for Transport {
 }
 
 impl Scenario {
+    /// Which way the data of the first flow go, whose link counts as the bottleneck.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        self.flows.first().map_or(Way::Down, |flow| flow.way)
+    }
+
+    /// This link.
+    #[must_use]
+    pub fn bottleneck(&self) -> &link::Config {
+        match self.way() {
+            Way::Down => &self.path.down,
+            Way::Up => &self.path.up,
+        }
+    }
+
     /// One transfer of this many bytes over a path, with defaults.
     #[must_use]
     pub fn transfer(path: Path, congestion: Spec, size: u64) -> Self {
@@ -228,6 +264,7 @@ impl Scenario {
                 congestion,
                 start: Duration::ZERO,
                 rtt: None,
+                way: Way::Down,
                 requests: vec![Request::of(size)],
                 progress: Vec::new(),
             }],

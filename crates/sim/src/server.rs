@@ -14,33 +14,34 @@ use crate::protocol::{Incoming, Responds};
 /// The server of a flow.
 pub(crate) struct Server {
     protocol: Box<dyn Responds>,
-    answers: Answers,
+    answers: Messages,
 }
 
-/// Which responses were begun and acknowledged, and when the first was.
+/// The messages of one end, a server's responses or a client's requests: how many were begun and acknowledged, when the first was
+/// begun, and when the last was acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct Messages {
     pub(crate) begun: u64,
     pub(crate) acked: u64,
-    pub(crate) asked_at: Option<Time>,
+    pub(crate) begun_at: Option<Time>,
     pub(crate) acked_at: Option<Time>,
 }
 
-impl Answers {
-    /// A request came, and is being answered.
+impl Messages {
+    /// A message is being sent.
     pub(crate) fn on_begun(&mut self, now: Time) {
         self.begun += 1;
-        self.asked_at.get_or_insert(now);
+        self.begun_at.get_or_insert(now);
     }
 
-    /// All of a response was acknowledged.
+    /// All of a message was acknowledged.
     pub(crate) fn on_acked(&mut self, now: Time) {
         self.acked += 1;
-        self.acked_at.get_or_insert(now);
+        self.acked_at = Some(now);
     }
 }
 
-/// A response of this length. Its content is what the buffers hold: nothing reads it, and memory that is neither written
+/// A body of this length. Its content is what the buffers hold: nothing reads it, and memory that is neither written
 /// nor read costs no time.
 pub(crate) struct AnyBytes(pub(crate) u64);
 
@@ -58,7 +59,7 @@ impl Server {
     pub(crate) fn new(protocol: Box<dyn Responds>) -> Self {
         Self {
             protocol,
-            answers: Answers::default(),
+            answers: Messages::default(),
         }
     }
 
@@ -72,14 +73,14 @@ impl Server {
     }
 
     pub(crate) fn attend(&mut self, now: Time, connection: &mut Connection) {
-        let had_request = self.answers.asked_at.is_some();
+        let had_request = self.answers.begun_at.is_some();
         self.protocol.attend(connection, now, &mut self.answers);
-        if !had_request && self.answers.asked_at.is_some() {
+        if !had_request && self.answers.begun_at.is_some() {
             connection.measure_transfer(now);
         }
     }
 
-    pub(crate) const fn answers(&self) -> Answers {
+    pub(crate) const fn answers(&self) -> Messages {
         self.answers
     }
 }

@@ -171,13 +171,15 @@ struct World<'a, L> {
     delayed: BTreeMap<(Time, u64), (EcnCodepoint, Datagram)>,
     /// How many datagrams have taken it.
     delayed_count: u64,
+    /// The link that the first flow's data take.
+    bottleneck: Way,
     watch: Watch,
     spare: Vec<Vec<u8>>,
     buffer_len: usize,
     datagrams: u64,
     /// How the server of each flow fared, once all was acknowledged.
     servers: Vec<Option<SenderOutcome>>,
-    /// What the way down dropped of each flow.
+    /// What the bottleneck dropped of each flow.
     drops: Vec<Vec<Drop>>,
     unfinished: usize,
     unsatisfied: usize,
@@ -211,6 +213,7 @@ impl<'a, L: Listener> World<'a, L> {
             extra_delays: Vec::new(),
             delayed: BTreeMap::new(),
             delayed_count: 0,
+            bottleneck: scenario.way(),
             watch: Watch::default(),
             spare: Vec::new(),
             buffer_len: usize::from(transport.datagram_size).max(1500),
@@ -235,6 +238,7 @@ impl<'a, L: Listener> World<'a, L> {
                     congestion: congestion.clone(),
                     start: cross.start,
                     rtt: cross.rtt,
+                    way: Way::Down,
                     requests: vec![Request::of(ENDLESS)],
                     progress: Vec::new(),
                 };
@@ -566,15 +570,20 @@ impl<'a, L: Listener> World<'a, L> {
         else {
             return;
         };
-        if server.has_begun() {
+        let (sender, is_received) = match plan.way {
+            Way::Down => (server, true),
+            Way::Up => (client, client.is_satisfied()),
+        };
+        let (sent, expected) = (sender.messages(), plan.requests.len() as u64);
+        if sent.begun > 0 {
             self.watch.begin(self.now);
         }
         let has_ended = client.has_ended() || server.has_ended();
         if let Some(outcome) = self.servers.get_mut(flow)
             && outcome.is_none()
-            && (has_ended || server.responses_acked() >= plan.requests.len() as u64)
+            && (has_ended || (sent.acked >= expected && is_received))
         {
-            *outcome = server.sender_outcome();
+            *outcome = sender.sender_outcome(expected);
             self.unfinished -= usize::from(outcome.is_some() || has_ended);
         }
         if client.is_satisfied() && self.watch.ended.is_none() {
@@ -614,7 +623,7 @@ impl<'a, L: Listener> World<'a, L> {
         };
         let ears = Ears {
             way,
-            watch: (way == Way::Down).then_some((&mut self.watch, &mut self.drops[..])),
+            watch: (way == self.bottleneck).then_some((&mut self.watch, &mut self.drops[..])),
             listener: self.listener,
         };
         (link, ears)
@@ -625,15 +634,19 @@ impl<'a, L: Listener> World<'a, L> {
         let drops = std::mem::take(&mut self.drops);
         let flows = servers.into_iter().zip(drops).enumerate();
         let flows = flows.filter_map(|(flow, (server, drops))| {
-            let server = server.or_else(|| self.nodes.get(2 * flow + 1)?.sender_outcome());
+            let plan = self.scenario.flows.get(flow)?;
+            let sender = 2 * flow + usize::from(plan.way == Way::Down);
+            let expected = plan.requests.len() as u64;
+            let server = server.or_else(|| self.nodes.get(sender)?.sender_outcome(expected));
             self.nodes.get(2 * flow)?.flow_outcome(server, drops)
         });
         let flows: Vec<FlowOutcome> = flows.collect();
         Outcome {
             flows,
+            way: self.bottleneck,
             bottleneck: self
                 .watch
-                .outcome(nominal(&self.scenario.path.down.capacity)),
+                .outcome(nominal(&self.scenario.bottleneck().capacity)),
             down: self.down.statistics().clone(),
             up: self.up.statistics().clone(),
             path_rtt: self.scenario.path.down.delay + self.scenario.path.up.delay,
@@ -694,7 +707,7 @@ impl Watch {
 /// Hears what a link says.
 struct Ears<'a, L> {
     way: Way,
-    /// Of the way down: how it is used, and what it drops of each flow.
+    /// Of the bottleneck: how it is used, and what it drops of each flow.
     watch: Option<(&'a mut Watch, &'a mut [Vec<Drop>])>,
     listener: &'a mut L,
 }

@@ -26,3 +26,5 @@ mod quicly;
 mod reordering;
 #[path = "suite/resume.rs"]
 mod resume;
+#[path = "suite/workloads.rs"]
+mod workloads;

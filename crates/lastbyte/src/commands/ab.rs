@@ -17,9 +17,10 @@ use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::{Settings, Sweep};
 use lastbyte_sim::{
-    Protocol, Scenario, SettingError,
+    Protocol, Scenario, SettingError, Way, Workload,
     experiment::{self, Arm, Experiment, Plan},
     lines::Label,
+    workload::{PARALLEL_MAX, REQUESTS_MAX},
 };
 use lastbyte_units as units;
 
@@ -81,9 +82,29 @@ pub(crate) struct Arguments {
     /// combination of values. Without --network, rate and rtt are required.
     #[arg(long, value_name = "KEY=VALUE,…")]
     vary: Vec<String>,
+    /// Scale a property of the population: queue=0.5,1,2 or lossy=0,1,3; repeatable
+    ///
+    /// Keys: queue, lossy, path-rtt, rate, poor, cross, ack-batching, policing, sizes (docs/population.md). The population is run with
+    /// each combination of factors.
+    #[arg(long, value_name = "KEY=FACTOR,…", conflicts_with_all = ["network", "vary"])]
+    sweep: Vec<String>,
     /// Object sizes in place of the population's: 300kB,1MB
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', value_parser = units::bytes)]
     size: Vec<u64>,
+    /// Requests per connection, one after the other [default: the experiment's, 1]
+    #[arg(long, value_name = "N", value_parser = values::count::<u32>(1..=u64::from(REQUESTS_MAX)))]
+    requests: Option<u32>,
+    /// Objects that each request asks for at once [default: the experiment's, 1]
+    #[arg(long, value_name = "N", value_parser = values::count::<u32>(1..=u64::from(PARALLEL_MAX)))]
+    parallel: Option<u32>,
+    /// Idle time between requests
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pause: Option<Duration>,
+    /// Clients upload objects in place of downloading them
+    ///
+    /// The arms are then congestion controls of the clients. A link up without a rate of its own has the limits of the link down.
+    #[arg(long)]
+    upload: bool,
     /// Neighbour on each path, whose harm is measured: cubic, cbr:2mbit; repeatable
     ///
     /// In place of the population's cross traffic. Each path has one, each as likely as the others; forms as for `sim --cross`.
@@ -290,6 +311,26 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
     if let Some(protocol) = arguments.protocol {
         experiment.protocol = protocol;
     }
+    let workload = Workload {
+        requests: arguments.requests.unwrap_or(experiment.workload.requests),
+        parallel: arguments.parallel.unwrap_or(experiment.workload.parallel),
+        pause: arguments.pause.unwrap_or(experiment.workload.pause),
+        way: if arguments.upload {
+            Way::Up
+        } else {
+            experiment.workload.way
+        },
+    };
+    let mut experiment = experiment
+        .with_workload(workload)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    // Last: each variant is the population with all that was changed above.
+    let (sweeps, _) = sweeps(arguments, &experiment)?;
+    if !sweeps.is_empty() {
+        let swept = experiment.population.swept(&sweeps);
+        experiment.population =
+            swept.map_err(|error| Failure::Usage(format!("--sweep: {error}")))?;
+    }
     Ok(experiment)
 }
 
@@ -305,6 +346,19 @@ fn networks(arguments: &Arguments) -> Result<(Networks, Option<Sweep>), Failure>
     let (texts, sweep) =
         vary::combine(bases, &axes).map_err(|error| Failure::Usage(format!("--vary: {error}")))?;
     Ok((path::paths_of(texts)?, sweep))
+}
+
+/// The variants of --sweep, and their chart.
+fn sweeps(
+    arguments: &Arguments,
+    experiment: &Experiment,
+) -> Result<(Vec<(String, lastbyte_sim::Sweep)>, Option<Sweep>), Failure> {
+    if arguments.sweep.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    let axes = vary::factors(&arguments.sweep);
+    axes.and_then(|axes| vary::combine_factors(experiment.population.name(), &axes))
+        .map_err(|error| Failure::Usage(format!("--sweep: {error}")))
 }
 
 /// The arms of --arm.
@@ -362,7 +416,7 @@ fn page(
         shares,
         may_lack_arms: true,
         power: arguments.power,
-        sweep: networks(arguments)?.1,
+        sweep: sweeps(arguments, experiment)?.1.or(networks(arguments)?.1),
         replay: Some(format!("lastbyte ab{}", inputs(arguments))),
         has_pictures: arguments.pictures,
         seed: experiment.seed,
@@ -409,13 +463,20 @@ fn inputs(arguments: &Arguments) -> String {
     let horizon = arguments.horizon.map(units::show_span);
     let sizes: Vec<String> = arguments.size.iter().map(u64::to_string).collect();
     let sizes = (!sizes.is_empty()).then(|| sizes.join(","));
+    let [requests, parallel] =
+        [arguments.requests, arguments.parallel].map(|number| number.map(|one| one.to_string()));
+    let pause = arguments.pause.map(units::show_span);
     let options = [
         ("arm", arguments.arm.as_slice()),
         ("network", &arguments.network),
         ("vary", &arguments.vary),
+        ("sweep", &arguments.sweep),
         ("rtt", arguments.rtt.as_slice()),
         ("queue", arguments.queue.as_slice()),
         ("size", sizes.as_slice()),
+        ("requests", requests.as_slice()),
+        ("parallel", parallel.as_slice()),
+        ("pause", pause.as_slice()),
         ("neighbour", &arguments.neighbour),
         ("horizon", horizon.as_slice()),
     ];
@@ -424,6 +485,9 @@ fn inputs(arguments: &Arguments) -> String {
             // Writing to a `String` cannot fail.
             let _ = write!(inputs, " --{name} {}", report::shell(OsStr::new(value)));
         }
+    }
+    if arguments.upload {
+        inputs.push_str(" --upload");
     }
     if let Some(protocol) = arguments.protocol {
         let _ = write!(inputs, " --protocol {}", protocol.name());
@@ -469,7 +533,11 @@ fn page_facts(arguments: &Arguments, experiment: &Experiment, done: u64) -> Vec<
         (
             "where",
             if arguments.network.is_empty() && arguments.vary.is_empty() {
-                "simulated, on modelled paths: docs/population.md".to_owned()
+                let mut place = "simulated, on modelled paths: docs/population.md".to_owned();
+                if !arguments.sweep.is_empty() {
+                    let _ = write!(place, "; scaled by {}", arguments.sweep.join(", "));
+                }
+                place
             } else {
                 let named = arguments.network.iter().chain(&arguments.vary);
                 let named: Vec<&str> = named.map(String::as_str).collect();
@@ -484,6 +552,9 @@ fn page_facts(arguments: &Arguments, experiment: &Experiment, done: u64) -> Vec<
             format!("{} s", experiment.time_limit.as_secs_f64()),
         ),
     ];
+    if let Some(workload) = experiment.workload.describe() {
+        facts.push(("per connection", workload));
+    }
     let arms: Vec<(String, String)> = experiment
         .arms
         .iter()

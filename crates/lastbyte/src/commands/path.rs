@@ -148,7 +148,15 @@ impl PathArguments {
 
 /// Describes a path: rate, round-trip time, queue, and the other settings.
 pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
-    let down = &path.down;
+    describe_data(path, sim::Way::Down)
+}
+
+/// Describes a path whose data go this way.
+pub(crate) fn describe_data(path: &sim::Path, way: sim::Way) -> Vec<String> {
+    let (down, back, back_name) = match way {
+        sim::Way::Down => (&path.down, &path.up, "up"),
+        sim::Way::Up => (&path.up, &path.down, "down"),
+    };
     let mut words = vec![
         rate_words(&down.capacity),
         format!(
@@ -187,11 +195,15 @@ pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
         Queue::DualPi2(_) => words.push("marks".to_owned()),
     }
     words.extend(hazards(down));
-    let mut up = hazards(&path.up);
-    if !matches!(path.up.capacity, Capacity::Unlimited) {
-        up.insert(0, rate_words(&path.up.capacity));
+    let mut others = hazards(back);
+    if !matches!(back.capacity, Capacity::Unlimited) {
+        others.insert(0, rate_words(&back.capacity));
     }
-    words.extend(up.into_iter().map(|what| format!("up: {what}")));
+    words.extend(
+        others
+            .into_iter()
+            .map(|what| format!("{back_name}: {what}")),
+    );
     words.extend(
         path.client_acks
             .map(|acks| format!("client ACKs {}", acks.name())),

@@ -9,7 +9,7 @@ use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_report::statistics::tests_of::Estimate;
 use lastbyte_sim::{
-    Experiment, NeighbourCounter,
+    Experiment, FlowOutcome, NeighbourCounter,
     experiment::{self, Arm, Plan},
     simulate,
 };
@@ -287,12 +287,11 @@ impl Search {
             Failure::Run(format!("path {path}, of seed {}: {error}", plan.seed))
         })?;
         let flow = outcome.flows.first();
-        let response = flow.and_then(|flow| flow.responses.first());
         let server = flow.and_then(|flow| flow.server.as_ref());
         Ok(Transfer {
             // One that does not complete takes as long as it may.
-            time: response
-                .and_then(|response| response.last_byte)
+            time: flow
+                .and_then(FlowOutcome::last_byte)
                 .unwrap_or(experiment.time_limit)
                 .as_secs_f64(),
             loss: server.map_or(0.0, |server| {

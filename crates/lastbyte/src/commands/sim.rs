@@ -15,7 +15,7 @@ use std::{
 use lastbyte_congestion::{Registry, SavedPath};
 use lastbyte_record::qlog::Dialect;
 use lastbyte_sim::{
-    self as sim, CrossTraffic, FlowPlan, Request, Scenario, Security, Transport,
+    self as sim, CrossTraffic, FlowPlan, Scenario, Security, Transport, Way, Workload,
     lines::{Label, Lines},
     listener::Several,
     row::Row,
@@ -28,7 +28,7 @@ use self::{
     qlogs::Qlogs,
 };
 use crate::{
-    commands::path::describe,
+    commands::path::describe_data,
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
@@ -59,7 +59,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if !arguments.plot.is_empty() && !interrupt.is_pressed() {
         plot::draw(&arguments.plot, &jobs)?;
     }
-    Ok(verdict(&rows, arguments.requests, &interrupt))
+    let responses = arguments.requests as usize * arguments.parallel as usize;
+    Ok(verdict(&rows, responses, &interrupt))
 }
 
 fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
@@ -145,30 +146,44 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>, Failure>
     Ok(jobs)
 }
 
+/// The path in words, as the data pass it.
+fn described(scenario: &Scenario) -> Vec<String> {
+    let mut words = describe_data(&scenario.path, scenario.way());
+    if scenario.way() == Way::Up {
+        words.insert(0, "upload".to_owned());
+    }
+    words
+}
+
+/// What each flow transfers.
+fn workload(arguments: &Arguments) -> Workload {
+    Workload {
+        requests: arguments.requests,
+        parallel: arguments.parallel,
+        pause: arguments.pause,
+        way: if arguments.upload { Way::Up } else { Way::Down },
+    }
+}
+
 fn scenario(
     arguments: &Arguments,
-    path: sim::Path,
+    mut path: sim::Path,
     cross: &[CrossTraffic],
     arm: &Arm,
     label: &Label,
 ) -> Scenario {
-    let requests: Vec<Request> = (0..arguments.requests)
-        .map(|index| Request {
-            pause: if index == 0 {
-                Duration::ZERO
-            } else {
-                arguments.pause
-            },
-            size: label.size_bytes,
-        })
-        .collect();
+    let workload = workload(arguments);
+    if workload.way == Way::Up {
+        path.turn_for_uploads();
+    }
     let mut progress = arguments.progress.clone();
     progress.sort_unstable();
     let flows = (0..arguments.flows).map(|flow| FlowPlan {
         congestion: arm.spec.clone(),
         start: arguments.stagger.saturating_mul(flow),
         rtt: arguments.rtt_of(flow),
-        requests: requests.clone(),
+        way: workload.way,
+        requests: workload.requests(|_| label.size_bytes),
         progress: progress.clone(),
     });
     let acks = path.client_acks.unwrap_or_default();
@@ -267,7 +282,7 @@ fn print(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
     } else {
         let path = |network: &str| {
             let job = jobs.iter().find(|job| job.label.network == network);
-            job.map_or_else(String::new, |job| describe(&job.scenario.path).join(", "))
+            job.map_or_else(String::new, |job| described(&job.scenario).join(", "))
         };
         text.push_str(&table::tables(rows, path));
     }
@@ -280,10 +295,10 @@ fn print(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
 
 /// What is to be said about what did not go as it was asked for.
 #[expect(clippy::print_stderr, reason = "warnings go to stderr")]
-fn verdict(rows: &[Row], requests: usize, interrupt: &Interrupt) -> ExitCode {
+fn verdict(rows: &[Row], responses: usize, interrupt: &Interrupt) -> ExitCode {
     let is_complete = |row: &&Row| {
         let later = row.next_ttlb.iter().flatten().count();
-        row.ttlb.is_some() && later + 1 == requests
+        row.ttlb.is_some() && later + 1 == responses
     };
     let incomplete: Vec<&Row> = rows.iter().filter(|row| !is_complete(row)).collect();
     if let Some(first) = incomplete.first() {

@@ -24,7 +24,7 @@ use crate::{
         http3::{Discard, REQUEST_FIELDS, client, config},
     },
     scenario::Handshake,
-    server::{Answers, AnyBytes},
+    server::{AnyBytes, Messages},
 };
 
 /// The browser's end.
@@ -252,7 +252,7 @@ impl Responds for PageServer {
         connection.handle_datagram(now, path, ecn, bytes, &mut sink);
     }
 
-    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Answers) {
+    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Messages) {
         while let Some(event) = self.http3.poll(connection, now) {
             match event {
                 Event::Request { stream, request } => {

@@ -11,7 +11,7 @@ use super::{
     CrossFact, DATAGRAM, Draw, DrawFacts, Population, QUEUE_MAX, RATE_MAX, microseconds,
     random::{Field, Stream},
 };
-use crate::scenario::Path;
+use crate::{listener::Way, scenario::Path};
 
 /// The draw with one of the networks in place of its path.
 pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
@@ -29,7 +29,7 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
     }
     draw.site.clone_from(name);
     draw.class.clone_from(name);
-    draw.facts = facts(path, &draw);
+    draw.facts = facts(path, Way::Down, &draw);
     // A transfer starts at any point of a trace.
     let period = match &path.down.capacity {
         Capacity::Trace(trace) => trace.period(),
@@ -45,7 +45,7 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// Whether the queue marks packets.
-const fn marks(queue: &Queue) -> bool {
+pub(super) const fn marks(queue: &Queue) -> bool {
     match queue {
         Queue::DropTail(queue) => queue.mark_above.is_some(),
         Queue::CoDel(queue) => queue.ecn,
@@ -65,9 +65,13 @@ fn limit(queue: &Queue) -> Limit {
     }
 }
 
-/// What the log has of the path.
-fn facts(path: &Path, draw: &Draw) -> DrawFacts {
-    let rate = match &path.down.capacity {
+/// What the log has of the path, whose data go this way.
+pub(super) fn facts(path: &Path, way: Way, draw: &Draw) -> DrawFacts {
+    let (data, back) = match way {
+        Way::Down => (&path.down, &path.up),
+        Way::Up => (&path.up, &path.down),
+    };
+    let rate = match &data.capacity {
         Capacity::Unlimited => Rate::from_bits_per_second(RATE_MAX as u64),
         Capacity::Constant(rate) => *rate,
         Capacity::Schedule(schedule) => schedule.nominal(),
@@ -76,13 +80,13 @@ fn facts(path: &Path, draw: &Draw) -> DrawFacts {
     };
     let longest = microseconds(QUEUE_MAX);
     let packet = u64::from(DATAGRAM) + u64::from(path.overhead);
-    let queue_bytes = match limit(&path.down.queue) {
+    let queue_bytes = match limit(&data.queue) {
         Limit::Unlimited => rate.bytes_in(longest),
         Limit::Bytes(bytes) => bytes,
         Limit::Packets(packets) => packets.saturating_mul(packet),
         Limit::Time(span) => rate.bytes_in(span),
     };
-    let random_loss = path.down.loss.iter().find_map(|loss| match loss {
+    let random_loss = data.loss.iter().find_map(|loss| match loss {
         Loss::Bernoulli(p) => Some(*p),
         _ => None,
     });
@@ -91,24 +95,20 @@ fn facts(path: &Path, draw: &Draw) -> DrawFacts {
         rtt: path.down.delay + path.up.delay,
         queue_bytes,
         queue: rate.time_for(queue_bytes).min(longest),
-        has_aqm: !matches!(path.down.queue, Queue::DropTail(_)),
+        has_aqm: !matches!(data.queue, Queue::DropTail(_)),
         random_loss: random_loss.unwrap_or(0.0),
-        has_burst_loss: path
-            .down
+        has_burst_loss: data
             .loss
             .iter()
             .any(|loss| !matches!(loss, Loss::Bernoulli(_))),
-        policer: path.down.policer,
+        policer: data.policer,
         handover: None,
-        release: path.up.release,
+        release: back.release,
         jitter: None,
-        contention: path.down.contention,
+        contention: data.contention,
         wake_up: path.up.wake_up,
-        reordering: path.down.reordering,
-        is_rate_variable: !matches!(
-            path.down.capacity,
-            Capacity::Constant(_) | Capacity::Unlimited
-        ),
+        reordering: data.reordering,
+        is_rate_variable: !matches!(data.capacity, Capacity::Constant(_) | Capacity::Unlimited),
         up_rate: match &path.up.capacity {
             Capacity::Constant(rate) => Some(*rate),
             _ => None,

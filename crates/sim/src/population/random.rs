@@ -46,6 +46,7 @@ pub(crate) enum Field {
     EarlierPath = 34,
     Returns = 35,
     Neighbour = 36,
+    FurtherSizes = 37,
 }
 
 /// The numbers of one field.

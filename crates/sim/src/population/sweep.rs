@@ -47,6 +47,51 @@ impl Default for Sweep {
 }
 
 impl Sweep {
+    /// The keys.
+    pub const KEYS: [&str; 9] = [
+        "queue",
+        "lossy",
+        "path-rtt",
+        "rate",
+        "poor",
+        "cross",
+        "ack-batching",
+        "policing",
+        "sizes",
+    ];
+
+    /// One change: a factor by its key and as text, or the name of a mix of sizes.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`SettingError`] if there is no such key, or the text is not a factor that it can have.
+    pub fn of(key: &str, text: &str) -> Result<Self, SettingError> {
+        let mut sweep = Self::default();
+        let factor = match key {
+            "queue" => &mut sweep.queue,
+            "lossy" => &mut sweep.lossy,
+            "path-rtt" => &mut sweep.path_rtt,
+            "rate" => &mut sweep.rate,
+            "poor" => &mut sweep.poor,
+            "cross" => &mut sweep.cross,
+            "ack-batching" => &mut sweep.ack_batching,
+            "policing" => &mut sweep.policing,
+            "sizes" => {
+                sweep.sizes = Some(text.to_owned());
+                return Ok(sweep);
+            }
+            _ => {
+                let keys = Self::KEYS.join(", ");
+                return Err(SettingError::new(key, format!("unknown (expected {keys})")));
+            }
+        };
+        let number: Result<f64, _> = text.parse();
+        *factor = number
+            .map_err(|_| SettingError::new(key, format!("`{text}` (expected a factor: 0.5, 2)")))?;
+        sweep.check()?;
+        Ok(sweep)
+    }
+
     /// The factors that are not one, by their keys.
     #[must_use]
     pub fn changes(&self) -> Vec<(&'static str, f64)> {
@@ -80,7 +125,8 @@ impl Sweep {
     }
 
     /// One after the other.
-    pub(super) fn and(&self, other: &Self) -> Self {
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
         Self {
             queue: self.queue * other.queue,
             lossy: self.lossy * other.lossy,

@@ -18,7 +18,8 @@ use super::{
     sweep::Sweep,
 };
 use crate::{
-    client_acks::ClientAcks, cross::CrossKind, network::OVERHEAD_MAX, setting::SettingError,
+    client_acks::ClientAcks, cross::CrossKind, listener::Way, network::OVERHEAD_MAX,
+    setting::SettingError,
 };
 
 #[derive(Debug, Deserialize)]
@@ -251,6 +252,8 @@ pub(super) fn parse(text: &str, registry: &Registry) -> Outcome<Population> {
         networks: Vec::new(),
         neighbours: Vec::new(),
         horizon: None,
+        way: Way::Down,
+        variants: Vec::new(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! HTTP/3 (RFC 9114), by the same [`Connection`](http3::Connection) that server and client of `lastbyte` run.
 //!
 //! A request asks for `/SIZE`, as `lastbyte serve` has objects by size, with the fields of a browser; a response has its
-//! length and type. Bodies reach the measures as slices of the packets they come in.
+//! length and type. An upload is a `POST` with its length, and the server answers without a body once all of it has arrived. Bodies reach the measures as slices of the packets they come in.
 
 use core::time::Duration;
 
@@ -14,8 +14,9 @@ use super::{Asks, CannotAsk, Incoming, Responds};
 use crate::{
     SERVER_NAME,
     client::Measures,
+    listener::Way,
     scenario::Handshake,
-    server::{Answers, AnyBytes},
+    server::{AnyBytes, Messages},
 };
 
 /// What a browser says of itself and of what it wants: Chromium, asking for an image.
@@ -85,21 +86,37 @@ struct Arrivals<'a> {
 }
 
 impl BodySink for Arrivals<'_> {
-    fn body(&mut self, _: StreamId, bytes: &[u8]) -> usize {
-        self.measures.on_body(self.now, bytes.len());
+    fn body(&mut self, stream: StreamId, bytes: &[u8]) -> usize {
+        self.measures.on_body(self.now, stream, bytes.len());
         bytes.len()
     }
 }
 
 impl Asks for Client {
-    fn ask(&mut self, connection: &mut Connection, size: u64) -> Result<(), CannotAsk> {
-        let mut request = Request::new("GET", "https", SERVER_NAME, &format!("/{size}"));
+    fn ask(
+        &mut self,
+        connection: &mut Connection,
+        size: u64,
+        way: Way,
+    ) -> Result<StreamId, CannotAsk> {
+        let (mut request, body) = match way {
+            Way::Down => {
+                let path = format!("/{size}");
+                let request = Request::new("GET", "https", SERVER_NAME, &path);
+                (request, Body::Empty)
+            }
+            Way::Up => {
+                let request = Request::new(UPLOAD, "https", SERVER_NAME, "/upload");
+                let request = request.with("content-length", size.to_string());
+                (request, Body::Source(Box::new(AnyBytes(size))))
+            }
+        };
         for (name, value) in REQUEST_FIELDS {
             request.fields_mut().push(name, value);
         }
-        let asked = self.http3.request(connection, &request, Body::Empty);
+        let asked = self.http3.request(connection, &request, body);
         self.http3.recycle(request.into_fields());
-        asked.map(drop).map_err(|_| CannotAsk)
+        asked.map_err(|_| CannotAsk)
     }
 
     fn receive(
@@ -128,11 +145,12 @@ impl Asks for Client {
                 Event::Data { stream } => {
                     // Read what arrived with the header. If there is nothing to read, the next event reports data.
                     let _ = self.http3.read(connection, now, stream, &mut |bytes| {
-                        measures.on_body(now, bytes.len());
+                        measures.on_body(now, stream, bytes.len());
                         bytes.len()
                     });
                 }
-                Event::Finished { .. } => measures.on_end(now),
+                Event::Finished { stream } => measures.on_end(now, stream),
+                Event::Sent { .. } => measures.on_request_acked(now),
                 // The server of this simulator answers all that its client asks: a flow ends that finds it otherwise.
                 Event::Response { .. } | Event::Reset { .. } | Event::Drained => {
                     self.http3
@@ -155,17 +173,20 @@ impl Asks for Client {
 /// A server's end.
 pub(super) struct Server {
     http3: http3::Connection,
+    /// Uploads that have not ended.
+    uploads: Vec<StreamId>,
 }
 
 impl Server {
     pub(super) fn new() -> Self {
         Self {
             http3: http3::Connection::server(&config()),
+            uploads: Vec::new(),
         }
     }
 }
 
-/// Requests have no body.
+/// Nothing reads what is uploaded.
 pub(crate) struct Discard;
 
 impl BodySink for Discard {
@@ -187,9 +208,28 @@ impl Responds for Server {
         connection.handle_datagram(now, path, ecn, bytes, &mut sink);
     }
 
-    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Answers) {
+    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Messages) {
         while let Some(event) = self.http3.poll(connection, now) {
             match event {
+                Event::Request { stream, request } if request.method() == UPLOAD => {
+                    self.http3.recycle(request.into_fields());
+                    self.uploads.push(stream);
+                }
+                Event::Data { stream } => {
+                    // What arrived with the header.
+                    let _ = self.http3.read(connection, now, stream, &mut <[u8]>::len);
+                }
+                Event::Finished { stream } if self.uploads.contains(&stream) => {
+                    self.uploads.retain(|one| *one != stream);
+                    let response = Response::new(200);
+                    let sent = self
+                        .http3
+                        .respond(connection, stream, &response, Body::Empty);
+                    if sent.is_ok() {
+                        answers.on_begun(now);
+                    }
+                    self.http3.recycle(response.into_fields());
+                }
                 Event::Request { stream, request } => {
                     let (response, body) = answer(request.path());
                     self.http3.recycle(request.into_fields());
@@ -226,3 +266,6 @@ fn answer(path: Option<&str>) -> (Response, Body) {
     }
     (response, Body::Source(Box::new(AnyBytes(size))))
 }
+
+/// The method of an upload.
+const UPLOAD: &str = "POST";

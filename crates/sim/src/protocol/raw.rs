@@ -1,7 +1,7 @@
 //! A request and a response as they are on a QUIC stream, without frames or fields.
 //!
 //! For comparisons with simulators that speak no HTTP. A request is [`REQUEST_LEN`] bytes, of which the first eight say how
-//! many are wanted; a response is as many zeros.
+//! many are wanted; a response is as many zeros. An upload follows a request for none.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ use lastbyte_wire::{Direction, StreamId};
 use super::{Asks, CannotAsk, Incoming, Responds};
 use crate::{
     client::Measures,
-    server::{Answers, AnyBytes},
+    listener::Way,
+    server::{AnyBytes, Messages},
 };
 
 pub(super) const ALPN: &[u8] = b"lastbyte-sim";
@@ -32,25 +33,39 @@ struct Arrivals<'a> {
 }
 
 impl StreamSink for Arrivals<'_> {
-    fn data(&mut self, _: StreamId, _: u64, data: &[u8], fin: bool) -> usize {
-        self.measures.on_body(self.now, data.len());
+    fn data(&mut self, id: StreamId, _: u64, data: &[u8], fin: bool) -> usize {
+        self.measures.on_body(self.now, id, data.len());
         if fin {
-            self.measures.on_end(self.now);
+            self.measures.on_end(self.now, id);
         }
         data.len()
     }
 }
 
 impl Asks for Client {
-    fn ask(&mut self, connection: &mut Connection, size: u64) -> Result<(), CannotAsk> {
+    fn ask(
+        &mut self,
+        connection: &mut Connection,
+        size: u64,
+        way: Way,
+    ) -> Result<StreamId, CannotAsk> {
+        let (wanted, uploaded) = match way {
+            Way::Down => (size, None),
+            Way::Up => (0, Some(AnyBytes(size))),
+        };
         let streams = connection.streams();
         let id = streams.open(Direction::Bidirectional).ok_or(CannotAsk)?;
         let mut bytes = [0; REQUEST_LEN];
         if let Some(head) = bytes.first_chunk_mut() {
-            *head = size.to_le_bytes();
+            *head = wanted.to_le_bytes();
         }
         streams.write(id, &bytes).map_err(|_| CannotAsk)?;
-        streams.finish(id).map_err(|_| CannotAsk)
+        if let Some(body) = uploaded {
+            let sent = streams.send_source(id, Box::new(body));
+            sent.map_err(|_| CannotAsk)?;
+        }
+        streams.finish(id).map_err(|_| CannotAsk)?;
+        Ok(id)
     }
 
     fn receive(
@@ -68,8 +83,12 @@ impl Asks for Client {
         connection.handle_datagram(now, path, ecn, bytes, &mut Arrivals { now, measures });
     }
 
-    fn attend(&mut self, connection: &mut Connection, _: Time, _: &mut Measures) {
-        while connection.streams().poll_event().is_some() {}
+    fn attend(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
+        while let Some(event) = connection.streams().poll_event() {
+            if matches!(event, StreamEvent::Finished(_)) {
+                measures.on_request_acked(now);
+            }
+        }
     }
 }
 
@@ -106,7 +125,7 @@ impl Responds for Server {
         connection.handle_datagram(now, path, ecn, bytes, self);
     }
 
-    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Answers) {
+    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Messages) {
         let streams = connection.streams();
         while let Some(event) = streams.poll_event() {
             if matches!(event, StreamEvent::Finished(_)) {

@@ -9,7 +9,7 @@ use core::{fmt::Display, time::Duration};
 use lastbyte_congestion::Registry;
 use lastbyte_link::{Capacity, Trace};
 use lastbyte_sim::{
-    Experiment, FlowPlan, Path, Population, Protocol, Request, Scenario, Transport,
+    Experiment, FlowPlan, Path, Population, Protocol, Request, Scenario, Transport, Way,
     experiment::FOUR_ARMS, network::PathText, population::DEFAULT, simulate,
 };
 use lastbyte_units::{self as units, UnitError};
@@ -139,6 +139,7 @@ fn run(path: Path) {
             congestion: "rapid-start".parse().expect("a preset"),
             start: Duration::ZERO,
             rtt: None,
+            way: Way::Down,
             requests: vec![Request::of(30_000)],
             progress: Vec::new(),
         }],

@@ -59,6 +59,7 @@ fn a_rate_limited_sender_keeps_to_twice_its_largest_flight() {
         let again = Request {
             pause: Duration::from_millis(100),
             size: 12_000,
+            is_parallel: false,
         };
         scenario.flows[0].requests.extend([again; 19]);
         let outcome = run(&scenario);

@@ -9,7 +9,7 @@ use std::{
 use lastbyte_congestion::{Registry, Time};
 use lastbyte_link as link;
 use lastbyte_quic::trace::{Event, Trace};
-use lastbyte_sim::{CrossTraffic, FlowPlan, LinkEvent, Listener, Request, Scenario, simulate};
+use lastbyte_sim::{CrossTraffic, FlowPlan, LinkEvent, Listener, Request, Scenario, Way, simulate};
 use lastbyte_wire::Side;
 
 use crate::paths::{bottleneck, run, transfer};
@@ -76,11 +76,13 @@ fn eventful(seed: u64) -> Scenario {
         congestion: "bbr".parse().expect("a spec"),
         start: Duration::from_millis(50),
         rtt: Some(Duration::from_millis(70)),
+        way: Way::Down,
         requests: vec![
             Request::of(100_000),
             Request {
                 pause: Duration::from_millis(300),
                 size: 200_000,
+                is_parallel: false,
             },
         ],
         progress: vec![50_000],
@@ -130,6 +132,7 @@ fn consecutive_requests_share_one_connection() {
     scenario.flows[0].requests.push(Request {
         pause: Duration::from_secs(2),
         size: 100_000,
+        is_parallel: false,
     });
     scenario.flows[0].requests.push(Request::of(0));
     let outcome = run(&scenario);

@@ -13,7 +13,7 @@ use lastbyte_record::{
     packed::PackedLines,
 };
 use lastbyte_sim::{
-    CrossFact, FlowOutcome, NeighbourCounter, NeighbourOutcome, Outcome,
+    CrossFact, FlowOutcome, NeighbourCounter, NeighbourOutcome, Outcome, Scenario, Way,
     experiment::{Experiment, Plan},
     neighbour::Observation,
     simulate,
@@ -119,7 +119,9 @@ impl Lines<'_> {
 fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Failure> {
     let plan = experiment.connection(index, paired);
     let mut neighbour = NeighbourCounter::new(1, plan.draw.neighbour.as_ref());
-    let outcome = simulate(&experiment.scenario(&plan), &mut neighbour).map_err(|error| {
+    let scenario = experiment.scenario(&plan);
+    let header = header(&scenario, index);
+    let outcome = simulate(&scenario, &mut neighbour).map_err(|error| {
         Failure::Run(format!(
             "connection {index}, of seed {}: {error}",
             plan.seed
@@ -128,7 +130,8 @@ fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Fai
     let mut text = String::new();
     let Some(server) = outcome.flows.first().and_then(|flow| flow.server.as_ref()) else {
         // The client's first datagrams were all lost: there is no server's view.
-        text.push_str(&never_began(experiment, &plan, index, neighbour.outcome()));
+        let facts = facts(experiment, &plan, None, neighbour.outcome());
+        connection_log::write_without_statistics(&mut text, &header, &facts);
         text.push('\n');
         return Ok(text);
     };
@@ -136,10 +139,8 @@ fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Fai
     let ttlb = ttlb.map(|(asked, acked)| whole_ms(acked.since(asked)));
     let header = Header {
         time_ms: outcome.ended_at.as_nanos() / 1_000_000,
-        conn_id: index,
-        method: "GET".to_owned(),
-        content_length: plan.draw.size_bytes,
         ttlb_ms: ttlb,
+        ..header
     };
     connection_log::write(
         &mut text,
@@ -151,25 +152,21 @@ fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Fai
     Ok(text)
 }
 
-fn never_began(
-    experiment: &Experiment,
-    plan: &Plan,
-    index: u64,
-    neighbour: Option<NeighbourOutcome>,
-) -> String {
-    let mut text = String::new();
-    connection_log::write_without_statistics(
-        &mut text,
-        &Header {
-            time_ms: 0,
-            conn_id: index,
-            method: "GET".to_owned(),
-            content_length: plan.draw.size_bytes,
-            ttlb_ms: None,
-        },
-        &facts(experiment, plan, None, neighbour),
-    );
-    text
+/// What the log has of a connection before it is simulated: the bytes are those of all its objects.
+fn header(scenario: &Scenario, index: u64) -> Header {
+    let flow = scenario.flows.first();
+    let objects = flow.into_iter().flat_map(|flow| &flow.requests);
+    let method = match flow.map(|flow| flow.way) {
+        Some(Way::Up) => "POST",
+        _ => "GET",
+    };
+    Header {
+        time_ms: 0,
+        conn_id: index,
+        method: method.to_owned(),
+        content_length: objects.map(|object| object.size).sum(),
+        ttlb_ms: None,
+    }
 }
 
 fn facts(
@@ -188,7 +185,7 @@ fn facts(
         site: Some(plan.draw.site.clone()),
         class: Some(plan.draw.class.clone()),
         seed: Some(plan.seed),
-        client_ttlb_ms: response.and_then(|response| response.last_byte).map(ms),
+        client_ttlb_ms: flow.and_then(FlowOutcome::last_byte).map(ms),
         client_ttfb_ms: response.and_then(|response| response.first_byte).map(ms),
         client_handshake_ms: flow.and_then(|flow| flow.handshake).map(ms),
         link_rate_bps: Some(facts.rate_in_the_long_run().bits_per_second()),

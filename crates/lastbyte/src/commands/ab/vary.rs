@@ -1,7 +1,7 @@
-//! Sweeps: networks with the values of some settings varied, and how their chart is arranged.
+//! Sweeps: networks with the values of some settings varied, or a population with factors, and how their chart is arranged.
 
 use lastbyte_report::comparison::{Panel, Sweep};
-use lastbyte_sim::network::PathText;
+use lastbyte_sim::{Sweep as Factors, network::PathText};
 
 use crate::commands::path::setting;
 
@@ -27,58 +27,117 @@ const SETTINGS: [(&str, Place); 11] = [
     ("up-loss", |path| &mut path.up.loss),
 ];
 
-/// A setting and its values.
-pub(super) struct Axis {
+/// A setting and its values: the text of each, and what it changes.
+pub(super) struct Axis<T> {
     name: &'static str,
-    place: Place,
-    values: Vec<String>,
+    values: Vec<(String, T)>,
 }
 
-/// Parses `KEY=VALUE,…`, each key once.
-pub(super) fn axes(texts: &[String]) -> Result<Vec<Axis>, String> {
-    let mut axes: Vec<Axis> = Vec::new();
+/// The settings of networks of `KEY=VALUE,…`, each key once.
+pub(super) fn axes(texts: &[String]) -> Result<Vec<Axis<PathText>>, String> {
+    let names: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
+    parse(texts, &names, |name, text| {
+        let place = SETTINGS.iter().find(|(one, _)| *one == name);
+        let place = place.map_or(SETTINGS[0].1, |(_, place)| *place);
+        let value = setting(place)(text)?;
+        let mut varied = PathText::default();
+        *place(&mut varied) = Some(value.clone());
+        Ok((value, varied))
+    })
+}
+
+/// The factors of a population of `KEY=FACTOR,…`, each key once.
+pub(super) fn factors(texts: &[String]) -> Result<Vec<Axis<Factors>>, String> {
+    parse(texts, &Factors::KEYS, |name, text| {
+        let factors = Factors::of(name, text).map_err(|error| error.reason)?;
+        Ok((text.to_owned(), factors))
+    })
+}
+
+fn parse<T>(
+    texts: &[String],
+    names: &[&'static str],
+    value: impl Fn(&'static str, &str) -> Result<(String, T), String>,
+) -> Result<Vec<Axis<T>>, String> {
+    let mut axes: Vec<Axis<T>> = Vec::new();
     for text in texts {
         let (key, values) = text
             .split_once('=')
             .ok_or_else(|| format!("`{text}` (expected KEY=VALUE,…)"))?;
-        let Some((name, place)) = SETTINGS.into_iter().find(|(name, _)| *name == key) else {
-            let names = SETTINGS.map(|(name, _)| name).join(", ");
+        let Some(name) = names.iter().copied().find(|name| *name == key) else {
+            let names = names.join(", ");
             return Err(format!("unknown setting `{key}` (expected {names})"));
         };
         if axes.iter().any(|axis| axis.name == name) {
             return Err(format!("`{name}` is given twice (expected once)"));
         }
-        let mut checked: Vec<String> = Vec::new();
-        for value in values.split(',') {
-            let value =
-                setting(place)(value.trim()).map_err(|error| format!("`{name}`: {error}"))?;
-            if checked.contains(&value) {
+        let mut checked: Vec<(String, T)> = Vec::new();
+        for text in values.split(',') {
+            let value = value(name, text.trim()).map_err(|error| format!("`{name}`: {error}"))?;
+            if checked.iter().any(|(before, _)| *before == value.0) {
                 return Err(format!(
-                    "`{name}`: `{value}` is given twice (expected once)"
+                    "`{name}`: `{}` is given twice (expected once)",
+                    value.0
                 ));
             }
             checked.push(value);
         }
         axes.push(Axis {
             name,
-            place,
             values: checked,
         });
     }
     Ok(axes)
 }
 
-/// Each network with each combination of values, and the chart: the first setting is the horizontal axis, and each network and
-/// combination of the others a panel.
-pub(super) fn combine(bases: Networks, axes: &[Axis]) -> Result<(Networks, Option<Sweep>), String> {
-    let Some((first, others)) = axes.split_first() else {
-        return Ok((bases, None));
-    };
-    let mut panels = if bases.is_empty() {
+/// Each network with each combination of values, and the chart.
+pub(super) fn combine(
+    bases: Networks,
+    axes: &[Axis<PathText>],
+) -> Result<(Networks, Option<Sweep>), String> {
+    let bases = if bases.is_empty() && !axes.is_empty() {
         vec![(String::new(), base(axes)?)]
     } else {
         bases
     };
+    combinations(bases, axes, |path, varied| {
+        path.clone().overridden_by(varied.clone())
+    })
+}
+
+/// Each combination of factors of a population, and the chart.
+pub(super) fn combine_factors(
+    population: &str,
+    axes: &[Axis<Factors>],
+) -> Result<(Vec<(String, Factors)>, Option<Sweep>), String> {
+    let bases = vec![(String::new(), Factors::default())];
+    let (combinations, mut sweep) = combinations(bases, axes, Factors::and)?;
+    // With one setting, its panel has nothing else to be named after.
+    for panel in sweep.iter_mut().flat_map(|sweep| &mut sweep.panels) {
+        if panel.title.is_empty() {
+            population.clone_into(&mut panel.title);
+        }
+    }
+    Ok((combinations, sweep))
+}
+
+/// Each base with each combination of values, and the chart: the first setting is the horizontal axis, and each base and
+/// combination of the others a panel.
+fn combinations<T: Clone>(
+    bases: Vec<(String, T)>,
+    axes: &[Axis<T>],
+    change: impl Fn(&T, &T) -> T,
+) -> Result<(Vec<(String, T)>, Option<Sweep>), String> {
+    let Some((first, others)) = axes.split_first() else {
+        return Ok((bases, None));
+    };
+    // The base with this value, and a name that has it.
+    let with = |(name, base): &(String, T), axis: &Axis<T>, (text, value): &(String, T)| {
+        let comma = if name.is_empty() { "" } else { ", " };
+        let name = format!("{name}{comma}{} {text}", axis.name);
+        (name, change(base, value))
+    };
+    let mut panels = bases;
     for axis in others {
         panels = panels
             .iter()
@@ -91,37 +150,26 @@ pub(super) fn combine(bases: Networks, axes: &[Axis]) -> Result<(Networks, Optio
             "{total} combinations (expected at most {COMBINATIONS_MAX})"
         ));
     }
-    let mut networks = Vec::new();
+    let mut all = Vec::new();
     let mut sweep = Sweep {
         axis: first.name.to_owned(),
-        values: first.values.clone(),
+        values: first.values.iter().map(|(text, _)| text.clone()).collect(),
         panels: Vec::new(),
     };
     for panel in &panels {
         let values = first.values.iter().map(|value| with(panel, first, value));
-        let values: Vec<(String, PathText)> = values.collect();
+        let values: Vec<(String, T)> = values.collect();
         sweep.panels.push(Panel {
             title: panel.0.clone(),
             networks: values.iter().map(|(name, _)| name.clone()).collect(),
         });
-        networks.extend(values);
+        all.extend(values);
     }
-    Ok((networks, Some(sweep)))
-}
-
-/// The network with this value, and a name that has it.
-fn with((name, path): &(String, PathText), axis: &Axis, value: &str) -> (String, PathText) {
-    let mut varied = PathText::default();
-    *(axis.place)(&mut varied) = Some(value.to_owned());
-    let comma = if name.is_empty() { "" } else { ", " };
-    (
-        format!("{name}{comma}{} {value}", axis.name),
-        path.clone().overridden_by(varied),
-    )
+    Ok((all, Some(sweep)))
 }
 
 /// The network without --network: rate and round-trip time vary, and the queue is one of 100 ms unless it varies as well.
-fn base(axes: &[Axis]) -> Result<PathText, String> {
+fn base(axes: &[Axis<PathText>]) -> Result<PathText, String> {
     let has = |name: &str| axes.iter().any(|axis| axis.name == name);
     if !has("rate") || !has("rtt") {
         return Err(

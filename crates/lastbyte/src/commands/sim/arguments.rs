@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use lastbyte_congestion::{Registry, Spec};
-use lastbyte_sim::{ClientAcks, CrossTraffic, Handshake, Protocol};
+use lastbyte_sim::{ClientAcks, CrossTraffic, Handshake, Protocol, workload::PARALLEL_MAX};
 use lastbyte_units as units;
 
 use crate::commands::{path::PathArguments, values};
@@ -38,7 +38,7 @@ Networks: dsl, vdsl, home-wifi, public-wifi, corporate-wifi, lte, 5g, leo, geo, 
 
 An arm is a congestion control spec: a preset (slow-start, jumpstart, rapid-no-jump, rapid-start, hystart, search, newreno, cubic, rate-limited, careful-resume, pico, bbr), optionally with keys changed after a colon: rapid-start:congestion=newreno,startup-beta=0.7. `lastbyte specs` lists presets and keys.
 
-Times count from the client's first datagram. TTFB: first byte of the first response; TTFB RTT: the same in round trips of the path without queues. TTLB: last byte of the first response, after all bytes before it. With --requests, the column \"later ms\" is the median time of the later responses, each from its request to its last byte.
+Times count from the client's first datagram. TTFB: first byte of the first response; TTFB RTT: the same in round trips of the path without queues. TTLB: last byte of the first response, after all bytes before it. With --requests or --parallel, the column \"later ms\" is the median time of the other responses, each from its request to its last byte, or as the first if it was requested with it.
 
 Round trips until the client sends its request, and until the first byte: full 1 and 2 (one more if the certificate chain is longer than three times the client's first datagram), resumed 1 and 2, 0rtt 0 and 1.
 
@@ -61,11 +61,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', value_parser = units::bytes, help_heading = "Transfer")]
     pub(crate) progress: Vec<u64>,
     /// Requests per connection, one after the other
-    #[arg(long, value_name = "N", default_value = "1", value_parser = values::count::<usize>(1..=1_000_000), help_heading = "Transfer")]
-    pub(crate) requests: usize,
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::count::<u32>(1..=1_000_000), help_heading = "Transfer")]
+    pub(crate) requests: u32,
+    /// Responses that each request asks for at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::count::<u32>(1..=u64::from(PARALLEL_MAX)), help_heading = "Transfer")]
+    pub(crate) parallel: u32,
     /// Idle time between requests
     #[arg(long, value_name = "SPAN", default_value = "0", value_parser = units::span, help_heading = "Transfer")]
     pub(crate) pause: Duration,
+    /// Upload in place of download: the client sends the data
+    ///
+    /// The arms are then congestion controls of the client. A link up without a rate of its own has the limits of the link down.
+    #[arg(long, help_heading = "Transfer")]
+    pub(crate) upload: bool,
     /// Number of flows of the same arm that share the path
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::count::<u32>(1..=100_000), help_heading = "Transfer")]
     pub(crate) flows: u32,
@@ -182,6 +190,9 @@ pub(crate) struct Arguments {
     pub(crate) qlog_dialect: QlogDialect,
 }
 
+/// The largest number of responses of a connection.
+const OBJECTS_MAX: u64 = 1_000_000;
+
 /// The version of qlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QlogDialect {
@@ -231,6 +242,12 @@ impl Arguments {
         }
         if !self.pause.is_zero() && self.requests == 1 {
             return Err("--pause requires --requests with 2 or more".to_owned());
+        }
+        let objects = u64::from(self.requests) * u64::from(self.parallel);
+        if objects > OBJECTS_MAX {
+            return Err(format!(
+                "--requests times --parallel: {objects} (expected at most {OBJECTS_MAX})"
+            ));
         }
         if !self.stagger.is_zero() && self.flows == 1 {
             return Err("--stagger requires --flows with 2 or more".to_owned());

@@ -4,18 +4,18 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 
 use lastbyte_congestion::{Phase, Time};
-use lastbyte_link::{Capacity, Limit, Queue};
+use lastbyte_link::{self as link, Capacity, Limit, Queue};
 use lastbyte_report::transfer::{Arm, Guides, Picture, Point};
 use lastbyte_sim::{
-    self as sim, Handshake,
+    Handshake, Scenario,
     recorder::{Recorder, Recording, Sample},
     row::Row,
     simulate,
 };
 use lastbyte_units as units;
 
-use super::Job;
-use crate::{commands::path::describe, failure::Failure, files};
+use super::{Job, described};
+use crate::{failure::Failure, files};
 
 /// What a picture is drawn as, by the end of the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,26 +91,25 @@ pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
         .map(arm)
         .collect();
     let label = &first.label;
-    let path = &first.scenario.path;
     let picture = Picture {
         title: format!(
             "{} over {}",
             units::show_bytes(label.size_bytes),
             label.network
         ),
-        subtitle: subtitle(path, jobs),
+        subtitle: subtitle(jobs),
         arms: arms?,
-        guides: guides(path),
+        guides: guides(&first.scenario),
     };
     write(files, &picture)
 }
 
 /// The path, and which of several transfers is drawn.
-fn subtitle(path: &sim::Path, jobs: &[Job]) -> String {
-    let mut words = describe(path);
+fn subtitle(jobs: &[Job]) -> String {
     let Some(first) = jobs.first() else {
-        return words.join(" · ");
+        return String::new();
     };
+    let mut words = described(&first.scenario);
     let flows = first.scenario.flows.len();
     if flows > 1 {
         words.push(format!("flow 1 of {flows}"));
@@ -127,12 +126,10 @@ fn subtitle(path: &sim::Path, jobs: &[Job]) -> String {
 }
 
 fn arm(job: &Job) -> Result<Arm, Failure> {
-    let start = job
-        .scenario
-        .flows
-        .first()
-        .map_or(Duration::ZERO, |flow| flow.start);
-    let mut recorder = Recorder::new(0, Time::ZERO + start);
+    let scenario = &job.scenario;
+    let flow = scenario.flows.first();
+    let start = flow.map_or(Duration::ZERO, |flow| flow.start);
+    let mut recorder = Recorder::new(0, scenario.way(), Time::ZERO + start);
     let outcome = simulate(&job.scenario, &mut recorder).map_err(Failure::usage)?;
     let recording = recorder.into_recording();
     let mut name = job.label.arm.clone();
@@ -201,16 +198,17 @@ fn events(row: &Row, recording: &Recording) -> Vec<(f64, String)> {
     events
 }
 
-fn rate(path: &sim::Path) -> Option<lastbyte_link::Rate> {
-    match &path.down.capacity {
+fn rate(link: &link::Config) -> Option<lastbyte_link::Rate> {
+    match &link.capacity {
         Capacity::Constant(rate) => Some(*rate),
         _ => None,
     }
 }
 
-fn guides(path: &sim::Path) -> Guides {
-    let rate = rate(path);
-    let queue_limit = match path.down.queue {
+fn guides(scenario: &Scenario) -> Guides {
+    let link = scenario.bottleneck();
+    let rate = rate(link);
+    let queue_limit = match link.queue {
         Queue::DropTail(queue) => match queue.limit {
             Limit::Bytes(bytes) => Some(bytes as f64),
             Limit::Time(span) => rate.map(|rate| rate.bytes_in(span) as f64),
@@ -221,7 +219,7 @@ fn guides(path: &sim::Path) -> Guides {
     Guides {
         rate: rate.map(|rate| rate.bits_per_second() as f64),
         queue_limit,
-        rtt: Some(ms(path.down.delay + path.up.delay)),
+        rtt: Some(ms(scenario.path.down.delay + scenario.path.up.delay)),
     }
 }
 

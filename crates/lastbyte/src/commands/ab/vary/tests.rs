@@ -69,3 +69,39 @@ fn errors_name_what_is_wrong() {
     let error = combine(Vec::new(), &many.expect("settings")).expect_err("too many");
     assert_eq!(error, "65 combinations (expected at most 64)");
 }
+
+#[test]
+fn a_population_is_scaled_by_each_combination() {
+    let factors = factors(&texts(&["queue=0.5,2", "sizes=images,videos"])).expect("factors");
+    let (combinations, sweep) = combine_factors("default", &factors).expect("combinations");
+    let names: Vec<&str> = combinations.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "sizes images, queue 0.5",
+            "sizes images, queue 2",
+            "sizes videos, queue 0.5",
+            "sizes videos, queue 2",
+        ]
+    );
+    assert!((combinations[3].1.queue - 2.0).abs() < f64::EPSILON);
+    assert_eq!(combinations[3].1.sizes.as_deref(), Some("videos"));
+    let sweep = sweep.expect("a chart");
+    assert_eq!((sweep.axis.as_str(), sweep.panels.len()), ("queue", 2));
+    assert_eq!(sweep.panels[1].networks, names[2..]);
+    let one = super::factors(&texts(&["lossy=0,1,3"])).expect("factors");
+    let (_, sweep) = combine_factors("default", &one).expect("combinations");
+    assert_eq!(sweep.expect("a chart").panels[0].title, "default");
+}
+
+#[test]
+fn errors_of_factors_name_what_is_wrong() {
+    let error = |settings: &[&str]| factors(&texts(settings)).map(|_| ()).expect_err("an error");
+    assert!(error(&["colour=1"]).starts_with("unknown setting `colour` (expected queue, lossy,"));
+    assert_eq!(
+        error(&["queue=deep"]),
+        "`queue`: `deep` (expected a factor: 0.5, 2)"
+    );
+    assert!(error(&["queue=-1"]).starts_with("`queue`: "));
+    assert_eq!(error(&["rate=0"]), "`rate`: it must be above zero");
+}
