@@ -7,12 +7,14 @@
 mod cubic;
 mod new_reno;
 mod pico;
+mod prague;
 
 use core::fmt;
 
 pub use cubic::Cubic;
 pub use new_reno::NewReno;
 pub use pico::Pico;
+pub use prague::Prague;
 
 use lastbyte_units::Time;
 
@@ -59,6 +61,30 @@ pub trait Avoidance: fmt::Debug + Send {
     fn pacing_gain(&self) -> f64 {
         1.25
     }
+
+    /// Whether it shrinks the window in proportion to the share of marks, so that packets may be marked ECT(1) (RFC 9331 §4).
+    /// A reduction by marks then starts no recovery period: the window grows on, by bytes that were not marked. Default: no.
+    fn is_scalable(&self) -> bool {
+        false
+    }
+
+    /// Every ACK frame of a scalable rule, before growth. Default: ignored.
+    fn on_marks(&mut self, marks: &Marks<'_>) {
+        let _ = marks;
+    }
+}
+
+/// What an ACK frame reports of marks.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks<'a> {
+    /// When the frame was received.
+    pub now: Time,
+    /// Bytes newly acknowledged.
+    pub acked: u64,
+    /// Bytes newly reported as marked with ECN-CE.
+    pub marked: u64,
+    /// The path's round-trip time.
+    pub rtt: &'a Rtt,
 }
 
 /// The cause of a reduction.

@@ -120,6 +120,12 @@ pub trait Controller: fmt::Debug + Send {
         false
     }
 
+    /// Whether packets may be marked ECT(1), as the response to marks is scalable (RFC 9331 §4). Asked once for a path. Default:
+    /// no, so they are marked ECT(0).
+    fn is_scalable(&self) -> bool {
+        false
+    }
+
     /// How many bytes may be in flight.
     fn window(&self) -> u64;
 
@@ -292,6 +298,16 @@ impl Pacing {
             rate,
             quantum,
             burst: quantum.max(Self::burst_of(max_datagram_size)),
+        }
+    }
+
+    /// The same with releases of this span's worth, of two datagrams at least.
+    pub(crate) fn in_releases_of(self, span: Duration, max_datagram_size: u64) -> Self {
+        let least = max_datagram_size.saturating_mul(2);
+        let quantum = self.rate.bytes_in(span).max(least);
+        Self {
+            quantum: quantum.min(self.quantum),
+            ..self
         }
     }
 

@@ -34,7 +34,7 @@ use self::{
     preset::{PRESETS, Preset},
 };
 use crate::{
-    avoidance::{Avoidance, Cubic, NewReno, Pico},
+    avoidance::{Avoidance, Cubic, NewReno, Pico, Prague},
     config::Config,
     controller::{Controller, ControllerFactory, Environment},
     startup::{HyStart, QueueThreshold, RapidStart, Search, SlowStart, Startup},
@@ -157,6 +157,9 @@ impl Registry {
                 }),
                 avoidance("pico", "quicly's cubic-like rule, beta 0.7", |config| {
                     Box::new(Pico::new(config))
+                }),
+                avoidance("prague", "scalable, for L4S, beta 0.5", |config| {
+                    Box::new(Prague::new(config))
                 }),
             ]
             .to_vec(),

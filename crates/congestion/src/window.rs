@@ -50,7 +50,7 @@ use self::{
     resume::{Resume, Sender},
 };
 use crate::{
-    avoidance::{Avoidance, AvoidanceAck, Cause, Reduction},
+    avoidance::{Avoidance, AvoidanceAck, Cause, Marks, Reduction},
     bandwidth::Bandwidth,
     config::{AppLimited, Config, FirstFlight, FirstRecovery},
     controller::{
@@ -120,6 +120,8 @@ struct Batch {
     packets_lost_after: u64,
     /// The lowest send index of the packets lost after it.
     first_lost_after: Option<u64>,
+    /// Reported as marked with ECN-CE.
+    marked: u64,
 }
 
 impl Batch {
@@ -599,9 +601,15 @@ impl Controller for WindowController {
     }
 
     fn on_ecn_ce(&mut self, ce: &EcnCe<'_>) {
+        let marked = ce.newly_marked.saturating_mul(self.max_datagram_size);
+        self.batch.marked = self.batch.marked.saturating_add(marked);
         if !self.recovery.answers(ce.largest_acked.send_index()) && self.next > 0 {
             let in_flight = self.batch.in_flight_before(ce.in_flight);
+            let was_found = self.stage == Stage::Found;
             self.begin_episode(ce.now, Cause::EcnCe, in_flight, ce.rtt);
+            if was_found && self.avoidance.is_scalable() {
+                self.recovery.finish();
+            }
         } else {
             self.recovery.on_answered_mark();
         }
@@ -610,6 +618,16 @@ impl Controller for WindowController {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         let batch = core::mem::take(&mut self.batch);
         let in_flight_before = batch.in_flight_before(ack.in_flight);
+        let is_scalable = self.avoidance.is_scalable();
+        let acked = batch.acked_before.saturating_add(batch.acked_after);
+        if is_scalable {
+            self.avoidance.on_marks(&Marks {
+                now: ack.now,
+                acked,
+                marked: batch.marked,
+                rtt: ack.rtt,
+            });
+        }
         if self.recovery.is_active() {
             self.recover(ack, batch.acked_before);
         }
@@ -628,7 +646,12 @@ impl Controller for WindowController {
                 self.set_window(window.min(self.window));
                 self.statistics.window_exiting_jump = Some(self.window);
             }
-            self.grow(ack, batch.acked_after, in_flight_before);
+            let grows = if is_scalable {
+                acked.saturating_sub(batch.marked)
+            } else {
+                batch.acked_after
+            };
+            self.grow(ack, grows, in_flight_before);
         }
     }
 
@@ -680,6 +703,10 @@ impl Controller for WindowController {
         self.config.resume.is_some()
     }
 
+    fn is_scalable(&self) -> bool {
+        self.avoidance.is_scalable()
+    }
+
     fn window(&self) -> u64 {
         self.window
     }
@@ -689,7 +716,11 @@ impl Controller for WindowController {
             return Pacing::UNLIMITED;
         }
         let rate = Bandwidth::from_delivery(self.window, rtt.smoothed());
-        Pacing::at(rate.scaled(self.pacing_gain()), self.max_datagram_size)
+        let pacing = Pacing::at(rate.scaled(self.pacing_gain()), self.max_datagram_size);
+        if self.avoidance.is_scalable() {
+            return pacing.in_releases_of(SCALABLE_RELEASE, self.max_datagram_size);
+        }
+        pacing
     }
 
     fn state(&self) -> State {
@@ -736,6 +767,8 @@ fn in_slow_start(factor: f64) -> impl Fn(u64) -> u64 {
     move |flight| share(flight, factor)
 }
 
+/// What a scalable rule releases at a time, so that its own bursts are not marked: `prague_burst_shift` of Linux.
+const SCALABLE_RELEASE: core::time::Duration = core::time::Duration::from_micros(250);
 /// Beta of RFC 9959 §3.5, by default.
 const RETREAT_BETA: f64 = 0.5;
 /// Slow start releases two windows in a round trip, one for those acknowledged and one for growth.

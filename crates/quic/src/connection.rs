@@ -148,7 +148,7 @@ impl Connection {
             seed: random.number(),
         });
         let ecn = if config.ecn {
-            EcnValidation::new()
+            EcnValidation::for_response(controller.is_scalable())
         } else {
             EcnValidation::disabled()
         };

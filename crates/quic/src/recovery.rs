@@ -493,7 +493,7 @@ impl Recovery {
         let (lost, newest_lost) = self.detect_losses(now, space, sink, observer);
         let newly_marked = if raises_largest {
             self.ecn
-                .on_ack(space.index(), summary.ect0, ack.frame.ecn().as_ref())
+                .on_ack(space.index(), summary.marked, ack.frame.ecn().as_ref())
         } else {
             0
         };
@@ -573,7 +573,7 @@ impl Recovery {
                 }
                 return;
             }
-            summary.ect0 += u64::from(packet.ecn == EcnCodepoint::Ect0);
+            summary.marked += u64::from(packet.ecn != EcnCodepoint::NotEct);
             summary.has_ack_eliciting |= packet.is_ack_eliciting;
             if acked.number == largest && !packet.is_off_path {
                 summary.largest_sent_at = Some(packet.sent_at);
@@ -631,7 +631,7 @@ impl Recovery {
                 statistics.packets_lost += 1;
                 statistics.bytes_lost += u64::from(packet.bytes);
                 statistics.packets_lost_by_time += u64::from(decision == LossDecision::LostByTime);
-                if packet.ecn == EcnCodepoint::Ect0 {
+                if packet.ecn != EcnCodepoint::NotEct {
                     ecn.on_marked_lost();
                 }
                 if packet.is_in_flight {
@@ -796,7 +796,7 @@ impl Recovery {
 #[derive(Default)]
 struct AckSummary {
     packets: u64,
-    ect0: u64,
+    marked: u64,
     has_ack_eliciting: bool,
     largest_sent_at: Option<Time>,
     largest_send_index: Option<u64>,

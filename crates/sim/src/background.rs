@@ -246,7 +246,7 @@ impl Sender {
             LossThresholds::fixed()
         };
         let ecn = if transport.ecn {
-            EcnValidation::new()
+            EcnValidation::for_response(controller.is_scalable())
         } else {
             EcnValidation::disabled()
         };

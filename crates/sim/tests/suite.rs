@@ -20,6 +20,8 @@ mod handshakes;
 mod history;
 #[path = "suite/paths.rs"]
 mod paths;
+#[path = "suite/prague.rs"]
+mod prague;
 #[path = "suite/quicly.rs"]
 mod quicly;
 #[path = "suite/reordering.rs"]

@@ -43,7 +43,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "congestion",
         Takes::Avoidance,
-        "congestion avoidance after startup: newreno, cubic, pico",
+        "congestion avoidance after startup: newreno, cubic, pico, prague",
     )
     .common(),
     Key::new(
@@ -140,7 +140,7 @@ pub(super) const KEYS: &[Key] = &[
         "pacing-gain",
         1.0,
         10.0,
-        "pacing rate after startup, in windows per round trip (1.25; pico 2)",
+        "pacing rate after startup, in windows per round trip (1.25; pico 2; prague 1)",
     )
     .common(),
     Key::switch(

@@ -152,6 +152,14 @@ pub(super) const PRESETS: &[Preset] = &[
             ..SLOW_START
         }),
     },
+    Preset {
+        name: "prague",
+        summary: "slow start and Prague, for L4S: marks packets ECT(1) (draft-briscoe-iccrg-prague-04)",
+        kind: Kind::Window(Window {
+            congestion: "prague",
+            ..STANDARD
+        }),
+    },
 ];
 
 /// The monolithic preset.

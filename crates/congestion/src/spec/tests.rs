@@ -82,7 +82,7 @@ fn any_startup_can_be_combined_with_any_avoidance() {
             }
         }
     }
-    assert_eq!(pairs, 48);
+    assert_eq!(pairs, 64);
 }
 
 #[test]

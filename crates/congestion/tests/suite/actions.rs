@@ -28,6 +28,8 @@ pub(crate) const SPECS: &[&str] = &[
     "careful-resume",
     "rapid-start:resume=on,resume-max=500p",
     "bbr",
+    "prague",
+    "rapid-start:congestion=prague",
 ];
 
 struct Input<'a>(&'a [u8]);

@@ -43,6 +43,8 @@ const BANDS: &[(&str, &str, f64, f64)] = &[
     ("pico", "pico", 0.35, 0.65),
     ("bbr", "bbr", 0.35, 0.65),
     ("rapid-start", "rapid-start", 0.35, 0.65),
+    // Without marks it is NewReno.
+    ("prague", "newreno", 0.35, 0.65),
     // How a flow started is forgotten.
     ("rapid-start", "slow-start", 0.35, 0.65),
     ("hystart", "slow-start", 0.30, 0.65),
@@ -86,6 +88,7 @@ fn each_controller_fills_a_link_alone() {
         ("rate-limited", 0.97),
         ("rapid-start", 0.97),
         ("bbr", 0.93),
+        ("prague", 0.95),
     ] {
         let path = path(40);
         let outcomes = run(path, &[FlowSpec::endless(spec, 40)], LENGTH);
@@ -126,6 +129,7 @@ fn marks_instead_of_drops_lose_nothing() {
         "hystart:congestion=newreno",
         "hystart:congestion=cubic",
         "hystart:congestion=pico",
+        "hystart:congestion=prague",
     ] {
         let outcomes = run(marked, &[FlowSpec::endless(spec, 40)], LENGTH);
         assert_eq!(outcomes[0].packets_lost, 0, "{spec}");

@@ -91,7 +91,7 @@ proptest! {
         fates in vec(prop::bool::weighted(0.4), 2..400),
         frames in vec(1_usize..40, 1..40),
         beta in prop::sample::select(vec![0.5, 0.7, 0.8, 0.1, 0.95]),
-        congestion in prop::sample::select(vec!["cubic", "newreno", "pico"]),
+        congestion in prop::sample::select(vec!["cubic", "newreno", "pico", "prague"]),
     ) {
         let count = fates.len();
         let mut round = Round::new(&format!(

@@ -31,7 +31,8 @@ pub struct Config {
     pub ack_decimation: Option<AckDecimation>,
     /// Datagram sizes. Default: start at 1200 bytes and probe up to 1472.
     pub mtu: MtuConfig,
-    /// Whether packets are marked ECT(0) as long as the path preserves the marks. Default: yes.
+    /// Whether packets are marked ECT(0), or ECT(1) if congestion control is scalable (RFC 9331), as long as the path preserves
+    /// the marks. Default: yes.
     pub ecn: bool,
     /// Whether the fixed bit may vary, if the peer supports it (RFC 9287). Default: yes.
     pub grease: bool,

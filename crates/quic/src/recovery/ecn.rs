@@ -35,12 +35,14 @@ pub struct EcnValidation {
     state: EcnState,
     /// Disabled on all paths.
     is_disabled: bool,
+    /// What packets are marked with: ECT(0) or ECT(1).
+    mark: EcnCodepoint,
     marked_sent: u64,
     marked_lost: u64,
     marked_acked: u64,
     /// The counts last reported by the peer, for each packet number space.
     reported: [Reported; SPACES],
-    /// ECT(0) packets sent in each packet number space.
+    /// Marked packets sent in each packet number space.
     sent: [u64; SPACES],
 }
 
@@ -48,15 +50,28 @@ const SPACES: usize = 3;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Reported {
-    ect0: u64,
+    marked: u64,
     ce: u64,
 }
 
 impl EcnValidation {
-    /// A path on which ECN will be tested.
+    /// A path on which ECN will be tested, with ECT(0).
     #[must_use]
     pub fn new() -> Self {
         Self::with_state(EcnState::Testing, false)
+    }
+
+    /// A path on which ECN will be tested, with ECT(1) if the response to marks is scalable (RFC 9331 §4.1).
+    #[must_use]
+    pub fn for_response(is_scalable: bool) -> Self {
+        Self {
+            mark: if is_scalable {
+                EcnCodepoint::Ect1
+            } else {
+                EcnCodepoint::Ect0
+            },
+            ..Self::new()
+        }
     }
 
     /// A path on which ECN is not used.
@@ -69,6 +84,7 @@ impl EcnValidation {
         Self {
             state,
             is_disabled,
+            mark: EcnCodepoint::Ect0,
             marked_sent: 0,
             marked_lost: 0,
             marked_acked: 0,
@@ -98,21 +114,28 @@ impl EcnValidation {
     #[must_use]
     pub const fn codepoint(&self) -> EcnCodepoint {
         match self.state {
-            EcnState::Testing | EcnState::Capable => EcnCodepoint::Ect0,
+            EcnState::Testing | EcnState::Capable => self.mark,
             EcnState::Unknown | EcnState::Failed => EcnCodepoint::NotEct,
         }
     }
 
-    /// Packets that the peer reported as received with ECT(0) and with CE, in all spaces. ECT(1) is never sent.
+    /// Packets that the peer reported as received with ECT(0), with ECT(1) and with CE, in all spaces. Of the first two, one is
+    /// never sent.
     #[must_use]
-    pub fn reported(&self) -> (u64, u64) {
+    pub fn reported(&self) -> [u64; 3] {
         let each = self.reported.iter();
-        each.fold((0, 0), |(ect0, ce), one| (ect0 + one.ect0, ce + one.ce))
+        let (marked, ce) = each.fold((0, 0), |(marked, ce), one| {
+            (marked + one.marked, ce + one.ce)
+        });
+        match self.mark {
+            EcnCodepoint::Ect1 => [0, marked, ce],
+            _ => [marked, 0, ce],
+        }
     }
 
     /// A packet with this mark was sent in the space with this index.
     pub fn on_sent(&mut self, space: usize, codepoint: EcnCodepoint) {
-        if codepoint != EcnCodepoint::Ect0 {
+        if codepoint != self.mark {
             return;
         }
         self.marked_sent = self.marked_sent.saturating_add(1);
@@ -133,15 +156,15 @@ impl EcnValidation {
         }
     }
 
-    /// An ACK frame raised the largest acknowledged number of the space; it newly acknowledged this many packets marked
-    /// ECT(0). Returns the increase of the CE count.
+    /// An ACK frame raised the largest acknowledged number of the space; it newly acknowledged this many marked packets.
+    /// Returns the increase of the CE count.
     pub fn on_ack(
         &mut self,
         space: usize,
-        newly_acked_ect0: u64,
+        newly_acked_marked: u64,
         counts: Option<&EcnCounts>,
     ) -> u64 {
-        self.marked_acked = self.marked_acked.saturating_add(newly_acked_ect0);
+        self.marked_acked = self.marked_acked.saturating_add(newly_acked_marked);
         if self.state == EcnState::Failed {
             return 0;
         }
@@ -150,27 +173,32 @@ impl EcnValidation {
             return 0;
         };
         let Some(counts) = counts else {
-            if newly_acked_ect0 > 0 {
+            if newly_acked_marked > 0 {
                 self.state = EcnState::Failed;
             }
             return 0;
         };
-        let (ect0, ect1, ce) = (counts.ect0.get(), counts.ect1.get(), counts.ce.get());
-        let (Some(ect0_rise), Some(ce_rise)) =
-            (ect0.checked_sub(reported.ect0), ce.checked_sub(reported.ce))
-        else {
+        let (marked, unsent) = match self.mark {
+            EcnCodepoint::Ect1 => (counts.ect1.get(), counts.ect0.get()),
+            _ => (counts.ect0.get(), counts.ect1.get()),
+        };
+        let ce = counts.ce.get();
+        let (Some(marked_rise), Some(ce_rise)) = (
+            marked.checked_sub(reported.marked),
+            ce.checked_sub(reported.ce),
+        ) else {
             self.state = EcnState::Failed;
             return 0;
         };
-        let is_short = ect0_rise.saturating_add(ce_rise) < newly_acked_ect0;
-        // ECT(1) is never sent; together the others cannot exceed what was sent.
-        let is_too_much = ect1 > 0 || ect0.saturating_add(ce) > *sent;
+        let is_short = marked_rise.saturating_add(ce_rise) < newly_acked_marked;
+        // The other mark is never sent; together the counts cannot exceed what was sent.
+        let is_too_much = unsent > 0 || marked.saturating_add(ce) > *sent;
         if is_short || is_too_much {
             self.state = EcnState::Failed;
             return 0;
         }
-        *reported = Reported { ect0, ce };
-        if newly_acked_ect0 > 0 {
+        *reported = Reported { marked, ce };
+        if newly_acked_marked > 0 {
             self.state = EcnState::Capable;
         }
         ce_rise

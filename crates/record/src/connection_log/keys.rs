@@ -105,9 +105,9 @@ statistics! {
         NUM_PACKETS_RECEIVED_ECN_ECT0 "num-packets.received-ecn-ect0", Count, "Packets received in datagrams marked ECT(0).", |of| of.statistics.packets.received_ect0;
         NUM_PACKETS_RECEIVED_ECN_ECT1 "num-packets.received-ecn-ect1", Count, "Packets received in datagrams marked ECT(1).", |of| of.statistics.packets.received_ect1;
         NUM_PACKETS_RECEIVED_ECN_CE "num-packets.received-ecn-ce", Count, "Packets received in datagrams marked CE.", |of| of.statistics.packets.received_ce;
-        NUM_PACKETS_ACKED_ECN_ECT0 "num-packets.acked-ecn-ect0", Count, "Packets that the peer reported with ECT(0).", |of| of.ecn_reported.0;
-        NUM_PACKETS_ACKED_ECN_ECT1 "num-packets.acked-ecn-ect1", Count, "Packets that the peer reported with ECT(1). Always 0: this stack does not send ECT(1).", |_| 0;
-        NUM_PACKETS_ACKED_ECN_CE "num-packets.acked-ecn-ce", Count, "Packets that the peer reported with CE.", |of| of.ecn_reported.1;
+        NUM_PACKETS_ACKED_ECN_ECT0 "num-packets.acked-ecn-ect0", Count, "Packets that the peer reported with ECT(0).", |of| of.ecn_reported[0];
+        NUM_PACKETS_ACKED_ECN_ECT1 "num-packets.acked-ecn-ect1", Count, "Packets that the peer reported with ECT(1).", |of| of.ecn_reported[1];
+        NUM_PACKETS_ACKED_ECN_CE "num-packets.acked-ecn-ce", Count, "Packets that the peer reported with CE.", |of| of.ecn_reported[2];
         NUM_PACKETS_SENT_PROMOTED_PATHS "num-packets.sent-promoted-paths", Count, "Packets sent on paths that became the active path.", |of| of.statistics.paths.packets_sent_promoted;
         NUM_PACKETS_ACK_RECEIVED_PROMOTED_PATHS "num-packets.ack-received-promoted-paths", Count, "Packets acknowledged of those sent on paths that became the active path.", |of| of.statistics.paths.packets_acked_promoted;
         NUM_PACKETS_MAX_DELAYED "num-packets.max-delayed", Count, "The largest number of packets buffered at a time until their keys were available.", |of| of.statistics.packets.delayed_max;

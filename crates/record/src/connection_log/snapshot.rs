@@ -20,8 +20,8 @@ pub struct Snapshot {
     pub(super) state: State,
     pub(super) thresholds: LossThresholds,
     pub(super) ecn: EcnState,
-    /// Packets that the peer reported with ECT(0), and with CE.
-    pub(super) ecn_reported: (u64, u64),
+    /// Packets that the peer reported with ECT(0), with ECT(1), and with CE.
+    pub(super) ecn_reported: [u64; 3],
     pub(super) rtt: Option<Rtt>,
     pub(super) is_paced: bool,
     pub(super) crypto_sent: u64,

@@ -277,7 +277,7 @@ fn snapshot() -> Snapshot {
         },
         thresholds: LossThresholds::fixed(),
         ecn: EcnState::Capable,
-        ecn_reported: (3, 4),
+        ecn_reported: [3, 0, 4],
         rtt: None,
         is_paced: true,
         crypto_sent: 0,

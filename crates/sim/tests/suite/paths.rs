@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
+use lastbyte_record::connection_log::{self, Experiment, Header};
 use lastbyte_sim::{Outcome, Path, Scenario, simulate};
 
 /// A bottleneck of so many Mb/s with a drop-tail queue, and half the round trip each way.
@@ -42,4 +43,25 @@ pub(crate) fn lost(outcome: &Outcome) -> u64 {
         .expect("a server")
         .recovery
         .packets_lost
+}
+
+/// The value of a number in the connection log of a flow.
+pub(crate) fn logged(outcome: &Outcome, flow: usize, key: &str) -> u64 {
+    let header = Header {
+        time_ms: 0,
+        conn_id: 0,
+        method: "GET".to_owned(),
+        content_length: 0,
+        ttlb_ms: None,
+    };
+    let snapshot = &outcome.flows[flow]
+        .server
+        .as_ref()
+        .expect("a server")
+        .snapshot;
+    let mut line = String::new();
+    connection_log::write(&mut line, &header, snapshot, &Experiment::default());
+    let (_, rest) = line.split_once(&format!("\"{key}\":")).expect(key);
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+    digits.expect(key).parse().expect(key)
 }

@@ -3,10 +3,9 @@
 use core::time::Duration;
 
 use lastbyte_congestion::{SavedPath, State};
-use lastbyte_record::connection_log::{self, Experiment, Header};
 use lastbyte_sim::{Outcome, Scenario, population::Population, simulate};
 
-use crate::paths::{bottleneck, lost, run, transfer, ttlb_ms};
+use crate::paths::{bottleneck, logged, lost, run, transfer, ttlb_ms};
 
 fn visit(mut scenario: Scenario, window: u64, rtt_ms: u64) -> Outcome {
     scenario.transport.saved_path = Some(SavedPath {
@@ -24,23 +23,6 @@ fn congestion(outcome: &Outcome) -> &State {
         .congestion
 }
 
-/// The value of a number in the connection log.
-fn logged(outcome: &Outcome, key: &str) -> u64 {
-    let header = Header {
-        time_ms: 0,
-        conn_id: 0,
-        method: "GET".to_owned(),
-        content_length: 0,
-        ttlb_ms: None,
-    };
-    let snapshot = &outcome.flows[0].server.as_ref().expect("a server").snapshot;
-    let mut line = String::new();
-    connection_log::write(&mut line, &header, snapshot, &Experiment::default());
-    let (_, rest) = line.split_once(&format!("\"{key}\":")).expect(key);
-    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
-    digits.expect(key).parse().expect(key)
-}
-
 #[test]
 fn a_return_visit_over_a_satellite_is_much_faster_and_loses_nothing() {
     // 50 Mb/s and 600 ms: 3.75 MB.
@@ -54,9 +36,9 @@ fn a_return_visit_over_a_satellite_is_much_faster_and_loses_nothing() {
         "jumpstart.prev-rtt",
         "jumpstart.cwnd",
     ];
-    assert_eq!(keys.map(|key| logged(&first, key)), [0; 3]);
+    assert_eq!(keys.map(|key| logged(&first, 0, key)), [0; 3]);
     let expected = [6_250_000, 600, 1_875_000];
-    assert_eq!(keys.map(|key| logged(&again, key)), expected);
+    assert_eq!(keys.map(|key| logged(&again, 0, key)), expected);
     let ratio = ttlb_ms(&again) / ttlb_ms(&first);
     assert!(ratio < 0.75, "{ratio}");
 }
@@ -122,7 +104,7 @@ fn no_saved_window_leads_to_more_than_the_largest_jump() {
 fn a_server_that_resumes_issues_a_few_tokens_more() {
     let tokens = |spec: &str| {
         let outcome = run(&transfer(bottleneck(200, 100, 100), spec, 20_000_000));
-        logged(&outcome, "num-frames-sent.new_token")
+        logged(&outcome, 0, "num-frames-sent.new_token")
     };
     assert_eq!(tokens("cubic"), 1);
     // From four initial windows (154 kB) to the path's product (2.5 MB), by doubling.

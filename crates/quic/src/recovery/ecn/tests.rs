@@ -104,3 +104,30 @@ fn counts_of_the_spaces_are_separate() {
 fn disabled_marks_nothing() {
     assert_eq!(EcnValidation::disabled().codepoint(), EcnCodepoint::NotEct);
 }
+
+#[test]
+fn rfc9331_4_1_a_scalable_sender_marks_ect1_and_validates_its_count() {
+    let l4s = || {
+        let mut ecn = EcnValidation::for_response(true);
+        for _ in 0..10 {
+            assert_eq!(ecn.codepoint(), EcnCodepoint::Ect1);
+            ecn.on_sent(2, EcnCodepoint::Ect1);
+        }
+        ecn
+    };
+    let mut ecn = l4s();
+    assert_eq!(ecn.on_ack(2, 4, Some(&counts(0, 1, 3))), 3);
+    assert_eq!(
+        (ecn.state(), ecn.codepoint()),
+        (EcnState::Capable, EcnCodepoint::Ect1)
+    );
+    assert_eq!(ecn.reported(), [0, 1, 3]);
+    // A path that turns ECT(1) into ECT(0) fails validation.
+    let mut ecn = l4s();
+    ecn.on_ack(2, 4, Some(&counts(4, 0, 0)));
+    assert_eq!(ecn.state(), EcnState::Failed);
+    // And one that turns ECT(0) into ECT(1).
+    let mut ecn = sent(10);
+    ecn.on_ack(2, 4, Some(&counts(0, 4, 0)));
+    assert_eq!(ecn.state(), EcnState::Failed);
+}

@@ -1,0 +1,173 @@
+//! Prague (draft-briscoe-iccrg-prague-congestion-control-04): scalable congestion control for L4S (RFC 9330, RFC 9331).
+//!
+//! ```text
+//! alpha    += g × (F − alpha)               once a virtual round trip; F = marked / acknowledged bytes in it, g = 1/16
+//! marks:      cwnd ×= 1 − alpha / 2         at most once a round trip
+//! each ACK:   cwnd += M × (acknowledged − marked) / cwnd × (srtt / rtt_virt)²
+//! loss:       cwnd ×= 0.5
+//! rtt_virt  = max(srtt, 25 ms) from the 500th round trip on, srtt before
+//! ```
+//!
+//! with M the datagram size. As marks are many and small, the queue stays as short as the bottleneck marks for: about a
+//! millisecond with DualPI2 (RFC 9332).
+//!
+//! | rule | section |
+//! |---|---|
+//! | packets are marked ECT(1) | 2.2; RFC 9331 §4.1 |
+//! | marks are counted, as QUIC's ACK frames do | 2.3.1 |
+//! | alpha: the moving average of the share of marks, from the first mark on, starting at 1 | 2.3.2 |
+//! | loss: as NewReno | 2.4.1 |
+//! | one decrease a round trip, in proportion to alpha; the first ends startup | 2.4.2 |
+//! | growth by what was not marked, also in the round trip after a decrease | 2.4.3 |
+//! | a flow with a short round trip grows no faster than one with 25 ms, once it has lasted for 500 | 2.4.4 |
+//! | pacing at a window a round trip, in bursts of 250 µs or two datagrams | 2.5.1, 2.5.2 |
+//!
+//! The draft's full text was not available. Sections 2.3.2, 2.4.2 and 2.4.4 and their constants are as quiche (pull request
+//! 1708) and a port to quinn cite them; the start of alpha, 250 µs, and the increase are those of Linux (`tcp_prague.c` of
+//! L4STeam); the other section numbers are assumed.
+//!
+//! Decisions:
+//! - A scalable rule may be combined with any startup: `rapid-start:congestion=prague`.
+//! - The factor at loss is Linux's; Apple's implementation follows CUBIC. A loss and a mark in the same round trip are two
+//!   reductions; Linux undoes the first.
+//! - Marks are counted in packets by QUIC, and each stands for a full datagram.
+//! - Not implemented: detection of a bottleneck that marks ECT(1) as classic ECN (RFC 9331 §4.3), and windows below two
+//!   datagrams.
+
+use core::time::Duration;
+
+use lastbyte_units::Time;
+
+use super::{Avoidance, AvoidanceAck, Cause, Marks, Reduction};
+use crate::{config::Config, rtt::Rtt};
+
+/// Prague's response to marks, and its additive increase.
+#[derive(Clone, Debug)]
+pub struct Prague {
+    beta: f64,
+    /// The moving average of the share of bytes that were marked: 0 to 1.
+    alpha: f64,
+    /// The present virtual round trip; `None` before the first mark.
+    round: Option<Round>,
+    /// Virtual round trips since the first mark.
+    rounds: u32,
+    /// The fraction of a byte by which the window exceeds its whole bytes.
+    fraction: f64,
+}
+
+/// What was acknowledged in a virtual round trip.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    started_at: Time,
+    acked: u64,
+    marked: u64,
+}
+
+impl Prague {
+    /// The factor at a loss.
+    pub const BETA: f64 = 0.5;
+    /// The gain of the moving average.
+    const GAIN: f64 = 1.0 / 16.0;
+    /// The least virtual round-trip time.
+    const ROUND_TRIP_MIN: Duration = Duration::from_millis(25);
+    /// Round trips before it applies.
+    const TRANSITION: u32 = 500;
+
+    /// Prague with the factor of `config` at a loss, by default [`Prague::BETA`].
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self {
+            beta: config.beta.unwrap_or(Self::BETA),
+            alpha: 1.0,
+            round: None,
+            rounds: 0,
+            fraction: 0.0,
+        }
+    }
+
+    /// `rtt_virt`.
+    fn virtual_round_trip(&self, rtt: &Rtt) -> Duration {
+        if self.rounds < Self::TRANSITION {
+            rtt.smoothed()
+        } else {
+            rtt.smoothed().max(Self::ROUND_TRIP_MIN)
+        }
+    }
+}
+
+impl Avoidance for Prague {
+    fn name(&self) -> &'static str {
+        "prague"
+    }
+
+    fn beta(&self, cause: Cause) -> f64 {
+        match cause {
+            Cause::Loss => self.beta,
+            Cause::EcnCe => 1.0 - self.alpha / 2.0,
+        }
+    }
+
+    fn on_congestion(&mut self, _: &Reduction<'_>) {
+        self.fraction = 0.0;
+    }
+
+    fn on_slow_start_exit(&mut self, _: u64) {
+        self.fraction = 0.0;
+    }
+
+    fn on_ack(&mut self, ack: &AvoidanceAck<'_>) -> u64 {
+        let smoothed = ack.rtt.smoothed().as_secs_f64();
+        let ratio = smoothed / self.virtual_round_trip(ack.rtt).as_secs_f64();
+        let ratio = if ratio.is_finite() { ratio } else { 1.0 };
+        let share = ack.bytes as f64 / ack.window.max(1) as f64;
+        let step = ack.max_datagram_size as f64 * share.min(1.0) * ratio * ratio;
+        let next = ack.window as f64 + self.fraction + step;
+        let whole = next as u64;
+        self.fraction = (next - whole as f64).clamp(0.0, 1.0);
+        whole.max(ack.window)
+    }
+
+    fn on_app_limited(&mut self, _: Time) {}
+
+    fn on_persistent_congestion(&mut self) {
+        self.fraction = 0.0;
+    }
+
+    fn undo(&mut self, _: usize) {}
+
+    fn pacing_gain(&self) -> f64 {
+        1.0
+    }
+
+    fn is_scalable(&self) -> bool {
+        true
+    }
+
+    fn on_marks(&mut self, marks: &Marks<'_>) {
+        if self.round.is_none() && marks.marked == 0 {
+            return;
+        }
+        let length = self.virtual_round_trip(marks.rtt);
+        let round = self.round.get_or_insert(Round {
+            started_at: marks.now,
+            acked: 0,
+            marked: 0,
+        });
+        round.acked = round.acked.saturating_add(marks.acked);
+        round.marked = round.marked.saturating_add(marks.marked);
+        if marks.now.since(round.started_at) < length || round.acked == 0 {
+            return;
+        }
+        let share = (round.marked as f64 / round.acked as f64).min(1.0);
+        self.alpha += Self::GAIN * (share - self.alpha);
+        self.rounds = self.rounds.saturating_add(1);
+        *round = Round {
+            started_at: marks.now,
+            acked: 0,
+            marked: 0,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests;
