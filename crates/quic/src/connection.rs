@@ -391,8 +391,16 @@ impl Connection {
     }
 
     /// What congestion control has measured of the path, when there is something new worth saving.
-    pub(crate) fn take_path_to_save(&mut self) -> Option<SavedPath> {
-        self.recovery.take_path_to_save()
+    pub(crate) fn take_path_to_save(&mut self, now: Time) -> Option<SavedPath> {
+        self.recovery.take_path_to_save(now)
+    }
+
+    /// What was last sent to the client in a token for its next connection (RFC 9959), and how long after the start; `None` if
+    /// nothing was.
+    #[must_use]
+    pub fn path_saved(&self) -> Option<(Duration, SavedPath)> {
+        let (at, saved) = self.recovery.path_saved()?;
+        Some((at.since(self.handshake.started_at()), saved))
     }
 
     /// A server issues a token for the client's next connection (RFC 9000 §8.1.3). If several are pending, only the

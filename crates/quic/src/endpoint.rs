@@ -97,7 +97,7 @@ use crate::{
     WallTime,
     cid::{ConnectionIdGenerator, ConnectionIds},
     connection::{self, ClientStart, Connection, NetworkPath, Stage, Transmit},
-    crypto::{ClientCrypto, StartError, reset::ResetKey},
+    crypto::{ClientCrypto, StartError, reset::ResetKey, token::TokenPath},
     random::{Random, Seed},
 };
 
@@ -457,6 +457,10 @@ impl<D> Endpoint<D> {
         remote: SocketAddr,
         path: SavedPath,
     ) -> Option<Vec<u8>> {
+        let path = TokenPath {
+            saved: path,
+            connection: self.random.number(),
+        };
         self.seal_token(now, remote, Some(path), &[])
     }
 
@@ -464,7 +468,7 @@ impl<D> Endpoint<D> {
         &mut self,
         now: Time,
         remote: SocketAddr,
-        path: Option<SavedPath>,
+        path: Option<TokenPath>,
         extra: &[u8],
     ) -> Option<Vec<u8>> {
         let server = self.server.as_ref()?;

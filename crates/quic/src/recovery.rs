@@ -448,9 +448,15 @@ impl Recovery {
     }
 
     /// What is to be saved for a later connection, when there is something new worth saving.
-    pub fn take_path_to_save(&mut self) -> Option<SavedPath> {
+    pub fn take_path_to_save(&mut self, now: Time) -> Option<SavedPath> {
         let PathControl { capacity, rtt, .. } = &mut self.control;
-        capacity.as_mut()?.take_offer(rtt)
+        capacity.as_mut()?.take_offer(now, rtt)
+    }
+
+    /// What was saved last for a later connection of this path, and when.
+    #[must_use]
+    pub fn path_saved(&self) -> Option<(Time, SavedPath)> {
+        self.control.capacity.as_ref()?.offered()
     }
 
     // ---- acknowledgments ------------------------------------------------------------------------------------------

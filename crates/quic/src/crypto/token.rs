@@ -16,7 +16,7 @@
 //! | 8 | when it was issued, in milliseconds since the Unix epoch |
 //! | 1 + n | address |
 //! | 2 + n | of Retry only: original destination and retry source connection ID, each after its length |
-//! | 8 + 8 | of a saved path only: window in bytes, RTT in microseconds (RFC 9959 §3.1) |
+//! | 8 + 8 + 8 | of a saved path only: window in bytes, RTT in microseconds (RFC 9959 §3.1), identity of the connection |
 //! | n | extra data, to the end |
 //! | 16 | tag |
 //!
@@ -65,9 +65,19 @@ pub struct Token {
     /// When it was issued, in whole milliseconds.
     pub issued: WallTime,
     /// What congestion control measured of the path (RFC 9959). Only in [`TokenKind::NewToken`].
-    pub path: Option<SavedPath>,
+    pub path: Option<TokenPath>,
     /// Extra data of the server, at most [`EXTRA_MAX`] bytes, such as a window (RFC 9000 §8.1.3).
     pub extra: Vec<u8>,
+}
+
+/// What congestion control measured of a path, in a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenPath {
+    /// The measurement.
+    pub saved: SavedPath,
+    /// The identity of the connection that measured it, random: all its tokens have the same, and one of them is used in total
+    /// (RFC 9959 §3.2).
+    pub connection: u64,
 }
 
 /// Where a token was sent.
@@ -356,9 +366,10 @@ fn encode(token: &Token, address: &[u8], writer: &mut Writer<'_>) -> Result<(), 
         writer.varint_prefixed(retry_source.as_slice())?;
     }
     if let (TokenKind::NewToken, Some(path)) = (&token.kind, token.path) {
-        let rtt = u64::try_from(path.rtt.as_micros()).unwrap_or(u64::MAX);
-        writer.bytes(&path.window.to_be_bytes())?;
+        let rtt = u64::try_from(path.saved.rtt.as_micros()).unwrap_or(u64::MAX);
+        writer.bytes(&path.saved.window.to_be_bytes())?;
         writer.bytes(&rtt.to_be_bytes())?;
+        writer.bytes(&path.connection.to_be_bytes())?;
     }
     writer.bytes(&token.extra)
 }
@@ -384,9 +395,13 @@ fn decode(bytes: &[u8]) -> Result<(Token, &[u8]), TokenError> {
         _ => return Err(TokenError::Malformed),
     };
     let path = if has_path {
-        Some(SavedPath {
-            window: u64::from_be_bytes(reader.array().map_err(malformed)?),
-            rtt: Duration::from_micros(u64::from_be_bytes(reader.array().map_err(malformed)?)),
+        let mut number = || reader.array().map(u64::from_be_bytes).map_err(malformed);
+        Some(TokenPath {
+            saved: SavedPath {
+                window: number()?,
+                rtt: Duration::from_micros(number()?),
+            },
+            connection: number()?,
         })
     } else {
         None

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use lastbyte_congestion::Time;
+use lastbyte_congestion::{SavedPath, Time};
 use lastbyte_wire::{
     ConnectionId, Side, TransportError,
     packet::{DecodeConfig, Packet, PacketType, Packets, Version},
@@ -25,7 +25,7 @@ use crate::{
     connection::{Connection, NetworkPath, RetryIds, ServerStart},
     crypto::{
         Keys,
-        token::{TOKEN_MAX, TokenKeys},
+        token::{TOKEN_MAX, TokenKeys, TokenPath},
     },
     random::Random,
 };
@@ -321,7 +321,7 @@ impl<D> Endpoint<D> {
             Proof::Retry(ids) => (Some(ids), Vec::new(), true),
             // Not earlier: a packet that cannot be opened consumes no token.
             Proof::Earlier { path, extra } if self.spend(initial.token()) => {
-                saved_path = path;
+                saved_path = path.and_then(|path| self.spend_path(&path));
                 (None, extra, true)
             }
             _ => (None, Vec::new(), false),
@@ -373,6 +373,11 @@ impl<D> Endpoint<D> {
             slot.token_extra = token_extra;
         }
         Route::Accepted(handle)
+    }
+
+    /// Uses up what an earlier connection saved.
+    fn spend_path(&self, path: &TokenPath) -> Option<SavedPath> {
+        self.server.as_ref()?.tokens.spend_path(path)
     }
 
     /// Uses up a token of an earlier connection. Returns whether it was unused.

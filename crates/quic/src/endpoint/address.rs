@@ -10,7 +10,7 @@
 //! - *Tokens that are not ours, or corrupt, are ignored*: only a Retry token that opens, but is expired or another
 //!   client's, is answered with an error (§8.1.2).
 //! - *A token of an earlier connection counts once* (§8.1.4), at all endpoints that share a [`TokenStore`], within a
-//!   record of fixed size: 4096 tokens in sets of four. A flood only evicts tokens one by one, and replaying one still
+//!   record of fixed size: 4096 entries in sets of four, for tokens and for the connections that saved a path. A flood only evicts tokens one by one, and replaying one still
 //!   requires the address. Another process, such as the next one with the same keys, accepts it once more.
 
 use core::net::SocketAddr;
@@ -28,7 +28,9 @@ use super::demux::address_bytes;
 use crate::{
     WallTime,
     connection::RetryIds,
-    crypto::token::{Address, Claim, Lifetimes, Token, TokenError, TokenKeys, TokenKind},
+    crypto::token::{
+        Address, Claim, Lifetimes, Token, TokenError, TokenKeys, TokenKind, TokenPath,
+    },
     random::{Random, Seed},
 };
 
@@ -40,7 +42,7 @@ pub(super) enum Proof {
     /// The client validated this address in an earlier connection; with what that measured of the path, unless it is too old,
     /// and the server's extra data.
     Earlier {
-        path: Option<SavedPath>,
+        path: Option<TokenPath>,
         extra: Vec<u8>,
     },
     /// It was used before, and counts as no token.
@@ -175,6 +177,14 @@ impl Tokens {
         is_good
     }
 
+    /// Uses up what a connection saved. Returns it if no other token of that connection was used before (RFC 9959 §3.2): a client
+    /// may have several, and use them at the same time.
+    pub(super) fn spend_path(&self, path: &TokenPath) -> Option<SavedPath> {
+        // No token is as short.
+        let identity = path.connection.to_be_bytes();
+        self.spend(&identity).then_some(path.saved)
+    }
+
     /// Creates a Retry token. `None` if that fails, which does not happen.
     pub(super) fn seal_retry(
         &self,
@@ -202,7 +212,7 @@ impl Tokens {
     pub(super) fn seal_new_token(
         &self,
         remote: SocketAddr,
-        path: Option<SavedPath>,
+        path: Option<TokenPath>,
         extra: &[u8],
         now: WallTime,
         nonce: [u8; 12],

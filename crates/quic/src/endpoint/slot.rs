@@ -16,6 +16,7 @@ use super::{
 use crate::{
     close::CloseState,
     connection::{Connection, NetworkPath, Stage, Transmit},
+    crypto::token::TokenPath,
 };
 
 /// Totals of clients' handshakes.
@@ -42,6 +43,8 @@ pub(super) struct Slot<D> {
     pub(super) token_extra: Vec<u8>,
     /// Whether the client has yet to receive a token for its next connection.
     owes_token: bool,
+    /// Of a server's connection that saves its path: [`TokenPath::connection`].
+    path_identity: Option<u64>,
 }
 
 /// A connection, or what is left of it.
@@ -128,6 +131,7 @@ impl<D> Endpoint<D> {
             established: None,
             token_extra: Vec::new(),
             owes_token: side == Side::Server,
+            path_identity: None,
         };
         self.load.begin(side, &handshake, &mut self.prefixes);
         self.ready.push_back(handle);
@@ -242,11 +246,17 @@ impl<D> Endpoint<D> {
         {
             return;
         }
-        let path = connection.take_path_to_save();
-        if !slot.owes_token && path.is_none() {
+        let saved = connection.take_path_to_save(now);
+        if !slot.owes_token && saved.is_none() {
             return;
         }
         slot.owes_token = false;
+        let path = saved.map(|saved| TokenPath {
+            saved,
+            connection: *slot
+                .path_identity
+                .get_or_insert_with(|| self.random.number()),
+        });
         let is_wanted = self
             .server
             .as_ref()

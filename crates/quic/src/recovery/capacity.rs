@@ -14,6 +14,8 @@ pub(super) struct Capacity {
     window: u64,
     /// The window that is offered next.
     next_offer: u64,
+    /// The last offer.
+    offered: Option<(Time, SavedPath)>,
 }
 
 impl Capacity {
@@ -23,6 +25,7 @@ impl Capacity {
             round: None,
             window: 0,
             next_offer: initial.saturating_mul(4),
+            offered: None,
         }
     }
 
@@ -43,15 +46,22 @@ impl Capacity {
     }
 
     /// What is to be saved, if it is worth it now.
-    pub(super) fn take_offer(&mut self, rtt: &Rtt) -> Option<SavedPath> {
+    pub(super) fn take_offer(&mut self, now: Time, rtt: &Rtt) -> Option<SavedPath> {
         if self.window < self.next_offer {
             return None;
         }
         self.next_offer = self.window.saturating_mul(2);
-        Some(SavedPath {
+        let saved = SavedPath {
             window: self.window,
             rtt: rtt.min(),
-        })
+        };
+        self.offered = Some((now, saved));
+        Some(saved)
+    }
+
+    /// The last offer, and when it was taken.
+    pub(super) const fn offered(&self) -> Option<(Time, SavedPath)> {
+        self.offered
     }
 }
 

@@ -167,6 +167,9 @@ statistics! {
         JUMPSTART_PREV_RTT "jumpstart.prev-rtt", Milliseconds, "The minimum round-trip time of that connection; 0 for none.", |of| of.state.statistics.saved_path.map_or(0, |saved| millis(saved.rtt));
         JUMPSTART_NEW_RTT "jumpstart.new-rtt", Milliseconds, "The minimum round-trip time if a jump could have an effect; otherwise 0.", |of| if of.streams.data_sent > of.state.statistics.initial_window { of.rtt_ms(|rtt| rtt.minimum, 0) } else { 0 };
         JUMPSTART_CWND "jumpstart.cwnd", Bytes, "The window set by a jump; 0 without a jump.", |of| of.state.statistics.jump_window.unwrap_or(0);
+        TOKEN_SENT_AT "token-sent.at", Milliseconds, "Time from the start of the connection until the last token with a saved rate was sent; 0 for none.", |of| of.token_sent.map_or(0, |(at, _)| millis(at));
+        TOKEN_SENT_RATE "token-sent.rate", BytesPerSecond, "The rate saved in that token for a later connection (RFC 9959); 0 for none.", |of| of.token_rate();
+        TOKEN_SENT_RTT "token-sent.rtt", Milliseconds, "The minimum round-trip time saved in that token; 0 for none.", |of| of.token_sent.map_or(0, |(_, saved)| millis(saved.rtt));
         RTT_MINIMUM "rtt.minimum", Milliseconds, "The minimum round-trip time; 2^32-1 before the first sample.", |of| of.rtt_ms(|rtt| rtt.minimum, u64::from(u32::MAX));
         RTT_SMOOTHED "rtt.smoothed", Milliseconds, "The smoothed round-trip time; 0 before the first sample.", |of| of.rtt_ms(|rtt| rtt.smoothed, 0);
         RTT_VARIANCE "rtt.variance", Milliseconds, "The mean deviation of the round-trip time; 0 before the first sample.", |of| of.rtt_ms(|rtt| rtt.variance, 0);

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use lastbyte_congestion::{Bandwidth, State, Time};
+use lastbyte_congestion::{Bandwidth, SavedPath, State, Time};
 use lastbyte_quic::{
     anatomy::Anatomy,
     connection::Connection,
@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub(super) is_paced: bool,
     pub(super) crypto_sent: u64,
     pub(super) anatomy: Option<Anatomy>,
+    /// What was saved in the last token for a later connection, and how long after the start.
+    pub(super) token_sent: Option<(Duration, SavedPath)>,
 }
 
 /// Round-trip times.
@@ -60,6 +62,7 @@ impl Snapshot {
             is_paced: !recovery.pacing().rate.is_unlimited(),
             crypto_sent: connection.crypto_sent(),
             anatomy: connection.anatomy(),
+            token_sent: connection.path_saved(),
         }
     }
 
@@ -87,11 +90,14 @@ impl Snapshot {
         self.state.avoidance.unwrap_or(self.state.startup)
     }
 
-    /// Bytes per second that an earlier connection saved: its window in its round-trip time.
+    /// Bytes per second that an earlier connection saved, or 0.
     pub(super) fn saved_rate(&self) -> u64 {
-        self.state.statistics.saved_path.map_or(0, |saved| {
-            Bandwidth::from_delivery(saved.window, saved.rtt).bytes_per_second()
-        })
+        self.state.statistics.saved_path.map_or(0, rate)
+    }
+
+    /// Bytes per second that were saved for a later connection, or 0.
+    pub(super) fn token_rate(&self) -> u64 {
+        self.token_sent.map_or(0, |(_, saved)| rate(saved))
     }
 
     /// Whether the window grows as in Rapid Start.
@@ -107,6 +113,11 @@ impl Snapshot {
     pub(super) fn time_ms(time: Option<Time>, none: u64) -> u64 {
         time.map_or(none, |time| millis(time.since(Time::ZERO)))
     }
+}
+
+/// A saved window in its round-trip time, in bytes per second.
+fn rate(saved: SavedPath) -> u64 {
+    Bandwidth::from_delivery(saved.window, saved.rtt).bytes_per_second()
 }
 
 /// Milliseconds, rounded half up.

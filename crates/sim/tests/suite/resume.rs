@@ -152,3 +152,20 @@ fn a_population_has_return_visits_some_over_another_path() {
     let error = Population::parse(&bad).expect_err("a share").to_string();
     assert!(error.contains("returns.changed"), "{error}");
 }
+
+#[test]
+fn what_a_server_saves_for_a_later_connection_is_logged() {
+    let keys = ["token-sent.rate", "token-sent.rtt", "token-sent.at"];
+    let of = |spec| {
+        let outcome = run(&transfer(bottleneck(50, 40, 40), spec, 10_000_000));
+        keys.map(|key| logged(&outcome, 0, key))
+    };
+    let [rate, rtt, at] = of("careful-resume");
+    assert!((3_000_000..=6_300_000).contains(&rate), "{rate}");
+    assert!(
+        (40..=42).contains(&rtt) && (80..2000).contains(&at),
+        "{rtt} {at}"
+    );
+    // Without Careful Resume, nothing is saved.
+    assert_eq!(of("cubic"), [0; 3]);
+}

@@ -220,9 +220,12 @@ fn rfc9959_3_1_a_token_may_carry_a_saved_path_and_extra_data() {
     let keys = keys(1);
     for extra in [&b""[..], b"window", &[7; EXTRA_MAX]] {
         let token = Token {
-            path: Some(SavedPath {
-                window: u64::MAX,
-                rtt: Duration::from_micros(12_345),
+            path: Some(TokenPath {
+                saved: SavedPath {
+                    window: u64::MAX,
+                    rtt: Duration::from_micros(12_345),
+                },
+                connection: u64::MAX - 1,
             }),
             extra: extra.to_vec(),
             ..new_token()

@@ -132,3 +132,23 @@ fn the_wall_clock_advances_with_the_monotonic_clock() {
     );
     assert_eq!(clock.read(Time::ZERO), days(1));
 }
+
+#[test]
+fn rfc9959_3_2_one_of_the_tokens_of_a_connection_carries_its_path() {
+    let store = store();
+    let worker = || Tokens::new(Arc::clone(&store), Lifetimes::default());
+    let (tokens, other) = (worker(), worker());
+    let path = |connection: u64, window: u64| TokenPath {
+        saved: SavedPath {
+            window,
+            rtt: Duration::from_millis(40),
+        },
+        connection,
+    };
+    // Two measurements of a connection, at two workers at the same time.
+    assert_eq!(tokens.spend_path(&path(7, 1000)), Some(path(7, 1000).saved));
+    assert_eq!(other.spend_path(&path(7, 2000)), None);
+    assert_eq!(tokens.spend_path(&path(7, 1000)), None);
+    // Another connection's is another.
+    assert_eq!(other.spend_path(&path(8, 2000)), Some(path(8, 2000).saved));
+}

@@ -9,7 +9,9 @@ use lastbyte_wire::{
 use super::*;
 use crate::{
     connection::{Config, Event},
-    crypto::{ClientCrypto, ServerCrypto, TAG_LEN, tickets::testing::client_and_servers},
+    crypto::{
+        ClientCrypto, ServerCrypto, TAG_LEN, tickets::testing::client_and_servers, token::TokenPath,
+    },
 };
 
 fn asks_always(config: &mut EndpointConfig) {
@@ -253,6 +255,27 @@ fn rfc9959_3_2_a_saved_path_is_used_once_from_its_own_address_and_while_it_is_re
     assert_eq!(saved_path(&mut world, 0, token), None, "old");
     let statistics = world.server.statistics();
     assert_eq!(statistics.accepted_with_token, accepted + 1, "the address");
+}
+
+#[test]
+fn rfc9959_3_2_a_second_token_of_the_same_connection_validates_the_address_only() {
+    let mut world = World::new(server_with(resuming), 1);
+    world.closes = false;
+    let address = from_client(0).remote;
+    let [first, second, other] = [7, 7, 8].map(|connection| {
+        let path = TokenPath {
+            saved: SAVED,
+            connection,
+        };
+        let token = world.server.seal_token(START, address, Some(path), &[]);
+        token.expect("a server")
+    });
+    assert_eq!(saved_path(&mut world, 0, first), Some(SAVED));
+    let accepted = world.server.statistics().accepted_with_token;
+    assert_eq!(saved_path(&mut world, 0, second), None);
+    let statistics = world.server.statistics();
+    assert_eq!(statistics.accepted_with_token, accepted + 1, "the address");
+    assert_eq!(saved_path(&mut world, 0, other), Some(SAVED));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn rfc9959_3_1_the_window_is_what_a_round_trip_acknowledges() {
     for step in 0..=20 {
         capacity.on_ack(at(step * 10), step * 5000, &rtt(100));
     }
-    let saved = capacity.take_offer(&rtt(100));
+    let saved = capacity.take_offer(Time::ZERO, &rtt(100));
     assert_eq!(
         saved,
         Some(SavedPath {
@@ -59,7 +59,9 @@ fn rfc9959_3_1_less_than_four_initial_windows_is_not_saved_and_later_only_twice_
             }
             acked += bytes;
             capacity.on_ack(at(100 * (round as u64 + 1)), acked, &rtt);
-            capacity.take_offer(&rtt).map(|saved| saved.window)
+            capacity
+                .take_offer(Time::ZERO, &rtt)
+                .map(|saved| saved.window)
         });
     let offers: [Option<u64>; 6] = core::array::from_fn(|_| offers.next().expect("six"));
     let expected = [None, Some(40_000), None, None, Some(80_000), Some(160_000)];
@@ -73,5 +75,5 @@ fn a_pause_and_any_numbers_do_no_harm() {
     capacity.on_ack(at(0), u64::MAX, &Rtt::default());
     capacity.on_ack(at(3_600_000), u64::MAX, &rtt(100));
     capacity.on_ack(at(3_600_001), 0, &rtt(100));
-    assert_eq!(capacity.take_offer(&rtt(100)), None);
+    assert_eq!(capacity.take_offer(Time::ZERO, &rtt(100)), None);
 }
