@@ -151,7 +151,7 @@ fn errors_name_the_value_and_what_is_expected() {
     for (words, expected) in [
         (
             &["--http", "3"][..],
-            "1 arms (expected 2 to 16, the baseline first)",
+            "1 arm (expected 2 to 16, the baseline first)",
         ),
         (
             &["--http", "2,4"],
