@@ -201,8 +201,11 @@ fn invalid_options_are_rejected_with_the_reason() {
             vec!["--network", "dsl", "--network", "lte"],
             "more than one path",
         ),
-        (vec!["--rate", "5mbit"], "--rate requires --rtt"),
-        (vec!["--to", "127.0.0.1"], "`--to 127.0.0.1`"),
+        (
+            vec!["--rate", "5mbit"],
+            "--rate and --rate-trace require --rtt",
+        ),
+        (vec!["--to", "127.0.0.1"], "--to: `127.0.0.1`"),
         (vec!["--network", "dsl", "--loss", "2"], "loss"),
         (vec!["--tun", "198.19.0.0/15"], "such as 198.18.0.0/15"),
         (vec!["--tun", "198.18.0.0/16"], "such as 198.18.0.0/15"),
