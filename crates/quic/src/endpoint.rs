@@ -116,6 +116,8 @@ pub struct Endpoint<D = ()> {
     early: EarlyDatagrams,
     server: Option<Server>,
     ids: Box<dyn ConnectionIds>,
+    /// Those that they replaced, which open connections still use.
+    earlier_ids: Option<Box<dyn ConnectionIds>>,
     /// For the endpoint's own IDs: those of Retry packets and refusals.
     own_ids: Box<dyn ConnectionIdGenerator + Send>,
     reset_key: Arc<ResetKey>,
@@ -211,6 +213,7 @@ impl<D> Endpoint<D> {
             early: EarlyDatagrams::default(),
             server,
             ids: config.ids,
+            earlier_ids: None,
             own_ids,
             reset_key,
             sends_resets: config.reset_key.is_some(),
@@ -234,6 +237,22 @@ impl<D> Endpoint<D> {
     /// Only tokens need it.
     pub fn set_wall_clock(&mut self, now: Time, wall_time: WallTime) {
         self.wall_clock = WallClock::new(now, wall_time);
+    }
+
+    /// Replaces the layout of the connection IDs of new connections. Open connections keep theirs, and the layout that is
+    /// replaced is remembered, so that packets of connections that are unknown still get stateless resets.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`EndpointConfigError::IdLength`] if the IDs have another length: it is the same for all connections, as
+    /// short headers do not contain it (RFC 9000 §5.2).
+    pub fn replace_ids(&mut self, ids: Box<dyn ConnectionIds>) -> Result<(), EndpointConfigError> {
+        if ids.id_len() != self.ids.id_len() {
+            return Err(EndpointConfigError::IdLength);
+        }
+        self.own_ids = ids.generator(&self.reset_key, self.random.bytes());
+        self.earlier_ids = Some(std::mem::replace(&mut self.ids, ids));
+        Ok(())
     }
 
     /// Creates a connection to the server of this name. `token` is of an earlier connection to it, or empty. The connection's data

@@ -235,7 +235,9 @@ impl<D> Endpoint<D> {
         if !self.sends_resets {
             return DropReason::UnknownConnection.into();
         }
-        if !self.ids.is_own(id.as_slice()) {
+        let id_bytes = id.as_slice();
+        let earlier = self.earlier_ids.as_ref();
+        if !self.ids.is_own(id_bytes) && !earlier.is_some_and(|ids| ids.is_own(id_bytes)) {
             return DropReason::Foreign.into();
         }
         let Some(len) = reset::len(len) else {

@@ -368,6 +368,47 @@ fn rfc9000_10_3_without_a_key_or_for_other_workers_there_is_no_reset() {
     assert_eq!(datagram(1), Route::Answered(Answer::StatelessReset));
 }
 
+/// During a change of the key, a server that was restarted has unknown connections with IDs of both layouts.
+#[test]
+fn rfc9000_10_3_the_replaced_layout_of_connection_ids_still_gets_resets() {
+    use crate::cid::{QuicLbConfig, QuicLbIds};
+    let ids = |rotation: u8, nonce_len| {
+        let config = QuicLbConfig {
+            rotation,
+            server_id_len: 3,
+            nonce_len,
+            key: Some([rotation; 16]),
+            encodes_length: false,
+        };
+        QuicLbIds::new(config, &[5, 5, 1], [rotation; 32]).expect("possible")
+    };
+    let mut server = server_with(|config| {
+        config.reset_key = Some(ResetSecret([3; 32]));
+        config.ids = Box::new(ids(1, 8));
+    });
+    let key = Arc::new(ResetKey::new(&[3; 32]));
+    let deliver_id = |server: &mut Endpoint, rotation| {
+        let id = ids(rotation, 8).generator(&key, [1; 32]).generate();
+        let datagram = [&[0x41][..], id.as_slice(), &[0; 50]].concat();
+        deliver(server, START, &from_client(0), &datagram)
+    };
+    let (reset, foreign) = (
+        Route::Answered(Answer::StatelessReset),
+        Route::Dropped(DropReason::Foreign),
+    );
+    assert_eq!(deliver_id(&mut server, 2), foreign);
+    let other_length = server.replace_ids(Box::new(ids(2, 9)));
+    assert_eq!(other_length, Err(EndpointConfigError::IdLength));
+    assert_eq!(deliver_id(&mut server, 2), foreign);
+    assert_eq!(server.replace_ids(Box::new(ids(2, 8))), Ok(()));
+    assert_eq!(deliver_id(&mut server, 1), reset);
+    assert_eq!(deliver_id(&mut server, 2), reset);
+    // One earlier layout is remembered.
+    assert_eq!(server.replace_ids(Box::new(ids(3, 8))), Ok(()));
+    assert_eq!(deliver_id(&mut server, 1), foreign);
+    assert_eq!(deliver_id(&mut server, 3), reset);
+}
+
 #[test]
 fn rfc9000_10_3_resets_are_rate_limited() {
     let mut server = resetting();
