@@ -15,7 +15,10 @@ use lastbyte_link::{
 use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
 
-use crate::{client_acks::ClientAcks, cross::CrossTraffic, scenario::Path, setting::SettingError};
+use crate::{
+    client_acks::ClientAcks, cross::CrossTraffic, moves::Move, scenario::Path,
+    setting::SettingError,
+};
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +61,8 @@ pub struct PathText {
     pub client_acks: Option<String>,
     /// Cross traffic: `["cubic rtt 80ms", "pages:cubic 300kB 2s"]`.
     pub cross: Option<Vec<String>>,
+    /// When the addresses of clients change: `["2s nat", "5s network"]`.
+    pub moves: Option<Vec<String>>,
     /// The link from the server to the client.
     #[serde(default)]
     pub down: LinkText,
@@ -162,6 +167,7 @@ impl PathText {
             overhead: other.overhead.or(self.overhead),
             client_acks: other.client_acks.or(self.client_acks),
             cross: other.cross.or(self.cross),
+            moves: other.moves.or(self.moves),
             down: self.down.overridden_by(other.down),
             up: self.up.overridden_by(other.up),
         }
@@ -196,6 +202,8 @@ impl PathText {
                 None => None,
             },
             cross: self.cross()?,
+            moves: Move::parse_all(self.moves.as_deref().unwrap_or_default())
+                .map_err(|error| SettingError::new("moves", error))?,
         })
     }
 

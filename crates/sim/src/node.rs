@@ -27,6 +27,7 @@ use crate::{
     SERVER_NAME,
     client::Client,
     listener::Listener,
+    moves::{self, Move, MoveKind},
     outcome::{Drop, FlowOutcome, SenderOutcome},
     protocol::{ClientSide, Incoming},
     scenario::Transport,
@@ -44,6 +45,10 @@ pub(crate) struct Node<C = Client> {
     /// The connection, once it has closed.
     ended: Option<Box<Connection>>,
     has_ended: bool,
+    /// Of a client: when its address changes.
+    moves: Vec<Move>,
+    /// How many of these are past.
+    moved: usize,
 }
 
 enum Role<C> {
@@ -151,7 +156,24 @@ impl<C: ClientSide> Node<C> {
             closed: None,
             ended: None,
             has_ended: false,
+            moves: Vec::new(),
+            moved: 0,
         })
+    }
+
+    /// Sets when the address of a client changes.
+    pub(crate) fn set_moves(&mut self, moves: &[Move]) {
+        self.moves = moves.to_vec();
+    }
+
+    /// Of a client: how many times its address has changed.
+    pub(crate) const fn moved(&self) -> usize {
+        self.moved
+    }
+
+    /// Of a server: where the datagram that comes next was sent from.
+    pub(crate) const fn set_remote(&mut self, remote: SocketAddr) {
+        self.path.remote = remote;
     }
 
     /// Of a server: a token for its client (RFC 9000 §8.1.3), as it gives one on each visit; with what it measured of the path
@@ -170,7 +192,8 @@ impl<C: ClientSide> Node<C> {
             Role::Client(client, _) => client.deadline(),
             Role::Server(server) => server.deadline(),
         };
-        Time::earlier(application, self.endpoint.deadline())
+        let moves = self.moves.get(self.moved).map(|next| Time::ZERO + next.at);
+        Time::earlier(moves, Time::earlier(application, self.endpoint.deadline()))
     }
 
     /// It is time for something.
@@ -181,6 +204,7 @@ impl<C: ClientSide> Node<C> {
         listener: &mut impl Listener,
     ) -> Result<(), ConnectError> {
         while self.endpoint.poll_timeout(now).is_some() {}
+        self.take_moves(now, flow);
         if let Role::Client(client, dial) = &mut self.role
             && client.takes_wake(now)
         {
@@ -208,6 +232,24 @@ impl<C: ClientSide> Node<C> {
         }
         self.attend(now);
         Ok(())
+    }
+
+    /// Changes the address of a client if it is time.
+    fn take_moves(&mut self, now: Time, flow: usize) {
+        while let Some(next) = self.moves.get(self.moved)
+            && Time::ZERO + next.at <= now
+        {
+            self.moved += 1;
+            let past = self.moves.get(..self.moved).unwrap_or_default();
+            self.path.local = moves::local(addresses(flow, Side::Client).local, past);
+            if next.kind == MoveKind::Network
+                && let Some(handle) = self.handle
+                && let Some(connection) = self.endpoint.connection(handle)
+            {
+                // Before the handshake is confirmed it cannot move (RFC 9000 §9), and its server does not follow.
+                let _ = connection.rebind(now, self.path);
+            }
+        }
     }
 
     /// A datagram came.

@@ -6,7 +6,7 @@ use lastbyte_congestion::{SavedPath, Spec};
 use lastbyte_link as link;
 use lastbyte_quic::ack::AckDecimation;
 
-use crate::{client_acks::ClientAcks, cross::CrossTraffic, listener::Way};
+use crate::{client_acks::ClientAcks, cross::CrossTraffic, listener::Way, moves::Move};
 
 /// A path, and what happens on it.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub struct Path {
     pub client_acks: Option<ClientAcks>,
     /// Traffic that belongs to the path's description, beside that of a scenario.
     pub cross: Vec<CrossTraffic>,
+    /// When the addresses of the measured clients change, in the order of time. Default: never.
+    pub moves: Vec<Move>,
 }
 
 impl Path {

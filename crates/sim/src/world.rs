@@ -4,7 +4,7 @@
 //! at servers, timers by flow; then each end that was touched sends, by flow. Background transfers come after all flows. So
 //! one seed gives one history.
 
-use core::{fmt, time::Duration};
+use core::{fmt, net::SocketAddr, time::Duration};
 use std::{collections::BTreeMap, sync::Arc};
 
 use lastbyte_congestion::{Spec, Time};
@@ -27,6 +27,7 @@ use crate::{
     cross::{CrossKind, CrossTraffic, Pages},
     handshake::credentials,
     listener::{LinkEvent, Listener, Way},
+    moves::external,
     node::{Node, addresses, client_config, config},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
     scenario::{FlowPlan, Handshake, Request, Scenario, Transport},
@@ -121,6 +122,8 @@ enum Datagram {
         len: usize,
         /// The node it goes to.
         to: usize,
+        /// Which of its addresses the client sent it from, or the server sent it to: how many times it had changed.
+        moved: usize,
     },
     /// Of a background transfer.
     Background {
@@ -327,7 +330,7 @@ impl<'a, L: Listener> World<'a, L> {
             (Handshake::Full, None) => None,
             (_, saved) => server.token(saved),
         };
-        let client = Node::client(
+        let mut client = Node::client(
             client_config(transport, &config),
             Client::new(protocol.client(transport.handshake), plan),
             credentials.client,
@@ -336,6 +339,9 @@ impl<'a, L: Listener> World<'a, L> {
             seeds[0],
         )
         .map_err(SimError::Endpoint)?;
+        if flow < self.scenario.flows.len() {
+            client.set_moves(&self.scenario.path.moves);
+        }
         self.add_extra_delay(plan.rtt)?;
         self.nodes.extend([client, server]);
         Ok(())
@@ -408,8 +414,10 @@ impl<'a, L: Listener> World<'a, L> {
                 mut buffer,
                 len,
                 to,
+                moved,
             } => {
-                if let Some(node) = self.nodes.get_mut(to)
+                if self.prepare(to, moved)
+                    && let Some(node) = self.nodes.get_mut(to)
                     && let Some(datagram) = buffer.get_mut(..len)
                 {
                     node.on_datagram(self.now, ecn, datagram, to / 2, self.listener);
@@ -426,6 +434,32 @@ impl<'a, L: Listener> World<'a, L> {
             }
             Datagram::Constant => {}
         }
+    }
+
+    /// Whether a datagram reaches its node. A client's previous addresses are gone; a server sees the one it came from.
+    fn prepare(&mut self, to: usize, moved: usize) -> bool {
+        let all = &self.scenario.path.moves;
+        let Some(node) = self.nodes.get_mut(to).filter(|_| !all.is_empty()) else {
+            return true;
+        };
+        if to.is_multiple_of(2) {
+            return node.moved() == moved;
+        }
+        let past = all.get(..moved).unwrap_or_default();
+        node.set_remote(external(addresses(to / 2, Side::Client).local, past));
+        true
+    }
+
+    /// Which of its addresses the client of a node sends from, or the server sends to.
+    fn moved(&self, index: usize, remote: SocketAddr) -> usize {
+        let moves = &self.scenario.path.moves;
+        if moves.is_empty() || index.is_multiple_of(2) {
+            return self.nodes.get(index).map_or(0, Node::moved);
+        }
+        let first = addresses(index / 2, Side::Client).local;
+        let is_remote =
+            |past: &usize| external(first, moves.get(..*past).unwrap_or_default()) == remote;
+        (0..=moves.len()).find(is_remote).unwrap_or_default()
     }
 
     /// Looks at the parts whose time has come.
@@ -504,6 +538,7 @@ impl<'a, L: Listener> World<'a, L> {
                 self.spare.push(buffer);
                 return;
             };
+            let moved = self.moved(index, transmit.path.remote);
             // The buffer is too short for two of full size; several short ones are possible all the same.
             let mut from = transmit.segment_len;
             while from < transmit.len {
@@ -511,11 +546,19 @@ impl<'a, L: Listener> World<'a, L> {
                 let mut copy = self.spare.pop().unwrap_or_default();
                 copy.clear();
                 copy.extend_from_slice(buffer.get(from..to).unwrap_or_default());
-                self.launch(way, now, copy, to - from, peer, transmit.ecn, overhead);
+                self.launch(
+                    way,
+                    now,
+                    copy,
+                    to - from,
+                    (peer, moved),
+                    transmit.ecn,
+                    overhead,
+                );
                 from = to;
             }
             let len = transmit.len.min(transmit.segment_len);
-            self.launch(way, now, buffer, len, peer, transmit.ecn, overhead);
+            self.launch(way, now, buffer, len, (peer, moved), transmit.ecn, overhead);
         }
     }
 
@@ -526,11 +569,16 @@ impl<'a, L: Listener> World<'a, L> {
         now: Time,
         buffer: Vec<u8>,
         len: usize,
-        to: usize,
+        (to, moved): (usize, usize),
         ecn: EcnCodepoint,
         overhead: u32,
     ) {
-        let datagram = Datagram::Connection { buffer, len, to };
+        let datagram = Datagram::Connection {
+            buffer,
+            len,
+            to,
+            moved,
+        };
         let packet = link::Packet::new(len as u32 + overhead, datagram)
             .with_ecn(to_ecn(ecn))
             .with_flow((to / 2) as u32);

@@ -411,8 +411,13 @@ fn network_file(
     Ok(Some((name, text)))
 }
 
-/// Refuses a path with cross traffic, which only a simulation can have.
+/// Refuses a path with cross traffic or moves, which only a simulation can have.
 pub(crate) fn refuse_cross(name: &str, path: &sim::Path) -> Result<(), Failure> {
+    if !path.moves.is_empty() {
+        return Err(Failure::Usage(format!(
+            "network `{name}` has `moves` (expected none: `emulate --rebind` changes ports of real clients)"
+        )));
+    }
     if path.cross.is_empty() {
         return Ok(());
     }

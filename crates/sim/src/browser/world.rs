@@ -132,6 +132,11 @@ impl<'a> World<'a> {
             .page
             .check()
             .map_err(|error| SimError::Page(error.to_string()))?;
+        if !input.path.moves.is_empty() {
+            return Err(SimError::Page(
+                "the path has `moves` (expected none: clients of pages do not move)".to_owned(),
+            ));
+        }
         let mut path = input.path.clone();
         let nearest = input.page.hosts.iter().map(|host| host.rtt_extra_us).min();
         let nearest = nearest.unwrap_or(0).min(0).unsigned_abs();

@@ -23,6 +23,7 @@ pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
     let facts = &sketch.facts;
     let path = Path {
         cross: Vec::new(),
+        moves: Vec::new(),
         down: down(population, class, &sketch, seed),
         up: up(population, facts),
         overhead: population.overhead,
