@@ -83,3 +83,32 @@ fn errors_name_the_file_and_what_is_expected() {
         );
     }
 }
+
+/// Any character changed, removed or repeated, and the file cut anywhere.
+#[test]
+fn a_damaged_file_is_refused_or_valid() {
+    let (mut refused, mut valid) = (0, 0);
+    for at in 0..VALID.len() {
+        let (before, rest) = VALID.split_at(at);
+        let behind = &rest[1..];
+        let damaged = ["", "9", "-", "\"", "\n", "=", "[", "é", "0"];
+        let mut texts = damaged
+            .map(|text| format!("{before}{text}{behind}"))
+            .to_vec();
+        texts.extend([before.to_owned(), format!("{before}{rest}{rest}")]);
+        for text in texts {
+            match FleetFile::parse("lb.toml", &text) {
+                Err(error) => {
+                    assert!(error.starts_with("`lb.toml`: "), "{error}");
+                    refused += 1;
+                }
+                Ok(file) => {
+                    assert!(file.fleet.validate().is_ok());
+                    assert_eq!(file.health.len(), file.fleet.servers.len());
+                    valid += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 1000 && valid > 100, "{refused} {valid}");
+}
