@@ -256,6 +256,46 @@ fn connections_survive_a_change_of_the_key() {
     client.child.kill().expect("it runs");
 }
 
+/// No server is restarted: on SIGHUP, each issues IDs of the layout that is the first one now.
+#[test]
+fn the_key_changes_without_a_restart() {
+    let mut fleet = Fleet::start("lb-reload");
+    let (mut client, server) = fleet.begin("/100g");
+    let next = IDS
+        .replace("config-id = 0", "config-id = 1")
+        .replace("8f95", "0000");
+    let line = fleet.reconfigure(&format!("{next}{IDS}"), ["", ""]);
+    assert!(line.contains("2 layouts"), "{line}");
+    for server in &mut fleet.servers {
+        server.signal("-HUP");
+        let line = server.until("reloaded: ");
+        let expected = "reloaded: arms, certificate, connection IDs; configuration ";
+        assert!(line.starts_with(expected), "{line}");
+    }
+    // The connection that is open keeps its IDs, and both layouts route.
+    for _ in 0..4 {
+        fleet.get("/100kB", "3");
+    }
+    let sent = fleet.servers[server].metric(SENT);
+    fleet.servers[server].wait_for(SENT, |count| count > sent + 1000);
+    client.child.kill().expect("it runs");
+    // Without the first layout, the new connections show which IDs they have.
+    fleet.reconfigure(&next, ["", ""]);
+    for _ in 0..4 {
+        fleet.get("/100kB", "3");
+    }
+    let by_hash = "lastbyte_lb_forwarded_datagrams_total{by=\"hash\"}";
+    let (hashed, by_id) = (fleet.lb.metric(by_hash), fleet.lb.metric(BY_ID));
+    fleet.get("/100kB", "3");
+    assert_eq!(fleet.lb.metric(by_hash), hashed + 1);
+    assert!(fleet.lb.metric(BY_ID) > by_id);
+    // Other lengths need a restart, and change nothing.
+    write_config(&fleet.folder, NEXT_IDS, fleet.ports, ["", ""]);
+    fleet.servers[0].signal("-HUP");
+    fleet.servers[0].until("error: --lb-config: server ID and nonce have 13 bytes");
+    fleet.servers[0].until("reload failed; keeping the current configuration");
+}
+
 #[test]
 fn an_invalid_file_is_reported_and_the_current_one_kept() {
     let mut fleet = Fleet::start("lb-invalid");

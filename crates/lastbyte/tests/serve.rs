@@ -34,15 +34,23 @@ fn each_line_of_the_logs_names_site_connection_thread_and_arm() {
     let flags = ["--self-signed", "--log", "log", "--access-log", "access"];
     let mut flags = flags.to_vec();
     flags.extend(["--site", "fra1", "--experiment", "four-arms"]);
+    flags.extend(["--site", "/1000=fra1-small"]);
     let serving = Serving::start(&folder, &flags);
-    for version in ["1.1", "2", "3"] {
-        let got = serving.get(&folder, "/1000", &["--http", version, "-o", "/dev/null"]);
-        assert!(got.status.success(), "{}", stderr(&got));
+    for path in ["/1000", "/2000"] {
+        for version in ["1.1", "2", "3"] {
+            let got = serving.get(&folder, path, &["--http", version, "-o", "/dev/null"]);
+            assert!(got.status.success(), "{}", stderr(&got));
+        }
     }
-    assert_eq!(serving.end().0, 0);
+    let (code, printed) = serving.end();
+    assert_eq!(code, 0);
+    let mut printed = printed.lines();
+    let hash = printed.find_map(|line| line.strip_prefix("configuration "));
+    let hash = hash.expect("it is printed");
+    assert_eq!(hash.len(), 16);
     let (connections, requests) = (folder.join("log"), folder.join("access"));
     let (connections, requests) = (serving::lines(&connections), serving::lines(&requests));
-    assert_eq!((connections.len(), requests.len()), (3, 3));
+    assert_eq!((connections.len(), requests.len()), (6, 6));
     for request in requests {
         let is_quic = request["http"] == "HTTP/3";
         let connection = connections.iter().find(|connection| {
@@ -50,18 +58,30 @@ fn each_line_of_the_logs_names_site_connection_thread_and_arm() {
                 && connection["transport"].is_null() == is_quic
         });
         let connection = connection.expect("its connection");
-        assert_eq!(
-            (&request["site"], &request["worker"]),
-            (&"fra1".into(), &0.into())
-        );
-        assert_eq!(connection["site"], "fra1");
+        let is_small = request["path"] == "/1000";
+        let site = if is_small { "fra1-small" } else { "fra1" };
+        for line in [&request, connection] {
+            assert_eq!(line["site"], site, "{line}");
+            assert_eq!(line["worker"], 0, "{line}");
+            assert_eq!(line["config"], hash, "{line}");
+        }
         assert_eq!(request["arm"], connection["arm"]);
         assert_eq!(request["arm"].is_string(), is_quic, "{request}");
     }
-    for name in ["", "a\nb", &"x".repeat(65)] {
-        let wrong = lastbyte(&folder, &["serve", "--self-signed", "--site", name]);
+    let long = "x".repeat(65);
+    for (names, expected) in [
+        (&[""][..], "expected a name of 1 to 64 bytes"),
+        (&["a\nb"], "expected a name of 1 to 64 bytes"),
+        (&[long.as_str()], "expected a name of 1 to 64 bytes"),
+        (&["=x"], "invalid place ``: empty"),
+        (&["/a b?c=x"], "invalid place `/a b?c`"),
+        (&["a", "b"], "two names without a place"),
+    ] {
+        let mut words = vec!["serve", "--self-signed"];
+        words.extend(names.iter().flat_map(|name| ["--site", *name]));
+        let wrong = lastbyte(&folder, &words);
         assert_eq!(wrong.status.code(), Some(2));
-        assert!(stderr(&wrong).contains("expected 1 to 64 bytes"));
+        assert!(stderr(&wrong).contains(expected), "{}", stderr(&wrong));
     }
 }
 
@@ -153,7 +173,7 @@ fn certificates_keys_and_arms_are_reloaded() {
     serving.signal("-HUP");
     let logged = serving.until("reloaded");
     assert!(
-        logged.contains("arms, certificate, ticket keys"),
+        logged.starts_with("reloaded: arms, certificate, ticket keys; configuration "),
         "{logged}"
     );
     assert!(!get("old.pem") && get("cert.pem"));

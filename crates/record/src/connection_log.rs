@@ -42,6 +42,10 @@ pub struct Experiment {
     pub arm: Option<String>,
     /// The site.
     pub site: Option<String>,
+    /// The index of the server's thread.
+    pub worker: Option<u64>,
+    /// The hash of the server's configuration.
+    pub config: Option<String>,
     /// The access technology.
     pub class: Option<String>,
     /// The seed of the connection.

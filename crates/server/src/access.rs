@@ -6,15 +6,17 @@
 //! A line is written when the response is over: over HTTP/3 when all of it was acknowledged, over HTTP/1.1 and 2 when
 //! all of it was passed to the system; or when that will not happen any more, and then `complete` is false.
 
-use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fmt::Write as _, net::SocketAddr, time::Duration};
 
 use lastbyte_driver::Clock;
 use lastbyte_http3::Request;
 use lastbyte_record::json::Object;
 
 use super::{
+    arms::Origin,
     handler::{Peer, Version},
     log::LogWriter,
+    sites::Sites,
 };
 
 /// The format of lines.
@@ -34,7 +36,7 @@ pub enum Format {
 pub struct AccessLog {
     writer: LogWriter,
     format: Format,
-    site: Option<Arc<str>>,
+    sites: Sites,
 }
 
 /// The connection of a request, as the connection log names it.
@@ -44,8 +46,8 @@ pub(crate) struct Carrier {
     pub(crate) conn_id: u64,
     /// The index of its thread.
     pub(crate) worker: usize,
-    /// The arm, over QUIC.
-    pub(crate) arm: Option<String>,
+    /// Its arm, over QUIC, and the server's configuration.
+    pub(crate) origin: Origin,
 }
 
 /// The longest text from a client on a line, in bytes.
@@ -79,18 +81,18 @@ pub(crate) struct Ending {
 impl AccessLog {
     /// A log in this format.
     #[must_use]
-    pub const fn new(writer: LogWriter, format: Format) -> Self {
+    pub fn new(writer: LogWriter, format: Format) -> Self {
         Self {
             writer,
             format,
-            site: None,
+            sites: Sites::default(),
         }
     }
 
-    /// The same, with the name of a site on each line of JSON.
+    /// The same, with the site of each request on its line of JSON.
     #[must_use]
-    pub fn with_site(self, site: Option<Arc<str>>) -> Self {
-        Self { site, ..self }
+    pub fn with_sites(self, sites: Sites) -> Self {
+        Self { sites, ..self }
     }
 
     /// Counters of its lines.
@@ -124,7 +126,10 @@ impl AccessLog {
     /// Writes the line.
     pub(crate) fn end(&self, record: &Record, ending: Ending) {
         self.writer.write(match self.format {
-            Format::Ndjson => record.json(ending, self.site.as_deref()),
+            Format::Ndjson => {
+                let site = self.sites.of(&record.authority, &record.target);
+                record.json(ending, site.map(|site| &**site))
+            }
             Format::Common => record.common(),
             Format::Combined => {
                 let mut line = record.common();
@@ -160,7 +165,12 @@ impl Record {
             .boolean("complete", ending.is_complete)
             .integer("conn_id", self.carrier.conn_id)
             .integer("worker", self.carrier.worker as u64);
-        for (key, value) in [("arm", self.carrier.arm.as_deref()), ("site", site)] {
+        let Origin { arm, config_hash } = &self.carrier.origin;
+        for (key, value) in [
+            ("arm", arm.as_deref()),
+            ("site", site),
+            ("config", config_hash.as_deref()),
+        ] {
             if let Some(value) = value {
                 object.text(key, value);
             }

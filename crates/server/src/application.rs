@@ -20,6 +20,7 @@ use lastbyte_congestion::Time;
 use lastbyte_driver::{Application, Datagram, Predecessor, Statistics as WorkerStatistics, Turn};
 use lastbyte_http3::{self as http3, Code, Event, Origin, Request};
 use lastbyte_quic::{
+    cid::QuicLbIds,
     connection::{Connection, Stage},
     endpoint::{Closed, Endpoint, Handle},
     trace::Trace,
@@ -41,6 +42,7 @@ use super::{
     exchange::exchange,
     handler::{Answer, Handler, Peer, Reply, Version},
     log::LogWriter,
+    sites::Sites,
 };
 
 pub use self::measure::Statistics;
@@ -60,17 +62,20 @@ pub(crate) enum Command {
     Pause(std::sync::mpsc::Sender<()>),
     /// Read the socket again.
     Resume,
+    /// Issue connection IDs of another layout to new clients.
+    ReplaceIds(Box<QuicLbIds>),
 }
 
 /// State shared by all workers.
 #[derive(Clone)]
 pub(crate) struct Shared {
+    pub(crate) workers: usize,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) http3: http3::Config,
     pub(crate) budget: Budget,
     pub(crate) arms: Arc<ArmsInUse>,
     pub(crate) experiment: Option<String>,
-    pub(crate) site: Option<Arc<str>>,
+    pub(crate) sites: Sites,
     pub(crate) log: Option<LogWriter>,
     pub(crate) access: Option<AccessLog>,
     /// The listeners of a connection, by its number.
@@ -90,7 +95,6 @@ type Connections = Endpoint<Box<Served>>;
 pub(crate) struct Http3Server {
     shared: Shared,
     worker: usize,
-    workers: usize,
     mailbox: Arc<Mailbox>,
     /// Deadlines of connections: few have one.
     due: BTreeSet<(Time, Handle)>,
@@ -110,19 +114,13 @@ pub(crate) struct Http3Server {
 const PREDECESSOR_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Http3Server {
-    pub(crate) fn new(
-        shared: Shared,
-        worker: usize,
-        workers: usize,
-        mailbox: Arc<Mailbox>,
-    ) -> Self {
+    pub(crate) fn new(shared: Shared, worker: usize, mailbox: Arc<Mailbox>) -> Self {
         let link = shared.predecessor.clone();
         Self {
             is_receiving: true,
             predecessor: link.map(|link| Predecessor::new(link, worker as u8)),
             shared,
             worker,
-            workers,
             mailbox,
             due: BTreeSet::new(),
             measure: Measure::default(),
@@ -135,7 +133,7 @@ impl Http3Server {
 
     /// A number that is unique in this process.
     const fn number(&self) -> u64 {
-        (self.measure.statistics.accepted - 1) * self.workers as u64 + self.worker as u64
+        (self.measure.statistics.accepted - 1) * self.shared.workers as u64 + self.worker as u64
     }
 
     /// A request, as far as its response is known.
@@ -164,12 +162,20 @@ impl Http3Server {
             began: now,
             method: request.method().to_owned(),
             content_length: 0,
+            site: self
+                .shared
+                .sites
+                .of(
+                    request.authority().unwrap_or_default(),
+                    request.path().unwrap_or_default(),
+                )
+                .cloned(),
         });
         if self.shared.access.is_some() {
             let carrier = Carrier {
                 conn_id: served.number,
                 worker: self.worker,
-                arm: self.shared.arms.name_of(connection.config()),
+                origin: self.shared.arms.origin_of(connection.config()),
             };
             let record = AccessLog::begin(&request, &peer, carrier);
             served.records.insert(stream, Box::new((now, record)));
@@ -448,6 +454,8 @@ impl Application for Http3Server {
                 let _ = answer.send(());
             }
             Command::Resume => self.is_receiving = true,
+            // Their length was checked.
+            Command::ReplaceIds(ids) => drop(endpoint.replace_ids(ids)),
         }
     }
 

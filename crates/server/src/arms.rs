@@ -29,6 +29,17 @@ pub struct Arms {
     total: f64,
     /// The salt, if clients are assigned by address.
     sticky: Option<Vec<u8>>,
+    /// The hash of the server's configuration that they are part of.
+    config_hash: Option<Arc<str>>,
+}
+
+/// The origin of a connection, on the lines of logs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The name of its arm.
+    pub arm: Option<String>,
+    /// The hash of the server's configuration when it was accepted.
+    pub config_hash: Option<Arc<str>>,
 }
 
 impl Arms {
@@ -43,6 +54,7 @@ impl Arms {
             all: arms,
             total,
             sticky: None,
+            config_hash: None,
         })
     }
 
@@ -55,6 +67,21 @@ impl Arms {
             sticky: Some(salt.as_bytes().to_vec()),
             ..self
         }
+    }
+
+    /// The same, as part of a configuration with this hash.
+    #[must_use]
+    pub fn with_config_hash(self, hash: &str) -> Self {
+        Self {
+            config_hash: Some(hash.into()),
+            ..self
+        }
+    }
+
+    /// The hash of the server's configuration that they are part of.
+    #[must_use]
+    pub fn config_hash(&self) -> Option<Arc<str>> {
+        self.config_hash.clone()
     }
 
     /// What determines the assignment.
@@ -132,9 +159,19 @@ impl ArmsInUse {
     /// The name of the arm whose configuration this is.
     #[must_use]
     pub fn name_of(&self, config: &Arc<Config>) -> Option<String> {
+        self.origin_of(config).arm
+    }
+
+    /// The arm whose configuration this is, and the server's configuration that has it.
+    #[must_use]
+    pub fn origin_of(&self, config: &Arc<Config>) -> Origin {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let arm = all.iter().find_map(|arms| arms.of(config))?;
-        Some(arm.name.clone())
+        let mut arms = all.iter();
+        let found = arms.find_map(|arms| Some((arms, arms.of(config)?)));
+        found.map_or_else(Origin::default, |(arms, arm)| Origin {
+            arm: Some(arm.name.clone()),
+            config_hash: arms.config_hash(),
+        })
     }
 }
 

@@ -39,6 +39,7 @@
 //! | [`budget`] | the memory for buffered bodies |
 //! | [`representation`] | conditional requests, ranges, content codings |
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
+//! | [`sites`] | names for requests and connections, by host and path, for the logs |
 //! | [`routes`] | requests by host and path to several handlers; 103 Early Hints |
 //! | [`sink`] | a handler that receives uploads and discards them |
 //! | [`access`] | the access log |
@@ -95,6 +96,7 @@ pub mod routes;
 pub mod server;
 pub mod sink;
 pub mod site;
+pub mod sites;
 pub mod tcp;
 mod tls;
 
@@ -105,4 +107,5 @@ pub use identity::Identity;
 pub use log::LogWriter;
 pub use server::{Inherited, Server, Settings, StartError, Versions};
 pub use site::Site;
+pub use sites::Sites;
 pub use tls::KeyLog;

@@ -122,24 +122,52 @@ impl Place {
     }
 }
 
-/// Passes each request to the handler of the most specific place: by host, then by path.
+/// Values by place. A request has that of the most specific place: by host, then by path.
+#[derive(Clone, Debug)]
+pub struct Places<T>(Vec<(Place, T)>);
+
+impl<T> Places<T> {
+    /// These places.
+    #[must_use]
+    pub fn new(mut places: Vec<(Place, T)>) -> Self {
+        places.sort_by_key(|(place, _)| std::cmp::Reverse(place.rank()));
+        Self(places)
+    }
+
+    /// The value for the authority and target of a request; `None` if no place has it.
+    #[must_use]
+    pub fn find(&self, authority: &str, target: &str) -> Option<&T> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let path: Cow<'_, [u8]> = percent_decode_str(path_of(target)).into();
+        let host = host_of(authority).to_ascii_lowercase();
+        let mut places = self.0.iter();
+        let found = places.find(|(place, _)| place.has(&host, &path));
+        found.map(|(_, value)| value)
+    }
+}
+
+/// Passes each request to the handler of its place.
 pub struct Routes {
-    routes: Vec<(Place, Arc<dyn Handler>)>,
+    routes: Places<Arc<dyn Handler>>,
     fallback: Arc<dyn Handler>,
 }
 
 impl Routes {
     /// These routes, and the handler of all other requests.
     #[must_use]
-    pub fn new(mut routes: Vec<(Place, Arc<dyn Handler>)>, fallback: Arc<dyn Handler>) -> Self {
-        routes.sort_by_key(|(place, _)| std::cmp::Reverse(place.rank()));
-        Self { routes, fallback }
+    pub fn new(routes: Vec<(Place, Arc<dyn Handler>)>, fallback: Arc<dyn Handler>) -> Self {
+        Self {
+            routes: Places::new(routes),
+            fallback,
+        }
     }
 }
 
 impl fmt::Debug for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places = self.routes.iter().map(|(place, _)| place);
+        let places = self.routes.0.iter().map(|(place, _)| place);
         f.debug_list().entries(places).finish()
     }
 }
@@ -151,15 +179,9 @@ impl Handler for Routes {
         if has_dot_segment(target) {
             return Answer::text(400, "The path has `.` or `..` segments\n").into();
         }
-        let path: Cow<'_, [u8]> = percent_decode_str(path_of(target)).into();
-        let host = host_of(request.authority().unwrap_or_default()).to_ascii_lowercase();
-        let found = self
-            .routes
-            .iter()
-            .find(|(place, _)| place.has(&host, &path));
-        found
-            .map_or(&self.fallback, |(_, handler)| handler)
-            .answer(request, peer)
+        let authority = request.authority().unwrap_or_default();
+        let found = self.routes.find(authority, target);
+        found.unwrap_or(&self.fallback).answer(request, peer)
     }
 }
 

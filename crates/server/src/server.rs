@@ -11,7 +11,7 @@ use std::{
     num::NonZeroUsize,
     os::fd::OwnedFd,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -42,6 +42,7 @@ use super::{
     identity::Identity,
     log::{LogCounts, LogWriter},
     metrics,
+    sites::Sites,
     tcp::{self, TcpServer},
     tls::{self, Credentials, KeyLog},
 };
@@ -78,8 +79,8 @@ pub struct Settings {
     pub arms: Arms,
     /// The experiment's name, for the log.
     pub experiment: Option<String>,
-    /// The name of the site, for the connection log. Default: none. [`AccessLog::with_site`] sets that of requests.
-    pub site: Option<Arc<str>>,
+    /// The sites of connections, for the connection log. Default: none. [`AccessLog::with_sites`] sets those of requests.
+    pub sites: Sites,
     /// The request handler.
     pub handler: Arc<dyn Handler>,
     /// The connection log.
@@ -192,7 +193,7 @@ impl Settings {
             ticket_keys: None,
             arms,
             experiment: None,
-            site: None,
+            sites: Sites::default(),
             handler,
             log: None,
             access: None,
@@ -265,6 +266,10 @@ pub struct Server {
     plain: Option<SocketAddr>,
     metrics: Option<SocketAddr>,
     arms: Arc<ArmsInUse>,
+    /// Its number in connection IDs.
+    number: u64,
+    /// The layout of the connection IDs of new clients, if it was configured.
+    connection_ids: Mutex<Option<QuicLbConfig>>,
     credentials: Credentials,
     is_draining: Arc<AtomicBool>,
     ends: Arc<Mutex<Vec<Statistics>>>,
@@ -347,11 +352,13 @@ impl Server {
         let tcp = if !listeners.tcp.is_empty() || plain.is_some() || metrics_listener.is_some() {
             let tls = Arc::new(made.tcp);
             let listeners = (listeners.tcp, plain);
-            let parts = tcp_parts(&settings, listeners, address, tls, threads, &budget);
+            let parts = tcp_parts(&settings, listeners, address, tls, threads, &budget, &arms);
             Some(TcpServer::start(parts).map_err(StartError::System)?)
         } else {
             None
         };
+        let number = settings.server_id.unwrap_or(0);
+        let connection_ids = Mutex::new(settings.connection_ids.clone());
         let (mut pool, mut capabilities) = (None, None);
         if let Some((sockets, steering)) = listeners.udp {
             capabilities = sockets
@@ -397,6 +404,8 @@ impl Server {
             plain: plain_address,
             metrics: metrics_address,
             arms,
+            number,
+            connection_ids,
             credentials: made.credentials,
             is_draining,
             ends,
@@ -499,6 +508,63 @@ impl Server {
         self.arms.set(arms);
     }
 
+    /// Checks whether [`Server::set_connection_ids`] accepts a layout.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if it does not.
+    pub fn check_connection_ids(&self, layout: &QuicLbConfig) -> Result<(), String> {
+        self.new_connection_ids(layout).map(drop)
+    }
+
+    /// Replaces the layout of connection IDs for new connections; existing ones keep theirs, and so do stateless resets
+    /// for the layout that it replaces. Returns whether it is another one.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if connection IDs get another length, by which packets could not be parsed, or if the server
+    /// was started without [`Settings::connection_ids`].
+    pub fn set_connection_ids(&self, layout: &QuicLbConfig) -> Result<bool, String> {
+        let ids = self.new_connection_ids(layout)?;
+        let is_new = !ids.is_empty();
+        if is_new {
+            *self.layout() = Some(layout.clone());
+        }
+        let remotes = self.pool.iter().flat_map(WorkerPool::remotes);
+        for (remote, ids) in remotes.zip(ids) {
+            // A worker that has ended needs none.
+            let _ = remote.send(Command::ReplaceIds(Box::new(ids)));
+        }
+        Ok(is_new)
+    }
+
+    fn layout(&self) -> MutexGuard<'_, Option<QuicLbConfig>> {
+        let layout = self.connection_ids.lock();
+        layout.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection IDs of each worker by a layout; none if it is the current one.
+    fn new_connection_ids(&self, layout: &QuicLbConfig) -> Result<Vec<QuicLbIds>, String> {
+        let current = self.layout().clone();
+        let Some(current) = current else {
+            return Err("a layout of connection IDs requires a restart".to_owned());
+        };
+        if current == *layout {
+            return Ok(Vec::new());
+        }
+        let len = |layout: &QuicLbConfig| layout.server_id_len + layout.nonce_len;
+        if len(&current) != len(layout) {
+            return Err(format!(
+                "server ID and nonce have {} bytes: another length requires a restart (expected {})",
+                len(layout),
+                len(&current)
+            ));
+        }
+        let workers = self.workers();
+        let ids = |worker| connection_ids(Some(layout), self.number, (worker as u8, workers as u8));
+        (0..workers).map(ids).collect()
+    }
+
     /// Waits until a worker ends unexpectedly: it panicked, or its socket failed. Its share of the clients is no longer
     /// served, so the process should exit and be restarted. Returns its number.
     pub async fn worker_failed(&self) -> usize {
@@ -581,6 +647,7 @@ fn tcp_parts(
     tls: Arc<rustls::ServerConfig>,
     threads: usize,
     budget: &Budget,
+    arms: &Arc<ArmsInUse>,
 ) -> tcp::Parts {
     let port = address.port();
     let max_age = settings.alt_svc.filter(|_| settings.versions.http3);
@@ -593,7 +660,8 @@ fn tcp_parts(
         handler: Arc::clone(&settings.handler),
         access: settings.access.clone(),
         log: settings.log.clone(),
-        site: settings.site.clone(),
+        sites: settings.sites.clone(),
+        arms: Arc::clone(arms),
         alt_svc: max_age.map(|age| format!("h3=\":{port}\"; ma={}", age.as_secs())),
         limits: settings.tcp,
         budget: budget.clone(),
@@ -656,7 +724,8 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         budget,
         arms: Arc::clone(&arms),
         experiment: settings.experiment,
-        site: settings.site,
+        sites: settings.sites,
+        workers,
         log: settings.log,
         access: settings.access,
         trace: settings.trace,
@@ -685,7 +754,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         }
         let endpoint = Endpoint::with_data(config, random_io()?).map_err(io::Error::other)?;
         let mailbox = for_workers.get(worker).cloned().unwrap_or_default();
-        let application = Http3Server::new(shared.clone(), worker, workers, mailbox);
+        let application = Http3Server::new(shared.clone(), worker, mailbox);
         Ok((endpoint, application))
     };
     let owners = Owners {

@@ -59,7 +59,10 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{access::AccessLog, budget::Budget, handler::Handler, log::LogWriter};
+use super::{
+    access::AccessLog, arms::ArmsInUse, budget::Budget, handler::Handler, log::LogWriter,
+    sites::Sites,
+};
 
 /// Limits over TCP, for all threads together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,8 +207,10 @@ pub(crate) struct Parts {
     pub(crate) access: Option<AccessLog>,
     /// For the line of each connection.
     pub(crate) log: Option<LogWriter>,
-    /// The name of the site, for that line.
-    pub(crate) site: Option<Arc<str>>,
+    /// The sites, for that line.
+    pub(crate) sites: Sites,
+    /// For the hash of the server's configuration.
+    pub(crate) arms: Arc<ArmsInUse>,
     /// The value of `alt-svc`.
     pub(crate) alt_svc: Option<String>,
     pub(crate) limits: Limits,
@@ -217,7 +222,8 @@ pub(crate) struct Parts {
 struct Shared {
     /// The index of the thread.
     thread: usize,
-    site: Option<Arc<str>>,
+    sites: Sites,
+    arms: Arc<ArmsInUse>,
     acceptor: TlsAcceptor,
     handler: Arc<dyn Handler>,
     access: Option<AccessLog>,
@@ -274,7 +280,8 @@ impl TcpServer {
                 handle: handle.clone(),
                 shared: Arc::new(Shared {
                     thread,
-                    site: parts.site.clone(),
+                    sites: parts.sites.clone(),
+                    arms: Arc::clone(&parts.arms),
                     acceptor: TlsAcceptor::from(Arc::clone(&parts.tls)),
                     handler: Arc::clone(&parts.handler),
                     access: parts.access.clone(),

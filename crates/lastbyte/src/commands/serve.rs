@@ -35,8 +35,8 @@ use lastbyte_congestion::{Registry, Spec, Time};
 use lastbyte_driver::AeadChoice;
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
-    connection::Config, crypto::AeadProvider, endpoint::RetryPolicy, flow::WindowSize,
-    path::MtuConfig, trace::Trace,
+    cid::QuicLbConfig, connection::Config, crypto::AeadProvider, endpoint::RetryPolicy,
+    flow::WindowSize, path::MtuConfig, trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
 use lastbyte_server::{
@@ -47,6 +47,7 @@ use lastbyte_server::{
 };
 use lastbyte_sim::experiment::Experiment;
 use lastbyte_udp::{Steering, socket::loopback};
+use lastbyte_units::SipHash;
 use lastbyte_wire::Side;
 use tokio::{
     runtime,
@@ -62,7 +63,7 @@ use crate::{commands::fleet_file::FleetFile, failure::Failure, files};
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     // While there is only one thread: this changes the environment.
     let inherited = activation::take()?;
-    let loaded = load(arguments)?;
+    let (loaded, config_hash) = load(arguments)?;
     let arguments = &loaded;
     let mut one_for_all = arguments.workers.is_none() && inherited.udp_count() == 1;
     let runtime = runtime::Builder::new_current_thread()
@@ -104,9 +105,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let mut logs = Vec::new();
     settings.log = start_log(arguments, arguments.log.as_deref(), &mut logs)?;
     let access = start_log(arguments, arguments.access_log.as_deref(), &mut logs)?;
-    settings.site.clone_from(&arguments.site);
+    settings.sites = arguments.sites();
+    settings.arms = settings.arms.with_config_hash(&config_hash);
     settings.access = access.map(|writer| {
-        AccessLog::new(writer, arguments.access_format()).with_site(arguments.site.clone())
+        AccessLog::new(writer, arguments.access_format()).with_sites(settings.sites.clone())
     });
     settings.key_log = key_log(arguments)?;
     settings.trace = arguments.qlog.as_deref().map(qlogs).transpose()?;
@@ -121,6 +123,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if one_for_all && server.workers() == 1 {
         say(ONE_WORKER)?;
     }
+    say(&format!("configuration {config_hash}\n"))?;
     say(&greeting(arguments, &server, hash.as_deref(), &aead))?;
 
     runtime.block_on(async {
@@ -165,19 +168,26 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 /// Printed if systemd passed one UDP socket and no number of workers was given.
 const ONE_WORKER: &str = "HTTP/3 has one worker because one UDP socket was passed; for more, repeat `ListenDatagram=` for each worker and set `ReusePort=yes`\n";
 
-/// The options, with those of the configuration file.
-fn load(arguments: &Arguments) -> Result<Arguments, Failure> {
-    let loaded = match &arguments.config {
-        None => arguments.clone(),
-        Some(path) => {
-            // Behind the binary's name and the command's.
-            let command_line: Vec<OsString> = std::env::args_os().skip(2).collect();
-            config::read(path, &command_line)?
-        }
-    };
+/// The options, with those of the configuration file, and their hash for the logs.
+fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
+    // Behind the binary's name and the command's.
+    let command_line: Vec<OsString> = std::env::args_os().skip(2).collect();
+    let (loaded, mut hashed) = config::read(arguments.config.as_deref(), &command_line)?;
     loaded.validate()?;
-    Ok(loaded)
+    // Its content is part of the configuration, too.
+    if let Some(path) = loaded
+        .experiment
+        .as_deref()
+        .filter(|name| *name != FOUR_ARMS)
+    {
+        hashed.push_str(&files::read_text(Path::new(path)).map_err(Failure::Usage)?);
+    }
+    let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(hashed.as_bytes());
+    Ok((loaded, format!("{hash:016x}")))
 }
+
+/// The experiment that needs no file.
+const FOUR_ARMS: &str = "four-arms";
 
 /// The settings of the server, except for the files that it writes.
 fn settings(
@@ -204,10 +214,7 @@ fn settings(
     settings.aead = aead;
     settings.takes_zero_rtt = !arguments.no_0rtt;
     settings.server_id = arguments.server_id;
-    settings.connection_ids = match (&arguments.lb_config, arguments.server_id) {
-        (Some(path), Some(id)) => Some(FleetFile::read(path)?.layout_for(id)?),
-        _ => None,
-    };
+    settings.connection_ids = connection_ids(arguments)?;
     settings.host = host_identity();
     settings.quic = arguments.quic_limits();
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
@@ -224,6 +231,14 @@ fn settings(
     Ok(settings)
 }
 
+/// The layout of connection IDs of `--lb-config`.
+fn connection_ids(arguments: &Arguments) -> Result<Option<QuicLbConfig>, Failure> {
+    match (&arguments.lb_config, arguments.server_id) {
+        (Some(path), Some(id)) => Ok(Some(FleetFile::read(path)?.layout_for(id)?)),
+        _ => Ok(None),
+    }
+}
+
 /// Bytes that identify this host across restarts, as far as the system provides them.
 fn host_identity() -> Vec<u8> {
     ["/etc/machine-id", "/proc/sys/kernel/hostname"]
@@ -235,10 +250,15 @@ fn host_identity() -> Vec<u8> {
 
 /// Reloads what can change while connections are open. Everything is validated before anything is applied.
 fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result<String, Failure> {
-    let arguments = load(arguments)?;
+    let (arguments, config_hash) = load(arguments)?;
     let mut what = vec!["arms"];
     let (arms, _) = arms(&arguments, registry)?;
     let keys = ticket_keys(&arguments)?;
+    let layout = connection_ids(&arguments)?;
+    let invalid = |why| Failure::Usage(format!("--lb-config: {why}"));
+    if let Some(layout) = &layout {
+        server.check_connection_ids(layout).map_err(invalid)?;
+    }
     // A generated certificate is kept.
     if !arguments.self_signed {
         server
@@ -250,8 +270,13 @@ fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result
         server.set_ticket_keys(keys).map_err(Failure::usage)?;
         what.push("ticket keys");
     }
-    server.set_arms(arms);
-    Ok(what.join(", "))
+    if let Some(layout) = &layout
+        && server.set_connection_ids(layout).map_err(invalid)?
+    {
+        what.push("connection IDs");
+    }
+    server.set_arms(arms.with_config_hash(&config_hash));
+    Ok(format!("{}; configuration {config_hash}", what.join(", ")))
 }
 
 /// The request of an operator, by a signal.
@@ -488,7 +513,7 @@ const fn fixed_window(bytes: u64) -> WindowSize {
 }
 
 fn experiment(name: &str, registry: &Registry) -> Result<Experiment, Failure> {
-    if name == "four-arms" {
+    if name == FOUR_ARMS {
         return Ok(Experiment::four_arms());
     }
     let path = Path::new(name);

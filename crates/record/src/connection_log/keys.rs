@@ -227,7 +227,9 @@ fields! {
     EXPERIMENT of Experiment {
         EXPERIMENT_NAME "experiment", Kind::Text, None, "The name of the experiment.", |of| of.experiment.as_deref();
         ARM "arm", Kind::Text, None, "The arm that the connection was assigned to.", |of| of.arm.as_deref();
-        SITE "site", Kind::Text, None, "The site of the server (`serve --site`), or of the simulated client.", |of| of.site.as_deref();
+        SITE "site", Kind::Text, None, "The site of the first request (`serve --site`), or of the simulated client.", |of| of.site.as_deref();
+        WORKER "worker", Kind::Integer, None, "The index of the thread of `lastbyte serve` that served the connection.", |of| of.worker;
+        CONFIG "config", Kind::Text, None, "The hash of the configuration of `lastbyte serve` when the connection was accepted.", |of| of.config.as_deref();
         CLASS "class", Kind::Text, None, "The access technology of the simulated client.", |of| of.class.as_deref();
         SEED "seed", Kind::Integer, None, "The random seed of a simulated connection, below 2^53. Paired connections have the same seed.", |of| of.seed;
         CLIENT_TTLB "client.ttlb", Kind::Number, Milliseconds, "Time to last byte at the client, from its first datagram.", |of| of.client_ttlb_ms.map(|ms| Decimals(ms, 3));

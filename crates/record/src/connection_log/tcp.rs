@@ -33,8 +33,12 @@ pub struct Line {
     pub handshake_ms: f64,
     /// The time from accepting the connection until its end, in milliseconds.
     pub duration_ms: f64,
-    /// The site of the server.
+    /// The site of the first request.
     pub site: Option<String>,
+    /// The index of the thread.
+    pub worker: u64,
+    /// The hash of the server's configuration.
+    pub config: Option<String>,
     /// The statistics of the kernel.
     pub kernel: KernelStatistics,
 }
@@ -72,7 +76,9 @@ fields! {
 fields! {
     /// Where the connection was served. Keys with unknown values are left out.
     ORIGIN of Line {
-        SITE "site", Kind::Text, None, "The site of the server (`serve --site`); absent without it.", |of| of.site.as_deref();
+        SITE "site", Kind::Text, None, "The site of the first request (`serve --site`); absent without it.", |of| of.site.as_deref();
+        WORKER "worker", Kind::Integer, None, "The index of the thread of `lastbyte serve` that served the connection.", |of| of.worker;
+        CONFIG "config", Kind::Text, None, "The hash of the configuration of `lastbyte serve` when the connection was accepted.", |of| of.config.as_deref();
     }
 }
 

@@ -145,6 +145,8 @@ fn experiment() -> Experiment {
         experiment: Some("x".to_owned()),
         arm: Some("a".to_owned()),
         site: Some("s".to_owned()),
+        worker: Some(0),
+        config: Some("c".to_owned()),
         class: Some("dsl".to_owned()),
         seed: Some(9),
         client_ttlb_ms: Some(50.123_456),
@@ -203,6 +205,8 @@ fn tcp_line() -> tcp::Line {
         handshake_ms: 20.5,
         duration_ms: 100.0,
         site: Some("fra".to_owned()),
+        worker: 2,
+        config: Some("0123456789abcdef".to_owned()),
         kernel: tcp::KernelStatistics {
             congestion: Some("cubic".to_owned()),
             rtt: Some(Duration::from_micros(1500)),
@@ -216,7 +220,7 @@ fn tcp_line() -> tcp::Line {
 fn a_line_over_tcp_leaves_out_unknown_values() {
     assert_eq!(
         tcp_line().write(),
-        r#"{"module":"lastbyte","type":"connection","time":5,"conn_id":7,"method":"GET","content_length":1000,"ttlb":40,"complete":true,"transport":"tcp","proto":"HTTP/2","tls":"1.3","handshake":"resumed","handshake-time":20.5,"duration":100,"requests":2,"body-bytes":1500,"site":"fra","tcp.congestion":"cubic","tcp.rtt.smoothed":1.5,"tcp.cwnd":10}"#
+        r#"{"module":"lastbyte","type":"connection","time":5,"conn_id":7,"method":"GET","content_length":1000,"ttlb":40,"complete":true,"transport":"tcp","proto":"HTTP/2","tls":"1.3","handshake":"resumed","handshake-time":20.5,"duration":100,"requests":2,"body-bytes":1500,"site":"fra","worker":2,"config":"0123456789abcdef","tcp.congestion":"cubic","tcp.rtt.smoothed":1.5,"tcp.cwnd":10}"#
     );
     let unknown = tcp::Line {
         header: Header::default(),

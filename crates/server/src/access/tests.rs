@@ -12,7 +12,10 @@ fn record() -> Record {
     let carrier = Carrier {
         conn_id: 12,
         worker: 1,
-        arm: Some("a".into()),
+        origin: Origin {
+            arm: Some("a".into()),
+            config_hash: Some("0123456789abcdef".into()),
+        },
     };
     let mut record = AccessLog::begin(&request, &peer, carrier);
     record.time = Duration::from_secs(971_186_136);

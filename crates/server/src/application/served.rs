@@ -62,6 +62,7 @@ pub(super) struct First {
     pub(super) began: Time,
     pub(super) method: String,
     pub(super) content_length: u64,
+    pub(super) site: Option<Arc<str>>,
 }
 
 impl Served {
@@ -187,10 +188,17 @@ impl Served {
             content_length: first.map_or(0, |first| first.content_length),
             ttlb_ms: ttlb.and_then(|ttlb| millis(ttlb).ok()),
         };
+        let origin = shared.arms.origin_of(connection.config());
+        let site = match first {
+            Some(first) => first.site.as_ref(),
+            None => shared.sites.fallback(),
+        };
         let experiment = Experiment {
             experiment: shared.experiment.clone(),
-            arm: shared.arms.name_of(connection.config()),
-            site: shared.site.as_deref().map(str::to_owned),
+            arm: origin.arm,
+            site: site.map(ToString::to_string),
+            worker: Some(self.number % shared.workers as u64),
+            config: origin.config_hash.map(|hash| hash.to_string()),
             ..Experiment::default()
         };
         let mut line = String::new();

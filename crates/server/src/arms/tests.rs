@@ -32,6 +32,21 @@ fn the_arm_of_a_connection_is_found_by_its_configuration() {
 }
 
 #[test]
+fn a_connection_keeps_the_configuration_that_accepted_it() {
+    let of = |hash: &str| {
+        let arms = Arms::new(vec![arm("a", 1.0)]).expect("arms");
+        arms.with_config_hash(hash)
+    };
+    let arms = ArmsInUse::new(of("first"));
+    let remote = "127.0.0.1:5".parse().expect("an address");
+    let held = arms.choose(remote, 0);
+    arms.set(of("second"));
+    let hash = |config| arms.origin_of(config).config_hash;
+    assert_eq!(hash(&held).as_deref(), Some("first"));
+    assert_eq!(hash(&arms.choose(remote, 0)).as_deref(), Some("second"));
+}
+
+#[test]
 fn replaced_arms_are_kept_while_they_have_connections() {
     let arms = ArmsInUse::new(Arms::new(vec![arm("old", 1.0)]).expect("arms"));
     let remote = "127.0.0.1:5".parse().expect("an address");
@@ -42,6 +57,7 @@ fn replaced_arms_are_kept_while_they_have_connections() {
     let chosen = arms.choose(remote, 0);
     assert_eq!(arms.name_of(&chosen).as_deref(), Some("new"));
     assert_eq!(arms.name_of(&held).as_deref(), Some("old"));
+    assert_eq!(arms.origin_of(&held).config_hash, None);
     let known = || arms.0.read().expect("no panic").len();
     assert_eq!(known(), 2, "those between had none");
     drop((held, chosen));

@@ -70,8 +70,10 @@ pub(super) async fn serve(
     // Responses are written in one piece, or as much as there is room for: delaying them has no benefit.
     let _ = stream.set_nodelay(true);
     let log = shared.log.clone();
-    let site = shared.site.clone();
-    let observation = log.map(|log| Arc::new(Observation::new(log, site, number)));
+    let observation = log.map(|log| {
+        let sites = shared.sites.clone();
+        Arc::new(Observation::new(log, sites, number, shared.thread))
+    });
     let stream = observed::Stream::new(stream, observation.clone());
     let (stream, returned) = Lent::new(stream);
     let handshake: Stage<_> = Box::pin(handshake(
@@ -109,6 +111,7 @@ async fn handshake(
         count(&shared.counts.resumed);
     }
     let is_http2 = session.alpn_protocol() == Some(HTTP2);
+    let config_hash = shared.arms.current().config_hash();
     if let Some(observation) = &observation {
         let is_tls13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
         observation.on_handshake(Session {
@@ -116,9 +119,10 @@ async fn handshake(
             tls: if is_tls13 { "1.3" } else { "1.2" },
             is_resumed,
             is_multiplexed: is_http2,
+            config_hash: config_hash.clone(),
         });
     }
-    let requests = Connection::new(&shared, remote, number, observation);
+    let requests = Connection::new(&shared, (remote, number), config_hash, observation);
     Some(if is_http2 {
         serve_http2(&shared, tls, requests)
     } else {

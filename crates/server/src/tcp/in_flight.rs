@@ -20,6 +20,8 @@ pub(super) struct Connection {
     pub(super) remote: SocketAddr,
     /// Its number, in the logs.
     pub(super) number: u64,
+    /// The hash of the server's configuration when it was accepted.
+    pub(super) config_hash: Option<Arc<str>>,
     pub(super) observation: Option<Arc<Observation>>,
     /// The limit on its buffered bytes of bodies.
     pub(super) budget: Arc<ConnectionBudget>,
@@ -31,14 +33,15 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(
         shared: &Arc<Shared>,
-        remote: SocketAddr,
-        number: u64,
+        (remote, number): (SocketAddr, u64),
+        config_hash: Option<Arc<str>>,
         observation: Option<Arc<Observation>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
             remote,
             number,
+            config_hash,
             observation,
             budget: shared.budget.connection(),
             clock: Clock::new(),

@@ -26,6 +26,7 @@ use std::{
 
 use lastbyte_congestion::Time;
 use lastbyte_driver::Clock;
+use lastbyte_http3::Request;
 use lastbyte_record::connection_log::{
     Header,
     tcp::{KernelStatistics, Line},
@@ -36,7 +37,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use crate::log::LogWriter;
+use crate::{log::LogWriter, sites::Sites};
 
 #[cfg(test)]
 mod tests;
@@ -51,7 +52,8 @@ const ASK_SHARE: u32 = 16;
 pub(super) struct Observation {
     log: LogWriter,
     number: u64,
-    site: Option<Arc<str>>,
+    sites: Sites,
+    thread: usize,
     clock: Clock,
     began: Time,
     /// Bytes passed to the system.
@@ -71,19 +73,22 @@ struct State {
 }
 
 /// The result of the handshake.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) proto: &'static str,
     pub(super) tls: &'static str,
     pub(super) is_resumed: bool,
     /// Whether several requests at a time are possible.
     pub(super) is_multiplexed: bool,
+    /// The hash of the server's configuration.
+    pub(super) config_hash: Option<Arc<str>>,
 }
 
 /// The first request, and its response.
 struct First {
     began: Time,
     method: String,
+    site: Option<Arc<str>>,
     /// Bytes passed to the system before.
     written_before: u64,
     /// The announced length of the response.
@@ -104,12 +109,13 @@ pub(super) struct Observed {
 }
 
 impl Observation {
-    pub(super) fn new(log: LogWriter, site: Option<Arc<str>>, number: u64) -> Self {
+    pub(super) fn new(log: LogWriter, sites: Sites, number: u64, thread: usize) -> Self {
         let clock = Clock::new();
         Self {
             log,
             number,
-            site,
+            sites,
+            thread,
             clock,
             began: clock.now(),
             written: AtomicU64::new(0),
@@ -134,11 +140,13 @@ impl Observation {
         let now = self.clock.now();
         let mut state = self.state();
         state.requests += 1;
-        let is_multiplexed = state.session.is_some_and(|session| session.is_multiplexed);
+        let session = state.session.as_ref();
+        let is_multiplexed = session.is_some_and(|session| session.is_multiplexed);
         let is_first = state.first.is_none();
         let first = state.first.get_or_insert_with(|| First {
             began: now,
             method: method.to_owned(),
+            site: self.sites.fallback().cloned(),
             written_before: self.written.load(Ordering::Relaxed),
             content_length: None,
             body_len: 0,
@@ -186,7 +194,7 @@ impl Observation {
         }
         let state = self.state();
         // Without a handshake it was not an HTTP connection.
-        let Some(session) = state.session else {
+        let Some(session) = &state.session else {
             return;
         };
         let millis = |span: Duration| span.as_secs_f64() * 1e3;
@@ -194,6 +202,10 @@ impl Observation {
         let ttlb = first
             .filter(|first| !first.is_shared)
             .and_then(|first| Some(first.acknowledged?.since(first.began)));
+        let site = match first {
+            Some(first) => first.site.as_ref(),
+            None => self.sites.fallback(),
+        };
         let line = Line {
             header: Header {
                 time_ms: u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX),
@@ -216,7 +228,9 @@ impl Observation {
             body_bytes: state.body_bytes,
             handshake_ms: millis(state.handshake),
             duration_ms: millis(self.clock.now().since(self.began)),
-            site: self.site.as_deref().map(str::to_owned),
+            site: site.map(ToString::to_string),
+            worker: self.thread as u64,
+            config: session.config_hash.as_deref().map(str::to_owned),
             kernel: kernel_statistics(info, congestion),
         };
         drop(state);
@@ -251,6 +265,19 @@ fn kernel_statistics(info: Option<&TcpInfo>, congestion: Option<String>) -> Kern
 }
 
 impl Observed {
+    /// The host and path of the request.
+    pub(super) fn on_target(&self, request: &Request) {
+        if !self.is_first {
+            return;
+        }
+        let authority = request.authority().unwrap_or_default();
+        let target = request.path().unwrap_or_default();
+        let site = self.connection.sites.of(authority, target).cloned();
+        if let Some(first) = &mut self.connection.state().first {
+            first.site = site;
+        }
+    }
+
     /// The length of the response's body, if it is known.
     pub(super) fn on_head(&self, content_length: Option<u64>) {
         let mut state = self.connection.state();

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     access::{AccessLog, Carrier},
+    arms::Origin,
     exchange::{Channels, Piece, ResponsePart, channel::Sender, exchange},
     handler::{Answer, Peer, Reply, Version},
     hop_by_hop::{is_hop_by_hop, named_by_connection},
@@ -109,13 +110,19 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
             let carrier = Carrier {
                 conn_id: connection.number,
                 worker: shared.thread,
-                arm: None,
+                origin: Origin {
+                    arm: None,
+                    config_hash: connection.config_hash.clone(),
+                },
             };
             let record = AccessLog::begin(request, &peer, carrier);
             Some((record, connection.clock.now()))
         }
         _ => None,
     };
+    if let (Some(observed), Ok(request)) = (&observed, &translated) {
+        observed.on_target(request);
+    }
     let report = Report::new(in_flight, record, observed);
     let (is_head, reply) = match translated {
         Ok(request) => {

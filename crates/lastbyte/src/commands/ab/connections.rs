@@ -183,6 +183,8 @@ fn facts(
         experiment: Some(experiment.name.clone()),
         arm: experiment.arms.get(plan.arm).map(|arm| arm.name.clone()),
         site: Some(plan.draw.site.clone()),
+        worker: None,
+        config: None,
         class: Some(plan.draw.class.clone()),
         seed: Some(plan.seed),
         client_ttlb_ms: flow.and_then(FlowOutcome::last_byte).map(ms),

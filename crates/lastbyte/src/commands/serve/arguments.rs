@@ -13,10 +13,11 @@ use lastbyte_http3::StallLimit;
 use lastbyte_quic::endpoint::{self, RateLimit};
 use lastbyte_record::packed::Packing;
 use lastbyte_server::{
-    Versions,
+    Sites, Versions,
     access::Format,
     budget,
     proxy::{self, Upstream},
+    routes::{Place, PlaceError},
     tcp,
 };
 use lastbyte_units as units;
@@ -257,9 +258,9 @@ pub(crate) struct Arguments {
     /// Format of the access log
     #[arg(long, value_enum, default_value_t = AccessFormat::Ndjson, help_heading = "Logs")]
     access_format: AccessFormat,
-    /// Name of this server's site, on each line of the logs
-    #[arg(long, value_name = "NAME", value_parser = site, help_heading = "Logs")]
-    pub(super) site: Option<Arc<str>>,
+    /// Site in the logs: fra1, or by host or path: a.example=fra1-a
+    #[arg(long, value_name = "SITE", value_parser = site, help_heading = "Logs")]
+    pub(super) site: Vec<SiteName>,
     /// Rotate a log to FILE.1 when it reaches this size: 1GB
     #[arg(long, value_name = "BYTES", value_parser = values::size::<u64>(LOG_ROTATE_MIN..=u64::MAX), help_heading = "Logs")]
     pub(super) log_rotate: Option<u64>,
@@ -389,14 +390,22 @@ fn version(text: &str) -> Result<Version, String> {
     }
 }
 
-/// Parses the name of a site.
-fn site(text: &str) -> Result<Arc<str>, String> {
-    let is_short = (1..=64).contains(&text.len());
-    if is_short && !text.chars().any(char::is_control) {
-        Ok(text.into())
-    } else {
-        Err("expected 1 to 64 bytes without control characters".into())
+/// The name of a site, and whose: without a place, of all requests that have no other.
+type SiteName = (Option<Place>, Arc<str>);
+
+/// Parses `NAME` or `PLACE=NAME`.
+fn site(text: &str) -> Result<SiteName, String> {
+    let (place, name) = match text.split_once('=') {
+        Some((place, name)) => (Some(place), name),
+        None => (None, text),
+    };
+    let is_short = (1..=64).contains(&name.len());
+    if !is_short || name.chars().any(char::is_control) {
+        return Err("expected a name of 1 to 64 bytes without control characters".into());
     }
+    let place = place.map(str::parse).transpose();
+    let place = place.map_err(|error: PlaceError| error.to_string())?;
+    Ok((place, name.into()))
 }
 
 /// Parses a header field, as `name: value`.
@@ -480,7 +489,20 @@ impl Arguments {
                 "--proxy-http 2 requires a --proxy with https (use `h2c://` for HTTP/2 without TLS)",
             );
         }
-        for (name, count) in [("route", self.route.len()), ("hint", self.hint.len())] {
+        if self
+            .site
+            .iter()
+            .filter(|(place, _)| place.is_none())
+            .count()
+            > 1
+        {
+            return wrong("--site: two names without a place (expected one; others as PLACE=NAME)");
+        }
+        for (name, count) in [
+            ("route", self.route.len()),
+            ("hint", self.hint.len()),
+            ("site", self.site.len()),
+        ] {
             if count > ROUTES_MAX {
                 return Err(Failure::Usage(format!(
                     "--{name}: {count} values (expected at most {ROUTES_MAX})"
@@ -495,6 +517,18 @@ impl Arguments {
             return wrong("nothing to serve: --no-generated requires a directory");
         }
         Ok(())
+    }
+
+    /// The names of the sites.
+    pub(super) fn sites(&self) -> Sites {
+        let (mut fallback, mut places) = (None, Vec::new());
+        for (place, name) in self.site.iter().cloned() {
+            match place {
+                Some(place) => places.push((place, name)),
+                None => fallback = Some(name),
+            }
+        }
+        Sites::new(fallback, places)
     }
 
     pub(super) fn versions(&self) -> Versions {

@@ -2,9 +2,10 @@
 //!
 //! Owns: how a file in TOML becomes flags, and errors that name file and line. A key is a flag's name without its dashes;
 //! `directory` is the directory. Flags of the command line take the place of the file's, and so does one that excludes
-//! another: `--self-signed` of a certificate, `--experiment` of a congestion control.
+//! another: `--self-signed` of a certificate, `--experiment` of a congestion control. And which options are part of the
+//! configuration that the hash on the lines of the logs names.
 
-use std::{ffi::OsString, path::Path};
+use std::{ffi::OsString, fmt::Write as _, path::Path};
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches,
@@ -28,10 +29,39 @@ const ALTERNATIVES: [(&[&str], &[&str]); 3] = [
 /// What makes no sense in a file.
 const NOT_IN_FILES: [&str; 3] = ["config", "check", "help"];
 
-/// The flags of the command line, behind the name of the command, with those of the file they name.
-pub(super) fn read(path: &Path, command_line: &[OsString]) -> Result<Arguments, Failure> {
-    let text = files::read_text(path).map_err(Failure::Usage)?;
-    merge(&path.display().to_string(), &text, command_line).map_err(Failure::Usage)
+/// What names or observes a server, and does not change its responses: such options are not hashed, so that all servers
+/// with the same configuration have the same hash.
+const NOT_HASHED: [&str; 18] = [
+    "config",
+    "check",
+    "help",
+    "listen",
+    "http-listen",
+    "metrics",
+    "handover",
+    "server-id",
+    "name",
+    "site",
+    "log",
+    "log-rotate",
+    "log-keep",
+    "log-compress",
+    "access-log",
+    "access-format",
+    "qlog",
+    "keylog",
+];
+
+/// The flags of the command line, behind the name of the command, with those of the file they name; and the text to be
+/// hashed.
+pub(super) fn read(
+    path: Option<&Path>,
+    command_line: &[OsString],
+) -> Result<(Arguments, String), Failure> {
+    let text = path.map(files::read_text).transpose();
+    let text = text.map_err(Failure::Usage)?.unwrap_or_default();
+    let name = path.map(|path| path.display().to_string());
+    merge(&name.unwrap_or_default(), &text, command_line).map_err(Failure::Usage)
 }
 
 /// A key of the file, as flags.
@@ -41,7 +71,7 @@ struct Entry {
     flags: Vec<OsString>,
 }
 
-fn merge(name: &str, text: &str, command_line: &[OsString]) -> Result<Arguments, String> {
+fn merge(name: &str, text: &str, command_line: &[OsString]) -> Result<(Arguments, String), String> {
     let command = command();
     let said = command
         .clone()
@@ -57,9 +87,27 @@ fn merge(name: &str, text: &str, command_line: &[OsString]) -> Result<Arguments,
     }
     all.extend(command_line.iter().cloned());
     let matches = command
+        .clone()
         .try_get_matches_from(with_name(&all))
         .map_err(|error| explain(name, &entries, &error))?;
-    Arguments::from_arg_matches(&matches).map_err(|error| error.to_string())
+    let hashed = hashed(&command, &matches);
+    let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+    Ok((arguments, hashed))
+}
+
+/// The version of the program and all options that can change responses, with their defaults, a line each.
+fn hashed(command: &Command, matches: &ArgMatches) -> String {
+    let mut text = format!("lastbyte {}\n", env!("CARGO_PKG_VERSION"));
+    for arg in command.get_arguments() {
+        let Some(key) = key_of(arg).filter(|key| !NOT_HASHED.contains(key)) else {
+            continue;
+        };
+        for value in matches.get_raw(arg.get_id().as_str()).into_iter().flatten() {
+            // Debug output has no line breaks, and writing to a String cannot fail.
+            let _ = writeln!(text, "{key}={:?}", value.to_string_lossy());
+        }
+    }
+    text
 }
 
 fn command() -> Command {

@@ -38,12 +38,18 @@ impl Connection {
         let directory = Temporary::new(name);
         let (writer, thread) =
             log::start(&directory.0.join("log"), &LogSettings::default()).expect("a file");
-        let observation = Arc::new(Observation::new(writer, Some("fra".into()), 3));
+        let observation = Arc::new(Observation::new(
+            writer,
+            Sites::new(Some("fra".into()), Vec::new()),
+            3,
+            1,
+        ));
         observation.on_handshake(Session {
             proto: "HTTP/2",
             tls: "1.3",
             is_resumed: false,
             is_multiplexed,
+            config_hash: None,
         });
         Self {
             stream: Stream::new(server, Some(Arc::clone(&observation))),

@@ -4,7 +4,30 @@ use super::*;
 
 fn merged(text: &str, flags: &[&str]) -> Result<Arguments, String> {
     let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    merge("serve.toml", text, &flags)
+    merge("serve.toml", text, &flags).map(|(arguments, _)| arguments)
+}
+
+fn hashed(text: &str, flags: &[&str]) -> String {
+    let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    merge("serve.toml", text, &flags).expect("it is right").1
+}
+
+#[test]
+fn servers_with_the_same_options_have_the_same_hash() {
+    let first = hashed(FILE, &[]);
+    assert!(first.contains("\nworkers=\"3\"\n"), "{first}");
+    assert!(first.contains("\ncongestion=\"rapid-no-jump:initial-window=10p\"\n"));
+    for names in [
+        &["--server-id", "7", "--site", "nrt1"][..],
+        &["--listen", "127.0.0.1:1", "--metrics", "1", "--log", "x"],
+    ] {
+        assert_eq!(hashed(FILE, names), first);
+    }
+    // The command line and the file are the same to it.
+    assert_eq!(hashed(FILE, &["--workers", "3"]), first);
+    for other in [["--workers", "4"], ["--congestion", "cubic"]] {
+        assert_ne!(hashed(FILE, &other), first);
+    }
 }
 
 const FILE: &str = "\
