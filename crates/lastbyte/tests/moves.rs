@@ -1,5 +1,6 @@
 //! A client whose network changes during a download: `lastbyte get` on one host; `lastbyte emulate`, `lastbyte lb` and two
-//! `lastbyte serve` on another. The hosts are network namespaces with two cables, called `wifi` and `lte`.
+//! `lastbyte serve` on another. The hosts are network namespaces with two cables, called `wifi` and `lte`. And third-party
+//! clients of such servers (`foreign`).
 
 #![cfg(target_os = "linux")]
 #![expect(
@@ -9,6 +10,7 @@
 )]
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
@@ -18,6 +20,8 @@ use std::{
 
 use lastbyte_testkit::alone_or_skipped;
 
+#[path = "moves/foreign.rs"]
+mod foreign;
 #[path = "common/serving.rs"]
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;
@@ -94,12 +98,18 @@ impl Host {
         sh(&format!("nsenter -t {} -n {line}", self.0.id()));
     }
 
-    /// `lastbyte` there.
-    fn lastbyte(&self, folder: &Path, arguments: &[&str]) -> Command {
+    /// A program there, and its arguments.
+    fn command<T: AsRef<OsStr>>(&self, words: &[T]) -> Command {
         let mut command = Command::new("nsenter");
         let id = self.0.id().to_string();
+        command.args(["-t", &id, "-n"]).args(words);
         command
-            .args(["-t", &id, "-n", env!("CARGO_BIN_EXE_lastbyte")])
+    }
+
+    /// `lastbyte` there.
+    fn lastbyte(&self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut command = self.command(&[env!("CARGO_BIN_EXE_lastbyte")]);
+        command
             .args(arguments)
             .current_dir(folder)
             .stdin(Stdio::null());
