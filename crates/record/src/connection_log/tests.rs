@@ -184,7 +184,7 @@ fn a_line_without_statistics_has_head_result_and_experiment() {
     write_without_statistics(&mut line, &header, &experiment());
     assert_eq!(
         line,
-        r#"{"module":"lastbyte","type":"connection","time":5,"conn_id":7,"method":"GET","content_length":1000,"ttlb":null,"complete":false,"experiment":"x","arm":"a","site":"s","class":"dsl","seed":9,"client.ttlb":50.123,"client.ttfb":30,"client.handshake":20.5,"link.rate":10000000,"link.rtt":25,"link.queue":100,"link.loss":0.001,"link.cross":"flow","link.drops.queue-in-startup":1,"link.drops.queue-later":2,"link.drops.codel":3,"link.drops.policer":4,"link.drops.chance":5,"neighbour.kind":"cbr:2mbit","neighbour.horizon":900,"neighbour.rate":1900000,"neighbour.delay":3.25,"neighbour.loss":0.01}"#
+        r#"{"module":"lastbyte","type":"connection","time":5,"conn_id":7,"method":"GET","content_length":1000,"ttlb":null,"complete":false,"experiment":"x","arm":"a","site":"s","worker":0,"config":"c","class":"dsl","seed":9,"client.ttlb":50.123,"client.ttfb":30,"client.handshake":20.5,"link.rate":10000000,"link.rtt":25,"link.queue":100,"link.loss":0.001,"link.cross":"flow","link.drops.queue-in-startup":1,"link.drops.queue-later":2,"link.drops.codel":3,"link.drops.policer":4,"link.drops.chance":5,"neighbour.kind":"cbr:2mbit","neighbour.horizon":900,"neighbour.rate":1900000,"neighbour.delay":3.25,"neighbour.loss":0.01}"#
     );
     let found = keys_of_valid_line(&line, &parsed(&json_schema()));
     assert_eq!(found.len(), keys::HEAD.len() + 1 + keys::EXPERIMENT.len());

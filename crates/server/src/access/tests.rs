@@ -51,11 +51,12 @@ fn json_lines_have_the_outcome() {
         record().json(ending, Some("fra")),
         "{\"type\":\"request\",\"time\":971186136000,\"remote\":\"::ffff:192.0.2.7\",\"port\":5000,\"http\":\"HTTP/3\",\
          \"method\":\"GET\",\"authority\":\"example.com\",\"path\":\"/a?b\",\"status\":200,\"bytes\":2326,\"ms\":1.5,\
-         \"early\":true,\"complete\":false,\"conn_id\":12,\"worker\":1,\"arm\":\"a\",\"site\":\"fra\",\"referer\":\"https://example.com/\",\
+         \"early\":true,\"complete\":false,\"conn_id\":12,\"worker\":1,\"arm\":\"a\",\"site\":\"fra\",\
+         \"config\":\"0123456789abcdef\",\"referer\":\"https://example.com/\",\
          \"user_agent\":\"say \\\"hi\\\"\\\\ \u{7f}\"}"
     );
     let mut over_tcp = record();
-    over_tcp.carrier.arm = None;
+    over_tcp.carrier.origin.arm = None;
     let line = over_tcp.json(ending, None);
     assert!(
         !line.contains("\"arm\"") && !line.contains("\"site\""),
