@@ -697,10 +697,10 @@ fn factors_of_a_population_are_combined_in_one_run() {
     let output = ab(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let lines = log(&folder);
-    let mut seen = BTreeSet::new();
+    let mut sites = BTreeSet::new();
     for line in &lines {
         let site = line["site"].as_str().expect("a site");
-        seen.insert(site);
+        sites.insert(site);
         if site.starts_with("cross 0") {
             assert_eq!(line["link.cross"], "none");
         }
@@ -713,7 +713,7 @@ fn factors_of_a_population_are_combined_in_one_run() {
         "cross 3, queue 0.5",
         "cross 3, queue 4",
     ];
-    assert_eq!(seen, all.into(), "{seen:?}");
+    assert_eq!(sites, all.into(), "{sites:?}");
     let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
     assert!(page.contains("lastbyte ab --sweep queue=0.5,4 --sweep cross=0,3"));
     assert!(page.contains("scaled by queue=0.5,4, cross=0,3"));

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! with M the datagram size. As marks are many and small, the queue stays as short as the bottleneck marks for: about a
-//! millisecond with DualPI2 (RFC 9332).
+//! millisecond with the dual queue of RFC 9332.
 //!
 //! | rule | section |
 //! |---|---|
@@ -23,8 +23,8 @@
 //! | pacing at a window a round trip, in bursts of 250 µs or two datagrams | 2.5.1, 2.5.2 |
 //!
 //! The draft's full text was not available. Sections 2.3.2, 2.4.2 and 2.4.4 and their constants are as quiche (pull request
-//! 1708) and a port to quinn cite them; the start of alpha, 250 µs, and the increase are those of Linux (`tcp_prague.c` of
-//! L4STeam); the other section numbers are assumed.
+//! 1708) and a port to quinn cite them; the start of alpha, 250 µs, and the increase are those of Linux (`tcp_prague.c`
+//! of the L4S team); the other section numbers are assumed.
 //!
 //! Decisions:
 //! - A scalable rule may be combined with any startup: `rapid-start:congestion=prague`.

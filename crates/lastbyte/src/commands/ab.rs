@@ -334,8 +334,7 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
     Ok(experiment)
 }
 
-/// Networks with their names.
-type Networks = Vec<(String, lastbyte_sim::Path)>;
+type Networks = vary::Named<lastbyte_sim::Path>;
 
 /// The networks of --network and --vary, and the chart of the latter.
 fn networks(arguments: &Arguments) -> Result<(Networks, Option<Sweep>), Failure> {
@@ -352,7 +351,7 @@ fn networks(arguments: &Arguments) -> Result<(Networks, Option<Sweep>), Failure>
 fn sweeps(
     arguments: &Arguments,
     experiment: &Experiment,
-) -> Result<(Vec<(String, lastbyte_sim::Sweep)>, Option<Sweep>), Failure> {
+) -> Result<(vary::Named<lastbyte_sim::Sweep>, Option<Sweep>), Failure> {
     if arguments.sweep.is_empty() {
         return Ok((Vec::new(), None));
     }

@@ -110,32 +110,9 @@ impl fmt::Display for Error {
             ),
             Self::NoArms {
                 lines,
-                too_small: 1..,
-                ..
-            } => write!(
-                f,
-                "no connections to compare: all of the {lines} lines with an arm are of objects below 200 kB, which are left out in production \
-                 logs (include them with --min-size 0)"
-            ),
-            Self::NoArms {
-                lines,
-                not_eligible: 0,
-                ..
-            } => write!(
-                f,
-                "none of the {lines} lines has an arm (the key `arm`, or H2O's `num-rapid-start` and `jumpstart.cwnd`): check that this is a \
-                 connection log, or define the arm, for example with --arm '_[\"group\"]'"
-            ),
-            Self::NoArms {
-                lines,
+                too_small,
                 not_eligible,
-                ..
-            } => write!(
-                f,
-                "none of the {lines} lines is of a connection in the experiment: {not_eligible} are H2O's, but outside it (expected \
-                 num-jumpstart-applicable = 1, num-paced = 1, jumpstart.prev-rate = 0 and content_length >= 200000). To include them, define \
-                 the arm with --arm EXPR"
-            ),
+            } => no_arms(f, *lines, *too_small, *not_eligible),
             Self::OneArm(arm) => write!(
                 f,
                 "all connections are of the arm `{arm}`, so there is nothing to compare it with: add the logs of the other arms, or define the \
@@ -181,6 +158,35 @@ impl fmt::Display for Error {
                 "no transfer of the baseline `{arm}` completed, so there is no time to compare with"
             ),
         }
+    }
+}
+
+/// Why none of the lines has an arm.
+fn no_arms(
+    f: &mut fmt::Formatter<'_>,
+    lines: u64,
+    too_small: u64,
+    not_eligible: u64,
+) -> fmt::Result {
+    if too_small > 0 {
+        write!(
+            f,
+            "no connections to compare: all of the {lines} lines with an arm are of objects below 200 kB, which are left out in production logs \
+             (include them with --min-size 0)"
+        )
+    } else if not_eligible == 0 {
+        write!(
+            f,
+            "none of the {lines} lines has an arm (the key `arm`, or H2O's `num-rapid-start` and `jumpstart.cwnd`): check that this is a \
+             connection log, or define the arm, for example with --arm '_[\"group\"]'"
+        )
+    } else {
+        write!(
+            f,
+            "none of the {lines} lines is of a connection in the experiment: {not_eligible} are H2O's, but outside it (expected \
+             num-jumpstart-applicable = 1, num-paced = 1, jumpstart.prev-rate = 0 and content_length >= 200000). To include them, define the \
+             arm with --arm EXPR"
+        )
     }
 }
 

@@ -1,4 +1,4 @@
-//! Prague over DualPI2: a short queue, and equal shares with classic flows.
+//! Prague over `DualPI2`: a short queue, and equal shares with classic flows.
 
 use core::time::Duration;
 
@@ -58,7 +58,7 @@ impl Shares {
 
     /// The share of the link's rate that all got.
     fn utilisation(&self) -> f64 {
-        let span = (END - SETTLED).as_secs_f64();
+        let span = END.abs_diff(SETTLED).as_secs_f64();
         self.bytes.iter().sum::<u64>() as f64 * 8.0 / (40e6 * span)
     }
 

@@ -69,9 +69,9 @@ fn rounds_follow_each_other_after_their_pauses() {
         }
     }
     let server = flow.server.as_ref().expect("a server");
-    let (asked, acked) = server.asked_at.zip(server.acked_at).expect("complete");
+    let (start, end) = server.asked_at.zip(server.acked_at).expect("complete");
     let parts = server.snapshot.anatomy().expect("parts");
-    let difference = parts.transfer().abs_diff(acked.since(asked));
+    let difference = parts.transfer().abs_diff(end.since(start));
     assert!(difference < Duration::from_millis(1), "{parts:?}");
     // The pauses belong to the application.
     assert!(parts.application >= SECOND * 2, "{parts:?}");
@@ -140,9 +140,9 @@ fn the_client_of_an_upload_is_the_sender_and_its_link_the_bottleneck() {
         down.transport.protocol = protocol;
         let (up, down) = (end_ms(&outcome), end_ms(&run(&down)));
         assert!((0.9..1.1).contains(&(up / down)), "{up} and {down} ms");
-        let (asked, acked) = sender.asked_at.zip(sender.acked_at).expect("complete");
+        let (start, end) = sender.asked_at.zip(sender.acked_at).expect("complete");
         let parts = sender.snapshot.anatomy().expect("parts");
-        let difference = parts.transfer().abs_diff(acked.since(asked));
+        let difference = parts.transfer().abs_diff(end.since(start));
         assert!(difference < Duration::from_millis(1), "{parts:?}");
     }
 }

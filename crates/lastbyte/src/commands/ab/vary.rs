@@ -8,8 +8,11 @@ use crate::commands::path::setting;
 #[cfg(test)]
 mod tests;
 
+/// Values with their names.
+pub(super) type Named<T> = Vec<(String, T)>;
+
 /// Networks with their names.
-type Networks = Vec<(String, PathText)>;
+type Networks = Named<PathText>;
 type Place = fn(&mut PathText) -> &mut Option<String>;
 
 /// The settings that can vary.
@@ -30,7 +33,7 @@ const SETTINGS: [(&str, Place); 11] = [
 /// A setting and its values: the text of each, and what it changes.
 pub(super) struct Axis<T> {
     name: &'static str,
-    values: Vec<(String, T)>,
+    values: Named<T>,
 }
 
 /// The settings of networks of `KEY=VALUE,…`, each key once.
@@ -71,7 +74,7 @@ fn parse<T>(
         if axes.iter().any(|axis| axis.name == name) {
             return Err(format!("`{name}` is given twice (expected once)"));
         }
-        let mut checked: Vec<(String, T)> = Vec::new();
+        let mut checked: Named<T> = Vec::new();
         for text in values.split(',') {
             let value = value(name, text.trim()).map_err(|error| format!("`{name}`: {error}"))?;
             if checked.iter().any(|(before, _)| *before == value.0) {
@@ -109,7 +112,7 @@ pub(super) fn combine(
 pub(super) fn combine_factors(
     population: &str,
     axes: &[Axis<Factors>],
-) -> Result<(Vec<(String, Factors)>, Option<Sweep>), String> {
+) -> Result<(Named<Factors>, Option<Sweep>), String> {
     let bases = vec![(String::new(), Factors::default())];
     let (combinations, mut sweep) = combinations(bases, axes, Factors::and)?;
     // With one setting, its panel has nothing else to be named after.
@@ -124,10 +127,10 @@ pub(super) fn combine_factors(
 /// Each base with each combination of values, and the chart: the first setting is the horizontal axis, and each base and
 /// combination of the others a panel.
 fn combinations<T: Clone>(
-    bases: Vec<(String, T)>,
+    bases: Named<T>,
     axes: &[Axis<T>],
     change: impl Fn(&T, &T) -> T,
-) -> Result<(Vec<(String, T)>, Option<Sweep>), String> {
+) -> Result<(Named<T>, Option<Sweep>), String> {
     let Some((first, others)) = axes.split_first() else {
         return Ok((bases, None));
     };
@@ -158,7 +161,7 @@ fn combinations<T: Clone>(
     };
     for panel in &panels {
         let values = first.values.iter().map(|value| with(panel, first, value));
-        let values: Vec<(String, T)> = values.collect();
+        let values: Named<T> = values.collect();
         sweep.panels.push(Panel {
             title: panel.0.clone(),
             networks: values.iter().map(|(name, _)| name.clone()).collect(),
