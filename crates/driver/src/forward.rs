@@ -1,13 +1,9 @@
 //! Forwarding of datagrams that arrived at another worker than the one that owns their connection.
 //!
-//! Holds the rule that maps a connection ID to its worker, the bounded queues between workers, and the count of datagrams
-//! that did not fit. A datagram is forwarded at most once: the worker that receives it keeps it.
+//! Holds the rule that maps a connection ID to its worker, and the bounded queues between workers. A datagram is forwarded at
+//! most once: the worker that receives it keeps it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-    mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
-};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use lastbyte_quic::{ack::EcnCodepoint, connection::NetworkPath};
 use lastbyte_udp::Waker;
@@ -55,7 +51,6 @@ pub(crate) struct Forwarder {
     owners: Owners,
     own: usize,
     others: Senders,
-    lost: Arc<AtomicU64>,
 }
 
 /// The sending ends to all workers, by index.
@@ -76,12 +71,10 @@ pub(crate) fn connect(
     let (senders, receivers): (Vec<_>, Vec<_>) =
         wakers.iter().map(|_| sync_channel(QUEUE_MAX)).unzip();
     let all: Senders = senders.into_iter().zip(wakers.iter().cloned()).collect();
-    let lost = Arc::new(AtomicU64::new(0));
     let forwarder = |own| Forwarder {
         owners,
         own,
         others: all.clone(),
-        lost: Arc::clone(&lost),
     };
     let links = receivers
         .into_iter()
@@ -119,10 +112,7 @@ impl Forwarder {
                 waker.wake();
                 Outcome::Queued
             }
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-                Outcome::Dropped
-            }
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => Outcome::Dropped,
         }
     }
 }

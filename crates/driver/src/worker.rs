@@ -204,6 +204,11 @@ impl<A: Application> Worker<A> {
                 self.application.on_closed(now, closed);
             }
             if turn.is_done {
+                // Without connections nothing is done with them, and further ones count as dropped where they are sent.
+                while let Some(_unused) = self.queue.as_ref().and_then(ForwardedQueue::next) {
+                    self.statistics.forwards_received += 1;
+                }
+                self.queue = None;
                 return Ok(());
             }
             let deadline = [self.next_deadline(), turn.deadline]

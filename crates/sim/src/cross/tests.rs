@@ -37,8 +37,8 @@ fn each_kind_of_cross_traffic_is_parsed() {
 #[test]
 fn errors_of_cross_traffic_name_what_is_expected() {
     for (text, says) in [
-        ("", "named ``"),
-        ("cubix", "named `cubix`"),
+        ("", "control ``"),
+        ("cubix", "did you mean `cubic`?"),
         ("cbr:5", "`5` (expected a rate"),
         ("pages:cubic", "`pages` without a size"),
         ("pages:cubic 300kB", "`pages` without a span"),
