@@ -241,7 +241,7 @@ async fn send(
     let mut request = http::Request::from_parts(head, body);
     hyper::ext::on_informational(&mut request, move |response| {
         let mut interim = Response::new(response.status().as_u16());
-        fields::copy_response(response.headers(), interim.fields_mut());
+        fields::copy_response(response.headers(), false, interim.fields_mut());
         let _ = hint.try_send(interim);
     });
     let progress = request.body().progress();

@@ -618,9 +618,19 @@ fn greeting(
     if let Some(hash) = hash.filter(|_| arguments.self_signed) {
         let reached = loopback(address);
         let port = reached.port();
+        let has_other = arguments.directory.is_some()
+            || arguments.proxy.is_some()
+            || !arguments.route.is_empty();
+        let path = match arguments {
+            Arguments { pages: Some(_), .. } => "0/0",
+            Arguments {
+                generated: false, ..
+            } if has_other => "",
+            _ => "1m",
+        };
         let _ = write!(
             text,
-            "to use the generated certificate:\n  lastbyte get -k https://localhost:{port}/1m -o /dev/null\n  chromium \
+            "to use the generated certificate:\n  lastbyte get -k https://localhost:{port}/{path} -o /dev/null\n  chromium \
              --origin-to-force-quic-on=localhost:{port} --ignore-certificate-errors-spki-list={hash} \
              '--host-resolver-rules=MAP localhost {}' https://localhost:{port}/\n",
             host(reached)

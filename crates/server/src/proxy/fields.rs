@@ -5,7 +5,7 @@
 
 use std::{fmt, net::IpAddr};
 
-use http::{HeaderMap, HeaderName, HeaderValue, header, uri::PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, uri::PathAndQuery};
 use lastbyte_http3::{Fields, Request, Response, target};
 
 use super::{forwarded, upstream::Upstream};
@@ -236,15 +236,15 @@ pub(super) fn request_trailers(fields: &Fields, upstream: &Upstream) -> HeaderMa
     map
 }
 
-/// The fields of a response that are forwarded.
-pub(super) fn copy_response(map: &HeaderMap, fields: &mut Fields) {
+/// The fields of a response that are forwarded, `content-length` if it may have one.
+pub(super) fn copy_response(map: &HeaderMap, may_have_length: bool, fields: &mut Fields) {
     let named = named_by_connection(map);
     // RFC 9112 §6.3: `transfer-encoding` overrides the length.
-    let is_chunked = map.contains_key(header::TRANSFER_ENCODING);
+    let has_length = may_have_length && !map.contains_key(header::TRANSFER_ENCODING);
     for (name, value) in map {
         let name = name.as_str();
         let is_named = named.iter().any(|known| known == name);
-        let is_void = is_chunked && name == "content-length";
+        let is_void = !has_length && name == "content-length";
         // The upstream does not know of this server's HTTP/3.
         if !is_hop_by_hop(name) && !is_named && !is_void && name != "alt-svc" {
             fields.push(name, value.as_bytes());
@@ -254,7 +254,9 @@ pub(super) fn copy_response(map: &HeaderMap, fields: &mut Fields) {
 
 pub(super) fn response(head: &http::response::Parts) -> Response {
     let mut response = Response::new(head.status.as_u16());
-    copy_response(&head.headers, response.fields_mut());
+    // RFC 9110 §8.6: neither 204 nor interim responses have a length.
+    let may_have_length = head.status != StatusCode::NO_CONTENT;
+    copy_response(&head.headers, may_have_length, response.fields_mut());
     let version = match head.version {
         http::Version::HTTP_10 => Version::Http10,
         http::Version::HTTP_2 => Version::Http2,
@@ -266,6 +268,6 @@ pub(super) fn response(head: &http::response::Parts) -> Response {
 
 pub(super) fn trailers(map: &HeaderMap) -> Fields {
     let mut fields = Fields::new();
-    copy_response(map, &mut fields);
+    copy_response(map, false, &mut fields);
     fields
 }

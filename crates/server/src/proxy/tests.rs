@@ -180,6 +180,19 @@ fn rfc9110_8_6_one_content_length_and_5_5_no_blanks_around_a_value() {
 }
 
 #[test]
+fn rfc9110_8_6_a_response_without_content_has_no_length() {
+    for (status, expected) in [(200, Some(&b"5"[..])), (304, Some(b"5")), (204, None)] {
+        let response = http::Response::builder()
+            .status(status)
+            .header("content-length", "5")
+            .body(());
+        let (head, ()) = response.expect("a response").into_parts();
+        let passed = fields::response(&head);
+        assert_eq!(passed.fields().get("content-length"), expected, "{status}");
+    }
+}
+
+#[test]
 fn request_paths_do_not_escape_the_base_of_the_upstream() {
     for path in [
         "/../secret",
