@@ -37,7 +37,7 @@ pub(super) struct Record {
     #[arg(long)]
     anonymous: bool,
     /// Corpus file [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    #[arg(short = 'o', long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Overwrite the corpus file
     #[arg(long)]
@@ -60,7 +60,7 @@ pub(super) struct Generate {
     #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
     /// Corpus file [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    #[arg(short = 'o', long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Overwrite the corpus file
     #[arg(long)]
