@@ -251,7 +251,7 @@ impl Connection {
         let head = self.heads.front().map(|(until, _)| *until);
         Time::earlier(
             head,
-            Time::earlier(self.stalls_deadline(), self.shutdown.deadline()),
+            Time::earlier(self.stalls_deadline(), self.shutdown_deadline()),
         )
     }
 
@@ -279,7 +279,7 @@ impl Connection {
     // ---- the connection ----------------------------------------------------------------------------------------------
 
     /// Shuts down gracefully (RFC 9114 §5.2): sends GOAWAY, so that the peer starts no new requests. A round trip later, new
-    /// ones are rejected. [`Event::Drained`] reports the end.
+    /// ones are rejected. [`Event::Drained`] reports the end, on a server a second after the last response was acknowledged.
     pub fn shut_down(&mut self, transport: &mut dyn Transport, now: Time) {
         self.shared.now = now;
         self.begin_shutdown(transport);

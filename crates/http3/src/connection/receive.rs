@@ -406,6 +406,7 @@ impl Connection {
         if self.streams.get(&id).is_some_and(|stream| stream.is_over()) {
             self.streams.remove(&id);
             self.early_priorities.remove(&id);
+            self.shutdown.on_ended(self.shared.now);
         }
     }
 }

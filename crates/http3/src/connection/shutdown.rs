@@ -2,6 +2,8 @@
 //!
 //! Owns the GOAWAY frames of both sides, which requests are rejected because of them, and when no request is left.
 
+use std::time::Duration;
+
 use lastbyte_quic::Time;
 use lastbyte_wire::{Side, StreamId, VarInt};
 
@@ -21,11 +23,18 @@ pub(super) struct Shutdown {
     last_word_at: Option<Time>,
     /// The peer's last GOAWAY.
     heard: Option<u64>,
+    /// When a message of a request ended last.
+    ended_at: Option<Time>,
     is_drained: bool,
 }
 
 /// Above all possible streams (§5.2).
 const NONE_YET: u64 = VarInt::MAX.get() - 3;
+
+/// How long a server waits after a response until it reports that none is left. The client has acknowledged it, but its
+/// application may not have read it, and some clients (quic-go 0.65) discard what is unread when the connection is closed.
+/// Most close it themselves before. The time is assumed.
+const LINGER: Duration = Duration::from_secs(1);
 
 impl Shutdown {
     /// Whether no further request may be sent.
@@ -51,8 +60,15 @@ impl Shutdown {
         self.said.is_some_and(|said| id.get() >= said)
     }
 
-    pub(super) const fn deadline(&self) -> Option<Time> {
-        self.last_word_at
+    pub(super) const fn on_ended(&mut self, now: Time) {
+        self.ended_at = Some(now);
+    }
+
+    /// When a server that has sent its final GOAWAY reports that no request is left, if there is none.
+    fn lingers_until(&self, side: Side) -> Option<Time> {
+        let has_said_all = self.said.is_some() && self.last_word_at.is_none();
+        let lingers = side == Side::Server && has_said_all && !self.is_drained;
+        self.ended_at.filter(|_| lingers).map(|at| at + LINGER)
     }
 }
 
@@ -148,10 +164,22 @@ impl Connection {
         self.give_up(transport, id, error);
     }
 
+    /// When a shutdown goes on.
+    pub(super) fn shutdown_deadline(&self) -> Option<Time> {
+        let lingers_until = self.shutdown.lingers_until(self.shared.side);
+        let is_empty = self.streams.is_empty();
+        Time::earlier(
+            self.shutdown.last_word_at,
+            lingers_until.filter(|_| is_empty),
+        )
+    }
+
     /// Reports once that no request is left.
     pub(super) fn check_drained(&mut self) {
         let shutdown = &self.shutdown;
+        let lingers_until = shutdown.lingers_until(self.shared.side);
         if shutdown.is_begun()
+            && lingers_until.is_none_or(|until| until <= self.shared.now)
             && shutdown.last_word_at.is_none()
             && !shutdown.is_drained
             && self.streams.is_empty()
