@@ -1,4 +1,4 @@
-//! Parts of pages: header, warnings, facts, and the document of a page without a script.
+//! Parts of pages: header, warnings, facts, and the document around them.
 
 use core::fmt::Write as _;
 
@@ -34,8 +34,29 @@ pub(crate) fn facts(facts: &[(String, String)], body: &mut String) {
     body.push_str("</dl></section>\n");
 }
 
-/// The page of charts without a script, with this title and body.
-pub(crate) fn without_script(title: &str, body: &str) -> String {
+/// The script of a page.
+pub(crate) struct Script<'a> {
+    /// What it shows, as JSON that is safe in a page.
+    pub(crate) data: &'a str,
+    /// Its program.
+    pub(crate) program: &'a str,
+}
+
+/// The page with this title, style sheets and body, and a script if it has one. It loads nothing from the network.
+pub(crate) fn page(
+    title: &str,
+    styles: &[&str],
+    body: &str,
+    script: Option<&Script<'_>>,
+) -> String {
+    let title = escaped(title);
+    let style = styles.concat();
+    let permission = script.map_or("", |_| " script-src 'unsafe-inline';");
+    let script = script.map_or_else(String::new, |Script { data, program }| {
+        format!(
+            "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{program}</script>\n"
+        )
+    });
     format!(
         r#"<!doctype html>
 <html lang="en">
@@ -43,15 +64,14 @@ pub(crate) fn without_script(title: &str, body: &str) -> String {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="lastbyte">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline';{permission} img-src data:">
+<title>{title}</title>
 <style>
-{STYLE}</style>
+{style}</style>
 </head>
 <body>
-{body}</body>
+{body}{script}</body>
 </html>
-"#,
-        escaped(title)
+"#
     )
 }

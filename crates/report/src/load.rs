@@ -74,7 +74,7 @@ impl Run {
         }
         self.table(&mut body);
         document::facts(&self.facts, &mut body);
-        document::without_script(&self.title, &body)
+        document::page(&self.title, &[document::STYLE], &body, None)
     }
 
     /// The percentiles as a table.

@@ -228,7 +228,7 @@ impl LossStudy {
             body.push_str("</section>\n");
         }
         document::facts(&self.facts, &mut body);
-        document::without_script(&self.title, &body)
+        document::page(&self.title, &[document::STYLE], &body, None)
     }
 
     fn table(&self, size: usize, body: &mut String) {

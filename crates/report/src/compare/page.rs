@@ -10,7 +10,7 @@ use super::{
     verdict::{Pair, Verdict, pairs},
 };
 use crate::{
-    document,
+    document::{self, Script},
     statistics::tests_of::Estimate,
     svg::{self, escaped, script_safe},
 };
@@ -80,27 +80,15 @@ pub(super) fn document(loads: &PageLoads) -> String {
         "waterfalls": waterfalls.collect::<Vec<_>>(),
     });
     let data = script_safe(&data.to_string());
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="lastbyte">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<title>{}</title>
-<style>
-{}{STYLE}</style>
-</head>
-<body>
-{body}<script type="application/json" id="data">{data}</script>
-<script>
-{PROGRAM}</script>
-</body>
-</html>
-"#,
-        escaped(&loads.title),
-        document::STYLE,
+    let script = Script {
+        data: &data,
+        program: PROGRAM,
+    };
+    document::page(
+        &loads.title,
+        &[document::STYLE, STYLE],
+        &body,
+        Some(&script),
     )
 }
 

@@ -17,6 +17,7 @@ use super::{
     text::{self, Significance},
 };
 use crate::{
+    document::{self, Script},
     statistics::{Counts, bootstrap::Interval},
     svg::{self, escaped, lines, script_safe},
 };
@@ -33,7 +34,6 @@ const PROGRAM: &str = include_str!("page.js");
 
 /// The page.
 pub(super) fn document(analysis: &Analysis) -> String {
-    let title = escaped(&text::title(analysis));
     let mut page = Page {
         analysis,
         domains: Domains::of(analysis),
@@ -64,27 +64,11 @@ pub(super) fn document(analysis: &Analysis) -> String {
     page.method();
     let data =
         script_safe(&json!({ "arms": arm_names(analysis), "unit": analysis.settings.metric.unit, "charts": page.charts }).to_string());
-    let body = page.body;
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="lastbyte">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<title>{title}</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-{body}<script type="application/json" id="data">{data}</script>
-<script>
-{PROGRAM}</script>
-</body>
-</html>
-"#
-    )
+    let script = Script {
+        data: &data,
+        program: PROGRAM,
+    };
+    document::page(&text::title(analysis), &[STYLE], &page.body, Some(&script))
 }
 
 fn arm_names(analysis: &Analysis) -> Vec<&str> {

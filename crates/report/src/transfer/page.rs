@@ -6,6 +6,7 @@
 use core::fmt::Write;
 
 use crate::{
+    document::{Script, page},
     scale::Unit,
     svg::{self, escaped},
 };
@@ -25,20 +26,8 @@ pub(super) fn document(picture: &Picture) -> String {
     let subtitle = escaped(&picture.subtitle);
     let figure = svg::document(&figure::scene(&picture));
     let data = data(&picture);
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="lastbyte">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<title>{title}</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-<header>
+    let body = format!(
+        r#"<header>
 <div><h1>{title}</h1><p>{subtitle}</p></div>
 <div class="tools" role="toolbar" aria-label="View"></div>
 </header>
@@ -47,15 +36,13 @@ pub(super) fn document(picture: &Picture) -> String {
 <div id="tip" role="status"></div>
 <noscript>
 {figure}</noscript>
-<script type="application/json" id="data">
-{data}
-</script>
-<script>
-{PROGRAM}</script>
-</body>
-</html>
 "#
-    )
+    );
+    let script = Script {
+        data: &format!("\n{data}\n"),
+        program: PROGRAM,
+    };
+    page(&picture.title, &[STYLE], &body, Some(&script))
 }
 
 /// The data of the script, as JSON.
