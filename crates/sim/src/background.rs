@@ -5,7 +5,7 @@
 //!
 //! # What is modelled
 //!
-//! Both ends run the code of a connection, not a copy of its rules:
+//! Both ends run the code of `lastbyte_quic`:
 //!
 //! | what | by | source |
 //! |---|---|---|
@@ -15,15 +15,15 @@
 //! | ACK frames with their ranges and delay, of their real size | [`ReceivedPackets`] | RFC 9000 §19.3 |
 //! | flow control of a stream and its connection, whose reader takes all that arrives in order, with windows that grow | [`ReceiveWindow`] | RFC 9000 §4.1 |
 //!
-//! Data and acknowledgments pass the same links as those of the measured flows. What is lost is sent again, the oldest
+//! Data and acknowledgments pass the same links as those of the measured flows. Lost data is retransmitted, oldest
 //! first.
 //!
 //! # What is not modelled
 //!
-//! - The handshake and the request. The sender starts when they would be over, and its first round-trip sample is the
+//! - The handshake and the request. The sender starts when they would be complete, and its first round-trip sample is the
 //!   round-trip time without queues.
 //! - Packet protection, connection IDs and HTTP/3. Each packet of data fills its datagram.
-//! - Round-trip times that the receiver measures: it knows those of the sender.
+//! - Round-trip time samples of the receiver, which uses those of the sender.
 //! - Skipped packet numbers (RFC 9000 §21.4), which cost a sender nothing.
 //! - Acknowledgments of ACK frames, and loss of `MAX_STREAM_DATA`. Each packet of data names the newest ACK that the sender
 //!   received, so the receiver does not repeat older ranges (RFC 9000 §13.2.4); each ACK names the newest limit.
@@ -49,12 +49,12 @@ use lastbyte_quic::{
 };
 use lastbyte_wire::{Reader, StreamId, VarInt, Writer, frame::Frame, packet::PacketNumber};
 
-use crate::{cross::Pages, listener::Way, node::receive_windows, scenario::Transport};
+use crate::{cross::Pages, listener::Direction, node::receive_windows, scenario::Transport};
 
 /// A packet of a background transfer on a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
-    /// Counts the transfers of one source.
+    /// The number of the transfer, counted for each source.
     generation: u32,
     content: Content,
 }
@@ -64,45 +64,45 @@ enum Content {
     /// From the sender to the receiver.
     Data {
         number: u64,
-        /// Which part of the data: full datagrams, counted from the first.
+        /// Offset of the data, in full datagrams.
         offset: u64,
-        /// The largest number that an ACK frame has acknowledged.
+        /// Largest Acknowledged of the newest ACK frame received.
         largest_acked: Option<u64>,
     },
     /// From the receiver to the sender.
     Ack {
         /// An encoded ACK frame.
         frame: Vec<u8>,
-        /// How many bytes the sender may send.
+        /// The flow control limit, in full datagrams.
         limit: u64,
     },
 }
 
-/// A packet to be sent.
+/// A packet to send.
 pub(crate) struct Transmit {
-    pub(crate) way: Way,
+    pub(crate) direction: Direction,
     /// UDP payload, in bytes.
     pub(crate) bytes: u32,
     pub(crate) ecn: EcnCodepoint,
     pub(crate) packet: Packet,
 }
 
-/// What a source of background transfers does.
+/// Parameters of a source of background transfers.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) congestion: Spec,
-    /// The link that data takes.
-    pub(crate) way: Way,
+    /// The direction of the data.
+    pub(crate) direction: Direction,
     /// The round-trip time without queues.
     pub(crate) rtt: Duration,
-    /// From the client's first datagram until data is sent: handshake, and request of a download.
+    /// From the client's first datagram to the first data: the handshake, and the request of a download.
     pub(crate) handshake: Duration,
-    /// Transfers of a size, one after the other; without, one that does not end.
+    /// Consecutive transfers of one size; `None` for one endless transfer.
     pub(crate) pages: Option<Pages>,
     pub(crate) seed: u64,
 }
 
-/// Both ends of a transfer at a time.
+/// Both ends of a source's current transfer.
 pub(crate) struct Background {
     plan: Plan,
     transport: Transport,
@@ -110,16 +110,16 @@ pub(crate) struct Background {
     started_at: Time,
     sender: Sender,
     receiver: Receiver,
-    /// Buffers of ACK frames that were processed.
+    /// Buffers of processed ACK frames, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
 impl Background {
-    /// A source whose first transfer begins at `start`.
+    /// Creates a source whose first transfer starts at `start`.
     pub(crate) fn new(plan: Plan, transport: &Transport, start: Time) -> Self {
         Self {
             sender: Sender::new(&plan, transport, start, 0),
-            receiver: Receiver::new(plan.way, transport),
+            receiver: Receiver::new(plan.direction, transport),
             plan,
             transport: transport.clone(),
             generation: 0,
@@ -138,10 +138,10 @@ impl Background {
         self.sender.on_time(now);
     }
 
-    /// A packet arrived.
+    /// Processes a received packet.
     pub(crate) fn on_packet(&mut self, now: Time, ecn: EcnCodepoint, packet: Packet) {
         if packet.generation != self.generation {
-            return; // of a transfer that is over
+            return; // of a finished transfer
         }
         match packet.content {
             Content::Data {
@@ -162,16 +162,16 @@ impl Background {
         }
     }
 
-    /// The next packet. After the last, a page whose data has all been acknowledged is replaced by the next page.
+    /// Returns the next packet. When all data of a page is acknowledged, the next page follows.
     pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
-        let (way, back) = match self.plan.way {
-            Way::Down => (Way::Down, Way::Up),
-            Way::Up => (Way::Up, Way::Down),
+        let (direction, back) = match self.plan.direction {
+            Direction::Down => (Direction::Down, Direction::Up),
+            Direction::Up => (Direction::Up, Direction::Down),
         };
         let spare = &mut self.spare;
         if let Some((frame, limit, bytes)) = self.receiver.poll_ack(now, spare) {
             return Some(Transmit {
-                way: back,
+                direction: back,
                 bytes,
                 ecn: EcnCodepoint::NotEct,
                 packet: Packet {
@@ -182,7 +182,7 @@ impl Background {
         }
         if let Some((content, ecn)) = self.sender.poll_data(now) {
             return Some(Transmit {
-                way,
+                direction,
                 bytes: self.transport.datagram_size.into(),
                 ecn,
                 packet: Packet {
@@ -202,7 +202,7 @@ impl Background {
                 self.started_at,
                 self.generation,
             );
-            self.receiver = Receiver::new(self.plan.way, &self.transport);
+            self.receiver = Receiver::new(self.plan.direction, &self.transport);
         }
         None
     }
@@ -213,21 +213,21 @@ struct Sender {
     data: Data,
     datagram_size: u16,
     max_ack_delay: Duration,
-    /// When it starts; `None` once it has.
+    /// When the transfer starts; `None` afterwards.
     starts_at: Option<Time>,
-    /// When the pacer releases the next packet, if one waits for it.
+    /// When the pacer releases the next packet.
     release_at: Option<Time>,
-    /// Packets to be sent regardless of the window (RFC 9002 §6.2.4).
+    /// Probe packets to send regardless of the window (RFC 9002 §6.2.4).
     probes: u8,
 }
 
-/// What is to be sent, in full datagrams.
+/// Data to send, in full datagrams.
 struct Data {
     next: u64,
     end: u64,
-    /// What was lost.
+    /// Lost data, to retransmit.
     again: BTreeSet<u64>,
-    /// How far the receiver allows to send.
+    /// The receiver's flow control limit.
     limit: u64,
 }
 
@@ -385,7 +385,7 @@ impl Data {
 
 impl ReceiptSink for Data {
     fn acked(&mut self, _: Space, receipt: Receipt) {
-        // Of a packet that had been declared lost, or probed.
+        // The packet may have been declared lost, or probed.
         if let Receipt::Stream { offset, len, .. } = receipt
             && !self.again.is_empty()
         {
@@ -406,17 +406,19 @@ struct Receiver {
     packets: ReceivedPackets,
     /// All data below has arrived.
     in_order: u64,
-    /// Which of the data from there on has arrived.
+    /// Whether each datagram from `in_order` on has arrived.
     beyond: VecDeque<bool>,
-    /// Of the stream, and of the connection.
+    /// Windows of the stream and of the connection.
     windows: [ReceiveWindow; 2],
     payload: u64,
     datagram_size: u16,
 }
 
 impl Receiver {
-    fn new(way: Way, transport: &Transport) -> Self {
-        let decimation = transport.ack_decimation.filter(|_| way == Way::Down);
+    fn new(direction: Direction, transport: &Transport) -> Self {
+        let decimation = transport
+            .ack_decimation
+            .filter(|_| direction == Direction::Down);
         let policy = AckPolicy::delayed(transport.max_ack_delay, decimation);
         Self {
             packets: ReceivedPackets::new(policy),
@@ -467,7 +469,7 @@ impl Receiver {
         }
     }
 
-    /// An ACK frame, the limit of flow control in full datagrams, and the size of their packet in bytes.
+    /// Returns an ACK frame, the flow control limit in full datagrams, and the size of the packet in bytes.
     fn poll_ack(&mut self, now: Time, spare: &mut Vec<Vec<u8>>) -> Option<(Vec<u8>, u64, u32)> {
         let is_raised = self.windows.iter().any(ReceiveWindow::is_due);
         if self.packets.urgency(now) != Urgency::Due && !is_raised {
@@ -495,18 +497,18 @@ impl Receiver {
     }
 }
 
-/// What a full datagram carries of a stream, in bytes.
+/// Stream data in a full datagram, in bytes.
 fn payload(transport: &Transport) -> u64 {
     u64::from(transport.datagram_size) - u64::from(PACKET_OVERHEAD + STREAM_OVERHEAD)
 }
 
-/// As connections have it (RFC 9000 §18.2).
+/// The default of connections (RFC 9000 §18.2).
 const ACK_DELAY_EXPONENT: u8 = 3;
-/// A short header with a connection ID of 8 bytes and a packet number of two, and the tag, in bytes.
+/// Short header with an 8-byte connection ID and a 2-byte packet number, and the AEAD tag, in bytes.
 const PACKET_OVERHEAD: u32 = 1 + 8 + 2 + 16;
 /// Type, stream ID, offset and length of a STREAM frame, in bytes.
 const STREAM_OVERHEAD: u32 = 1 + 1 + 4 + 2;
-/// A limit of flow control, in bytes: type, stream ID and limit.
+/// Type, stream ID and limit of a MAX_STREAM_DATA frame, in bytes.
 const MAX_DATA: u32 = 1 + 1 + 4;
-/// RFC 9002 §6.2.4: one or two.
+/// Probe packets of a probe timeout (RFC 9002 §6.2.4: one or two).
 const PROBES: u8 = 2;

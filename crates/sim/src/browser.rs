@@ -1,9 +1,9 @@
 //! Page loads: a browser of `lastbyte_page` over connections that share a path.
 //!
-//! [`load_page`] takes a [`PageLoad`], plain data, and gives a [`PageOutcome`]. The browser opens connections to the hosts of the
+//! [`load_page`] simulates a [`PageLoad`] and returns a [`PageOutcome`]. The browser opens connections to the hosts of the
 //! page as it needs them, all over one access link in each direction. HTTP/3 connections are the real endpoints of
 //! `lastbyte_quic` and `lastbyte_http3`; HTTP/1.1 and 2 run over the model of TCP in [`crate::tcp`]. The same input gives the
-//! same outcome, to the nanosecond.
+//! same outcome to the nanosecond.
 //!
 //! | file | owns |
 //! |---|---|
@@ -101,12 +101,12 @@ impl FromStr for TlsVersion {
     }
 }
 
-/// A page to load, and over what.
+/// A page load: the page, its path and its settings.
 #[derive(Clone, Debug)]
 pub struct PageLoad {
     /// The page. It must pass [`Page::check`].
     pub page: Arc<Page>,
-    /// The first visit, or one with a cache.
+    /// First view, or repeat view with a warm cache.
     pub view: View,
     /// The highest version that the browser uses. Hosts without HTTP/3 use HTTP/2 in place of it.
     pub version: HttpVersion,
@@ -153,7 +153,7 @@ impl PageLoad {
 pub struct PageOutcome {
     /// From the start until the first render; `None` if it took longer than the limit.
     pub first_render: Option<Duration>,
-    /// From the start until all was loaded (`onload`); `None` if it took longer than the limit.
+    /// From the start until all resources were loaded (`onload`); `None` if it took longer than the limit.
     pub loaded: Option<Duration>,
     /// The mean time at which a visible byte was shown, like the Speed Index with bytes in place of pixels.
     pub byte_index: Option<Duration>,
@@ -173,17 +173,17 @@ pub struct PageOutcome {
     pub drops_down: u64,
 }
 
-/// What reached the browser.
+/// A part of a response that reached the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arrival {
     /// A 103 (Early Hints) response to the request of the document (RFC 8297).
     Hints,
     /// The header of a response.
     Head(u16),
-    /// So many bytes of a body, in order, since its beginning.
+    /// The number of bytes of the body that have arrived in order.
     Body(u16, u64),
     /// The end of a response.
     End(u16),
-    /// A response will not come: its connection failed.
+    /// The connection of the response failed.
     Failed(u16),
 }

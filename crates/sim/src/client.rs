@@ -1,6 +1,6 @@
-//! The client of a flow: asks for one thing after the other, and measures how it comes.
+//! The client of a flow: sends requests, and measures the responses.
 //!
-//! Owns: what is asked for and when, and times. Never: knows how it is said; that is for [`crate::protocol`].
+//! Decides what is requested and when, and records times. [`crate::protocol`] encodes the requests.
 
 use core::time::Duration;
 
@@ -10,57 +10,57 @@ use lastbyte_quic::connection::{Connection, Event};
 use lastbyte_wire::StreamId;
 
 use crate::{
-    listener::Way,
+    listener::Direction,
     outcome::{FlowOutcome, Progress, ResponseOutcome},
-    protocol::{Asks, ClientSide, Incoming},
+    protocol::{ClientApplication, ClientProtocol, Incoming},
     scenario::FlowPlan,
     server::Messages,
 };
 
 /// The client of a flow.
 pub(crate) struct Client {
-    protocol: Box<dyn Asks>,
+    protocol: Box<dyn ClientProtocol>,
     plan: FlowPlan,
-    /// When it wants to do something: connect, or ask.
-    wakes_at: Option<Time>,
+    /// When to connect, or to send the next requests.
+    wakeup_at: Option<Time>,
     handshake: Option<Duration>,
-    /// How long after the start the first request was made.
-    first_asked: Option<Duration>,
+    /// From the start to the first request.
+    first_request: Option<Duration>,
     measures: Measures,
 }
 
-/// What of the responses has come, and when.
+/// Progress of the responses.
 pub(crate) struct Measures {
     started_at: Time,
     responses: Vec<ResponseOutcome>,
-    /// The stream of each.
+    /// The stream of each response.
     streams: Vec<StreamId>,
-    /// Requests without a whole response yet.
+    /// Requests without a complete response.
     open: usize,
-    /// Bytes of the first response.
+    /// Bytes of the first response received.
     arrived: u64,
     progress: Vec<Progress>,
     next_progress: usize,
-    /// All responses have just come to their ends.
+    /// Whether the last open response has just completed.
     is_done: bool,
     /// The requests, which are the data of uploads.
     requests: Messages,
 }
 
 impl Measures {
-    /// The response on a stream.
+    /// Returns the response on a stream, and its index.
     fn response(&mut self, stream: StreamId) -> Option<(usize, &mut ResponseOutcome)> {
         let index = self.streams.iter().rposition(|one| *one == stream)?;
         Some((index, self.responses.get_mut(index)?))
     }
 
-    /// Body of a response came, in order.
+    /// Records body bytes received in order.
     pub(crate) fn on_body(&mut self, now: Time, stream: StreamId, len: usize) {
         let Some((index, response)) = self.response(stream) else {
             return;
         };
         if len > 0 {
-            let after = now.since(response.asked_at);
+            let after = now.since(response.requested_at);
             response.first_byte.get_or_insert(after);
         }
         if index > 0 {
@@ -75,25 +75,25 @@ impl Measures {
         }
     }
 
-    /// A response came to its end.
+    /// Records the end of a response.
     pub(crate) fn on_end(&mut self, now: Time, stream: StreamId) {
         if let Some((_, response)) = self.response(stream)
             && response.last_byte.is_none()
         {
-            response.last_byte = Some(now.since(response.asked_at));
+            response.last_byte = Some(now.since(response.requested_at));
             self.open -= 1;
             self.is_done = self.open == 0;
         }
     }
 
-    /// All of a request was acknowledged.
+    /// Records that a whole request was acknowledged.
     pub(crate) fn on_request_acked(&mut self, now: Time) {
         self.requests.on_acked(now);
     }
 }
 
 impl Client {
-    pub(crate) fn new(protocol: Box<dyn Asks>, plan: &FlowPlan) -> Self {
+    pub(crate) fn new(protocol: Box<dyn ClientProtocol>, plan: &FlowPlan) -> Self {
         let start = Time::ZERO + plan.start;
         let progress = plan.progress.iter().map(|bytes| Progress {
             bytes: *bytes,
@@ -102,9 +102,9 @@ impl Client {
         Self {
             protocol,
             plan: plan.clone(),
-            wakes_at: Some(start),
+            wakeup_at: Some(start),
             handshake: None,
-            first_asked: None,
+            first_request: None,
             measures: Measures {
                 started_at: start,
                 responses: Vec::new(),
@@ -119,33 +119,33 @@ impl Client {
         }
     }
 
-    /// Sends the next requests after their pause: at once, if there is none.
-    fn await_turn(&mut self, now: Time, connection: &mut Connection) {
+    /// Sends the next requests, or sets the timer for their pause.
+    fn schedule_requests(&mut self, now: Time, connection: &mut Connection) {
         match self.plan.requests.get(self.measures.responses.len()) {
-            Some(next) if next.pause.is_zero() => self.ask(now, connection),
-            Some(next) => self.wakes_at = Some(now + next.pause),
+            Some(next) if next.pause.is_zero() => self.send_requests(now, connection),
+            Some(next) => self.wakeup_at = Some(now + next.pause),
             None => {}
         }
     }
 
-    /// Whether all that it wanted has arrived.
-    pub(crate) fn is_satisfied(&self) -> bool {
+    /// Whether all responses are complete.
+    pub(crate) fn is_complete(&self) -> bool {
         let responses = &self.measures.responses;
         responses.len() == self.plan.requests.len()
             && responses.iter().all(|one| one.last_byte.is_some())
     }
 
-    /// What it sent.
+    /// Counts of its requests.
     pub(crate) const fn requests(&self) -> Messages {
         self.measures.requests
     }
 
-    /// What it measured.
+    /// Its measurements.
     pub(crate) fn outcome(&self) -> FlowOutcome {
         FlowOutcome {
             started_at: self.measures.started_at,
             handshake: self.handshake,
-            first_asked: self.first_asked,
+            first_request: self.first_request,
             planned: self.plan.requests.len(),
             responses: self.measures.responses.clone(),
             progress: self.measures.progress.clone(),
@@ -156,18 +156,18 @@ impl Client {
     }
 }
 
-impl ClientSide for Client {
+impl ClientApplication for Client {
     fn deadline(&self) -> Option<Time> {
-        Time::earlier(self.wakes_at, self.protocol.deadline())
+        Time::earlier(self.wakeup_at, self.protocol.deadline())
     }
 
-    fn takes_wake(&mut self, now: Time) -> bool {
-        self.wakes_at.take_if(|at| *at <= now).is_some()
+    fn take_wakeup(&mut self, now: Time) -> bool {
+        self.wakeup_at.take_if(|at| *at <= now).is_some()
     }
 
-    fn on_begun(&mut self, now: Time, connection: &mut Connection) {
+    fn on_connection_started(&mut self, now: Time, connection: &mut Connection) {
         if connection.is_zero_rtt() {
-            self.await_turn(now, connection);
+            self.schedule_requests(now, connection);
         }
     }
 
@@ -180,9 +180,9 @@ impl ClientSide for Client {
         match event {
             Event::HandshakeComplete => {
                 self.handshake = Some(now.since(self.measures.started_at));
-                // Unless it was asked in 0-RTT.
-                if self.first_asked.is_none() && self.wakes_at.is_none() {
-                    self.await_turn(now, connection);
+                // Unless it was sent in 0-RTT.
+                if self.first_request.is_none() && self.wakeup_at.is_none() {
+                    self.schedule_requests(now, connection);
                 }
             }
             Event::ZeroRtt { is_accepted: false } => self.protocol.on_zero_rtt_rejected(),
@@ -190,39 +190,43 @@ impl ClientSide for Client {
         }
     }
 
-    fn attend(&mut self, now: Time, connection: &mut Connection) {
-        self.protocol.attend(connection, now, &mut self.measures);
+    fn process_events(&mut self, now: Time, connection: &mut Connection) {
+        self.protocol
+            .process_events(connection, now, &mut self.measures);
         if std::mem::take(&mut self.measures.is_done) {
-            self.await_turn(now, connection);
+            self.schedule_requests(now, connection);
         }
     }
 
-    fn ask(&mut self, now: Time, connection: &mut Connection) {
-        let way = self.plan.way;
+    fn send_requests(&mut self, now: Time, connection: &mut Connection) {
+        let direction = self.plan.direction;
         let measures = &mut self.measures;
-        let asked = measures.responses.len();
+        let sent = measures.responses.len();
         let started_at = measures.started_at;
-        for (index, request) in self.plan.requests.iter().enumerate().skip(asked) {
-            if index > asked && !request.is_parallel {
+        for (index, request) in self.plan.requests.iter().enumerate().skip(sent) {
+            if index > sent && !request.is_parallel {
                 break;
             }
-            let Ok(stream) = self.protocol.ask(connection, request.size, way) else {
-                // The flow ends, and says that it did.
-                connection.close(now, NO_REQUEST);
+            let Ok(stream) = self
+                .protocol
+                .send_request(connection, request.size, direction)
+            else {
+                // The flow ends with a failure.
+                connection.close(now, CLOSE_CODE);
                 return;
             };
-            if way == Way::Up && self.first_asked.is_none() {
+            if direction == Direction::Up && self.first_request.is_none() {
                 connection.measure_transfer(now);
             }
-            self.first_asked.get_or_insert(now.since(started_at));
-            measures.requests.on_begun(now);
+            self.first_request.get_or_insert(now.since(started_at));
+            measures.requests.on_started(now);
             measures.streams.push(stream);
             measures.open += 1;
-            // What is asked for first counts from the client's first datagram, as a user feels it.
-            let is_first = asked == 0;
+            // Times of the first requests count from the client's first datagram, as a user perceives them.
+            let is_first = sent == 0;
             measures.responses.push(ResponseOutcome {
                 size: request.size,
-                asked_at: if is_first { started_at } else { now },
+                requested_at: if is_first { started_at } else { now },
                 first_byte: None,
                 last_byte: None,
             });
@@ -230,5 +234,5 @@ impl ClientSide for Client {
     }
 }
 
-/// The code that a client closes with which cannot ask: `H3_INTERNAL_ERROR` (RFC 9114 §8.1).
-const NO_REQUEST: u64 = 0x0102;
+/// The error code of a client that cannot send its request: `H3_INTERNAL_ERROR` (RFC 9114 §8.1).
+const CLOSE_CODE: u64 = 0x0102;

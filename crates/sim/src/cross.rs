@@ -1,4 +1,4 @@
-//! Cross traffic: what else is on the path, as plain data and as text.
+//! Cross traffic: other flows on the path, as data and as text.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link as link;
 use lastbyte_units as units;
 
-use crate::listener::Way;
+use crate::listener::Direction;
 
 #[cfg(test)]
 mod tests;
@@ -14,46 +14,46 @@ mod tests;
 /// Cross traffic on a path.
 #[derive(Clone, Debug)]
 pub struct CrossTraffic {
-    /// When it begins.
+    /// When it starts.
     pub start: Duration,
-    /// What it is.
+    /// Its kind.
     pub kind: CrossKind,
     /// The link that its data takes. Default: down.
-    pub way: Way,
-    /// Its round-trip time without queues; `None` for that of the path, which is also the least.
+    pub direction: Direction,
+    /// Round-trip time without queues. `None`: that of the path, which is also the minimum.
     pub rtt: Option<Duration>,
 }
 
 /// A kind of cross traffic.
 #[derive(Clone, Debug)]
 pub enum CrossKind {
-    /// A transfer that does not end, under this congestion control: only its loss detection, congestion control, flow
+    /// An endless transfer with this congestion control: only loss detection, congestion control, flow
     /// control and acknowledgments are simulated.
     Bulk(Spec),
-    /// The same transfer as a whole QUIC connection, from the server's side, which takes several times as long to simulate.
+    /// An endless download over a complete QUIC connection, which takes several times as long to simulate.
     Stack(Spec),
-    /// Transfers of a size, one after the other, each as a new connection under this congestion control.
+    /// Consecutive transfers of one size, each over a new connection with this congestion control.
     Pages(Spec, Pages),
-    /// Packets of 1200 bytes at a constant rate, whatever happens to them.
+    /// Packets of 1200 bytes at a constant rate, without congestion control.
     Constant(link::Rate),
 }
 
-/// How large pages are, and how often one begins.
+/// Size and interval of page transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// The size of each, in bytes.
+    /// The size of a page, in bytes.
     pub bytes: u64,
-    /// From the begin of one to that of the next, which waits for the end of the one before.
+    /// From the start of a page to the start of the next, which also waits for the end of the previous one.
     pub every: Duration,
 }
 
 impl From<CrossKind> for CrossTraffic {
-    /// From the server's side, from the start on, with the path's round-trip time.
+    /// Downstream, from the start, with the path's round-trip time.
     fn from(kind: CrossKind) -> Self {
         Self {
             start: Duration::ZERO,
             kind,
-            way: Way::Down,
+            direction: Direction::Down,
             rtt: None,
         }
     }
@@ -85,13 +85,13 @@ impl CrossTraffic {
         let mut traffic = Self::from(kind(&mut words, registry)?);
         while let Some(word) = words.next() {
             match word {
-                "up" => traffic.way = Way::Up,
+                "up" => traffic.direction = Direction::Up,
                 "rtt" => traffic.rtt = Some(span(words.next(), "rtt")?),
                 "start" => traffic.start = span(words.next(), "start")?,
                 other => nothing_left(Some(other))?,
             }
         }
-        if traffic.way == Way::Up && matches!(traffic.kind, CrossKind::Stack(_)) {
+        if traffic.direction == Direction::Up && matches!(traffic.kind, CrossKind::Stack(_)) {
             return Err("`stack` and `up` exclude each other (expected one of them)".to_owned());
         }
         Ok(traffic)

@@ -12,7 +12,7 @@ use lastbyte_units as units;
 use serde::Deserialize;
 
 use crate::{
-    listener::Way,
+    listener::Direction,
     neighbour::Neighbour,
     population::{
         Draw, Population, ReturnsText, Sweep, factor,
@@ -33,50 +33,50 @@ pub const FOUR_ARMS: &str = include_str!("../experiments/four-arms.toml");
 /// Reads the file of a population.
 pub type ReadPopulation<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
-/// A population, and arms that its connections are drawn into.
+/// A population, and the arms that its connections are assigned to.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// What it is, for people.
+    /// A description for readers.
     pub description: String,
     /// The arms, in the order of the file.
     pub arms: Vec<Arm>,
-    /// Which arm the others are compared with: its place in [`Experiment::arms`].
+    /// Index of the baseline arm in [`Experiment::arms`].
     pub baseline: usize,
-    /// Who the connections come from, with the file's sites alone and the file's sweep.
+    /// The population, restricted to the file's sites and scaled by its sweep.
     pub population: Population,
     /// The default number of connections.
     pub connections: u64,
     /// Random seed, below [`lastbyte_units::SEED_END`].
     pub seed: u64,
-    /// When a connection is given up, counted from when its transfer begins.
+    /// Time limit of a transfer, counted from its start.
     pub time_limit: Duration,
-    /// What client and server speak.
+    /// The application protocol.
     pub protocol: Protocol,
     /// What a client transfers: objects of the population's sizes.
     pub workload: Workload,
 }
 
-/// One way to do it.
+/// An arm: a congestion control under test.
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// What it is called.
+    /// The name.
     pub name: String,
     /// The server's congestion control.
     pub spec: Spec,
-    /// How many connections come into it, in proportion to the shares of the others.
+    /// Its share of connections, relative to those of the other arms.
     pub share: f64,
 }
 
 /// One connection of an experiment.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Its place in [`Experiment::arms`].
+    /// Index in [`Experiment::arms`].
     pub arm: usize,
-    /// The seed of the draw, for the log: [`Population::draw`] of it gives the draw again.
+    /// The seed of the draw, for the log: [`Population::draw`] reproduces the draw from it.
     pub seed: u64,
-    /// Who is served.
+    /// The drawn client.
     pub draw: Draw,
 }
 
@@ -129,9 +129,9 @@ fn population() -> String {
     BUILT_IN.to_owned()
 }
 
-/// The name of the population that is built in.
+/// The name of the built-in population.
 const BUILT_IN: &str = "default";
-/// Paths of 16 kb/s aside, time for all of 3.2 MB.
+/// Enough for 3.2 MB on all but the slowest paths (16 kb/s).
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Experiment {
@@ -214,7 +214,7 @@ impl Experiment {
                 .map_err(|error| error.within(&format!("population {}", text.population)))?
         };
         if let Some(sites) = &text.sites {
-            population = population.only(sites)?;
+            population = population.with_sites(sites)?;
         }
         let population = population
             .scaled(&text.sweep)
@@ -228,7 +228,7 @@ impl Experiment {
         let population = if text.neighbours.is_empty() {
             population
         } else {
-            population.beside(
+            population.with_neighbours(
                 neighbours(&text.neighbours, registry)?,
                 match &text.horizon {
                     Some(text) => {
@@ -256,7 +256,7 @@ impl Experiment {
         .with_workload(workload)
     }
 
-    /// The same with clients that transfer this.
+    /// Returns the experiment with this workload.
     ///
     /// # Errors
     ///
@@ -264,7 +264,7 @@ impl Experiment {
     /// beside uploads.
     pub fn with_workload(mut self, workload: Workload) -> Result<Self, SettingError> {
         workload.check()?;
-        self.population = self.population.toward(workload.way)?;
+        self.population = self.population.with_direction(workload.direction)?;
         self.workload = workload;
         Ok(self)
     }
@@ -279,14 +279,14 @@ impl Experiment {
         Self::parse(FOUR_ARMS).expect("the experiment that is built in is one")
     }
 
-    /// The connection of this number. Each comes from a draw of its own, into an arm drawn by the shares. If `paired`, as
-    /// many in succession as there are arms come from one draw, one into each arm, whatever the shares: arms differ in
-    /// nothing else, so fewer connections show what differs.
+    /// Returns the connection with this number. Each has its own draw, and an arm drawn by the shares. If `paired`, each draw is
+    /// used by one connection of each arm in succession, whatever the shares: arms differ in nothing else, so fewer connections
+    /// show a difference.
     #[must_use]
     pub fn connection(&self, index: u64, paired: bool) -> Plan {
         let arms = self.arms.len() as u64;
         let number = if paired { index / arms } else { index };
-        // All readers of the log can hold it: see `units::SEED_END`.
+        // Fits into the numbers of all log readers: see `units::SEED_END`.
         let seed = seed_of(self.seed, number) % units::SEED_END;
         let arm = if paired {
             (index % arms) as usize
@@ -300,8 +300,8 @@ impl Experiment {
         }
     }
 
-    /// What is to be simulated for a connection. What happens on its way by chance depends on the seed of the draw alone:
-    /// paired connections meet the same.
+    /// Returns the scenario of a connection. Random events on its path depend only on the seed of the draw, so paired
+    /// connections meet the same ones.
     #[must_use]
     pub fn scenario(&self, plan: &Plan) -> Scenario {
         let draw = &plan.draw;
@@ -315,7 +315,7 @@ impl Experiment {
                 congestion: self.arms[plan.arm].spec.clone(),
                 start: draw.start,
                 rtt: None,
-                way: self.workload.way,
+                direction: self.workload.direction,
                 requests,
                 progress: Vec::new(),
             }],
@@ -334,7 +334,7 @@ impl Experiment {
     }
 }
 
-/// What the clients of an experiment transfer.
+/// The workload of an experiment.
 fn workload(text: &ExperimentText) -> Result<Workload, SettingError> {
     Ok(Workload {
         requests: text.requests.unwrap_or(1),
@@ -345,9 +345,9 @@ fn workload(text: &ExperimentText) -> Result<Workload, SettingError> {
             }
             None => Duration::ZERO,
         },
-        way: match text.direction.as_deref() {
-            None | Some("down") => Way::Down,
-            Some("up") => Way::Up,
+        direction: match text.direction.as_deref() {
+            None | Some("down") => Direction::Down,
+            Some("up") => Direction::Up,
             Some(other) => {
                 let reason = format!("`{other}` (expected `down` or `up`)");
                 return Err(SettingError::new("direction", reason));
@@ -373,7 +373,7 @@ pub fn neighbours(texts: &[String], registry: &Registry) -> Result<Vec<Neighbour
     neighbours.map_err(|error| SettingError::new("neighbours", error))
 }
 
-/// Checks how long neighbours are observed.
+/// Checks the observation time of neighbours.
 ///
 /// # Errors
 ///
@@ -391,7 +391,7 @@ pub fn horizon(span: Duration) -> Result<Duration, SettingError> {
     Ok(span)
 }
 
-/// The page has a chart for each.
+/// The report page has a chart for each.
 const NEIGHBOURS_MAX: usize = 64;
 const HORIZON_MAX: Duration = Duration::from_secs(600);
 

@@ -1,11 +1,11 @@
-//! How the two ends of a flow shake hands: for the first time or again, by TLS or by its twin.
+//! Handshakes of a flow: full or resumed, with TLS or with simulated TLS.
 //!
-//! Owns: what both ends need for that, and the visit before that a client remembers. Never: takes part in the simulation:
-//! a visit before takes no time of it, no bytes on its links, and none of its chance.
+//! Creates the credentials of both ends, and runs the earlier connection whose ticket a client resumes. That connection is
+//! outside of the simulation: it takes no virtual time, sends nothing over the links, and draws no randomness from the scenario.
 //!
-//! By default a stand-in for TLS is used, with messages of the same length and the same round trips, since it costs next to
-//! nothing and draws no randomness of its own. TLS itself draws keys of its own in each run; all its messages have a fixed
-//! length here (`tls`), so that the same seed gives the same times and sizes all the same, though not the same bytes.
+//! By default TLS is simulated, with messages of the same length and the same round trips: this is fast, and draws no randomness.
+//! Real TLS draws new keys in each run. All its messages have a fixed length here (`tls`), so the same seed gives the same times
+//! and sizes, though not the same bytes.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -32,32 +32,32 @@ use crate::{
 
 mod tls;
 
-/// What both ends shake hands with.
+/// TLS configurations of both ends.
 pub(crate) struct Credentials {
     pub(crate) client: Arc<dyn ClientCrypto>,
     pub(crate) server: Arc<dyn ServerCrypto>,
 }
 
-/// What both ends of a flow need for the handshake that they are to have.
+/// Creates the credentials of both ends for the handshake of `transport`.
 pub(crate) fn credentials(
     transport: &Transport,
     config: &Arc<Config>,
     seeds: &[Seed; 2],
 ) -> Result<Credentials, String> {
     match transport.security {
-        Security::Twin => twin(transport, config, seeds),
+        Security::Simulated => simulated_tls(transport, config, seeds),
         Security::Tls => {
             let credentials = tls::credentials(transport)?;
             if transport.handshake != Handshake::Full {
-                // What it leaves behind is in the client's store.
-                visit(config, &credentials)?;
+                // Its ticket is in the client's session store.
+                earlier_connection(config, &credentials)?;
             }
             Ok(credentials)
         }
     }
 }
 
-fn twin(
+fn simulated_tls(
     transport: &Transport,
     config: &Arc<Config>,
     seeds: &[Seed; 2],
@@ -84,7 +84,7 @@ fn twin(
             server: Arc::clone(&server),
         };
         client.resumption = Some(Resumption {
-            parameters: visit(config, &before)?,
+            parameters: earlier_connection(config, &before)?,
             early_data: transport.handshake == Handshake::ZeroRtt,
         });
     }
@@ -94,9 +94,9 @@ fn twin(
     })
 }
 
-/// A visit before: the same two ends, over no path. Lasts until the client has a ticket; returns the server's transport
+/// Runs an earlier connection between the same two ends, without a path, until the client has a ticket. Returns the server's transport
 /// parameters.
-fn visit(config: &Arc<Config>, credentials: &Credentials) -> Result<Vec<u8>, String> {
+fn earlier_connection(config: &Arc<Config>, credentials: &Credentials) -> Result<Vec<u8>, String> {
     let failed = |what: &dyn core::fmt::Display| format!("the visit before failed: {what}");
     let mut server = EndpointConfig::server(Arc::clone(config), Arc::clone(&credentials.server));
     if let Some(server) = &mut server.server {
@@ -112,8 +112,8 @@ fn visit(config: &Arc<Config>, credentials: &Credentials) -> Result<Vec<u8>, Str
         .connect(now, paths[0], SERVER_NAME, config, crypto, Vec::new())
         .map_err(|error| failed(&error))?;
     let mut buffer = vec![0; 65_535];
-    for _ in 0..TURNS_MAX {
-        now = now + TURN;
+    for _ in 0..STEPS_MAX {
+        now = now + STEP;
         for [from, to] in [[0, 1], [1, 0]] {
             let (sender, receiver) = if from == 0 {
                 (&mut client, &mut server)
@@ -152,10 +152,10 @@ fn visit(config: &Arc<Config>, credentials: &Credentials) -> Result<Vec<u8>, Str
     Err(failed(&"there was no ticket"))
 }
 
-/// A millisecond a turn, which is enough for pacing.
-const TURN: Duration = Duration::from_millis(1);
-/// A handshake and its tickets take some ten turns, with the longest of certificate chains.
-const TURNS_MAX: usize = 1000;
+/// A step of 1 ms is enough for pacing.
+const STEP: Duration = Duration::from_millis(1);
+/// A handshake and its tickets take about ten steps with the longest certificate chain.
+const STEPS_MAX: usize = 1000;
 
 fn number(seed: &Seed) -> u64 {
     seed.first_chunk().copied().map_or(0, u64::from_le_bytes)

@@ -1,4 +1,4 @@
-//! Simulation in virtual time: real QUIC endpoints over modelled paths.
+//! Network simulation in virtual time: QUIC endpoints over modelled paths.
 //!
 //! [`simulate`] takes a [`Scenario`] and runs the client and server of each flow, the endpoints of `lastbyte_quic` with the
 //! HTTP/3 of `lastbyte_http3`, over two links of `lastbyte_link`. Time is virtual, in nanoseconds. Only the cryptography is
@@ -26,13 +26,13 @@
 //! | [`outcome`] | the result of each flow |
 //! | [`row`] | figures of a result, one row per flow |
 //! | [`listener`] | callbacks during a simulation |
-//! | [`recorder`] | series over time, for pictures |
-//! | [`neighbour`] | other users of a path, and what they get of it |
+//! | [`recorder`] | time series, for charts |
+//! | [`neighbour`] | other users of a path, and their throughput, loss and delay |
 //! | [`lines`] | all events, one JSON object per line |
 //! | [`network`] | named networks, and paths as TOML |
 //! | [`tcp`] | a model of Linux TCP with TLS |
 //! | [`population`] | the distribution of paths: sites, access classes, sizes |
-//! | [`workload`] | how many objects a client transfers, and which way |
+//! | [`workload`] | number and direction of the objects that a client transfers |
 //! | [`experiment`] | arms, and the assignment of connections to them |
 //!
 //! # Decisions
@@ -48,7 +48,6 @@
 
 #![forbid(unsafe_code)]
 
-mod alarms;
 mod background;
 pub mod browser;
 mod client;
@@ -71,6 +70,7 @@ pub mod scenario;
 mod server;
 mod setting;
 pub mod tcp;
+mod timers;
 pub mod workload;
 mod world;
 
@@ -78,7 +78,7 @@ pub use browser::{HttpVersion, PageLoad, PageOutcome, TlsVersion, load_page};
 pub use client_acks::ClientAcks;
 pub use cross::{CrossKind, CrossTraffic, Pages};
 pub use experiment::{Arm, Experiment, Plan};
-pub use listener::{LinkEvent, Listener, Way};
+pub use listener::{Direction, LinkEvent, Listener};
 pub use moves::{Move, MoveKind};
 pub use neighbour::{Neighbour, NeighbourCounter, NeighbourOutcome};
 pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
@@ -88,5 +88,5 @@ pub use setting::SettingError;
 pub use workload::Workload;
 pub use world::{SimError, simulate};
 
-/// Who the server is, to the client.
+/// The server name of all handshakes.
 const SERVER_NAME: &str = "server.example";

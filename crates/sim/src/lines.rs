@@ -1,7 +1,6 @@
-//! What happens in a simulation, one JSON object a line: for `lastbyte query`, jq, and whatever reads lines.
+//! The events of a simulation as JSON lines, for `lastbyte query`, jq and other tools.
 //!
-//! Owns: the keys. Times are milliseconds from the start of the simulation, sizes bytes of UDP payload, on links with the
-//! path's overhead. Never: opens a file.
+//! Times are milliseconds from the start of the simulation. Sizes are bytes of UDP payload; on links, with the path's overhead.
 
 use core::fmt;
 use std::{
@@ -20,11 +19,11 @@ use lastbyte_record::json::Object;
 use lastbyte_wire::{Side, packet::PacketType};
 
 use crate::{
-    listener::{LinkEvent, Listener, Way},
+    listener::{Direction, LinkEvent, Listener},
     scenario::Handshake,
 };
 
-/// What each line says about the simulation as a whole.
+/// Keys of the simulation as a whole, repeated on each line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The arm's spec.
@@ -35,17 +34,17 @@ pub struct Label {
     pub size_bytes: u64,
     /// The seed.
     pub seed: u64,
-    /// How client and server shook hands.
+    /// The kind of handshake.
     pub handshake: Handshake,
 }
 
-struct Sheet<W> {
+struct LineWriter<W> {
     writer: W,
     text: String,
     error: Option<io::Error>,
 }
 
-impl<W: Write> Sheet<W> {
+impl<W: Write> LineWriter<W> {
     fn line(&mut self, label: &Label, now: Time, event: &str, fill: impl FnOnce(&mut Object<'_>)) {
         if self.error.is_some() {
             return;
@@ -70,10 +69,10 @@ impl<W: Write> Sheet<W> {
     }
 }
 
-/// Writes lines about all that happens.
+/// A [`Listener`] that writes each event as a line.
 pub struct Lines<W> {
     label: Arc<Label>,
-    sheet: Arc<Mutex<Sheet<W>>>,
+    output: Arc<Mutex<LineWriter<W>>>,
 }
 
 impl<W> fmt::Debug for Lines<W> {
@@ -85,43 +84,43 @@ impl<W> fmt::Debug for Lines<W> {
 }
 
 impl<W: Write> Lines<W> {
-    /// Writes to a writer, which had better have a buffer.
+    /// Creates a listener that writes to `writer`, which should be buffered.
     pub fn new(label: Label, writer: W) -> Self {
-        let sheet = Sheet {
+        let output = LineWriter {
             writer,
             text: String::new(),
             error: None,
         };
         Self {
             label: Arc::new(label),
-            sheet: Arc::new(Mutex::new(sheet)),
+            output: Arc::new(Mutex::new(output)),
         }
     }
 
-    /// Lines about another simulation from now on.
+    /// Starts another simulation, with this label.
     pub fn relabel(&mut self, label: Label) {
         self.label = Arc::new(label);
     }
 
-    /// Writes what is still in the buffer.
+    /// Flushes the writer.
     ///
     /// # Errors
     ///
-    /// Returns the first error of the writer, of this or an earlier call. Nothing is written after it.
+    /// Returns the first error of the writer, in this or an earlier call. Nothing is written after an error.
     pub fn finish(self) -> io::Result<()> {
-        let mut sheet = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
-        match sheet.error.take() {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        match output.error.take() {
             Some(error) => Err(error),
-            None => sheet.writer.flush(),
+            None => output.writer.flush(),
         }
     }
 }
 
 impl<W: Write + Send + 'static> Listener for Lines<W> {
     fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
-        Some(Box::new(Pen {
+        Some(Box::new(LineTrace {
             label: Arc::clone(&self.label),
-            sheet: Arc::clone(&self.sheet),
+            output: Arc::clone(&self.output),
             flow,
             side: match side {
                 Side::Client => "client",
@@ -130,12 +129,12 @@ impl<W: Write + Send + 'static> Listener for Lines<W> {
         }))
     }
 
-    fn listens_to_links(&self) -> bool {
+    fn wants_link_events(&self) -> bool {
         true
     }
 
     fn on_link(&mut self, event: &LinkEvent) {
-        let mut sheet = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let name = match event.event {
             LinkHappening::Duplicated => "link-duplicated",
             LinkHappening::Queued => "link-queued",
@@ -144,12 +143,12 @@ impl<W: Write + Send + 'static> Listener for Lines<W> {
             LinkHappening::ServiceStarted { .. } => "link-began",
             LinkHappening::ServiceEnded { .. } => "link-ended",
         };
-        sheet.line(&self.label, event.at, name, |line| {
+        output.line(&self.label, event.at, name, |line| {
             line.text(
                 "link",
-                match event.way {
-                    Way::Down => "down",
-                    Way::Up => "up",
+                match event.direction {
+                    Direction::Down => "down",
+                    Direction::Up => "up",
                 },
             );
             if let Some(flow) = event.flow {
@@ -165,9 +164,9 @@ impl<W: Write + Send + 'static> Listener for Lines<W> {
     }
 }
 
-struct Pen<W> {
+struct LineTrace<W> {
     label: Arc<Label>,
-    sheet: Arc<Mutex<Sheet<W>>>,
+    output: Arc<Mutex<LineWriter<W>>>,
     flow: usize,
     side: &'static str,
 }
@@ -189,13 +188,13 @@ const fn space_name(space: Space) -> &'static str {
     }
 }
 
-impl<W: Write + Send> Trace for Pen<W> {
+impl<W: Write + Send> Trace for LineTrace<W> {
     fn on_event(&mut self, now: Time, event: &Event<'_>) {
-        let mut guard = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
-        let sheet = &mut *guard;
+        let mut guard = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let output = &mut *guard;
         let (flow, side) = (self.flow as u64, self.side);
         let mut line = |name: &str, fill: &dyn Fn(&mut Object<'_>)| {
-            sheet.line(&self.label, now, name, |line| {
+            output.line(&self.label, now, name, |line| {
                 line.integer("flow", flow).text("side", side);
                 fill(line);
             });
@@ -275,7 +274,7 @@ impl<W: Write + Send> Trace for Pen<W> {
             Event::Closed(reason) => line("closed", &|line| {
                 line.text("reason", &format!("{reason:?}"));
             }),
-            // What is of the handshake's keys and of paths is in qlog.
+            // Events of handshake keys and paths are only in qlog.
             _ => {}
         }
     }

@@ -1,25 +1,25 @@
-//! Who wants to know what happens in a world while it happens.
+//! Callbacks during a simulation.
 
 use lastbyte_congestion::Time;
 use lastbyte_link::{Count, Event};
 use lastbyte_quic::trace::Trace;
 use lastbyte_wire::Side;
 
-/// Hears of a simulation. `()` hears nothing, and costs nothing.
+/// Receives the events of a simulation. `()` ignores them, at no cost.
 pub trait Listener {
-    /// A connection of a flow begins: what is to hear of it, if anything. Flows count in the order of the scenario, cross
-    /// traffic behind them.
+    /// Called when a connection of a flow starts. Returns a receiver of its events. Flows are numbered in the order of the
+    /// scenario; cross traffic follows.
     fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
         let _ = (flow, side);
         None
     }
 
-    /// Whether [`Listener::on_link`] is to be called.
-    fn listens_to_links(&self) -> bool {
+    /// Whether to call [`Listener::on_link`].
+    fn wants_link_events(&self) -> bool {
         false
     }
 
-    /// Something happened on a link.
+    /// Called for each event on a link.
     fn on_link(&mut self, event: &LinkEvent) {
         let _ = event;
     }
@@ -27,43 +27,43 @@ pub trait Listener {
 
 impl Listener for () {}
 
-/// One of the two links.
+/// The direction of one of the two links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From the server to the clients.
     Down,
     /// From the clients to the server.
     Up,
 }
 
-/// Something happened on a link.
+/// Called for each event on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkEvent {
-    /// When. Of one link, never before the event before.
+    /// When it happened. Times of one link never decrease.
     pub at: Time,
-    /// Where.
-    pub way: Way,
-    /// Whose packet it was, as [`Listener::trace`] counts; `None` for traffic at a constant rate.
+    /// The link.
+    pub direction: Direction,
+    /// The packet's flow, numbered as for [`Listener::trace`]; `None` for traffic at a constant rate.
     pub flow: Option<usize>,
-    /// How many bytes the packet has, with the path's overhead.
+    /// Size of the packet with the path's overhead, in bytes.
     pub bytes: u32,
-    /// What happened to it.
+    /// The event.
     pub event: Event,
-    /// What waits in the queue after it.
+    /// The queue after the event.
     pub queue: Count,
 }
 
-/// Several listeners as one: each hears all.
+/// Passes all events to several listeners.
 #[derive(Default)]
-pub struct Several<'a>(pub Vec<&'a mut dyn Listener>);
+pub struct Listeners<'a>(pub Vec<&'a mut dyn Listener>);
 
-impl core::fmt::Debug for Several<'_> {
+impl core::fmt::Debug for Listeners<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Several({})", self.0.len())
     }
 }
 
-impl Listener for Several<'_> {
+impl Listener for Listeners<'_> {
     fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
         let listeners = self.0.iter_mut();
         let mut traces: Vec<Box<dyn Trace>> = listeners
@@ -71,26 +71,26 @@ impl Listener for Several<'_> {
             .collect();
         match traces.len() {
             0 | 1 => traces.pop(),
-            _ => Some(Box::new(Fan(traces))),
+            _ => Some(Box::new(Traces(traces))),
         }
     }
 
-    fn listens_to_links(&self) -> bool {
-        self.0.iter().any(|listener| listener.listens_to_links())
+    fn wants_link_events(&self) -> bool {
+        self.0.iter().any(|listener| listener.wants_link_events())
     }
 
     fn on_link(&mut self, event: &LinkEvent) {
         for listener in &mut self.0 {
-            if listener.listens_to_links() {
+            if listener.wants_link_events() {
                 listener.on_link(event);
             }
         }
     }
 }
 
-struct Fan(Vec<Box<dyn Trace>>);
+struct Traces(Vec<Box<dyn Trace>>);
 
-impl Trace for Fan {
+impl Trace for Traces {
     fn on_event(&mut self, now: Time, event: &lastbyte_quic::trace::Event<'_>) {
         for trace in &mut self.0 {
             trace.on_event(now, event);

@@ -1,7 +1,7 @@
 //! Changes of the clients' address during a simulation.
 //!
-//! Owns: how they are written, and the addresses that follow from them. The path stays the same: its `steps` can change its
-//! rate at the same time.
+//! Parses changes, and computes the resulting addresses. The path stays the same; its `steps` can change its rate at the
+//! same time.
 
 use core::{net::SocketAddr, time::Duration};
 
@@ -13,18 +13,18 @@ mod tests;
 /// Why the address of a client changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveKind {
-    /// A NAT gives it another port, which it does not notice.
+    /// NAT rebinding to another port, which the client does not notice.
     Nat,
-    /// It has another network and another address, and the previous one is gone: it moves its connection.
+    /// The client moves to another network and address, and migrates its connection. The previous address is gone.
     Network,
 }
 
 /// A change of the address of each client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// When, from the start of the simulation.
+    /// Time of the change, from the start of the simulation.
     pub at: Duration,
-    /// Why.
+    /// The reason.
     pub kind: MoveKind,
 }
 
@@ -51,7 +51,7 @@ impl Move {
         })
     }
 
-    /// Parses all of a path, in the order of their times.
+    /// Parses the changes of a path, ordered by time.
     pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Self>, String> {
         if texts.len() > MOVES_MAX {
             let count = texts.len();
@@ -69,7 +69,7 @@ impl Move {
     }
 }
 
-/// The most moves of a path: as many as there are addresses for.
+/// The maximum number of changes of a path, bounded by the number of addresses.
 const MOVES_MAX: usize = 100;
 
 fn count(past: &[Move], kind: MoveKind) -> u8 {
@@ -77,7 +77,7 @@ fn count(past: &[Move], kind: MoveKind) -> u8 {
     past.iter().filter(|one| one.kind == kind).count() as u8
 }
 
-/// The address of a client after these moves, as it knows it. It had `first` before them.
+/// The client's local address after these moves, starting with `first`.
 pub(crate) fn local(first: SocketAddr, past: &[Move]) -> SocketAddr {
     let mut address = first;
     if let SocketAddr::V4(v4) = &mut address {
@@ -87,7 +87,7 @@ pub(crate) fn local(first: SocketAddr, past: &[Move]) -> SocketAddr {
     address
 }
 
-/// The same, as the server sees it.
+/// The client's address as the server sees it.
 pub(crate) fn external(first: SocketAddr, past: &[Move]) -> SocketAddr {
     let mut address = local(first, past);
     address.set_port(address.port() + u16::from(count(past, MoveKind::Nat)));

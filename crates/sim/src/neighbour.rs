@@ -1,5 +1,5 @@
-//! Neighbours: other users of a path, and what each gets of it while a transfer runs. The difference between two arms is the harm
-//! that congestion control does to others.
+//! Neighbours: other users of a path, observed while a transfer runs. The difference between two arms is the harm that
+//! congestion control does to others.
 //!
 //! A neighbour is observed on the link down from the transfer's start until its horizon, which is the same in every arm: a transfer
 //! that ends early leaves more of the path for its neighbour, which counts as well.
@@ -11,7 +11,7 @@ use lastbyte_link::Event;
 
 use crate::{
     cross::CrossKind,
-    listener::{LinkEvent, Listener, Way},
+    listener::{Direction, LinkEvent, Listener},
 };
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ impl Neighbour {
     }
 }
 
-/// A neighbour of a draw, and when it is observed: from the start of the simulation.
+/// A neighbour of a draw, and its observation window in simulation time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// The neighbour's name.
@@ -64,7 +64,7 @@ impl Observation {
     }
 }
 
-/// What a neighbour got.
+/// Delivery, loss and delay of a neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NeighbourOutcome {
     /// Bytes that the bottleneck transmitted.
@@ -73,12 +73,12 @@ pub struct NeighbourOutcome {
     pub packets: u64,
     /// Packets that the link dropped, for any reason.
     pub lost: u64,
-    /// How long the packets waited before the bottleneck, in sum.
+    /// The sum of the packets' queueing delays.
     pub waited: Duration,
 }
 
 impl NeighbourOutcome {
-    /// The share of packets lost: 0 to 1. `None` without packets.
+    /// The loss rate, 0 to 1. `None` without packets.
     #[must_use]
     pub fn loss(&self) -> Option<f64> {
         let all = self.packets + self.lost;
@@ -93,18 +93,18 @@ impl NeighbourOutcome {
     }
 }
 
-/// Counts what all flows but the measured ones get. Without an observation it listens to nothing.
+/// Counts the packets of all flows but the measured ones. Without an observation it counts nothing.
 #[derive(Debug)]
 pub struct NeighbourCounter {
-    /// The number of measured flows, which come first.
+    /// The number of measured flows, which have the lowest numbers.
     flows: usize,
-    /// From when, and until when.
+    /// Start and end of the observation.
     window: Option<(Time, Time)>,
     outcome: NeighbourOutcome,
 }
 
 impl NeighbourCounter {
-    /// A counter for a scenario with this number of measured flows.
+    /// Creates a counter for a scenario with this number of measured flows.
     #[must_use]
     pub fn new(flows: usize, observation: Option<&Observation>) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl NeighbourCounter {
         }
     }
 
-    /// What the neighbour got; `None` without an observation.
+    /// The neighbour's outcome; `None` without an observation.
     #[must_use]
     pub fn outcome(&self) -> Option<NeighbourOutcome> {
         self.window.map(|_| self.outcome)
@@ -122,7 +122,7 @@ impl NeighbourCounter {
 }
 
 impl Listener for NeighbourCounter {
-    fn listens_to_links(&self) -> bool {
+    fn wants_link_events(&self) -> bool {
         self.window.is_some()
     }
 
@@ -130,7 +130,7 @@ impl Listener for NeighbourCounter {
         let is_observed = self
             .window
             .is_some_and(|(from, until)| (from..=until).contains(&event.at));
-        if event.way != Way::Down
+        if event.direction != Direction::Down
             || !is_observed
             || event.flow.is_some_and(|flow| flow < self.flows)
         {

@@ -1,8 +1,7 @@
-//! Paths as people write them: named networks, TOML files, and single settings.
+//! Paths as text: named networks, TOML files and single settings.
 //!
-//! Owns: the keys of a network file ([`PathText`], [`LinkText`]), what they come to, and the networks that have a name
-//! ([`NAMED`], the files in `networks/`). All figures are text with units (see [`lastbyte_units`]). Never: opens a
-//! file; a trace of a link comes as text, by whatever the caller has to read it.
+//! Defines the keys of a network file ([`PathText`], [`LinkText`]), and the named networks ([`NAMED`], the files in
+//! `networks/`). All figures are text with units (see [`lastbyte_units`]). Opens no file: the caller reads the trace of a link.
 
 use core::time::Duration;
 
@@ -23,7 +22,7 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// The networks that have a name, with their files.
+/// The named networks, with their files.
 pub const NAMED: &[(&str, &str)] = &[
     ("dsl", include_str!("../networks/dsl.toml")),
     ("vdsl", include_str!("../networks/vdsl.toml")),
@@ -42,20 +41,20 @@ pub const NAMED: &[(&str, &str)] = &[
     ("bdp40", include_str!("../networks/bdp40.toml")),
 ];
 
-/// The most that a packet may have beside its payload, in bytes: as much as the longest packet.
+/// The maximum overhead of a packet, in bytes: the length of the longest packet.
 pub(crate) const OVERHEAD_MAX: u32 = 65_535;
 
 /// A path, as a file or a command line describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PathText {
-    /// What it is, for people.
+    /// A description for readers.
     pub description: Option<String>,
-    /// Where its figures come from.
+    /// The source of its figures.
     pub source: Option<String>,
-    /// The round-trip time without queues: half of it is the delay of each link that has none of its own.
+    /// The round-trip time without queues: half of it is the delay of each link without its own `delay`.
     pub rtt: Option<String>,
-    /// What a packet has beside its UDP payload, in bytes: 28 for IPv4. Default: 0, so that rates are those of payload.
+    /// Overhead of a packet beside its UDP payload, in bytes: 28 for IPv4. Default: 0, so that rates are rates of payload.
     pub overhead: Option<u32>,
     /// How clients acknowledge: `rfc9000`, the default, `chromium`, `firefox` or `safari` ([`ClientAcks`]).
     pub client_acks: Option<String>,
@@ -77,50 +76,50 @@ pub struct PathText {
 pub struct LinkText {
     /// The rate of the bottleneck: `55mbit`. Default: unlimited.
     pub rate: Option<String>,
-    /// With `rate`: how many bytes pass at `peak-rate` before it, after a pause: a token bucket.
+    /// With `rate`: token bucket size, the bytes that pass at `peak-rate` after a pause.
     pub burst: Option<String>,
-    /// With `burst`: the rate of the line, at which packets leave while there are tokens.
+    /// With `burst`: the line rate, at which packets leave while there are tokens.
     pub peak_rate: Option<String>,
-    /// Rates from given times on, in place of one: `["0s 30mbit", "5s 10mbit"]`.
+    /// Rates with their start times, instead of `rate`: `["0s 30mbit", "5s 10mbit"]`.
     pub steps: Option<Vec<String>>,
-    /// After how long the steps repeat. Default: they do not.
+    /// The period after which the steps repeat. Default: no repetition.
     pub period: Option<String>,
-    /// The name of a file of delivery opportunities in mahimahi's format, in place of a rate.
+    /// A file of delivery opportunities in mahimahi's format, instead of a rate.
     pub trace: Option<String>,
-    /// How much the queue before the bottleneck holds: `50ms` at its rate, `64kB`, `100p` for packets, or `unlimited`, which
+    /// Capacity of the bottleneck queue: `50ms` at its rate, `64kB`, `100p` for packets, or `unlimited`, which
     /// is the default.
     pub queue: Option<String>,
     /// `drop-tail`, the default, `codel` (RFC 8289), `fq-codel` (RFC 8290), `pie` (RFC 8033), `dualpi2` (RFC 9332) or
     /// `cake` (COBALT and flow queueing).
     pub discipline: Option<String>,
-    /// Above which depth packets are marked CE, of those that are capable of it: as `queue`. For other disciplines than
-    /// `drop-tail` it is `on`. Default: none are, but `dualpi2` always marks.
+    /// The queue depth above which ECN-capable packets are marked CE, written as `queue`. For disciplines other than
+    /// `drop-tail`: `on`. Default: no marking, except for `dualpi2`, which always marks.
     pub mark: Option<String>,
     /// When a packet leaves the bottleneck: `last-bit`, the default, or `first-bit`, as in quicly's simulator.
     pub departure: Option<String>,
-    /// The propagation delay, in place of half the round-trip time.
+    /// The propagation delay, instead of half the round-trip time.
     pub delay: Option<String>,
-    /// How much of the time others use the medium, and for how long at once in the mean: `20% 5ms`. Packets wait meanwhile.
+    /// Share of the time that others use the medium, and mean length of their use: `20% 5ms`. Packets wait meanwhile.
     pub contention: Option<String>,
-    /// The pause after which the radio sleeps, and how long it takes to wake up: `10s 60ms`. It sleeps at first.
+    /// The pause after which the radio sleeps, and its wake-up delay: `10s 60ms`. It sleeps at the start.
     pub wake_up: Option<String>,
-    /// Up to how much more delay a packet has, all of it as likely: `5ms`; `5ms reorder` lets packets overtake.
+    /// Maximum extra delay, uniformly distributed: `5ms`; `5ms reorder` lets packets overtake.
     pub jitter: Option<String>,
-    /// How many packets are lost by chance: `1%`.
+    /// Random loss rate: `1%`.
     pub loss: Option<String>,
-    /// How many packets are lost in bursts, and how long bursts are in the mean: `1% 3p` (Gilbert-Elliott).
+    /// Loss rate and mean length of loss bursts: `1% 3p` (Gilbert-Elliott).
     pub burst_loss: Option<String>,
-    /// Packets that are lost, by their numbers on the link, from 0.
+    /// Numbers of the packets to lose, counted on the link from 0.
     pub lose: Option<Vec<u64>>,
-    /// How many packets arrive twice: `0.1%`.
+    /// Probability that a packet arrives twice: `0.1%`.
     pub duplicate: Option<String>,
-    /// How many packets are held up, and for how long: `1% 5ms`.
+    /// Probability that a packet is held back, and the extra delay: `1% 5ms`.
     pub reorder: Option<String>,
-    /// The largest UDP payload that gets through, in bytes; larger datagrams vanish.
+    /// The largest UDP payload that passes, in bytes; larger datagrams are dropped.
     pub mtu: Option<u32>,
-    /// A policer's rate, and its bucket: `10mbit 100kB`.
+    /// Rate and bucket size of a policer: `10mbit 100kB`.
     pub policer: Option<String>,
-    /// At which instants packets come out, all that have gathered: `4ms` apart, or `random 4ms`.
+    /// Interval at which gathered packets are released: `4ms`, or `random 4ms`.
     pub release: Option<String>,
 }
 
@@ -157,7 +156,7 @@ impl PathText {
         Self::parse(text)
     }
 
-    /// Settings of `other` take the place of those of `self`.
+    /// Returns `self` with the settings of `other` in place of its own.
     #[must_use]
     pub fn overridden_by(self, other: Self) -> Self {
         Self {
@@ -226,17 +225,17 @@ impl PathText {
     }
 }
 
-/// How many flows of cross traffic a path has at most.
+/// The maximum number of cross traffic flows of a path.
 const CROSS_MAX: usize = 1000;
 
-/// A figure is not understood.
+/// The error of an invalid figure.
 fn misread(key: &str, error: &UnitError) -> SettingError {
     SettingError::new(key, error.with_value())
 }
 
 impl LinkText {
     fn overridden_by(self, other: Self) -> Self {
-        // A rate of one kind takes the place of a rate of any other.
+        // A rate of one kind replaces a rate of any other kind.
         let has_rate = other.rate.is_some() || other.steps.is_some() || other.trace.is_some();
         let base = if has_rate {
             Self {
@@ -279,12 +278,12 @@ impl LinkText {
 
     fn link(
         &self,
-        way: &str,
+        direction: &str,
         rtt: Option<Duration>,
         overhead: u32,
         read_trace: ReadTrace<'_>,
     ) -> Result<link::Config, SettingError> {
-        let key = |name: &str| format!("{way}.{name}");
+        let key = |name: &str| format!("{direction}.{name}");
         let named = |name: &str| {
             let key = key(name);
             move |error: UnitError| misread(&key, &error)
@@ -299,13 +298,13 @@ impl LinkText {
                 from: link::Time::ZERO,
             }),
             policer: self.policer(&key("policer"))?,
-            loss: self.losses(way)?,
+            loss: self.losses(direction)?,
             duplication: match &self.duplicate {
                 Some(text) => units::probability(text).map_err(named("duplicate"))?,
                 None => 0.0,
             },
-            queue: self.queue(way)?,
-            capacity: self.capacity(way, read_trace)?,
+            queue: self.queue(direction)?,
+            capacity: self.capacity(direction, read_trace)?,
             departure: match self.departure.as_deref() {
                 None | Some("last-bit") => Departure::LastBit,
                 Some("first-bit") => Departure::FirstBit,
@@ -326,12 +325,16 @@ impl LinkText {
         };
         config
             .check()
-            .map_err(|error| SettingError::new(way, error))?;
+            .map_err(|error| SettingError::new(direction, error))?;
         Ok(config)
     }
 
-    fn capacity(&self, way: &str, read_trace: ReadTrace<'_>) -> Result<Capacity, SettingError> {
-        let key = |name: &str| format!("{way}.{name}");
+    fn capacity(
+        &self,
+        direction: &str,
+        read_trace: ReadTrace<'_>,
+    ) -> Result<Capacity, SettingError> {
+        let key = |name: &str| format!("{direction}.{name}");
         let kinds = [
             self.rate.is_some(),
             self.steps.is_some(),
@@ -339,7 +342,7 @@ impl LinkText {
         ];
         if kinds.iter().filter(|is_there| **is_there).count() > 1 {
             return Err(SettingError::new(
-                way,
+                direction,
                 "one of `rate`, `steps` and `trace`, not several",
             ));
         }
@@ -370,7 +373,7 @@ impl LinkText {
             (_, None, None) => {}
             _ => {
                 return Err(SettingError::new(
-                    way,
+                    direction,
                     "`burst` and `peak-rate` require each other and `rate`",
                 ));
             }
@@ -380,7 +383,8 @@ impl LinkText {
             let steps: Result<Vec<_>, SettingError> = steps
                 .iter()
                 .map(|step| {
-                    let [at, rate] = words(&key, step, "a time and a rate, such as `5s 10mbit`")?;
+                    let [at, rate] =
+                        two_words(&key, step, "a time and a rate, such as `5s 10mbit`")?;
                     let at = units::span(at).map_err(|error| misread(&key, &error))?;
                     let rate = match rate {
                         "0" => link::Rate::ZERO,
@@ -391,7 +395,8 @@ impl LinkText {
                 .collect();
             let period = match &self.period {
                 Some(text) => Some(
-                    units::span(text).map_err(|error| misread(&format!("{way}.period"), &error))?,
+                    units::span(text)
+                        .map_err(|error| misread(&format!("{direction}.period"), &error))?,
                 ),
                 None => None,
             };
@@ -410,9 +415,9 @@ impl LinkText {
         Ok(Capacity::Unlimited)
     }
 
-    fn queue(&self, way: &str) -> Result<Queue, SettingError> {
+    fn queue(&self, direction: &str) -> Result<Queue, SettingError> {
         let limit_of = |name: &str, text: &Option<String>| match text {
-            Some(text) => limit(&format!("{way}.{name}"), text).map(Some),
+            Some(text) => limit(&format!("{direction}.{name}"), text).map(Some),
             None => Ok(None),
         };
         let size = limit_of("queue", &self.queue)?;
@@ -420,7 +425,7 @@ impl LinkText {
             None => Ok(false),
             Some("on") => Ok(true),
             Some(other) => Err(SettingError::new(
-                format!("{way}.mark"),
+                format!("{direction}.mark"),
                 format!("`{other}` (expected `on`: this discipline finds the depth itself)"),
             )),
         };
@@ -464,7 +469,7 @@ impl LinkText {
             }
             Some(other) => {
                 return Err(SettingError::new(
-                    format!("{way}.discipline"),
+                    format!("{direction}.discipline"),
                     format!(
                         "`{other}` (expected `drop-tail`, `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`)"
                     ),
@@ -473,18 +478,18 @@ impl LinkText {
         })
     }
 
-    fn losses(&self, way: &str) -> Result<Vec<Loss>, SettingError> {
+    fn losses(&self, direction: &str) -> Result<Vec<Loss>, SettingError> {
         let mut losses = Vec::new();
         if let Some(text) = &self.loss {
             let probability = units::probability(text)
-                .map_err(|error| misread(&format!("{way}.loss"), &error))?;
+                .map_err(|error| misread(&format!("{direction}.loss"), &error))?;
             if probability > 0.0 {
                 losses.push(Loss::Bernoulli(probability));
             }
         }
         if let Some(text) = &self.burst_loss {
-            let key = format!("{way}.burst-loss");
-            let [mean, length] = words(&key, text, "a share and a length, such as `1% 3p`")?;
+            let key = format!("{direction}.burst-loss");
+            let [mean, length] = two_words(&key, text, "a share and a length, such as `1% 3p`")?;
             let mean = units::probability(mean).map_err(|error| misread(&key, &error))?;
             let packets = length.strip_suffix('p').and_then(|text| text.parse().ok());
             let packets = packets.filter(|packets: &f64| packets.is_finite() && *packets >= 1.0);
@@ -508,7 +513,7 @@ impl LinkText {
         let Some(text) = &self.policer else {
             return Ok(None);
         };
-        let [rate, burst] = words(key, text, "a rate and a bucket, such as `10mbit 100kB`")?;
+        let [rate, burst] = two_words(key, text, "a rate and a bucket, such as `10mbit 100kB`")?;
         Ok(Some(Policer {
             rate: units::rate(rate).map_err(|error| misread(key, &error))?,
             burst: units::bytes(burst).map_err(|error| misread(key, &error))?,
@@ -519,7 +524,7 @@ impl LinkText {
         let Some(text) = &self.contention else {
             return Ok(None);
         };
-        let [share, busy] = words(key, text, "a share and a duration, such as `20% 5ms`")?;
+        let [share, busy] = two_words(key, text, "a share and a duration, such as `20% 5ms`")?;
         Ok(Some(Contention {
             share: units::probability(share).map_err(|error| misread(key, &error))?,
             busy: units::span(busy).map_err(|error| misread(key, &error))?,
@@ -530,7 +535,7 @@ impl LinkText {
         let Some(text) = &self.wake_up else {
             return Ok(None);
         };
-        let [after, delay] = words(key, text, "a pause and a delay, such as `10s 60ms`")?;
+        let [after, delay] = two_words(key, text, "a pause and a delay, such as `10s 60ms`")?;
         let span = |text| units::span(text).map_err(|error| misread(key, &error));
         Ok(Some(WakeUp {
             after: span(after)?,
@@ -557,7 +562,7 @@ impl LinkText {
         let Some(text) = &self.reorder else {
             return Ok(None);
         };
-        let [probability, extra] = words(key, text, "a share and a delay, such as `1% 5ms`")?;
+        let [probability, extra] = two_words(key, text, "a share and a delay, such as `1% 5ms`")?;
         Ok(Some(Reordering {
             probability: units::probability(probability).map_err(|error| misread(key, &error))?,
             extra: units::span(extra).map_err(|error| misread(key, &error))?,
@@ -577,7 +582,7 @@ impl LinkText {
 }
 
 /// Two words.
-fn words<'a>(key: &str, text: &'a str, wants: &str) -> Result<[&'a str; 2], SettingError> {
+fn two_words<'a>(key: &str, text: &'a str, wants: &str) -> Result<[&'a str; 2], SettingError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     <[&str; 2]>::try_from(words)
         .map_err(|_| SettingError::new(key, format!("`{text}` (expected {wants})")))
@@ -596,7 +601,7 @@ fn limit(key: &str, text: &str) -> Result<Limit, SettingError> {
     if let Ok(span) = units::span(text) {
         return Ok(Limit::Time(span));
     }
-    // Bytes, packets or time: a number alone says nothing.
+    // A number without a unit is ambiguous: bytes, packets or time.
     let is_bare = text
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'_');

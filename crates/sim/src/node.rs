@@ -29,12 +29,12 @@ use crate::{
     listener::Listener,
     moves::{self, Move, MoveKind},
     outcome::{Drop, FlowOutcome, SenderOutcome},
-    protocol::{ClientSide, Incoming},
+    protocol::{ClientApplication, Incoming},
     scenario::Transport,
     server::{Messages, Server},
 };
 
-/// One end of a flow, whose clients have the application `C`.
+/// One end of a flow. Clients run the application `C`.
 pub(crate) struct Node<C = Client> {
     endpoint: Endpoint,
     path: NetworkPath,
@@ -45,26 +45,26 @@ pub(crate) struct Node<C = Client> {
     /// The connection, once it has closed.
     ended: Option<Box<Connection>>,
     has_ended: bool,
-    /// Of a client: when its address changes.
+    /// Address changes of a client.
     moves: Vec<Move>,
-    /// How many of these are past.
+    /// The number of address changes that have happened.
     moved: usize,
 }
 
 enum Role<C> {
-    Client(Box<C>, Dial),
+    Client(Box<C>, ClientSetup),
     Server(Server),
 }
 
-/// What a client connects with.
-struct Dial {
+/// Arguments of a client's connect call.
+struct ClientSetup {
     config: Arc<Config>,
     crypto: Arc<dyn ClientCrypto>,
-    /// What the server gave it on a visit before, or nothing.
+    /// The server's token from an earlier connection, or empty.
     token: Vec<u8>,
 }
 
-/// What both ends' connections are set to.
+/// The connection configuration of both ends.
 pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
     let mut config = Config::new(congestion);
     if !transport.adapts_to_reordering {
@@ -86,7 +86,7 @@ pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
     Arc::new(config)
 }
 
-/// What a client lets a server send ahead: on a stream, and on the connection.
+/// Receive windows of a client: of a stream, and of the connection.
 pub(crate) fn receive_windows(transport: &Transport) -> [WindowSize; 2] {
     let stream = transport.stream_window;
     [stream, stream.saturating_mul(5) / 2].map(|bytes| WindowSize {
@@ -95,7 +95,7 @@ pub(crate) fn receive_windows(transport: &Transport) -> [WindowSize; 2] {
     })
 }
 
-/// What the client's connections are set to, where that differs from the server's `config`.
+/// The client's configuration, derived from the server's `config`.
 pub(crate) fn client_config(transport: &Transport, config: &Arc<Config>) -> Arc<Config> {
     match transport.ack_decimation {
         None => Arc::clone(config),
@@ -106,8 +106,8 @@ pub(crate) fn client_config(transport: &Transport, config: &Arc<Config>) -> Arc<
     }
 }
 
-impl<C: ClientSide> Node<C> {
-    /// The client of a flow. `token` is the server's, of a visit before, or empty.
+impl<C: ClientApplication> Node<C> {
+    /// Creates the client of a flow. `token` is the server's token from an earlier connection, or empty.
     pub(crate) fn client(
         config: Arc<Config>,
         client: C,
@@ -116,16 +116,16 @@ impl<C: ClientSide> Node<C> {
         path: NetworkPath,
         seed: Seed,
     ) -> Result<Self, EndpointConfigError> {
-        let dial = Dial {
+        let setup = ClientSetup {
             config,
             crypto,
             token,
         };
-        let role = Role::Client(Box::new(client), dial);
+        let role = Role::Client(Box::new(client), setup);
         Self::new(EndpointConfig::client(), role, path, seed)
     }
 
-    /// The server of a flow.
+    /// Creates the server of a flow.
     pub(crate) fn server(
         config: Arc<Config>,
         server: Server,
@@ -146,7 +146,7 @@ impl<C: ClientSide> Node<C> {
         path: NetworkPath,
         seed: Seed,
     ) -> Result<Self, EndpointConfigError> {
-        // On the longest of paths a handshake takes longer than an endpoint would put up with.
+        // On the longest paths a handshake takes longer than the default timeout.
         config.limits.handshake_timeout = Duration::from_secs(3600);
         Ok(Self {
             endpoint: Endpoint::new(config, seed)?,
@@ -161,23 +161,22 @@ impl<C: ClientSide> Node<C> {
         })
     }
 
-    /// Sets when the address of a client changes.
+    /// Sets the address changes of a client.
     pub(crate) fn set_moves(&mut self, moves: &[Move]) {
         self.moves = moves.to_vec();
     }
 
-    /// Of a client: how many times its address has changed.
+    /// How many times a client's address has changed.
     pub(crate) const fn moved(&self) -> usize {
         self.moved
     }
 
-    /// Of a server: where the datagram that comes next was sent from.
+    /// Sets the source address of the next datagram at a server.
     pub(crate) const fn set_remote(&mut self, remote: SocketAddr) {
         self.path.remote = remote;
     }
 
-    /// Of a server: a token for its client (RFC 9000 §8.1.3), as it gives one on each visit; with what it measured of the path
-    /// then, if it saved that.
+    /// Creates a server's token for its client (RFC 9000 §8.1.3), with the path measurements that it saved, if any.
     pub(crate) fn token(&mut self, saved: Option<SavedPath>) -> Option<Vec<u8>> {
         let remote = self.path.remote;
         match saved {
@@ -186,7 +185,7 @@ impl<C: ClientSide> Node<C> {
         }
     }
 
-    /// When [`Node::on_time`] wants to be called.
+    /// When [`Node::on_time`] must be called next.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let application = match &self.role {
             Role::Client(client, _) => client.deadline(),
@@ -196,7 +195,7 @@ impl<C: ClientSide> Node<C> {
         Time::earlier(moves, Time::earlier(application, self.endpoint.deadline()))
     }
 
-    /// It is time for something.
+    /// Handles expired timers.
     pub(crate) fn on_time(
         &mut self,
         now: Time,
@@ -205,36 +204,36 @@ impl<C: ClientSide> Node<C> {
     ) -> Result<(), ConnectError> {
         while self.endpoint.poll_timeout(now).is_some() {}
         self.take_moves(now, flow);
-        if let Role::Client(client, dial) = &mut self.role
-            && client.takes_wake(now)
+        if let Role::Client(client, setup) = &mut self.role
+            && client.take_wakeup(now)
         {
             if let Some(handle) = self.handle {
                 if let Some(connection) = self.endpoint.connection(handle) {
-                    client.ask(now, connection);
+                    client.send_requests(now, connection);
                 }
             } else {
                 let handle = self.endpoint.connect(
                     now,
                     self.path,
                     SERVER_NAME,
-                    &dial.config,
-                    Arc::clone(&dial.crypto),
-                    std::mem::take(&mut dial.token),
+                    &setup.config,
+                    Arc::clone(&setup.crypto),
+                    std::mem::take(&mut setup.token),
                 )?;
                 self.handle = Some(handle);
                 if let Some(connection) = self.endpoint.connection(handle) {
                     if let Some(trace) = listener.trace(flow, Side::Client) {
                         connection.set_trace(trace);
                     }
-                    client.on_begun(now, connection);
+                    client.on_connection_started(now, connection);
                 }
             }
         }
-        self.attend(now);
+        self.run_application(now);
         Ok(())
     }
 
-    /// Changes the address of a client if it is time.
+    /// Applies the address changes that are due.
     fn take_moves(&mut self, now: Time, flow: usize) {
         while let Some(next) = self.moves.get(self.moved)
             && Time::ZERO + next.at <= now
@@ -246,13 +245,13 @@ impl<C: ClientSide> Node<C> {
                 && let Some(handle) = self.handle
                 && let Some(connection) = self.endpoint.connection(handle)
             {
-                // Before the handshake is confirmed it cannot move (RFC 9000 §9), and its server does not follow.
+                // A client cannot migrate before the handshake is confirmed (RFC 9000 §9).
                 let _ = connection.rebind(now, self.path);
             }
         }
     }
 
-    /// A datagram came.
+    /// Processes a received datagram.
     pub(crate) fn on_datagram(
         &mut self,
         now: Time,
@@ -262,7 +261,7 @@ impl<C: ClientSide> Node<C> {
         listener: &mut impl Listener,
     ) {
         let route = match self.handle {
-            // Each end has one connection: what arrives until it has closed needs no look at tables.
+            // Each end has one connection: no routing is needed until it closes.
             Some(handle) if !self.has_ended => Route::Connection(handle),
             _ => self.endpoint.route(now, &self.path, datagram),
         };
@@ -293,11 +292,11 @@ impl<C: ClientSide> Node<C> {
             Role::Client(client, _) => client.receive(connection, incoming),
             Role::Server(server) => server.receive(connection, incoming),
         }
-        self.attend(now);
+        self.run_application(now);
     }
 
-    /// The application's turn.
-    fn attend(&mut self, now: Time) {
+    /// Passes events to the application, and lets it run.
+    fn run_application(&mut self, now: Time) {
         let Some(handle) = self.handle else {
             return;
         };
@@ -317,12 +316,12 @@ impl<C: ClientSide> Node<C> {
             }
         }
         match &mut self.role {
-            Role::Client(client, _) => client.attend(now, connection),
-            Role::Server(server) => server.attend(now, connection),
+            Role::Client(client, _) => client.process_events(now, connection),
+            Role::Server(server) => server.process_events(now, connection),
         }
     }
 
-    /// The next datagram to be sent.
+    /// Returns the next datagram to send.
     pub(crate) fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let transmit = self.endpoint.poll_transmit(now, buffer);
         if transmit.is_none() {
@@ -339,7 +338,7 @@ impl<C: ClientSide> Node<C> {
         self.has_ended
     }
 
-    /// Of a client: its application.
+    /// The application of a client.
     pub(crate) fn client_side(&mut self) -> Option<&mut C> {
         match &mut self.role {
             Role::Client(client, _) => Some(client),
@@ -349,15 +348,15 @@ impl<C: ClientSide> Node<C> {
 }
 
 impl Node {
-    /// Its messages: a server's responses, a client's requests.
+    /// Counts of its messages: a server's responses, a client's requests.
     pub(crate) fn messages(&self) -> Messages {
         match &self.role {
-            Role::Server(server) => server.answers(),
+            Role::Server(server) => server.responses(),
             Role::Client(client, _) => client.requests(),
         }
     }
 
-    /// How it fares, if it is the end that sends the data, in this many messages.
+    /// The outcome of a sender of `expected` messages.
     pub(crate) fn sender_outcome(&self, expected: u64) -> Option<SenderOutcome> {
         let connection = self.endpoint.peek(self.handle?).or(self.ended.as_deref())?;
         let recovery = connection.recovery();
@@ -368,18 +367,18 @@ impl Node {
             congestion: recovery.congestion(),
             rtt_min: recovery.rtt().min(),
             rtt_smoothed: recovery.rtt().smoothed(),
-            asked_at: messages.begun_at,
+            requested_at: messages.started_at,
             acked_at: messages.acked_at.filter(|_| messages.acked >= expected),
             snapshot: Box::new(Snapshot::of(connection)),
         })
     }
 
-    /// Of a client: whether all that it wanted has arrived.
-    pub(crate) fn is_satisfied(&self) -> bool {
-        matches!(&self.role, Role::Client(client, _) if client.is_satisfied())
+    /// Whether this is a client with all responses complete.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(&self.role, Role::Client(client, _) if client.is_complete())
     }
 
-    /// Of a client: what it measured.
+    /// The outcome of a client's flow.
     pub(crate) fn flow_outcome(
         &self,
         server: Option<SenderOutcome>,

@@ -1,4 +1,4 @@
-//! What came of a simulation.
+//! The result of a simulation.
 
 use core::time::Duration;
 
@@ -7,61 +7,60 @@ use lastbyte_link::{Count, DropReason, Statistics as LinkStatistics};
 use lastbyte_quic::{close::CloseReason, recovery::RecoveryStatistics, stream};
 use lastbyte_record::connection_log::Snapshot;
 
-use crate::listener::Way;
+use crate::listener::Direction;
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What came of each flow, in the order of the scenario.
+    /// The result of each flow, in the order of the scenario.
     pub flows: Vec<FlowOutcome>,
-    /// The link that counts as the bottleneck: that of the first flow's data.
-    pub way: Way,
-    /// This link: from the begin of the first data until the last response had arrived.
+    /// Direction of the bottleneck: that of the first flow's data.
+    pub direction: Direction,
+    /// Use of the bottleneck, from the first data to the end of the last response.
     pub bottleneck: BottleneckOutcome,
-    /// What the link down counted until the end.
+    /// Counters of the link down.
     pub down: LinkStatistics,
-    /// What the link up counted until the end.
+    /// Counters of the link up.
     pub up: LinkStatistics,
-    /// The round-trip time of the path without queues, and without the time that packets take on the wire.
+    /// The round-trip time of the path without queueing and serialisation delay.
     pub path_rtt: Duration,
     /// Datagrams sent by all endpoints.
     pub datagrams: u64,
-    /// When it ended: once the server knew that all had arrived and the horizon was over, or at the time limit.
+    /// When it ended: when all data was acknowledged and the horizon had passed, or at the time limit.
     pub ended_at: Time,
 }
 
 impl Outcome {
-    /// What the bottleneck counted until the end.
+    /// Counters of the bottleneck link.
     #[must_use]
     pub const fn bottleneck_link(&self) -> &LinkStatistics {
-        match self.way {
-            Way::Down => &self.down,
-            Way::Up => &self.up,
+        match self.direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
         }
     }
 }
 
-/// What came of a flow.
+/// The result of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
     /// When the client sent its first datagram.
     pub started_at: Time,
-    /// How long the client's handshake took; `None` if it never was complete.
+    /// Duration of the client's handshake; `None` if it did not complete.
     pub handshake: Option<Duration>,
-    /// How long after the client's first datagram its first request was sent; `None` if it never was.
-    pub first_asked: Option<Duration>,
+    /// From the client's first datagram to its first request; `None` if none was sent.
+    pub first_request: Option<Duration>,
     /// The number of requests in the scenario.
     pub planned: usize,
-    /// What came of each request, as far as it came.
+    /// The result of each request that was sent.
     pub responses: Vec<ResponseOutcome>,
-    /// Of the first response: when each number of bytes had arrived in order, from [`FlowOutcome::started_at`] on.
+    /// Progress of the first response, from [`FlowOutcome::started_at`] on.
     pub progress: Vec<Progress>,
-    /// How the sender of the data fared, from the handshake until it knew that all had arrived: the server, or the client that
-    /// uploads.
+    /// Statistics of the sender of the data, until all data was acknowledged: the server, or the client of an upload.
     pub server: Option<SenderOutcome>,
-    /// Its packets that the bottleneck dropped, in order, until the simulation ended.
+    /// Its packets that the bottleneck dropped, in order.
     pub drops: Vec<Drop>,
-    /// Why the connection ended before that, if it did.
+    /// Why the connection ended early, if it did.
     pub failure: Option<CloseReason>,
 }
 
@@ -72,11 +71,11 @@ impl FlowOutcome {
         self.last_byte().is_some()
     }
 
-    /// How long after the client's first datagram the last response had arrived; `None` if not all did.
+    /// From the client's first datagram to the end of the last response; `None` if a response is incomplete.
     #[must_use]
     pub fn last_byte(&self) -> Option<Duration> {
         let ends = self.responses.iter();
-        let ends = ends.map(|one| Some((one.asked_at + one.last_byte?).since(self.started_at)));
+        let ends = ends.map(|one| Some((one.requested_at + one.last_byte?).since(self.started_at)));
         let ends: Vec<Duration> = ends.collect::<Option<_>>()?;
         ends.into_iter()
             .max()
@@ -87,65 +86,65 @@ impl FlowOutcome {
 /// A packet that a link dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drop {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// Why.
+    /// The reason.
     pub reason: DropReason,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseOutcome {
-    /// How many bytes were asked for, or uploaded.
+    /// Size of the response, or of the upload, in bytes.
     pub size: u64,
-    /// From when times count: for the first requests the client's first datagram, as a user feels it; for those after a response
-    /// when the request was made.
-    pub asked_at: Time,
-    /// How long after that the first byte arrived.
+    /// The start of its times: the client's first datagram for the first requests, as a user perceives it; for later ones, when the
+    /// request was sent.
+    pub requested_at: Time,
+    /// From [`ResponseOutcome::requested_at`] to the first byte.
     pub first_byte: Option<Duration>,
-    /// How long after that the last byte had arrived, and all before it.
+    /// From [`ResponseOutcome::requested_at`] until all bytes had arrived.
     pub last_byte: Option<Duration>,
 }
 
-/// When this much had arrived.
+/// When a number of bytes had arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The number of bytes, in order.
     pub bytes: u64,
-    /// Since the flow's start; `None` if they never were there.
+    /// Time since the flow's start; `None` if they never arrived.
     pub after: Option<Duration>,
 }
 
-/// How a sender fared.
+/// Statistics of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderOutcome {
-    /// Packets and bytes.
+    /// Counters of packets and bytes.
     pub recovery: RecoveryStatistics,
-    /// Bytes of streams.
+    /// Counters of stream bytes.
     pub streams: stream::Statistics,
-    /// What congestion control says of itself at the end.
+    /// The state of congestion control at the end.
     pub congestion: State,
-    /// The least round-trip time.
+    /// The minimum round-trip time.
     pub rtt_min: Duration,
     /// The smoothed round-trip time at the end.
     pub rtt_smoothed: Duration,
-    /// When the first request came, or the first upload began; `None` if none did.
-    pub asked_at: Option<Time>,
-    /// When all data had been acknowledged; `None` if it was not.
+    /// When the first request arrived, or the first upload started; `None` if none did.
+    pub requested_at: Option<Time>,
+    /// When all data was acknowledged; `None` if it was not.
     pub acked_at: Option<Time>,
-    /// All that the connection log wants to know.
+    /// The values of the connection log.
     pub snapshot: Box<Snapshot>,
 }
 
-/// How the bottleneck was used, from the first response's begin until the last response had arrived.
+/// Use of the bottleneck, from the start of the first response to the end of the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BottleneckOutcome {
-    /// How long that was.
+    /// Length of this span.
     pub span: Duration,
-    /// What the bottleneck sent meanwhile.
+    /// Packets and bytes that the bottleneck sent in it.
     pub served: Count,
-    /// The share of its rate that it used; `None` without a rate.
+    /// The utilisation of its rate, 0 to 1; `None` without a rate.
     pub utilisation: Option<f64>,
-    /// The longest time that it had nothing to send. Counts from the begin of the first packet within the span.
+    /// The longest time without a packet to send, from the start of the first packet in the span.
     pub idle_gap_max: Duration,
 }

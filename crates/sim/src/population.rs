@@ -23,7 +23,7 @@ use lastbyte_link::{Contention, Policer, Rate, Reordering, Spacing, WakeUp};
 use crate::{
     client_acks::ClientAcks,
     cross::{CrossKind, CrossTraffic},
-    listener::Way,
+    listener::Direction,
     neighbour::{Neighbour, Observation},
     scenario::{Path, Transport},
     setting::SettingError,
@@ -54,7 +54,7 @@ pub(crate) use self::{
 /// The file of the default population.
 pub const DEFAULT: &str = include_str!("../experiments/population.toml");
 
-/// Sites, classes of access, and all that is the same for them.
+/// Sites, access classes, and the settings common to all of them.
 #[derive(Clone, Debug)]
 pub struct Population {
     name: String,
@@ -72,15 +72,15 @@ pub struct Population {
     classes: Vec<Class>,
     sites: Vec<Site>,
     sweep: Sweep,
-    /// In place of drawn paths, unless it is empty.
+    /// Networks that replace the drawn paths, unless it is empty.
     networks: Vec<(String, Path)>,
-    /// In place of cross traffic, unless it is empty.
+    /// Neighbours that replace the cross traffic, unless it is empty.
     neighbours: Vec<Neighbour>,
-    /// How long neighbours are observed, if it does not depend on the path.
+    /// Observation time of neighbours; `None` if it depends on the path.
     horizon: Option<Duration>,
-    /// Which way the data go.
-    way: Way,
-    /// In place of this population, each as likely as the others, unless it is empty: variants with names.
+    /// Direction of the data.
+    direction: Direction,
+    /// Named variants that replace this population with equal probability, unless it is empty.
     variants: Vec<(String, Self)>,
 }
 
@@ -88,9 +88,9 @@ pub struct Population {
 #[derive(Clone, Debug)]
 struct Returns {
     share: f64,
-    /// The share of these that are on another path now.
+    /// The share of these whose path has changed.
     changed: f64,
-    /// The share of the line that the earlier connection used.
+    /// The share of the line rate that the earlier connection used.
     used: Distribution,
 }
 
@@ -113,7 +113,7 @@ struct Class {
     queue: Distribution,
     aqm_share: f64,
     is_poor: bool,
-    /// Of every path, in place of the population's on some.
+    /// Random loss of every path of the class, instead of the population's on some paths.
     loss: Option<Distribution>,
     loss_factor: f64,
     bursts: Option<Bursts>,
@@ -128,21 +128,21 @@ struct Class {
     cross_factor: f64,
 }
 
-/// A medium that others use too, both ways.
+/// A shared medium, in both directions.
 #[derive(Clone, Debug)]
 struct ContentionDraw {
     share: Distribution,
     busy: Duration,
 }
 
-/// A radio that sleeps: on the way up, where the first packet comes from.
+/// A radio that sleeps. It affects the link up, which carries the first packet.
 #[derive(Clone, Debug)]
 struct WakeUpDraw {
     after: Duration,
     delay: Distribution,
 }
 
-/// Packets held back on the way down, on some paths.
+/// Packets held back on the link down, on some paths.
 #[derive(Clone, Debug)]
 struct ReorderingDraw {
     paths: f64,
@@ -150,7 +150,7 @@ struct ReorderingDraw {
     delay: Distribution,
 }
 
-/// Losses in bursts, on some paths.
+/// Loss bursts, on some paths.
 #[derive(Clone, Copy, Debug)]
 struct Bursts {
     share: f64,
@@ -158,7 +158,7 @@ struct Bursts {
     packets: f64,
 }
 
-/// Now and then nothing is sent for a while, and some of what comes meanwhile is lost.
+/// Recurring outages, during which a part of the packets is lost.
 #[derive(Clone, Copy, Debug)]
 struct Handover {
     every: Every,
@@ -170,17 +170,17 @@ struct Handover {
 #[derive(Clone, Copy, Debug)]
 enum Every {
     Fixed(Duration),
-    /// In the mean; a Poisson process.
+    /// A Poisson process with this mean interval.
     Random(Duration),
 }
 
-/// The rate is another from step to step: log-normal with the line's rate as its mean.
+/// A rate that changes at each step: log-normal, with the line rate as its mean.
 #[derive(Clone, Copy, Debug)]
 struct Variation {
-    /// Standard deviation over mean.
+    /// The coefficient of variation.
     cv: f64,
     step: Duration,
-    /// The correlation of the logarithm with that of the step before.
+    /// The correlation of the logarithm with that of the previous step.
     memory: f64,
 }
 
@@ -189,7 +189,7 @@ struct Variation {
 struct Site {
     name: String,
     share: f64,
-    /// For each class.
+    /// The weight of each class.
     weights: Vec<f64>,
     rate_factor: f64,
     path_rtt: Distribution,
@@ -207,16 +207,16 @@ struct Cross {
     bursts_share: f64,
     bursts_size: Distribution,
     bursts_every: Duration,
-    /// Of the connections that load pages; without one, bursts are packets at a constant rate.
+    /// Congestion control of the page loads; `None`: bursts are packets at a constant rate.
     bursts_congestion: Option<Spec>,
-    /// Of what gets through in the long run.
+    /// The largest share of the long-term rate that bursts use.
     bursts_at_most: f64,
 }
 
 #[derive(Clone, Debug)]
 struct Bulk {
     weight: f64,
-    /// As the file has it.
+    /// The name in the file.
     name: String,
     kind: CrossKind,
 }
@@ -231,7 +231,7 @@ struct Sizes {
 #[derive(Clone, Debug)]
 struct Mix {
     name: String,
-    /// For each bin.
+    /// The weight of each bin.
     weights: Vec<f64>,
 }
 
@@ -244,7 +244,7 @@ struct AckPolicy {
     ack_frequency: bool,
 }
 
-/// One client of the population: what lies between it and the site, and what it asks for.
+/// One client of the population: its path to the site, and its workload.
 #[derive(Clone, Debug)]
 pub struct Draw {
     /// The name of the site.
@@ -253,50 +253,50 @@ pub struct Draw {
     pub class: String,
     /// The two links.
     pub path: Path,
-    /// How many bytes the first object has.
+    /// Size of the first object, in bytes.
     pub size_bytes: u64,
-    /// What else is in the way.
+    /// Cross traffic.
     pub cross: Vec<CrossTraffic>,
-    /// When the transfer is to begin, so that other traffic is there before it, and handovers come at any phase.
+    /// Start of the transfer, so that cross traffic precedes it, and handovers occur at any phase.
     pub start: Duration,
-    /// How the endpoints are set.
+    /// Settings of the endpoints.
     pub transport: Transport,
-    /// The neighbour to be observed, if the population has neighbours.
+    /// The observed neighbour, if the population has neighbours.
     pub neighbour: Option<Observation>,
-    /// What was drawn, for the log.
+    /// The drawn values, for the log.
     pub facts: DrawFacts,
 }
 
-/// What was drawn, in figures.
+/// The drawn values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrawFacts {
-    /// The rate of the line down, in the mean over time. A policer may let less through.
+    /// The mean rate of the line down. A policer may limit it further.
     pub rate: Rate,
-    /// The round-trip time without queues, jitter and gathering of acknowledgments.
+    /// The round-trip time without queues, jitter and ACK batching.
     pub rtt: Duration,
-    /// How much the queue down holds, in bytes.
+    /// Size of the queue down, in bytes.
     pub queue_bytes: u64,
-    /// The same in time, at the line's rate.
+    /// Size of the queue down, as time at the line rate.
     pub queue: Duration,
     /// Whether the queue is managed.
     pub has_aqm: bool,
     /// The probability of a random loss; 0 if the path has none.
     pub random_loss: f64,
-    /// Whether losses come in bursts, also those of handovers.
+    /// Whether losses are bursty, including those of handovers.
     pub has_burst_loss: bool,
-    /// What polices the path.
+    /// The policer of the path.
     pub policer: Option<Policer>,
-    /// How far apart handovers are.
+    /// The interval between handovers.
     pub handover: Option<Duration>,
-    /// How acknowledgments gather on the way back.
+    /// The batching of acknowledgments on the way back.
     pub release: Option<Spacing>,
     /// The mean of the exponential jitter down.
     pub jitter: Option<Duration>,
-    /// How often others use the medium, both ways.
+    /// Contention on the medium, in both directions.
     pub contention: Option<Contention>,
-    /// How long the radio takes to wake up, on the way up.
+    /// Wake-up of the radio, on the link up.
     pub wake_up: Option<WakeUp>,
-    /// How many packets down are held back, and for how long.
+    /// Packets held back on the link down.
     pub reordering: Option<Reordering>,
     /// Whether the rate varies.
     pub is_rate_variable: bool,
@@ -304,18 +304,18 @@ pub struct DrawFacts {
     pub up_rate: Option<Rate>,
     /// Whether the class is one of poor access.
     pub is_poor: bool,
-    /// What else is in the way.
+    /// Cross traffic.
     pub cross: CrossFact,
-    /// The name of the client's policy of acknowledging.
+    /// The name of the client's acknowledgment policy.
     pub ack_policy: String,
-    /// Whether endpoints use ECN, and managed queues mark.
+    /// Whether endpoints use ECN and managed queues mark.
     pub ecn: bool,
 }
 
 impl DrawFacts {
-    /// The least of the rates of line and policer.
+    /// The lower of line rate and policer rate.
     #[must_use]
-    pub fn rate_in_the_long_run(&self) -> Rate {
+    pub fn long_term_rate(&self) -> Rate {
         match self.policer {
             Some(policer) => policer.rate.min(self.rate),
             None => self.rate,
@@ -323,24 +323,24 @@ impl DrawFacts {
     }
 }
 
-/// What else is in the way.
+/// Cross traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CrossFact {
     /// Nothing.
     None,
     /// A long flow, as the population file names it.
     Bulk(String),
-    /// Web pages: their size and interval. Simulated as transfers if the population names a congestion control for them, else
-    /// as a constant rate of the same mean.
+    /// Web pages, simulated as transfers if the population names a congestion control for them, else
+    /// as a constant rate with the same mean.
     Bursts {
-        /// Of each.
+        /// Size of a page, in bytes.
         bytes: u64,
-        /// From the begin of one to that of the next.
+        /// From the start of a page to the start of the next.
         every: Duration,
     },
 }
 
-/// What a path is made of, before the links.
+/// The drawn values from which the links are made.
 #[derive(Clone, Debug)]
 struct Sketch {
     site: usize,
@@ -348,25 +348,25 @@ struct Sketch {
     acks: usize,
     size_bytes: u64,
     facts: DrawFacts,
-    /// Of a path with bursts of its class's own.
+    /// Loss bursts of the class, if the path has them.
     bursts: Option<Bursts>,
-    /// Which of the congestion controls the bulk flow has, and how long before the transfer it begins.
+    /// Index of the bulk flow's congestion control, and how long before the transfer it starts.
     bulk: Option<(usize, Duration)>,
-    /// How long ago the last handover was when the transfer begins.
+    /// Time since the last handover at the start of the transfer.
     handover_age: Duration,
 }
 
 /// A full datagram, in bytes: that of [`Transport::default`].
 const DATAGRAM: u16 = 1280;
-/// A line is no slower than this, whatever was drawn.
+/// Minimum line rate, in bits per second.
 const RATE_MIN: f64 = 16e3;
-/// A line is no faster.
+/// Maximum line rate, in bits per second.
 const RATE_MAX: f64 = 10e9;
-/// A round trip takes no less, in nanoseconds.
+/// Minimum round-trip time, in nanoseconds.
 const RTT_MIN: f64 = 10e3;
-/// A round trip takes no more.
+/// Maximum round-trip time, in nanoseconds.
 const RTT_MAX: f64 = 10e9;
-/// A queue holds no more, in nanoseconds.
+/// Maximum queue size, in nanoseconds.
 const QUEUE_MAX: f64 = 60e9;
 
 impl Population {
@@ -399,35 +399,35 @@ impl Population {
         Self::parse(DEFAULT).expect("the population that is built in is one")
     }
 
-    /// What it is called.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The names of its sites, in the order of the file.
+    /// The names of the sites, in the order of the file.
     pub fn sites(&self) -> impl Iterator<Item = &str> {
         self.sites.iter().map(|site| site.name.as_str())
     }
 
-    /// The names of its classes, in the order of the file.
+    /// The names of the access classes, in the order of the file.
     pub fn classes(&self) -> impl Iterator<Item = &str> {
         self.classes.iter().map(|class| class.name.as_str())
     }
 
-    /// The bins of sizes, in bytes: from, and up to.
+    /// The size bins, in bytes: lower and upper bound.
     #[must_use]
     pub fn size_bins(&self) -> &[(u64, u64)] {
         &self.sizes.bins
     }
 
-    /// The factors that it was scaled by.
+    /// The factors of [`Population::scaled`].
     #[must_use]
     pub const fn sweep(&self) -> &Sweep {
         &self.sweep
     }
 
-    /// The same with factors, on top of those that it has.
+    /// Returns the population scaled by these factors, in addition to earlier ones.
     ///
     /// # Errors
     ///
@@ -459,12 +459,12 @@ impl Population {
         }
     }
 
-    /// The same with these sites alone.
+    /// Returns the population restricted to these sites.
     ///
     /// # Errors
     ///
     /// Returns an error if a site is unknown, or if none of the sites has a share.
-    pub fn only(&self, sites: &[String]) -> Result<Self, SettingError> {
+    pub fn with_sites(&self, sites: &[String]) -> Result<Self, SettingError> {
         if let Some(unknown) = sites
             .iter()
             .find(|name| self.sites().all(|site| site != *name))
@@ -486,12 +486,12 @@ impl Population {
         Ok(few)
     }
 
-    /// The same with each of these factors in place of itself, each as likely as the others. Sites have their names.
+    /// Returns a mixture of variants, each scaled by one of these factors, with equal probability. Sites take the variants' names.
     ///
     /// # Errors
     ///
     /// As [`Population::scaled`].
-    pub fn swept(&self, sweeps: &[(String, Sweep)]) -> Result<Self, SettingError> {
+    pub fn with_variants(&self, sweeps: &[(String, Sweep)]) -> Result<Self, SettingError> {
         let variants = sweeps.iter();
         let variants = variants.map(|(name, sweep)| Ok((name.clone(), self.scaled(sweep)?)));
         Ok(Self {
@@ -500,14 +500,14 @@ impl Population {
         })
     }
 
-    /// The variant that the client with this seed is of.
+    /// The variant of the client with this seed.
     fn variant(&self, seed: u64) -> Option<&(String, Self)> {
         let all = self.variants.iter().map(|_| 1.0);
         self.variants
             .get(Stream::new(seed, Field::Network).choose(0, all))
     }
 
-    /// One of its clients. The same seed gives the same.
+    /// Draws a client. The same seed gives the same client.
     #[must_use]
     pub fn draw(&self, seed: u64) -> Draw {
         if let Some((name, variant)) = self.variant(seed) {
@@ -519,9 +519,9 @@ impl Population {
         let draw = path::draw(self, self.sketch(seed), seed);
         let draw = networks::draw(self, draw, seed);
         let draw = neighbours::draw(self, draw, seed);
-        match self.way {
-            Way::Down => draw,
-            Way::Up => uploads::draw(draw),
+        match self.direction {
+            Direction::Down => draw,
+            Direction::Up => uploads::draw(draw),
         }
     }
 
@@ -532,21 +532,21 @@ impl Population {
         population.sizes.draw(Stream::new(seed, Field::Size))
     }
 
-    /// The same with data that go this way.
-    pub(crate) fn toward(self, way: Way) -> Result<Self, SettingError> {
-        if way == Way::Up && !self.neighbours.is_empty() {
+    /// Returns the population with data in this direction.
+    pub(crate) fn with_direction(self, direction: Direction) -> Result<Self, SettingError> {
+        if direction == Direction::Up && !self.neighbours.is_empty() {
             return Err(SettingError::new(
                 "neighbours",
                 "they are observed on the link down, and data go up",
             ));
         }
-        Ok(Self { way, ..self })
+        Ok(Self { direction, ..self })
     }
 
-    /// The same with a neighbour on each path in place of cross traffic, each as likely as the others. It is observed for as long as
-    /// `horizon`; by default for 20 round trips and four times as long as the line takes for the object, 60 s at most.
+    /// Returns the population with one neighbour on each path instead of cross traffic, drawn with equal probability. It is observed
+    /// for `horizon`; by default for 20 round trips and four times the transmission time of the object, 60 s at most.
     #[must_use]
-    pub fn beside(&self, neighbours: Vec<Neighbour>, horizon: Option<Duration>) -> Self {
+    pub fn with_neighbours(&self, neighbours: Vec<Neighbour>, horizon: Option<Duration>) -> Self {
         Self {
             neighbours,
             horizon,
@@ -554,17 +554,17 @@ impl Population {
         }
     }
 
-    /// The same with these networks in place of its paths, each as likely as the others. Their names are those of sites and
-    /// classes.
+    /// Returns the population with these networks instead of its paths, drawn with equal probability. Sites and classes take their
+    /// names.
     #[must_use]
-    pub fn over(&self, networks: Vec<(String, Path)>) -> Self {
+    pub fn with_networks(&self, networks: Vec<(String, Path)>) -> Self {
         Self {
             networks,
             ..self.clone()
         }
     }
 
-    /// The same with objects of these sizes, in bytes, each as likely as the others.
+    /// Returns the population with objects of these sizes, in bytes, drawn with equal probability.
     ///
     /// # Errors
     ///
@@ -586,7 +586,8 @@ impl Population {
         })
     }
 
-    /// What the server saved on an earlier visit of this client (RFC 9959): of this path, or of one drawn independently.
+    /// Path measurements that the server saved from an earlier connection of this client (RFC 9959): of this path, or of one drawn
+    /// independently.
     fn saved_path(&self, facts: &DrawFacts, seed: u64) -> Option<SavedPath> {
         let stream = |field| Stream::new(seed, field);
         let returns = self.returns.as_ref()?;
@@ -595,9 +596,9 @@ impl Population {
         }
         let (rate, rtt) = if stream(Field::PathChanged).happens(returns.changed) {
             let other = self.sketch(stream(Field::EarlierPath).at(0)).facts;
-            (other.rate_in_the_long_run(), other.rtt)
+            (other.long_term_rate(), other.rtt)
         } else {
-            (facts.rate_in_the_long_run(), facts.rtt)
+            (facts.long_term_rate(), facts.rtt)
         };
         let used = returns.used.draw(stream(Field::Used)).clamp(0.0, 1.0);
         let window = rate.bits_per_second() as f64 / 8.0 * used * rtt.as_secs_f64();
@@ -607,7 +608,7 @@ impl Population {
         })
     }
 
-    /// The same with these return visits in place of its own.
+    /// Returns the population with these return visits instead of its own.
     pub(crate) fn with_returns(self, text: &ReturnsText) -> Result<Self, SettingError> {
         Ok(Self {
             returns: Some(text::returns(text)?),
@@ -626,7 +627,7 @@ impl Population {
         })
     }
 
-    /// All figures of a draw.
+    /// Draws all values of a client.
     fn sketch(&self, seed: u64) -> Sketch {
         let stream = |field| Stream::new(seed, field);
         let site_index = stream(Field::Site).choose(0, self.sites.iter().map(|site| site.share));
@@ -749,7 +750,7 @@ impl Population {
         })
     }
 
-    /// Other traffic; of a bulk flow which, and how long before.
+    /// Draws the cross traffic; for a bulk flow, also its index and lead.
     fn cross(
         &self,
         class: &Class,
@@ -760,7 +761,7 @@ impl Population {
         let factor = class.cross_factor * self.sweep.cross;
         let bulk = cross.bulk_share * factor;
         let bursts = cross.bursts_share * factor;
-        // More than all cannot have some: then as many have either as the two shares say.
+        // If the shares exceed one, every path has cross traffic, divided by the two shares.
         let all = (bulk + bursts).max(1.0);
         let place = Stream::new(seed, Field::Cross).unit(0) * all;
         if place < bulk {
@@ -793,7 +794,7 @@ impl Sizes {
         Ok(())
     }
 
-    /// A bin by its weight, and within it a density that falls with the square of the size.
+    /// Draws a bin by its weight, and within it a size with density proportional to 1 / size².
     fn draw(&self, stream: Stream) -> u64 {
         let weights = &self.mixes[self.chosen].weights;
         let (from, to) = self.bins[stream.choose(0, weights.iter().copied())];
@@ -834,13 +835,13 @@ fn scaled(spacing: Spacing, factor: f64) -> Option<Spacing> {
     (!span.is_zero()).then_some(scaled)
 }
 
-/// Rounded, so that the last bit of a logarithm, in which computers differ, does not show.
+/// Rounds, so that platforms which differ in the last bit of a logarithm give the same rate.
 fn kilobits(bits_per_second: f64) -> Rate {
     let bits = bits_per_second.clamp(RATE_MIN, RATE_MAX);
     Rate::from_bits_per_second((bits / 1e3).round() as u64 * 1000)
 }
 
-/// Rounded likewise.
+/// Rounds likewise.
 fn microseconds(nanos: f64) -> Duration {
     Duration::from_micros((nanos / 1e3).round() as u64)
 }

@@ -1,11 +1,11 @@
-//! What the ends of a flow speak over their connection: HTTP/3, or next to nothing.
+//! The application protocols of a flow: HTTP/3, or requests and responses without HTTP.
 //!
-//! Owns: the traits by which client and server use a protocol, and an end uses its client; who speaks which. Never: decides what is asked for and
-//! when, or measures; that is for [`crate::client`] and [`crate::server`].
+//! Defines the traits between client, server and protocol. [`crate::client`] and [`crate::server`] decide what is requested and
+//! when, and measure.
 //!
-//! | file | speaks |
+//! | file | protocol |
 //! |---|---|
-//! | [`http3`] | HTTP/3 (RFC 9114), by the crate that server and client of `lastbyte` run |
+//! | [`http3`] | HTTP/3 (RFC 9114), with `lastbyte_http3` |
 //! | [`raw`] | a request and a response as they are on a QUIC stream, as in quicly's simulator |
 
 use lastbyte_congestion::Time;
@@ -18,7 +18,7 @@ use lastbyte_wire::StreamId;
 
 use crate::{
     client::Measures,
-    listener::Way,
+    listener::Direction,
     scenario::{Handshake, Protocol},
     server::Messages,
 };
@@ -26,7 +26,7 @@ use crate::{
 pub(crate) mod http3;
 mod raw;
 
-/// A datagram that has come.
+/// A received datagram.
 pub(crate) struct Incoming<'a> {
     pub(crate) now: Time,
     pub(crate) path: &'a NetworkPath,
@@ -34,45 +34,45 @@ pub(crate) struct Incoming<'a> {
     pub(crate) bytes: &'a mut [u8],
 }
 
-/// A request cannot be sent: the server permits no further stream now.
+/// The server's stream limit permits no further request now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CannotAsk;
+pub(crate) struct NoStreamCredit;
 
-/// The application of a client's end.
-pub(crate) trait ClientSide {
-    /// When it wants to be attended to, if nothing happens before.
+/// The application at a client [`Node`](crate::node::Node).
+pub(crate) trait ClientApplication {
+    /// When it must run next, if no event happens before.
     fn deadline(&self) -> Option<Time>;
 
-    /// Whether it is time to connect, or to ask: once.
-    fn takes_wake(&mut self, now: Time) -> bool;
+    /// Returns whether it is time to connect or to send requests, and clears the timer.
+    fn take_wakeup(&mut self, now: Time) -> bool;
 
-    /// Its connection has begun. In 0-RTT it asks at once.
-    fn on_begun(&mut self, now: Time, connection: &mut Connection);
+    /// Called when the connection starts. With 0-RTT, requests are sent at once.
+    fn on_connection_started(&mut self, now: Time, connection: &mut Connection);
 
-    /// Sends what it has to ask for now.
-    fn ask(&mut self, now: Time, connection: &mut Connection);
+    /// Sends the requests that are due.
+    fn send_requests(&mut self, now: Time, connection: &mut Connection);
 
-    /// Gives the connection a datagram.
+    /// Passes a datagram to the connection.
     fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>);
 
-    /// Something happened to the connection.
+    /// Handles an event of the connection.
     fn on_event(&mut self, now: Time, connection: &mut Connection, event: &Event);
 
-    /// Deals with what has arrived.
-    fn attend(&mut self, now: Time, connection: &mut Connection);
+    /// Processes what has arrived.
+    fn process_events(&mut self, now: Time, connection: &mut Connection);
 }
 
-/// A client's end.
-pub(crate) trait Asks {
-    /// Sends a request for this many bytes, or with them.
-    fn ask(
+/// The client's side of a protocol.
+pub(crate) trait ClientProtocol {
+    /// Sends a request: a download or an upload of `size` bytes.
+    fn send_request(
         &mut self,
         connection: &mut Connection,
         size: u64,
-        way: Way,
-    ) -> Result<StreamId, CannotAsk>;
+        direction: Direction,
+    ) -> Result<StreamId, NoStreamCredit>;
 
-    /// Gives the connection a datagram, and measures what of the response was in it.
+    /// Passes a datagram to the connection, and measures the response data in it.
     fn receive(
         &mut self,
         connection: &mut Connection,
@@ -80,34 +80,34 @@ pub(crate) trait Asks {
         measures: &mut Measures,
     );
 
-    /// Deals with what has happened.
-    fn attend(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures);
+    /// Processes pending events.
+    fn process_events(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures);
 
-    /// The server did not take what was sent as 0-RTT; the transport sends it again.
+    /// The server rejected 0-RTT; the transport retransmits the data.
     fn on_zero_rtt_rejected(&mut self) {}
 
-    /// When [`Asks::attend`] wants to be called, if nothing happens before.
+    /// When [`ClientProtocol::process_events`] must be called next, if no event happens before.
     fn deadline(&self) -> Option<Time> {
         None
     }
 }
 
-/// A server's end.
-pub(crate) trait Responds {
-    /// Gives the connection a datagram.
+/// The server's side of a protocol.
+pub(crate) trait ServerProtocol {
+    /// Passes a datagram to the connection.
     fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>);
 
-    /// Answers what was asked for, and tells what is acknowledged.
-    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Messages);
+    /// Responds to requests, and counts acknowledged responses.
+    fn process_events(&mut self, connection: &mut Connection, now: Time, responses: &mut Messages);
 
-    /// When [`Responds::attend`] wants to be called, if nothing happens before.
+    /// When [`ServerProtocol::process_events`] must be called next, if no event happens before.
     fn deadline(&self) -> Option<Time> {
         None
     }
 }
 
 impl Protocol {
-    /// Its name in the handshake (RFC 7301).
+    /// Its ALPN identifier (RFC 7301).
     pub(crate) const fn alpn(self) -> &'static [u8] {
         match self {
             Self::Http3 => lastbyte_http3::ALPN,
@@ -115,16 +115,16 @@ impl Protocol {
         }
     }
 
-    /// A client's end of it. One that resumes an earlier connection remembers what the server said of itself then.
-    pub(crate) fn client(self, handshake: Handshake) -> Box<dyn Asks> {
+    /// Creates the client's side. With resumption it remembers the server's settings of the earlier connection.
+    pub(crate) fn client(self, handshake: Handshake) -> Box<dyn ClientProtocol> {
         match self {
             Self::Http3 => Box::new(http3::Client::new(handshake)),
             Self::Raw => Box::new(raw::Client),
         }
     }
 
-    /// A server's end of it.
-    pub(crate) fn server(self) -> Box<dyn Responds> {
+    /// Creates the server's side.
+    pub(crate) fn server(self) -> Box<dyn ServerProtocol> {
         match self {
             Self::Http3 => Box::new(http3::Server::new()),
             Self::Raw => Box::new(raw::Server::default()),

@@ -1,4 +1,4 @@
-//! One line of figures a transfer: what tables and JSON output of `lastbyte sim` are made of.
+//! The figures of a transfer, for the tables and the JSON output of `lastbyte sim`.
 
 use core::time::Duration;
 
@@ -11,36 +11,36 @@ use crate::{
     outcome::{Outcome, Progress},
 };
 
-/// What came of one flow's first response, in figures.
+/// The figures of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What was simulated.
+    /// The simulation.
     pub label: Label,
-    /// Which flow it was, in the order of the scenario.
+    /// Index of the flow in the scenario.
     pub flow: usize,
-    /// Time to last byte: from the client's first datagram until all bytes had arrived in order; `None` if they did not.
+    /// Time to last byte of the first response: from the client's first datagram until all bytes had arrived; `None` if incomplete.
     pub ttlb: Option<Duration>,
     /// Time to first byte.
     pub ttfb: Option<Duration>,
-    /// How long the client's handshake took.
+    /// Duration of the client's handshake.
     pub handshake: Option<Duration>,
-    /// When the client sent its request, from its first datagram on.
+    /// From the client's first datagram to its request.
     pub asked: Option<Duration>,
     /// The round-trip time of the path without queues.
     pub path_rtt: Duration,
     /// Packets that the sender of the data sent: the server, or the client that uploads.
     pub packets_sent: u64,
-    /// Of them, those that it declared lost.
+    /// Of those, declared lost.
     pub packets_lost: u64,
-    /// Of those, the ones that were acknowledged after all.
+    /// Of those, acknowledged later.
     pub packets_lost_spuriously: u64,
     /// Bytes of UDP payload that it sent.
     pub bytes_sent: u64,
-    /// Of them, those that it declared lost.
+    /// Of those, declared lost.
     pub bytes_lost: u64,
-    /// Bytes of streams that it sent more than once.
+    /// Stream bytes retransmitted.
     pub bytes_retransmitted: u64,
-    /// Times that its window was reduced.
+    /// Congestion events: reductions of the window.
     pub loss_episodes: u64,
     /// Probe timeouts that expired.
     pub probe_timeouts: u64,
@@ -50,14 +50,14 @@ pub struct Row {
     pub startup_exit_window: Option<u64>,
     /// The window at the end, in bytes.
     pub window: u64,
-    /// The least round-trip time.
+    /// The minimum round-trip time.
     pub rtt_min: Duration,
-    /// The share of the bottleneck's rate that all flows used, from the first response's begin till the last byte; `None`
+    /// Utilisation of the bottleneck by all flows, from the start of the first response to the last byte, 0 to 1; `None`
     /// without a rate.
     pub utilisation: Option<f64>,
-    /// The longest time that the bottleneck had nothing to send meanwhile.
+    /// The longest time in this span that the bottleneck was idle.
     pub idle_gap_max: Duration,
-    /// The most bytes that ever waited before the bottleneck.
+    /// Peak size of the bottleneck queue, in bytes.
     pub queue_peak_bytes: u64,
     /// Packets dropped by the queue, of all flows.
     pub queue_drops: u64,
@@ -65,14 +65,14 @@ pub struct Row {
     pub link_drops: u64,
     /// When these numbers of bytes had arrived.
     pub progress: Vec<Progress>,
-    /// Of the other responses on the same connection: from request to last byte.
+    /// From request to last byte, of the other responses on the connection.
     pub next_ttlb: Vec<Option<Duration>>,
     /// Why the connection ended early, if it did.
     pub failure: Option<String>,
 }
 
 impl Row {
-    /// The rows of an outcome, one a flow.
+    /// The rows of an outcome, one for each flow.
     #[must_use]
     pub fn all(label: &Label, outcome: &Outcome) -> Vec<Self> {
         let rows = outcome.flows.iter().enumerate().map(|(flow, one)| {
@@ -89,7 +89,7 @@ impl Row {
                 ttlb: first.and_then(|first| first.last_byte),
                 ttfb: first.and_then(|first| first.first_byte),
                 handshake: one.handshake,
-                asked: one.first_asked,
+                asked: one.first_request,
                 path_rtt: outcome.path_rtt,
                 packets_sent: recovery.packets_sent,
                 packets_lost: recovery.packets_lost,
@@ -131,7 +131,7 @@ impl Row {
         (!self.path_rtt.is_zero()).then(|| span.as_secs_f64() / self.path_rtt.as_secs_f64())
     }
 
-    /// The row as a JSON object. What did not happen is `null`.
+    /// Writes the row as a JSON object. Missing values are `null`.
     pub fn write_json(&self, text: &mut String) {
         let mut object = Object::new(text);
         let ms = |span: Option<Duration>| span.map_or(f64::NAN, |span| span.as_secs_f64() * 1e3);

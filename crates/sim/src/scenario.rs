@@ -1,4 +1,4 @@
-//! What is to be simulated, as plain data: a path, the flows over it, and what they transfer.
+//! The input of a simulation: a path, its flows, and what they transfer.
 
 use core::time::Duration;
 
@@ -6,9 +6,9 @@ use lastbyte_congestion::{SavedPath, Spec};
 use lastbyte_link as link;
 use lastbyte_quic::ack::AckDecimation;
 
-use crate::{client_acks::ClientAcks, cross::CrossTraffic, listener::Way, moves::Move};
+use crate::{client_acks::ClientAcks, cross::CrossTraffic, listener::Direction, moves::Move};
 
-/// A path, and what happens on it.
+/// A path, and the traffic on it.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The path that all flows share.
@@ -17,14 +17,14 @@ pub struct Scenario {
     pub flows: Vec<FlowPlan>,
     /// Other traffic, which goes on until all flows are done.
     pub cross: Vec<CrossTraffic>,
-    /// How the endpoints are set.
+    /// Settings of the endpoints.
     pub transport: Transport,
-    /// Where all chance comes from.
+    /// Random seed.
     pub seed: u64,
-    /// When the simulation ends, whatever is done by then: counted from its start. Default: 1000 s.
+    /// When the simulation ends at the latest, from its start. Default: 1000 s.
     pub time_limit: Duration,
-    /// The simulation continues at least until then, also if all flows are done, so that other traffic is observed for the same
-    /// time whatever the flows do: counted from its start. Default: 0.
+    /// The simulation continues at least until then, from its start, even if all flows are complete, so that cross traffic is
+    /// observed for the same time in each arm. Default: 0.
     pub horizon: Duration,
 }
 
@@ -35,20 +35,20 @@ pub struct Path {
     pub down: link::Config,
     /// From clients to the server.
     pub up: link::Config,
-    /// What a packet has beside its UDP payload, in bytes: the links carry it too. 28 for IPv4 and UDP. Default: 0, so
-    /// that rates are those of UDP payload, as in quicly's simulator.
+    /// Overhead of a packet beside its UDP payload, in bytes, which the links carry too: 28 for IPv4 and UDP. Default: 0, so that
+    /// rates are rates of UDP payload, as in quicly's simulator.
     pub overhead: u32,
     /// How its clients acknowledge, if the path's file specifies it: an input of the caller's [`Transport`]. Default: none.
     pub client_acks: Option<ClientAcks>,
     /// Traffic that belongs to the path's description, beside that of a scenario.
     pub cross: Vec<CrossTraffic>,
-    /// When the addresses of the measured clients change, in the order of time. Default: never.
+    /// Address changes of the measured clients, ordered by time. Default: none.
     pub moves: Vec<Move>,
 }
 
 impl Path {
-    /// Prepares the path for uploads. If the link up has no rate, it becomes as the link down, whose limits the link down loses: they
-    /// change places. Acknowledgments are not gathered on the way down. Returns whether the links changed places.
+    /// Prepares the path for uploads. If the link up has no rate, the links swap places. Acknowledgments are not batched on the link
+    /// down. Returns whether the links were swapped.
     pub fn turn_for_uploads(&mut self) -> bool {
         if !matches!(self.up.capacity, link::Capacity::Unlimited) {
             return false;
@@ -68,13 +68,13 @@ pub struct FlowPlan {
     pub congestion: Spec,
     /// When the client sends its first datagram, from the start of the simulation.
     pub start: Duration,
-    /// Its round-trip time without queues; `None` for that of the path, which is also the least. What it has beyond that is
-    /// between the link up and the server.
+    /// Its round-trip time without queues. `None`: that of the path, which is also the minimum. The excess is added between the link
+    /// up and the server.
     pub rtt: Option<Duration>,
-    /// Which way the data go: down in responses, or up in requests, which are uploads then. The link that the first flow's data
-    /// take counts as the bottleneck.
-    pub way: Way,
-    /// What it asks for, one after the other. At least one.
+    /// Direction of the data: down in responses, or up in requests (uploads). The link of the first flow's data counts as the
+    /// bottleneck.
+    pub direction: Direction,
+    /// Its requests, in order. At least one.
     pub requests: Vec<Request>,
     /// Numbers of bytes of the first response whose arrival in order is recorded. Ascending.
     pub progress: Vec<u64>,
@@ -83,12 +83,12 @@ pub struct FlowPlan {
 /// One request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// How long after the end of the response before it is sent; of the first, after the handshake, or in 0-RTT after the
-    /// client's begin.
+    /// Pause between the end of the previous response and this request. For the first: after the handshake, or in 0-RTT after the
+    /// client's start.
     pub pause: Duration,
-    /// How many bytes the response has, or the upload.
+    /// Size of the response, or of the upload, in bytes.
     pub size: u64,
-    /// Whether it is sent together with the request before, in place of after its response.
+    /// Whether it is sent together with the previous request, instead of after its response.
     pub is_parallel: bool,
 }
 
@@ -104,13 +104,13 @@ impl Request {
     }
 }
 
-/// What client and server speak.
+/// The application protocol of client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/3 (RFC 9114).
     #[default]
     Http3,
-    /// A request and a response as they are on a QUIC stream, to be compared with simulators that speak no HTTP.
+    /// Requests and responses directly on QUIC streams, for comparisons with simulators without HTTP.
     Raw,
 }
 
@@ -139,16 +139,16 @@ impl core::str::FromStr for Protocol {
     }
 }
 
-/// How client and server of a flow shake hands.
+/// The kind of handshake of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handshake {
-    /// They have not met: with certificates.
+    /// A full handshake, with certificates.
     #[default]
     Full,
-    /// The client resumes an earlier connection, and waits for the server before it asks. It has the server's token of then
-    /// (RFC 9000 §8.1.3), so its address counts as validated.
+    /// The client resumes an earlier connection, and sends requests after the handshake. It has the server's token of that connection
+    /// (RFC 9000 §8.1.3), so its address is validated.
     Resumed,
-    /// The same, and it asks at once (0-RTT: RFC 9001 §4.6).
+    /// Resumption with requests in 0-RTT (RFC 9001 §4.6).
     ZeroRtt,
 }
 
@@ -180,45 +180,45 @@ impl core::str::FromStr for Handshake {
     }
 }
 
-/// Who protects packets.
+/// Packet protection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Security {
-    /// A twin of TLS without cryptography: the same lengths, the same round trips, the same bytes for the same seed.
+    /// Simulated TLS without cryptography: the same lengths and round trips, and the same bytes for the same seed.
     #[default]
-    Twin,
-    /// TLS itself. It draws keys of its own: the same seed gives the same times and sizes, but not the same bytes.
+    Simulated,
+    /// Real TLS with random keys: the same seed gives the same times and sizes, but not the same bytes.
     Tls,
 }
 
-/// How endpoints are set.
+/// Settings of the endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transport {
-    /// What client and server speak. Default: HTTP/3.
+    /// The application protocol. Default: HTTP/3.
     pub protocol: Protocol,
-    /// How the measured flows shake hands; other traffic does so in full. Default: in full.
+    /// Handshake of the measured flows; other flows use a full handshake. Default: full.
     pub handshake: Handshake,
-    /// What the server's congestion control measured on an earlier visit of the measured flows' clients, which have the server's token
-    /// of then (RFC 9959). Default: none.
+    /// Path measurements from an earlier connection of the measured flows' clients, which have the server's token of that connection
+    /// (RFC 9959). Default: none.
     pub saved_path: Option<SavedPath>,
-    /// Packet protection. Default: the stand-in for TLS.
+    /// Packet protection. Default: simulated TLS.
     pub security: Security,
-    /// The UDP payload of a full datagram, in bytes, 1200 or more. Default: 1280.
+    /// UDP payload of a full datagram, in bytes, 1200 or more. Default: 1280.
     pub datagram_size: u16,
-    /// Whether the reordering thresholds of loss detection adapt to the path, or stay those of RFC 9002. Default: they adapt.
+    /// Whether the reordering thresholds of loss detection adapt to the path, instead of the constants of RFC 9002. Default: yes.
     pub adapts_to_reordering: bool,
     /// Whether the server may ask for rarer acknowledgments (draft-ietf-quic-ack-frequency). Default: no, as with the
     /// browsers of today.
     pub ack_frequency: bool,
     /// Whether packets are marked ECT(0). Default: no.
     pub ecn: bool,
-    /// How long a client holds acknowledgments back at most. Default: 25 ms.
+    /// Maximum delay of a client's acknowledgments. Default: 25 ms.
     pub max_ack_delay: Duration,
     /// Fewer acknowledgments of a client after its first packets. Default: none.
     pub ack_decimation: Option<AckDecimation>,
-    /// What a client lets a server send ahead on a stream, at first and until it has been tuned, in bytes; a connection may
-    /// have 2.5 times as much. Default: 6 MiB, as Chromium's.
+    /// Initial receive window of a stream at a client, in bytes; that of a connection is 2.5 times as large. Default: 6 MiB, as in
+    /// Chromium.
     pub stream_window: u64,
-    /// How long the server's certificate chain is, in bytes. Default: 2400.
+    /// Length of the server's certificate chain, in bytes. Default: 2400.
     pub certificate_chain: u16,
 }
 
@@ -242,22 +242,24 @@ impl Default for Transport {
 }
 
 impl Scenario {
-    /// Which way the data of the first flow go, whose link counts as the bottleneck.
+    /// Direction of the first flow's data, whose link counts as the bottleneck.
     #[must_use]
-    pub fn way(&self) -> Way {
-        self.flows.first().map_or(Way::Down, |flow| flow.way)
+    pub fn direction(&self) -> Direction {
+        self.flows
+            .first()
+            .map_or(Direction::Down, |flow| flow.direction)
     }
 
-    /// This link.
+    /// The link that counts as the bottleneck.
     #[must_use]
     pub fn bottleneck(&self) -> &link::Config {
-        match self.way() {
-            Way::Down => &self.path.down,
-            Way::Up => &self.path.up,
+        match self.direction() {
+            Direction::Down => &self.path.down,
+            Direction::Up => &self.path.up,
         }
     }
 
-    /// One transfer of this many bytes over a path, with defaults.
+    /// A scenario with one transfer of `size` bytes, and defaults.
     #[must_use]
     pub fn transfer(path: Path, congestion: Spec, size: u64) -> Self {
         Self {
@@ -266,7 +268,7 @@ impl Scenario {
                 congestion,
                 start: Duration::ZERO,
                 rtt: None,
-                way: Way::Down,
+                direction: Direction::Down,
                 requests: vec![Request::of(size)],
                 progress: Vec::new(),
             }],

@@ -1,7 +1,6 @@
-//! The server of a flow: answers, and counts.
+//! The server of a flow: responds, and counts.
 //!
-//! Owns: what a response is made of, and when which was acknowledged. Never: knows how it is said; that is for
-//! [`crate::protocol`].
+//! Creates response bodies, and records when responses are acknowledged. [`crate::protocol`] encodes them.
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
@@ -9,40 +8,39 @@ use lastbyte_quic::{
     stream::{Source, SourceError},
 };
 
-use crate::protocol::{Incoming, Responds};
+use crate::protocol::{Incoming, ServerProtocol};
 
 /// The server of a flow.
 pub(crate) struct Server {
-    protocol: Box<dyn Responds>,
-    answers: Messages,
+    protocol: Box<dyn ServerProtocol>,
+    responses: Messages,
 }
 
-/// The messages of one end, a server's responses or a client's requests: how many were begun and acknowledged, when the first was
-/// begun, and when the last was acknowledged.
+/// Counts of the messages of one end, a server's responses or a client's requests: started and acknowledged, with the times of
+/// the first start and the last acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Messages {
-    pub(crate) begun: u64,
+    pub(crate) started: u64,
     pub(crate) acked: u64,
-    pub(crate) begun_at: Option<Time>,
+    pub(crate) started_at: Option<Time>,
     pub(crate) acked_at: Option<Time>,
 }
 
 impl Messages {
-    /// A message is being sent.
-    pub(crate) fn on_begun(&mut self, now: Time) {
-        self.begun += 1;
-        self.begun_at.get_or_insert(now);
+    /// Records that a message was started.
+    pub(crate) fn on_started(&mut self, now: Time) {
+        self.started += 1;
+        self.started_at.get_or_insert(now);
     }
 
-    /// All of a message was acknowledged.
+    /// Records that a whole message was acknowledged.
     pub(crate) fn on_acked(&mut self, now: Time) {
         self.acked += 1;
         self.acked_at = Some(now);
     }
 }
 
-/// A body of this length. Its content is what the buffers hold: nothing reads it, and memory that is neither written
-/// nor read costs no time.
+/// A body of this length, in bytes. Its content is undefined: nothing reads it, so nothing is written.
 pub(crate) struct AnyBytes(pub(crate) u64);
 
 impl Source for AnyBytes {
@@ -56,14 +54,14 @@ impl Source for AnyBytes {
 }
 
 impl Server {
-    pub(crate) fn new(protocol: Box<dyn Responds>) -> Self {
+    pub(crate) fn new(protocol: Box<dyn ServerProtocol>) -> Self {
         Self {
             protocol,
-            answers: Messages::default(),
+            responses: Messages::default(),
         }
     }
 
-    /// When it wants to be attended to, if nothing happens before.
+    /// When it must run next, if no event happens before.
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.protocol.deadline()
     }
@@ -72,15 +70,16 @@ impl Server {
         self.protocol.receive(connection, incoming);
     }
 
-    pub(crate) fn attend(&mut self, now: Time, connection: &mut Connection) {
-        let had_request = self.answers.begun_at.is_some();
-        self.protocol.attend(connection, now, &mut self.answers);
-        if !had_request && self.answers.begun_at.is_some() {
+    pub(crate) fn process_events(&mut self, now: Time, connection: &mut Connection) {
+        let had_request = self.responses.started_at.is_some();
+        self.protocol
+            .process_events(connection, now, &mut self.responses);
+        if !had_request && self.responses.started_at.is_some() {
             connection.measure_transfer(now);
         }
     }
 
-    pub(crate) const fn answers(&self) -> Messages {
-        self.answers
+    pub(crate) const fn responses(&self) -> Messages {
+        self.responses
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a network, population or experiment file.
+//! Errors of network, population and experiment files.
 
 use core::fmt;
 
@@ -19,7 +19,7 @@ impl SettingError {
         }
     }
 
-    /// The same error in a part of something larger.
+    /// Prefixes the key with that of the enclosing part.
     pub(crate) fn within(self, what: &str) -> Self {
         let dot = if self.key.is_empty() { "" } else { "." };
         Self {

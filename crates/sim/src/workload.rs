@@ -1,8 +1,8 @@
-//! What the client of a connection transfers: how many objects, how many at a time, and which way.
+//! The workload of a connection: number, parallelism and direction of its objects.
 
 use core::time::Duration;
 
-use crate::{listener::Way, scenario::Request, setting::SettingError};
+use crate::{listener::Direction, scenario::Request, setting::SettingError};
 
 /// The requests of a connection: rounds, one after the other, of objects that are requested at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,10 +11,10 @@ pub struct Workload {
     pub requests: u32,
     /// The number of objects of a round. Default: 1.
     pub parallel: u32,
-    /// How long after the last byte of a round the next is requested. Default: 0.
+    /// Pause between the last byte of a round and the next requests. Default: 0.
     pub pause: Duration,
-    /// Which way the objects go. Default: down.
-    pub way: Way,
+    /// Direction of the objects. Default: down.
+    pub direction: Direction,
 }
 
 impl Default for Workload {
@@ -23,7 +23,7 @@ impl Default for Workload {
             requests: 1,
             parallel: 1,
             pause: Duration::ZERO,
-            way: Way::Down,
+            direction: Direction::Down,
         }
     }
 }
@@ -57,7 +57,7 @@ impl Workload {
         Ok(())
     }
 
-    /// The requests, with the sizes of the objects by their numbers.
+    /// The requests, with the size of each object by its number.
     #[must_use]
     pub fn requests(&self, size: impl Fn(u64) -> u64) -> Vec<Request> {
         let parallel = u64::from(self.parallel.max(1));
@@ -74,15 +74,15 @@ impl Workload {
         requests.collect()
     }
 
-    /// In words; `None` for the default, one object down.
+    /// A description; `None` for the default, one object down.
     #[must_use]
     pub fn describe(&self) -> Option<String> {
         if *self == Self::default() {
             return None;
         }
-        let noun = match self.way {
-            Way::Down => "response",
-            Way::Up => "upload",
+        let noun = match self.direction {
+            Direction::Down => "response",
+            Direction::Up => "upload",
         };
         let mut parts = vec![match self.parallel {
             1 => format!("one {noun}"),
@@ -113,7 +113,7 @@ mod tests {
             requests: 2,
             parallel: 3,
             pause: Duration::from_secs(1),
-            way: Way::Down,
+            direction: Direction::Down,
         };
         let requests = workload.requests(|number| 100 + number);
         let plan: Vec<(u64, u64, bool)> = requests

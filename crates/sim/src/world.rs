@@ -1,8 +1,7 @@
-//! The world: flows over two links, in virtual time.
+//! The event loop: flows over two links, in virtual time.
 //!
-//! Owns: what happens next, and in which order. All that falls together is done in one order: arrivals at clients, arrivals
-//! at servers, timers by flow; then each end that was touched sends, by flow. Background transfers come after all flows. So
-//! one seed gives one history.
+//! Simultaneous events are processed in a fixed order: arrivals at clients, arrivals at servers, timers by flow; then each end
+//! with events sends, by flow. Background transfers come after all flows. So one seed gives one history.
 
 use core::{fmt, net::SocketAddr, time::Duration};
 use std::{collections::BTreeMap, sync::Arc};
@@ -21,41 +20,41 @@ use lastbyte_wire::Side;
 use lastbyte_units::{self as units, SplitMix64};
 
 use crate::{
-    alarms::Alarms,
     background::{self, Background},
     client::Client,
     cross::{CrossKind, CrossTraffic, Pages},
     handshake::credentials,
-    listener::{LinkEvent, Listener, Way},
+    listener::{Direction, LinkEvent, Listener},
     moves::external,
     node::{Node, addresses, client_config, config},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
     scenario::{FlowPlan, Handshake, Request, Scenario, Transport},
     server::Server,
+    timers::Timers,
 };
 
-/// A scenario cannot be simulated.
+/// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SimError {
     /// There is no flow, or a flow without a request.
     NothingToDo,
     /// A datagram size is below 1200 bytes (RFC 9000 §14) or above 65527.
     DatagramSize(u16),
-    /// A link cannot be like that.
-    Link(Way, ConfigError),
-    /// An endpoint cannot be like that.
+    /// A link has an invalid configuration.
+    Link(Direction, ConfigError),
+    /// An endpoint has an invalid configuration.
     Endpoint(EndpointConfigError),
-    /// A connection cannot be begun.
+    /// A connection cannot be started.
     Connect(ConnectError),
-    /// The ends cannot shake hands as they should.
+    /// The handshake cannot be prepared.
     Handshake(String),
     /// A page is not valid.
     Page(String),
     /// A flow or cross traffic has a shorter round-trip time than the path.
     RoundTrip {
-        /// That of the flow.
+        /// The round-trip time of the flow.
         flow: Duration,
-        /// That of the path.
+        /// The round-trip time of the path.
         path: Duration,
     },
 }
@@ -68,8 +67,8 @@ impl fmt::Display for SimError {
                 f,
                 "datagrams of {size} bytes: QUIC needs 1200 at least (RFC 9000, section 14), and UDP carries 65527"
             ),
-            Self::Link(Way::Down, error) => write!(f, "the link down: {error}"),
-            Self::Link(Way::Up, error) => write!(f, "the link up: {error}"),
+            Self::Link(Direction::Down, error) => write!(f, "the link down: {error}"),
+            Self::Link(Direction::Up, error) => write!(f, "the link up: {error}"),
             Self::Endpoint(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),
             Self::Handshake(reason) | Self::Page(reason) => f.write_str(reason),
@@ -116,21 +115,21 @@ pub fn simulate(scenario: &Scenario, listener: &mut impl Listener) -> Result<Out
 /// A datagram in transit.
 #[derive(Clone, Debug)]
 enum Datagram {
-    /// Of a connection.
+    /// A datagram of a connection.
     Connection {
         buffer: Vec<u8>,
         len: usize,
-        /// The node it goes to.
+        /// Index of the receiving node.
         to: usize,
-        /// Which of its addresses the client sent it from, or the server sent it to: how many times it had changed.
+        /// The client's address, as the number of changes before it.
         moved: usize,
     },
-    /// Of a background transfer.
+    /// A packet of a background transfer.
     Background {
         flow: usize,
         packet: background::Packet,
     },
-    /// Of traffic at a constant rate.
+    /// A packet at a constant rate.
     Constant,
 }
 
@@ -145,9 +144,9 @@ impl Datagram {
     }
 }
 
-/// Packets at a constant rate.
+/// A source of packets at a constant rate.
 struct Constant {
-    way: Way,
+    direction: Direction,
     rate: Rate,
     next_at: Time,
 }
@@ -156,36 +155,36 @@ struct World<'a, L> {
     scenario: &'a Scenario,
     listener: &'a mut L,
     now: Time,
-    /// Client and server of each connection in turn.
+    /// Client and server of each connection, alternating.
     nodes: Vec<Node>,
-    /// Cross traffic without connections. Its flows count on from those of the nodes.
+    /// Cross traffic without connections, numbered after the flows of the nodes.
     backgrounds: Vec<Background>,
-    /// Times at which to look at a part: nodes, then background transfers.
-    alarms: Alarms,
-    /// Parts that have to send, and whether each is among them.
+    /// Timers of the nodes, then of background transfers.
+    timers: Timers,
+    /// Parts that must send, and whether each is among them.
     touched: Vec<usize>,
     is_touched: Vec<bool>,
     constants: Vec<Constant>,
     down: Link<Datagram>,
     up: Link<Datagram>,
-    /// For each flow, by how much its round-trip time exceeds the path's: between the link up and the server.
+    /// Extra round-trip time of each flow, added between the link up and the server.
     extra_delays: Vec<Duration>,
-    /// What is on this part of the way, by the time of arrival and the order of sending.
+    /// Datagrams between the link up and the server, by arrival time and sending order.
     delayed: BTreeMap<(Time, u64), (EcnCodepoint, Datagram)>,
-    /// How many datagrams have taken it.
+    /// The number of datagrams so delayed.
     delayed_count: u64,
-    /// The link that the first flow's data take.
-    bottleneck: Way,
-    watch: Watch,
+    /// The link of the first flow's data.
+    bottleneck: Direction,
+    monitor: BottleneckMonitor,
     spare: Vec<Vec<u8>>,
     buffer_len: usize,
     datagrams: u64,
-    /// How the server of each flow fared, once all was acknowledged.
+    /// The outcome of each flow's sender, once all data was acknowledged.
     servers: Vec<Option<SenderOutcome>>,
-    /// What the bottleneck dropped of each flow.
+    /// Packets of each flow that the bottleneck dropped.
     drops: Vec<Vec<Drop>>,
     unfinished: usize,
-    unsatisfied: usize,
+    incomplete: usize,
 }
 
 impl<'a, L: Listener> World<'a, L> {
@@ -197,9 +196,9 @@ impl<'a, L: Listener> World<'a, L> {
         if scenario.flows.is_empty() || scenario.flows.iter().any(|flow| flow.requests.is_empty()) {
             return Err(SimError::NothingToDo);
         }
-        let link = |way, config, stream| {
+        let link = |direction, config, stream| {
             Link::new(config, mix(scenario.seed, stream))
-                .map_err(|error| SimError::Link(way, error))
+                .map_err(|error| SimError::Link(direction, error))
         };
         let mut world = Self {
             scenario,
@@ -207,24 +206,24 @@ impl<'a, L: Listener> World<'a, L> {
             now: Time::ZERO,
             nodes: Vec::new(),
             backgrounds: Vec::new(),
-            alarms: Alarms::default(),
+            timers: Timers::default(),
             touched: Vec::new(),
             is_touched: Vec::new(),
             constants: Vec::new(),
-            down: link(Way::Down, &scenario.path.down, 0)?,
-            up: link(Way::Up, &scenario.path.up, 1)?,
+            down: link(Direction::Down, &scenario.path.down, 0)?,
+            up: link(Direction::Up, &scenario.path.up, 1)?,
             extra_delays: Vec::new(),
             delayed: BTreeMap::new(),
             delayed_count: 0,
-            bottleneck: scenario.way(),
-            watch: Watch::default(),
+            bottleneck: scenario.direction(),
+            monitor: BottleneckMonitor::default(),
             spare: Vec::new(),
             buffer_len: usize::from(transport.datagram_size).max(1500),
             datagrams: 0,
             servers: vec![None; scenario.flows.len()],
             drops: vec![Vec::new(); scenario.flows.len()],
             unfinished: scenario.flows.len(),
-            unsatisfied: scenario.flows.len(),
+            incomplete: scenario.flows.len(),
         };
         for flow in &scenario.flows {
             world.add_flow(flow, transport)?;
@@ -241,14 +240,14 @@ impl<'a, L: Listener> World<'a, L> {
                     congestion: congestion.clone(),
                     start: cross.start,
                     rtt: cross.rtt,
-                    way: Way::Down,
+                    direction: Direction::Down,
                     requests: vec![Request::of(ENDLESS)],
                     progress: Vec::new(),
                 };
                 world.add_flow(&plan, &of_others)?;
             }
         }
-        // Behind all connections, as their flows count on from those.
+        // After all connections, since their flows are numbered after them.
         for cross in cross_traffic() {
             match &cross.kind {
                 CrossKind::Stack(_) => {}
@@ -257,7 +256,7 @@ impl<'a, L: Listener> World<'a, L> {
                     world.add_background(cross, congestion, Some(*pages))?;
                 }
                 CrossKind::Constant(rate) => world.constants.push(Constant {
-                    way: cross.way,
+                    direction: cross.direction,
                     rate: *rate,
                     next_at: Time::ZERO + cross.start,
                 }),
@@ -265,7 +264,7 @@ impl<'a, L: Listener> World<'a, L> {
         }
         for index in 0..world.nodes.len() + world.backgrounds.len() {
             world.is_touched.push(false);
-            world.set_alarm(index);
+            world.set_timer(index);
         }
         Ok(world)
     }
@@ -280,12 +279,12 @@ impl<'a, L: Listener> World<'a, L> {
         let rtt = path.down.delay + path.up.delay + self.add_extra_delay(cross.rtt)?;
         let plan = background::Plan {
             congestion: congestion.clone(),
-            way: cross.way,
+            direction: cross.direction,
             rtt,
-            // The client's data follows on the handshake; the server's data on the request after it.
-            handshake: match cross.way {
-                Way::Up => rtt,
-                Way::Down => rtt + rtt.saturating_sub(path.down.delay),
+            // The client's data follows the handshake; the server's data follows the request.
+            handshake: match cross.direction {
+                Direction::Up => rtt,
+                Direction::Down => rtt + rtt.saturating_sub(path.down.delay),
             },
             pages,
             seed: mix(
@@ -300,7 +299,7 @@ impl<'a, L: Listener> World<'a, L> {
         Ok(())
     }
 
-    /// The delay that the next flow has beyond the path's, to get a round-trip time.
+    /// Sets the extra delay of the next flow from its round-trip time, and returns it.
     fn add_extra_delay(&mut self, rtt: Option<Duration>) -> Result<Duration, SimError> {
         let path = self.scenario.path.down.delay + self.scenario.path.up.delay;
         let flow = rtt.unwrap_or(path);
@@ -351,13 +350,13 @@ impl<'a, L: Listener> World<'a, L> {
         let limit = Time::ZERO + self.scenario.time_limit;
         let horizon = Time::ZERO + self.scenario.horizon;
         while self.unfinished > 0 || self.now < horizon {
-            let alarm = self.alarms.next();
+            let timer = self.timers.next();
             let constant = self.constants.iter().map(|one| one.next_at).min();
             let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
             let on_links = Time::earlier(self.down.deadline(), self.up.deadline());
             let Some(next) = Time::earlier(
                 on_links,
-                Time::earlier(alarm, Time::earlier(constant, delayed)),
+                Time::earlier(timer, Time::earlier(constant, delayed)),
             ) else {
                 break;
             };
@@ -366,27 +365,27 @@ impl<'a, L: Listener> World<'a, L> {
                 break;
             }
             self.now = self.now.max(next);
-            self.deliver(Way::Down);
-            self.deliver(Way::Up);
+            self.deliver(Direction::Down);
+            self.deliver(Direction::Up);
             self.deliver_delayed();
-            self.ring()?;
+            self.fire_timers()?;
             self.send_constants();
             self.flush();
         }
-        self.watch.end(self.now);
+        self.monitor.end(self.now);
         Ok(())
     }
 
-    fn deliver(&mut self, way: Way) {
+    fn deliver(&mut self, direction: Direction) {
         let now = self.now;
         loop {
-            let (link, mut observer) = self.link(way);
+            let (link, mut observer) = self.link(direction);
             let Some(delivery) = link.poll(now, &mut observer) else {
                 return;
             };
             let ecn = from_ecn(delivery.packet.ecn);
             let datagram = delivery.packet.payload;
-            let flow = datagram.flow().filter(|_| way == Way::Up);
+            let flow = datagram.flow().filter(|_| direction == Direction::Up);
             match flow.and_then(|flow| self.extra_delays.get(flow)) {
                 Some(extra) if !extra.is_zero() => {
                     let place = (now + *extra, self.delayed_count);
@@ -398,7 +397,7 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    /// Delivers what has passed the rest of the way behind the link up.
+    /// Delivers datagrams whose extra delay has passed.
     fn deliver_delayed(&mut self) {
         while let Some(entry) = self.delayed.first_entry()
             && entry.key().0 <= self.now
@@ -416,7 +415,7 @@ impl<'a, L: Listener> World<'a, L> {
                 to,
                 moved,
             } => {
-                if self.prepare(to, moved)
+                if self.resolve_address(to, moved)
                     && let Some(node) = self.nodes.get_mut(to)
                     && let Some(datagram) = buffer.get_mut(..len)
                 {
@@ -436,8 +435,8 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    /// Whether a datagram reaches its node. A client's previous addresses are gone; a server sees the one it came from.
-    fn prepare(&mut self, to: usize, moved: usize) -> bool {
+    /// Returns whether a datagram reaches its node: a client's previous addresses are gone. Sets the source address that a server sees.
+    fn resolve_address(&mut self, to: usize, moved: usize) -> bool {
         let all = &self.scenario.path.moves;
         let Some(node) = self.nodes.get_mut(to).filter(|_| !all.is_empty()) else {
             return true;
@@ -450,7 +449,7 @@ impl<'a, L: Listener> World<'a, L> {
         true
     }
 
-    /// Which of its addresses the client of a node sends from, or the server sends to.
+    /// The client's address of an outgoing datagram, as the number of changes before it.
     fn moved(&self, index: usize, remote: SocketAddr) -> usize {
         let moves = &self.scenario.path.moves;
         if moves.is_empty() || index.is_multiple_of(2) {
@@ -462,11 +461,11 @@ impl<'a, L: Listener> World<'a, L> {
         (0..=moves.len()).find(is_remote).unwrap_or_default()
     }
 
-    /// Looks at the parts whose time has come.
-    fn ring(&mut self) -> Result<(), SimError> {
-        while let Some(index) = self.alarms.pop_due(self.now) {
+    /// Handles expired timers.
+    fn fire_timers(&mut self) -> Result<(), SimError> {
+        while let Some(index) = self.timers.pop_due(self.now) {
             if self.deadline(index).is_none_or(|at| at > self.now) {
-                self.set_alarm(index);
+                self.set_timer(index);
                 continue;
             }
             if let Some(node) = self.nodes.get_mut(index) {
@@ -475,7 +474,7 @@ impl<'a, L: Listener> World<'a, L> {
             } else if let Some(source) = self.backgrounds.get_mut(index - self.nodes.len()) {
                 source.on_time(self.now);
             }
-            // It sends before its next alarm is set.
+            // It sends before its next timer is set.
             self.touch(index);
         }
         Ok(())
@@ -488,19 +487,19 @@ impl<'a, L: Listener> World<'a, L> {
                 && constant.next_at <= self.now
             {
                 let bytes = CONSTANT_DATAGRAM + self.scenario.path.overhead;
-                let way = constant.way;
+                let direction = constant.direction;
                 constant.next_at =
                     constant.next_at + constant.rate.time_for(bytes.into()).max(NANOSECOND);
                 let flow = u32::MAX - index as u32;
                 let packet = link::Packet::new(bytes, Datagram::Constant).with_flow(flow);
                 self.datagrams += 1;
-                let (link, mut observer) = self.link(way);
+                let (link, mut observer) = self.link(direction);
                 link.send(now, packet, &mut observer);
             }
         }
     }
 
-    /// Lets each part with events send, and updates its alarm.
+    /// Lets each part with events send, and updates its timer.
     fn flush(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
@@ -510,11 +509,11 @@ impl<'a, L: Listener> World<'a, L> {
             }
             if index < self.nodes.len() {
                 self.send(index);
-                self.look_at(index / 2);
+                self.check_progress(index / 2);
             } else {
                 self.send_background(index - self.nodes.len());
             }
-            self.set_alarm(index);
+            self.set_timer(index);
         }
         // Sending causes no events: what arrives immediately does so in the next turn.
         self.touched = touched;
@@ -522,10 +521,10 @@ impl<'a, L: Listener> World<'a, L> {
 
     fn send(&mut self, index: usize) {
         let overhead = self.scenario.path.overhead;
-        let (way, peer) = if index.is_multiple_of(2) {
-            (Way::Up, index + 1)
+        let (direction, peer) = if index.is_multiple_of(2) {
+            (Direction::Up, index + 1)
         } else {
-            (Way::Down, index - 1)
+            (Direction::Down, index - 1)
         };
         let now = self.now;
         loop {
@@ -539,15 +538,15 @@ impl<'a, L: Listener> World<'a, L> {
                 return;
             };
             let moved = self.moved(index, transmit.path.remote);
-            // The buffer is too short for two of full size; several short ones are possible all the same.
+            // The buffer is too short for two full datagrams, but may hold several short ones.
             let mut from = transmit.segment_len;
             while from < transmit.len {
                 let to = transmit.len.min(from + transmit.segment_len);
                 let mut copy = self.spare.pop().unwrap_or_default();
                 copy.clear();
                 copy.extend_from_slice(buffer.get(from..to).unwrap_or_default());
-                self.launch(
-                    way,
+                self.send_datagram(
+                    direction,
                     now,
                     copy,
                     to - from,
@@ -558,14 +557,22 @@ impl<'a, L: Listener> World<'a, L> {
                 from = to;
             }
             let len = transmit.len.min(transmit.segment_len);
-            self.launch(way, now, buffer, len, (peer, moved), transmit.ecn, overhead);
+            self.send_datagram(
+                direction,
+                now,
+                buffer,
+                len,
+                (peer, moved),
+                transmit.ecn,
+                overhead,
+            );
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "a datagram, and where it goes")]
-    fn launch(
+    fn send_datagram(
         &mut self,
-        way: Way,
+        direction: Direction,
         now: Time,
         buffer: Vec<u8>,
         len: usize,
@@ -583,7 +590,7 @@ impl<'a, L: Listener> World<'a, L> {
             .with_ecn(to_ecn(ecn))
             .with_flow((to / 2) as u32);
         self.datagrams += 1;
-        let (link, mut observer) = self.link(way);
+        let (link, mut observer) = self.link(direction);
         link.send(now, packet, &mut observer);
     }
 
@@ -601,13 +608,13 @@ impl<'a, L: Listener> World<'a, L> {
                 .with_ecn(to_ecn(transmit.ecn))
                 .with_flow(flow as u32);
             self.datagrams += 1;
-            let (link, mut observer) = self.link(transmit.way);
+            let (link, mut observer) = self.link(transmit.direction);
             link.send(now, packet, &mut observer);
         }
     }
 
-    /// Whether a flow has come to an end, of one kind or another.
-    fn look_at(&mut self, flow: usize) {
+    /// Checks whether a flow is complete or has failed.
+    fn check_progress(&mut self, flow: usize) {
         let Some(plan) = self.scenario.flows.get(flow) else {
             return;
         };
@@ -618,13 +625,13 @@ impl<'a, L: Listener> World<'a, L> {
         else {
             return;
         };
-        let (sender, is_received) = match plan.way {
-            Way::Down => (server, true),
-            Way::Up => (client, client.is_satisfied()),
+        let (sender, is_received) = match plan.direction {
+            Direction::Down => (server, true),
+            Direction::Up => (client, client.is_complete()),
         };
         let (sent, expected) = (sender.messages(), plan.requests.len() as u64);
-        if sent.begun > 0 {
-            self.watch.begin(self.now);
+        if sent.started > 0 {
+            self.monitor.start(self.now);
         }
         let has_ended = client.has_ended() || server.has_ended();
         if let Some(outcome) = self.servers.get_mut(flow)
@@ -634,11 +641,11 @@ impl<'a, L: Listener> World<'a, L> {
             *outcome = sender.sender_outcome(expected);
             self.unfinished -= usize::from(outcome.is_some() || has_ended);
         }
-        if client.is_satisfied() && self.watch.ended.is_none() {
-            let satisfied = self.nodes.iter().step_by(2).take(self.scenario.flows.len());
-            self.unsatisfied = satisfied.filter(|client| !client.is_satisfied()).count();
-            if self.unsatisfied == 0 {
-                self.watch.end(self.now);
+        if client.is_complete() && self.monitor.ended.is_none() {
+            let complete = self.nodes.iter().step_by(2).take(self.scenario.flows.len());
+            self.incomplete = complete.filter(|client| !client.is_complete()).count();
+            if self.incomplete == 0 {
+                self.monitor.end(self.now);
             }
         }
     }
@@ -651,7 +658,7 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    /// When a part wants to be looked at.
+    /// The deadline of a part.
     fn deadline(&self, index: usize) -> Option<Time> {
         match index.checked_sub(self.nodes.len()) {
             None => self.nodes.get(index)?.deadline(),
@@ -659,22 +666,23 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    /// Makes sure that there is an alarm no later than the part's deadline.
-    fn set_alarm(&mut self, index: usize) {
-        self.alarms.set(index, self.deadline(index));
+    /// Sets the timer of a part to its deadline.
+    fn set_timer(&mut self, index: usize) {
+        self.timers.set(index, self.deadline(index));
     }
 
-    fn link(&mut self, way: Way) -> (&mut Link<Datagram>, Ears<'_, L>) {
-        let link = match way {
-            Way::Down => &mut self.down,
-            Way::Up => &mut self.up,
+    fn link(&mut self, direction: Direction) -> (&mut Link<Datagram>, LinkObserver<'_, L>) {
+        let link = match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
         };
-        let ears = Ears {
-            way,
-            watch: (way == self.bottleneck).then_some((&mut self.watch, &mut self.drops[..])),
+        let observer = LinkObserver {
+            direction,
+            monitor: (direction == self.bottleneck)
+                .then_some((&mut self.monitor, &mut self.drops[..])),
             listener: self.listener,
         };
-        (link, ears)
+        (link, observer)
     }
 
     fn into_outcome(mut self) -> Outcome {
@@ -683,7 +691,7 @@ impl<'a, L: Listener> World<'a, L> {
         let flows = servers.into_iter().zip(drops).enumerate();
         let flows = flows.filter_map(|(flow, (server, drops))| {
             let plan = self.scenario.flows.get(flow)?;
-            let sender = 2 * flow + usize::from(plan.way == Way::Down);
+            let sender = 2 * flow + usize::from(plan.direction == Direction::Down);
             let expected = plan.requests.len() as u64;
             let server = server.or_else(|| self.nodes.get(sender)?.sender_outcome(expected));
             self.nodes.get(2 * flow)?.flow_outcome(server, drops)
@@ -691,9 +699,9 @@ impl<'a, L: Listener> World<'a, L> {
         let flows: Vec<FlowOutcome> = flows.collect();
         Outcome {
             flows,
-            way: self.bottleneck,
+            direction: self.bottleneck,
             bottleneck: self
-                .watch
+                .monitor
                 .outcome(nominal(&self.scenario.bottleneck().capacity)),
             down: self.down.statistics().clone(),
             up: self.up.statistics().clone(),
@@ -704,40 +712,40 @@ impl<'a, L: Listener> World<'a, L> {
     }
 }
 
-/// Looks at how the bottleneck is used.
+/// Measures the use of the bottleneck.
 #[derive(Debug, Default)]
-struct Watch {
-    begun: Option<Time>,
+struct BottleneckMonitor {
+    started: Option<Time>,
     ended: Option<Time>,
     last_service_end: Option<Time>,
     served: Count,
     idle_gap_max: Duration,
 }
 
-impl Watch {
-    fn begin(&mut self, now: Time) {
-        self.begun.get_or_insert(now);
+impl BottleneckMonitor {
+    fn start(&mut self, now: Time) {
+        self.started.get_or_insert(now);
     }
 
     fn end(&mut self, now: Time) {
         self.ended.get_or_insert(now);
     }
 
-    fn on_served(&mut self, began: Time, ended: Time, bytes: u32) {
-        if self.begun.is_none_or(|begun| began < begun) || self.ended.is_some() {
+    fn on_served(&mut self, from: Time, ended: Time, bytes: u32) {
+        if self.started.is_none_or(|started| from < started) || self.ended.is_some() {
             return;
         }
         self.served.packets += 1;
         self.served.bytes += u64::from(bytes);
         if let Some(last) = self.last_service_end {
-            self.idle_gap_max = self.idle_gap_max.max(began.since(last));
+            self.idle_gap_max = self.idle_gap_max.max(from.since(last));
         }
         self.last_service_end = Some(ended);
     }
 
     fn outcome(&self, rate: Option<Rate>) -> BottleneckOutcome {
-        let span = match (self.begun, self.ended) {
-            (Some(begun), Some(ended)) => ended.since(begun),
+        let span = match (self.started, self.ended) {
+            (Some(started), Some(ended)) => ended.since(started),
             _ => Duration::ZERO,
         };
         let capacity = rate.map(|rate| rate.bits_per_second() as f64 / 8.0 * span.as_secs_f64());
@@ -752,34 +760,34 @@ impl Watch {
     }
 }
 
-/// Hears what a link says.
-struct Ears<'a, L> {
-    way: Way,
-    /// Of the bottleneck: how it is used, and what it drops of each flow.
-    watch: Option<(&'a mut Watch, &'a mut [Vec<Drop>])>,
+/// Receives the events of a link.
+struct LinkObserver<'a, L> {
+    direction: Direction,
+    /// For the bottleneck: its monitor, and the drops of each flow.
+    monitor: Option<(&'a mut BottleneckMonitor, &'a mut [Vec<Drop>])>,
     listener: &'a mut L,
 }
 
-impl<L: Listener> link::Observer<Datagram> for Ears<'_, L> {
+impl<L: Listener> link::Observer<Datagram> for LinkObserver<'_, L> {
     fn on_event(&mut self, observation: &Observation<'_, Datagram>) {
         let at = observation.at;
-        match (observation.event, &mut self.watch) {
-            (Event::ServiceEnded { started }, Some((watch, _))) => {
-                watch.on_served(started, at, observation.packet.bytes);
+        match (observation.event, &mut self.monitor) {
+            (Event::ServiceEnded { started }, Some((monitor, _))) => {
+                monitor.on_served(started, at, observation.packet.bytes);
             }
             (Event::Dropped(reason), Some((_, drops))) => {
                 let flow = observation.packet.payload.flow();
-                // Other traffic has no place there.
+                // Cross traffic is not recorded.
                 if let Some(drops) = flow.and_then(|flow| drops.get_mut(flow)) {
                     drops.push(Drop { at, reason });
                 }
             }
             _ => {}
         }
-        if self.listener.listens_to_links() {
+        if self.listener.wants_link_events() {
             self.listener.on_link(&LinkEvent {
                 at,
-                way: self.way,
+                direction: self.direction,
                 flow: observation.packet.payload.flow(),
                 bytes: observation.packet.bytes,
                 event: observation.event,
@@ -789,7 +797,7 @@ impl<L: Listener> link::Observer<Datagram> for Ears<'_, L> {
     }
 }
 
-/// The rate that a link has, or mostly has.
+/// The nominal rate of a link.
 fn nominal(capacity: &Capacity) -> Option<Rate> {
     match capacity {
         Capacity::Unlimited => None,
@@ -818,7 +826,7 @@ pub(crate) const fn from_ecn(ecn: Ecn) -> EcnCodepoint {
     }
 }
 
-/// The seed of each part.
+/// Derives the seed of a part.
 pub(crate) const fn mix(seed: u64, stream: u64) -> u64 {
     SplitMix64::new(seed.wrapping_add(stream.wrapping_mul(0xa076_1d64_78bd_642f))).at(0)
 }
@@ -831,9 +839,9 @@ pub(crate) fn expand(seed: u64) -> Seed {
     bytes
 }
 
-/// Background transfers draw from streams of random numbers of their own: those below belong to the ends of connections.
+/// First random stream of background transfers; lower ones belong to the ends of connections.
 const BACKGROUND_STREAM: u64 = 1 << 32;
-/// What bulk cross traffic asks for: more than fits into any time limit.
+/// Size of endless transfers, in bytes: more than fits into any time limit.
 const ENDLESS: u64 = 1 << 50;
 /// Cross traffic at a constant rate, in bytes of UDP payload.
 const CONSTANT_DATAGRAM: u32 = 1200;

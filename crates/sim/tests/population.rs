@@ -29,7 +29,7 @@ fn the_example_of_the_documentation_is_a_valid_experiment() {
     assert_eq!(experiment.population.sweep().changes(), [("queue", 4.0)]);
 }
 
-/// A burst that arrives while only probes are sent must not drop all of them forever.
+/// A loss burst that starts while only probes are sent must not drop all of them.
 #[test]
 fn connections_over_poor_paths_terminate() {
     let experiment = Experiment::four_arms();

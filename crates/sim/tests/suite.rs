@@ -1,4 +1,4 @@
-//! What simulations must come to: the figures of others, closed forms, and the same thing twice.
+//! Expected results of simulations: published figures, closed forms, and determinism.
 
 #[path = "suite/algorithm.rs"]
 mod algorithm;

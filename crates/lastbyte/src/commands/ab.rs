@@ -17,7 +17,7 @@ use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::{Settings, Sweep};
 use lastbyte_sim::{
-    Protocol, Scenario, SettingError, Way, Workload,
+    Direction, Protocol, Scenario, SettingError, Workload,
     experiment::{self, Arm, Experiment, Plan},
     lines::Label,
     workload::{PARALLEL_MAX, REQUESTS_MAX},
@@ -289,7 +289,7 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
     }
     if !arguments.network.is_empty() || !arguments.vary.is_empty() {
         let networks = networks(arguments)?.0;
-        experiment.population = experiment.population.over(networks);
+        experiment.population = experiment.population.with_networks(networks);
     }
     if !arguments.size.is_empty() {
         let population = experiment.population.with_sizes(&arguments.size);
@@ -303,7 +303,7 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
             neighbours.map_err(|error| Failure::Usage(format!("--neighbour: {}", error.reason)))?;
         let horizon = arguments.horizon.map(experiment::horizon);
         let horizon = horizon.transpose().map_err(named)?;
-        experiment.population = experiment.population.beside(neighbours, horizon);
+        experiment.population = experiment.population.with_neighbours(neighbours, horizon);
     }
     if let Some(seed) = arguments.seed {
         experiment.seed = seed;
@@ -315,10 +315,10 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
         requests: arguments.requests.unwrap_or(experiment.workload.requests),
         parallel: arguments.parallel.unwrap_or(experiment.workload.parallel),
         pause: arguments.pause.unwrap_or(experiment.workload.pause),
-        way: if arguments.upload {
-            Way::Up
+        direction: if arguments.upload {
+            Direction::Up
         } else {
-            experiment.workload.way
+            experiment.workload.direction
         },
     };
     let mut experiment = experiment
@@ -327,7 +327,7 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
     // Last: each variant is the population with all that was changed above.
     let (sweeps, _) = sweeps(arguments, &experiment)?;
     if !sweeps.is_empty() {
-        let swept = experiment.population.swept(&sweeps);
+        let swept = experiment.population.with_variants(&sweeps);
         experiment.population =
             swept.map_err(|error| Failure::Usage(format!("--sweep: {error}")))?;
     }
@@ -395,7 +395,7 @@ fn arms(texts: &[String], registry: &Registry) -> Result<Vec<Arm>, String> {
 
 // ---- the page -------------------------------------------------------------------------------------------------------
 
-/// Writes the page. Returns where it is, and what it says in short; nothing if there is nothing to compare, which is said.
+/// Writes the page. Returns its path and a summary; `None` with a message if there is nothing to compare.
 fn page(
     arguments: &Arguments,
     experiment: &Experiment,
@@ -452,7 +452,7 @@ fn title(experiment: &Experiment) -> String {
     format!("{}: {}", experiment.name, experiment.description)
 }
 
-/// The options that define what is simulated.
+/// The options that define the simulation.
 fn inputs(arguments: &Arguments) -> String {
     let file = arguments.file.as_ref();
     let file = file.map_or_else(String::new, |file| {
@@ -494,7 +494,7 @@ fn inputs(arguments: &Arguments) -> String {
     inputs
 }
 
-/// The commands that give the same log and page.
+/// The commands that reproduce the log and page.
 fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) -> Vec<String> {
     let unpaired = if arguments.unpaired {
         " --unpaired"

@@ -148,14 +148,14 @@ impl PathArguments {
 
 /// Describes a path: rate, round-trip time, queue, and the other settings.
 pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
-    describe_data(path, sim::Way::Down)
+    describe_data(path, sim::Direction::Down)
 }
 
 /// Describes a path whose data go this way.
-pub(crate) fn describe_data(path: &sim::Path, way: sim::Way) -> Vec<String> {
-    let (down, back, back_name) = match way {
-        sim::Way::Down => (&path.down, &path.up, "up"),
-        sim::Way::Up => (&path.up, &path.down, "down"),
+pub(crate) fn describe_data(path: &sim::Path, direction: sim::Direction) -> Vec<String> {
+    let (down, back, back_name) = match direction {
+        sim::Direction::Down => (&path.down, &path.up, "up"),
+        sim::Direction::Up => (&path.up, &path.down, "down"),
     };
     let mut words = vec![
         rate_words(&down.capacity),

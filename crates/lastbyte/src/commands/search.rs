@@ -220,7 +220,7 @@ impl Search {
         if !arguments.neighbour.is_empty() {
             let neighbours = experiment::neighbours(&arguments.neighbour, registry)
                 .map_err(|error| Failure::Usage(format!("--neighbour: {}", error.reason)))?;
-            experiment.population = experiment.population.beside(neighbours, None);
+            experiment.population = experiment.population.with_neighbours(neighbours, None);
         }
         let arm = |option: &str, text: &str| -> Result<Arm, Failure> {
             let spec = registry
@@ -305,13 +305,13 @@ impl Search {
     }
 }
 
-/// What came of a transfer.
+/// The result of a transfer.
 struct Transfer {
     /// In seconds.
     time: f64,
     /// In percent.
     loss: f64,
-    /// What the neighbour got, in bytes.
+    /// Bytes delivered to the neighbour.
     neighbour: f64,
 }
 

@@ -15,9 +15,9 @@ use std::{
 use lastbyte_congestion::{Registry, SavedPath};
 use lastbyte_record::qlog::Dialect;
 use lastbyte_sim::{
-    self as sim, CrossTraffic, FlowPlan, Scenario, Security, Transport, Way, Workload,
+    self as sim, CrossTraffic, Direction, FlowPlan, Scenario, Security, Transport, Workload,
     lines::{Label, Lines},
-    listener::Several,
+    listener::Listeners,
     row::Row,
     simulate,
 };
@@ -82,7 +82,7 @@ pub(super) fn replay(
     plot::check(plots, &jobs)?;
     let mut rows = Vec::new();
     for job in &jobs {
-        let mut several = Several::default();
+        let mut listeners = Listeners::default();
         let mut qlogs = match qlog {
             Some(folder) => Some(Qlogs::new(
                 folder.to_owned(),
@@ -92,9 +92,9 @@ pub(super) fn replay(
             None => None,
         };
         if let Some(qlogs) = &mut qlogs {
-            several.0.push(qlogs);
+            listeners.0.push(qlogs);
         }
-        let outcome = simulate(&job.scenario, &mut several).map_err(Failure::usage)?;
+        let outcome = simulate(&job.scenario, &mut listeners).map_err(Failure::usage)?;
         if let Some(qlogs) = qlogs {
             qlogs.finish()?;
         }
@@ -146,22 +146,26 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>, Failure>
     Ok(jobs)
 }
 
-/// The path in words, as the data pass it.
+/// Describes the path in the direction of the data.
 fn described(scenario: &Scenario) -> Vec<String> {
-    let mut words = describe_data(&scenario.path, scenario.way());
-    if scenario.way() == Way::Up {
+    let mut words = describe_data(&scenario.path, scenario.direction());
+    if scenario.direction() == Direction::Up {
         words.insert(0, "upload".to_owned());
     }
     words
 }
 
-/// What each flow transfers.
+/// The workload of each flow.
 fn workload(arguments: &Arguments) -> Workload {
     Workload {
         requests: arguments.requests,
         parallel: arguments.parallel,
         pause: arguments.pause,
-        way: if arguments.upload { Way::Up } else { Way::Down },
+        direction: if arguments.upload {
+            Direction::Up
+        } else {
+            Direction::Down
+        },
     }
 }
 
@@ -173,7 +177,7 @@ fn scenario(
     label: &Label,
 ) -> Scenario {
     let workload = workload(arguments);
-    if workload.way == Way::Up {
+    if workload.direction == Direction::Up {
         path.turn_for_uploads();
     }
     let mut progress = arguments.progress.clone();
@@ -182,7 +186,7 @@ fn scenario(
         congestion: arm.spec.clone(),
         start: arguments.stagger.saturating_mul(flow),
         rtt: arguments.rtt_of(flow),
-        way: workload.way,
+        direction: workload.direction,
         requests: workload.requests(|_| label.size_bytes),
         progress: progress.clone(),
     });
@@ -202,7 +206,7 @@ fn scenario(
             security: if arguments.tls {
                 Security::Tls
             } else {
-                Security::Twin
+                Security::Simulated
             },
             datagram_size: arguments.mtu,
             adapts_to_reordering: !arguments.fixed_thresholds,
@@ -247,16 +251,16 @@ fn run_and_listen(
         if interrupt.is_pressed() {
             break;
         }
-        let mut several = Several::default();
+        let mut listeners = Listeners::default();
         if let Some(lines) = &mut lines {
             lines.relabel(job.label.clone());
-            several.0.push(lines);
+            listeners.0.push(lines);
         }
         if let Some(qlogs) = &mut qlogs {
             qlogs.relabel(job.label.clone());
-            several.0.push(qlogs);
+            listeners.0.push(qlogs);
         }
-        let outcome = simulate(&job.scenario, &mut several).map_err(Failure::usage)?;
+        let outcome = simulate(&job.scenario, &mut listeners).map_err(Failure::usage)?;
         rows.extend(Row::all(&job.label, &outcome));
     }
     if let (Some(lines), Some(path)) = (lines, &arguments.trace) {
@@ -293,7 +297,7 @@ fn print(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
         .map_err(|error| Failure::stdout(&error))
 }
 
-/// What is to be said about what did not go as it was asked for.
+/// Warnings about settings and transfers that did not have the requested result.
 #[expect(clippy::print_stderr, reason = "warnings go to stderr")]
 fn verdict(rows: &[Row], responses: usize, interrupt: &Interrupt) -> ExitCode {
     let is_complete = |row: &&Row| {

@@ -20,7 +20,7 @@ use lastbyte_wire::StreamId;
 use super::Arrival;
 use crate::{
     protocol::{
-        ClientSide, Incoming, Responds,
+        ClientApplication, Incoming, ServerProtocol,
         http3::{Discard, REQUEST_FIELDS, client, config},
     },
     scenario::Handshake,
@@ -31,13 +31,13 @@ use crate::{
 pub(super) struct PageClient {
     http3: http3::Connection,
     page: Arc<Page>,
-    /// Requests that are not sent yet.
+    /// Requests not sent yet.
     queue: VecDeque<u16>,
     /// Whether requests may be sent: after the handshake, or in 0-RTT.
     is_ready: bool,
-    /// Whether there is something to do: connect, or send requests.
-    wakes: bool,
-    /// For each request in progress, its resource and how much of the body has arrived.
+    /// Whether to connect, or to send requests.
+    has_work: bool,
+    /// The resource and the received bytes of the body, for each request in progress.
     open: BTreeMap<StreamId, (u16, u64)>,
     arrivals: Vec<Arrival>,
     is_closed: bool,
@@ -50,24 +50,24 @@ impl PageClient {
             page,
             queue: VecDeque::new(),
             is_ready: false,
-            wakes: false,
+            has_work: false,
             open: BTreeMap::new(),
             arrivals: Vec::new(),
             is_closed: false,
         }
     }
 
-    /// Requests a resource, at the next turn of the node.
+    /// Queues a request, sent when the node next runs.
     pub(super) fn request(&mut self, resource: u16) {
         if self.is_closed {
             self.arrivals.push(Arrival::Failed(resource));
             return;
         }
         self.queue.push_back(resource);
-        self.wakes = true;
+        self.has_work = true;
     }
 
-    /// What has arrived since the last call.
+    /// Appends what has arrived since the last call.
     pub(super) fn take_arrivals(&mut self, into: &mut Vec<Arrival>) {
         into.append(&mut self.arrivals);
     }
@@ -83,7 +83,7 @@ impl PageClient {
     }
 }
 
-/// Notes what arrives.
+/// Records received body data.
 struct Arrivals<'a> {
     open: &'a mut BTreeMap<StreamId, (u16, u64)>,
     arrivals: &'a mut Vec<Arrival>,
@@ -99,23 +99,23 @@ impl BodySink for Arrivals<'_> {
     }
 }
 
-impl ClientSide for PageClient {
+impl ClientApplication for PageClient {
     fn deadline(&self) -> Option<Time> {
         self.http3.deadline()
     }
 
-    fn takes_wake(&mut self, _: Time) -> bool {
-        std::mem::take(&mut self.wakes)
+    fn take_wakeup(&mut self, _: Time) -> bool {
+        std::mem::take(&mut self.has_work)
     }
 
-    fn on_begun(&mut self, now: Time, connection: &mut Connection) {
+    fn on_connection_started(&mut self, now: Time, connection: &mut Connection) {
         if connection.is_zero_rtt() {
             self.is_ready = true;
-            self.ask(now, connection);
+            self.send_requests(now, connection);
         }
     }
 
-    fn ask(&mut self, _: Time, connection: &mut Connection) {
+    fn send_requests(&mut self, _: Time, connection: &mut Connection) {
         while self.is_ready
             && let Some(index) = self.queue.pop_front()
         {
@@ -150,7 +150,7 @@ impl ClientSide for PageClient {
         match event {
             connection::Event::HandshakeComplete => {
                 self.is_ready = true;
-                self.ask(now, connection);
+                self.send_requests(now, connection);
             }
             connection::Event::ZeroRtt { is_accepted: false } => self.http3.on_zero_rtt_rejected(),
             connection::Event::Closed(_) => {
@@ -165,7 +165,7 @@ impl ClientSide for PageClient {
         }
     }
 
-    fn attend(&mut self, now: Time, connection: &mut Connection) {
+    fn process_events(&mut self, now: Time, connection: &mut Connection) {
         while let Some(event) = self.http3.poll(connection, now) {
             match event {
                 Event::Informational { response, .. } => {
@@ -183,7 +183,7 @@ impl ClientSide for PageClient {
                         open: &mut self.open,
                         arrivals: &mut self.arrivals,
                     };
-                    // What arrived with the header. If there is nothing to read, the next event reports data.
+                    // Read what arrived with the header. If there is nothing to read, the next event reports data.
                     let _ = self.http3.read(connection, now, stream, &mut |bytes| {
                         arrivals.body(stream, bytes)
                     });
@@ -198,7 +198,7 @@ impl ClientSide for PageClient {
                         self.arrivals.push(Arrival::Failed(resource));
                     }
                 }
-                Event::RequestsAvailable => self.ask(now, connection),
+                Event::RequestsAvailable => self.send_requests(now, connection),
                 Event::Drained => self.http3.close(connection, now, Code::NO_ERROR),
                 _ => {}
             }
@@ -206,17 +206,17 @@ impl ClientSide for PageClient {
     }
 }
 
-/// The end of a group of hosts.
+/// The server of a group of hosts.
 pub(super) struct PageServer {
     http3: http3::Connection,
     page: Arc<Page>,
     has_hints: bool,
-    /// Requests that are answered at their time.
+    /// Requests with the time of their response.
     waiting: BTreeSet<(Time, StreamId, u16)>,
 }
 
 impl PageServer {
-    /// With or without 103 responses.
+    /// Creates a server that sends 103 responses if `has_hints`.
     pub(super) fn new(page: Arc<Page>, has_hints: bool) -> Self {
         Self {
             http3: http3::Connection::server(&config()),
@@ -239,7 +239,7 @@ impl PageServer {
     }
 }
 
-impl Responds for PageServer {
+impl ServerProtocol for PageServer {
     fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
         let Incoming {
             now,
@@ -252,7 +252,7 @@ impl Responds for PageServer {
         connection.handle_datagram(now, path, ecn, bytes, &mut sink);
     }
 
-    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Messages) {
+    fn process_events(&mut self, connection: &mut Connection, now: Time, responses: &mut Messages) {
         while let Some(event) = self.http3.poll(connection, now) {
             match event {
                 Event::Request { stream, request } => {
@@ -261,14 +261,14 @@ impl Responds for PageServer {
                     if let Some(index) = index {
                         if index == 0 && self.has_hints {
                             let hints = hints(&self.page);
-                            // Without it the browser finds the resources later.
+                            // Without hints the browser discovers the resources later.
                             let _ = self.http3.inform(connection, stream, &hints);
                         }
                         let wait = self.page.resources[usize::from(index)].wait;
                         self.waiting.insert((now + wait, stream, index));
                     }
                 }
-                Event::Sent { .. } => answers.on_acked(now),
+                Event::Sent { .. } => responses.on_acked(now),
                 Event::Drained => self.http3.close(connection, now, Code::NO_ERROR),
                 _ => {}
             }
@@ -278,7 +278,7 @@ impl Responds for PageServer {
         {
             self.waiting.pop_first();
             if self.respond(connection, stream, index) {
-                answers.on_begun(now);
+                responses.on_started(now);
             }
         }
     }

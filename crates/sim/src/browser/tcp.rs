@@ -1,13 +1,13 @@
 //! Both ends of an HTTP/1.1 or 2 connection of a page load, over the model of TCP.
 //!
-//! The model carries numbers of bytes, so each end keeps a [`Ledger`] of what the bytes are, and the other end reads it as far as
+//! The model of TCP carries byte counts. A [`MessageQueue`] maps them to messages, which the other end reads as far as
 //! bytes have arrived in order: a lost segment delays everything behind it.
 //!
 //! - HTTP/1.1 (RFC 9112): one request at a time, no pipelining; headers have the sizes of the page.
 //! - HTTP/2 (RFC 9113): frames of up to 16 KiB with headers of 9 bytes; windows of Chromium (6 MiB a stream, 15 MiB a
 //!   connection). HPACK: the first header section in each direction has its full size, later ones [`HPACK_FIXED`] bytes and an
-//!   eighth of it (assumed). The server sends by urgency; within one, responses that are not incremental come first and one after
-//!   the other, others in turn, a frame each: the rule of RFC 9218 §10, as H2O and the HTTP/3 server have it.
+//!   eighth of it (assumed). The server sends by urgency; within one, responses that are not incremental come first, one after
+//!   the other, then the incremental ones in turn, a frame each: RFC 9218 §10, as in H2O and in the HTTP/3 server.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -21,7 +21,7 @@ use lastbyte_wire::Side;
 use super::Arrival;
 use crate::tcp::{Config, Endpoint, Segment};
 
-/// A connection, with both its ends.
+/// Both ends of a connection.
 #[derive(Debug)]
 pub(super) struct TcpConnection {
     client: Endpoint,
@@ -29,20 +29,20 @@ pub(super) struct TcpConnection {
     is_http2: bool,
     has_hints: bool,
     page: Arc<Page>,
-    /// What the client has written.
-    requests: Ledger<FromClient>,
-    /// What the server has written.
-    responses: Ledger<FromServer>,
-    /// Requests that the server answers at their time.
+    /// Messages from the client.
+    requests: MessageQueue<ClientMessage>,
+    /// Messages from the server.
+    responses: MessageQueue<ServerMessage>,
+    /// Requests with the time of their response.
     waiting: BTreeSet<(Time, u16)>,
-    /// Responses that the server has begun to send or may begin.
+    /// Responses in progress at the server.
     sending: Vec<Sending>,
     turns: u64,
-    /// How much the server may send: on the connection, and on each stream.
+    /// Flow control windows of the server, in bytes.
     windows: Windows,
-    /// How much has arrived of each body, at the client.
+    /// Bytes of each body that arrived at the client.
     received: BTreeMap<u16, u64>,
-    /// What the client has received since its last `WINDOW_UPDATE`, on the connection and on each stream.
+    /// Bytes that the client received since its last `WINDOW_UPDATE`, on the connection and on each stream.
     consumed: u64,
     consumed_by: BTreeMap<u16, u64>,
     is_first_request: bool,
@@ -51,7 +51,7 @@ pub(super) struct TcpConnection {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum FromClient {
+enum ClientMessage {
     Request(u16),
     /// `WINDOW_UPDATE` of a stream, or of the connection.
     Window(Option<u16>, u64),
@@ -60,10 +60,10 @@ enum FromClient {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum FromServer {
+enum ServerMessage {
     Hints,
     Head(u16, IsLast),
-    /// A frame of a body, and how much of the body precedes it.
+    /// A frame of a body: resource, offset in the body, and whether it is the last.
     Data(u16, u64, IsLast),
     Other,
 }
@@ -76,7 +76,7 @@ struct Sending {
     priority: Priority,
     is_head_sent: bool,
     remaining: u64,
-    /// When it had its last turn; for responses that are not incremental, zero.
+    /// When it last sent a frame, as a count of frames; 0 for responses that are not incremental.
     turn: u64,
 }
 
@@ -86,9 +86,9 @@ struct Windows {
     streams: BTreeMap<u16, u64>,
 }
 
-/// What the bytes of one direction are.
+/// Messages of one direction, with the bytes of the stream that each occupies.
 #[derive(Debug)]
-struct Ledger<T> {
+struct MessageQueue<T> {
     written: u64,
     parts: VecDeque<Part<T>>,
 }
@@ -97,10 +97,10 @@ struct Ledger<T> {
 struct Part<T> {
     start: u64,
     end: u64,
-    what: T,
+    message: T,
 }
 
-impl<T: Copy> Ledger<T> {
+impl<T: Copy> MessageQueue<T> {
     const fn new() -> Self {
         Self {
             written: 0,
@@ -108,18 +108,18 @@ impl<T: Copy> Ledger<T> {
         }
     }
 
-    fn write(&mut self, end: &mut Endpoint, bytes: u64, what: T) {
+    fn write(&mut self, end: &mut Endpoint, bytes: u64, message: T) {
         end.write(bytes);
         let start = self.written;
         self.written += bytes;
         self.parts.push_back(Part {
             start,
             end: self.written,
-            what,
+            message,
         });
     }
 
-    /// The next part, if all of it has arrived.
+    /// Returns the next message if all its bytes have arrived.
     fn pop(&mut self, received: u64) -> Option<Part<T>> {
         let is_complete = self.parts.front().is_some_and(|part| part.end <= received);
         is_complete.then(|| self.parts.pop_front()).flatten()
@@ -127,7 +127,7 @@ impl<T: Copy> Ledger<T> {
 }
 
 impl TcpConnection {
-    /// A connection that begins now.
+    /// Creates a connection, and starts its handshake.
     pub(super) fn new(
         page: Arc<Page>,
         config: &Config,
@@ -141,8 +141,8 @@ impl TcpConnection {
             is_http2,
             has_hints,
             page,
-            requests: Ledger::new(),
-            responses: Ledger::new(),
+            requests: MessageQueue::new(),
+            responses: MessageQueue::new(),
             waiting: BTreeSet::new(),
             sending: Vec::new(),
             turns: 0,
@@ -162,7 +162,7 @@ impl TcpConnection {
             let client = &mut connection.client;
             connection
                 .requests
-                .write(client, CLIENT_PREFACE, FromClient::Other);
+                .write(client, CLIENT_PREFACE, ClientMessage::Other);
         }
         connection
     }
@@ -172,7 +172,7 @@ impl TcpConnection {
         self.client.is_ready()
     }
 
-    /// What has arrived at the client since the last call.
+    /// Appends what has arrived at the client since the last call.
     pub(super) fn take_arrivals(&mut self, into: &mut Vec<Arrival>) {
         into.append(&mut self.arrivals);
     }
@@ -182,8 +182,8 @@ impl TcpConnection {
         let header = self.page.resources[usize::from(resource)].request_header;
         let bytes = self.header(header, self.is_first_request);
         self.is_first_request = false;
-        let what = FromClient::Request(resource);
-        self.requests.write(&mut self.client, bytes, what);
+        let message = ClientMessage::Request(resource);
+        self.requests.write(&mut self.client, bytes, message);
     }
 
     pub(super) fn deadline(&self, side: Side) -> Option<Time> {
@@ -240,27 +240,27 @@ impl TcpConnection {
     fn serve(&mut self, now: Time) {
         let received = self.server.received();
         while let Some(part) = self.requests.pop(received) {
-            match part.what {
-                FromClient::Request(resource) => {
+            match part.message {
+                ClientMessage::Request(resource) => {
                     if resource == 0 && self.has_hints {
                         let hinted = self.page.resources.iter();
                         let hinted = hinted.filter(|resource| resource.is_hinted).count() as u64;
                         let bytes = FRAME_HEADER + HINT * hinted;
                         self.responses
-                            .write(&mut self.server, bytes, FromServer::Hints);
+                            .write(&mut self.server, bytes, ServerMessage::Hints);
                     }
                     let wait = self.page.resources[usize::from(resource)].wait;
                     self.waiting.insert((now + wait, resource));
                 }
-                FromClient::Window(None, bytes) => self.windows.connection += bytes,
-                FromClient::Window(Some(resource), bytes) => {
+                ClientMessage::Window(None, bytes) => self.windows.connection += bytes,
+                ClientMessage::Window(Some(resource), bytes) => {
                     if let Some(window) = self.windows.streams.get_mut(&resource) {
                         *window += bytes;
                     }
                 }
-                FromClient::Other => {
+                ClientMessage::Other => {
                     self.responses
-                        .write(&mut self.server, SERVER_PREFACE, FromServer::Other);
+                        .write(&mut self.server, SERVER_PREFACE, ServerMessage::Other);
                 }
             }
         }
@@ -281,7 +281,7 @@ impl TcpConnection {
         while self.send() {}
     }
 
-    /// Writes the next frame, if there is one and room for it.
+    /// Writes the next frame if one is pending and the window permits it. Returns whether it did.
     fn send(&mut self) -> bool {
         let room = self.server.write_room();
         if room == 0 {
@@ -320,16 +320,16 @@ impl TcpConnection {
             if one.priority.is_incremental {
                 one.turn = self.turns;
             }
-            let what = FromServer::Data(one.resource, offset, one.remaining == 0);
+            let message = ServerMessage::Data(one.resource, offset, one.remaining == 0);
             self.responses
-                .write(&mut self.server, framing + bytes, what);
+                .write(&mut self.server, framing + bytes, message);
         } else {
             let header = self.page.resources[usize::from(one.resource)].response_header;
             let bytes = self.header(header, self.is_first_response);
             self.is_first_response = false;
             one.is_head_sent = true;
-            let what = FromServer::Head(one.resource, one.remaining == 0);
-            self.responses.write(&mut self.server, bytes, what);
+            let message = ServerMessage::Head(one.resource, one.remaining == 0);
+            self.responses.write(&mut self.server, bytes, message);
         }
         if one.remaining == 0 {
             self.sending.remove(place);
@@ -343,33 +343,33 @@ impl TcpConnection {
     fn read(&mut self) {
         let received = self.client.received();
         while let Some(part) = self.responses.pop(received) {
-            match part.what {
-                FromServer::Hints => self.arrivals.push(Arrival::Hints),
-                FromServer::Head(resource, is_last) => {
+            match part.message {
+                ServerMessage::Hints => self.arrivals.push(Arrival::Hints),
+                ServerMessage::Head(resource, is_last) => {
                     self.arrivals.push(Arrival::Head(resource));
                     if is_last {
                         self.arrivals.push(Arrival::End(resource));
                     }
                 }
-                FromServer::Data(resource, offset, is_last) => {
+                ServerMessage::Data(resource, offset, is_last) => {
                     self.body(resource, offset, part, received);
                     if is_last {
                         self.arrivals.push(Arrival::End(resource));
                     }
                 }
-                FromServer::Other => {}
+                ServerMessage::Other => {}
             }
         }
-        // A browser reads a frame as it arrives.
+        // A browser reads parts of a DATA frame as they arrive.
         if let Some(part) = self.responses.parts.front().copied()
-            && let FromServer::Data(resource, offset, _) = part.what
+            && let ServerMessage::Data(resource, offset, _) = part.message
         {
             self.body(resource, offset, part, received);
         }
     }
 
-    /// A frame of a body, of which `offset` bytes were sent before, has arrived, or some of it.
-    fn body(&mut self, resource: u16, offset: u64, part: Part<FromServer>, received: u64) {
+    /// Processes a DATA frame at `offset` in its body, of which all or some bytes have arrived.
+    fn body(&mut self, resource: u16, offset: u64, part: Part<ServerMessage>, received: u64) {
         let framing = if self.is_http2 { FRAME_HEADER } else { 0 };
         let Some(arrived) = received
             .min(part.end)
@@ -389,7 +389,7 @@ impl TcpConnection {
         }
     }
 
-    /// Opens windows of which half is used.
+    /// Sends `WINDOW_UPDATE` for windows of which half is consumed.
     fn consume(&mut self, resource: u16, bytes: u64) {
         self.consumed += bytes;
         let of_stream = self.consumed_by.entry(resource).or_default();
@@ -402,8 +402,9 @@ impl TcpConnection {
             updates[1] = Some((None, std::mem::take(&mut self.consumed)));
         }
         for (stream, bytes) in updates.into_iter().flatten() {
-            let what = FromClient::Window(stream, bytes);
-            self.requests.write(&mut self.client, WINDOW_UPDATE, what);
+            let message = ClientMessage::Window(stream, bytes);
+            self.requests
+                .write(&mut self.client, WINDOW_UPDATE, message);
         }
     }
 }
@@ -418,7 +419,7 @@ const WINDOW_UPDATE: u64 = FRAME_HEADER + 4;
 /// Preface, `SETTINGS` and `WINDOW_UPDATE` of Chromium; `SETTINGS` and its acknowledgment of a server.
 const CLIENT_PREFACE: u64 = 24 + FRAME_HEADER + 24 + WINDOW_UPDATE;
 const SERVER_PREFACE: u64 = FRAME_HEADER + 18 + FRAME_HEADER;
-/// A header section after the first: what changes with each request, such as the path (assumed).
+/// Size of the part of a header section that changes with each request, such as the path, in bytes (assumed).
 const HPACK_FIXED: u64 = 48;
-/// A `link` field of a 103 response (assumed).
+/// A `link` field of a 103 response, in bytes (assumed).
 const HINT: u64 = 60;

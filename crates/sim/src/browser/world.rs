@@ -1,7 +1,7 @@
 //! The event loop of a page load.
 //!
-//! What falls together is done in one order: arrivals at the browser, arrivals at servers, timers, the browser, then each end that
-//! was touched sends, by connection.
+//! Simultaneous events are processed in a fixed order: arrivals at the browser, arrivals at servers, timers, the browser, then sending
+//! of each end with events, by connection.
 
 use core::time::Duration;
 use std::{
@@ -22,13 +22,13 @@ use super::{
     tcp::TcpConnection,
 };
 use crate::{
-    alarms::Alarms,
     handshake::credentials,
-    listener::Way,
+    listener::Direction,
     node::{Node, addresses, client_config, config},
     scenario::{Handshake, Transport},
     server::Server,
     tcp::{self, Segment, Tls},
+    timers::Timers,
     world::{SimError, expand, from_ecn, mix, to_ecn},
 };
 
@@ -44,7 +44,7 @@ use crate::{
 ///     hosts: vec![Host::first_party("www.example")],
 ///     resources: vec![Resource::new(0, Kind::Document, 20_000)],
 /// };
-/// let path = PathText::named("vdsl")?.path(&mut |file| Err(file.to_owned()))?;
+/// let path = PathText::resolved("vdsl")?.path(&mut |file| Err(file.to_owned()))?;
 /// let outcome = load_page(&PageLoad::new(Arc::new(page), HttpVersion::Http3, path))?;
 /// assert!(outcome.loaded.is_some_and(|at| (70..150).contains(&at.as_millis())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -66,22 +66,22 @@ enum Packet {
     Segment(Segment),
 }
 
-/// A packet and the end that it goes to: a connection's client, then its server.
+/// A packet and its destination: twice the connection's index, plus one for the server.
 #[derive(Clone, Debug)]
 struct Addressed {
     to: usize,
     packet: Packet,
 }
 
-/// A connection with both its ends.
+/// Both ends of a connection.
 struct Connection {
     key: Key,
-    wire: Wire,
-    /// How much longer the way to its server is.
+    endpoints: Endpoints,
+    /// Extra one-way delay to its server.
     extra_delay: Duration,
 }
 
-enum Wire {
+enum Endpoints {
     Quic {
         client: Box<Node<PageClient>>,
         server: Box<Node<PageClient>>,
@@ -97,24 +97,24 @@ struct World<'a> {
     now: Time,
     down: Link<Addressed>,
     up: Link<Addressed>,
-    /// Bytes of a packet beside its UDP payload.
+    /// Overhead of a packet beside its UDP payload, in bytes.
     overhead: u32,
     connections: Vec<Connection>,
     pools: BTreeMap<Key, Pool>,
     in_flight: InFlight,
     has_rendered: bool,
-    /// Whether a request may leave the queue of a pool.
-    is_pump_due: bool,
-    /// When the name of each host is known.
-    names: BTreeMap<u16, Time>,
-    /// Requests that wait for the name of their host.
-    unnamed: BTreeSet<(Time, u16)>,
-    alarms: Alarms,
+    /// Whether a queued request may have become sendable.
+    can_dispatch_queued: bool,
+    /// When the name of each host is resolved.
+    resolved_at: BTreeMap<u16, Time>,
+    /// Requests that wait for name resolution.
+    unresolved: BTreeSet<(Time, u16)>,
+    timers: Timers,
     touched: BTreeSet<usize>,
-    /// What is between the link up and servers that are farther away, by time of arrival and order.
+    /// Packets between the link up and servers farther away, by arrival time and sending order.
     delayed: BTreeMap<(Time, u64), (EcnCodepoint, Addressed)>,
     delayed_count: u64,
-    /// What servers are nearer than the first host, at most: taken off the link up.
+    /// How much nearer than the first host a server may be: subtracted from the delay of the link up.
     nearest: Duration,
     arrivals: Vec<Arrival>,
     spare: Vec<Vec<u8>>,
@@ -140,11 +140,12 @@ impl<'a> World<'a> {
         let mut path = input.path.clone();
         let nearest = input.page.hosts.iter().map(|host| host.rtt_extra_us).min();
         let nearest = nearest.unwrap_or(0).min(0).unsigned_abs();
-        // A server is as near as half the round-trip time at most.
+        // A server is nearer by half the round-trip time at most.
         let nearest = Duration::from_micros(nearest.into()).min(path.up.delay);
         path.up.delay -= nearest;
-        let link = |way, config, stream| {
-            Link::new(config, mix(input.seed, stream)).map_err(|error| SimError::Link(way, error))
+        let link = |direction, config, stream| {
+            Link::new(config, mix(input.seed, stream))
+                .map_err(|error| SimError::Link(direction, error))
         };
         let cubic = || Registry::builtin().parse(QUIC_DEFAULT);
         let congestion = match &input.congestion {
@@ -157,17 +158,17 @@ impl<'a> World<'a> {
             tcp: tcp_config(input),
             load: Load::new(&input.page, input.view, Time::ZERO),
             now: Time::ZERO,
-            down: link(Way::Down, &path.down, 0)?,
-            up: link(Way::Up, &path.up, 1)?,
+            down: link(Direction::Down, &path.down, 0)?,
+            up: link(Direction::Up, &path.up, 1)?,
             overhead: path.overhead,
             connections: Vec::new(),
             pools: BTreeMap::new(),
             in_flight: InFlight::default(),
             has_rendered: false,
-            is_pump_due: false,
-            names: BTreeMap::new(),
-            unnamed: BTreeSet::new(),
-            alarms: Alarms::default(),
+            can_dispatch_queued: false,
+            resolved_at: BTreeMap::new(),
+            unresolved: BTreeSet::new(),
+            timers: Timers::default(),
             touched: BTreeSet::new(),
             delayed: BTreeMap::new(),
             delayed_count: 0,
@@ -186,9 +187,9 @@ impl<'a> World<'a> {
         while self.load.loaded().is_none() {
             let links = Time::earlier(self.down.deadline(), self.up.deadline());
             let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
-            let unnamed = self.unnamed.first().map(|(at, _)| *at);
-            let ends = Time::earlier(self.alarms.next(), delayed);
-            let browser = Time::earlier(self.load.deadline(), unnamed);
+            let unresolved = self.unresolved.first().map(|(at, _)| *at);
+            let ends = Time::earlier(self.timers.next(), delayed);
+            let browser = Time::earlier(self.load.deadline(), unresolved);
             let Some(next) = Time::earlier(links, Time::earlier(ends, browser)) else {
                 break;
             };
@@ -197,8 +198,8 @@ impl<'a> World<'a> {
             }
             self.now = self.now.max(next);
             self.deliver();
-            self.ring()?;
-            self.browse()?;
+            self.fire_timers()?;
+            self.run_browser()?;
             self.flush();
         }
         Ok(())
@@ -236,8 +237,8 @@ impl<'a> World<'a> {
         let Some(connection) = self.connections.get_mut(to / 2) else {
             return;
         };
-        match (&mut connection.wire, packet) {
-            (Wire::Quic { client, server }, Packet::Datagram(mut bytes)) => {
+        match (&mut connection.endpoints, packet) {
+            (Endpoints::Quic { client, server }, Packet::Datagram(mut bytes)) => {
                 let node = if side(to) == Side::Client {
                     client
                 } else {
@@ -246,32 +247,34 @@ impl<'a> World<'a> {
                 node.on_datagram(now, ecn, &mut bytes, to / 2, &mut ());
                 self.spare.push(bytes);
             }
-            (Wire::Tcp(tcp), Packet::Segment(segment)) => tcp.on_segment(side(to), now, &segment),
+            (Endpoints::Tcp(tcp), Packet::Segment(segment)) => {
+                tcp.on_segment(side(to), now, &segment)
+            }
             _ => {}
         }
         self.touched.insert(to);
     }
 
-    /// Looks at the ends whose time has come.
-    fn ring(&mut self) -> Result<(), SimError> {
-        while let Some(end) = self.alarms.pop_due(self.now) {
+    /// Handles expired timers.
+    fn fire_timers(&mut self) -> Result<(), SimError> {
+        while let Some(end) = self.timers.pop_due(self.now) {
             if self.deadline(end).is_none_or(|at| at > self.now) {
-                self.alarms.set(end, self.deadline(end));
+                self.timers.set(end, self.deadline(end));
                 continue;
             }
-            self.turn(end)?;
+            self.handle_timers(end)?;
         }
         Ok(())
     }
 
-    /// Gives an end its time.
-    fn turn(&mut self, end: usize) -> Result<(), SimError> {
+    /// Handles the timers of one end.
+    fn handle_timers(&mut self, end: usize) -> Result<(), SimError> {
         let now = self.now;
         let Some(connection) = self.connections.get_mut(end / 2) else {
             return Ok(());
         };
-        match &mut connection.wire {
-            Wire::Quic { client, server } => {
+        match &mut connection.endpoints {
+            Endpoints::Quic { client, server } => {
                 let node = if side(end) == Side::Client {
                     client
                 } else {
@@ -280,36 +283,36 @@ impl<'a> World<'a> {
                 node.on_time(now, end / 2, &mut ())
                     .map_err(SimError::Connect)?;
             }
-            Wire::Tcp(tcp) => tcp.on_time(side(end), now),
+            Endpoints::Tcp(tcp) => tcp.on_time(side(end), now),
         }
         self.touched.insert(end);
         Ok(())
     }
 
     fn deadline(&self, end: usize) -> Option<Time> {
-        match &self.connections.get(end / 2)?.wire {
-            Wire::Quic { client, server } => match side(end) {
+        match &self.connections.get(end / 2)?.endpoints {
+            Endpoints::Quic { client, server } => match side(end) {
                 Side::Client => client.deadline(),
                 Side::Server => server.deadline(),
             },
-            Wire::Tcp(tcp) => tcp.deadline(side(end)),
+            Endpoints::Tcp(tcp) => tcp.deadline(side(end)),
         }
     }
 
-    /// The browser sees what has arrived, and requests what follows from it.
-    fn browse(&mut self) -> Result<(), SimError> {
+    /// Passes arrivals to the browser, and sends its new requests.
+    fn run_browser(&mut self) -> Result<(), SimError> {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         for &end in &self.touched {
             if side(end) == Side::Client
                 && let Some(connection) = self.connections.get_mut(end / 2)
             {
-                match &mut connection.wire {
-                    Wire::Quic { client, .. } => {
+                match &mut connection.endpoints {
+                    Endpoints::Quic { client, .. } => {
                         if let Some(client) = client.client_side() {
                             client.take_arrivals(&mut arrivals);
                         }
                     }
-                    Wire::Tcp(tcp) => {
+                    Endpoints::Tcp(tcp) => {
                         tcp.take_arrivals(&mut arrivals);
                         let is_ready = tcp.is_ready();
                         if let Some(pool) = self.pools.get_mut(&connection.key)
@@ -319,7 +322,7 @@ impl<'a> World<'a> {
                             && is_ready
                         {
                             *used = Use::Idle;
-                            self.is_pump_due = true;
+                            self.can_dispatch_queued = true;
                         }
                     }
                 }
@@ -342,16 +345,16 @@ impl<'a> World<'a> {
         }
         self.arrivals = arrivals;
         self.load.on_deadline(self.now);
-        while let Some(&(at, resource)) = self.unnamed.first()
+        while let Some(&(at, resource)) = self.unresolved.first()
             && at <= self.now
         {
-            self.unnamed.pop_first();
+            self.unresolved.pop_first();
             self.assign(resource)?;
         }
         self.dispatch()
     }
 
-    /// A connection of HTTP/1.1 is free for the next request.
+    /// Marks an HTTP/1.1 connection as idle.
     fn release(&mut self, resource: u16) {
         let description = &self.input.page.resources[usize::from(resource)];
         if let Some(pool) = self.pools.get_mut(&Key::Host(description.host))
@@ -361,36 +364,36 @@ impl<'a> World<'a> {
                 .find(|(_, used)| *used == Use::Busy(resource))
         {
             *used = Use::Idle;
-            self.is_pump_due = true;
+            self.can_dispatch_queued = true;
             self.in_flight.remove(description.priority.urgency);
         }
     }
 
-    /// Requests what the browser wants.
+    /// Sends the browser's pending requests.
     fn dispatch(&mut self) -> Result<(), SimError> {
         while let Some(resource) = self.load.next_request() {
             let host = self.input.page.resources[usize::from(resource)].host;
-            let named = self.names.entry(host);
-            let named = *named.or_insert(self.now + self.input.dns);
-            if named > self.now {
-                self.unnamed.insert((named, resource));
+            let resolved = self.resolved_at.entry(host);
+            let resolved = *resolved.or_insert(self.now + self.input.dns);
+            if resolved > self.now {
+                self.unresolved.insert((resolved, resource));
             } else {
                 self.assign(resource)?;
             }
         }
         let has_rendered = self.load.first_render().is_some();
-        if self.is_pump_due || has_rendered != self.has_rendered {
-            self.is_pump_due = false;
+        if self.can_dispatch_queued || has_rendered != self.has_rendered {
+            self.can_dispatch_queued = false;
             self.has_rendered = has_rendered;
             let keys: Vec<Key> = self.pools.keys().copied().collect();
             for key in keys {
-                self.pump(key)?;
+                self.dispatch_queued(key)?;
             }
         }
         Ok(())
     }
 
-    /// Puts a request on a connection, or into the queue for one.
+    /// Assigns a request to a connection, or queues it.
     fn assign(&mut self, resource: u16) -> Result<(), SimError> {
         let page = &self.input.page;
         let description = &page.resources[usize::from(resource)];
@@ -402,7 +405,7 @@ impl<'a> World<'a> {
         if version == HttpVersion::Http1 {
             let pool = self.pools.entry(Key::Host(description.host)).or_default();
             pool.push(resource, description.priority.urgency);
-            self.is_pump_due = true;
+            self.can_dispatch_queued = true;
             return Ok(());
         }
         let key = Key::Group(host.group, version);
@@ -417,8 +420,8 @@ impl<'a> World<'a> {
         self.request(connection, resource)
     }
 
-    /// Gives the connections of a host the requests that wait, and opens more if they are needed.
-    fn pump(&mut self, key: Key) -> Result<(), SimError> {
+    /// Sends queued requests on the connections of a host, and opens more if needed.
+    fn dispatch_queued(&mut self, key: Key) -> Result<(), SimError> {
         let Key::Host(host) = key else {
             return Ok(());
         };
@@ -445,14 +448,18 @@ impl<'a> World<'a> {
 
     fn request(&mut self, connection: usize, resource: u16) -> Result<(), SimError> {
         let end = 2 * connection;
-        match self.connections.get_mut(connection).map(|it| &mut it.wire) {
-            Some(Wire::Quic { client, .. }) => {
+        match self
+            .connections
+            .get_mut(connection)
+            .map(|it| &mut it.endpoints)
+        {
+            Some(Endpoints::Quic { client, .. }) => {
                 if let Some(client) = client.client_side() {
                     client.request(resource);
                 }
-                self.turn(end)?;
+                self.handle_timers(end)?;
             }
-            Some(Wire::Tcp(tcp)) => {
+            Some(Endpoints::Tcp(tcp)) => {
                 tcp.request(resource);
                 self.touched.insert(end);
             }
@@ -468,19 +475,19 @@ impl<'a> World<'a> {
         let extra = extra + self.nearest.as_micros() as i64;
         let number = self.connections.len();
         let has_hints = self.input.early_hints && page.resources.iter().any(|one| one.is_hinted);
-        let wire = match version {
+        let endpoints = match version {
             HttpVersion::Http3 => self.open_quic(number, has_hints)?,
             HttpVersion::Http1 | HttpVersion::Http2 => {
                 let is_http2 = version == HttpVersion::Http2;
                 self.tcp.seed = mix(self.input.seed, 2 * number as u64 + 2);
                 let page = Arc::clone(page);
                 let tcp = TcpConnection::new(page, &self.tcp, is_http2, has_hints, self.now);
-                Wire::Tcp(Box::new(tcp))
+                Endpoints::Tcp(Box::new(tcp))
             }
         };
         self.connections.push(Connection {
             key,
-            wire,
+            endpoints,
             extra_delay: Duration::from_micros(u64::try_from(extra).unwrap_or(0)),
         });
         let pool = self.pools.entry(key).or_default();
@@ -489,7 +496,7 @@ impl<'a> World<'a> {
         Ok(number)
     }
 
-    fn open_quic(&self, number: usize, has_hints: bool) -> Result<Wire, SimError> {
+    fn open_quic(&self, number: usize, has_hints: bool) -> Result<Endpoints, SimError> {
         let input = self.input;
         let transport = &input.transport;
         let stream = 2 * number as u64 + 2;
@@ -520,33 +527,33 @@ impl<'a> World<'a> {
             seeds[0],
         )
         .map_err(SimError::Endpoint)?;
-        Ok(Wire::Quic {
+        Ok(Endpoints::Quic {
             client: Box::new(client),
             server: Box::new(server),
         })
     }
 
-    /// Lets each end that was touched send, and sets its alarm.
+    /// Lets each end with events send, and sets its timer.
     fn flush(&mut self) {
         while let Some(end) = self.touched.pop_first() {
             self.send(end);
-            self.alarms.set(end, self.deadline(end));
+            self.timers.set(end, self.deadline(end));
         }
     }
 
     fn send(&mut self, end: usize) {
         let (now, to) = (self.now, end ^ 1);
-        let way = match side(end) {
-            Side::Client => Way::Up,
-            Side::Server => Way::Down,
+        let direction = match side(end) {
+            Side::Client => Direction::Up,
+            Side::Server => Direction::Down,
         };
         let room = usize::from(self.input.transport.datagram_size).max(1500);
         loop {
             let Some(connection) = self.connections.get_mut(end / 2) else {
                 return;
             };
-            match &mut connection.wire {
-                Wire::Quic { client, server } => {
+            match &mut connection.endpoints {
+                Endpoints::Quic { client, server } => {
                     let node = if side(end) == Side::Client {
                         client
                     } else {
@@ -563,12 +570,12 @@ impl<'a> World<'a> {
                     let len = transmit.segment_len.max(1);
                     while buffer.len() > len {
                         let rest = buffer.split_off(len);
-                        self.launch(way, to, buffer.len() as u32, transmit.ecn, buffer);
+                        self.send_packet(direction, to, buffer.len() as u32, transmit.ecn, buffer);
                         buffer = rest;
                     }
-                    self.launch(way, to, buffer.len() as u32, transmit.ecn, buffer);
+                    self.send_packet(direction, to, buffer.len() as u32, transmit.ecn, buffer);
                 }
-                Wire::Tcp(tcp) => {
+                Endpoints::Tcp(tcp) => {
                     let Some(segment) = tcp.poll_transmit(side(end), now) else {
                         return;
                     };
@@ -577,26 +584,33 @@ impl<'a> World<'a> {
                     let bytes = segment.wire_bytes.saturating_sub(UDP_HEADERS) + self.overhead;
                     let packet = Packet::Segment(segment);
                     let packet = link::Packet::new(bytes, Addressed { to, packet });
-                    self.link(way)
+                    self.link(direction)
                         .send(now, packet.with_flow((to / 2) as u32), &mut ());
                 }
             }
         }
     }
 
-    fn launch(&mut self, way: Way, to: usize, len: u32, ecn: EcnCodepoint, buffer: Vec<u8>) {
+    fn send_packet(
+        &mut self,
+        direction: Direction,
+        to: usize,
+        len: u32,
+        ecn: EcnCodepoint,
+        buffer: Vec<u8>,
+    ) {
         self.packets += 1;
         let packet = Packet::Datagram(buffer);
         let packet = link::Packet::new(len + self.overhead, Addressed { to, packet });
         let packet = packet.with_ecn(to_ecn(ecn)).with_flow((to / 2) as u32);
         let now = self.now;
-        self.link(way).send(now, packet, &mut ());
+        self.link(direction).send(now, packet, &mut ());
     }
 
-    const fn link(&mut self, way: Way) -> &mut Link<Addressed> {
-        match way {
-            Way::Down => &mut self.down,
-            Way::Up => &mut self.up,
+    const fn link(&mut self, direction: Direction) -> &mut Link<Addressed> {
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
         }
     }
 

@@ -9,12 +9,12 @@ fn each_kind_of_cross_traffic_is_parsed() {
     let traffic = parse("cubic").expect("a flow");
     assert!(matches!(traffic.kind, CrossKind::Bulk(_)));
     assert_eq!(
-        (traffic.way, traffic.rtt, traffic.start),
-        (Way::Down, None, Duration::ZERO)
+        (traffic.direction, traffic.rtt, traffic.start),
+        (Direction::Down, None, Duration::ZERO)
     );
     let traffic = parse("bbr up rtt 120ms start 2s").expect("a flow");
     assert!(matches!(traffic.kind, CrossKind::Bulk(_)));
-    assert_eq!(traffic.way, Way::Up);
+    assert_eq!(traffic.direction, Direction::Up);
     assert_eq!(traffic.rtt, Some(Duration::from_millis(120)));
     assert_eq!(traffic.start, Duration::from_secs(2));
     let traffic = parse("stack:cubic:initial-window=10p rtt 80ms").expect("a connection");

@@ -1,8 +1,7 @@
-//! TLS itself, of the library that `lastbyte serve` and `lastbyte get` speak it with.
+//! Real TLS, with the library of `lastbyte serve` and `lastbyte get`.
 //!
-//! All messages have a length that does not depend on chance: X25519, Ed25519 (a signature of ECDSA has one byte more or
-//! less), and an extension that pads the certificate to the length that the scenario says. Time of day stands still, so that
-//! tickets are as old as they say.
+//! All messages have a fixed length: X25519, Ed25519 (ECDSA signatures vary by a byte), and an extension that pads the
+//! certificate to the length in the scenario. The wall clock stands still, so that ticket ages match.
 
 use core::{fmt::Display, time::Duration};
 use std::sync::Arc;
@@ -38,14 +37,14 @@ use crate::{
     scenario::{Handshake, Transport},
 };
 
-/// Both ends, with a certificate, keys and tickets of their own.
+/// Creates both ends, with their own certificate, keys and tickets.
 pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> {
     let provider = CryptoProvider {
         kx_groups: vec![kx_group::X25519],
         ..default_provider()
     };
     let provider = Arc::new(open_provider(provider));
-    let clock: Arc<dyn WallClock> = Arc::new(Standstill);
+    let clock: Arc<dyn WallClock> = Arc::new(FixedClock);
     let (certificate, key) = identity(transport.certificate_chain.into())?;
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).map_err(failed)?;
@@ -87,7 +86,7 @@ fn failed(what: impl Display) -> String {
     format!("cannot set up TLS: {what}")
 }
 
-/// A certificate that is as long as the chain is to be, if that is longer than it has to be.
+/// Creates a certificate, padded to `len` bytes if it is shorter.
 fn identity(len: usize) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), String> {
     let key = KeyPair::generate_for(&PKCS_ED25519).map_err(failed)?;
     let make = |padding: usize| {
@@ -99,7 +98,7 @@ fn identity(len: usize) -> Result<(CertificateDer<'static>, PrivateKeyDer<'stati
         }
         params.self_signed(&key)
     };
-    // The extension's own headers are longer around more.
+    // The extension's headers grow with its length.
     let bare = make(0).map_err(failed)?.der().len();
     let mut certificate = make(0).map_err(failed)?;
     let mut padding = len.saturating_sub(bare);
@@ -114,14 +113,14 @@ fn identity(len: usize) -> Result<(CertificateDer<'static>, PrivateKeyDer<'stati
     Ok((certificate.der().clone(), key.into()))
 }
 
-/// An arc for examples (RFC 5612).
+/// OID of the padding extension, in the arc for examples (RFC 5612).
 const PADDING: &[u64] = &[1, 3, 6, 1, 4, 1, 32473, 1];
 
-/// 1 January 2026, forever.
+/// A clock that always shows 1 January 2026.
 #[derive(Debug)]
-struct Standstill;
+struct FixedClock;
 
-impl WallClock for Standstill {
+impl WallClock for FixedClock {
     fn now(&self) -> WallTime {
         WallTime::from_unix(Duration::from_secs(1_767_225_600))
     }

@@ -131,7 +131,7 @@ fn a_neighbour_alone_gets_its_rate() {
 #[test]
 fn nothing_is_counted_without_an_observation() {
     let counter = NeighbourCounter::new(1, None);
-    assert!(!counter.listens_to_links() && counter.outcome().is_none());
+    assert!(!counter.wants_link_events() && counter.outcome().is_none());
     assert_eq!(NeighbourOutcome::default().loss(), None);
     assert_eq!(NeighbourOutcome::default().delay(), None);
 }

@@ -1,19 +1,19 @@
-//! Distributions of figures, as people write them.
+//! Distributions of quantities as text.
 //!
-//! | text | what it is |
+//! | text | distribution |
 //! |---|---|
-//! | `40mbit` | always the same |
-//! | `40mbit p10 14mbit p90 100mbit` | a log-normal distribution split at its median, with a width of its own on each side |
-//! | `0.1% sigma 1.5`, `0.1% sigma 1.5 cap 3%` | a log-normal distribution of this median; what is above the cap is the cap |
-//! | `uniform 1ms 5ms` | each in between as likely |
-//! | `log-uniform 32kB 4MB` | each in between as likely by its logarithm |
+//! | `40mbit` | a constant |
+//! | `40mbit p10 14mbit p90 100mbit` | a log-normal distribution split at its median, with a separate width on each side |
+//! | `0.1% sigma 1.5`, `0.1% sigma 1.5 cap 3%` | a log-normal distribution with this median; values above the cap are set to the cap |
+//! | `uniform 1ms 5ms` | a uniform distribution |
+//! | `log-uniform 32kB 4MB` | a distribution with a uniform logarithm |
 //! | `15% of 1mbit \| 85% of uniform 2mbit 5mbit` | a mixture of these |
 
 use lastbyte_units as units;
 
 use super::random::Stream;
 
-/// What a figure is of, and so which units it has.
+/// What a distribution is of, which determines its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// `40mbit`: bits a second.
@@ -29,7 +29,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// The figure, in the unit of this quantity.
+    /// Parses a value, in the unit of this quantity.
     fn parse(self, text: &str) -> Result<f64, String> {
         match self {
             Self::Rate => units::rate(text)
@@ -54,45 +54,45 @@ fn number(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` (expected a number of zero or more)"))
 }
 
-/// A distribution of figures of one quantity.
+/// A distribution of one quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always this.
+    /// A constant.
     Constant(f64),
     /// Log-normal on either side of the median: `median × exp(s × z)`, where s is `ln(median / p10) / 1.2816` for z below
     /// zero and `ln(p90 / median) / 1.2816` above.
     Split {
-        /// Half of all are below.
+        /// The median.
         median: f64,
-        /// A tenth of all are below.
+        /// The 10th percentile.
         p10: f64,
-        /// A tenth of all are above.
+        /// The 90th percentile.
         p90: f64,
     },
     /// Log-normal.
     LogNormal {
-        /// Half of all are below.
+        /// The median.
         median: f64,
         /// The standard deviation of the logarithm.
         sigma: f64,
-        /// What is above is this.
+        /// The maximum; values above are set to it.
         cap: f64,
     },
-    /// Each in between is as likely.
+    /// Uniform.
     Uniform {
-        /// The least.
+        /// The minimum.
         from: f64,
-        /// The greatest.
+        /// The maximum.
         to: f64,
     },
-    /// The logarithm of each in between is as likely.
+    /// Log-uniform.
     LogUniform {
-        /// The least.
+        /// The minimum.
         from: f64,
-        /// The greatest.
+        /// The maximum.
         to: f64,
     },
-    /// One of these, by weights whose sum is one.
+    /// A mixture, with weights whose sum is one.
     Mixture(Vec<(f64, Distribution)>),
 }
 
@@ -178,7 +178,7 @@ impl Distribution {
         Ok(Self::Mixture(parts))
     }
 
-    /// One of them. The first number of the stream says how far up it is, the next ones which part of a mixture it is of.
+    /// Draws a value. The first number of the stream selects the quantile, the next ones the part of a mixture.
     pub(crate) fn draw(&self, stream: Stream) -> f64 {
         self.draw_at(stream, 1)
     }

@@ -1,4 +1,4 @@
-//! A population whose paths have a neighbour each, in place of cross traffic: drawn from a list, each as likely as the others.
+//! Populations with one neighbour on each path instead of cross traffic, drawn from a list with equal probability.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     neighbour::Observation,
 };
 
-/// The draw with a neighbour.
+/// Adds a neighbour to a draw.
 pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
     let stream = Stream::new(seed, Field::Neighbour);
     let neighbours = &population.neighbours;
@@ -24,20 +24,20 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
         .saturating_mul(LEAD_ROUND_TRIPS)
         .clamp(LEAD_MIN, LEAD_MAX);
     draw.start += match facts.handover {
-        // The phase of handovers stays.
+        // Keep the phase of handovers.
         Some(interval) if !interval.is_zero() => {
             let intervals = lead.as_nanos().div_ceil(interval.as_nanos());
             interval.saturating_mul(u32::try_from(intervals).unwrap_or(u32::MAX))
         }
         _ => lead,
     };
-    // Pages are at any phase.
+    // Pages start at any phase.
     let phase = match &one.kind {
         CrossKind::Pages(_, pages) => pages.every.min(lead).mul_f64(stream.unit(1)),
         _ => Duration::ZERO,
     };
     let horizon = population.horizon.unwrap_or_else(|| {
-        let rate = facts.rate_in_the_long_run();
+        let rate = facts.long_term_rate();
         let transfer = rate.time_for(draw.size_bytes.saturating_mul(HORIZON_TRANSFERS));
         (facts.rtt.saturating_mul(HORIZON_ROUND_TRIPS) + transfer).min(HORIZON_MAX)
     });
@@ -54,11 +54,11 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
     draw
 }
 
-/// How long a neighbour is there before the transfer starts, in round trips without queues.
+/// Lead of a neighbour before the transfer starts, in round trips without queues.
 const LEAD_ROUND_TRIPS: u32 = 30;
 const LEAD_MIN: Duration = Duration::from_millis(500);
 const LEAD_MAX: Duration = Duration::from_secs(5);
-/// The horizon: this number of round trips, and of the times that the line takes for the transfer alone.
+/// The horizon: this number of round trips, and of transmission times of the transfer.
 const HORIZON_ROUND_TRIPS: u32 = 20;
 const HORIZON_TRANSFERS: u64 = 4;
 const HORIZON_MAX: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! A population of given networks, each as likely as the others.
+//! Populations of given networks, drawn with equal probability.
 //!
 //! Object sizes and, unless a network's file names it, the client's acknowledgment behaviour are those of the population that
 //! the networks replace the paths of.
@@ -11,9 +11,9 @@ use super::{
     CrossFact, DATAGRAM, Draw, DrawFacts, Population, QUEUE_MAX, RATE_MAX, microseconds,
     random::{Field, Stream},
 };
-use crate::{listener::Way, scenario::Path};
+use crate::{listener::Direction, scenario::Path};
 
-/// The draw with one of the networks in place of its path.
+/// Replaces the path of a draw by one of the networks.
 pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
     let stream = Stream::new(seed, Field::Network);
     let networks = &population.networks;
@@ -29,8 +29,8 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
     }
     draw.site.clone_from(name);
     draw.class.clone_from(name);
-    draw.facts = facts(path, Way::Down, &draw);
-    // A transfer starts at any point of a trace.
+    draw.facts = facts(path, Direction::Down, &draw);
+    // A transfer starts at a random point of a trace.
     let period = match &path.down.capacity {
         Capacity::Trace(trace) => trace.period(),
         _ => PERIOD,
@@ -41,7 +41,7 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
     draw
 }
 
-/// The span over which transfers start where the rate is not that of a trace.
+/// The range of start times of transfers on networks without a trace.
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// Whether the queue marks packets.
@@ -65,11 +65,11 @@ fn limit(queue: &Queue) -> Limit {
     }
 }
 
-/// What the log has of the path, whose data go this way.
-pub(super) fn facts(path: &Path, way: Way, draw: &Draw) -> DrawFacts {
-    let (data, back) = match way {
-        Way::Down => (&path.down, &path.up),
-        Way::Up => (&path.up, &path.down),
+/// The logged values of a path whose data have this direction.
+pub(super) fn facts(path: &Path, direction: Direction, draw: &Draw) -> DrawFacts {
+    let (data, back) = match direction {
+        Direction::Down => (&path.down, &path.up),
+        Direction::Up => (&path.up, &path.down),
     };
     let rate = match &data.capacity {
         Capacity::Unlimited => Rate::from_bits_per_second(RATE_MAX as u64),

@@ -1,4 +1,4 @@
-//! From the figures of a draw to the two links.
+//! Builds the two links from the values of a draw.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
     scenario::{Path, Transport},
 };
 
-/// The draw that the sketch is of.
+/// Builds the draw from its sketch.
 pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
     let class = &population.classes[sketch.class];
     let policy = &population.acks[sketch.acks];
@@ -112,8 +112,8 @@ fn down(population: &Population, class: &Class, sketch: &Sketch, seed: u64) -> l
     }
 }
 
-/// As many bursts a second as it says while the line is full. They come by packets and not by time: a burst in time lasts
-/// until so many packets have come, so where probes alone come, and seldom, each would meet one of its own, forever.
+/// A Gilbert-Elliott model with this rate of bursts while the line is full. Its states change by packets, not by time: otherwise
+/// rare probes on an idle line would each meet a new burst.
 fn gilbert(bursts: Bursts, rate: Rate) -> GilbertElliott {
     let datagrams = rate.bytes_in(bursts.every) as f64 / f64::from(DATAGRAM);
     GilbertElliott {
@@ -134,7 +134,7 @@ fn up(population: &Population, facts: &DrawFacts) -> link::Config {
             .up_rate
             .map_or(Capacity::Unlimited, Capacity::Constant),
         contention: facts.contention,
-        // The client sends first, so the radio is awake when packets come down.
+        // The client sends first, so the radio is awake when packets arrive on the link down.
         wake_up: facts.wake_up,
         delay: facts.rtt.saturating_sub(facts.rtt / 2),
         release: facts.release,
@@ -142,8 +142,8 @@ fn up(population: &Population, facts: &DrawFacts) -> link::Config {
     }
 }
 
-/// The rate over time. What was drawn is repeated after a while: that of a class with handovers after a whole number of
-/// them, so that they stay where the bursts of loss are.
+/// The rate over time. The drawn steps repeat; in a class with handovers, after a whole number of them, so that handovers
+/// coincide with the loss bursts.
 fn capacity(class: &Class, facts: &DrawFacts, stream: Stream) -> Capacity {
     let period = match (class.variation, facts.handover) {
         (None, None) => return Capacity::Constant(facts.rate),
@@ -189,7 +189,7 @@ fn capacity(class: &Class, facts: &DrawFacts, stream: Stream) -> Capacity {
         .map_or(Capacity::Constant(facts.rate), Capacity::Schedule)
 }
 
-/// A sequence of this many rates: a first-order autoregression of the logarithm.
+/// Draws `count` rates: a first-order autoregression of the logarithm.
 pub(super) fn rates(class: &Class, facts: &DrawFacts, stream: Stream, count: u64) -> Vec<Rate> {
     let Some(variation) = class.variation else {
         return vec![facts.rate];
@@ -207,7 +207,7 @@ pub(super) fn rates(class: &Class, facts: &DrawFacts, stream: Stream, count: u64
         .collect()
 }
 
-/// Other traffic, and when the transfer begins.
+/// Builds the cross traffic. Also returns when the transfer starts.
 fn cross(population: &Population, sketch: &Sketch, seed: u64) -> (Duration, Vec<CrossTraffic>) {
     let facts = &sketch.facts;
     let pages = match (&facts.cross, &population.cross.bursts_congestion) {
@@ -222,7 +222,7 @@ fn cross(population: &Population, sketch: &Sketch, seed: u64) -> (Duration, Vec<
     };
     let lead = match (sketch.bulk, pages) {
         (Some((_, lead)), _) => lead,
-        // One page is over, and the transfer begins at any time until the next but one.
+        // One page is complete, and the transfer starts at any time until the next but one.
         (None, Some((_, pages))) => {
             let phase = Stream::new(seed, Field::CrossLead).unit(0);
             pages.every.mul_f64(1.0 + phase)
@@ -230,7 +230,7 @@ fn cross(population: &Population, sketch: &Sketch, seed: u64) -> (Duration, Vec<
         (None, None) => Duration::ZERO,
     };
     let start = match facts.handover {
-        // The phase is given: what cannot begin before the simulation begins with it.
+        // The phase is given: traffic that would start before the simulation starts with it.
         Some(_) => sketch.handover_age,
         None => lead,
     };
@@ -239,8 +239,8 @@ fn cross(population: &Population, sketch: &Sketch, seed: u64) -> (Duration, Vec<
         (_, _, Some((congestion, pages))) => CrossKind::Pages(congestion.clone(), pages),
         (CrossFact::Bursts { bytes, every }, _, None) => {
             let mean = *bytes as f64 * 8.0 / every.as_secs_f64();
-            let most = facts.rate_in_the_long_run().bits_per_second() as f64
-                * population.cross.bursts_at_most;
+            let most =
+                facts.long_term_rate().bits_per_second() as f64 * population.cross.bursts_at_most;
             let bits = mean.min(most).max(1.0);
             CrossKind::Constant(Rate::from_bits_per_second(bits as u64))
         }
@@ -257,7 +257,7 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Rates that are drawn before they are repeated.
+/// The number of drawn rates before they repeat.
 const STEPS: u64 = 512;
-/// The least number of steps in a period of handovers.
+/// The minimum number of steps in a period of handovers.
 const STEPS_MIN: u64 = 16;

@@ -1,11 +1,11 @@
 //! Random numbers for a draw: a stream for each field, addressed by index.
 //!
-//! A field uses its own stream of [`SplitMix64`], so that what is drawn for one depends on the seed and on nothing that is
-//! drawn for another.
+//! Each field has its own stream of [`SplitMix64`], so that its value depends on the seed only, and not on the draws of
+//! other fields.
 
 use lastbyte_units::SplitMix64;
 
-/// What a stream is for. The numbers are part of what a seed means: a field keeps its own.
+/// The purpose of a stream. The numbers must not change: they determine what a seed draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Site = 1,
@@ -49,7 +49,7 @@ pub(crate) enum Field {
     FurtherSizes = 37,
 }
 
-/// The numbers of one field.
+/// The random numbers of one field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream(SplitMix64);
 
@@ -63,12 +63,12 @@ impl Stream {
         self.0.at(index)
     }
 
-    /// More than zero and less than one.
+    /// A number between 0 and 1, both exclusive.
     pub(crate) fn unit(self, index: u64) -> f64 {
         ((self.at(index) >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 
-    /// Whether something of this probability happens.
+    /// Returns `true` with this probability.
     pub(crate) fn happens(self, probability: f64) -> bool {
         self.unit(0) < probability
     }
@@ -83,7 +83,7 @@ impl Stream {
         -self.unit(index).ln()
     }
 
-    /// One of these, with probabilities in proportion to their weights. The last that has any, if rounding leads past it.
+    /// Chooses an index with probability proportional to its weight: the last one with a weight if rounding leads past it.
     pub(crate) fn choose(self, index: u64, weights: impl Iterator<Item = f64> + Clone) -> usize {
         let mut left = self.unit(index) * weights.clone().sum::<f64>();
         let mut chosen = 0;
@@ -98,13 +98,13 @@ impl Stream {
     }
 }
 
-/// The seed of this number, derived from another.
+/// Derives the seed with this number from another.
 pub(crate) const fn seed_of(seed: u64, number: u64) -> u64 {
     SplitMix64::stream(seed, number).state()
 }
 
-/// The inverse of the normal distribution, by Acklam's rational functions: its relative error is below 1.15e-9. Rises with
-/// its argument, so that a quantile of the number is a quantile of what is drawn by it.
+/// The quantile function of the normal distribution, by Acklam's rational functions, with a relative error below 1.15e-9. It is
+/// monotonic, so that quantiles of the argument are quantiles of the result.
 fn quantile(unit: f64) -> f64 {
     const TAIL: f64 = 0.024_25;
     if unit < TAIL {
@@ -140,7 +140,7 @@ fn quantile(unit: f64) -> f64 {
     }
 }
 
-/// The lower tail of the inverse.
+/// The lower tail of [`quantile`].
 fn tail(unit: f64) -> f64 {
     let root = (-2.0 * unit.ln()).sqrt();
     let above = polynomial(
@@ -167,7 +167,7 @@ fn tail(unit: f64) -> f64 {
     above / below
 }
 
-/// The highest power first.
+/// Evaluates a polynomial; `factors` has the highest power first.
 fn polynomial(x: f64, factors: &[f64]) -> f64 {
     factors.iter().fold(0.0, |sum, factor| sum * x + factor)
 }

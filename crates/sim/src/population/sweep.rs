@@ -1,28 +1,28 @@
-//! A population with one thing made larger or smaller: what a result should be shown to survive.
+//! Factors that scale a population, to test whether a result depends on them.
 
 use serde::Deserialize;
 
 use super::text::factor;
 use crate::setting::SettingError;
 
-/// Factors on figures of a population. The default changes nothing. What is multiplied changes; every other field of a
-/// draw stays what it is under the same seed.
+/// Factors on the parameters of a population. The default changes nothing. Every other field of a draw stays the same under the
+/// same seed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Sweep {
-    /// The depth of queues, before its floor in packets.
+    /// The size of queues, before their minimum in packets applies.
     pub queue: f64,
-    /// The share of paths with random loss; also of classes whose paths all have it, so that 0 leaves none. Bursts stay.
+    /// The share of paths with random loss, including classes whose paths all have it, so that 0 leaves none. Bursts are unaffected.
     pub lossy: f64,
     /// The round-trip time between site and access.
     pub path_rtt: f64,
-    /// The rate of lines. Policers keep theirs.
+    /// The rate of lines, but not of policers.
     pub rate: f64,
-    /// The weight of classes that are poor.
+    /// The weight of classes with poor access.
     pub poor: f64,
-    /// The share of paths with other traffic.
+    /// The share of paths with cross traffic.
     pub cross: f64,
-    /// How long acknowledgments gather on the way back; 0: they do not.
+    /// The interval of ACK batching; 0: no batching.
     pub ack_batching: f64,
     /// The share of policed paths.
     pub policing: f64,
@@ -60,11 +60,11 @@ impl Sweep {
         "sizes",
     ];
 
-    /// One change: a factor by its key and as text, or the name of a mix of sizes.
+    /// Parses one change: a factor, or the name of a mix of sizes.
     ///
     /// # Errors
     ///
-    /// Returns a [`SettingError`] if there is no such key, or the text is not a factor that it can have.
+    /// Returns a [`SettingError`] for an unknown key or an invalid factor.
     pub fn of(key: &str, text: &str) -> Result<Self, SettingError> {
         let mut sweep = Self::default();
         let factor = match key {
@@ -92,7 +92,7 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// The factors that are not one, by their keys.
+    /// The factors other than 1, with their keys.
     #[must_use]
     pub fn changes(&self) -> Vec<(&'static str, f64)> {
         let all = self.factors();
@@ -124,7 +124,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// One after the other.
+    /// Combines two sweeps: factors are multiplied.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {

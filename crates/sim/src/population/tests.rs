@@ -6,7 +6,8 @@ use crate::cross::CrossKind;
 
 fn site(name: &str) -> Population {
     let all = Population::standard();
-    all.only(&[name.to_owned()]).expect("there is this site")
+    all.with_sites(&[name.to_owned()])
+        .expect("there is this site")
 }
 
 fn scaled(change: impl FnOnce(&mut Sweep)) -> Population {
@@ -44,7 +45,7 @@ fn rates_and_round_trips_of_each_site_match_the_population_file() {
     for (name, rates, rtts) in MARGINALS {
         let site = site(name);
         let facts: Vec<DrawFacts> = (0..15_000).map(|seed| site.sketch(seed).facts).collect();
-        let rate = |facts: &DrawFacts| facts.rate_in_the_long_run().bits_per_second() as f64 / 1e6;
+        let rate = |facts: &DrawFacts| facts.long_term_rate().bits_per_second() as f64 / 1e6;
         let found = percentiles(facts.iter().map(rate).collect());
         let rtt = |facts: &DrawFacts| facts.rtt.as_secs_f64() * 1e3;
         let found_rtts = percentiles(facts.iter().map(rtt).collect());
@@ -423,7 +424,7 @@ fn page_bursts_never_fill_a_line() {
     for draw in (0..500).map(|seed| all.draw(seed)) {
         for cross in &draw.cross {
             if let CrossKind::Constant(rate) = cross.kind {
-                let whole = draw.facts.rate_in_the_long_run();
+                let whole = draw.facts.long_term_rate();
                 assert!(rate.bits_per_second() * 2 <= whole.bits_per_second());
                 assert!(rate.bits_per_second() <= 2_000_000);
             }
@@ -554,7 +555,7 @@ fn errors_of_a_population_name_their_place() {
 fn invalid_selections_and_sweeps_are_rejected() {
     let all = Population::standard();
     let error = all
-        .only(&["Mars".to_owned()])
+        .with_sites(&["Mars".to_owned()])
         .expect_err("unknown site")
         .to_string();
     assert!(

@@ -1,7 +1,7 @@
-//! The keys of a population file, and what they come to.
+//! The keys of a population file.
 //!
-//! Owns: reading. What is drawn by them is in [`population`](super). A fault names the key, in which class or site it is,
-//! and what would do instead.
+//! Parses and checks the file; [`population`](super) draws from it. Errors name the key with its class or site, and what is
+//! expected.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use super::{
     sweep::Sweep,
 };
 use crate::{
-    client_acks::ClientAcks, cross::CrossKind, listener::Way, network::OVERHEAD_MAX,
+    client_acks::ClientAcks, cross::CrossKind, listener::Direction, network::OVERHEAD_MAX,
     setting::SettingError,
 };
 
@@ -96,7 +96,7 @@ struct ClassText {
     aqm_share: f64,
     #[serde(default)]
     poor: bool,
-    /// Of every path of this class, whatever the site.
+    /// Random loss of every path of this class, at any site.
     loss: Option<String>,
     #[serde(default = "one")]
     loss_factor: f64,
@@ -252,7 +252,7 @@ pub(super) fn parse(text: &str, registry: &Registry) -> Outcome<Population> {
         networks: Vec::new(),
         neighbours: Vec::new(),
         horizon: None,
-        way: Way::Down,
+        direction: Direction::Down,
         variants: Vec::new(),
     })
 }
@@ -265,7 +265,7 @@ pub(super) fn returns(text: &ReturnsText) -> Outcome<Returns> {
     })
 }
 
-/// Each of a list of things with names, of which no two may be the same.
+/// Converts a list of items whose names must be distinct.
 fn each<T, U>(
     list: &str,
     texts: &[T],

@@ -1,7 +1,7 @@
-//! HTTP/3 (RFC 9114), by the same [`Connection`](http3::Connection) that server and client of `lastbyte` run.
+//! HTTP/3 (RFC 9114), with the [`Connection`](http3::Connection) of `lastbyte serve` and `lastbyte get`.
 //!
-//! A request asks for `/SIZE`, as `lastbyte serve` has objects by size, with the fields of a browser; a response has its
-//! length and type. An upload is a `POST` with its length, and the server answers without a body once all of it has arrived. Bodies reach the measures as slices of the packets they come in.
+//! A request has the path `/SIZE` and the fields of a browser; a response has its length and type. An upload is a `POST` with its
+//! length; the server responds without a body once all of it has arrived. Bodies are measured as slices of the received packets.
 
 use core::time::Duration;
 
@@ -10,16 +10,16 @@ use lastbyte_http3::{self as http3, Body, BodySink, Code, Event, Request, Respon
 use lastbyte_quic::connection::Connection;
 use lastbyte_wire::StreamId;
 
-use super::{Asks, CannotAsk, Incoming, Responds};
+use super::{ClientProtocol, Incoming, NoStreamCredit, ServerProtocol};
 use crate::{
     SERVER_NAME,
     client::Measures,
-    listener::Way,
+    listener::Direction,
     scenario::Handshake,
     server::{AnyBytes, Messages},
 };
 
-/// What a browser says of itself and of what it wants: Chromium, asking for an image.
+/// Header fields of Chromium when it requests an image.
 pub(crate) const REQUEST_FIELDS: [(&str, &str); 7] = [
     (
         "user-agent",
@@ -35,21 +35,21 @@ pub(crate) const REQUEST_FIELDS: [(&str, &str); 7] = [
     ("accept-language", "en-GB,en;q=0.9"),
     ("priority", "u=2, i"),
 ];
-/// What a server says of an object, beside its length.
+/// Header fields of a response beside its length.
 const RESPONSE_FIELDS: [(&str, &str); 3] = [
     ("content-type", "application/octet-stream"),
     ("cache-control", "public, max-age=86400"),
     ("server", "lastbyte"),
 ];
 
-/// As both ends are set. On the longest of paths a head takes longer than a server on a network would put up with.
+/// The configuration of both ends. On the longest paths a header takes longer than a server's default timeout.
 pub(crate) fn config() -> http3::Config {
     let mut config = http3::Config::default();
     config.limits.head_timeout = Duration::from_secs(3600);
     config
 }
 
-/// A client's end.
+/// The client's side.
 pub(super) struct Client {
     http3: http3::Connection,
 }
@@ -62,14 +62,14 @@ impl Client {
     }
 }
 
-/// The connection of a client. One that asks in 0-RTT remembers the server's settings.
+/// Creates the connection of a client. With 0-RTT it remembers the server's settings.
 pub(crate) fn client(handshake: Handshake) -> http3::Connection {
     let config = config();
     let http3 = http3::Connection::client(&config);
     if handshake != Handshake::ZeroRtt {
         return http3;
     }
-    // What the server said when the ticket was given (RFC 9114 §7.2.4.2).
+    // The server's settings when it issued the ticket (RFC 9114 §7.2.4.2).
     http3.with_remembered(Settings {
         max_field_section_size: config.field_section_size_max.into(),
         qpack_max_table_capacity: config.qpack_table_capacity.into(),
@@ -79,7 +79,7 @@ pub(crate) fn client(handshake: Handshake) -> http3::Connection {
     })
 }
 
-/// Measures what arrives.
+/// Measures received body data.
 struct Arrivals<'a> {
     now: Time,
     measures: &'a mut Measures,
@@ -92,20 +92,20 @@ impl BodySink for Arrivals<'_> {
     }
 }
 
-impl Asks for Client {
-    fn ask(
+impl ClientProtocol for Client {
+    fn send_request(
         &mut self,
         connection: &mut Connection,
         size: u64,
-        way: Way,
-    ) -> Result<StreamId, CannotAsk> {
-        let (mut request, body) = match way {
-            Way::Down => {
+        direction: Direction,
+    ) -> Result<StreamId, NoStreamCredit> {
+        let (mut request, body) = match direction {
+            Direction::Down => {
                 let path = format!("/{size}");
                 let request = Request::new("GET", "https", SERVER_NAME, &path);
                 (request, Body::Empty)
             }
-            Way::Up => {
+            Direction::Up => {
                 let request = Request::new(UPLOAD, "https", SERVER_NAME, "/upload");
                 let request = request.with("content-length", size.to_string());
                 (request, Body::Source(Box::new(AnyBytes(size))))
@@ -116,7 +116,7 @@ impl Asks for Client {
         }
         let asked = self.http3.request(connection, &request, body);
         self.http3.recycle(request.into_fields());
-        asked.map_err(|_| CannotAsk)
+        asked.map_err(|_| NoStreamCredit)
     }
 
     fn receive(
@@ -136,7 +136,7 @@ impl Asks for Client {
         connection.handle_datagram(now, path, ecn, bytes, &mut sink);
     }
 
-    fn attend(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
+    fn process_events(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
         while let Some(event) = self.http3.poll(connection, now) {
             match event {
                 Event::Response { response, .. } if response.status() == 200 => {
@@ -151,7 +151,7 @@ impl Asks for Client {
                 }
                 Event::Finished { stream } => measures.on_end(now, stream),
                 Event::Sent { .. } => measures.on_request_acked(now),
-                // The server of this simulator answers all that its client asks: a flow ends that finds it otherwise.
+                // The simulated server responds to all requests; a flow fails otherwise.
                 Event::Response { .. } | Event::Reset { .. } | Event::Drained => {
                     self.http3
                         .close(connection, now, Code::GENERAL_PROTOCOL_ERROR);
@@ -170,10 +170,10 @@ impl Asks for Client {
     }
 }
 
-/// A server's end.
+/// The server's side.
 pub(super) struct Server {
     http3: http3::Connection,
-    /// Uploads that have not ended.
+    /// Uploads in progress.
     uploads: Vec<StreamId>,
 }
 
@@ -186,7 +186,7 @@ impl Server {
     }
 }
 
-/// Nothing reads what is uploaded.
+/// Discards uploaded data.
 pub(crate) struct Discard;
 
 impl BodySink for Discard {
@@ -195,7 +195,7 @@ impl BodySink for Discard {
     }
 }
 
-impl Responds for Server {
+impl ServerProtocol for Server {
     fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
         let Incoming {
             now,
@@ -208,7 +208,7 @@ impl Responds for Server {
         connection.handle_datagram(now, path, ecn, bytes, &mut sink);
     }
 
-    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Messages) {
+    fn process_events(&mut self, connection: &mut Connection, now: Time, responses: &mut Messages) {
         while let Some(event) = self.http3.poll(connection, now) {
             match event {
                 Event::Request { stream, request } if request.method() == UPLOAD => {
@@ -216,7 +216,7 @@ impl Responds for Server {
                     self.uploads.push(stream);
                 }
                 Event::Data { stream } => {
-                    // What arrived with the header.
+                    // Read what arrived with the header.
                     let _ = self.http3.read(connection, now, stream, &mut <[u8]>::len);
                 }
                 Event::Finished { stream } if self.uploads.contains(&stream) => {
@@ -226,23 +226,23 @@ impl Responds for Server {
                         .http3
                         .respond(connection, stream, &response, Body::Empty);
                     if sent.is_ok() {
-                        answers.on_begun(now);
+                        responses.on_started(now);
                     }
                     self.http3.recycle(response.into_fields());
                 }
                 Event::Request { stream, request } => {
-                    let (response, body) = answer(request.path());
+                    let (response, body) = object(request.path());
                     self.http3.recycle(request.into_fields());
                     if self
                         .http3
                         .respond(connection, stream, &response, body)
                         .is_ok()
                     {
-                        answers.on_begun(now);
+                        responses.on_started(now);
                     }
                     self.http3.recycle(response.into_fields());
                 }
-                Event::Sent { .. } => answers.on_acked(now),
+                Event::Sent { .. } => responses.on_acked(now),
                 Event::Drained => self.http3.close(connection, now, Code::NO_ERROR),
                 _ => {}
             }
@@ -255,7 +255,7 @@ impl Responds for Server {
 }
 
 /// The object of a path: `/SIZE`, in bytes.
-fn answer(path: Option<&str>) -> (Response, Body) {
+fn object(path: Option<&str>) -> (Response, Body) {
     let size = path.and_then(|path| path.strip_prefix('/')?.parse::<u64>().ok());
     let Some(size) = size else {
         return (Response::new(404), Body::Empty);

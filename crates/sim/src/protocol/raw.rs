@@ -1,7 +1,7 @@
-//! A request and a response as they are on a QUIC stream, without frames or fields.
+//! Requests and responses directly on QUIC streams, without frames or fields.
 //!
-//! For comparisons with simulators that speak no HTTP. A request is [`REQUEST_LEN`] bytes, of which the first eight say how
-//! many are wanted; a response is as many zeros. An upload follows a request for none.
+//! For comparisons with simulators without HTTP. A request has [`REQUEST_LEN`] bytes, of which the first eight are the size of
+//! the response. An upload follows a request of size 0.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use lastbyte_quic::{
     connection::Connection,
     stream::{StreamEvent, StreamSink},
 };
-use lastbyte_wire::{Direction, StreamId};
+use lastbyte_wire::{self as wire, StreamId};
 
-use super::{Asks, CannotAsk, Incoming, Responds};
+use super::{ClientProtocol, Incoming, NoStreamCredit, ServerProtocol};
 use crate::{
     client::Measures,
-    listener::Way,
+    listener::Direction,
     server::{AnyBytes, Messages},
 };
 
 pub(super) const ALPN: &[u8] = b"lastbyte-sim";
-/// As long as a browser's `HEADERS` may be.
+/// Length of a request, in bytes: similar to a browser's `HEADERS`.
 const REQUEST_LEN: usize = 100;
 
-/// A client's end.
+/// The client's side.
 pub(super) struct Client;
 
-/// Measures what arrives.
+/// Measures received data.
 struct Arrivals<'a> {
     now: Time,
     measures: &'a mut Measures,
@@ -42,29 +42,31 @@ impl StreamSink for Arrivals<'_> {
     }
 }
 
-impl Asks for Client {
-    fn ask(
+impl ClientProtocol for Client {
+    fn send_request(
         &mut self,
         connection: &mut Connection,
         size: u64,
-        way: Way,
-    ) -> Result<StreamId, CannotAsk> {
-        let (wanted, uploaded) = match way {
-            Way::Down => (size, None),
-            Way::Up => (0, Some(AnyBytes(size))),
+        direction: Direction,
+    ) -> Result<StreamId, NoStreamCredit> {
+        let (wanted, uploaded) = match direction {
+            Direction::Down => (size, None),
+            Direction::Up => (0, Some(AnyBytes(size))),
         };
         let streams = connection.streams();
-        let id = streams.open(Direction::Bidirectional).ok_or(CannotAsk)?;
+        let id = streams
+            .open(wire::Direction::Bidirectional)
+            .ok_or(NoStreamCredit)?;
         let mut bytes = [0; REQUEST_LEN];
         if let Some(head) = bytes.first_chunk_mut() {
             *head = wanted.to_le_bytes();
         }
-        streams.write(id, &bytes).map_err(|_| CannotAsk)?;
+        streams.write(id, &bytes).map_err(|_| NoStreamCredit)?;
         if let Some(body) = uploaded {
             let sent = streams.send_source(id, Box::new(body));
-            sent.map_err(|_| CannotAsk)?;
+            sent.map_err(|_| NoStreamCredit)?;
         }
-        streams.finish(id).map_err(|_| CannotAsk)?;
+        streams.finish(id).map_err(|_| NoStreamCredit)?;
         Ok(id)
     }
 
@@ -83,7 +85,7 @@ impl Asks for Client {
         connection.handle_datagram(now, path, ecn, bytes, &mut Arrivals { now, measures });
     }
 
-    fn attend(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
+    fn process_events(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
         while let Some(event) = connection.streams().poll_event() {
             if matches!(event, StreamEvent::Finished(_)) {
                 measures.on_request_acked(now);
@@ -92,12 +94,12 @@ impl Asks for Client {
     }
 }
 
-/// A server's end.
+/// The server's side.
 #[derive(Default)]
 pub(super) struct Server {
-    /// What of requests has come that are not whole yet.
+    /// Received bytes of incomplete requests.
     partial: BTreeMap<StreamId, Vec<u8>>,
-    /// What was asked for and is not answered yet.
+    /// Requests without a response yet.
     asked: Vec<(StreamId, u64)>,
 }
 
@@ -114,7 +116,7 @@ impl StreamSink for Server {
     }
 }
 
-impl Responds for Server {
+impl ServerProtocol for Server {
     fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
         let Incoming {
             now,
@@ -125,18 +127,18 @@ impl Responds for Server {
         connection.handle_datagram(now, path, ecn, bytes, self);
     }
 
-    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Messages) {
+    fn process_events(&mut self, connection: &mut Connection, now: Time, responses: &mut Messages) {
         let streams = connection.streams();
         while let Some(event) = streams.poll_event() {
             if matches!(event, StreamEvent::Finished(_)) {
-                answers.on_acked(now);
+                responses.on_acked(now);
             }
         }
         for (id, size) in self.asked.drain(..) {
             if streams.send_source(id, Box::new(AnyBytes(size))).is_ok()
                 && streams.finish(id).is_ok()
             {
-                answers.on_begun(now);
+                responses.on_started(now);
             }
         }
     }

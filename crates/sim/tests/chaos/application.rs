@@ -1,4 +1,4 @@
-//! What the two ends say to each other: requests and responses of bytes that each end can tell.
+//! The applications of both ends: requests and responses with predictable bytes.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +32,9 @@ pub(crate) struct Application {
     streams: BTreeMap<StreamId, Progress>,
     opened: usize,
     has_begun: bool,
-    /// Streams of which both parts are over, as each end sees it.
+    /// Streams that are complete in both directions, as seen by each end.
     pub(crate) settled: usize,
-    /// Bytes read that were as they should be.
+    /// Bytes read with the expected content.
     pub(crate) verified: u64,
 }
 
@@ -52,12 +52,12 @@ impl Application {
         }
     }
 
-    /// Of a client: whether all streams are over.
+    /// Whether all streams of a client are complete.
     pub(crate) const fn is_done(&self) -> bool {
         self.settled == self.plans.len()
     }
 
-    /// The application's turn.
+    /// Runs the application.
     pub(crate) fn attend(
         &mut self,
         now: Time,
@@ -93,7 +93,7 @@ impl Application {
         Ok(())
     }
 
-    /// Opens as many streams as the server allows.
+    /// Opens streams up to the server's limit.
     fn open(&mut self, now: Time, connection: &mut Connection) {
         while self.opened < self.plans.len() {
             let Some(id) = connection.streams().open(Direction::Bidirectional) else {
@@ -125,7 +125,7 @@ impl Application {
         let bytes: Vec<u8> = (progress.written..end).map(|at| byte(key, at)).collect();
         let streams = connection.streams();
         let Ok(written) = streams.write(id, &bytes) else {
-            return; // stopped: an event says so
+            return; // stopped: an event reports it
         };
         progress.written += written as u64;
         if progress.written < end {
@@ -135,7 +135,7 @@ impl Application {
             let _ = streams.reset(id, CODE);
             self.sent(id);
             if self.side == Side::Client {
-                // What comes back then is the server's affair.
+                // The response is then up to the server.
                 let _ = connection.streams().stop_sending(id, CODE, now);
                 self.received(id);
             }

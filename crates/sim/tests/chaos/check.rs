@@ -1,4 +1,4 @@
-//! What must hold of a connection at any time, whatever its peer and the path do.
+//! Invariants of a connection, for any peer and path.
 
 use core::net::IpAddr;
 
@@ -13,25 +13,25 @@ use lastbyte_quic::{
 /// The largest datagram.
 const DATAGRAM: f64 = 1472.0;
 
-/// Watches one connection.
+/// Checks one connection.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    /// Bytes that the pacer may let go, at most; `None` while it did not pace.
+pub(crate) struct BottleneckMonitor {
+    /// Maximum bytes that the pacer may release; `None` without pacing.
     credit: Option<f64>,
     updated_at: Time,
     /// The highest rate since then.
     rate: f64,
-    /// Bytes that may leave in spite of window and pacer: probes of RFC 9002 §6.2.4, and datagrams that validate paths.
+    /// Bytes that may be sent regardless of window and pacer: probes of RFC 9002 §6.2.4, and datagrams that validate paths.
     beyond_window: f64,
     beyond_pacer: f64,
-    /// What these followed from.
+    /// The state from which these were computed.
     exempt: u64,
-    /// The addresses of the path in use: another path has a pacer of its own (RFC 9000 §9.4).
+    /// The addresses of the path in use: each path has its own pacer (RFC 9000 §9.4).
     addresses: Option<(IpAddr, IpAddr)>,
     pub(crate) ring_max: usize,
 }
 
-impl Watch {
+impl BottleneckMonitor {
     pub(crate) fn new(now: Time) -> Self {
         Self {
             credit: None,
@@ -45,7 +45,7 @@ impl Watch {
         }
     }
 
-    /// To be called after each event. `buffered_max` is the most that streams may hold.
+    /// Call after each event. `buffered_max` is the maximum of bytes that streams may buffer.
     pub(crate) fn check(
         &mut self,
         connection: &mut Connection,
@@ -101,7 +101,7 @@ impl Watch {
         self.rate = self.rate.max(rate);
     }
 
-    /// To be called around each [`Connection::poll_transmit`], with what was in flight and the window before it.
+    /// Call around each [`Connection::poll_transmit`], with the bytes in flight and the window before it.
     pub(crate) fn on_transmit(
         &mut self,
         now: Time,

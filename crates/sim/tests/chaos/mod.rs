@@ -1,12 +1,12 @@
-//! Chaos: transfers over paths, with faults, that one seed decides, and what must hold whatever happens.
+//! Chaos tests: random paths, faults and transfers from a seed, and the invariants that must hold.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `plan` | what a seed stands for |
+//! | `plan` | the parameters drawn from a seed |
 //! | `path` | the network: rate, queue, loss, reordering, duplication, corruption, MTU, address translation |
-//! | `application` | what the two ends say to each other, and whether every byte of it arrives |
-//! | `check` | what must hold of a connection at any time |
-//! | `world` | the order of events, and how it all must end |
+//! | `application` | requests and responses, and the check that every byte arrives |
+//! | `check` | invariants of a connection |
+//! | `world` | the event loop, and the checks at the end |
 
 mod application;
 mod check;
@@ -35,7 +35,7 @@ impl Random {
         self.number() % bound
     }
 
-    /// With this probability.
+    /// Returns `true` with this probability.
     pub(crate) fn happens(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
@@ -45,7 +45,7 @@ impl Random {
         (self.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Between two bounds, with each order of magnitude as likely as any other.
+    /// Log-uniform between two bounds.
     pub(crate) fn magnitude(&mut self, least: f64, most: f64) -> f64 {
         least * (most / least).powf(self.unit())
     }

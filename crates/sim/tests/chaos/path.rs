@@ -17,11 +17,11 @@ use super::{Random, plan::PathPlan};
 
 pub(crate) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
 pub(crate) const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 5000);
-/// Where the client moves to.
+/// The client's addresses after moves.
 pub(crate) const ELSEWHERE: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 9, 9)), 6000);
 
-/// A datagram on its way.
+/// A datagram in transit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flying {
     arrives: Time,
@@ -36,7 +36,7 @@ struct Flying {
 /// A datagram that arrived.
 pub(crate) struct Arrival {
     pub(crate) to: Side,
-    /// As its receiver sees it.
+    /// The path as seen by the receiver.
     pub(crate) path: NetworkPath,
     pub(crate) ecn: EcnCodepoint,
     pub(crate) bytes: Vec<u8>,
@@ -47,12 +47,12 @@ pub(crate) struct Path {
     random: Random,
     flying: BinaryHeap<Reverse<Flying>>,
     sent: u64,
-    /// Until when each direction is busy with what was sent, and whether a burst of losses is under way.
+    /// When each direction becomes idle, and whether a loss burst is in progress.
     busy_until: [Time; 2],
     is_in_burst: [bool; 2],
-    /// Addresses of the client that nothing passes by any more.
+    /// Dead addresses of the client.
     dead: Vec<SocketAddr>,
-    /// What the server knows each of the client's addresses by.
+    /// The external address of each client address.
     mappings: BTreeMap<SocketAddr, SocketAddr>,
     remapped_at: Time,
     remappings: u16,
@@ -82,7 +82,7 @@ impl Path {
         self.flying.peek().map(|Reverse(flying)| flying.arrives)
     }
 
-    /// A datagram is sent.
+    /// Sends a datagram.
     pub(crate) fn send(
         &mut self,
         now: Time,
@@ -102,7 +102,7 @@ impl Path {
         } else {
             (SERVER, path.remote)
         };
-        // Serialisation, behind what waits.
+        // Serialisation, after the queued datagrams.
         let index = usize::from(to_server);
         let start = self.busy_until[index].max(now);
         if start.since(now).as_secs_f64() * self.plan.rate > self.plan.queue {
@@ -161,7 +161,7 @@ impl Path {
                 .is_some_and(|(from, span)| since >= from && since < from + span)
     }
 
-    /// What the server sees of a client's address, which changes now and then.
+    /// The external address of a client, which changes at times.
     fn mapped(&mut self, now: Time, local: SocketAddr) -> SocketAddr {
         let Some((every, more_than_port)) = self.plan.rebinding else {
             return local;
@@ -183,7 +183,7 @@ impl Path {
         *self.mappings.entry(local).or_insert(outside)
     }
 
-    /// The datagram that arrives now, if it gets there.
+    /// Returns the next datagram that arrives now.
     pub(crate) fn receive(&mut self) -> Option<Arrival> {
         let Reverse(flying) = self.flying.pop()?;
         let ecn = [

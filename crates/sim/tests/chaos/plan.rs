@@ -1,4 +1,4 @@
-//! What a seed stands for.
+//! The parameters drawn from a seed.
 
 use core::time::Duration;
 
@@ -6,25 +6,25 @@ use lastbyte_wire::Side;
 
 use super::Random;
 
-/// All that a seed decides before the first packet.
+/// The parameters of a run, drawn before the first packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) congestion: &'static str,
     pub(crate) path: PathPlan,
     pub(crate) streams: Vec<StreamPlan>,
-    /// Bytes that a stream and a connection may be ahead, and streams open at a time.
+    /// Windows of a stream and of a connection, in bytes, and the maximum number of open streams.
     pub(crate) windows: Option<(u64, u64, u64)>,
-    /// Packets until the keys are updated.
+    /// Packets between key updates.
     pub(crate) key_packets: Option<u64>,
-    /// A connection that resumes another, with 0-RTT that the server accepts or not.
+    /// Whether the connection resumes another, with 0-RTT that the server accepts or rejects.
     pub(crate) zero_rtt: Option<bool>,
     pub(crate) always_retry: bool,
     pub(crate) ecn: bool,
     pub(crate) ack_frequency: bool,
-    /// Datagrams that one buffer holds.
+    /// Datagrams per buffer.
     pub(crate) batch: usize,
-    /// When the client moves to another address of its own; whether the old one is gone.
+    /// When the client moves to another address, and whether the old one is gone.
     pub(crate) migration: Option<(Duration, bool)>,
     pub(crate) ending: Ending,
 }
@@ -32,13 +32,13 @@ pub(crate) struct Plan {
 /// How the connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The client closes when it has all.
+    /// The client closes after all responses.
     Complete,
-    /// An end closes in the middle.
+    /// An end closes during the transfer.
     Closes(Side, Duration),
-    /// An end is gone without a word.
+    /// An end disappears silently.
     Vanishes(Side, Duration),
-    /// The server has forgotten all but its keys.
+    /// The server restarts and keeps only its keys.
     Restarts(Duration),
 }
 
@@ -54,35 +54,35 @@ pub(crate) struct StreamPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     None,
-    /// The client resets its request once so many bytes of it are written.
+    /// The client resets its request after this number of bytes.
     RequestReset(u64),
-    /// The client wants no more of the response than so much.
+    /// The client stops the response after this number of bytes.
     ResponseStopped(u64),
-    /// The server resets its response once so many bytes of it are written.
+    /// The server resets its response after this number of bytes.
     ResponseReset(u64),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct PathPlan {
-    /// Bytes in a second.
+    /// Rate, in bytes per second.
     pub(crate) rate: f64,
-    /// Bytes that wait at most.
+    /// Queue limit, in bytes.
     pub(crate) queue: f64,
     pub(crate) delay: Duration,
     pub(crate) loss: f64,
-    /// How likely a burst of losses begins, and goes on, with each datagram.
+    /// Probabilities for each datagram that a loss burst starts, and that it continues.
     pub(crate) burst: Option<(f64, f64)>,
     pub(crate) jitter: Option<Duration>,
     pub(crate) duplication: f64,
     pub(crate) corruption: f64,
     pub(crate) truncation: f64,
-    /// The largest datagram that passes, from when on.
+    /// Maximum datagram size, and from when it applies.
     pub(crate) mtu: Option<(usize, Duration)>,
-    /// Nothing passes for so long from then on.
+    /// Outages: start and length.
     pub(crate) blackout: Option<(Duration, Duration)>,
-    /// How often the client's address as the server sees it changes, and whether more than the port does.
+    /// Interval of NAT rebinding, and whether the IP address changes as well.
     pub(crate) rebinding: Option<(Duration, bool)>,
-    /// When the path becomes a good one.
+    /// When the path stops impairing packets.
     pub(crate) faults_until: Duration,
 }
 
@@ -163,7 +163,7 @@ impl StreamPlan {
 }
 
 impl PathPlan {
-    /// Each fault is there in one run of four or so, and mostly there are others beside it.
+    /// Each fault occurs in about a quarter of the runs, mostly together with others.
     fn draw(random: &mut Random) -> Self {
         let rate = random.magnitude(50_000.0, 50_000_000.0);
         let delay = Duration::from_secs_f64(random.magnitude(0.0001, 0.15));

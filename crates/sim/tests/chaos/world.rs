@@ -1,4 +1,4 @@
-//! The order of events, and how it all must end.
+//! The event loop, and the checks at the end.
 
 use core::time::Duration;
 use std::sync::{
@@ -24,23 +24,23 @@ use lastbyte_wire::{Side, TransportError};
 
 use super::{
     application::Application,
-    check::Watch,
+    check::BottleneckMonitor,
     path::{Arrival, CLIENT, ELSEWHERE, Path, SERVER},
     plan::{Cut, Ending, Plan},
 };
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     /// A digest of every datagram, its time and its sender.
     pub(crate) digest: u64,
     pub(crate) datagrams: u64,
-    /// Bytes of streams that arrived as they were sent.
+    /// Stream bytes that arrived intact.
     pub(crate) verified: u64,
     pub(crate) is_complete: bool,
     /// Simulated time.
     pub(crate) took: Duration,
-    /// The most packets that an end kept in one space.
+    /// Maximum number of packets that an end kept in one space.
     pub(crate) ring_max: usize,
     pub(crate) lost: u64,
     pub(crate) late: u64,
@@ -48,11 +48,11 @@ pub(crate) struct Report {
     pub(crate) moves: u64,
 }
 
-/// Runs what a seed stands for.
+/// Runs the plan of a seed.
 ///
 /// # Errors
 ///
-/// Says what did not hold, and when.
+/// Returns the violated condition and its time.
 pub(crate) fn run(seed: u64) -> Result<Report, String> {
     let plan = Plan::draw(seed);
     let mut world = World::new(&plan)?;
@@ -72,23 +72,23 @@ const CLOSE_CODE: u64 = 42;
 
 struct End {
     endpoint: Endpoint,
-    /// A client's one connection; a server's, each with an application of its own. There are several where the client's
-    /// address changed before it heard of the server: its next Initial packet then begins another, and it goes on with the
-    /// one that it hears of first.
+    /// The connections of an end, each with its own application. A server has several if the client's
+    /// address changed before it heard from the server: its next Initial packet then starts another, and it continues with the
+    /// one whose response arrives first.
     connections: Vec<Served>,
-    /// Gone without a word.
+    /// Ended silently.
     is_gone: bool,
 }
 
-/// A connection, and what is known of it.
+/// A connection and its observed state.
 struct Served {
     handle: Handle,
     application: Application,
-    watch: Watch,
-    /// Why it ended.
+    watch: BottleneckMonitor,
+    /// The close reason.
     closed: Option<CloseReason>,
     is_confirmed: bool,
-    /// It was handed back by the endpoint.
+    /// Whether the endpoint has returned it.
     is_over: bool,
     last: Last,
 }
@@ -98,7 +98,7 @@ impl Served {
         Self {
             handle,
             application: Application::new(side, plan),
-            watch: Watch::new(now),
+            watch: BottleneckMonitor::new(now),
             closed: None,
             is_confirmed: false,
             is_over: false,
@@ -107,7 +107,7 @@ impl Served {
     }
 }
 
-/// The figures of a connection when it was last seen.
+/// The statistics of a connection at the last check.
 #[derive(Clone, Copy, Default)]
 struct Last {
     lost: u64,
@@ -223,7 +223,7 @@ impl<'a> World<'a> {
         Err(format!("more than {EVENTS_MAX} events"))
     }
 
-    /// Nothing is under way that could begin a connection, all there were are over, and the endpoints have forgotten them.
+    /// Whether all connections have ended, the endpoints have removed them, and nothing in flight could start another.
     fn has_ended(&self) -> bool {
         let is_over = |end: &End| {
             end.is_gone
@@ -267,7 +267,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The turn of each connection's application.
+    /// Runs the application of each connection.
     fn attend(&mut self, side: Side) -> Result<(), String> {
         for index in 0..self.end(side).connections.len() {
             self.attend_one(side, index)?;
@@ -275,7 +275,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// An application's turn, and a look at its connection.
+    /// Runs an application, and checks its connection.
     fn attend_one(&mut self, side: Side, index: usize) -> Result<(), String> {
         let now = self.now;
         let buffered_max = self.buffered_max();
@@ -300,7 +300,7 @@ impl<'a> World<'a> {
         }
         one.application.attend(now, connection, may_open)?;
         if side == Side::Client && one.application.is_done() && !connection.is_closing() {
-            // Of those cut short, the peer has yet to acknowledge that.
+            // For reset streams, the peer's acknowledgment is pending.
             let live = connection.streams().live();
             if live > cut {
                 return Err(format!("{live} streams that are over are still kept"));
@@ -393,7 +393,7 @@ impl<'a> World<'a> {
         2 * streams.connection_window.maximum as usize + open * streams.send_buffer
     }
 
-    // ---- what is done to the ends ----
+    // ---- faults of the ends ----
 
     fn next_fault(&self) -> Option<Time> {
         let ending = match self.plan.ending {
@@ -407,7 +407,7 @@ impl<'a> World<'a> {
         Some((Time::ZERO + next).max(self.now))
     }
 
-    /// Whether the planned end may come: a server is restarted once its client knows how it would learn of that.
+    /// Whether the planned end is due: a server restarts only after its client can detect that.
     fn is_ripe(&self) -> bool {
         match self.plan.ending {
             Ending::Closes(Side::Client, _) => true,
@@ -474,7 +474,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    // ---- how it ended ----
+    // ---- checks at the end ----
 
     fn judge(&self) -> Result<(), String> {
         for end in &self.ends {
@@ -500,7 +500,7 @@ impl<'a> World<'a> {
                         || self.may_be_lost()
                         || self.is_server_used_up()
                 }
-                // A server that has closed, used up its keys, or was restarted, answers so to what still comes.
+                // A server that has closed, used up its keys or restarted responds in this way to later packets.
                 Some(CloseReason::StatelessReset) => {
                     self.has_ended_as_planned || self.plan.key_packets.is_some()
                 }
@@ -509,13 +509,13 @@ impl<'a> World<'a> {
                 ) => {
                     (code == 0 && is_complete) || (code == CLOSE_CODE && self.has_ended_as_planned)
                 }
-                // With limits as small as these, what is sent without an answer can use up the keys (RFC 9001 §6.6).
+                // With limits this small, packets without a response can use up the keys (RFC 9001 §6.6).
                 Some(CloseReason::Local { code, .. } | CloseReason::Peer { code })
                     if code == TransportError::AEAD_LIMIT_REACHED =>
                 {
                     self.plan.key_packets.is_some()
                 }
-                // The address that the token of a Retry is bound to is the client's no more (RFC 9000 §8.1.2).
+                // The client no longer has the address that the Retry token is bound to (RFC 9000 §8.1.2).
                 Some(CloseReason::Peer { code }) if code == TransportError::INVALID_TOKEN => {
                     self.plan.always_retry && self.plan.path.rebinding.is_some()
                 }
@@ -537,8 +537,8 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A server that has used up its keys says so once, and again only when it is asked (RFC 9000 §10.2.1): if that is lost, a
-    /// client that only receives hears no more.
+    /// A server that has used up its keys sends one CONNECTION_CLOSE, and repeats it only in response to packets (RFC 9000 §10.2.1):
+    /// if it is lost, a client that only receives learns nothing.
     fn is_server_used_up(&self) -> bool {
         let [_, server] = &self.ends;
         let reasons = server.connections.iter().filter_map(|one| one.closed);
@@ -550,8 +550,8 @@ impl<'a> World<'a> {
             && codes.any(|code| code == TransportError::AEAD_LIMIT_REACHED)
     }
 
-    /// A client that only receives has nothing to send when its NAT forgets it, and a server may send no more than three
-    /// times what came from the new address (RFC 9000 §8.1): if its challenges are lost, each waits for the other.
+    /// A client that only receives sends nothing after a NAT rebinding, and a server may send at most three times the bytes
+    /// received from the new address (RFC 9000 §8.1): if its challenges are lost, each end waits for the other.
     const fn may_be_lost(&self) -> bool {
         self.plan.path.rebinding.is_some()
     }
@@ -629,7 +629,7 @@ fn server_config(plan: &Plan, config: &Arc<Config>) -> EndpointConfig {
     endpoint
 }
 
-/// A visit before, over no path: the transport parameters that a client remembers of it.
+/// Runs an earlier connection without a path. Returns the transport parameters that a client remembers of it.
 fn visit(plan: &Plan, config: &Arc<Config>) -> Result<Vec<u8>, String> {
     let mut client = Endpoint::new(client_config(), seed_of(plan, 4)).map_err(text)?;
     let mut server = Endpoint::new(server_config(plan, config), seed_of(plan, 5)).map_err(text)?;

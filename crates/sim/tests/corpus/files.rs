@@ -1,15 +1,15 @@
-//! Any text for a figure, a network, a trace, a population or an experiment: it is refused in words, or gives what can be
+//! Arbitrary text for a quantity, a network, a trace, a population or an experiment: it is rejected with a message, or can be
 //! simulated. Shared by the replay of the corpus and the fuzz target.
 //!
-//! The first byte says what the text is; then it may take the place of a line of a good file, by the next byte, so that most
-//! of what is tried is nearly right.
+//! The first byte selects the kind of text. It may replace a line of a valid file, selected by the next byte, so that most
+//! inputs are nearly valid.
 
 use core::{fmt::Display, time::Duration};
 
 use lastbyte_congestion::Registry;
 use lastbyte_link::{Capacity, Trace};
 use lastbyte_sim::{
-    Experiment, FlowPlan, Path, Population, Protocol, Request, Scenario, Transport, Way,
+    Direction, Experiment, FlowPlan, Path, Population, Protocol, Request, Scenario, Transport,
     experiment::FOUR_ARMS, network::PathText, population::DEFAULT, simulate,
 };
 use lastbyte_units::{self as units, UnitError};
@@ -66,7 +66,7 @@ pub(crate) fn play(input: &[u8]) {
     }
 }
 
-/// An error says something, in one line or more.
+/// Checks that an error has a message.
 fn refused(error: &impl Display) {
     assert!(!error.to_string().is_empty());
 }
@@ -88,7 +88,7 @@ fn figures(text: &str) {
     checked(units::rate(text), |rate| {
         assert!((1..=1_000_000_000_000_000).contains(&rate.bits_per_second()));
         assert!(units::rate(&units::show_rate(rate)).is_ok());
-        // Not a span, a size or a share at the same time: no value means two things.
+        // No text is valid as both a span, a size or a share: values are unambiguous.
         assert!(units::span(text).is_err() && units::probability(text).is_err());
         assert!(units::bytes(text).is_err());
     });
@@ -129,7 +129,7 @@ fn network(text: &str) {
     }
 }
 
-/// What was read can be simulated, for a moment.
+/// Simulates the path for a moment.
 fn run(path: Path) {
     path.down.check().expect("a link");
     path.up.check().expect("a link");
@@ -139,7 +139,7 @@ fn run(path: Path) {
             congestion: "rapid-start".parse().expect("a preset"),
             start: Duration::ZERO,
             rtt: None,
-            way: Way::Down,
+            direction: Direction::Down,
             requests: vec![Request::of(30_000)],
             progress: Vec::new(),
         }],

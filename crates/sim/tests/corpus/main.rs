@@ -1,4 +1,4 @@
-//! What fuzzing found worth keeping, replayed. `fuzz/` makes more of it.
+//! Replays the fuzz corpus.
 
 mod files;
 

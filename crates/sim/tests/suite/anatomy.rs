@@ -1,4 +1,4 @@
-//! Where the time of a transfer goes: the parts add up, and each shows what its scenario was made to show.
+//! Breakdown of a transfer's time: the parts add up, and each scenario shows in its part.
 
 use core::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::paths::{bottleneck, run, transfer};
 /// The parts of the first flow's transfer, and the time that they have to add up to; `None` if it was not completed.
 fn anatomy(outcome: &Outcome) -> Option<(Anatomy, Duration)> {
     let server = outcome.flows[0].server.as_ref()?;
-    let (request, end) = server.asked_at.zip(server.acked_at)?;
+    let (request, end) = server.requested_at.zip(server.acked_at)?;
     Some((server.snapshot.anatomy()?, end.since(request)))
 }
 
@@ -90,7 +90,7 @@ fn small_windows_on_a_fast_path_leave_it_idle() {
     assert!(rapid_ttlb < slow_ttlb);
     for parts in [slow, rapid] {
         assert_eq!(parts.repair, Duration::ZERO);
-        // A round trip after the last byte, and what that byte waits in the queue.
+        // A round trip after the last byte, and the queueing delay of that byte.
         assert!(
             (100..130).contains(&parts.last_ack.as_millis()),
             "{parts:?}"

@@ -5,7 +5,7 @@ use core::time::Duration;
 use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link::{Capacity, DropReason, Loss, Rate, Reordering, Schedule, Time};
 use lastbyte_sim::{
-    CrossKind, CrossTraffic, LinkEvent, Listener, Outcome, Scenario, SimError, Way, simulate,
+    CrossKind, CrossTraffic, Direction, LinkEvent, Listener, Outcome, Scenario, SimError, simulate,
 };
 
 use crate::paths::{bottleneck, run, transfer, ttlb_ms};
@@ -32,12 +32,12 @@ struct QueueDepth {
 }
 
 impl Listener for QueueDepth {
-    fn listens_to_links(&self) -> bool {
+    fn wants_link_events(&self) -> bool {
         true
     }
 
     fn on_link(&mut self, event: &LinkEvent) {
-        if event.way == Way::Down {
+        if event.direction == Direction::Down {
             self.byte_seconds += self.bytes as f64 * event.at.since(self.since).as_secs_f64();
             self.since = event.at;
             self.bytes = event.queue.bytes;
@@ -45,10 +45,10 @@ impl Listener for QueueDepth {
     }
 }
 
-/// What one flow of cross traffic does to a path that nothing else uses.
+/// The load of one flow of cross traffic on an otherwise idle path.
 #[derive(Debug, Default)]
 struct Load {
-    /// Of the bottleneck's rate.
+    /// The share of the bottleneck's rate.
     throughput: f64,
     /// Packets dropped of those sent.
     loss: f64,

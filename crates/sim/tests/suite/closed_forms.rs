@@ -1,4 +1,4 @@
-//! Simulations against what paper says.
+//! Simulations compared with closed forms.
 
 use core::time::Duration;
 

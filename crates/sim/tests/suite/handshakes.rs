@@ -1,12 +1,12 @@
-//! What a handshake costs before the first byte: the table of HTTP/3's round trips.
+//! Round trips of handshakes before the first byte, over HTTP/3.
 //!
-//! | handshake | until the client may ask | until the first byte of the response |
+//! | handshake | until the client may send requests | until the first byte of the response |
 //! |---|---|---|
 //! | full | 1 | 2 |
 //! | resumed | 1 | 2 |
 //! | 0-RTT | 0 | 1 |
 //!
-//! The path is long and fast, so that nothing else counts but the time that the first flights take on the wire.
+//! The path is long and fast, so that only round trips and the serialisation of the first flights count.
 
 use core::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::paths::{bottleneck, run, transfer};
 
 const RTT_MS: u64 = 200;
 const RATE_MBIT: u64 = 10_000;
-/// What a server sends before the first byte of a response, and what carries that: four datagrams at most, since a client
+/// Data that a server sends before the first byte of a response: four datagrams at most, since a client
 /// whose address is not validated gets three times what it sent (RFC 9000 §8.1).
 const DATAGRAMS: u64 = 4;
 
@@ -46,14 +46,14 @@ fn round_trips_before_the_first_byte() {
     let rtt = Duration::from_millis(RTT_MS);
     let rate = link::Rate::from_bits_per_second(RATE_MBIT * 1_000_000);
     let on_the_wire = rate.time_for(DATAGRAMS * 1280);
-    for security in [Security::Twin, Security::Tls] {
+    for security in [Security::Simulated, Security::Tls] {
         for (handshake, connect, first_byte) in TABLE {
             let flow = flow(&visit(handshake, security, Protocol::Http3));
             assert!(flow.is_complete(), "{handshake:?} {security:?}: {flow:?}");
             let measured = [
-                flow.first_asked.expect("it asked"),
+                flow.first_request.expect("it asked"),
                 flow.responses[0].first_byte.expect("it was answered"),
-                // Whatever came of it, a handshake takes a round trip.
+                // In any case, a handshake takes a round trip.
                 flow.handshake.expect("it is complete"),
             ];
             for (measured, expected) in measured.into_iter().zip([connect, first_byte, 1]) {
@@ -67,11 +67,11 @@ fn round_trips_before_the_first_byte() {
     }
 }
 
-/// The twin stands for TLS: the same times, but for some bytes more or less on the wire.
+/// Simulated TLS takes the same time as TLS, apart from some bytes on the wire.
 #[test]
-fn the_twin_takes_the_same_time_as_tls() {
+fn simulated_tls_takes_the_same_time_as_tls() {
     for (handshake, ..) in TABLE {
-        let [twin, tls] = [Security::Twin, Security::Tls].map(|security| {
+        let [twin, tls] = [Security::Simulated, Security::Tls].map(|security| {
             let flow = flow(&visit(handshake, security, Protocol::Http3));
             flow.responses[0].last_byte.expect("it arrives")
         });
@@ -82,7 +82,7 @@ fn the_twin_takes_the_same_time_as_tls() {
     }
 }
 
-/// TLS draws keys of its own, and yet the same seed gives the same times and sizes.
+/// TLS draws random keys, but the same seed gives the same times and sizes.
 #[test]
 fn the_same_seed_gives_the_same_figures_with_tls() {
     for (handshake, ..) in TABLE {
@@ -99,7 +99,7 @@ fn the_same_seed_gives_the_same_figures_with_tls() {
 /// resumed handshake sends none.
 #[test]
 fn a_long_certificate_chain_adds_a_round_trip_to_full_handshakes_only() {
-    for security in [Security::Twin, Security::Tls] {
+    for security in [Security::Simulated, Security::Tls] {
         for (handshake, _, round_trips) in TABLE {
             let mut scenario = visit(handshake, security, Protocol::Http3);
             scenario.transport.certificate_chain = 6000;
@@ -115,11 +115,11 @@ fn a_long_certificate_chain_adds_a_round_trip_to_full_handshakes_only() {
     }
 }
 
-/// A client that was here before has a token: the answer to its 0-RTT is not held to three times what it sent, and all of a
+/// A returning client has a token: the response to its 0-RTT is not limited to three times the received bytes, and all of a
 /// response that fits into the first flight comes a round trip earlier than in full.
 #[test]
 fn a_short_response_completes_a_round_trip_earlier_with_0rtt() {
-    for security in [Security::Twin, Security::Tls] {
+    for security in [Security::Simulated, Security::Tls] {
         let [full, early] = [Handshake::Full, Handshake::ZeroRtt].map(|handshake| {
             let flow = flow(&visit(handshake, security, Protocol::Http3));
             flow.responses[0].last_byte.expect("it arrives")
@@ -137,7 +137,7 @@ fn a_short_response_completes_a_round_trip_earlier_with_0rtt() {
 #[test]
 fn raw_streams_take_the_same_round_trips() {
     for (handshake, _, round_trips) in TABLE {
-        let flow = flow(&visit(handshake, Security::Twin, Protocol::Raw));
+        let flow = flow(&visit(handshake, Security::Simulated, Protocol::Raw));
         let first = flow.responses[0].first_byte.expect("it was answered");
         let over = first.saturating_sub(Duration::from_millis(RTT_MS) * round_trips);
         assert!(over < Duration::from_micros(10), "{handshake:?}: {first:?}");

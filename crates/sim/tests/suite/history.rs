@@ -9,21 +9,23 @@ use std::{
 use lastbyte_congestion::{Registry, Time};
 use lastbyte_link as link;
 use lastbyte_quic::trace::{Event, Trace};
-use lastbyte_sim::{CrossTraffic, FlowPlan, LinkEvent, Listener, Request, Scenario, Way, simulate};
+use lastbyte_sim::{
+    CrossTraffic, Direction, FlowPlan, LinkEvent, Listener, Request, Scenario, simulate,
+};
 use lastbyte_wire::Side;
 
 use crate::paths::{bottleneck, run, transfer};
 
-/// Writes all that it hears into one text.
+/// Writes all events into one text.
 #[derive(Default)]
 struct Scribe(Arc<Mutex<String>>);
 
-struct Pen {
+struct SenderTrace {
     text: Arc<Mutex<String>>,
     name: String,
 }
 
-impl Trace for Pen {
+impl Trace for SenderTrace {
     fn on_event(&mut self, now: Time, event: &Event<'_>) {
         let mut text = self.text.lock().expect("one thread");
         writeln!(text, "{now:?} {} {event:?}", self.name).expect("memory");
@@ -32,13 +34,13 @@ impl Trace for Pen {
 
 impl Listener for Scribe {
     fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
-        Some(Box::new(Pen {
+        Some(Box::new(SenderTrace {
             text: Arc::clone(&self.0),
             name: format!("{flow} {side:?}"),
         }))
     }
 
-    fn listens_to_links(&self) -> bool {
+    fn wants_link_events(&self) -> bool {
         true
     }
 
@@ -56,7 +58,7 @@ fn history(scenario: &Scenario) -> String {
     text
 }
 
-/// Several flows, and all that can go wrong on the way.
+/// Several flows over a path with all impairments.
 fn eventful(seed: u64) -> Scenario {
     let mut path = bottleneck(20, 30, 40);
     path.down.loss = vec![link::Loss::Bernoulli(0.01)];
@@ -76,7 +78,7 @@ fn eventful(seed: u64) -> Scenario {
         congestion: "bbr".parse().expect("a spec"),
         start: Duration::from_millis(50),
         rtt: Some(Duration::from_millis(70)),
-        way: Way::Down,
+        direction: Direction::Down,
         requests: vec![
             Request::of(100_000),
             Request {
@@ -141,8 +143,8 @@ fn consecutive_requests_share_one_connection() {
     let [first, second, third] = flow.responses[..] else {
         panic!("three responses: {flow:?}");
     };
-    let end = first.asked_at + first.last_byte.expect("it arrives");
-    assert_eq!(second.asked_at, end + Duration::from_secs(2));
+    let end = first.requested_at + first.last_byte.expect("it arrives");
+    assert_eq!(second.requested_at, end + Duration::from_secs(2));
     // The second needs no handshake, and finds the window that the first opened.
     assert!(second.last_byte.expect("it arrives") < first.last_byte.expect("it arrives"));
     // The third has no byte, but an end.

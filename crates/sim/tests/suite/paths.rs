@@ -6,7 +6,7 @@ use lastbyte_link as link;
 use lastbyte_record::connection_log::{self, Experiment, Header};
 use lastbyte_sim::{Outcome, Path, Scenario, simulate};
 
-/// A bottleneck of so many Mb/s with a drop-tail queue, and half the round trip each way.
+/// A bottleneck of `mbit` Mb/s with a drop-tail queue, and half the round trip in each direction.
 pub(crate) fn bottleneck(mbit: u64, rtt_ms: u64, queue_ms: u64) -> Path {
     let mut path = Path::default();
     path.down.capacity =

@@ -5,7 +5,7 @@ use core::time::Duration;
 use lastbyte_congestion::Time;
 use lastbyte_link::{self as link, Event};
 use lastbyte_sim::{
-    CrossTraffic, FlowPlan, LinkEvent, Listener, Outcome, Path, Scenario, Way, simulate,
+    CrossTraffic, Direction, FlowPlan, LinkEvent, Listener, Outcome, Path, Scenario, simulate,
 };
 
 use crate::paths::{bottleneck, logged, transfer};
@@ -17,7 +17,7 @@ fn dual_pi2() -> Path {
     path
 }
 
-/// What each flow got of the bottleneck after a while, and how long its packets waited.
+/// Each flow's share of the bottleneck in the steady state, and the queueing delays of its packets.
 #[derive(Default)]
 struct Shares {
     bytes: Vec<u64>,
@@ -28,12 +28,12 @@ const SETTLED: Duration = Duration::from_secs(5);
 const END: Duration = Duration::from_secs(20);
 
 impl Listener for Shares {
-    fn listens_to_links(&self) -> bool {
+    fn wants_link_events(&self) -> bool {
         true
     }
 
     fn on_link(&mut self, event: &LinkEvent) {
-        let Some(flow) = event.flow.filter(|_| event.way == Way::Down) else {
+        let Some(flow) = event.flow.filter(|_| event.direction == Direction::Down) else {
             return;
         };
         if event.at < Time::ZERO + SETTLED {
@@ -56,7 +56,7 @@ impl Shares {
         self.bytes[0] as f64 / self.bytes.iter().sum::<u64>() as f64
     }
 
-    /// The share of the link's rate that all got.
+    /// The utilisation of the link.
     fn utilisation(&self) -> f64 {
         let span = END.abs_diff(SETTLED).as_secs_f64();
         self.bytes.iter().sum::<u64>() as f64 * 8.0 / (40e6 * span)

@@ -1,4 +1,4 @@
-//! The author's own simulator says the same.
+//! Agreement with quicly's simulator.
 //!
 //! The figures are those of quicly's `t/simulator` (commit b11d3634) with its `pico`, pacing, an initial window of 30
 //! packets of 1472 bytes, packets of 1280, one flow and no loss but overflow: milliseconds until so many bytes could be

@@ -132,7 +132,7 @@ fn a_population_has_return_visits_some_over_another_path() {
         returns += 1.0;
         if saved.rtt == draw.facts.rtt {
             same += 1.0;
-            let rate = draw.facts.rate_in_the_long_run().bits_per_second() as f64 / 8.0;
+            let rate = draw.facts.long_term_rate().bits_per_second() as f64 / 8.0;
             let used = saved.window as f64 / (rate * saved.rtt.as_secs_f64());
             assert!((0.49..=1.0).contains(&used), "{seed}: {used}");
         }

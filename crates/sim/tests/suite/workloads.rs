@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use lastbyte_link as link;
 use lastbyte_sim::{
-    Experiment, Outcome, Protocol, Scenario, Way, Workload, experiment::Plan, simulate,
+    Direction, Experiment, Outcome, Protocol, Scenario, Workload, experiment::Plan, simulate,
 };
 
 use crate::paths::{bottleneck, run, transfer};
@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn objects(workload: Workload) -> Scenario {
     let mut scenario = transfer(bottleneck(20, 40, 60), "cubic", 100_000);
     scenario.flows[0].requests = workload.requests(|_| 100_000);
-    scenario.flows[0].way = workload.way;
+    scenario.flows[0].direction = workload.direction;
     scenario
 }
 
@@ -34,13 +34,13 @@ fn parallel_objects_share_the_connection() {
     let outcome = run(&objects(workload));
     let flow = &outcome.flows[0];
     assert!(flow.is_complete(), "{flow:?}");
-    let starts: Vec<_> = flow.responses.iter().map(|one| one.asked_at).collect();
+    let starts: Vec<_> = flow.responses.iter().map(|one| one.requested_at).collect();
     assert_eq!(starts, [flow.started_at; 4]);
-    // All have begun before one ends: they share the window, in place of waiting for each other.
+    // All have started before one ends: they share the window instead of waiting for each other.
     let begun = flow.responses.iter().map(|one| one.first_byte).max();
     let ended = flow.responses.iter().map(|one| one.last_byte).min();
     assert!(begun.flatten() < ended.flatten(), "{flow:?}");
-    // The whole takes as long as one object of the same size, but for some headers.
+    // Together they take as long as one object of the total size, apart from headers.
     let one = run(&transfer(bottleneck(20, 40, 60), "cubic", 400_000));
     let (all, one) = (end_ms(&outcome), end_ms(&one));
     assert!((0.0..10.0).contains(&(all - one)), "{all} and {one} ms");
@@ -61,15 +61,15 @@ fn rounds_follow_each_other_after_their_pauses() {
         let before = &flow.responses[round - 2..round];
         let end = before
             .iter()
-            .map(|one| one.asked_at + one.last_byte.expect("it arrives"))
+            .map(|one| one.requested_at + one.last_byte.expect("it arrives"))
             .max();
         let end = end.expect("two responses");
         for one in &flow.responses[round..round + 2] {
-            assert_eq!(one.asked_at, end + SECOND);
+            assert_eq!(one.requested_at, end + SECOND);
         }
     }
     let server = flow.server.as_ref().expect("a server");
-    let (start, end) = server.asked_at.zip(server.acked_at).expect("complete");
+    let (start, end) = server.requested_at.zip(server.acked_at).expect("complete");
     let parts = server.snapshot.anatomy().expect("parts");
     let difference = parts.transfer().abs_diff(end.since(start));
     assert!(difference < Duration::from_millis(1), "{parts:?}");
@@ -114,7 +114,7 @@ fn a_flow_that_ends_before_its_last_request_is_not_complete() {
 
 fn upload() -> Scenario {
     let mut scenario = objects(Workload {
-        way: Way::Up,
+        direction: Direction::Up,
         ..Workload::default()
     });
     assert!(scenario.path.turn_for_uploads());
@@ -140,7 +140,7 @@ fn the_client_of_an_upload_is_the_sender_and_its_link_the_bottleneck() {
         down.transport.protocol = protocol;
         let (up, down) = (end_ms(&outcome), end_ms(&run(&down)));
         assert!((0.9..1.1).contains(&(up / down)), "{up} and {down} ms");
-        let (start, end) = sender.asked_at.zip(sender.acked_at).expect("complete");
+        let (start, end) = sender.requested_at.zip(sender.acked_at).expect("complete");
         let parts = sender.snapshot.anatomy().expect("parts");
         let difference = parts.transfer().abs_diff(end.since(start));
         assert!(difference < Duration::from_millis(1), "{parts:?}");
@@ -208,7 +208,7 @@ fn an_experiment_draws_each_object_by_itself() {
     // The partner on the same path transfers the same.
     let partner = experiment.connection(6, true);
     assert_eq!(&experiment.scenario(&partner).flows[0].requests, requests);
-    // And the path is that of an experiment with one object.
+    // The path is that of an experiment with one object.
     let one = Experiment::parse(TWO)
         .expect("an experiment")
         .connection(7, true);
@@ -230,7 +230,7 @@ fn uploads_of_a_population_complete_and_add_up() {
         limited += u32::from(facts.up_rate == Some(facts.rate));
         let outcome = simulate(&scenario, &mut ()).expect("a scenario");
         complete += u32::from(outcome.flows[0].is_complete());
-        assert_eq!(outcome.way, Way::Up);
+        assert_eq!(outcome.direction, Direction::Up);
     }
     assert!(complete >= 55, "{complete}");
     assert!(limited > 0, "no class with a rate of its own on the way up");

@@ -13,7 +13,7 @@ use lastbyte_record::{
     packed::PackedLines,
 };
 use lastbyte_sim::{
-    CrossFact, FlowOutcome, NeighbourCounter, NeighbourOutcome, Outcome, Scenario, Way,
+    CrossFact, Direction, FlowOutcome, NeighbourCounter, NeighbourOutcome, Outcome, Scenario,
     experiment::{Experiment, Plan},
     neighbour::Observation,
     simulate,
@@ -26,7 +26,7 @@ use crate::{
     jobs::{Interrupt, progress_bar, run_with_bar},
 };
 
-/// Simulates, and writes the log in the order of the connections. Returns how many there are.
+/// Simulates, and writes the log in the order of the connections. Returns their number.
 pub(super) fn simulate_all(
     arguments: &Arguments,
     experiment: &Experiment,
@@ -47,7 +47,7 @@ pub(super) fn simulate_all(
     });
     let lock = || lines.lock().unwrap_or_else(PoisonError::into_inner);
     let bar = progress_bar(usize::try_from(total).unwrap_or(usize::MAX));
-    // No core waits for another but at the end: what is ready before its turn is put aside.
+    // No core waits for another before the end: connections complete before their turn are stored.
     let indices: Vec<u64> = (0..total).collect();
     run_with_bar(&indices, arguments.jobs, interrupt, &bar, |index| {
         if lock().failure.is_none() {
@@ -67,7 +67,7 @@ struct Lines<'a> {
     /// The lines that are written together or not at all: pairs, when a run is interrupted.
     together: u64,
     total: u64,
-    /// Connections that are complete before earlier ones. As many as are simulated in the time that the slowest takes.
+    /// Connections complete before earlier ones: up to the number simulated during the slowest one.
     waiting: BTreeMap<u64, String>,
     written: u64,
     failure: Option<Failure>,
@@ -103,7 +103,7 @@ impl Lines<'_> {
         self.written < to && (self.written..to).all(|index| self.waiting.contains_key(&index))
     }
 
-    /// Writes what is left. Returns how many lines there are.
+    /// Writes the rest. Returns the number of lines.
     fn finish(mut self) -> Result<u64, Failure> {
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -135,7 +135,7 @@ fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Fai
         text.push('\n');
         return Ok(text);
     };
-    let ttlb = server.asked_at.zip(server.acked_at);
+    let ttlb = server.requested_at.zip(server.acked_at);
     let ttlb = ttlb.map(|(asked, acked)| whole_ms(acked.since(asked)));
     let header = Header {
         time_ms: outcome.ended_at.as_nanos() / 1_000_000,
@@ -152,12 +152,12 @@ fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Fai
     Ok(text)
 }
 
-/// What the log has of a connection before it is simulated: the bytes are those of all its objects.
+/// The logged values known before the simulation: the bytes are those of all objects.
 fn header(scenario: &Scenario, index: u64) -> Header {
     let flow = scenario.flows.first();
     let objects = flow.into_iter().flat_map(|flow| &flow.requests);
-    let method = match flow.map(|flow| flow.way) {
-        Some(Way::Up) => "POST",
+    let method = match flow.map(|flow| flow.direction) {
+        Some(Direction::Up) => "POST",
         _ => "GET",
     };
     Header {
@@ -190,7 +190,7 @@ fn facts(
         client_ttlb_ms: flow.and_then(FlowOutcome::last_byte).map(ms),
         client_ttfb_ms: response.and_then(|response| response.first_byte).map(ms),
         client_handshake_ms: flow.and_then(|flow| flow.handshake).map(ms),
-        link_rate_bps: Some(facts.rate_in_the_long_run().bits_per_second()),
+        link_rate_bps: Some(facts.long_term_rate().bits_per_second()),
         link_rtt_ms: Some(ms(facts.rtt)),
         link_queue_ms: Some(ms(facts.queue)),
         link_loss: Some(facts.random_loss),
@@ -209,7 +209,7 @@ fn facts(
     }
 }
 
-/// What the neighbour got.
+/// The outcome of the neighbour.
 fn beside(observation: &Observation, outcome: NeighbourOutcome) -> connection_log::Neighbour {
     let span = observation.span();
     connection_log::Neighbour {
@@ -221,7 +221,7 @@ fn beside(observation: &Observation, outcome: NeighbourOutcome) -> connection_lo
     }
 }
 
-/// What the path dropped of a flow, by why.
+/// Packets of a flow that the path dropped, by reason.
 fn drops(flow: &FlowOutcome) -> Drops {
     let exit = flow.server.as_ref();
     let exit = exit.and_then(|server| server.congestion.statistics.startup_exited_at);

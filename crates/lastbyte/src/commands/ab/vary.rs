@@ -30,7 +30,7 @@ const SETTINGS: [(&str, Place); 11] = [
     ("up-loss", |path| &mut path.up.loss),
 ];
 
-/// A setting and its values: the text of each, and what it changes.
+/// A setting and its values: the text of each, and its effect.
 pub(super) struct Axis<T> {
     name: &'static str,
     values: Named<T>,
@@ -184,6 +184,6 @@ fn base(axes: &[Axis<PathText>]) -> Result<PathText, String> {
     Ok(path)
 }
 
-/// As many sites as the page distinguishes.
+/// Maximum number of sites that the page distinguishes.
 const COMBINATIONS_MAX: usize = 64;
 const QUEUE: &str = "100ms";

@@ -5,7 +5,7 @@ use lastbyte_report::statistics::tests_of::{self, Estimate};
 #[cfg(test)]
 mod tests;
 
-/// What a candidate did on a path, against the baseline on the same path.
+/// The result of a candidate on a path, relative to the baseline on the same path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct PathResult {
     /// The logarithm of the ratio of the times to last byte.
@@ -16,7 +16,7 @@ pub(super) struct PathResult {
     pub(super) neighbour: f64,
 }
 
-/// What a candidate must not exceed, against the baseline.
+/// Limits of a candidate, relative to the baseline.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
     /// More packet loss, in percentage points.
@@ -81,7 +81,7 @@ impl Race {
         self.results[candidate].len()
     }
 
-    /// Adds what a candidate did on the next path.
+    /// Adds the result of a candidate on the next path.
     pub(super) fn add(&mut self, candidate: usize, result: PathResult) {
         self.results[candidate].push(result);
     }

@@ -17,7 +17,7 @@ use lastbyte_units as units;
 use super::{Job, described};
 use crate::{failure::Failure, files};
 
-/// What a picture is drawn as, by the end of the file's name.
+/// The format of a chart, by the file's extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Html,
@@ -129,7 +129,7 @@ fn arm(job: &Job) -> Result<Arm, Failure> {
     let scenario = &job.scenario;
     let flow = scenario.flows.first();
     let start = flow.map_or(Duration::ZERO, |flow| flow.start);
-    let mut recorder = Recorder::new(0, scenario.way(), Time::ZERO + start);
+    let mut recorder = Recorder::new(0, scenario.direction(), Time::ZERO + start);
     let outcome = simulate(&job.scenario, &mut recorder).map_err(Failure::usage)?;
     let recording = recorder.into_recording();
     let mut name = job.label.arm.clone();

@@ -103,7 +103,7 @@ impl Listener for Qlogs {
     }
 }
 
-/// What may stand in a file's name on any system.
+/// Whether a character is valid in file names on any system.
 fn in_file_name(text: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-.=".contains(c);
     text.chars()

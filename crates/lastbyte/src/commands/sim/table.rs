@@ -44,7 +44,7 @@ pub(super) fn tables(rows: &[Row], path: impl Fn(&str) -> String) -> String {
     text
 }
 
-/// How many runs each arm has.
+/// Number of runs of each arm.
 fn runs(rows: &[Row]) -> usize {
     let Some(first) = rows.first() else {
         return 0;
@@ -143,7 +143,7 @@ impl Columns {
     }
 }
 
-/// What each table ends with.
+/// The columns at the end of each table.
 const ENDS: [&str; 8] = [
     "sent",
     "lost",
@@ -228,7 +228,7 @@ fn cells(runs: &[&Row], ttlb: Option<f64>, base: Option<f64>, columns: &Columns)
     cells.into_iter().map(Cell::new).collect()
 }
 
-/// What did not happen.
+/// Shown for an event that did not happen.
 const ABSENT: &str = "–";
 
 fn figure(value: Option<f64>, digits: usize) -> String {
