@@ -220,7 +220,7 @@ pub struct Outcome {
     pub connection: Option<usize>,
     /// Whether the request was sent in 0-RTT and the server accepted it.
     pub is_early: bool,
-    /// How often the request was sent again.
+    /// Number of retries of the request.
     pub retries: u32,
     /// The number of redirects followed.
     pub redirects: u32,

@@ -98,7 +98,7 @@ impl HappyEyeballs {
     pub(crate) fn on_tcp_failed(&mut self, failure: Failure) {
         self.tcp = TcpState::Unavailable;
         match (&mut self.failure, failure) {
-            // Neither says more than the other.
+            // Both are equally informative.
             (Some(Failure::Connect(quic)), Failure::Connect(tcp)) => {
                 *quic = format!("{quic}; {tcp}");
             }

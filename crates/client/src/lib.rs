@@ -1,7 +1,7 @@
 //! HTTP client for HTTP/3, HTTP/2 and HTTP/1.1: many fetches over few connections.
 //!
 //! [`run`] performs a list of [`Fetch`]es and returns the [`Outcome`] of each. Response bodies are passed to a [`Listener`]
-//! slice by slice; over HTTP/3 these slices point into the received packets. What a run learns about servers is kept in a
+//! slice by slice; over HTTP/3 these slices point into the received packets. Knowledge about servers is kept in a
 //! [`Memory`] for the next run: TLS sessions for resumption and 0-RTT, address tokens, HTTP/3 settings, alternative
 //! services.
 //!

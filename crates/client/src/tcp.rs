@@ -115,7 +115,7 @@ pub(crate) struct ConnectPlan {
     pub(crate) proxy: Option<ProxyRoute>,
 }
 
-/// How a proxy is used.
+/// The use of a proxy.
 #[derive(Clone, Debug)]
 pub(crate) struct ProxyRoute {
     /// The value of `proxy-authorization`.

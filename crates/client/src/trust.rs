@@ -181,7 +181,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Describes what is wrong with a certificate, with a remedy where there is one.
+/// Describes the defect of a certificate, with a remedy if there is one.
 pub(crate) fn describe(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => "unknown issuer".to_owned(),

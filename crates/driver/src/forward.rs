@@ -17,14 +17,14 @@ const QUEUE_MAX: usize = 1024;
 
 /// The rule that maps a datagram to the worker that owns its connection. The kernel applies the same rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owners {
+pub struct SteeringRule {
     /// The index of the byte of the destination connection ID that selects the worker, modulo the number of workers.
     pub byte: u8,
     /// The number of workers.
     pub workers: usize,
 }
 
-impl Owners {
+impl SteeringRule {
     /// The index of the worker that owns a datagram. `None` if the worker that received it keeps it: it is too short to be a
     /// packet, or has a long header. Packets with long headers are steered by the client's address, since the connection ID
     /// of a client's first packets is the client's choice; only short headers carry an ID that the server chose.
@@ -48,7 +48,7 @@ pub(crate) struct Forwarded {
 /// A worker's sending ends to all other workers.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
-    owners: Owners,
+    steering: SteeringRule,
     own: usize,
     others: Senders,
 }
@@ -65,14 +65,14 @@ pub(crate) struct ForwardedQueue {
 /// Connects workers by queues: a forwarder and a queue per worker, in the order of `wakers`; and the sending ends for a
 /// thread that is no worker.
 pub(crate) fn connect(
-    owners: Owners,
+    steering: SteeringRule,
     wakers: &[Waker],
 ) -> (Vec<(Forwarder, ForwardedQueue)>, Senders) {
     let (senders, receivers): (Vec<_>, Vec<_>) =
         wakers.iter().map(|_| sync_channel(QUEUE_MAX)).unzip();
     let all: Senders = senders.into_iter().zip(wakers.iter().cloned()).collect();
     let forwarder = |own| Forwarder {
-        owners,
+        steering,
         own,
         others: all.clone(),
     };
@@ -98,7 +98,7 @@ pub(crate) enum Outcome {
 impl Forwarder {
     /// Queues a datagram for the worker that owns it, if that is another one.
     pub(crate) fn forward(&self, path: &NetworkPath, ecn: EcnCodepoint, bytes: &[u8]) -> Outcome {
-        let owner = self.owners.of(bytes).filter(|owner| *owner != self.own);
+        let owner = self.steering.of(bytes).filter(|owner| *owner != self.own);
         let Some((sender, waker)) = owner.and_then(|owner| self.others.get(owner)) else {
             return Outcome::Kept;
         };

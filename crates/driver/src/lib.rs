@@ -102,7 +102,7 @@ pub use aead::AeadChoice;
 pub use application::{Application, Datagram, Turn};
 pub use clock::Clock;
 pub use command::Remote;
-pub use forward::Owners;
+pub use forward::SteeringRule;
 pub use pool::WorkerPool;
 pub use relay::{Inlet, Predecessor};
 pub use statistics::Statistics;

@@ -15,7 +15,7 @@ use super::{
     application::Application,
     clock::Clock,
     command::{Remote, command_channel},
-    forward::{self, Owners},
+    forward::{self, SteeringRule},
     relay::Inlet,
     statistics::Statistics,
     worker::Worker,
@@ -41,7 +41,7 @@ impl<C: Send + 'static> WorkerPool<C> {
     /// worker is returned by [`join`](Self::join).
     pub fn start<A, M>(
         sockets: Vec<Socket>,
-        owners: Owners,
+        steering: SteeringRule,
         clock: Clock,
         make: M,
     ) -> io::Result<Self>
@@ -54,7 +54,7 @@ impl<C: Send + 'static> WorkerPool<C> {
             .map(|_| Waiter::new())
             .collect::<io::Result<_>>()?;
         let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
-        let (links, senders) = forward::connect(owners, &wakers);
+        let (links, senders) = forward::connect(steering, &wakers);
         let mut pool = Self {
             remotes: Vec::new(),
             threads: Vec::new(),

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use lastbyte_http3::{Request, Response};
 use lastbyte_quic::connection::Config;
 use lastbyte_server::{
-    Answer, Arm, Arms, Handler, Identity, Peer, Reply, Server, Settings,
+    Arm, Arms, FullResponse, Handler, HandlerResponse, Identity, Peer, Server, Settings,
     exchange::{Exchange, Piece},
 };
 use tokio::{runtime, time};
@@ -22,20 +22,20 @@ struct Example {
 }
 
 impl Handler for Example {
-    fn answer(&self, request: &Request, peer: &Peer) -> Reply {
+    fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
         let runtime = self.runtime.clone();
         match (request.method(), request.path()) {
             ("GET", Some("/")) => {
                 let text = format!("{} from {}\n", peer.version.name(), peer.remote);
-                Answer::text(200, text).into()
+                FullResponse::text(200, text).into()
             }
-            ("GET", Some("/count")) => Reply::Task(Box::new(move |exchange| {
+            ("GET", Some("/count")) => HandlerResponse::Task(Box::new(move |exchange| {
                 runtime.spawn(count(exchange));
             })),
-            ("POST", _) => Reply::Task(Box::new(move |exchange| {
+            ("POST", _) => HandlerResponse::Task(Box::new(move |exchange| {
                 runtime.spawn(measure(exchange));
             })),
-            _ => Answer::text(404, "not found\n").into(),
+            _ => FullResponse::text(404, "not found\n").into(),
         }
     }
 }
@@ -67,7 +67,7 @@ async fn measure(mut exchange: Exchange) {
             Piece::End => {
                 let _ = exchange
                     .outgoing
-                    .answer(Answer::text(200, format!("{len}\n")))
+                    .respond(FullResponse::text(200, format!("{len}\n")))
                     .await;
                 return;
             }

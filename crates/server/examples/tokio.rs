@@ -11,7 +11,9 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use lastbyte_http3::Request;
 use lastbyte_quic::connection::Config;
-use lastbyte_server::{Answer, Arm, Arms, Handler, Identity, Peer, Reply, Server, Settings};
+use lastbyte_server::{
+    Arm, Arms, FullResponse, Handler, HandlerResponse, Identity, Peer, Server, Settings,
+};
 use tokio::{
     runtime,
     sync::{mpsc, oneshot},
@@ -25,9 +27,9 @@ struct Asking {
 }
 
 impl Handler for Asking {
-    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+    fn handle(&self, _: &Request, _: &Peer) -> HandlerResponse {
         let (runtime, counter) = (self.runtime.clone(), self.counter.clone());
-        Reply::Task(Box::new(move |exchange| {
+        HandlerResponse::Task(Box::new(move |exchange| {
             runtime.spawn(async move {
                 let (answer, answered) = oneshot::channel();
                 let count = match counter.send(answer).await {
@@ -35,11 +37,11 @@ impl Handler for Asking {
                     Err(_) => None,
                 };
                 let answer = match count {
-                    Some(count) => Answer::text(200, format!("request {count}\n")),
-                    None => Answer::text(503, "the program is ending\n"),
+                    Some(count) => FullResponse::text(200, format!("request {count}\n")),
+                    None => FullResponse::text(503, "the program is ending\n"),
                 };
                 // The client may have cancelled the request.
-                let _ = exchange.outgoing.answer(answer).await;
+                let _ = exchange.outgoing.respond(answer).await;
             });
         }))
     }

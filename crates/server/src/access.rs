@@ -41,7 +41,7 @@ pub struct AccessLog {
 
 /// The connection of a request, as the connection log names it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Carrier {
+pub(crate) struct ConnectionRef {
     /// The number of the connection: `conn_id` of its line in the connection log.
     pub(crate) conn_id: u64,
     /// The index of its thread.
@@ -61,7 +61,7 @@ pub(crate) struct Record {
     remote: SocketAddr,
     version: Version,
     is_early: bool,
-    carrier: Carrier,
+    connection: ConnectionRef,
     method: String,
     authority: String,
     target: String,
@@ -102,7 +102,7 @@ impl AccessLog {
     }
 
     /// Records a request.
-    pub(crate) fn begin(request: &Request, peer: &Peer, carrier: Carrier) -> Record {
+    pub(crate) fn begin(request: &Request, peer: &Peer, connection: ConnectionRef) -> Record {
         let field = |name: &str| {
             let value = request.fields().get(name).unwrap_or_default();
             cut(&String::from_utf8_lossy(value))
@@ -112,7 +112,7 @@ impl AccessLog {
             remote: peer.remote,
             version: peer.version,
             is_early: peer.is_early,
-            carrier,
+            connection,
             method: cut(request.method()),
             authority: cut(request.authority().unwrap_or_default()),
             target: cut(request.path().unwrap_or_default()),
@@ -163,9 +163,9 @@ impl Record {
             .number("ms", ending.took.as_secs_f64() * 1000.0, 3)
             .boolean("early", self.is_early)
             .boolean("complete", ending.is_complete)
-            .integer("conn_id", self.carrier.conn_id)
-            .integer("worker", self.carrier.worker as u64);
-        let Origin { arm, config_hash } = &self.carrier.origin;
+            .integer("conn_id", self.connection.conn_id)
+            .integer("worker", self.connection.worker as u64);
+        let Origin { arm, config_hash } = &self.connection.origin;
         for (key, value) in [
             ("arm", arm.as_deref()),
             ("site", site),

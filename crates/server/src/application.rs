@@ -35,12 +35,12 @@ use self::{
     served::{First, Served, Sink, Start},
 };
 use super::{
-    access::{AccessLog, Carrier},
+    access::{AccessLog, ConnectionRef},
     arms::ArmsInUse,
     budget::Budget,
     date::Date,
     exchange::exchange,
-    handler::{Answer, Handler, Peer, Reply, Version},
+    handler::{FullResponse, Handler, HandlerResponse, Peer, Version},
     log::LogWriter,
     sites::Sites,
 };
@@ -110,7 +110,7 @@ pub(crate) struct Http3Server {
     predecessor: Option<Predecessor>,
 }
 
-/// How often a worker without connections checks whether an earlier process still has some.
+/// Interval at which a worker without connections checks whether an earlier process still has some.
 const PREDECESSOR_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Http3Server {
@@ -172,18 +172,18 @@ impl Http3Server {
                 .cloned(),
         });
         if self.shared.access.is_some() {
-            let carrier = Carrier {
+            let connection_ref = ConnectionRef {
                 conn_id: served.number,
                 worker: self.worker,
                 origin: self.shared.arms.origin_of(connection.config()),
             };
-            let record = AccessLog::begin(&request, &peer, carrier);
+            let record = AccessLog::begin(&request, &peer, connection_ref);
             served.records.insert(stream, Box::new((now, record)));
         }
         let is_head = request.method() == "HEAD";
         served.http3.recycle(request.into_fields());
         match reply {
-            Reply::Now(answer) => {
+            HandlerResponse::Now(answer) => {
                 served.respond(
                     connection,
                     stream,
@@ -192,10 +192,10 @@ impl Http3Server {
                     &mut self.date,
                 );
             }
-            Reply::After(span, answer) => {
+            HandlerResponse::After(span, answer) => {
                 served.delayed.insert((now + span, stream), answer);
             }
-            Reply::Task(task) => {
+            HandlerResponse::Task(task) => {
                 let (exchange, channels) = exchange(&served.budget);
                 let waker = mailbox::waker(&self.mailbox, handle, stream);
                 served
@@ -299,7 +299,7 @@ impl Http3Server {
         }
     }
 
-    /// Answers that are due.
+    /// Sends the delayed responses that are due.
     fn answer_delayed(&mut self, now: Time, connection: &mut Connection, served: &mut Served) {
         while let Some(first) = served.delayed.first_entry()
             && first.key().0 <= now
@@ -519,10 +519,10 @@ impl Drop for Http3Server {
 
 /// The handler's reply to a request. A request in 0-RTT may be a replay: only safe methods are handled then (RFC 8470
 /// §5.2, RFC 9110 §9.2.1).
-fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> Reply {
+fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> HandlerResponse {
     if peer.is_early && !matches!(request.method(), "GET" | "HEAD" | "OPTIONS" | "TRACE") {
         let text = "Too early: repeat the request after the handshake\n";
-        return Answer::text(425, text).into();
+        return FullResponse::text(425, text).into();
     }
-    handler.answer(request, peer)
+    handler.handle(request, peer)
 }

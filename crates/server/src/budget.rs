@@ -12,7 +12,7 @@
 //!
 //! # How much
 //!
-//! A connection may use [`Limits::connection`], but never more than a sixteenth of what the process has left: however
+//! A connection may use [`Limits::connection`], but never more than a sixteenth of the remaining budget of the process: however
 //! many connections wait, there is room for one more. An empty channel always accepts one piece of
 //! [`PIECE_LEN`](crate::exchange::PIECE_LEN) bytes, so that every body makes progress at least piece by piece.
 
@@ -65,7 +65,7 @@ impl Budget {
         })
     }
 
-    /// How many bytes are buffered.
+    /// Bytes buffered.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use lastbyte_http3::{Fields, Response};
 
 use self::channel::{Receiver, Sender, Size};
-use super::{budget::ConnectionBudget, handler::Answer};
+use super::{budget::ConnectionBudget, handler::FullResponse};
 
 /// Maximum bytes of a request body waiting for the handler, plus one piece.
 const REQUEST_BOUND: usize = 64 << 10;
@@ -31,7 +31,7 @@ pub(crate) enum ResponsePart {
     /// An interim response, such as 103 Early Hints.
     Interim(Response),
     /// The whole response.
-    Whole(Answer),
+    Whole(FullResponse),
     /// The header of the response; a body follows.
     Head(Response),
     /// Bytes of the body.
@@ -71,9 +71,9 @@ impl Size for Piece {
 
 /// The client cancelled the request, or the connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct ExchangeAborted;
 
-/// A request body to read and a response to write, for a handler that answers piece by piece.
+/// A request body to read and a response to write, for a handler that responds piece by piece.
 #[derive(Debug)]
 pub struct Exchange {
     /// The body of the request.
@@ -132,7 +132,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    async fn send(&mut self, part: ResponsePart) -> Result<(), Gone> {
+    async fn send(&mut self, part: ResponsePart) -> Result<(), ExchangeAborted> {
         poll_fn(|context| self.sender.poll_ready(context)).await?;
         self.sender.push(part);
         Ok(())
@@ -142,8 +142,8 @@ impl Outgoing {
     ///
     /// # Errors
     ///
-    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
-    pub async fn inform(&mut self, response: Response) -> Result<(), Gone> {
+    /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
+    pub async fn inform(&mut self, response: Response) -> Result<(), ExchangeAborted> {
         self.send(ResponsePart::Interim(response)).await
     }
 
@@ -152,21 +152,21 @@ impl Outgoing {
         self.sender.push(ResponsePart::Interim(response));
     }
 
-    /// Sends a complete answer.
+    /// Sends a complete response.
     ///
     /// # Errors
     ///
-    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
-    pub async fn answer(mut self, answer: Answer) -> Result<(), Gone> {
-        self.send(ResponsePart::Whole(answer)).await
+    /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
+    pub async fn respond(mut self, response: FullResponse) -> Result<(), ExchangeAborted> {
+        self.send(ResponsePart::Whole(response)).await
     }
 
     /// Starts a response whose body follows.
     ///
     /// # Errors
     ///
-    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
-    pub async fn begin(&mut self, response: Response) -> Result<(), Gone> {
+    /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
+    pub async fn begin(&mut self, response: Response) -> Result<(), ExchangeAborted> {
         self.has_head = true;
         self.send(ResponsePart::Head(response)).await
     }
@@ -182,8 +182,8 @@ impl Outgoing {
     ///
     /// # Errors
     ///
-    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
-    pub async fn data(&mut self, mut bytes: Bytes) -> Result<(), Gone> {
+    /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
+    pub async fn data(&mut self, mut bytes: Bytes) -> Result<(), ExchangeAborted> {
         while !bytes.is_empty() {
             let piece = bytes.split_to(bytes.len().min(PIECE_LEN));
             self.send(ResponsePart::Data(piece)).await?;
@@ -195,14 +195,14 @@ impl Outgoing {
     ///
     /// # Errors
     ///
-    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
-    pub async fn end(mut self, trailers: Option<Fields>) -> Result<(), Gone> {
+    /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
+    pub async fn end(mut self, trailers: Option<Fields>) -> Result<(), ExchangeAborted> {
         self.send(ResponsePart::End(trailers)).await
     }
 
     /// Waits until the client cancels the request or the connection ends.
-    pub async fn gone(&mut self) {
-        poll_fn(|context| self.sender.poll_gone(context)).await;
+    pub async fn aborted(&mut self) {
+        poll_fn(|context| self.sender.poll_aborted(context)).await;
     }
 }
 

@@ -1,13 +1,13 @@
 //! Request handlers, for all versions of HTTP.
 //!
-//! Owns the trait, its arguments, and the three kinds of reply. Headers are those of [`lastbyte_http3`] for all
+//! Defines the trait, its arguments, and the three kinds of response. Headers are those of [`lastbyte_http3`] for all
 //! versions: names in lower case, the target in `:path`, and no connection-specific fields.
 //!
-//! | reply | for |
+//! | response | for |
 //! |---|---|
-//! | [`Reply::Now`] | answers known at once: files, generated objects, errors. No allocation besides the answer's own |
-//! | [`Reply::After`] | the same, later; nothing is opened or read until then |
-//! | [`Reply::Task`] | responses that other threads produce piece by piece, and requests whose body is needed: a proxy |
+//! | [`HandlerResponse::Now`] | responses known at once: files, generated objects, errors. No allocation besides the response's own |
+//! | [`HandlerResponse::After`] | the same after a delay; nothing is opened or read until then |
+//! | [`HandlerResponse::Task`] | responses that other threads produce piece by piece, and requests whose body is needed: a proxy |
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
@@ -16,10 +16,10 @@ use lastbyte_quic::stream::Source;
 
 use super::exchange::Exchange;
 
-/// Answers requests, concurrently on all worker threads: it must not block.
+/// Responds to requests, concurrently on all worker threads: it must not block.
 pub trait Handler: Send + Sync {
-    /// The reply to a request.
-    fn answer(&self, request: &Request, peer: &Peer) -> Reply;
+    /// Returns the response to a request.
+    fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse;
 }
 
 /// A version of HTTP.
@@ -60,49 +60,49 @@ pub struct Peer {
     pub is_early: bool,
 }
 
-/// A handler's reply.
-pub enum Reply {
-    /// This answer.
-    Now(Answer),
-    /// This answer, after a delay.
-    After(Duration, Later),
-    /// An answer from another thread or task. The function is called immediately, on the worker's thread, and passes the
+/// A handler's response.
+pub enum HandlerResponse {
+    /// This response.
+    Now(FullResponse),
+    /// A response after a delay.
+    After(Duration, DelayedResponse),
+    /// A response from another thread or task. The function is called immediately, on the worker's thread, and passes the
     /// exchange on.
     Task(Task),
 }
 
-/// Creates an answer when it is due. Called on the same threads as [`Handler::answer`], it must not block.
-pub type Later = Box<dyn FnOnce() -> Answer + Send>;
+/// Creates a response when it is due. Called on the same threads as [`Handler::handle`], it must not block.
+pub type DelayedResponse = Box<dyn FnOnce() -> FullResponse + Send>;
 
-/// Passes an exchange to the task that answers it.
+/// Passes an exchange to the task that responds.
 pub type Task = Box<dyn FnOnce(Exchange) + Send>;
 
-impl fmt::Debug for Reply {
+impl fmt::Debug for HandlerResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Now(answer) => f.debug_tuple("Now").field(answer).finish(),
+            Self::Now(response) => f.debug_tuple("Now").field(response).finish(),
             Self::After(span, _) => f.debug_tuple("After").field(span).finish(),
             Self::Task(_) => f.write_str("Task"),
         }
     }
 }
 
-impl From<Answer> for Reply {
-    fn from(answer: Answer) -> Self {
-        Self::Now(answer)
+impl From<FullResponse> for HandlerResponse {
+    fn from(response: FullResponse) -> Self {
+        Self::Now(response)
     }
 }
 
-/// A complete answer.
-pub struct Answer {
+/// A complete response: header and body.
+pub struct FullResponse {
     /// Status and fields.
     pub response: Response,
     /// The body, if any.
     pub body: Option<Box<dyn Source>>,
 }
 
-impl Answer {
-    /// An answer without a body and without `content-length`: 204, 304.
+impl FullResponse {
+    /// A response without a body and without `content-length`: 204, 304.
     #[must_use]
     pub fn bare(status: u16) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Answer {
         }
     }
 
-    /// An answer with this text as body.
+    /// A response with this text as body.
     #[must_use]
     pub fn text(status: u16, text: impl Into<String>) -> Self {
         Self::source(
@@ -121,7 +121,7 @@ impl Answer {
         )
     }
 
-    /// An answer with a source as body.
+    /// A response with a source as body.
     #[must_use]
     pub fn source(status: u16, content_type: &str, source: Box<dyn Source>) -> Self {
         Self::bare(status)
@@ -132,9 +132,9 @@ impl Answer {
     /// Sets the body, and its length among the fields.
     #[must_use]
     pub fn with_body(self, source: Box<dyn Source>) -> Self {
-        let mut answer = self.with("content-length", source.len().to_string());
-        answer.body = (!source.is_empty()).then_some(source);
-        answer
+        let mut response = self.with("content-length", source.len().to_string());
+        response.body = (!source.is_empty()).then_some(source);
+        response
     }
 
     /// Appends a field.
@@ -157,7 +157,7 @@ impl Answer {
     }
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for FullResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
             .field("response", &self.response)

@@ -85,7 +85,7 @@ const STOP: &str = "stop";
 const STOPPED: &str = "stopped";
 const SERVING: &str = "serving";
 
-/// What a socket is for.
+/// The purpose of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// HTTP/3.
@@ -117,7 +117,7 @@ impl Purpose {
     }
 }
 
-/// What a running server hands over.
+/// The sockets and state that a running server hands over.
 pub struct Offer {
     pub(crate) sockets: Vec<(Purpose, OwnedFd)>,
     pub(crate) workers: usize,

@@ -5,14 +5,14 @@
 //!
 //! use lastbyte_http3::Request;
 //! use lastbyte_quic::connection::Config;
-//! use lastbyte_server::{Answer, Arm, Arms, Handler, Identity, Peer, Reply, Server, Settings};
+//! use lastbyte_server::{FullResponse, Arm, Arms, Handler, Identity, Peer, HandlerResponse, Server, Settings};
 //!
 //! struct Hello;
 //!
 //! impl Handler for Hello {
-//!     fn answer(&self, request: &Request, peer: &Peer) -> Reply {
+//!     fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
 //!         let path = request.path().unwrap_or_default();
-//!         Answer::text(200, format!("{path} over {}\n", peer.version.name())).into()
+//!         FullResponse::text(200, format!("{path} over {}\n", peer.version.name())).into()
 //!     }
 //! }
 //!
@@ -33,7 +33,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`handler`] | the [`Handler`] trait, requests' peers, and answers |
+//! | [`handler`] | the [`Handler`] trait, requests' peers, and responses |
 //! | [`exchange`] | responses that other threads produce piece by piece |
 //! | `hop_by_hop` | the fields that apply to one connection only |
 //! | [`budget`] | the memory for buffered bodies |
@@ -59,7 +59,7 @@
 //!
 //! # Decisions
 //!
-//! - One handler serves three versions. Headers are those of `http3`; a reply is an answer, a later answer, or a task
+//! - One handler serves three versions. Headers are those of `http3`; a response is immediate, delayed, or a task
 //!   that writes to bounded channels ([`exchange`]). The QUIC worker and hyper both poll the channels, and a waker
 //!   posts into the worker's mailbox.
 //! - The server opens its sockets, or a service manager passes them ([`Inherited`]). Either way there is one UDP socket
@@ -71,7 +71,7 @@
 //! - The kernel does not report when the last byte over TCP is acknowledged, so the stream polls for it
 //!   (`tcp::observed`), less often the longer it takes.
 //! - A TCP socket is closed when the client has received everything or stops reading (`tcp::lingering`): closing a
-//!   socket with unread data sends a reset, which discards what was sent.
+//!   socket with unread data sends a reset, which discards data in flight.
 //! - One thread writes all logs. Workers never wait for it: what does not fit its queue is dropped and counted.
 //! - Only safe requests are answered as 0-RTT; others get 425.
 //! - Paths are resolved by the kernel, below the directory only: `openat2` with `RESOLVE_BENEATH`.
@@ -102,7 +102,7 @@ mod tls;
 
 pub use application::Statistics;
 pub use arms::{Arm, Arms};
-pub use handler::{Answer, Handler, Later, Peer, Reply, Version};
+pub use handler::{DelayedResponse, FullResponse, Handler, HandlerResponse, Peer, Version};
 pub use identity::Identity;
 pub use log::LogWriter;
 pub use server::{Inherited, Server, Settings, StartError, Versions};

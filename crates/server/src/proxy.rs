@@ -49,8 +49,8 @@ use self::{
     slots::{Client, Side, Slots},
 };
 use super::{
-    exchange::{Exchange, Gone, Outgoing, Piece},
-    handler::{Answer, Handler, Peer, Reply},
+    exchange::{Exchange, ExchangeAborted, Outgoing, Piece},
+    handler::{FullResponse, Handler, HandlerResponse, Peer},
 };
 
 /// Settings.
@@ -60,9 +60,9 @@ pub struct Limits {
     pub connect: Duration,
     /// Time limit for the response header, after the end of the request. Default: 60 s.
     pub response: Duration,
-    /// How long a body may stall, in either direction, on either side. Default: 60 s.
+    /// Time limit for a stalled body, in either direction, on either side. Default: 60 s.
     pub stall: Duration,
-    /// How long an idle connection is kept. Default: 30 s.
+    /// Time limit for idle connections. Default: 30 s.
     pub idle: Duration,
     /// Maximum number of idle connections. Default: 64.
     pub kept: usize,
@@ -147,19 +147,20 @@ impl Drop for Proxy {
 }
 
 impl Handler for Proxy {
-    fn answer(&self, request: &Request, peer: &Peer) -> Reply {
+    fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
         if request.method() == "CONNECT" {
-            return Answer::text(501, "CONNECT is not supported\n").into();
+            return FullResponse::text(501, "CONNECT is not supported\n").into();
         }
         let head = match fields::request(request, peer, &self.shared.upstream) {
             Ok(head) => head,
-            Err(why) => return Answer::text(400, format!("{why}\n")).into(),
+            Err(why) => return FullResponse::text(400, format!("{why}\n")).into(),
         };
         let Some(runtime) = self.runtime.as_ref().map(runtime::Runtime::handle).cloned() else {
-            return Answer::text(503, "Service unavailable: the server is shutting down\n").into();
+            return FullResponse::text(503, "Service unavailable: the server is shutting down\n")
+                .into();
         };
         let shared = Arc::clone(&self.shared);
-        Reply::Task(Box::new(move |exchange| {
+        HandlerResponse::Task(Box::new(move |exchange| {
             runtime.spawn(pass(shared, head, exchange));
         }))
     }
@@ -185,7 +186,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     };
     let slot = tokio::select! {
         biased;
-        () = outgoing.gone() => return,
+        () = outgoing.aborted() => return,
         slot = shared.slots.take(shared.limits.connect) => slot,
     };
     let Some(slot) = slot else {
@@ -211,20 +212,22 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     tokio::select! {
         () = send(&shared, head, body, outgoing, &client) => {}
         // Others need the slot, and this client is stalled.
-        () = client.given_up() => {}
+        () = client.revoked() => {}
     }
 }
 
-async fn reply(outgoing: Outgoing, answer: Answer) {
+async fn reply(outgoing: Outgoing, answer: FullResponse) {
     // The client may be gone.
-    let _ = outgoing.answer(answer).await;
+    let _ = outgoing.respond(answer).await;
 }
 
 /// The response to a request whose body was truncated.
-fn cut_off(cause: Cause) -> Answer {
+fn cut_off(cause: Cause) -> FullResponse {
     match cause {
-        Cause::CutOff => Answer::text(400, "The request body ended early\n"),
-        Cause::Late => Answer::text(408, "Request timeout: the request body made no progress\n"),
+        Cause::CutOff => FullResponse::text(400, "The request body ended early\n"),
+        Cause::Late => {
+            FullResponse::text(408, "Request timeout: the request body made no progress\n")
+        }
     }
 }
 
@@ -252,12 +255,12 @@ async fn send(
     let result = loop {
         tokio::select! {
             biased;
-            () = outgoing.gone() => return,
+            () = outgoing.aborted() => return,
             Some(interim) = hints.recv() => {
                 // 100 concerns only one hop (RFC 9110 §15.2.1); 101 was not requested.
                 if !matches!(interim.status(), 100 | 101) {
                     let informed = outgoing.inform(interim);
-                    if hand_over(shared, client, informed).await.is_err() {
+                    if send_part(shared, client, informed).await.is_err() {
                         return;
                     }
                 }
@@ -292,25 +295,25 @@ async fn send(
         let why = "unexpected protocol switch";
         return reply(outgoing, failed(502, "http_upgrade_failed", why)).await;
     }
-    if give_back(shared, response, outgoing, is_head, client).await {
-        lease.give_back();
+    if forward_response(shared, response, outgoing, is_head, client).await {
+        lease.return_to_pool();
     }
 }
 
 /// Waits until there is room for a part of the response, as long as the client takes to make some.
-async fn hand_over(
+async fn send_part(
     shared: &Shared,
     client: &Client,
-    handing: impl Future<Output = Result<(), Gone>>,
-) -> Result<(), Gone> {
+    sending: impl Future<Output = Result<(), ExchangeAborted>>,
+) -> Result<(), ExchangeAborted> {
     client.on_wait(Side::Response);
-    let handed = time::timeout(shared.limits.stall, handing).await;
+    let sent = time::timeout(shared.limits.stall, sending).await;
     client.on_progress(Side::Response);
-    handed.unwrap_or(Err(Gone))
+    sent.unwrap_or(Err(ExchangeAborted))
 }
 
 /// The response to the client, with the failure in `Proxy-Status` (RFC 9209 §2.3).
-fn failed(status: u16, error: &str, why: &str) -> Answer {
+fn failed(status: u16, error: &str, why: &str) -> FullResponse {
     let text = match status {
         503 => "Service unavailable: too many concurrent requests\n",
         504 => "Gateway timeout: the upstream server took too long\n",
@@ -331,11 +334,11 @@ fn failed(status: u16, error: &str, why: &str) -> Answer {
             .collect();
         proxy_status = format!("{proxy_status}; details=\"{why}\"");
     }
-    Answer::text(status, text).with("proxy-status", proxy_status)
+    FullResponse::text(status, text).with("proxy-status", proxy_status)
 }
 
 /// Passes a response back. Returns whether it was complete.
-async fn give_back(
+async fn forward_response(
     shared: &Shared,
     response: http::Response<Incoming>,
     mut outgoing: Outgoing,
@@ -344,7 +347,7 @@ async fn give_back(
 ) -> bool {
     let (head, mut body) = response.into_parts();
     let answer = fields::response(&head);
-    let begun = hand_over(shared, client, outgoing.begin(answer)).await;
+    let begun = send_part(shared, client, outgoing.begin(answer)).await;
     if begun.is_err() {
         return false;
     }
@@ -353,7 +356,7 @@ async fn give_back(
         loop {
             let next = tokio::select! {
                 next = time::timeout(shared.limits.stall, next_frame(&mut body)) => next,
-                () = outgoing.gone() => return false,
+                () = outgoing.aborted() => return false,
             };
             match next {
                 Ok(None) => break,
@@ -361,8 +364,8 @@ async fn give_back(
                     Ok(mut bytes) => {
                         while !bytes.is_empty() {
                             let piece = bytes.split_to(bytes.len().min(PIECE));
-                            let handed = hand_over(shared, client, outgoing.data(piece)).await;
-                            if handed.is_err() {
+                            let sent = send_part(shared, client, outgoing.data(piece)).await;
+                            if sent.is_err() {
                                 return false;
                             }
                         }
@@ -376,7 +379,7 @@ async fn give_back(
             }
         }
     }
-    hand_over(shared, client, outgoing.end(trailers))
+    send_part(shared, client, outgoing.end(trailers))
         .await
         .is_ok()
 }

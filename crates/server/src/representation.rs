@@ -1,6 +1,6 @@
 //! Representations, conditional requests and ranges (RFC 9110 §8, §12 to §14).
 //!
-//! Owns the order in which conditions and ranges are evaluated, and the resulting answer. It opens no files, reads no
+//! Owns the order in which conditions and ranges are evaluated, and the resulting response. It opens no files, reads no
 //! clock and is independent of the HTTP version, so any handler can use it: it converts a [`Representation`] into an
 //! answer.
 //!
@@ -26,10 +26,10 @@ use lastbyte_quic::stream::Source;
 use self::{
     assembly::Assembly,
     conditional::Verdict,
-    range::{ByteRange, Wanted},
+    range::{ByteRange, RequestedRange},
     validator::{EntityTag, http_date},
 };
-use super::handler::Answer;
+use super::handler::FullResponse;
 
 /// The metadata of a representation.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The answer to a request for it. `now` is the time since the Unix epoch.
+    /// The response to a request for it. `now` is the time since the Unix epoch.
     ///
     /// Only `GET` supports ranges (§14.2); requests with other methods receive the whole representation.
     #[must_use]
@@ -69,7 +69,7 @@ impl Prepared {
         request: &Request,
         now: Duration,
         boundary: impl FnOnce() -> Boundary,
-    ) -> Answer {
+    ) -> FullResponse {
         let representation = &self.representation;
         let fields = request.fields();
         let is_head = request.method() == "HEAD";
@@ -82,23 +82,23 @@ impl Prepared {
         ) {
             Verdict::Proceed => {}
             // §15.4.5: only the fields that a cache needs to update its entry.
-            Verdict::NotModified => return representation.describe(Answer::bare(304)),
+            Verdict::NotModified => return representation.describe(FullResponse::bare(304)),
             Verdict::Failed => {
-                let answer = Answer::text(412, "Precondition failed\n");
+                let answer = FullResponse::text(412, "Precondition failed\n");
                 return head_or_all(answer, is_head);
             }
         }
         let len = representation.len;
-        let wanted = if reads && !is_head && representation.range_applies(fields, now) {
-            range::wanted(fields, len)
+        let requested = if reads && !is_head && representation.range_applies(fields, now) {
+            range::requested(fields, len)
         } else {
-            Wanted::All
+            RequestedRange::All
         };
-        let answer = match wanted {
-            Wanted::All => self.whole(source),
-            Wanted::Nothing => Answer::text(416, "Range not satisfiable\n")
+        let answer = match requested {
+            RequestedRange::All => self.whole(source),
+            RequestedRange::Nothing => FullResponse::text(416, "Range not satisfiable\n")
                 .with("content-range", format!("bytes */{len}")),
-            Wanted::Some(ranges) => representation.partial(source, &ranges, boundary),
+            RequestedRange::Some(ranges) => representation.partial(source, &ranges, boundary),
         };
         head_or_all(answer, is_head)
     }
@@ -109,8 +109,8 @@ impl Prepared {
         self.representation.content_type
     }
 
-    fn whole(&self, source: Box<dyn Source>) -> Answer {
-        Answer {
+    fn whole(&self, source: Box<dyn Source>) -> FullResponse {
+        FullResponse {
             response: self.whole.copy_with_room(),
             body: (!source.is_empty()).then_some(source),
         }
@@ -137,7 +137,7 @@ impl Representation {
         })
     }
 
-    fn describe(&self, mut answer: Answer) -> Answer {
+    fn describe(&self, mut answer: FullResponse) -> FullResponse {
         if let Some(etag) = &self.etag {
             answer = answer.with("etag", etag.to_string());
         }
@@ -151,8 +151,8 @@ impl Representation {
     }
 
     /// The common fields of 200 and 206.
-    fn begin(&self, status: u16, content_type: &str) -> Answer {
-        let mut answer = Answer {
+    fn begin(&self, status: u16, content_type: &str) -> FullResponse {
+        let mut answer = FullResponse {
             response: Response::new(status).with("content-type", content_type),
             body: None,
         };
@@ -167,7 +167,7 @@ impl Representation {
         source: Box<dyn Source>,
         ranges: &[ByteRange],
         boundary: impl FnOnce() -> Boundary,
-    ) -> Answer {
+    ) -> FullResponse {
         let len = self.len;
         if let [range] = ranges {
             return self
@@ -183,7 +183,7 @@ impl Representation {
     }
 }
 
-fn head_or_all(answer: Answer, is_head: bool) -> Answer {
+fn head_or_all(answer: FullResponse, is_head: bool) -> FullResponse {
     if is_head { answer.head_only() } else { answer }
 }
 

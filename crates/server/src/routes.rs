@@ -15,7 +15,7 @@ use lastbyte_http3::{Request, Response};
 use percent_encoding::percent_decode_str;
 
 use super::{
-    handler::{Answer, Handler, Peer, Reply},
+    handler::{FullResponse, Handler, HandlerResponse, Peer},
     proxy::fields::has_dot_segment,
 };
 
@@ -173,15 +173,15 @@ impl fmt::Debug for Routes {
 }
 
 impl Handler for Routes {
-    fn answer(&self, request: &Request, peer: &Peer) -> Reply {
+    fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
         let target = request.path().unwrap_or("/");
         // Which route a server behind it would see is not known.
         if has_dot_segment(target) {
-            return Answer::text(400, "The path has `.` or `..` segments\n").into();
+            return FullResponse::text(400, "The path has `.` or `..` segments\n").into();
         }
         let authority = request.authority().unwrap_or_default();
         let found = self.routes.find(authority, target);
-        found.unwrap_or(&self.fallback).answer(request, peer)
+        found.unwrap_or(&self.fallback).handle(request, peer)
     }
 }
 
@@ -200,7 +200,7 @@ fn host_of(authority: &str) -> &str {
 
 /// Sends `link` fields as 103 Early Hints (RFC 8297), before another handler responds.
 ///
-/// Over HTTP/3, and only if the response is a [`Reply::Task`]: one that is known at once has the fields itself.
+/// Over HTTP/3, and only if the response is a [`HandlerResponse::Task`]: one that is known at once has the fields itself.
 pub struct Hints {
     /// By path.
     links: BTreeMap<String, Vec<String>>,
@@ -232,19 +232,19 @@ impl fmt::Debug for Hints {
 }
 
 impl Handler for Hints {
-    fn answer(&self, request: &Request, peer: &Peer) -> Reply {
-        let reply = self.handler.answer(request, peer);
+    fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
+        let reply = self.handler.handle(request, peer);
         let path = path_of(request.path().unwrap_or_default());
         let links = self.links.get(path).filter(|_| request.method() == "GET");
         let Some(links) = links.cloned() else {
             return reply;
         };
         match reply {
-            Reply::Now(answer) => linked(answer, &links).into(),
-            Reply::After(span, later) => {
-                Reply::After(span, Box::new(move || linked(later(), &links)))
+            HandlerResponse::Now(answer) => linked(answer, &links).into(),
+            HandlerResponse::After(span, later) => {
+                HandlerResponse::After(span, Box::new(move || linked(later(), &links)))
             }
-            Reply::Task(task) => Reply::Task(Box::new(move |mut exchange| {
+            HandlerResponse::Task(task) => HandlerResponse::Task(Box::new(move |mut exchange| {
                 let mut hint = Response::new(103);
                 for link in &links {
                     hint.fields_mut().push("link", link);
@@ -256,7 +256,7 @@ impl Handler for Hints {
     }
 }
 
-fn linked(answer: Answer, links: &[String]) -> Answer {
+fn linked(answer: FullResponse, links: &[String]) -> FullResponse {
     if !(200..300).contains(&answer.response.status()) {
         return answer;
     }

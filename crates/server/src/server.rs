@@ -19,7 +19,7 @@ use std::{
 
 use aws_lc_rs::{hmac, rand};
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Clock, Owners, Statistics as WorkerStatistics, WorkerPool};
+use lastbyte_driver::{Clock, Statistics as WorkerStatistics, SteeringRule, WorkerPool};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbError, QuicLbIds},
@@ -110,7 +110,7 @@ pub struct Settings {
     /// A value that no other host has and that survives a restart, such as name and machine ID: stateless reset keys
     /// are derived from it if there is no [`Settings::server_id`]. Default: empty.
     pub host: Vec<u8>,
-    /// How long TCP clients may cache that HTTP/3 is available (RFC 7838 §3.1). Default: a day; none to not announce
+    /// `max-age` of the `Alt-Svc` field that announces HTTP/3 to TCP clients (RFC 7838 §3.1). Default: a day; none to not announce
     /// it.
     pub alt_svc: Option<Duration>,
     /// Socket options.
@@ -314,7 +314,7 @@ impl Server {
     pub fn start(mut settings: Settings) -> Result<Self, StartError> {
         Self::check(&settings)?;
         let versions = settings.versions;
-        let made = tls::make(tls::Wanted {
+        let tls_configs = tls::configure(tls::TlsSettings {
             identity: &settings.identity,
             ticket_keys: settings.ticket_keys.as_deref(),
             takes_zero_rtt: settings.takes_zero_rtt,
@@ -350,7 +350,7 @@ impl Server {
         let budget = Budget::new(settings.budget);
         let logs = log_counts(&settings);
         let tcp = if !listeners.tcp.is_empty() || plain.is_some() || metrics_listener.is_some() {
-            let tls = Arc::new(made.tcp);
+            let tls = Arc::new(tls_configs.tcp);
             let listeners = (listeners.tcp, plain);
             let parts = tcp_parts(&settings, listeners, address, tls, threads, &budget, &arms);
             Some(TcpServer::start(parts).map_err(StartError::System)?)
@@ -368,8 +368,8 @@ impl Server {
                 workers,
                 sockets,
                 clock,
-                crypto: made.quic,
-                tokens: made.credentials.tokens(),
+                crypto: tls_configs.quic,
+                tokens: tls_configs.credentials.tokens(),
                 arms: Arc::clone(&arms),
                 on_end: on_end(&ends, &is_draining, fail),
                 budget: budget.clone(),
@@ -406,7 +406,7 @@ impl Server {
             arms,
             number,
             connection_ids,
-            credentials: made.credentials,
+            credentials: tls_configs.credentials,
             is_draining,
             ends,
             failed,
@@ -463,7 +463,7 @@ impl Server {
         self.metrics
     }
 
-    /// What the system supports for HTTP/3, and how datagrams are distributed to workers.
+    /// The system's support for HTTP/3, and the distribution of datagrams to workers.
     #[must_use]
     pub const fn capabilities(&self) -> Option<(Capabilities, Steering)> {
         self.capabilities
@@ -475,7 +475,7 @@ impl Server {
         self.pool.as_ref().map_or(0, |pool| pool.remotes().len())
     }
 
-    /// What a later process receives, if [`Settings::hands_over`] is set. The first call returns it. Drop it before
+    /// The offer to a later process, if [`Settings::hands_over`] is set. The first call returns it. Drop it before
     /// [`Server::shut_down`]: it keeps the sockets open.
     pub const fn take_offer(&mut self) -> Option<Offer> {
         self.offer.take()
@@ -615,7 +615,7 @@ impl Server {
     }
 }
 
-/// What a later process receives.
+/// The offer to a later process.
 fn offer(
     sockets: Vec<(Purpose, OwnedFd)>,
     workers: usize,
@@ -757,11 +757,11 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         let application = Http3Server::new(shared.clone(), worker, mailbox);
         Ok((endpoint, application))
     };
-    let owners = Owners {
+    let steering = SteeringRule {
         byte: worker_byte,
         workers,
     };
-    let pool = WorkerPool::start(sockets, owners, clock, make).map_err(StartError::System)?;
+    let pool = WorkerPool::start(sockets, steering, clock, make).map_err(StartError::System)?;
     for (mailbox, remote) in mailboxes.iter().zip(pool.remotes()) {
         mailbox.connect(remote.clone());
     }

@@ -1,6 +1,6 @@
 //! A handler that receives uploads and discards them, for tests.
 //!
-//! Owns the limit on the length of an upload. Of a body, at most what an [exchange](super::exchange) holds is in memory.
+//! Owns the limit on the length of an upload. An [exchange](super::exchange) bounds the part of a body in memory.
 
 use std::{fmt, io};
 
@@ -9,7 +9,7 @@ use tokio::runtime;
 
 use super::{
     exchange::{Exchange, Piece},
-    handler::{Answer, Handler, Peer, Reply},
+    handler::{FullResponse, Handler, HandlerResponse, Peer},
 };
 
 #[cfg(test)]
@@ -63,21 +63,25 @@ impl fmt::Debug for Sink {
 }
 
 impl Handler for Sink {
-    fn answer(&self, request: &Request, _: &Peer) -> Reply {
+    fn handle(&self, request: &Request, _: &Peer) -> HandlerResponse {
         match request.method() {
             "PUT" | "POST" => {}
-            "OPTIONS" => return Answer::bare(204).with("allow", ALLOW).into(),
+            "OPTIONS" => return FullResponse::bare(204).with("allow", ALLOW).into(),
             _ => {
-                return Answer::text(405, "Method not allowed (expected PUT, POST or OPTIONS)\n")
-                    .with("allow", ALLOW)
-                    .into();
+                return FullResponse::text(
+                    405,
+                    "Method not allowed (expected PUT, POST or OPTIONS)\n",
+                )
+                .with("allow", ALLOW)
+                .into();
             }
         }
         let Some(runtime) = self.runtime.as_ref().map(runtime::Runtime::handle).cloned() else {
-            return Answer::text(503, "Service unavailable: the server is shutting down\n").into();
+            return FullResponse::text(503, "Service unavailable: the server is shutting down\n")
+                .into();
         };
         let len_max = self.len_max;
-        Reply::Task(Box::new(move |exchange| {
+        HandlerResponse::Task(Box::new(move |exchange| {
             runtime.spawn(receive(exchange, len_max));
         }))
     }
@@ -100,11 +104,11 @@ async fn receive(exchange: Exchange, len_max: u64) {
         if len > len_max {
             let text = format!("The body is too long (expected at most {len_max} bytes)\n");
             // The client may be gone.
-            let _ = outgoing.answer(Answer::text(413, text)).await;
+            let _ = outgoing.respond(FullResponse::text(413, text)).await;
             return;
         }
     }
     let body = format!("{{\"bytes\":{len}}}\n").into_bytes();
-    let answer = Answer::source(200, "application/json", Box::new(body));
-    let _ = outgoing.answer(answer).await;
+    let answer = FullResponse::source(200, "application/json", Box::new(body));
+    let _ = outgoing.respond(answer).await;
 }

@@ -8,7 +8,7 @@
 //! | of a file | the file, or a compressed sibling |
 //! | `/32k`, `/1m`, `/1000` | that many bytes, unless there is such a file |
 //! | `/delay/50ms/PATH` | the resource at `/PATH` after a delay |
-//! | `/status/503` | an answer with that status |
+//! | `/status/503` | a response with that status |
 //!
 //! All but the first are for tests and measurements: each client can request any number of bytes, and keep any number
 //! of requests waiting. A directory is served without them unless [`Site::with_generated`] asks for them.
@@ -47,7 +47,7 @@ use self::{
     listings::{Listings, Unavailable},
 };
 use super::{
-    handler::{Answer, Handler, Peer, Reply},
+    handler::{FullResponse, Handler, HandlerResponse, Peer},
     representation::{Boundary, Representation, coding::Accepted, validator::EntityTag},
 };
 
@@ -100,7 +100,7 @@ impl Site {
         Self { generates, ..self }
     }
 
-    /// Sets how many files responses may hold open at a time; beyond, requests are answered with 503. A file that
+    /// Sets the maximum number of files that responses hold open; beyond, requests are answered with 503. A file that
     /// several responses send is open once. Default: no limit.
     #[must_use]
     pub fn with_open_files(mut self, limit: usize) -> Self {
@@ -110,7 +110,7 @@ impl Site {
         self
     }
 
-    /// Sets how long a file is cached without another look-up, and small files without another read. A replaced or
+    /// Sets the time that a file is cached without another look-up, and small files without another read. A replaced or
     /// changed file is noticed after this time at the latest. Zero: each request looks its file up. Default: zero.
     #[must_use]
     pub fn with_file_cache(mut self, valid_for: Duration) -> Self {
@@ -136,14 +136,14 @@ impl Site {
         self
     }
 
-    /// Adds a field to all answers to `GET` and `HEAD`, such as `cache-control`. The name is in lower case.
+    /// Adds a field to all responses to `GET` and `HEAD`, such as `cache-control`. The name is in lower case.
     #[must_use]
     pub fn with_field(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    fn get(&self, request: &Request, target: &str) -> Answer {
+    fn get(&self, request: &Request, target: &str) -> FullResponse {
         let (path, query) = match target.split_once(['?', '#']) {
             Some((path, query)) => (path, Some(query)),
             None => (target, None),
@@ -153,10 +153,10 @@ impl Site {
                 Found::File(found) => return file(&found, request),
                 Found::Unslashed => return moved(path, query),
                 Found::Exhausted => {
-                    return Answer::text(503, "Service unavailable: too many open files\n")
+                    return FullResponse::text(503, "Service unavailable: too many open files\n")
                         .with("retry-after", "1");
                 }
-                Found::Failed => return Answer::text(500, "Cannot read the file\n"),
+                Found::Failed => return FullResponse::text(500, "Cannot read the file\n"),
                 Found::Directory(found) => {
                     if let Some(listings) = &self.listings {
                         let shows_hidden = directory.shows_hidden();
@@ -167,7 +167,7 @@ impl Site {
             }
         }
         if !self.generates {
-            return Answer::text(404, "Not found\n");
+            return FullResponse::text(404, "Not found\n");
         }
         if let Some(status) = path.strip_prefix("/status/") {
             return status_answer(status);
@@ -179,12 +179,12 @@ impl Site {
                     .prepare()
                     .answer(source, request, Clock::since_epoch(), boundary)
             }
-            None => Answer::text(404, "Not found\n"),
+            None => FullResponse::text(404, "Not found\n"),
         }
     }
 
-    /// An answer with the common fields.
-    fn finish(&self, mut answer: Answer, is_head: bool) -> Answer {
+    /// A response with the common fields.
+    fn finish(&self, mut answer: FullResponse, is_head: bool) -> FullResponse {
         for (name, value) in &self.fields {
             answer = answer.with(name, value);
         }
@@ -205,7 +205,7 @@ impl Site {
 }
 
 impl Handler for Site {
-    fn answer(&self, request: &Request, _peer: &Peer) -> Reply {
+    fn handle(&self, request: &Request, _peer: &Peer) -> HandlerResponse {
         let target = request.path().unwrap_or("/");
         let is_head = request.method() == "HEAD";
         match request.method() {
@@ -215,19 +215,19 @@ impl Handler for Site {
                     let (site, target) = (self.clone(), target.to_owned());
                     let request = without_other_fields(request);
                     let later = move || site.finish(site.get(&request, &target), is_head);
-                    Reply::After(span, Box::new(later))
+                    HandlerResponse::After(span, Box::new(later))
                 }
                 None => self.finish(self.get(request, target), is_head).into(),
             },
-            "OPTIONS" => Answer::bare(204).with("allow", ALLOW).into(),
-            _ => Answer::text(405, "Method not allowed (expected GET, HEAD or OPTIONS)\n")
+            "OPTIONS" => FullResponse::bare(204).with("allow", ALLOW).into(),
+            _ => FullResponse::text(405, "Method not allowed (expected GET, HEAD or OPTIONS)\n")
                 .with("allow", ALLOW)
                 .into(),
         }
     }
 }
 
-/// The parts of a request that determine the answer.
+/// The parts of a request that determine the response.
 fn without_other_fields(request: &Request) -> Request {
     let mut kept = Request::new(request.method(), "https", "", request.path().unwrap_or("/"));
     for line in request.fields() {
@@ -240,21 +240,26 @@ fn without_other_fields(request: &Request) -> Request {
     kept
 }
 
-/// The answer with the names in a directory.
-fn list(listings: &Listings, directory: BorrowedFd<'_>, path: &str, shows_hidden: bool) -> Answer {
+/// The response with the names in a directory.
+fn list(
+    listings: &Listings,
+    directory: BorrowedFd<'_>,
+    path: &str,
+    shows_hidden: bool,
+) -> FullResponse {
     let title = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     match listings.page(&title, || listing::page(directory, &title, shows_hidden)) {
-        Ok(page) => Answer::source(200, "text/html; charset=utf-8", Box::new(page)),
+        Ok(page) => FullResponse::source(200, "text/html; charset=utf-8", Box::new(page)),
         Err(Unavailable::Busy) => {
-            Answer::text(503, "Service unavailable: too many directory listings\n")
+            FullResponse::text(503, "Service unavailable: too many directory listings\n")
                 .with("retry-after", "1")
         }
-        Err(Unavailable::Failed) => Answer::text(500, "Cannot read the directory\n"),
+        Err(Unavailable::Failed) => FullResponse::text(500, "Cannot read the directory\n"),
     }
 }
 
-/// The answer with a file, in the client's preferred coding.
-fn file(found: &FoundFile, request: &Request) -> Answer {
+/// The response with a file, in the client's preferred coding.
+fn file(found: &FoundFile, request: &Request) -> FullResponse {
     let mut chosen = &found.original;
     if !found.compressed.is_empty() {
         let candidates: Vec<_> = found
@@ -294,7 +299,7 @@ fn boundary() -> Boundary {
 
 /// Redirects to the same path with a trailing slash (RFC 9110 §15.4.2). The location is built from the parts: two
 /// leading slashes would name another host.
-fn moved(path: &str, query: Option<&str>) -> Answer {
+fn moved(path: &str, query: Option<&str>) -> FullResponse {
     let relative = directory::relative(path).unwrap_or_default();
     let mut to = String::from("/");
     for part in relative.components() {
@@ -306,19 +311,19 @@ fn moved(path: &str, query: Option<&str>) -> Answer {
         to.push('?');
         to.push_str(query);
     }
-    Answer::text(301, "Moved to the same path with a trailing slash\n").with("location", to)
+    FullResponse::text(301, "Moved to the same path with a trailing slash\n").with("location", to)
 }
 
-/// An answer with a status chosen by the client, from 200 on.
-fn status_answer(text: &str) -> Answer {
+/// A response with a status chosen by the client, from 200 on.
+fn status_answer(text: &str) -> FullResponse {
     match text.parse::<u16>() {
-        Ok(status @ (204 | 304)) => Answer::bare(status),
+        Ok(status @ (204 | 304)) => FullResponse::bare(status),
         // It has no body, and no length either (RFC 9110 §15.3.6).
-        Ok(205) => Answer {
+        Ok(205) => FullResponse {
             response: Response::new(205).with("content-length", "0"),
             body: None,
         },
-        Ok(status @ 200..=599) => Answer::text(status, format!("Status {status}\n")),
-        _ => Answer::text(404, "Not found (expected a status from 200 to 599)\n"),
+        Ok(status @ 200..=599) => FullResponse::text(status, format!("Status {status}\n")),
+        _ => FullResponse::text(404, "Not found (expected a status from 200 to 599)\n"),
     }
 }

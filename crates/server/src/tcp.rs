@@ -115,7 +115,7 @@ pub struct Statistics {
     pub connections: u64,
     /// Failed attempts to accept a waiting connection, for instance because too many files are open. It keeps waiting.
     pub accepts_failed: u64,
-    /// Connections closed at once, because their address had as many as permitted.
+    /// Connections closed at once, because their address had reached its limit.
     pub refused: u64,
     /// Completed handshakes.
     pub handshakes: u64,
@@ -193,7 +193,7 @@ impl Counts {
     }
 }
 
-/// What a server over TCP is made of.
+/// The parts of a server over TCP.
 pub(crate) struct Parts {
     /// For HTTP/1.1 and 2: none, one for all threads, or one for each.
     pub(crate) listeners: Vec<net::TcpListener>,
@@ -218,7 +218,7 @@ pub(crate) struct Parts {
     pub(crate) budget: Budget,
 }
 
-/// What the connections of a thread share.
+/// State shared by the connections of a thread.
 struct Shared {
     /// The index of the thread.
     thread: usize,

@@ -39,7 +39,7 @@ use rustls::{
 use self::tickets::TcpTickets;
 use super::identity::Identity;
 
-/// How many `ClientHello`s with 0-RTT are recorded, so that none is accepted twice.
+/// Number of `ClientHello`s with 0-RTT that are recorded, so that none is accepted twice.
 const STRIKES: usize = 1 << 16;
 /// Certificate and ticket keys of a running server.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub(crate) struct Credentials {
 /// a round trip late.
 const RECORD_LEN: usize = 8 << 10;
 
-/// The configurations created from them.
-pub(crate) struct Made {
+/// The TLS configurations of a server.
+pub(crate) struct TlsConfigs {
     pub(crate) credentials: Credentials,
     pub(crate) quic: TlsServer,
     pub(crate) tcp: ServerConfig,
@@ -66,7 +66,7 @@ pub(crate) struct Made {
 pub type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The settings from which the TLS configurations are created.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct TlsSettings<'a> {
     pub(crate) identity: &'a Identity,
     /// The content of the file that servers share; `None` for keys of this process alone.
     pub(crate) ticket_keys: Option<&'a [u8]>,
@@ -82,32 +82,32 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Creates the configurations.
-pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
-    let certified = certified(wanted.identity)?;
+pub(crate) fn configure(settings: TlsSettings<'_>) -> Result<TlsConfigs, String> {
+    let certified = certified(settings.identity)?;
     let certificate = Arc::new(CurrentCertificate(RwLock::new(certified)));
-    let keys = Keys::new(wanted.ticket_keys, wanted.ticket_secret)?;
+    let keys = Keys::new(settings.ticket_keys, settings.ticket_secret)?;
     let mut quic_tickets =
-        Tickets::new(keys.quic, Arc::new(TimeOfDay)).with_server_id(wanted.server_id);
-    if wanted.takes_zero_rtt {
+        Tickets::new(keys.quic, Arc::new(TimeOfDay)).with_server_id(settings.server_id);
+    if settings.takes_zero_rtt {
         // Tickets with keys of this process do not open in another one, so the replay filter misses nothing. Tickets
         // with shared keys do. `Tickets::set_keys` handles keys that are shared later.
-        let started = wanted.ticket_keys.map(|_| Clock::wall_time());
+        let started = settings.ticket_keys.map(|_| Clock::wall_time());
         let replay_filter = ReplayFilter::new(STRIKES, started);
         quic_tickets = quic_tickets.with_zero_rtt(ZeroRtt::AnyServer(Arc::new(replay_filter)));
     }
     let tcp_tickets = keys.tcp;
-    let tokens = TokenStore::new(keys.tokens, wanted.random);
+    let tokens = TokenStore::new(keys.tokens, settings.random);
     let quic_tickets = Arc::new(quic_tickets);
     let tcp_tickets = Arc::new(tcp_tickets);
 
-    let say = |error: &dyn fmt::Display| error.to_string();
-    let key_log = wanted
+    let text = |error: &dyn fmt::Display| error.to_string();
+    let key_log = settings
         .key_log
         .map(|key_log| Arc::new(KeyLogLines(move |line: &str| key_log(line))));
-    let base = wanted.aead.crypto_provider();
+    let base = settings.aead.crypto_provider();
     let mut quic = ServerConfig::builder_with_provider(Arc::new(provider(base.clone())))
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| say(&error))?
+        .map_err(|error| text(&error))?
         .with_no_client_auth()
         .with_cert_resolver(certificate.clone());
     quic.alpn_protocols = vec![http3::ALPN.to_vec()];
@@ -116,10 +116,10 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
     let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
     let mut tcp = ServerConfig::builder_with_provider(Arc::new(base))
         .with_protocol_versions(&versions)
-        .map_err(|error| say(&error))?
+        .map_err(|error| text(&error))?
         .with_no_client_auth()
         .with_cert_resolver(certificate.clone());
-    tcp.alpn_protocols = wanted.tcp_protocols;
+    tcp.alpn_protocols = settings.tcp_protocols;
     tcp.max_fragment_size = Some(RECORD_LEN);
     // Stateless, for TLS 1.3 and 1.2. It does not support 0-RTT, and there is none over TCP here.
     tcp.ticketer = tcp_tickets.clone();
@@ -128,14 +128,14 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
         tcp.key_log = key_log;
     }
     let quic =
-        TlsServer::with_tickets(quic, Arc::clone(&quic_tickets)).map_err(|error| say(&error))?;
+        TlsServer::with_tickets(quic, Arc::clone(&quic_tickets)).map_err(|error| text(&error))?;
     let credentials = Credentials {
         certificate,
         quic_tickets,
         tcp_tickets,
         tokens: Arc::new(tokens),
     };
-    Ok(Made {
+    Ok(TlsConfigs {
         credentials,
         quic,
         tcp,
@@ -215,7 +215,7 @@ impl Keys {
     }
 
     fn shared(text: &[u8]) -> Result<Self, String> {
-        // This reports what is wrong with it.
+        // This reports the reason.
         let quic = TicketKeys::parse(text).map_err(|error| error.to_string())?;
         Self::of(quic, &tickets::secrets(text))
     }

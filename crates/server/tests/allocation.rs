@@ -14,7 +14,7 @@ use std::{
 use lastbyte_http3::Request;
 use lastbyte_server::{
     Site,
-    handler::{Handler, Peer, Reply, Version},
+    handler::{Handler, HandlerResponse, Peer, Version},
 };
 use lastbyte_testkit::{CountingAllocator, allocation_count};
 
@@ -46,8 +46,8 @@ fn a_response_from_the_file_cache_takes_three_allocations() {
         let request = Request::new("GET", "https", "localhost", &format!("/{name}"))
             .with("accept-encoding", "gzip, br")
             .with("user-agent", "test");
-        let answer = || match site.answer(&request, &peer) {
-            Reply::Now(answer) => assert_eq!(answer.body_len(), len as u64),
+        let answer = || match site.handle(&request, &peer) {
+            HandlerResponse::Now(answer) => assert_eq!(answer.body_len(), len as u64),
             other => panic!("{other:?}"),
         };
         answer();

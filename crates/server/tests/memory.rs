@@ -13,7 +13,9 @@ use lastbyte_quic::{
     crypto::tls::TlsClient,
     endpoint::{Closed, Endpoint, EndpointConfig, Handle},
 };
-use lastbyte_server::{Answer, Arm, Arms, Handler, Identity, Peer, Reply, Server, Settings};
+use lastbyte_server::{
+    Arm, Arms, FullResponse, Handler, HandlerResponse, Identity, Peer, Server, Settings,
+};
 use lastbyte_testkit::{CountingAllocator, live_bytes};
 use lastbyte_udp::{Options, Socket};
 
@@ -33,12 +35,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Told;
 
 impl Handler for Told {
-    fn answer(&self, request: &http3::Request, _: &Peer) -> Reply {
+    fn handle(&self, request: &http3::Request, _: &Peer) -> HandlerResponse {
         if request.path() == Some("/held") {
             let hour = Duration::from_secs(3600);
-            return Reply::After(hour, Box::new(|| Answer::bare(204)));
+            return HandlerResponse::After(hour, Box::new(|| FullResponse::bare(204)));
         }
-        Answer::text(200, live_bytes().to_string()).into()
+        FullResponse::text(200, live_bytes().to_string()).into()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What other threads report to the client.
+//! Events that other threads report to the client.
 
 use crate::{dns, tcp};
 
@@ -15,7 +15,7 @@ pub(crate) enum Event {
     Tcp {
         /// Its number.
         connection: usize,
-        /// What happened.
+        /// The event.
         event: tcp::Event,
     },
     /// Addresses or routes of this host have changed.

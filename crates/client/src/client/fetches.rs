@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Client<'_> {
-    /// Starts as many fetches as may be in progress, and the retries that are due.
+    /// Starts fetches up to the limit, and the retries that are due.
     pub(super) fn start_fetches(&mut self, now: Time) {
         let parallel = self.settings.parallel.max(1);
         while self.active.len() < parallel && self.next < self.fetches.all.len() {

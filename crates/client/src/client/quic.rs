@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Client<'_> {
-    /// Sends the requests queued for this connection, as many as the server permits.
+    /// Sends the requests queued for this connection, up to the server's limit.
     pub(super) fn send_queued(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         loop {
             let Some(link) = self.links.get_mut(&handle) else {
@@ -130,7 +130,7 @@ impl Client<'_> {
         link.uploads.insert(stream, StreamUpload { source, rest });
     }
 
-    /// Writes data of the uploads to their streams, as much as flow control permits.
+    /// Writes data of the uploads to their streams, up to the limits of flow control.
     pub(super) fn write_uploads(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;

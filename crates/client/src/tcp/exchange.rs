@@ -26,7 +26,7 @@ const EXPECT_LEN: u64 = 1 << 20;
 /// How long to wait for `100 Continue` before the body is sent; the same as curl.
 const EXPECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the exchanges of one connection share.
+/// State shared by the exchanges of one connection.
 #[derive(Clone)]
 pub(super) struct ExchangeContext {
     pub(super) events: Sender<Event>,

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use lastbyte_driver::{Application, Clock, Datagram, Owners, Turn, WorkerPool};
+use lastbyte_driver::{Application, Clock, Datagram, SteeringRule, Turn, WorkerPool};
 use lastbyte_http3::{Body, Code, Config, Connection as Http3, Event, Fields, Request, Response};
 use lastbyte_quic::{
     Time,
@@ -53,7 +53,7 @@ impl Server {
         let options = Options::default();
         let (sockets, _) = bind_group(address, 1, &options, Steering::ByAddress).expect("a socket");
         let port = sockets[0].local_address().port();
-        let owners = Owners {
+        let steering = SteeringRule {
             byte: 0,
             workers: 1,
         };
@@ -75,7 +75,7 @@ impl Server {
             };
             Ok((endpoint, site))
         };
-        let pool = WorkerPool::start(sockets, owners, Clock::new(), make).expect("a pool");
+        let pool = WorkerPool::start(sockets, steering, Clock::new(), make).expect("a pool");
         Self {
             port,
             certificate: cert.pem(),

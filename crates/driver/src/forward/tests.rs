@@ -7,7 +7,7 @@ const PATH: NetworkPath = NetworkPath {
     remote: std::net::SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 5000),
 };
 
-const OWNERS: Owners = Owners {
+const STEERING: SteeringRule = SteeringRule {
     byte: 2,
     workers: 3,
 };
@@ -27,15 +27,18 @@ fn long_header(byte: u8) -> [u8; 18] {
 #[test]
 fn a_byte_of_the_connection_id_selects_the_owner_in_short_headers() {
     for byte in 0..=255 {
-        assert_eq!(OWNERS.of(&short_header(byte)), Some(usize::from(byte) % 3));
-        assert_eq!(OWNERS.of(&long_header(byte)), None, "the client's choice");
+        assert_eq!(
+            STEERING.of(&short_header(byte)),
+            Some(usize::from(byte) % 3)
+        );
+        assert_eq!(STEERING.of(&long_header(byte)), None, "the client's choice");
     }
 }
 
 #[test]
 fn the_receiving_worker_keeps_datagrams_that_are_too_short() {
     for len in 0..4 {
-        assert_eq!(OWNERS.of(&short_header(1)[..len]), None);
+        assert_eq!(STEERING.of(&short_header(1)[..len]), None);
     }
 }
 
@@ -43,7 +46,7 @@ fn the_receiving_worker_keeps_datagrams_that_are_too_short() {
 fn forwarded_datagrams_arrive_and_overflow_is_counted() {
     let waiters: Vec<Waiter> = (0..3).map(|_| Waiter::new().expect("a waiter")).collect();
     let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
-    let (links, _) = connect(OWNERS, &wakers);
+    let (links, _) = connect(STEERING, &wakers);
     let (forwarder, _) = &links[0];
     let forward = |byte| forwarder.forward(&PATH, EcnCodepoint::Ce, &short_header(byte));
     assert_eq!(forward(3), Outcome::Kept, "its own");

@@ -211,7 +211,7 @@ fn download_through(
     let options = Options::default();
     let (sockets, _) = bind_group(address, workers, &options, steering).expect("a group");
     let server = sockets[0].local_address();
-    let owners = Owners {
+    let steering = SteeringRule {
         byte: WORKER_BYTE,
         workers,
     };
@@ -224,7 +224,7 @@ fn download_through(
         };
         Ok((endpoint(number)?, echo))
     };
-    let pool = WorkerPool::start(sockets, owners, Clock::new(), make).expect("a pool");
+    let pool = WorkerPool::start(sockets, steering, Clock::new(), make).expect("a pool");
 
     let any_port = SocketAddr::new(server.ip(), 0);
     let socket = Socket::bind(any_port, &options).expect("a socket");

@@ -1,7 +1,7 @@
 use std::thread;
 
 use super::*;
-use crate::Owners;
+use crate::SteeringRule;
 use crate::forward::connect;
 use lastbyte_udp::Waiter;
 
@@ -22,11 +22,11 @@ fn relay() -> (
     let (later, earlier) = link().expect("sockets");
     let waiters = [Waiter::new(), Waiter::new()].map(|waiter| waiter.expect("a waiter"));
     let wakers = waiters.each_ref().map(Waiter::waker);
-    let owners = Owners {
+    let steering = SteeringRule {
         byte: 2,
         workers: 2,
     };
-    let (links, senders) = connect(owners, &wakers);
+    let (links, senders) = connect(steering, &wakers);
     let queues = links.into_iter().map(|(_, queue)| queue).collect();
     let predecessor = Predecessor::new(Arc::new(later), 1);
     (predecessor, earlier, Arc::new(Inlet::new(senders)), queues)

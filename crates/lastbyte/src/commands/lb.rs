@@ -142,7 +142,7 @@ struct Limits {
     tcp: usize,
 }
 
-/// The limits that the options ask for, as far as the limit of open files permits.
+/// The limits set by the options, capped by the limit of open files.
 fn limits(arguments: &Arguments) -> Limits {
     let open_files = descriptors::raise().unwrap_or(u64::MAX);
     let available = usize::try_from(open_files.saturating_sub(descriptors::RESERVED));
@@ -259,7 +259,7 @@ async fn balance(
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Control {
-    /// Reads the file again. If it is invalid, all stays as it is.
+    /// Reloads the file. If it is invalid, the current fleet stays in use.
     fn reload(&mut self) {
         // Before it is read: a change meanwhile is then noticed.
         self.seen = seen(&self.path);

@@ -9,7 +9,7 @@ fn record() -> Record {
     let request = Request::new("GET", "https", "example.com", "/a?b")
         .with("user-agent", "say \"hi\"\\ \x7f")
         .with("referer", "https://example.com/");
-    let carrier = Carrier {
+    let connection = ConnectionRef {
         conn_id: 12,
         worker: 1,
         origin: Origin {
@@ -17,7 +17,7 @@ fn record() -> Record {
             config_hash: Some("0123456789abcdef".into()),
         },
     };
-    let mut record = AccessLog::begin(&request, &peer, carrier);
+    let mut record = AccessLog::begin(&request, &peer, connection);
     record.time = Duration::from_secs(971_186_136);
     (record.status, record.body_len) = (200, 2326);
     record
@@ -56,7 +56,7 @@ fn json_lines_have_the_outcome() {
          \"user_agent\":\"say \\\"hi\\\"\\\\ \u{7f}\"}"
     );
     let mut over_tcp = record();
-    over_tcp.carrier.origin.arm = None;
+    over_tcp.connection.origin.arm = None;
     let line = over_tcp.json(ending, None);
     assert!(
         !line.contains("\"arm\"") && !line.contains("\"site\""),

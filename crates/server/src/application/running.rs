@@ -1,6 +1,6 @@
 //! An HTTP/3 request whose response arrives piece by piece.
 //!
-//! Owns the connection's ends of its exchange, and what did not fit into the stream yet: at most one piece.
+//! Owns the connection's ends of its exchange, and the data that did not fit into the stream yet: at most one piece.
 //! Backpressure is inherent: nothing is taken out of the channel while the stream has no room, and nothing is read from
 //! the stream while the channel has none.
 
@@ -17,7 +17,7 @@ use crate::{
         Channels, PIECE_LEN, Piece, ResponsePart,
         channel::{Receiver, Sender, Size},
     },
-    handler::Answer,
+    handler::FullResponse,
 };
 
 /// One of them.
@@ -31,7 +31,7 @@ pub(super) struct Running {
     has_ended: bool,
     /// The part that could not be sent yet.
     stuck: Option<ResponsePart>,
-    /// How much of the response is waiting here and in the stream.
+    /// Bytes of the response waiting here and in the stream.
     held: usize,
     has_head: bool,
     /// Whether the response has no body (HEAD).
@@ -51,7 +51,7 @@ enum Outcome {
 /// The header of a response as it was sent, for logs.
 pub(super) struct Sent {
     pub(super) status: u16,
-    /// Its length, as far as it is known.
+    /// Its length, if known.
     pub(super) body_len: u64,
 }
 
@@ -75,7 +75,7 @@ impl Running {
         self.incoming.is_none() && self.outgoing.is_none()
     }
 
-    /// Sends parts of the response, as far as there is room. Returns what was sent of headers.
+    /// Sends parts of the response while there is room. Returns the header if it was sent.
     pub(super) fn flush_response(
         &mut self,
         http3: &mut http3::Connection,
@@ -203,7 +203,7 @@ impl Running {
         http3: &mut http3::Connection,
         quic: &mut Connection,
         stream: StreamId,
-        answer: Answer,
+        answer: FullResponse,
         date: &str,
     ) -> Outcome {
         let answer = if self.is_head {
@@ -211,7 +211,7 @@ impl Running {
         } else {
             answer
         };
-        let Answer { response, body } = answer;
+        let FullResponse { response, body } = answer;
         let response = with_date(response, date);
         let body = body.map_or(Body::Empty, Body::Source);
         // There was room for a header before; after interim responses perhaps not, and then the body, which cannot be
@@ -248,7 +248,7 @@ impl Running {
         })
     }
 
-    /// Passes on as much of the request's body as there is room for.
+    /// Passes on the request's body while there is room.
     pub(super) fn read_body(
         &mut self,
         http3: &mut http3::Connection,
@@ -302,7 +302,7 @@ impl Running {
         self.outgoing = None;
     }
 
-    /// The client asked to stop sending the response.
+    /// The client sent `STOP_SENDING` for the response.
     pub(super) fn on_stopped(&mut self) {
         self.outgoing = None;
         self.incoming = None;

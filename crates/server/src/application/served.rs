@@ -22,7 +22,7 @@ use crate::{
     budget::ConnectionBudget,
     date::Date,
     exchange::Exchange,
-    handler::{Answer, Later, Task},
+    handler::{DelayedResponse, FullResponse, Task},
 };
 
 /// A connection.
@@ -38,8 +38,8 @@ pub(crate) struct Served {
     pub(super) is_counted: bool,
     /// Its entry in `Http3Server::due`.
     pub(super) due: Option<Time>,
-    /// Delayed answers, at most one for each request that a client may have in flight.
-    pub(super) delayed: BTreeMap<(Time, StreamId), Later>,
+    /// Delayed responses, at most one for each request that a client may have in flight.
+    pub(super) delayed: BTreeMap<(Time, StreamId), DelayedResponse>,
     /// Responses that arrive piece by piece.
     pub(super) running: BTreeMap<StreamId, Box<Running>>,
     /// Of those, requests that wait for the client's address to be validated: a request in 0-RTT can have a spoofed
@@ -123,17 +123,17 @@ impl Served {
         [self.http3.deadline(), delayed].into_iter().flatten().min()
     }
 
-    /// Responds with a complete answer.
+    /// Sends a complete response.
     pub(super) fn respond(
         &mut self,
         connection: &mut Connection,
         stream: StreamId,
-        answer: Answer,
+        answer: FullResponse,
         measure: &mut Measure,
         date: &mut Date,
     ) {
         let (status, body_len) = (answer.response.status(), answer.body_len());
-        let Answer { response, body } = answer;
+        let FullResponse { response, body } = answer;
         let response = with_date(response, date.now());
         let body = body.map_or(Body::Empty, Body::Source);
         let result = self.http3.respond(connection, stream, &response, body);

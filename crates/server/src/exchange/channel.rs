@@ -11,7 +11,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::Gone;
+use super::ExchangeAborted;
 use crate::budget::ConnectionBudget;
 
 /// The size of an element, for the bound of a channel.
@@ -99,10 +99,13 @@ pub(crate) struct Sender<T: Size>(Arc<Shared<T>>);
 
 impl<T: Size> Sender<T> {
     /// Whether there is room; if not, the waker is called when there is.
-    pub(crate) fn poll_ready(&self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+    pub(crate) fn poll_ready(
+        &self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), ExchangeAborted>> {
         let mut state = self.0.state();
         if !state.has_receiver {
-            Poll::Ready(Err(Gone))
+            Poll::Ready(Err(ExchangeAborted))
         } else if self.0.has_room(&state) {
             Poll::Ready(Ok(()))
         } else {
@@ -112,7 +115,7 @@ impl<T: Size> Sender<T> {
     }
 
     /// Ready when the receiver is dropped.
-    pub(crate) fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_aborted(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.0.state();
         if state.has_receiver {
             note(&mut state.sender, context.waker());

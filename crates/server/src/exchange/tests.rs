@@ -9,7 +9,7 @@ use std::{
 use crate::budget::{Budget, ConnectionBudget, Limits};
 
 use super::{
-    Gone, Piece,
+    ExchangeAborted, Piece,
     channel::{Size, channel},
 };
 
@@ -79,12 +79,15 @@ fn a_writer_is_woken_when_the_reader_is_dropped() {
     let mut context = Context::from_waker(&waker);
     let (sender, receiver) = channel::<Piece>(1, room(1 << 20));
     sender.push(Piece::End);
-    assert_eq!(sender.poll_gone(&mut context), Poll::Pending);
+    assert_eq!(sender.poll_aborted(&mut context), Poll::Pending);
     assert!(sender.poll_ready(&mut context).is_pending());
     drop(receiver);
     assert_eq!(count.0.load(Ordering::Relaxed), 1);
-    assert_eq!(sender.poll_ready(&mut context), Poll::Ready(Err(Gone)));
-    assert_eq!(sender.poll_gone(&mut context), Poll::Ready(()));
+    assert_eq!(
+        sender.poll_ready(&mut context),
+        Poll::Ready(Err(ExchangeAborted))
+    );
+    assert_eq!(sender.poll_aborted(&mut context), Poll::Ready(()));
 }
 
 /// A peer that sends one byte at a time uses no more memory than another.

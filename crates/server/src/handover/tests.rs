@@ -113,7 +113,7 @@ fn other_messages_end_a_hand_over_and_the_next_succeeds() {
         send(&stream, text, None).expect("sent");
         assert!(is_closed(&stream), "{text}");
     }
-    // A wrong second message, and one with a descriptor that was not asked for.
+    // A wrong second message, and one with an unexpected descriptor.
     let stream = connect_to(&path);
     prepare(&stream).expect("the same user");
     send(&stream, HELLO, Some(stream.as_fd())).expect("sent");

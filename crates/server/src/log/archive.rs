@@ -40,7 +40,7 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Compresses what an earlier process left.
+    /// Compresses logs of an earlier process.
     pub(super) fn open(path: &Path, settings: &LogSettings) -> Self {
         let mut archive = Self {
             path: path.to_owned(),

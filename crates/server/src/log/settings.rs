@@ -2,7 +2,7 @@
 
 use lastbyte_record::packed::Packing;
 
-/// How a log file is rotated and compressed.
+/// Rotation and compression of a log file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSettings {
     /// Size in bytes at which the file is rotated to `NAME.1`, the previous `NAME.1` to `NAME.2`, and so on, and a new

@@ -42,7 +42,7 @@ pub(super) enum Cause {
 /// The state of a body while it is sent.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// How many pieces were passed on.
+    /// Number of pieces passed on.
     passed: AtomicU64,
     /// A [`Cause`], from 1 on.
     cause: AtomicU8,
@@ -70,13 +70,13 @@ impl Progress {
     }
 }
 
-/// The source of a body, and what may stop it.
+/// The source of a body, and its limits.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) incoming: Incoming,
     pub(super) client: Arc<Client>,
     pub(super) upstream: Arc<Upstream>,
-    /// How long the client may stall.
+    /// Time limit for a stalled client.
     pub(super) limit: Duration,
     /// Closed when the exchange is over.
     pub(super) over: oneshot::Receiver<Infallible>,

@@ -37,7 +37,7 @@ fn is_ours(name: &str) -> bool {
 
 /// Whether a field of a request is forwarded. As in nginx, names consist of letters, digits and `-`: CGI programs and
 /// their successors read `_`, and some any other character, as `-`.
-fn goes_on(name: &str, upstream: &Upstream) -> bool {
+fn is_forwarded(name: &str, upstream: &Upstream) -> bool {
     // Names are in lower case (RFC 9114 §4.2; hyper converts them): another could not be compared, and is dropped.
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.bytes().all(is_plain) {
@@ -114,7 +114,7 @@ pub fn request(
     let map = &mut head.headers;
     map.insert(header::HOST, host.clone());
     for line in request.fields() {
-        if goes_on(line.name, upstream) {
+        if is_forwarded(line.name, upstream) {
             copy(map, line.name, line.value)?;
         }
     }
@@ -228,7 +228,7 @@ pub(super) fn request_trailers(fields: &Fields, upstream: &Upstream) -> HeaderMa
     };
     let mut map = HeaderMap::new();
     for line in fields {
-        if goes_on(line.name, upstream) && !is_of_head(line.name) {
+        if is_forwarded(line.name, upstream) && !is_of_head(line.name) {
             // A trailer that cannot be sent is omitted: the body is complete without it.
             let _ = copy(&mut map, line.name, line.value);
         }
@@ -245,7 +245,7 @@ pub(super) fn copy_response(map: &HeaderMap, may_have_length: bool, fields: &mut
         let name = name.as_str();
         let is_named = named.iter().any(|known| known == name);
         let is_void = !has_length && name == "content-length";
-        // The upstream does not know of this server's HTTP/3.
+        // `Alt-Svc` of the upstream does not apply to this server.
         if !is_hop_by_hop(name) && !is_named && !is_void && name != "alt-svc" {
             fields.push(name, value.as_bytes());
         }

@@ -71,14 +71,14 @@ pub(super) struct Pool {
     upstream: Upstream,
     tls: Option<Arc<rustls::ClientConfig>>,
     limits: Limits,
-    kept: Arc<Mutex<Kept>>,
+    idle: Arc<Mutex<IdleConnections>>,
     connecting: Arc<Semaphore>,
     /// Whether the server may support HTTP/2, so that one connection is opened at a time.
     may_be_http2: AtomicBool,
 }
 
 #[derive(Default)]
-struct Kept {
+struct IdleConnections {
     /// Idle connections, with the time since; the most recently used is last.
     http1: Vec<(http1::SendRequest<RequestBody>, Instant)>,
     /// With streams that are in use or free.
@@ -91,7 +91,7 @@ struct Multiplexed {
     sender: http2::SendRequest<RequestBody>,
     /// One permit for each unused stream.
     free: Arc<Semaphore>,
-    /// How many streams the server permits (`SETTINGS_MAX_CONCURRENT_STREAMS`).
+    /// The server's limit on streams (`SETTINGS_MAX_CONCURRENT_STREAMS`).
     allowed: Arc<AtomicUsize>,
 }
 
@@ -106,33 +106,33 @@ enum Connection {
 /// The connection of a response; to be returned when all of it has arrived.
 pub(super) struct Lease {
     connection: Option<http1::SendRequest<RequestBody>>,
-    kept: Arc<Mutex<Kept>>,
-    most: usize,
+    idle: Arc<Mutex<IdleConnections>>,
+    idle_max: usize,
     _stream: Option<Stream>,
 }
 
 impl Lease {
-    pub(super) fn give_back(self) {
+    pub(super) fn return_to_pool(self) {
         let Some(mut connection) = self.connection else {
             return;
         };
-        let (kept, most) = (self.kept, self.most);
+        let (idle, idle_max) = (self.idle, self.idle_max);
         tokio::spawn(async move {
             // This may be the last response on this connection.
             if connection.ready().await.is_ok() {
-                lock(&kept).keep(connection, most);
+                lock(&idle).keep(connection, idle_max);
             }
         });
     }
 }
 
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(idle: &Mutex<IdleConnections>) -> MutexGuard<'_, IdleConnections> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Kept {
-    fn keep(&mut self, connection: http1::SendRequest<RequestBody>, most: usize) {
-        if self.http1.len() < most {
+impl IdleConnections {
+    fn keep(&mut self, connection: http1::SendRequest<RequestBody>, idle_max: usize) {
+        if self.http1.len() < idle_max {
             self.http1.push((connection, Instant::now()));
         }
     }
@@ -152,7 +152,7 @@ impl Pool {
             upstream,
             tls,
             limits,
-            kept: Arc::default(),
+            idle: Arc::default(),
             connecting: Arc::new(Semaphore::new(if may_be_http2 { 1 } else { CONNECTS_MAX })),
             may_be_http2: AtomicBool::new(may_be_http2),
         })
@@ -180,12 +180,12 @@ impl Pool {
 
     /// A connection, and whether it was opened for this request.
     async fn get(self: &Arc<Self>) -> Result<(Connection, bool), SendFailure> {
-        if let Some(kept) = self.take() {
-            return Ok((kept, false));
+        if let Some(idle) = self.take() {
+            return Ok((idle, false));
         }
         let permit = Arc::clone(&self.connecting).acquire_owned().await;
-        if let Some(kept) = self.take() {
-            return Ok((kept, false));
+        if let Some(idle) = self.take() {
+            return Ok((idle, false));
         }
         let (made, waits) = oneshot::channel();
         let pool = Arc::clone(self);
@@ -193,7 +193,7 @@ impl Pool {
             let result = pool.connect().await;
             drop(permit);
             if let Err(Ok(Connection::Http1(unused))) = made.send(result) {
-                lock(&pool.kept).keep(unused, pool.limits.kept);
+                lock(&pool.idle).keep(unused, pool.limits.kept);
             }
         });
         let gone = || SendFailure::Refused("the proxy is shutting down".into());
@@ -220,9 +220,9 @@ impl Pool {
                 let sent = connection.sender.try_send_request(request).await;
                 if sent.is_err() {
                     // It may be about to close: no other request uses it.
-                    lock(&self.kept)
+                    lock(&self.idle)
                         .http2
-                        .retain(|kept| !Arc::ptr_eq(&kept.free, &connection.free));
+                        .retain(|idle| !Arc::ptr_eq(&idle.free, &connection.free));
                 }
                 (sent.map_err(unsent)?, (None, Some(stream)))
             }
@@ -231,8 +231,8 @@ impl Pool {
         let lease = Lease {
             connection,
             _stream: stream,
-            kept: Arc::clone(&self.kept),
-            most: self.limits.kept,
+            idle: Arc::clone(&self.idle),
+            idle_max: self.limits.kept,
         };
         Ok((response, lease))
     }
@@ -258,18 +258,18 @@ impl Pool {
 
     /// An existing one.
     fn take(&self) -> Option<Connection> {
-        let mut kept = lock(&self.kept);
-        kept.http2.retain(|kept| !kept.sender.is_closed());
-        for connection in &kept.http2 {
+        let mut idle = lock(&self.idle);
+        idle.http2.retain(|idle| !idle.sender.is_closed());
+        for connection in &idle.http2 {
             if let Some(stream) = connection.stream(self.limits.streams) {
                 return Some(Connection::Http2(connection.clone(), stream));
             }
         }
         let now = Instant::now();
         let limit = self.limits.idle;
-        kept.http1
+        idle.http1
             .retain(|(sender, since)| sender.is_ready() && now - *since < limit);
-        kept.http1
+        idle.http1
             .pop()
             .map(|(sender, _)| Connection::Http1(sender))
     }
@@ -348,7 +348,7 @@ impl Pool {
         };
         let closed = || io::Error::from(io::ErrorKind::ConnectionAborted);
         let stream = connection.stream(streams).ok_or_else(closed)?;
-        lock(&self.kept).http2.push(connection.clone());
+        lock(&self.idle).http2.push(connection.clone());
         Ok(Connection::Http2(connection, stream))
     }
 

@@ -36,7 +36,7 @@ struct Taken {
     slots: BTreeMap<u64, Arc<Client>>,
 }
 
-/// What is waiting for a client.
+/// The side that waits for a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
     /// The upstream waits for more of the request.
@@ -51,7 +51,7 @@ pub(super) struct Client {
     began: Instant,
     /// By [`Side`]: since when the client is waited for, in milliseconds from `began`, plus 1; 0 if it is not.
     waits: [AtomicU64; 2],
-    given_up: Notify,
+    revoked: Notify,
 }
 
 impl Client {
@@ -79,14 +79,14 @@ impl Client {
         self.waits(side).store(0, Ordering::Relaxed);
     }
 
-    fn waits_since(&self) -> Option<u64> {
+    fn waiting_since(&self) -> Option<u64> {
         let since = self.waits.iter().map(|since| since.load(Ordering::Relaxed));
         since.filter(|since| *since > 0).min()
     }
 
     /// Waits until the slot is taken away.
-    pub(super) async fn given_up(&self) {
-        self.given_up.notified().await;
+    pub(super) async fn revoked(&self) {
+        self.revoked.notified().await;
     }
 }
 
@@ -127,7 +127,7 @@ impl Slots {
         let client = Arc::new(Client {
             began: self.began,
             waits: Default::default(),
-            given_up: Notify::new(),
+            revoked: Notify::new(),
         });
         let mut taken = self.taken();
         let number = taken.next;
@@ -159,14 +159,14 @@ impl Slots {
         let stalled = taken
             .slots
             .iter()
-            .filter_map(|(number, client)| Some((client.waits_since()?, *number)))
+            .filter_map(|(number, client)| Some((client.waiting_since()?, *number)))
             .min();
         if let Some((since, number)) = stalled
             && now.saturating_sub(Duration::from_millis(since)) >= STALLED
             // Removed from the list at once: the next waiting request cancels another.
             && let Some(client) = taken.slots.remove(&number)
         {
-            client.given_up.notify_one();
+            client.revoked.notify_one();
         }
     }
 }
@@ -211,7 +211,7 @@ mod tests {
             since(&moving, Side::Response, 1000);
             moving.client.on_progress(Side::Response);
             let gives_up = async {
-                first.client.given_up().await;
+                first.client.revoked().await;
                 drop(first);
             };
             let (taken, ()) = tokio::join!(slots.take(LONG), gives_up);

@@ -34,7 +34,7 @@ impl ByteRange {
 
 /// The requested part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum RequestedRange {
     /// All of it.
     All,
     /// These ranges, at least one.
@@ -45,16 +45,16 @@ pub enum Wanted {
 
 /// The requested part of a representation of this length.
 #[must_use]
-pub fn wanted(fields: &Fields, len: u64) -> Wanted {
+pub fn requested(fields: &Fields, len: u64) -> RequestedRange {
     let mut lines = fields.get_all("range");
     let (Some(line), None) = (lines.next(), lines.next()) else {
-        return Wanted::All;
+        return RequestedRange::All;
     };
-    parse(line, len).unwrap_or(Wanted::All)
+    parse(line, len).unwrap_or(RequestedRange::All)
 }
 
 /// `None` if it cannot be parsed.
-fn parse(line: &[u8], len: u64) -> Option<Wanted> {
+fn parse(line: &[u8], len: u64) -> Option<RequestedRange> {
     let (unit, set) = std::str::from_utf8(line).ok()?.split_once('=')?;
     // §14.1: units are case-insensitive.
     if !unit.trim().eq_ignore_ascii_case("bytes") {
@@ -81,13 +81,13 @@ fn parse(line: &[u8], len: u64) -> Option<Wanted> {
         return None;
     }
     if ranges.is_empty() {
-        return Some(Wanted::Nothing);
+        return Some(RequestedRange::Nothing);
     }
     let total: u128 = ranges.iter().map(|range| u128::from(range.count())).sum();
     Some(if total > u128::from(len) {
-        Wanted::All
+        RequestedRange::All
     } else {
-        Wanted::Some(ranges)
+        RequestedRange::Some(ranges)
     })
 }
 

@@ -3,7 +3,7 @@ use lastbyte_http3::Request;
 use super::*;
 use crate::representation::{
     coding::{Accepted, CODINGS},
-    range::{RANGES_MAX, wanted},
+    range::{RANGES_MAX, requested},
     validator::parse_date,
 };
 
@@ -24,12 +24,12 @@ fn representation(etag: EntityTag) -> Representation {
     }
 }
 
-fn answer(representation: &Representation, request: &Request) -> Answer {
+fn answer(representation: &Representation, request: &Request) -> FullResponse {
     let prepared = representation.clone().prepare();
     prepared.answer(Box::new(BODY), request, NOW, || [0xab; 16])
 }
 
-fn ask(method: &str, fields: &[(&str, &str)]) -> Answer {
+fn ask(method: &str, fields: &[(&str, &str)]) -> FullResponse {
     let mut request = Request::new(method, "https", "localhost", "/");
     for (name, value) in fields {
         request = request.with(name, value);
@@ -41,11 +41,11 @@ fn status(method: &str, fields: &[(&str, &str)]) -> u16 {
     ask(method, fields).response.status()
 }
 
-fn field<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
+fn field<'a>(answer: &'a FullResponse, name: &str) -> Option<&'a str> {
     std::str::from_utf8(answer.response.fields().get(name)?).ok()
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &FullResponse) -> String {
     let mut bytes = vec![0; answer.body_len() as usize];
     if let Some(body) = &answer.body {
         body.read_at(0, &mut bytes).expect("it has them");
@@ -226,13 +226,17 @@ fn rfc9110_17_15_too_many_ranges_are_answered_with_the_whole_body() {
         let fields = [("range", format!("bytes={}", specs.join(",")))]
             .into_iter()
             .collect();
-        wanted(&fields, 1000)
+        requested(&fields, 1000)
     };
-    assert!(matches!(ranges(RANGES_MAX), Wanted::Some(all) if all.len() == RANGES_MAX));
-    assert_eq!(ranges(RANGES_MAX + 1), Wanted::All);
-    let of_nothing = |text: &str| wanted(&[("range", text)].into_iter().collect(), 0);
-    assert_eq!(of_nothing("bytes=0-"), Wanted::Nothing);
-    assert_eq!(of_nothing("bytes=-5"), Wanted::All, "all five of none");
+    assert!(matches!(ranges(RANGES_MAX), RequestedRange::Some(all) if all.len() == RANGES_MAX));
+    assert_eq!(ranges(RANGES_MAX + 1), RequestedRange::All);
+    let of_nothing = |text: &str| requested(&[("range", text)].into_iter().collect(), 0);
+    assert_eq!(of_nothing("bytes=0-"), RequestedRange::Nothing);
+    assert_eq!(
+        of_nothing("bytes=-5"),
+        RequestedRange::All,
+        "all five of none"
+    );
 }
 
 #[test]

@@ -15,17 +15,17 @@ fn peer() -> Peer {
     }
 }
 
-/// Answers with its name, at once or from a task.
+/// Responds with its name, at once or from a task.
 struct Named(&'static str, bool);
 
 impl Handler for Named {
-    fn answer(&self, _: &Request, _: &Peer) -> Reply {
-        let answer = Answer::text(200, self.0);
+    fn handle(&self, _: &Request, _: &Peer) -> HandlerResponse {
+        let answer = FullResponse::text(200, self.0);
         if !self.1 {
             return answer.into();
         }
-        Reply::Task(Box::new(move |exchange| {
-            let mut outgoing = Box::pin(exchange.outgoing.answer(answer));
+        HandlerResponse::Task(Box::new(move |exchange| {
+            let mut outgoing = Box::pin(exchange.outgoing.respond(answer));
             let context = &mut Context::from_waker(Waker::noop());
             let sent = Future::poll(outgoing.as_mut(), context);
             assert!(sent.is_ready());
@@ -42,10 +42,10 @@ fn routes(places: &[&'static str]) -> Routes {
     Routes::new(routes.collect(), handler("fallback"))
 }
 
-/// The status and text of the answer.
+/// The status and text of the response.
 fn ask(routes: &Routes, authority: &str, path: &str) -> (u16, String) {
     let request = Request::new("GET", "https", authority, path);
-    let Reply::Now(answer) = routes.answer(&request, &peer()) else {
+    let HandlerResponse::Now(answer) = routes.handle(&request, &peer()) else {
         panic!("an answer");
     };
     let mut text = vec![0; answer.body_len() as usize];
@@ -130,10 +130,10 @@ fn hinted(path: &str, is_task: bool) -> Vec<(u16, usize)> {
         let links = response.fields().iter().filter(|line| line.name == "link");
         (response.status(), links.count())
     };
-    match hints.answer(&request, &peer()) {
-        Reply::Now(answer) => vec![of(&answer.response)],
-        Reply::After(..) => panic!("no delay"),
-        Reply::Task(task) => {
+    match hints.handle(&request, &peer()) {
+        HandlerResponse::Now(answer) => vec![of(&answer.response)],
+        HandlerResponse::After(..) => panic!("no delay"),
+        HandlerResponse::Task(task) => {
             let budget = Budget::new(Limits::default()).connection();
             let (exchange, channels) = exchange(&budget);
             task(exchange);

@@ -17,10 +17,10 @@ fn upload(sink: &Sink, method: &str, pieces: Vec<Piece>) -> Option<(u16, String)
         version: Version::Http3,
         is_early: false,
     };
-    let answer = match sink.answer(&request, &peer) {
-        Reply::Now(answer) => answer,
-        Reply::After(..) => panic!("no delay"),
-        Reply::Task(task) => {
+    let answer = match sink.handle(&request, &peer) {
+        HandlerResponse::Now(answer) => answer,
+        HandlerResponse::After(..) => panic!("no delay"),
+        HandlerResponse::Task(task) => {
             let budget = Budget::new(Limits::default()).connection();
             let (exchange, channels) = exchange(&budget);
             for piece in pieces {

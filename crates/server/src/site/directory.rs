@@ -43,7 +43,7 @@ pub(crate) struct Directory {
     path: PathBuf,
     shows_hidden: bool,
     open_files: Arc<OpenFiles>,
-    /// How long a look-up is cached.
+    /// Time that a look-up is cached.
     valid_for: Duration,
     cache: Option<Arc<FileCache>>,
 }
@@ -69,7 +69,7 @@ impl Directory {
         })
     }
 
-    /// How many files responses may hold open at a time.
+    /// Maximum number of files that responses hold open.
     pub(crate) fn limit_open_files(&mut self, limit: usize) {
         self.open_files = OpenFiles::new(limit);
         self.clear_cache();
@@ -84,7 +84,7 @@ impl Directory {
         self.shows_hidden
     }
 
-    /// Sets how long a look-up is cached; zero for not at all.
+    /// Sets the time that a look-up is cached; zero disables caching.
     pub(crate) fn cache_for(&mut self, valid_for: Duration) {
         self.valid_for = valid_for;
         self.clear_cache();
@@ -210,7 +210,7 @@ impl Directory {
         self.open_files.share(file, &stat).filter(|_| fits)
     }
 
-    /// Opens what is below the root after all links are followed.
+    /// Opens a path that is below the root after all links are followed.
     fn open_inside(&self, relative: &Path) -> io::Result<OwnedFd> {
         let relative = if relative.as_os_str().is_empty() {
             Path::new(".")

@@ -130,7 +130,7 @@ impl FileSource {
 
     fn end_loan(&self) {
         if let Some(loan) = self.ahead.take() {
-            read_ahead::give_back(&loan);
+            read_ahead::return_loan(&loan);
         }
     }
 }

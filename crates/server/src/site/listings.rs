@@ -17,7 +17,7 @@ use lastbyte_congestion::Time;
 use lastbyte_driver::Clock;
 use lastbyte_quic::stream::{Source, SourceError};
 
-/// How long a page is used for other requests.
+/// Time that a page is reused for other requests.
 const VALID_FOR: Duration = Duration::from_secs(1);
 /// Maximum number of cached pages.
 const PAGES_MAX: usize = 64;
@@ -46,7 +46,7 @@ struct State {
 /// Why there is no page.
 #[derive(Debug)]
 pub(super) enum Unavailable {
-    /// There are as many pages as permitted.
+    /// The cache has the maximum number of pages.
     Busy,
     /// The directory cannot be read.
     Failed,

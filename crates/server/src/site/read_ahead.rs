@@ -74,7 +74,7 @@ pub(super) fn lend(
         match fill(place) {
             Ok(()) => Some(Ok(loan)),
             Err(error) => {
-                pool.give_back(&loan);
+                pool.take_back(&loan);
                 Some(Err(error))
             }
         }
@@ -102,9 +102,9 @@ pub(super) fn copy(loan: &Loan, offset: u64, into: &mut [u8]) -> bool {
 }
 
 /// Returns a loan to the pool. Has no effect if the buffer was given to another response, or belongs to another thread.
-pub(super) fn give_back(loan: &Loan) {
+pub(super) fn return_loan(loan: &Loan) {
     // A thread that ends may have dropped its pool already.
-    let _ = POOL.try_with(|pool| pool.borrow_mut().give_back(loan));
+    let _ = POOL.try_with(|pool| pool.borrow_mut().take_back(loan));
 }
 
 impl Pool {
@@ -137,7 +137,7 @@ impl Pool {
         (self.reads - idlest.used_at >= IDLE_READS).then_some(index)
     }
 
-    fn give_back(&mut self, loan: &Loan) {
+    fn take_back(&mut self, loan: &Loan) {
         if let Some(buffer) = self.buffers.get_mut(loan.index)
             && buffer.number == loan.number
         {

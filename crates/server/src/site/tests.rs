@@ -8,28 +8,28 @@ fn peer() -> Peer {
     }
 }
 
-fn ask_with(site: &Site, method: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
+fn ask_with(site: &Site, method: &str, path: &str, fields: &[(&str, &str)]) -> FullResponse {
     let mut request = Request::new(method, "https", "localhost", path);
     for (name, value) in fields {
         request = request.with(name, value);
     }
-    match site.answer(&request, &peer()) {
-        Reply::Now(answer) => answer,
-        Reply::After(_, later) => later(),
-        Reply::Task(_) => panic!("a site answers by itself"),
+    match site.handle(&request, &peer()) {
+        HandlerResponse::Now(answer) => answer,
+        HandlerResponse::After(_, later) => later(),
+        HandlerResponse::Task(_) => panic!("a site answers by itself"),
     }
 }
 
-fn ask(site: &Site, method: &str, path: &str) -> Answer {
+fn ask(site: &Site, method: &str, path: &str) -> FullResponse {
     ask_with(site, method, path, &[])
 }
 
-fn field(answer: &Answer, name: &str) -> Option<String> {
+fn field(answer: &FullResponse, name: &str) -> Option<String> {
     let value = answer.response.fields().get(name)?;
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &FullResponse) -> String {
     let mut bytes = vec![0; answer.body_len() as usize];
     if let Some(body) = &answer.body {
         body.read_at(0, &mut bytes).expect("it has them");
@@ -92,7 +92,7 @@ fn a_delayed_response_opens_its_file_after_the_delay() {
         .with_generated(true)
         .with_open_files(1);
     let request = Request::new("GET", "https", "localhost", "/delay/60s/late");
-    let Reply::After(_, later) = site.answer(&request, &peer()) else {
+    let HandlerResponse::After(_, later) = site.handle(&request, &peer()) else {
         panic!("it is put off");
     };
     directory.file("late", "here by now");
@@ -219,17 +219,17 @@ fn delays_and_statuses_follow_the_path() {
     let site = Site::generated();
     let delay = |path| {
         let request = Request::new("GET", "https", "localhost", path);
-        match site.answer(&request, &peer()) {
-            Reply::After(span, later) => {
+        match site.handle(&request, &peer()) {
+            HandlerResponse::After(span, later) => {
                 let answer = later();
                 let (status, len) = (answer.response.status(), answer.body_len());
                 Some((span.as_millis(), status, len))
             }
-            Reply::Now(answer) => {
+            HandlerResponse::Now(answer) => {
                 assert_eq!(answer.response.status(), 404);
                 None
             }
-            Reply::Task(_) => panic!("a site answers by itself"),
+            HandlerResponse::Task(_) => panic!("a site answers by itself"),
         }
     };
     assert_eq!(delay("/delay/50ms/1k"), Some((50, 200, 1024)));

@@ -1,6 +1,6 @@
 //! The number of connections, in all and for each address.
 //!
-//! Owns a counter for each address with connections; for IPv6, for each /64, which is what one customer has. There are
+//! Owns a counter for each address with connections; for IPv6, for each /64, the usual prefix of one customer. There are
 //! never more entries than connections.
 //!
 //! # Decisions
@@ -31,7 +31,7 @@ pub struct Admitted {
 }
 
 impl Admission {
-    /// At most so many connections in all, and for each prefix.
+    /// Limits on connections, in total and for each prefix.
     #[must_use]
     pub fn new(connections: usize, per_prefix: usize) -> Self {
         let connections = connections.clamp(1, Semaphore::MAX_PERMITS);
@@ -44,7 +44,7 @@ impl Admission {
         }
     }
 
-    /// Admits a connection of this address; `None` if the address has as many as permitted. The first one of an address
+    /// Admits a connection of this address; `None` if the address has reached its limit. The first one of an address
     /// waits for room.
     pub async fn admit(&self, address: IpAddr) -> Option<Admitted> {
         let free = self.free.available_permits();

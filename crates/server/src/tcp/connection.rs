@@ -21,7 +21,7 @@ use tokio_rustls::server::TlsStream;
 use super::{
     Alive, Shared, count,
     in_flight::Connection,
-    lingering::{Lent, linger},
+    lingering::{ReturnOnDrop, linger},
     observed::{self, Observation, Session},
     pace::{PacedExecutor, Slowest},
     request,
@@ -30,17 +30,17 @@ use super::{
 
 /// The ALPN identifier of HTTP/2 (RFC 9113 §3.2).
 const HTTP2: &[u8] = b"h2";
-/// How much of a response waits for room in a connection of HTTP/2, for each stream, in bytes, plus one piece.
+/// Bytes of a response that wait for room in an HTTP/2 connection, for each stream, plus one piece.
 const SEND_BUFFER: usize = 16 << 10;
-/// How much of a response waits for room in a connection of HTTP/1.1, in bytes, plus one piece; and how much of a request is
+/// Bytes of a response that wait for room in an HTTP/1.1 connection, plus one piece; and bytes of a request that are
 /// read at a time.
 const BUFFER: usize = 64 << 10;
-/// How much a client may send of a request's body before it is read, for each stream and in all, in bytes.
+/// Receive windows for request bodies, of a stream and of the connection, in bytes.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Requests that the client cancelled before they were accepted ("rapid reset"); beyond, the connection is closed.
 const PENDING_RESETS: usize = 50;
-/// How long, during shutdown, an idle connection of HTTP/1.1 waits for a request, and a new one of HTTP/2 for its first.
+/// During shutdown: time that an idle HTTP/1.1 connection waits for a request, and a new HTTP/2 connection for its first.
 const NEXT_REQUEST: Duration = Duration::from_secs(1);
 
 /// Counts a connection as closed when it is dropped.
@@ -52,7 +52,7 @@ impl Drop for Counted {
     }
 }
 
-type Tls = TlsStream<Stalled<Lent<observed::Stream<TcpStream>>>>;
+type Tls = TlsStream<Stalled<ReturnOnDrop<observed::Stream<TcpStream>>>>;
 
 /// A stage of a connection: the handshake, the requests, the close. Each has an allocation of its own, so that an idle connection
 /// has the memory of its stage, and not that of the largest.
@@ -67,7 +67,7 @@ pub(super) async fn serve(
     count(&shared.counts.accepted);
     let number = shared.next_number.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(Arc::clone(&shared));
-    // Responses are written in one piece, or as much as there is room for: delaying them has no benefit.
+    // Responses are written in one piece if there is room, so delaying them has no benefit.
     let _ = stream.set_nodelay(true);
     let log = shared.log.clone();
     let observation = log.map(|log| {
@@ -75,7 +75,7 @@ pub(super) async fn serve(
         Arc::new(Observation::new(log, sites, number, shared.thread))
     });
     let stream = observed::Stream::new(stream, observation.clone());
-    let (stream, returned) = Lent::new(stream);
+    let (stream, returned) = ReturnOnDrop::new(stream);
     let handshake: Stage<_> = Box::pin(handshake(
         Arc::clone(&shared),
         stream,
@@ -97,7 +97,7 @@ pub(super) async fn serve(
 /// The handshake. Returns the stage of the requests, or `None` if it fails.
 async fn handshake(
     shared: Arc<Shared>,
-    stream: Lent<observed::Stream<TcpStream>>,
+    stream: ReturnOnDrop<observed::Stream<TcpStream>>,
     (remote, number): (SocketAddr, u64),
     observation: Option<Arc<Observation>>,
 ) -> Option<Stage<()>> {
@@ -189,7 +189,7 @@ fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_pending_accept_reset_streams(PENDING_RESETS)
-            // Detects a client that is gone although nothing is to be sent to it.
+            // Detects a client that is gone while nothing is being sent.
             .keep_alive_interval(limits.idle / 2)
             .keep_alive_timeout(limits.stall)
             .serve_connection(TokioIo::new(tls), service),

@@ -1,4 +1,4 @@
-//! A connection as its requests see it, and how many of them are in flight.
+//! A connection as its requests see it, and the number of requests in flight.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use lastbyte_driver::Clock;
 use super::{Shared, observed::Observation};
 use crate::budget::ConnectionBudget;
 
-/// What the requests of a connection share.
+/// State shared by the requests of a connection.
 pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
     pub(super) remote: SocketAddr,

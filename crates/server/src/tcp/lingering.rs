@@ -20,25 +20,25 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// How long a client that has received everything may be silent until the socket is closed.
+/// Maximum silence of a client that has received everything, before the socket is closed.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A stream that is returned when its borrower drops it.
 #[derive(Debug)]
-pub(super) struct Lent<S> {
+pub(super) struct ReturnOnDrop<S> {
     stream: Option<S>,
-    back: Option<oneshot::Sender<S>>,
+    return_to: Option<oneshot::Sender<S>>,
 }
 
-impl<S> Lent<S> {
+impl<S> ReturnOnDrop<S> {
     /// The stream, and where it is returned.
     pub(super) fn new(stream: S) -> (Self, oneshot::Receiver<S>) {
-        let (back, returned) = oneshot::channel();
-        let lent = Self {
+        let (return_to, returned) = oneshot::channel();
+        let stream = Self {
             stream: Some(stream),
-            back: Some(back),
+            return_to: Some(return_to),
         };
-        (lent, returned)
+        (stream, returned)
     }
 
     fn stream(&mut self) -> io::Result<&mut S> {
@@ -49,11 +49,11 @@ impl<S> Lent<S> {
     }
 }
 
-impl<S> Drop for Lent<S> {
+impl<S> Drop for ReturnOnDrop<S> {
     fn drop(&mut self) {
-        if let (Some(stream), Some(back)) = (self.stream.take(), self.back.take()) {
+        if let (Some(stream), Some(return_to)) = (self.stream.take(), self.return_to.take()) {
             // Not awaited if the handshake failed.
-            drop(back.send(stream));
+            drop(return_to.send(stream));
         }
     }
 }
@@ -103,7 +103,7 @@ fn left_to_send(_stream: &impl AsFd) -> u64 {
     0
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Lent<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ReturnOnDrop<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -113,7 +113,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lent<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Lent<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ReturnOnDrop<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! Measurements of a TCP connection, for its line in the connection log.
 //!
 //! Owns which request is the first, when its response was acknowledged, and the line, which is written when the
-//! connection closes. It does not change what is read and written.
+//! connection closes. It does not change the data.
 //!
 //! # Decisions
 //!
@@ -295,7 +295,7 @@ impl Observed {
         }
     }
 
-    /// All of the response was passed on, or no more of it will be.
+    /// The response was passed on completely, or will not be completed.
     pub(super) fn on_end(&self, is_complete: bool) {
         let now = self.connection.clock.now();
         if let Some(first) = self
@@ -321,7 +321,7 @@ pub(super) struct Stream<S: AsFd> {
     inner: S,
     observation: Option<Arc<Observation>>,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether the system accepts no more at the moment.
+    /// Whether the system's send buffer is full.
     is_full: bool,
 }
 

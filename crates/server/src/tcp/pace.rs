@@ -34,7 +34,7 @@ pub(super) struct Slowest {
     pub(super) bytes: u64,
 }
 
-/// How often the responses are checked in each timeout.
+/// Number of checks of the responses in each timeout.
 const CHECKS: u32 = 8;
 
 /// Spawns the responses of a connection, and aborts those that are too slow.
@@ -58,7 +58,7 @@ struct Responses {
 struct Running {
     pace: Arc<Pace>,
     task: AbortHandle,
-    /// Since when it has waited for room, and how many bytes were taken until then.
+    /// When it started to wait for room, and the bytes taken until then.
     mark: Option<(Instant, u64)>,
 }
 

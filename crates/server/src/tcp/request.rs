@@ -24,10 +24,10 @@ use super::{
     in_flight::{Connection, InFlight},
 };
 use crate::{
-    access::{AccessLog, Carrier},
+    access::{AccessLog, ConnectionRef},
     arms::Origin,
     exchange::{Channels, Piece, ResponsePart, channel::Sender, exchange},
-    handler::{Answer, Peer, Reply, Version},
+    handler::{FullResponse, HandlerResponse, Peer, Version},
     hop_by_hop::{is_hop_by_hop, named_by_connection},
 };
 
@@ -41,10 +41,10 @@ const DISCARD_MAX: usize = 256 << 10;
 /// once has an allocation of its own.
 pub(super) struct Responding {
     received: Option<(InFlight, http::Request<Incoming>)>,
-    later: Option<Later>,
+    later: Option<DelayedResponse>,
 }
 
-type Later = Pin<Box<dyn Future<Output = http::Response<ResponseBody>> + Send>>;
+type DelayedResponse = Pin<Box<dyn Future<Output = http::Response<ResponseBody>> + Send>>;
 
 /// Responds to a request of a connection.
 pub(super) fn serve(connection: &Arc<Connection>, request: http::Request<Incoming>) -> Responding {
@@ -61,7 +61,7 @@ impl Future for Responding {
         if let Some((in_flight, request)) = self.received.take() {
             match respond(in_flight, request) {
                 Responded::Now(response) => return Poll::Ready(Ok(response)),
-                Responded::Later(later) => self.later = Some(later),
+                Responded::DelayedResponse(later) => self.later = Some(later),
             }
         }
         match &mut self.later {
@@ -74,7 +74,7 @@ impl Future for Responding {
 
 enum Responded {
     Now(http::Response<ResponseBody>),
-    Later(Later),
+    DelayedResponse(DelayedResponse),
 }
 
 fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
@@ -107,7 +107,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
     let (translated, body) = translate(request, version);
     let record = match &translated {
         Ok(request) if shared.access.is_some() => {
-            let carrier = Carrier {
+            let connection_ref = ConnectionRef {
                 conn_id: connection.number,
                 worker: shared.thread,
                 origin: Origin {
@@ -115,7 +115,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                     config_hash: connection.config_hash.clone(),
                 },
             };
-            let record = AccessLog::begin(request, &peer, carrier);
+            let record = AccessLog::begin(request, &peer, connection_ref);
             Some((record, connection.clock.now()))
         }
         _ => None,
@@ -127,29 +127,29 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
     let (is_head, reply) = match translated {
         Ok(request) => {
             let is_head = request.method() == "HEAD";
-            (is_head, shared.handler.answer(&request, &peer))
+            (is_head, shared.handler.handle(&request, &peer))
         }
         Err(answer) => (false, answer.into()),
     };
     // A client that waits for `100 Continue` does not receive it.
-    let body =
-        (!expects && !body.is_end_stream() || matches!(reply, Reply::Task(_))).then_some(body);
+    let body = (!expects && !body.is_end_stream() || matches!(reply, HandlerResponse::Task(_)))
+        .then_some(body);
     match (reply, body) {
-        (Reply::Now(answer), None) => {
+        (HandlerResponse::Now(answer), None) => {
             Responded::Now(finish(&connection, whole(answer, report), must_close()))
         }
-        (reply, body) => Responded::Later(Box::pin(async move {
+        (reply, body) => Responded::DelayedResponse(Box::pin(async move {
             let response = match reply {
-                Reply::Now(answer) => {
+                HandlerResponse::Now(answer) => {
                     discard(&connection.shared, body).await;
                     whole(answer, report)
                 }
-                Reply::After(span, answer) => {
+                HandlerResponse::After(span, answer) => {
                     time::sleep(span).await;
                     discard(&connection.shared, body).await;
                     whole(answer(), report)
                 }
-                Reply::Task(task) => {
+                HandlerResponse::Task(task) => {
                     let (exchange, channels) = exchange(&connection.budget);
                     task(exchange);
                     run(&connection.shared, channels, body, report, is_head).await
@@ -193,7 +193,7 @@ fn head(response: &Response) -> http::Response<()> {
     head
 }
 
-fn whole(answer: Answer, mut report: Report) -> http::Response<ResponseBody> {
+fn whole(answer: FullResponse, mut report: Report) -> http::Response<ResponseBody> {
     report.on_status(answer.response.status(), answer.body_len());
     head(&answer.response).map(|()| ResponseBody::whole(answer.body, report))
 }
@@ -234,7 +234,7 @@ async fn run(
             }
             Some(ResponsePart::Data(_) | ResponsePart::End(_)) | None => {
                 return whole(
-                    Answer::text(502, "Bad gateway: the handler did not respond\n"),
+                    FullResponse::text(502, "Bad gateway: the handler did not respond\n"),
                     report,
                 );
             }
@@ -314,12 +314,12 @@ fn add_regular(map: &http::HeaderMap, fields: &mut Fields) {
     }
 }
 
-type Translated = Result<Request, Answer>;
+type Translated = Result<Request, FullResponse>;
 
 /// The request for the handler, or the response that rejects it.
 fn translate(request: http::Request<Incoming>, version: Version) -> (Translated, Incoming) {
     let (head, body) = request.into_parts();
-    let refuse = |text: &str| Err(Answer::text(400, text));
+    let refuse = |text: &str| Err(FullResponse::text(400, text));
     let mut hosts = head.headers.get_all(header::HOST).iter();
     let (host, second) = (hosts.next(), hosts.next());
     if second.is_some() {
@@ -346,7 +346,7 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
         return (refuse("Missing Host header field\n"), body);
     }
     if head.method == http::Method::CONNECT {
-        let answer = Answer::text(405, "CONNECT is not supported\n");
+        let answer = FullResponse::text(405, "CONNECT is not supported\n");
         return (Err(answer.with("allow", "GET, HEAD, OPTIONS")), body);
     }
     let is_http = |scheme: &http::uri::Scheme| matches!(scheme.as_str(), "http" | "https");

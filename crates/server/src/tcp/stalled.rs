@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-/// A stream, and how long it may make no progress.
+/// A stream with a time limit for stalls.
 #[derive(Debug)]
 pub struct Stalled<S> {
     stream: S,

@@ -59,7 +59,7 @@ impl Threads {
         &self.handles
     }
 
-    /// Goes on until `last` is complete, then drops all tasks, and waits for the threads.
+    /// Runs until `last` is complete, then drops all tasks, and waits for the threads.
     pub(super) fn end_after(self, last: impl Future<Output = ()> + Send + 'static) {
         let Self {
             handles,

@@ -4,7 +4,7 @@ use std::{io::Read, process::Command, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lastbyte_http3::{Fields, Request, Response as Head};
-use lastbyte_server::{Handler, Peer, Reply, Site, Version, exchange::Piece};
+use lastbyte_server::{Handler, HandlerResponse, Peer, Site, Version, exchange::Piece};
 
 use crate::serving::{Client, Folder, PATIENCE, Response, Serving, settings};
 
@@ -197,11 +197,11 @@ impl Pieces {
 }
 
 impl Handler for Pieces {
-    fn answer(&self, request: &Request, peer: &Peer) -> Reply {
+    fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
         assert_ne!(peer.version, Version::Http3);
         let path = request.path().unwrap_or_default().to_owned();
         let runtime = self.0.handle().clone();
-        Reply::Task(Box::new(move |mut exchange| {
+        HandlerResponse::Task(Box::new(move |mut exchange| {
             runtime.spawn(async move {
                 let mut body = Vec::new();
                 let mut is_whole = false;

@@ -17,7 +17,9 @@ use lastbyte_quic::{
     crypto::tls::TlsClient,
     endpoint::{Closed, Endpoint, EndpointConfig, Handle},
 };
-use lastbyte_server::{Answer, Handler, Peer, Reply, Settings, Site, exchange::Piece};
+use lastbyte_server::{
+    FullResponse, Handler, HandlerResponse, Peer, Settings, Site, exchange::Piece,
+};
 use lastbyte_udp::{Options, Socket};
 use lastbyte_wire::StreamId;
 
@@ -274,11 +276,11 @@ struct Echo {
 const ENDLESS: u64 = 1 << 30;
 
 impl Handler for Echo {
-    fn answer(&self, request: &Request, _: &Peer) -> Reply {
+    fn handle(&self, request: &Request, _: &Peer) -> HandlerResponse {
         let path = request.path().unwrap_or_default().to_owned();
         let sent = Arc::clone(&self.sent);
         let runtime = self.runtime.handle().clone();
-        Reply::Task(Box::new(move |mut exchange| {
+        HandlerResponse::Task(Box::new(move |mut exchange| {
             runtime.spawn(async move {
                 let _ = exchange
                     .outgoing
@@ -364,12 +366,12 @@ fn a_slow_reader_applies_back_pressure_to_the_handler() {
 struct Counting(Arc<AtomicUsize>);
 
 impl Handler for Counting {
-    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+    fn handle(&self, _: &Request, _: &Peer) -> HandlerResponse {
         let count = Arc::clone(&self.0);
-        Reply::Task(Box::new(move |exchange| {
+        HandlerResponse::Task(Box::new(move |exchange| {
             count.fetch_add(1, Ordering::Relaxed);
             let runtime = tokio::runtime::Builder::new_current_thread().build();
-            let answer = exchange.outgoing.answer(Answer::text(200, "ok"));
+            let answer = exchange.outgoing.respond(FullResponse::text(200, "ok"));
             let _ = runtime.expect("a runtime").block_on(answer);
         }))
     }
@@ -460,7 +462,7 @@ fn rfc9000_8_1_0rtt_requests_of_unvalidated_addresses_do_not_reach_the_handler()
 struct Faulty;
 
 impl Handler for Faulty {
-    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+    fn handle(&self, _: &Request, _: &Peer) -> HandlerResponse {
         panic!("as the test wants it")
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use lastbyte_http3::Request;
 use lastbyte_server::{
-    Answer, Handler, Inherited, Peer, Reply, Settings, Site, Versions, tcp::Limits,
+    FullResponse, Handler, HandlerResponse, Inherited, Peer, Settings, Site, Versions, tcp::Limits,
 };
 
 use tokio::{net::TcpSocket, runtime};
@@ -27,9 +27,9 @@ use crate::{
 struct ThreadName;
 
 impl Handler for ThreadName {
-    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+    fn handle(&self, _: &Request, _: &Peer) -> HandlerResponse {
         let thread = thread::current();
-        Answer::text(200, thread.name().unwrap_or_default()).into()
+        FullResponse::text(200, thread.name().unwrap_or_default()).into()
     }
 }
 

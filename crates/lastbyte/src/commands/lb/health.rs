@@ -144,7 +144,7 @@ impl Health {
 }
 
 const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: health\r\nconnection: close\r\n\r\n";
-/// What the first line of a response begins with, followed by the status and a space.
+/// The start of a status line, followed by the status and a space.
 const STATUS_OK: &[u8] = b"HTTP/1.1 200 ";
 
 async fn check(address: SocketAddr) -> io::Result<()> {

@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) accepted: Cell<u64>,
-    /// Closed at once: the address has as many as permitted.
+    /// Closed at once: the address has reached its limit.
     pub(super) refused: Cell<u64>,
     /// No server takes new connections, or the chosen one does not accept.
     pub(super) failed: Cell<u64>,
@@ -94,7 +94,7 @@ async fn relay(mut client: TcpStream, mut server: TcpStream, stall: Duration) {
         copy(&mut from_server, &mut to_client).await?;
         to_client.shutdown().await
     });
-    // How a connection ended is known to its ends.
+    // The ends of a connection report its errors.
     tokio::select! {
         ended = &mut sent => if ended.is_ok() {
             // The server closes its side when it has responded.

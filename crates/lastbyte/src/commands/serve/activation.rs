@@ -1,6 +1,6 @@
 //! Sockets from the service manager (`sd_listen_fds(3)`).
 //!
-//! Owns: finding them. What each is for, and whether they fit, is [`Inherited`]'s.
+//! Finds the sockets. [`Inherited`] checks their purpose.
 
 use lastbyte_server::Inherited;
 use listenfd::ListenFd;

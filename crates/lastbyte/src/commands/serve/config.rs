@@ -1,6 +1,6 @@
 //! Flags from a file.
 //!
-//! Owns: how a file in TOML becomes flags, and errors that name file and line. A key is a flag's name without its dashes;
+//! Converts a TOML file to flags. Errors name file and line. A key is a flag's name without its dashes;
 //! `directory` is the directory. Flags of the command line take the place of the file's, and so does one that excludes
 //! another: `--self-signed` of a certificate, `--experiment` of a congestion control. And which options are part of the
 //! configuration that the hash on the lines of the logs names.
@@ -26,7 +26,7 @@ const ALTERNATIVES: [(&[&str], &[&str]); 3] = [
     (&["self-signed"], &["cert", "key"]),
     (&["experiment"], &["congestion", "startup"]),
 ];
-/// What makes no sense in a file.
+/// Options that are not accepted in a file.
 const NOT_IN_FILES: [&str; 3] = ["config", "check", "help"];
 
 /// What names or observes a server, and does not change its responses: such options are not hashed, so that all servers
@@ -201,7 +201,7 @@ fn text_of(key: &str, value: &DeValue<'_>) -> Result<String, String> {
     }
 }
 
-/// Whether the command line says something else.
+/// Whether the command line sets another value.
 fn is_overridden(entry: &Entry, command: &Command, said: &ArgMatches) -> bool {
     let is_said = |key: &str| {
         let arg = command.get_arguments().find(|arg| key_of(arg) == Some(key));

@@ -1,4 +1,4 @@
-//! File descriptors: as many as the system permits, half of them for connections over TCP, half for responses.
+//! File descriptors: up to the system's limit, half for connections over TCP, half for responses.
 //!
 //! A connection over TCP is a descriptor, and so is a file that is being sent, or a connection to a server behind. Without a
 //! share, clients that connect and do nothing would leave none for the requests of others.
@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// For sockets, logs, threads' own and what libraries open.
 pub(in crate::commands) const RESERVED: u64 = 64;
 
-/// Lets the process open as many files as it may (`ulimit -Hn`). How many that is; `None` for no limit.
+/// Raises the limit on open files to the hard limit (`ulimit -Hn`), and returns it; `None` for no limit.
 pub(in crate::commands) fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -26,7 +26,7 @@ pub(super) fn for_tcp(limit: Option<u64>, wanted: usize) -> usize {
     wanted.min(half(limit))
 }
 
-/// How many files responses may hold open: the other half, so that clients that stall leave some for new connections.
+/// Maximum number of files that responses hold open: the other half, so that stalled clients leave descriptors for new connections.
 pub(super) fn for_files(limit: Option<u64>) -> usize {
     half(limit)
 }

@@ -67,7 +67,7 @@ fn cannot_start(error: impl fmt::Display) -> Failure {
     Failure::Run(format!("cannot start: {error}"))
 }
 
-/// What the handlers share.
+/// State shared by the handlers.
 struct Parts<'a> {
     arguments: &'a Arguments,
     descriptors: Option<u64>,

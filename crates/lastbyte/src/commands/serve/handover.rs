@@ -1,4 +1,4 @@
-//! `--handover`: the messages of a replacement. What is handed over, and how, is [`lastbyte_server::handover`]'s.
+//! `--handover`: the messages of a replacement. [`lastbyte_server::handover`] implements the protocol.
 
 use std::{io, path::Path};
 

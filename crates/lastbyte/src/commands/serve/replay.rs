@@ -7,7 +7,7 @@ use std::{fmt::Write as _, path::Path, sync::Arc, time::Duration};
 use lastbyte_http3::{Request, Response};
 use lastbyte_page::{Page, content, content::Content};
 use lastbyte_quic::stream::{Source, SourceError};
-use lastbyte_server::{Answer, Handler, Peer, Reply};
+use lastbyte_server::{FullResponse, Handler, HandlerResponse, Peer};
 
 use crate::{failure::Failure, files};
 
@@ -93,7 +93,7 @@ impl Replay {
         self.pages.push(entries.collect());
     }
 
-    /// What an operator should know.
+    /// Warnings for the operator.
     pub(super) fn notice(&self) -> String {
         let mut text = format!(
             "{} pages: the document of page N, from 0, is /N/0 on its first host\n",
@@ -163,15 +163,15 @@ fn response(content: &Content, is_cacheable: bool, len: usize) -> Response {
 }
 
 impl Handler for Replay {
-    fn answer(&self, request: &Request, _peer: &Peer) -> Reply {
+    fn handle(&self, request: &Request, _peer: &Peer) -> HandlerResponse {
         let is_head = request.method() == "HEAD";
         if !is_head && request.method() != "GET" {
-            return Answer::text(405, "Method not allowed (expected GET or HEAD)\n")
+            return FullResponse::text(405, "Method not allowed (expected GET or HEAD)\n")
                 .with("allow", "GET, HEAD")
                 .into();
         }
         let Some(entry) = self.find(request.path().unwrap_or("/")) else {
-            return Answer::text(404, "Not found (expected /PAGE/RESOURCE)\n").into();
+            return FullResponse::text(404, "Not found (expected /PAGE/RESOURCE)\n").into();
         };
         let mut response = entry.response.clone();
         for (name, value) in &self.fields {
@@ -181,7 +181,7 @@ impl Handler for Replay {
         let answer = move || {
             let body = Body(entry);
             let has_body = !is_head && !body.is_empty();
-            Answer {
+            FullResponse {
                 response,
                 body: has_body.then(|| Box::new(body) as Box<dyn Source>),
             }
@@ -189,7 +189,7 @@ impl Handler for Replay {
         if wait.is_zero() {
             answer().into()
         } else {
-            Reply::After(wait, Box::new(answer))
+            HandlerResponse::After(wait, Box::new(answer))
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Route {
     pub(super) target: Target,
 }
 
-/// What answers the requests of a route.
+/// The target of a route.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Directory(PathBuf),

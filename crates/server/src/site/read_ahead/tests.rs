@@ -11,8 +11,8 @@ fn lend_all() -> Vec<Loan> {
 fn a_thread_lends_no_more_than_its_buffers() {
     let loans = lend_all();
     assert_eq!(loans.len(), BUFFERS_MAX);
-    give_back(&loans[7]);
-    give_back(&loans[7]);
+    return_loan(&loans[7]);
+    return_loan(&loans[7]);
     assert_eq!(lend_all().len(), 1, "one was returned, once");
     let bytes: usize = POOL.with_borrow(|pool| pool.buffers.iter().map(|b| b.bytes.len()).sum());
     assert_eq!(bytes, BUFFERS_MAX * BUFFER_LEN);
@@ -33,7 +33,7 @@ fn the_buffer_of_a_stalled_response_passes_to_another() {
     let other = lend_all();
     assert_eq!(other.len(), 1);
     assert!(!read(&loans[0], &mut byte), "it was passed on");
-    give_back(&loans[0]);
+    return_loan(&loans[0]);
     assert!(read(&other[0], &mut byte), "it belongs to the other");
     assert!(loans[1..].iter().all(|loan| read(loan, &mut byte)));
 }
@@ -53,7 +53,7 @@ fn a_loan_is_valid_on_its_thread_only() {
             // The same index in another pool.
             let other = lend(10, 4, fill).expect("a buffer").expect("it is filled");
             let is_copied = copy(&loan, 12, &mut [0; 2]);
-            give_back(&loan);
+            return_loan(&loan);
             is_copied || !copy(&other, 12, &mut [0; 2])
         });
         assert!(!elsewhere.join().expect("no panic"));
