@@ -1,10 +1,10 @@
-//! How the parser makes values: of a type of the caller's, or plain data.
+//! The trait by which the parser builds values: of a type of the caller, or plain data.
 
 use std::collections::BTreeMap;
 
 use crate::value::Value;
 
-/// Makes values of what the parser reads.
+/// Builds values from parsed JSON.
 pub trait Build: Sized {
     /// A key, kept from row to row.
     type Key: Clone;

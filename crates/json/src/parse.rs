@@ -27,7 +27,7 @@ pub enum Projection {
 pub struct ParseError {
     /// Offset in bytes.
     pub at: usize,
-    /// What the parser found.
+    /// The result of the parser.
     pub message: String,
     /// The value is nested too deeply.
     pub is_too_deep: bool,
@@ -62,7 +62,7 @@ impl<B: Build> Default for Keys<B> {
 
 struct Known<K> {
     key: K,
-    /// As it stands in a row, with its quotes; empty if it was written with escapes.
+    /// Its text in a row, with quotes; empty if it was written with escapes.
     literal: Box<[u8]>,
     /// The fields it was looked for among, and where it was found.
     found: (usize, Option<usize>),
@@ -77,7 +77,7 @@ pub struct Parser<'a, B: Build = Value> {
     at: usize,
     depth: usize,
     keys: &'a mut Keys<B>,
-    /// How many keys this row had.
+    /// Number of keys in this row.
     key: usize,
 }
 

@@ -3,12 +3,12 @@
 //! | module | owns |
 //! |---|---|
 //! | `line` | a line at a time, with plans and without |
-//! | `plan` | what rows look like, learned from rows: literal bytes and variable values |
+//! | `plan` | the shape of rows, learned from rows: literal bytes and variable values |
 //! | `grammar` | JSON without values: where things end |
 //! | `members` | keys and values one by one, for lines that follow no plan |
-//! | `reprint` | a row as it is printed, from its line |
+//! | `reprint` | prints a row from its line |
 //! | `wanted` | which keys are looked for |
-//! | `kernel` | a block of bytes at once, with what the CPU has |
+//! | `kernel` | operations on a block of bytes, with the CPU's vector instructions |
 //!
 //! The scanner accepts only lines that the parser ([`crate::parse`]) accepts, and finds the same values. It leaves all other
 //! lines to the parser, which reports the errors.

@@ -144,7 +144,7 @@ fn option(args: &[Value], name: &str) -> Eval<Option<Value>> {
 
 fn sum_from(vm: &mut Vm, initial: Option<Value>) -> Eval<Accumulator> {
     let initial = initial.unwrap_or(Value::Int(0));
-    // The sum grows in place, so it needs a copy of its own.
+    // The sum is changed in place, so it needs its own copy.
     let initial = vm.send(&initial, crate::names::M::Dup, &[], None)?;
     Ok(Accumulator::sum(initial))
 }
@@ -409,7 +409,7 @@ fn apply_whole(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
     })
 }
 
-/// Checks the percentiles asked for.
+/// Checks the requested percentiles.
 fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
     let one = |value: &Value| match value {
         Value::Int(_) | Value::Float(_) | Value::Rational(_) => {

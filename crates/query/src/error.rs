@@ -3,10 +3,10 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-/// A query that cannot be compiled: what is wrong, and where.
+/// The error of a query that cannot be compiled, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileError {
-    /// Where the text stands: `query`, or a helper file's name.
+    /// The source of the text: `query`, or a helper file's name.
     pub source: String,
     /// Characters from the beginning of the text, from 0; `None` when no place can be named.
     pub offset: Option<usize>,
@@ -14,7 +14,7 @@ pub struct CompileError {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// What is wrong, and what to do.
+    /// The reason, and a remedy.
     pub message: String,
 }
 
@@ -103,7 +103,7 @@ pub enum RunError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What the parser found and expected.
+        /// The token found, and the expected ones.
         message: String,
         /// The value is nested too deeply.
         is_too_deep: bool,
@@ -215,7 +215,7 @@ impl std::error::Error for RunError {
 pub struct SkippedLines {
     /// Number of lines.
     pub count: usize,
-    /// What is wrong with the first of them.
+    /// The reason of the first one.
     pub first: RunError,
 }
 

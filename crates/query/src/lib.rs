@@ -23,7 +23,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `error`, `stages`, `names`, `symbol`, `class`, `regex` | errors; where a query is cut; names of methods, symbols and classes; patterns |
+//! | `error`, `stages`, `names`, `symbol`, `class`, `regex` | errors; splitting of a query into stages; names of methods, symbols and classes; patterns |
 //! | `tree`, `lower`, `plan` | the typed tree; Ruby's grammar (`ruby-prism`) to it; which fields a query reads and what threads may do |
 //! | `value` | the values that expressions compute with; they know the tree as the code of procs, and no evaluator |
 //! | `json` | rows as values; values as JSON, tab- and comma-separated text and plain data |

@@ -124,7 +124,7 @@ enum Context {
 struct Lower {
     survey: Survey,
     program: Program,
-    /// The text being lowered, its name, and how far its offsets are off.
+    /// The text being lowered, its name, and the shift of its offsets.
     source: String,
     text: String,
     shift: isize,

@@ -1,5 +1,5 @@
 //! The methods of values, one file per class. If a class does not have a method, the modules that it includes
-//! (Comparable, Enumerable) are asked, and then the methods of every object.
+//! (Comparable, Enumerable) are searched, and then the methods of every object.
 
 mod arity;
 mod array;

@@ -11,32 +11,32 @@ use crate::tree::{
 };
 use lastbyte_json::parse::Projection;
 
-/// What the query reads of its input rows.
+/// The parts of its input rows that the query reads.
 pub(crate) fn projection(program: &Program) -> Projection {
-    let walked = walk(program);
+    let analysis = walk(program);
     // When every stage only selects, the row is printed.
-    if walked.printed {
+    if analysis.printed {
         return Projection::Whole;
     }
-    walked.read
+    analysis.read
 }
 
-/// What the stages read of the rows, when they print those they keep as they are; `None` when they may do anything else.
+/// The parts of the rows that the stages read, if they print selected rows unchanged; `None` if they may do anything else.
 pub(crate) fn passed_on(program: &Program) -> Option<Projection> {
-    let walked = walk(program);
+    let analysis = walk(program);
     let mut stages = program.stages.iter();
     let passes =
-        walked.printed && stages.all(|stage| !stage.reducing && looking::only_looks(&stage.body));
-    (passes && walked.read != Projection::Whole).then_some(walked.read)
+        analysis.printed && stages.all(|stage| !stage.reducing && looking::only_looks(&stage.body));
+    (passes && analysis.read != Projection::Whole).then_some(analysis.read)
 }
 
-struct Walked {
+struct Analysis {
     read: Projection,
     /// Rows are printed.
     printed: bool,
 }
 
-fn walk(program: &Program) -> Walked {
+fn walk(program: &Program) -> Analysis {
     let mut walk = Walk {
         program,
         paths: Vec::new(),
@@ -56,7 +56,7 @@ fn walk(program: &Program) -> Walked {
     if walk.whole {
         read = Projection::Whole;
     }
-    Walked { read, printed }
+    Analysis { read, printed }
 }
 
 fn add(projection: &mut Projection, path: &[String]) {
@@ -392,7 +392,7 @@ impl Walk<'_> {
             (M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ, Some(keys)) if keys.len() == 1 => {
                 keys
             }
-            // Without keys, what they are called on still decides whether they can be called.
+            // Even without keys, the receiver decides whether they can be called.
             (M::ValuesAt | M::Slice | M::FetchValues, Some(keys)) if !keys.is_empty() => keys,
             (M::Fetch, _) => match call.arguments.list.split_first() {
                 Some((Node::Str(key), rest)) => {

@@ -24,7 +24,7 @@ pub(crate) struct Pattern {
     names: BTreeMap<String, usize>,
 }
 
-/// The result of a match: the text it was made on, and where the groups lie.
+/// The result of a match: the text, and the spans of the groups.
 pub(crate) struct Match {
     pub(crate) pattern: Rc<Pattern>,
     pub(crate) text: Rc<str>,
@@ -85,7 +85,7 @@ impl Pattern {
         Ok(self.find(text, from)?.is_some())
     }
 
-    /// Where it matches from a byte on, without groups.
+    /// The span of the first match from a byte on, without groups.
     pub(crate) fn find(
         &self,
         text: &str,
@@ -326,7 +326,7 @@ fn posix_class(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether what follows a `^` cannot match nothing: then the empty line after a last newline, where Ruby's `^` does
+/// Whether the pattern after a `^` cannot match an empty text: then the empty line after a last newline, where Ruby's `^` does
 /// not match, makes no difference.
 fn needs_more(rest: &[char]) -> bool {
     let (first, after) = match rest {

@@ -1,7 +1,6 @@
 //! Runs a compiled query over its inputs. An error in a file does not affect the other files; an error in a row ends the
 //! run, after the results of the rows before it are printed.
 
-mod board;
 mod csv;
 mod feed;
 mod follow;
@@ -11,6 +10,7 @@ mod lines;
 mod output;
 mod parallel;
 mod pipeline;
+mod scheduler;
 mod state;
 mod work;
 
@@ -165,7 +165,7 @@ impl Query {
         inputs: Vec<Input>,
         mut on_row: impl FnMut(&[Value]) -> ControlFlow<()> + Send,
     ) -> Outcome {
-        self.hand_over(inputs, Form::Values, &mut on_row)
+        self.run_with(inputs, Form::Values, &mut on_row)
     }
 
     /// Reads the inputs in order and hands the records of each result to `on_record`: the names of the columns, and as many
@@ -188,10 +188,10 @@ impl Query {
             names = Some(texts.map(str::to_owned).collect());
             ControlFlow::Continue(())
         };
-        self.hand_over(inputs, Form::Records, &mut on_row)
+        self.run_with(inputs, Form::Records, &mut on_row)
     }
 
-    fn hand_over<'a>(&self, inputs: Vec<Input>, form: Form, on_row: &'a mut OnRow<'a>) -> Outcome {
+    fn run_with<'a>(&self, inputs: Vec<Input>, form: Form, on_row: &'a mut OnRow<'a>) -> Outcome {
         let outcome = on_large_stack(|| {
             let mut errors = Vec::new();
             let skipped = self.run_here(inputs, Output::hand_to(on_row, form), &mut |error| {

@@ -261,7 +261,7 @@ impl Scanner<'_> {
         next > b' ' && !(self.peek(2) == b'_' || self.peek(2).is_ascii_alphanumeric())
     }
 
-    /// The inside of a literal and its end; `start` is where it began.
+    /// The inside of a literal that starts at `start`, and its end.
     fn literal(
         &mut self,
         open: u8,

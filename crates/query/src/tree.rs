@@ -180,7 +180,7 @@ pub(crate) struct Update {
 /// A match, and where its named groups go.
 pub(crate) type MatchAssign = (Node, Vec<(Rc<str>, Target)>);
 
-/// What is read and written back.
+/// A target that is read and written back.
 pub(crate) enum Place {
     Variable(Node, Target),
     Index(Node, Arguments),
@@ -225,7 +225,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether each is one value, as it stands.
+    /// Whether each argument is a single value, without a splat.
     pub(crate) fn is_plain(&self) -> bool {
         !self.splat && !self.keywords
     }
@@ -252,7 +252,7 @@ pub(crate) struct Call {
 pub(crate) struct Index {
     pub(crate) receiver: Node,
     pub(crate) key: Node,
-    /// The place of a text key in the last Hash, where it is looked for first.
+    /// The index of a text key in the last Hash, which is tried first.
     pub(crate) place: Cell<usize>,
 }
 
@@ -326,7 +326,7 @@ pub(crate) struct StageCall {
     pub(crate) builtin: Builtin,
     pub(crate) arguments: Arguments,
     pub(crate) block: Option<BlockNode>,
-    /// Whether the block calls reducers, as far as the text tells.
+    /// Whether the block calls reducers, as far as its text shows.
     pub(crate) reducing: bool,
 }
 
@@ -409,7 +409,7 @@ pub(crate) struct Stage {
     pub(crate) text: String,
     pub(crate) body: Node,
     pub(crate) locals: usize,
-    /// Whether it calls reducers, as far as the text tells.
+    /// Whether it calls reducers, as far as its text shows.
     pub(crate) reducing: bool,
 }
 
@@ -417,9 +417,9 @@ pub(crate) struct Stage {
 pub(crate) struct Program {
     pub(crate) stages: Vec<Stage>,
     pub(crate) definitions: Vec<Definition>,
-    /// How many calls of `limit` there are.
+    /// Number of `limit` calls.
     pub(crate) limits: usize,
-    /// What the helper files do at their top level, with their number of locals.
+    /// Top-level code of the helper files, with its number of locals.
     pub(crate) start: Vec<(Node, usize)>,
     pub(crate) globals: Vec<String>,
     pub(crate) instances: Vec<String>,

@@ -48,7 +48,7 @@ pub(crate) enum Value {
     Match(Rc<Match>),
     Proc(Rc<Proc>),
     Time(Rc<Time>),
-    /// Only `2 ** -1` and its like make one.
+    /// Only expressions such as `2 ** -1` create one.
     Rational(Rc<(BigInt, BigInt)>),
     Enumerator(Rc<Enumerator>),
     Class(Class),
@@ -141,7 +141,7 @@ impl Value {
         }
     }
 
-    /// Where the object lies, for those that have an identity.
+    /// The address of the object, for values with an identity.
     pub(crate) fn address(&self) -> Option<*const u8> {
         Some(match self {
             Value::Big(it) => Rc::as_ptr(it).cast(),

@@ -43,7 +43,7 @@ pub(crate) struct Vm {
     limits: Vec<u64>,
     /// A `limit` that ends the run has kept its last row.
     pub(crate) has_enough: bool,
-    /// What a builtin without an argument works on: the row, or a block's element.
+    /// The receiver of a builtin without an argument: the row, or a block's element.
     pub(crate) target: Value,
     /// The reducers of the stage or block that runs.
     pub(crate) scope: Scope,

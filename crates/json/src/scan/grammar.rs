@@ -8,7 +8,7 @@ use super::kernel::{BLOCK, Block, Kernel};
 /// The parser's limit; the row itself is the first level.
 const DEPTH_MAX: u32 = 100;
 
-/// The kinds of values, as far as they decide how a value is read.
+/// The kind of a value, which selects how it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Digits.
@@ -30,14 +30,14 @@ pub struct Span {
     pub start: usize,
     /// Offset of the byte after it.
     pub end: usize,
-    /// How it is read.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// A key and its value, and all that stands before them since the last value.
+/// A key and its value, with the separators before them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
-    /// Where the brace or the comma stands, or a blank before it.
+    /// Offset of the brace or the comma, or of a blank before it.
     pub(super) start: usize,
     /// The key, without its quotes.
     pub(super) key: (usize, usize),
@@ -46,14 +46,14 @@ pub(super) struct Member {
     pub(super) value: Span,
 }
 
-/// What comes after a value of the row.
+/// The item after a value of the row.
 pub(super) enum Next {
     Member(Member),
     /// The end of the line; the next starts at this offset.
     End(usize),
 }
 
-/// What a question about a block of the bytes gives; after their end are zeros.
+/// Applies `question` to a block of the bytes, padded with zeros at the end.
 #[inline(always)]
 pub(super) fn ask(bytes: &[u8], at: usize, question: impl Fn(&Block) -> usize) -> usize {
     match bytes.get(at..).and_then(<[u8]>::first_chunk) {

@@ -17,7 +17,7 @@ macro_rules! kernel {
             }
 
             #[inline]
-            pub(super) fn run<R: Run>(self, task: R) -> R::Made {
+            pub(super) fn run<R: Run>(self, task: R) -> R::Output {
                 // SAFETY: `self` proves that the CPU has these features.
                 unsafe { run(self, task) }
             }
@@ -68,7 +68,7 @@ macro_rules! kernel {
         }
 
         #[target_feature(enable = $features)]
-        fn run<R: Run>(kernel: $name, task: R) -> R::Made {
+        fn run<R: Run>(kernel: $name, task: R) -> R::Output {
             task.run(kernel)
         }
 
@@ -97,22 +97,22 @@ mod scalar;
 use super::grammar::{self, Next, Span};
 use scalar::Scalar;
 
-/// How many bytes are looked at together.
+/// Size of a block, in bytes.
 pub(super) const BLOCK: usize = 32;
 
-/// Such bytes.
+/// Bytes processed at once.
 pub(super) type Block = [u8; BLOCK];
 
-/// How many bytes are marked together: a bit of a word for each.
+/// Size of a stretch, in bytes: marks have a bit for each.
 pub(super) const STRETCH: usize = 64;
 
-/// Such bytes.
+/// Bytes processed at once.
 pub(super) type Stretch = [u8; STRETCH];
 
-/// What stands where in a stretch, the first byte in the lowest bit.
+/// Classes of the bytes in a stretch, with the first byte in the lowest bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks {
-    /// What is not plain text within a JSON string, as in [`Kernel::first_special`].
+    /// Bytes that are not plain text within a JSON string, as in [`Kernel::first_special`].
     pub(super) specials: u64,
     pub(super) digits: u64,
 }
@@ -137,18 +137,18 @@ fn halves(stretch: &Stretch) -> [&Block; 2] {
     [&halves[0], &halves[1]]
 }
 
-/// What is asked of a block; [`BLOCK`] when there is no such byte.
+/// Operations on a block. A search returns [`BLOCK`] if there is no such byte.
 pub(super) trait Kernel: Copy {
     /// Whether two texts of the same length are equal. Reads them to their ends in any case.
     fn are_equal(self, stretches: &[Stretch], others: &[Stretch]) -> bool;
-    /// The first byte that is not the other stretch's; [`STRETCH`] if there is none.
+    /// The first byte that differs; [`STRETCH`] if there is none.
     fn first_difference(self, stretch: &Stretch, other: &Stretch) -> usize;
-    /// The first byte that is no digit.
+    /// The first byte that is not a digit.
     fn first_non_digit(self, block: &Block) -> usize;
     /// The first byte that is not plain text within a JSON string: a quote, a backslash, a control character, or not
     /// ASCII.
     fn first_special(self, block: &Block) -> usize;
-    /// What stands where.
+    /// The classes of the bytes.
     fn marks(self, stretch: &Stretch) -> Marks;
 
     /// [`grammar::value`], not inlined.
@@ -157,12 +157,12 @@ pub(super) trait Kernel: Copy {
     fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next>;
 }
 
-/// What is done with a kernel, whichever it is.
+/// A task that is generic over the kernel.
 pub(super) trait Run {
-    type Made;
+    type Output;
 
-    /// To be inlined, with all it calls but what is known to be large.
-    fn run(self, kernel: impl Kernel) -> Self::Made;
+    /// Runs the task. It must be inlined, with all callees except large ones.
+    fn run(self, kernel: impl Kernel) -> Self::Output;
 }
 
 /// A kernel that this CPU can run.
@@ -178,7 +178,7 @@ pub(super) enum Simd {
 }
 
 impl Simd {
-    /// All that this CPU can run, the fastest last.
+    /// The kernels that this CPU can run, the fastest last.
     pub(super) fn all() -> impl Iterator<Item = Simd> {
         let kernels = [
             Some(Simd::Scalar(Scalar)),
@@ -196,9 +196,9 @@ impl Simd {
         Simd::all().last().unwrap_or(Simd::Scalar(Scalar))
     }
 
-    /// Does it in code that is compiled for this CPU as a whole.
+    /// Runs a task in code compiled for the features of this CPU.
     #[inline]
-    pub(super) fn run<R: Run>(self, task: R) -> R::Made {
+    pub(super) fn run<R: Run>(self, task: R) -> R::Output {
         match self {
             Simd::Scalar(kernel) => task.run(kernel),
             #[cfg(target_arch = "x86_64")]

@@ -13,7 +13,7 @@ use crate::parse::Projection;
 const PLANS_MAX: usize = 8;
 
 /// A new plan is learned from a line with more keys than this that no plan expected.
-const STRANGE_MAX: usize = 3;
+const UNEXPECTED_MAX: usize = 3;
 
 /// How many times in a line a plan is searched again. The number is halved after each line in which no plan was found.
 const RETURNS_MAX: usize = 8;
@@ -54,27 +54,27 @@ struct State {
     learned: u64,
     /// The plan that the last row ended on.
     plan: usize,
-    /// Where the leads of the plans stand, by their hashes.
+    /// The plan and atom of each lead, by its hash.
     leads: FastMap<u64, (usize, usize)>,
     /// For learning.
     members: Vec<Member>,
-    /// Lines from which nothing was learned since all plans are.
+    /// Candidate lines since the last learned plan, once there are [`PLANS_MAX`].
     passed: u64,
     patience: u64,
-    /// The last row is printed as it stands.
+    /// Whether the last row is printed unchanged.
     verbatim: bool,
-    /// So often a plan is looked for again, at present.
+    /// Current number of searches for a plan in a line.
     returns: usize,
-    /// Lines that left all plans for good.
+    /// Lines in which no plan was found again.
     lost: u64,
 }
 
 /// Counts for one line.
 #[derive(Clone, Copy, Default)]
-struct Walked {
-    /// Keys that stood where no plan expected them.
-    strange: usize,
-    /// Whether any key stood as in a plan.
+struct LineCounts {
+    /// Keys that no plan expected at their place.
+    unexpected: usize,
+    /// Whether a plan expected any key.
     known: bool,
 }
 
@@ -131,9 +131,9 @@ impl Scanner {
 }
 
 impl Scanner {
-    /// For tests: one that does not look for a plan again in a line that leaves its own.
+    /// For tests: a scanner that does not search for another plan in a line that leaves its own.
     #[cfg(test)]
-    pub(super) fn hasty(mut self) -> Scanner {
+    pub(super) fn without_retries(mut self) -> Scanner {
         self.state.returns = 0;
         self
     }
@@ -146,7 +146,7 @@ impl Scanner {
         Some((state.plans.get(state.plan)?, *number))
     }
 
-    /// Returns `true` only if the last line, with its line feed, is exactly what printing its row gives.
+    /// Returns `true` only if the last line, with its line feed, equals the printed row.
     #[must_use]
     pub fn is_verbatim(&self) -> bool {
         self.state.verbatim
@@ -154,7 +154,7 @@ impl Scanner {
 }
 
 impl Run for Work<'_> {
-    type Made = Line;
+    type Output = Line;
 
     #[inline(always)]
     fn run(self, kernel: impl Kernel) -> Line {
@@ -172,9 +172,9 @@ impl State {
     fn line(&mut self, kernel: impl Kernel, bytes: &[u8], start: usize) -> Line {
         self.reset();
         let mut at = start;
-        // Where to follow a plan from.
+        // The plan and atom to continue with.
         let mut place = (!self.plans.is_empty()).then_some((self.plan, 0));
-        let mut walked = Walked::default();
+        let mut counts = LineCounts::default();
         loop {
             let mut left = None;
             if let Some((plan, atom)) = place.take() {
@@ -187,7 +187,7 @@ impl State {
                             return Line::Row(end);
                         }
                         self.returns = RETURNS_MAX;
-                        return self.end(kernel, bytes, start, end, walked);
+                        return self.end(kernel, bytes, start, end, counts);
                     }
                     Followed::To(atom, there) => {
                         at = there;
@@ -195,7 +195,7 @@ impl State {
                     }
                 }
             }
-            if walked.strange > self.returns {
+            if counts.unexpected > self.returns {
                 let Some(end) = self.rest(kernel, bytes, at, at == start) else {
                     return no_row(bytes, start);
                 };
@@ -204,13 +204,13 @@ impl State {
                     0 => RETURNS_MAX,
                     _ => self.returns / 2,
                 };
-                walked.strange = walked.strange.max(STRANGE_MAX + 1);
-                return self.end(kernel, bytes, start, end, walked);
+                counts.unexpected = counts.unexpected.max(UNEXPECTED_MAX + 1);
+                return self.end(kernel, bytes, start, end, counts);
             }
             let member = match kernel.next(bytes, at, at == start) {
                 Some(Next::Member(member)) => member,
                 Some(Next::End(end)) => {
-                    return self.end(kernel, bytes, start, end, walked);
+                    return self.end(kernel, bytes, start, end, counts);
                 }
                 None => return no_row(bytes, start),
             };
@@ -223,15 +223,15 @@ impl State {
             {
                 place = Some((plan, atom));
             } else {
-                walked.strange += 1;
-                if walked.strange <= self.returns {
+                counts.unexpected += 1;
+                if counts.unexpected <= self.returns {
                     place = self.known_lead(lead);
                 }
             }
             if let Some((plan, atom)) = &mut place {
                 let value = &bytes[member.value.start..member.value.end];
                 self.plans[*plan].met(*atom, value, member.value.kind);
-                walked.known = true;
+                counts.known = true;
                 *atom += 1;
             }
         }
@@ -285,14 +285,14 @@ impl State {
         bytes: &[u8],
         start: usize,
         end: usize,
-        walked: Walked,
+        counts: LineCounts,
     ) -> Line {
-        if walked.known {
+        if counts.known {
             for plan in &mut self.plans {
                 plan.refresh();
             }
         }
-        if (walked.strange > STRANGE_MAX || !walked.known) && self.may_learn() {
+        if (counts.unexpected > UNEXPECTED_MAX || !counts.known) && self.may_learn() {
             self.members.clear();
             let mut at = start;
             while let Some(Next::Member(member)) = kernel.next(bytes, at, at == start) {

@@ -6,8 +6,8 @@ use super::kernel::{Kernel, STRETCH, Stretch};
 
 /// Receives members. A closure could not be forced to be inlined into code compiled for a certain CPU.
 pub(super) trait Visit {
-    /// The places of a key (without quotes) and of its value; whether the key is ASCII without escapes. False: no more is
-    /// wanted.
+    /// The places of a key (without quotes) and of its value; whether the key is ASCII without escapes. Returns `false` to
+    /// stop.
     fn member(&mut self, key: (usize, usize), plain_key: bool, value: Span) -> bool;
 }
 
@@ -59,11 +59,11 @@ pub(super) fn walk(
     }
 }
 
-/// Where the key ends and the value stands, when a stretch begins with the sign, and the value is made of digits or a plain
-/// string before the next comma.
+/// The end of the key, and the value, if the stretch starts with `sign` and the value is digits or a plain string before the
+/// next comma.
 #[inline(always)]
 fn usual(kernel: impl Kernel, stretch: &Stretch, sign: u8) -> Option<(usize, Span)> {
-    // A place past the end is one whose byte is known to be another than is asked for.
+    // An offset past the end wraps around to a byte that cannot match.
     let byte = |at: usize| stretch[at % STRETCH];
     let marks = kernel.marks(stretch);
     let key_end = (marks.specials & !0b11).trailing_zeros() as usize;

@@ -20,7 +20,7 @@ struct Atom {
     lead: (usize, usize),
     key: (usize, usize),
     value: Span,
-    /// How the value is scanned; `None` while it has always been the same.
+    /// The kind of the value; `None` while it has always been the same.
     variable: Option<Kind>,
     /// Where the value is wanted.
     slot: Option<usize>,
@@ -38,7 +38,7 @@ struct Step {
     atom: usize,
 }
 
-/// What is expected after a literal.
+/// The value expected after a literal.
 #[derive(Clone, Copy, Debug)]
 enum Want {
     Digits,
@@ -58,21 +58,21 @@ pub struct Plan {
     model: Vec<u8>,
     atoms: Vec<Atom>,
     steps: Vec<Step>,
-    /// All literals, with a block of zeros behind them.
+    /// All literals, followed by a block of zeros.
     pool: Vec<u8>,
     /// For each atom, and for the end: the step in whose literal its lead stands, and where in the pool.
     leads: Vec<(usize, usize)>,
     /// All values are wanted: those of variables are noted by their atom.
     whole: bool,
-    /// The model is printed as it stands.
+    /// Whether the model is printed unchanged.
     canonical: bool,
     /// Values have been made variable since the steps were made.
     stale: bool,
-    /// How many lines it helped with since the last was thrown away.
+    /// Lines that used it since the last plan was discarded.
     pub(super) uses: u64,
 }
 
-/// How far a line follows a plan.
+/// The result of following a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Followed {
     /// To its end, which is the offset of the next line; and whether all variables were digits or plain text.
@@ -82,7 +82,7 @@ pub(super) enum Followed {
 }
 
 impl Plan {
-    /// From a line's members; `slot` gives where the value of a key is wanted.
+    /// Learns a plan from a line's members; `slot` returns the slot of a key's value, if it is wanted.
     pub(super) fn learn(
         bytes: &[u8],
         members: &[Member],
@@ -175,7 +175,7 @@ impl Plan {
         self.pool.extend_from_slice(&[0; STRETCH]);
     }
 
-    /// Whether a row that follows it, with Digits and plain text for its variables, is printed as it stands.
+    /// Whether a row that follows it, with Digits and plain text for its variables, is printed unchanged.
     pub(super) fn is_canonical(&self) -> bool {
         self.canonical
     }
@@ -292,7 +292,7 @@ impl Plan {
         Followed::To(atom, begin + (self.leads[atom].1 - literal))
     }
 
-    /// Which atom a line left the plan at, when so many bytes of a step's literal were the same.
+    /// The atom at which a line left the plan, after `same` equal bytes of a step's literal.
     #[cold]
     #[inline(never)]
     fn left(
@@ -304,13 +304,13 @@ impl Plan {
         before: Option<(usize, usize)>,
     ) -> Followed {
         if same == 0 {
-            // The value before may go on.
+            // The previous value may continue.
             return match before {
                 Some(before) => self.before(self.leads_at(literal) - 1, before),
                 None => Followed::To(from, begin),
             };
         }
-        // The last lead that begins before this byte: when one begins at it, the value before may go on.
+        // The last lead that starts before this byte: if one starts at it, the previous value may continue.
         let here = literal + same;
         let mut atom = step.atom;
         while self.leads[atom].1 >= here {
@@ -325,7 +325,7 @@ impl Plan {
     }
 }
 
-/// Whether a line, with its end, is what printing its row gives.
+/// Whether a line, with its line feed, equals the printed row.
 fn canonical(line: &[u8]) -> bool {
     let parsed = Parser::<Value>::new(line, &mut Keys::default()).only(&Projection::Whole);
     let mut printed = String::with_capacity(line.len());
@@ -336,9 +336,8 @@ fn canonical(line: &[u8]) -> bool {
     printed.as_bytes() == line
 }
 
-/// Whether the literal stands here. The stretch in which it ends is compared first, since it differs in most lines that
-/// do not follow, and as a whole; what differs behind the end does not count. Near the end of the bytes it may stand here
-/// all the same.
+/// Whether `bytes` starts with the literal. The stretch in which it ends is compared first, since it differs in most lines
+/// that do not follow; differences after its end do not count. Near the end of the bytes it may return `false` for a match.
 #[inline(always)]
 fn holds(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> bool {
     let wide = length / STRETCH * STRETCH + STRETCH;
@@ -354,7 +353,7 @@ fn holds(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> bool 
     kernel.first_difference(last, last_literal) >= length % STRETCH && kernel.are_equal(bytes, pool)
 }
 
-/// How many bytes are the literal's.
+/// The number of leading bytes that equal the literal.
 #[cold]
 #[inline(never)]
 fn same(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> usize {
@@ -370,13 +369,13 @@ fn same(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> usize 
     done.min(length)
 }
 
-/// Digits that are an Integer, at once; anything else is looked at in full. A fraction shows as a literal that does
+/// An integer of digits; everything else is scanned by the grammar. A fraction shows as a literal that does
 /// not follow.
 #[inline(always)]
 fn digits(kernel: impl Kernel, bytes: &[u8]) -> Option<(usize, Kind)> {
     let block: &Block = bytes.first_chunk()?;
     let count = kernel.first_non_digit(block);
-    // No branch on how many digits there are, which cannot be foretold: a zero stands alone, or not first.
+    // No branch on the number of digits, which is unpredictable: a leading zero is valid only if it is the single digit.
     let zeros = usize::from(block[0] == b'0') * count;
     let plain = count.wrapping_sub(1) < BLOCK - 1 && zeros < 2;
     plain.then_some((count, Kind::Digits))
@@ -392,7 +391,7 @@ fn plain(kernel: impl Kernel, bytes: &[u8]) -> Option<(usize, Kind)> {
     plain.then_some((count + 2, Kind::Plain))
 }
 
-/// How to scan what is sometimes the one and sometimes the other.
+/// The kind of values that have both of these kinds.
 fn join(a: Kind, b: Kind) -> Kind {
     if a == b { a } else { Kind::Other }
 }

@@ -63,7 +63,7 @@ struct Printing<'a> {
 }
 
 impl Run for Printing<'_> {
-    type Made = bool;
+    type Output = bool;
 
     #[inline(always)]
     fn run(self, kernel: impl Kernel) -> bool {

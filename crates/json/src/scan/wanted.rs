@@ -35,7 +35,7 @@ impl Wanted {
         Wanted::Fields(Fields { keys, sketches })
     }
 
-    /// How many places there are for values.
+    /// The number of slots for values.
     pub(super) fn len(&self) -> usize {
         match self {
             Wanted::Fields(fields) => fields.keys.len(),

@@ -1,4 +1,4 @@
-//! Rows as values, from what the scanner found in a line. A row to which no reference is left is used for the next.
+//! Rows as values, from the fields that the scanner found in a line. A row without references is reused for the next one.
 
 use super::build::{Key, Keys, Parser};
 use crate::value::Value;
@@ -15,7 +15,7 @@ const DIGITS_MAX: usize = 18;
 /// This number of digits is read at once.
 const WORD: usize = 8;
 
-/// Reads rows: scans lines, and makes values of what was found.
+/// Reads rows: scans lines, and builds values from the fields found.
 pub(crate) struct Reader {
     scanner: Scanner,
     projection: Projection,
@@ -54,7 +54,7 @@ impl Reader {
         self.scanner.line(bytes, start)
     }
 
-    /// Whether that line, with its end, is what printing its row gives. It may be though this says no.
+    /// Whether that line, with its line feed, equals the printed row. `false` may be wrong.
     pub(crate) fn is_verbatim(&self) -> bool {
         self.scanner.is_verbatim()
     }

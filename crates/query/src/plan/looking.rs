@@ -1,5 +1,5 @@
-//! Whether stages only look at their rows. A row of which they may have changed a part is not printed as it stood in the
-//! input. What is not known to leave a row alone is taken to change it.
+//! Whether stages only read their rows. A row of which they may have changed a part is not printed unchanged. Calls that are
+//! not known to leave a row unchanged count as changes.
 
 use crate::names::M;
 use crate::tree::{Arguments, BlockNode, Builtin, Code, Node, Pair};

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// What threads do with a part of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parallel {
-    /// All stages, and print what comes out.
+    /// Run all stages, and print their results.
     Print,
     /// The stages before this one; it and the others take the rows in order.
     Rows(usize),
@@ -183,7 +183,7 @@ impl Walk<'_> {
             || call.builtin == Builtin::Sort && call.block.is_some();
         let percentile = call.builtin == Builtin::Percentile;
         let mut arguments = call.arguments.list.iter().enumerate();
-        // The percentiles asked for are only read, so it does not matter which thread evaluated them.
+        // The requested percentiles are only read, so any thread may evaluate them.
         arguments.all(|(at, node)| percentile && at == 1 && self.once(node) || self.pure(node))
             && self.block(call.block.as_ref())
     }
@@ -290,7 +290,7 @@ fn immutable(node: &Node) -> bool {
     }
 }
 
-/// A value that is the same each time, and is only read where it stands.
+/// A constant value that is only read.
 fn fixed(node: &Node) -> bool {
     match node {
         Node::Array(nodes) => nodes.iter().all(immutable),

@@ -209,7 +209,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Takes over what the next chunk gathered.
+    /// Merges the values of the next chunk.
     pub(crate) fn merge(&mut self, vm: &mut dyn Evaluator, next: Accumulator) -> Eval<()> {
         match (self, next) {
             (Accumulator::Count(count), Accumulator::Count(more)) => *count += more,

@@ -81,7 +81,7 @@ impl Column {
     pub(crate) fn sort(&mut self) -> Eval<()> {
         match self {
             Column::Ints(list) => list.sort_unstable(),
-            // NaN has no place in an order, which the slow road says.
+            // NaN has no place in an order: the general path reports the error.
             Column::Floats(list) if list.iter().any(|it| it.is_nan()) => {
                 let mut values = std::mem::take(self).into_values();
                 compare::sort(&mut values)?;

@@ -196,7 +196,7 @@ pub(super) struct Checker<'a> {
     heap: &'a [Option<Portable>],
     /// The size of each entry, once it is checked.
     known: Vec<Known>,
-    /// What it may still expand to.
+    /// The remaining expansion budget.
     left: u64,
 }
 

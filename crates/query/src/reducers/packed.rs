@@ -1,5 +1,5 @@
 //! The reducers of a part of the input, in a form that crosses threads and processes, and how they are joined to those of
-//! the parts before. `fits` is asked first, so that joining never fails half-way.
+//! the parts before. `fits` is checked first, so that joining never fails half-way.
 
 mod state;
 
@@ -163,7 +163,7 @@ impl PackedScope {
         Some(PackedScope { slot, heap })
     }
 
-    /// About how many bytes it takes.
+    /// Its approximate size, in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.slot.weight() + heap_weight(&self.heap)
     }
@@ -335,7 +335,7 @@ impl PackedReducer {
             } => {
                 let mut slots = Vec::with_capacity(keys.len());
                 for (at, (key, scope)) in keys.iter().zip(scopes).enumerate() {
-                    // A key that was changed in place is found by what it was.
+                    // A key that was changed in place is found by its earlier value.
                     if !matches!(index.get(key), Some(Value::Int(found)) if found == at.cast_signed() as i64)
                     {
                         return None;
@@ -373,7 +373,7 @@ impl Part {
             Accumulator::Group(list) => Part::Group(packer.all(list)?),
             Accumulator::Distinct(values) => {
                 let values_list = values.keys();
-                // A value that was changed in place is found by what it was.
+                // A value that was changed in place is found by its earlier value.
                 if !values_list.iter().all(|value| values.contains(value)) {
                     return None;
                 }
@@ -436,7 +436,7 @@ impl Part {
         }
     }
 
-    /// Whether the chunk's steps can be made on what is known, without an error.
+    /// Whether the chunk's steps apply to the current values without an error.
     fn fits(&self, known: &Accumulator) -> bool {
         let number =
             |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Big(_));

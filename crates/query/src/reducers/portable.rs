@@ -32,7 +32,7 @@ pub(crate) enum Portable {
 }
 
 impl Portable {
-    /// About how many bytes it takes.
+    /// Its approximate size, in bytes.
     pub(super) fn weight(&self) -> usize {
         let inner = match self {
             Portable::Symbol(text) | Portable::Str(text) | Portable::FrozenStr(text) => text.len(),
@@ -213,7 +213,7 @@ impl PackedRow {
 #[derive(Default)]
 pub(crate) struct PackedRows {
     rows: Vec<(usize, PackedRow)>,
-    /// What the rows of the last line shared with others.
+    /// Objects that the rows of the last line shared with others.
     line: usize,
     seen: BTreeSet<usize>,
 }

@@ -22,7 +22,7 @@ pub(crate) struct Scope {
 
 pub(crate) enum Reducer {
     Plain(Accumulator),
-    /// On a thread that has a part of the input: what it gathers, and the initial state of the whole.
+    /// On a thread with a part of the input: its values, and the initial state of the whole run.
     Chunk {
         begin: Box<Accumulator>,
         part: Accumulator,

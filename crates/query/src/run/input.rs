@@ -101,7 +101,7 @@ impl Input {
     }
 }
 
-/// Decompresses pieces of a fixed size. What a decoder returns before it finds a fault depends on the size of the reads,
+/// Decompresses pieces of a fixed size. The output of a decoder before it finds a fault depends on the size of the reads,
 /// which must not depend on the caller.
 struct Pieces<R> {
     reader: R,
@@ -221,7 +221,7 @@ struct Zstd {
 enum State {
     Between,
     In,
-    /// Gives what was decoded before, then this.
+    /// Returns the data decoded before, then this error.
     Failing(io::Error),
     Done,
 }

@@ -14,7 +14,7 @@ const WINDOW_BYTES: usize = 64 << 10;
 /// An error nearer to the end of what has been read may be the lack of the rest; no word or escape is longer.
 const TOKEN_BYTES_MAX: usize = 64;
 
-/// What has been read and not parsed.
+/// Bytes read and not parsed.
 struct Window {
     bytes: Vec<u8>,
     start: usize,
@@ -127,7 +127,7 @@ impl Pipeline<'_> {
             let (mut parsed, mut line) = (0, window.line);
             let stop = loop {
                 match parser.next_of_stream(&projection) {
-                    // What ends with what was read may go on.
+                    // A value that ends with the bytes read may continue.
                     Ok(Some(_)) if parser.position() >= window.rest().len() && !window.ended => {
                         break None;
                     }

@@ -85,7 +85,7 @@ impl Lines {
         buffer[..filled].copy_from_slice(&self.rest);
         self.rest.clear();
         self.rest.shrink_to(size);
-        // What follows the last line end.
+        // The bytes after the last line feed.
         let mut end = 0;
         while end == 0 || filled < size && !self.live {
             if filled == buffer.len() {

@@ -149,7 +149,7 @@ impl<'a> Output<'a> {
             } => (format, write_bytes),
             Form::Values => {
                 let value = export(value)?;
-                self.hand_over(value);
+                self.emit(value);
                 return Ok(());
             }
             Form::Records => return self.put_records(value),
@@ -182,12 +182,12 @@ impl<'a> Output<'a> {
             Ok(())
         })?;
         for row in rows {
-            self.hand_over(Plain::Array(row));
+            self.emit(Plain::Array(row));
         }
         Ok(())
     }
 
-    fn hand_over(&mut self, value: Plain) {
+    fn emit(&mut self, value: Plain) {
         match &mut self.target {
             Target::OnRow(on_row) => {
                 if self.failure.is_none() && on_row(value.columns()).is_break() {
@@ -220,7 +220,7 @@ impl<'a> Output<'a> {
         )
     }
 
-    /// Drops what was not written, as jrf does with a table after an error.
+    /// Drops unwritten output, as jrf does with a table after an error.
     pub(super) fn forget_table(&mut self) {
         if self.is_table() {
             self.pending.clear();
@@ -244,7 +244,7 @@ impl<'a> Output<'a> {
     pub(super) fn write(&mut self, kept: Kept) {
         match kept {
             Kept::Text(groups) => groups.iter().for_each(|group| self.write_text(group)),
-            Kept::Values(values) => values.into_iter().for_each(|value| self.hand_over(value)),
+            Kept::Values(values) => values.into_iter().for_each(|value| self.emit(value)),
         }
     }
 

@@ -2,11 +2,11 @@
 //! their results are taken in the order of the input. A block with an error runs again in order, on the thread that has the
 //! state of all earlier rows, so that errors and the results before them are those of a run on one thread.
 
-use super::board::{Block, Board, Made, Reader, Turn};
 use super::input::Input;
 use super::lines::{Failure, Lines, trim};
 use super::output::{Form, Output};
 use super::pipeline::{Pipeline, Stop};
+use super::scheduler::{Block, PartResult, Reader, Scheduler, Turn};
 use super::work::Work;
 use super::{Query, STACK};
 use crate::error::RunError;
@@ -17,10 +17,10 @@ use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Notifies the board if its thread panics.
-struct Watch<'a>(&'a Board);
+/// Notifies the scheduler if its thread panics.
+struct PanicNotifier<'a>(&'a Scheduler);
 
-impl Drop for Watch<'_> {
+impl Drop for PanicNotifier<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.lose();
@@ -29,7 +29,7 @@ impl Drop for Watch<'_> {
 }
 
 /// Reads one part and returns the turn.
-fn read(query: &Query, board: &Board, turn: Turn, buffer: &mut Vec<u8>) -> usize {
+fn read(query: &Query, scheduler: &Scheduler, turn: Turn, buffer: &mut Vec<u8>) -> usize {
     let Turn { file, part, reader } = turn;
     let opened = match reader {
         Reader::Closed(input) => Lines::open(input, query.options.line_bytes_max)
@@ -40,25 +40,31 @@ fn read(query: &Query, board: &Board, turn: Turn, buffer: &mut Vec<u8>) -> usize
     let mut lines = match opened {
         Ok(lines) => lines,
         Err(failure) => {
-            board.give_back(file, Reader::Ended, [(part, Made::Failed(failure))]);
+            scheduler.return_turn(file, Reader::Ended, [(part, PartResult::Failed(failure))]);
             return 0;
         }
     };
     let (length, failure) = lines.next(buffer, query.options.chunk_bytes);
     let behind = part + usize::from(length > 0);
     if lines.ended() {
-        let last = failure.map_or(Made::End, Made::Failed);
-        board.give_back(file, Reader::Ended, [(behind, last)]);
+        let last = failure.map_or(PartResult::End, PartResult::Failed);
+        scheduler.return_turn(file, Reader::Ended, [(behind, last)]);
     } else {
-        board.give_back(file, Reader::Open(lines), []);
+        scheduler.return_turn(file, Reader::Open(lines), []);
     }
     length
 }
 
 impl Query {
     /// Processes parts until none are left.
-    fn work(&self, board: &Board, names: &[(String, bool)], parallel: Parallel, form: Form) {
-        let _watch = Watch(board);
+    fn work(
+        &self,
+        scheduler: &Scheduler,
+        names: &[(String, bool)],
+        parallel: Parallel,
+        form: Form,
+    ) {
+        let _notifier = PanicNotifier(scheduler);
         let program = self.program().ok().map(Rc::new);
         let projection = program.as_deref().map(plan::projection);
         let mut buffer = Vec::new();
@@ -80,25 +86,25 @@ impl Query {
                 _ => None,
             };
             loop {
-                let Some(turn) = board.turn() else { return };
+                let Some(turn) = scheduler.turn() else { return };
                 let (file, part) = (turn.file, turn.part);
                 if buffer.is_empty() {
-                    buffer = board.buffer();
+                    buffer = scheduler.buffer();
                 }
-                let length = read(self, board, turn, &mut buffer);
+                let length = read(self, scheduler, turn, &mut buffer);
                 if length == 0 {
                     continue;
                 }
-                let made = match &mut pipeline {
-                    Some(pipeline) if !board.only_read() => {
+                let result = match &mut pipeline {
+                    Some(pipeline) if !scheduler.only_read() => {
                         pipeline.begin_file(&names[file].0);
                         pipeline.part(&buffer[..length], parallel)
                     }
                     _ => None,
                 };
-                let Some((lines, work, results)) = made else {
+                let Some((lines, work, results)) = result else {
                     let buffer = std::mem::take(&mut buffer);
-                    board.put(file, part, Made::Redo(Block { buffer, length }));
+                    scheduler.put(file, part, PartResult::Redo(Block { buffer, length }));
                     // The pipeline may be in the middle of a row.
                     break;
                 };
@@ -109,13 +115,13 @@ impl Query {
                     }),
                     _ => None,
                 };
-                let done = Made::Done {
+                let done = PartResult::Done {
                     lines,
                     work,
                     results,
                     block,
                 };
-                board.put(file, part, done);
+                scheduler.put(file, part, done);
                 trim(&mut buffer, self.options.chunk_bytes);
             }
         }
@@ -124,19 +130,20 @@ impl Query {
     /// Starts the threads. Returns how many could be started.
     fn start(
         &self,
-        board: &Arc<Board>,
+        scheduler: &Arc<Scheduler>,
         names: &Arc<[(String, bool)]>,
         parallel: Parallel,
         form: Form,
     ) -> usize {
         (0..self.options.threads)
             .map_while(|_| {
-                let (query, board, names) = (self.clone(), Arc::clone(board), Arc::clone(names));
+                let (query, scheduler, names) =
+                    (self.clone(), Arc::clone(scheduler), Arc::clone(names));
                 // The thread is not joined: a reader without data may block it after the end of the run.
                 std::thread::Builder::new()
                     .name("query-part".to_owned())
                     .stack_size(STACK)
-                    .spawn(move || query.work(&board, &names, parallel, form))
+                    .spawn(move || query.work(&scheduler, &names, parallel, form))
                     .ok()
             })
             .count()
@@ -154,23 +161,23 @@ impl Pipeline<'_> {
         query: &Query,
         parallel: Parallel,
     ) -> Result<(), Stop> {
-        let board = Arc::new(Board::new(query));
+        let scheduler = Arc::new(Scheduler::new(query));
         let names: Arc<[(String, bool)]> = std::iter::once((name.to_owned(), lines.live()))
             .chain(inputs.iter().map(|input| (input.name.clone(), input.live)))
             .collect();
-        if query.start(&board, &names, parallel, self.output.form()) == 0 {
+        if query.start(&scheduler, &names, parallel, self.output.form()) == 0 {
             self.rest(lines, name, number, &query.options)?;
             return self.in_order(inputs, query);
         }
-        board.begin(
+        scheduler.begin(
             std::iter::once(Reader::Open(lines)).chain(inputs.into_iter().map(Reader::Closed)),
         );
         let mut number = number;
         let mut result = Ok(());
         for (file, (name, live)) in names.iter().enumerate() {
-            match self.take_file(&board, file, name, *live, number, parallel) {
+            match self.take_file(&scheduler, file, name, *live, number, parallel) {
                 Ok(()) => {}
-                Err(Stop::File) => board.give_up(file),
+                Err(Stop::File) => scheduler.give_up(file),
                 stop => {
                     result = stop;
                     break;
@@ -178,13 +185,13 @@ impl Pipeline<'_> {
             }
             number = 0;
         }
-        board.close();
+        scheduler.close();
         result
     }
 
     fn take_file(
         &mut self,
-        board: &Board,
+        scheduler: &Scheduler,
         file: usize,
         name: &str,
         live: bool,
@@ -196,8 +203,8 @@ impl Pipeline<'_> {
             if live && part > 0 {
                 self.show()?;
             }
-            match board.take(file, part) {
-                Some(Made::Done {
+            match scheduler.take(file, part) {
+                Some(PartResult::Done {
                     lines,
                     work,
                     results,
@@ -210,18 +217,20 @@ impl Pipeline<'_> {
                     } else if let Some(block) = &block {
                         self.block(name, &mut number, block.lines())?;
                     }
-                    board.redone(!taken);
+                    scheduler.redone(!taken);
                     if let Some(block) = block {
-                        board.recycle(block);
+                        scheduler.recycle(block);
                     }
                 }
-                Some(Made::Redo(block)) => {
+                Some(PartResult::Redo(block)) => {
                     self.block(name, &mut number, block.lines())?;
-                    board.redone(true);
-                    board.recycle(block);
+                    scheduler.redone(true);
+                    scheduler.recycle(block);
                 }
-                Some(Made::Failed(failure)) => return Err(self.given_up(name, number, failure)),
-                Some(Made::End) => break,
+                Some(PartResult::Failed(failure)) => {
+                    return Err(self.given_up(name, number, failure));
+                }
+                Some(PartResult::End) => break,
                 None => {
                     self.unreadable(name, ErrorKind::OutOfMemory.into());
                     return Err(Stop::Run);

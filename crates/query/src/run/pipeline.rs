@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
 
-/// A reader with what it has learned of the rows.
+/// A reader, with the plans that it has learned.
 pub(super) type SharedReader = Rc<RefCell<Reader>>;
 
 pub(super) struct Pipeline<'a> {
@@ -124,7 +124,7 @@ impl<'a> Pipeline<'a> {
         if self.start_helpers() {
             // What stops the run was reported.
             let _ = self.feed(inputs, query, parallel);
-            // Reducers give what they have.
+            // Reducers return their results.
             self.vm.memory = None;
             self.vm.interrupt = None;
             if self.stages.iter().any(|stage| !stage.scope.is_empty()) {
@@ -205,7 +205,7 @@ impl<'a> Pipeline<'a> {
         (self.on_error)(error);
     }
 
-    /// What the helper files do at their top level.
+    /// Top-level code of the helper files.
     pub(super) fn start_helpers(&mut self) -> bool {
         let program = Rc::clone(&self.vm.program);
         for (body, locals) in &program.start {
@@ -285,7 +285,7 @@ impl<'a> Pipeline<'a> {
         self.start_helpers()
     }
 
-    /// Runs a part of the input; `None` when it must be run in order, by the one that has what came before.
+    /// Runs a part of the input; `None` if it must run in order, with the state of the earlier parts.
     pub(super) fn part(&mut self, bytes: &[u8], parallel: Parallel) -> Option<(usize, Work, Kept)> {
         let mut lines = 0;
         let done = self.block("", &mut lines, bytes);
@@ -303,7 +303,7 @@ impl<'a> Pipeline<'a> {
             Parallel::Merge(at) => std::mem::take(scopes.get_mut(at)?),
             _ => Scope::default(),
         };
-        // Reducers where the text showed none.
+        // Reducers that the text did not show.
         if scopes.iter().any(|scope| !scope.is_empty()) {
             return None;
         }
@@ -315,7 +315,7 @@ impl<'a> Pipeline<'a> {
         Some((lines, work, results))
     }
 
-    /// Takes what a thread made of the next part of a file; false when it must be run here.
+    /// Takes the result of a thread for the next part of a file; `false` if the part must run here.
     pub(super) fn take(
         &mut self,
         name: &str,
@@ -345,7 +345,7 @@ impl<'a> Pipeline<'a> {
         Ok(true)
     }
 
-    /// Shows what is printed of an input whose next row may come late.
+    /// Flushes the output if the next row may arrive late.
     pub(super) fn show(&mut self) -> Result<(), Stop> {
         self.output.show();
         match self.output.failure() {
@@ -407,7 +407,7 @@ impl<'a> Pipeline<'a> {
         self.pushed(name, number, pushed)
     }
 
-    /// Prints a row if all stages keep it: as it stands, where that is the form in which it would be printed.
+    /// Prints a row if all stages keep it: unchanged, if that is its printed form.
     fn pass_on(&mut self, name: &str, number: usize, row: &Value, line: &[u8]) -> Result<(), Stop> {
         self.number = number;
         let verbatim = self.reader.borrow().is_verbatim();
@@ -417,7 +417,7 @@ impl<'a> Pipeline<'a> {
                 Ok(Some(value)) if value.same(row) => {}
                 // `next` gave another value.
                 Ok(value) => {
-                    let handed = self.hand_on(at, value);
+                    let handed = self.pass_to_next(at, value);
                     return self.pushed(name, number, handed);
                 }
                 Err(flow) => return self.pushed(name, number, Err((at, flow))),
@@ -443,7 +443,7 @@ impl<'a> Pipeline<'a> {
         self.pushed(name, number, printed.map_err(|flow| (last, flow)))
     }
 
-    /// What an error of a row means for the run.
+    /// Handles the error of a row.
     fn pushed(
         &mut self,
         name: &str,
@@ -472,7 +472,7 @@ impl<'a> Pipeline<'a> {
         Ok(())
     }
 
-    /// Hands a row to a stage, and what comes out to the next; an error names its stage.
+    /// Passes a row to a stage, and the result to the next; an error names its stage.
     fn push(&mut self, at: usize, row: Value) -> Result<(), (usize, Box<Flow>)> {
         if at == self.end
             && let Some(rows) = &mut self.rows
@@ -485,11 +485,11 @@ impl<'a> Pipeline<'a> {
             return self.output.put(&row).map_err(|flow| (at - 1, flow));
         }
         let value = self.evaluate(at, row).map_err(|flow| (at, flow))?;
-        self.hand_on(at, value)
+        self.pass_to_next(at, value)
     }
 
     /// Hands a stage's value to the next.
-    fn hand_on(&mut self, at: usize, value: Option<Value>) -> Result<(), (usize, Box<Flow>)> {
+    fn pass_to_next(&mut self, at: usize, value: Option<Value>) -> Result<(), (usize, Box<Flow>)> {
         match value {
             None | Some(Value::Dropped) => Ok(()),
             Some(Value::Flat(list)) => {

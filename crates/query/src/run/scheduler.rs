@@ -29,8 +29,8 @@ impl Block {
 }
 
 /// The result of a part of the input.
-pub(super) enum Made {
-    /// The number of its lines, what was made of it, and its results.
+pub(super) enum PartResult {
+    /// The number of its lines, the work done, and its results.
     Done {
         lines: usize,
         work: Work,
@@ -45,10 +45,10 @@ pub(super) enum Made {
     End,
 }
 
-impl Made {
+impl PartResult {
     fn weight(&self) -> usize {
         match self {
-            Made::Done {
+            PartResult::Done {
                 work,
                 results,
                 block,
@@ -57,8 +57,8 @@ impl Made {
                 let block = block.as_ref().map_or(0, |block| block.buffer.len());
                 block + work.weight() + results.weight()
             }
-            Made::Redo(block) => block.buffer.len(),
-            Made::Failed(_) | Made::End => 0,
+            PartResult::Redo(block) => block.buffer.len(),
+            PartResult::Failed(_) | PartResult::End => 0,
         }
     }
 }
@@ -90,7 +90,7 @@ struct State {
     files: Vec<File>,
     /// The part that is waited for.
     wanted: (usize, usize),
-    made: BTreeMap<(usize, usize), Made>,
+    results: BTreeMap<(usize, usize), PartResult>,
     /// Buffers for reuse.
     buffers: Vec<Vec<u8>>,
     waiting_bytes: usize,
@@ -102,7 +102,7 @@ struct State {
     lost: bool,
 }
 
-pub(super) struct Board {
+pub(super) struct Scheduler {
     state: Mutex<State>,
     /// Something can be read.
     turns: Condvar,
@@ -113,9 +113,9 @@ pub(super) struct Board {
     chunk_bytes: usize,
 }
 
-impl Board {
-    pub(super) fn new(query: &Query) -> Board {
-        Board {
+impl Scheduler {
+    pub(super) fn new(query: &Query) -> Scheduler {
+        Scheduler {
             state: Mutex::default(),
             turns: Condvar::new(),
             results: Condvar::new(),
@@ -163,11 +163,11 @@ impl Board {
     }
 
     /// Returns the turn. `after` holds the parts that are known to follow the part that was read.
-    pub(super) fn give_back(
+    pub(super) fn return_turn(
         &self,
         file: usize,
         reader: Reader,
-        after: impl IntoIterator<Item = (usize, Made)>,
+        after: impl IntoIterator<Item = (usize, PartResult)>,
     ) {
         let mut state = self.state();
         let given_up = file < state.wanted.0;
@@ -176,8 +176,8 @@ impl Board {
         if let Some(file) = state.files.get_mut(file) {
             file.reader = if given_up { Reader::Ended } else { reader };
         }
-        for (part, made) in after {
-            state.keep(file, part, made);
+        for (part, result) in after {
+            state.keep(file, part, result);
             if state.wanted == (file, part) {
                 self.results.notify_one();
             }
@@ -190,9 +190,9 @@ impl Board {
     }
 
     /// Keeps the result of a part.
-    pub(super) fn put(&self, file: usize, part: usize, made: Made) {
+    pub(super) fn put(&self, file: usize, part: usize, result: PartResult) {
         let mut state = self.state();
-        state.keep(file, part, made);
+        state.keep(file, part, result);
         if state.wanted == (file, part) {
             self.results.notify_one();
         }
@@ -204,16 +204,16 @@ impl Board {
     }
 
     /// Waits for the result of a part; `None` if it will never arrive.
-    pub(super) fn take(&self, file: usize, part: usize) -> Option<Made> {
+    pub(super) fn take(&self, file: usize, part: usize) -> Option<PartResult> {
         let mut state = self.state();
         state.wanted = (file, part);
         if state.idle > 0 {
             self.turns.notify_all();
         }
         loop {
-            if let Some(made) = state.made.remove(&(file, part)) {
-                state.waiting_bytes -= made.weight();
-                return Some(made);
+            if let Some(result) = state.results.remove(&(file, part)) {
+                state.waiting_bytes -= result.weight();
+                return Some(result);
             }
             if state.lost {
                 return None;
@@ -254,9 +254,9 @@ impl Board {
         {
             file.reader = Reader::Ended;
         }
-        let later = state.made.split_off(&(file + 1, 0));
-        state.made = later;
-        state.waiting_bytes = state.made.values().map(Made::weight).sum();
+        let later = state.results.split_off(&(file + 1, 0));
+        state.results = later;
+        state.waiting_bytes = state.results.values().map(PartResult::weight).sum();
         self.turns.notify_all();
     }
 
@@ -265,7 +265,7 @@ impl Board {
         let mut state = self.state();
         state.over = true;
         state.files.clear();
-        state.made.clear();
+        state.results.clear();
         self.turns.notify_all();
     }
 
@@ -298,10 +298,10 @@ impl State {
         None
     }
 
-    fn keep(&mut self, file: usize, part: usize, made: Made) {
+    fn keep(&mut self, file: usize, part: usize, result: PartResult) {
         if file >= self.wanted.0 && !self.over {
-            self.waiting_bytes += made.weight();
-            self.made.insert((file, part), made);
+            self.waiting_bytes += result.weight();
+            self.results.insert((file, part), result);
         }
     }
 }

@@ -61,7 +61,7 @@ impl Query {
     /// one, no state is written. Returns whether there was none.
     ///
     /// The state has the query and the helpers in it, and the values that the reducers have gathered.
-    /// [`Query::merge`] gives the result of several states.
+    /// [`Query::merge`] computes the result of several states.
     pub fn partial(
         &self,
         inputs: Vec<Input>,

@@ -1,11 +1,11 @@
-//! What a thread makes of a part of the input.
+//! The work of a thread on a part of the input.
 
 use crate::reducers::packed::PackedScope;
 use crate::reducers::portable::PackedRow;
 
-/// The outcome of a part, besides what was printed.
+/// The outcome of a part, besides its output.
 pub(super) enum Work {
-    /// Nothing but what it printed.
+    /// Output only.
     Printed,
     /// Rows for the next stage, with their lines within the part.
     Rows(Vec<(usize, PackedRow)>),
@@ -13,7 +13,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// About how many bytes it takes.
+    /// Its approximate size, in bytes.
     pub(super) fn weight(&self) -> usize {
         match self {
             Work::Printed => 0,

@@ -7,7 +7,7 @@ use lastbyte_json::fast_hash::{FastHasher, of_bytes};
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-/// How deep structures are compared; what is deeper holds itself.
+/// Maximum depth of compared structures; a deeper one contains itself.
 const DEPTH_MAX: u32 = 2000;
 
 /// `==`.
@@ -184,7 +184,7 @@ pub(crate) fn sort(list: &mut Vec<Value>) -> Eval<()> {
     sort_with(list, &mut order)
 }
 
-/// The sign of what a comparing block gave.
+/// The sign of the result of a comparing block.
 pub(crate) fn sign(value: &Value, a: &Value, b: &Value) -> Eval<Ordering> {
     match value {
         Value::Int(it) => Ok(it.cmp(&0)),

@@ -10,7 +10,7 @@ pub(crate) struct Enumerator {
     pub(crate) method: M,
     pub(crate) args: Vec<Value>,
     pub(crate) lazy: bool,
-    /// How many `next` has given.
+    /// Number of values that `next` has returned.
     pub(crate) position: Cell<usize>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Env {
     pub(crate) frame: Rc<Frame>,
 }
 
-/// What the blocks of a method have in common.
+/// State shared by the blocks of a method.
 pub(crate) struct Frame {
     pub(crate) block: Option<Rc<Proc>>,
     pub(crate) receiver: Value,

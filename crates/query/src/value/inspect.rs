@@ -1,4 +1,4 @@
-//! `inspect` and `to_s`: what a value looks like in text.
+//! `inspect` and `to_s`: values as text.
 
 use super::Value;
 use super::enumerator::Enumerator;
@@ -7,7 +7,7 @@ use lastbyte_json::print::write_float;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-/// What is deeper than this holds itself, and is cut as Ruby cuts it.
+/// Maximum depth. A deeper value contains itself, and is cut like in Ruby.
 const DEPTH_MAX: u32 = 1000;
 
 pub(crate) fn inspect(value: &Value) -> String {

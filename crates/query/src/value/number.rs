@@ -1,4 +1,4 @@
-//! Numbers: integers that grow beyond 64 bits by themselves, Ruby's floor division, and how a Float is written.
+//! Numbers: integers that grow beyond 64 bits by themselves, Ruby's floor division, and the text of a Float.
 
 use super::Value;
 use super::exception::{Eval, brief, divided_by_zero, error, no_conversion, type_error};

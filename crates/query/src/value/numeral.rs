@@ -5,7 +5,7 @@ use super::number::integer;
 use num_bigint::BigInt;
 use num_traits::Num;
 
-/// `to_i(base)`: as far as it is a number.
+/// `to_i(base)`: the number at the start of the text.
 pub(crate) fn leading_radix(s: &str, base: u32) -> Value {
     let s = s.trim_start();
     let (negative, rest) = match s.strip_prefix('-') {
@@ -50,7 +50,7 @@ pub(crate) fn leading_octal(s: &str) -> Value {
     leading_radix(s, base)
 }
 
-/// How far a text is a decimal number, without its underscores.
+/// The decimal number at the start of a text, without underscores.
 fn float_prefix(s: &str) -> (String, usize) {
     let bytes = s.as_bytes();
     let mut out = String::new();

@@ -9,7 +9,7 @@ use std::rc::Rc;
 pub(crate) struct Proc {
     pub(crate) kind: Kind,
     pub(crate) lambda: bool,
-    /// What a `break` in it leaves.
+    /// The target of a `break` in it.
     pub(crate) tag: u64,
 }
 
@@ -25,6 +25,6 @@ pub(crate) enum Kind {
     Lookup(Value),
     /// `f >> g`: the first, then the second.
     Chain(Value, Value),
-    /// A curried proc with the arguments so far, and how many it wants.
+    /// A curried proc with the arguments so far, and its number of parameters.
     Curry(Rc<Proc>, Vec<Value>, usize),
 }

@@ -22,7 +22,7 @@ pub(crate) struct Table {
     walks: Cell<u32>,
 }
 
-/// What a missing key gives.
+/// The default for a missing key.
 #[derive(Clone, Default)]
 pub(crate) enum Fallback {
     #[default]
@@ -172,7 +172,7 @@ impl Table {
         self.read_str(key, &Cell::new(0), Value::clone)
     }
 
-    /// Hands the value of a String key to `read`. The key is looked for at `place` first, which is then where it was found.
+    /// Passes the value of a String key to `read`. `place` is the index tried first, and is set to the index found.
     #[inline]
     pub(crate) fn read_str<T>(
         &self,

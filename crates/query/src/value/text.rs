@@ -1,4 +1,4 @@
-//! A String: UTF-8 that may be changed in place. What would not be UTF-8 is refused where it would arise.
+//! A String: UTF-8 that may be changed in place. Operations whose result would not be UTF-8 are rejected.
 
 use std::cell::{Cell, Ref, RefCell};
 
@@ -6,7 +6,7 @@ pub(crate) struct Text {
     string: RefCell<String>,
     /// Keys of a Hash are frozen copies.
     frozen: Cell<bool>,
-    /// Of a frozen one, when it was asked: whether it is printed without escapes.
+    /// For a frozen text, once known: whether it is printed without escapes.
     plain: Cell<Option<bool>>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Time {
     zone: Cell<Zone>,
 }
 
-/// How a moment is read.
+/// The time zone in which a time is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zone {
     /// The machine's, which is taken to be UTC everywhere.

@@ -90,7 +90,7 @@ fn specials(text: __m256i) -> __m256i {
     let quote = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x22));
     let slash = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x5c));
     let control = _mm256_cmpeq_epi8(_mm256_min_epu8(text, _mm256_set1_epi8(0x1f)), text);
-    // What is not ASCII has the sign bit, which is what is gathered.
+    // Bytes that are not ASCII have the sign bit, which is gathered.
     _mm256_or_si256(
         _mm256_or_si256(quote, slash),
         _mm256_or_si256(control, text),

@@ -88,7 +88,7 @@ fn digits(text: __m256i) -> u32 {
 fn specials(text: __m256i) -> u32 {
     let quote = _mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(0x22));
     let slash = _mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(0x5c));
-    // As signed numbers, control characters and what is not ASCII are both below a blank.
+    // As signed numbers, control characters and bytes that are not ASCII are both below a blank.
     let other = _mm256_cmplt_epi8_mask(text, _mm256_set1_epi8(0x20));
     quote | slash | other
 }

@@ -1,4 +1,4 @@
-//! Eight bytes at once in a plain word: for any CPU, and what the others are measured against.
+//! Eight bytes at once in a 64-bit word: for any CPU, and the reference for the other kernels.
 
 use super::{BLOCK, Block, Kernel, Marks, Next, STRETCH, Span, Stretch, grammar};
 
@@ -18,11 +18,11 @@ fn zeros(word: u64) -> u64 {
 #[inline(always)]
 fn gather(word: u64) -> u64 {
     let some = (((word & !HIGH) + !HIGH) | word) & HIGH;
-    // Each bit comes to its place in the highest byte.
+    // The multiplication moves each bit to its place in the highest byte.
     (some >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
-/// The first byte that a word's marks show.
+/// The first marked byte of a word.
 #[inline(always)]
 fn first(block: &Block, marks: impl Fn(u64) -> u64) -> usize {
     let (words, _) = block.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! Every kernel that this CPU has against what a byte at a time gives.
+//! Compares each kernel of this CPU with a loop over single bytes.
 
 use super::{BLOCK, Block, Kernel, Marks, STRETCH, Simd, Stretch};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is found at a glance against what the grammar finds, on every kernel.
+//! Compares the fast path with the grammar, on every kernel.
 
 use super::super::grammar::next;
 use super::super::kernel::{Kernel, Simd, with_kernel};

@@ -1,4 +1,4 @@
-//! What is printed from lines against what is printed of their values.
+//! Compares output printed from lines with output printed from their values.
 
 use super::*;
 use proptest::prelude::*;
