@@ -73,7 +73,7 @@ pub struct Connection {
     settings: Option<Settings>,
     remembered: Option<Settings>,
     failure: Option<ConnectionError>,
-    is_failure_told: bool,
+    is_failure_reported: bool,
     /// Scratch buffer for outgoing frames.
     outgoing: Vec<u8>,
     section: Vec<u8>,
@@ -111,7 +111,7 @@ impl Connection {
             settings: None,
             remembered: None,
             failure: None,
-            is_failure_told: false,
+            is_failure_reported: false,
             outgoing: Vec::new(),
             section: Vec::new(),
         }
@@ -138,7 +138,7 @@ impl Connection {
     pub fn poll(&mut self, transport: &mut dyn Transport, now: Time) -> Option<Event> {
         self.shared.now = now;
         if self.failure.is_some() {
-            return self.tell_failure(transport);
+            return self.report_failure(transport);
         }
         if let Some(event) = self.shared.events.pop_front() {
             return Some(event);
@@ -148,7 +148,7 @@ impl Connection {
         self.check_shutdown(transport);
         loop {
             if self.failure.is_some() {
-                return self.tell_failure(transport);
+                return self.report_failure(transport);
             }
             if let Some(event) = self.shared.events.pop_front() {
                 return Some(event);
@@ -167,7 +167,7 @@ impl Connection {
         // By now the application has read as much as it wants of the received data.
         self.check_stalls(transport);
         if self.failure.is_some() {
-            return self.tell_failure(transport);
+            return self.report_failure(transport);
         }
         self.check_drained();
         // Clients are expected to keep a connection open as long as responses are outstanding (RFC 9114 §5.1).
@@ -230,9 +230,9 @@ impl Connection {
         self.failure.get_or_insert(error);
     }
 
-    fn tell_failure(&mut self, transport: &mut dyn Transport) -> Option<Event> {
+    fn report_failure(&mut self, transport: &mut dyn Transport) -> Option<Event> {
         let error = self.failure?;
-        if std::mem::replace(&mut self.is_failure_told, true) {
+        if std::mem::replace(&mut self.is_failure_reported, true) {
             return None;
         }
         self.shared.events.clear();

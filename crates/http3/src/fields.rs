@@ -32,7 +32,7 @@ pub(crate) struct Prepared {
     pub(crate) content_length: Option<u64>,
 }
 
-/// The room that [`Fields::copy_with_room`] leaves for fields, such as `date` and what a site adds, in lines and bytes.
+/// The room that [`Fields::copy_with_room`] leaves for fields such as `date` and those of a site, in lines and bytes.
 const ROOM_LINES: usize = 4;
 const ROOM_TEXT: usize = 128;
 

@@ -1,4 +1,4 @@
-//! Messages: their headers, and what makes one malformed (RFC 9114 §4).
+//! Messages: their headers, and the rules of well-formed messages (RFC 9114 §4).
 //!
 //! | file | owns |
 //! |---|---|

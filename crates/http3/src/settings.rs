@@ -16,7 +16,7 @@ pub struct Settings {
     pub max_field_section_size: u64,
     /// The table capacity of its QPACK decoder (RFC 9204 §5).
     pub qpack_max_table_capacity: u64,
-    /// How many blocked streams its QPACK decoder permits (RFC 9204 §5).
+    /// Blocked streams that its QPACK decoder permits (RFC 9204 §5).
     pub qpack_blocked_streams: u64,
     /// Whether it supports extended CONNECT (RFC 9220 §3).
     pub enable_connect_protocol: bool,

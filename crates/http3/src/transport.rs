@@ -37,14 +37,14 @@ pub trait Transport {
         read: &mut dyn FnMut(&[u8]) -> usize,
     ) -> Result<Read, ReadError>;
 
-    /// How many of `wanted` bytes fit the stream's buffer now; if not all, [`StreamEvent::Writable`] follows.
+    /// Bytes of `wanted` that fit the stream's buffer now; if not all, [`StreamEvent::Writable`] follows.
     ///
     /// # Errors
     ///
     /// Returns [`WriteError`] if the stream can no longer be written.
     fn room(&mut self, id: StreamId, wanted: usize) -> Result<usize, WriteError>;
 
-    /// Writes as much as there is room for. Returns how many bytes were accepted.
+    /// Writes bytes while there is room. Returns the number of bytes accepted.
     ///
     /// # Errors
     ///

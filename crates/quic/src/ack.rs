@@ -17,7 +17,7 @@ use lastbyte_wire::{
 
 use crate::space::SpaceState;
 pub use policy::{AckDecimation, AckPolicy, Urgency};
-pub use ranges::{Novelty, PacketNumberRanges};
+pub use ranges::{Insertion, PacketNumberRanges};
 
 /// The mark in a datagram's IP header (RFC 3168, RFC 9000 §13.4). All packets of a datagram share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -103,7 +103,7 @@ impl ReceivedPackets {
     pub fn on_received(&mut self, received: &Received) {
         let number = received.number.get();
         let is_largest = self.ranges.largest().is_none_or(|largest| number > largest);
-        if self.ranges.insert(number) != Novelty::New {
+        if self.ranges.insert(number) != Insertion::New {
             return;
         }
         if is_largest {
@@ -157,7 +157,7 @@ impl ReceivedPackets {
         Ok(Some(largest))
     }
 
-    /// An ACK frame that acknowledged packets up to `largest` was itself acknowledged: the peer knows of all of them,
+    /// An ACK frame that acknowledged packets up to `largest` was itself acknowledged: the peer has received the acknowledgment of all of them,
     /// so they need not be reported again (RFC 9000 §13.2.4).
     pub fn on_ack_acknowledged(&mut self, largest: u64) {
         self.ranges.forget_up_to(largest);

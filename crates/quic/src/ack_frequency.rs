@@ -23,15 +23,15 @@ pub struct AckFrequencyOut {
     /// The peer's `max_ack_delay`, if it supports the frames.
     max_ack_delay: Option<Duration>,
     next_sequence: u64,
-    asked: Option<Wish>,
+    requested: Option<Request>,
     is_to_send: bool,
-    considered_at: Option<Time>,
+    updated_at: Option<Time>,
 }
 
 /// The content of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wish {
-    /// How many ack-eliciting packets may stay unacknowledged.
+struct Request {
+    /// Maximum number of unacknowledged ack-eliciting packets.
     threshold: u64,
     /// The reordering threshold; 0 for none.
     reordering: u64,
@@ -39,10 +39,10 @@ struct Wish {
 
 /// The path state from which a request is computed.
 #[derive(Clone, Copy, Debug)]
-pub struct Circumstances {
+pub struct PathState {
     /// The congestion window, in datagrams.
     pub window_packets: u64,
-    /// How many times the window was reduced.
+    /// Number of window reductions.
     pub loss_episodes: u64,
     /// The packet threshold of loss detection; `None` if it is no longer used.
     pub packet_threshold: Option<u64>,
@@ -76,21 +76,21 @@ impl AckFrequencyOut {
     pub fn is_due(&self, now: Time, probe_timeout: Duration) -> bool {
         self.is_allowed()
             && self
-                .considered_at
+                .updated_at
                 .is_none_or(|at| now >= at + probe_timeout * Self::PAUSE_TIMEOUTS)
     }
 
     /// Reconsiders the request.
-    pub fn consider(&mut self, now: Time, path: &Circumstances) {
+    pub fn update(&mut self, now: Time, path: &PathState) {
         if !self.is_due(now, path.probe_timeout) {
             return;
         }
-        self.considered_at = Some(now);
+        self.updated_at = Some(now);
         if path.loss_episodes == 0 {
             return;
         }
         let threshold = (path.window_packets / Self::ACKS_PER_ROUND).min(Self::THRESHOLD_MAX);
-        let wish = Wish {
+        let request = Request {
             threshold: if threshold < Self::THRESHOLD_MIN {
                 1
             } else {
@@ -98,19 +98,19 @@ impl AckFrequencyOut {
             },
             reordering: path.packet_threshold.unwrap_or(0),
         };
-        let default = Wish {
+        let default = Request {
             threshold: 1,
-            reordering: wish.reordering,
+            reordering: request.reordering,
         };
-        if wish != self.asked.unwrap_or(default) {
-            self.asked = Some(wish);
+        if request != self.requested.unwrap_or(default) {
+            self.requested = Some(request);
             self.is_to_send = true;
         }
     }
 
     /// The connection uses another path, where the peer starts with its defaults (draft §7).
     pub fn on_new_path(&mut self) {
-        self.is_to_send = self.asked.is_some();
+        self.is_to_send = self.requested.is_some();
     }
 
     /// Whether a frame is pending.
@@ -121,17 +121,17 @@ impl AckFrequencyOut {
 
     /// Writes the frame, if one is pending and fits.
     pub fn write_frames(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
-        let (true, Some(wish), Some(max_ack_delay)) =
-            (self.is_to_send, self.asked, self.max_ack_delay)
+        let (true, Some(request), Some(max_ack_delay)) =
+            (self.is_to_send, self.requested, self.max_ack_delay)
         else {
             return;
         };
         let micros = u64::try_from(max_ack_delay.as_micros()).unwrap_or(u64::MAX);
         let frame = AckFrequency {
             sequence: VarInt::saturating(self.next_sequence),
-            ack_eliciting_threshold: VarInt::saturating(wish.threshold),
+            ack_eliciting_threshold: VarInt::saturating(request.threshold),
             max_ack_delay_us: VarInt::saturating(micros),
-            reordering_threshold: VarInt::saturating(wish.reordering),
+            reordering_threshold: VarInt::saturating(request.reordering),
         };
         if frame.encode(writer) != Err(BufferFull) {
             receipts(Receipt::AckFrequency(self.next_sequence));

@@ -1,4 +1,4 @@
-//! Where the time of a transfer goes, as the sender sees it.
+//! Breakdown of a transfer's time, as seen by the sender.
 //!
 //! [`Connection::measure_transfer`](crate::connection::Connection::measure_transfer) starts the measurement when a request has
 //! arrived. From then until the last acknowledgment, each moment belongs to exactly one part of [`Anatomy`], so its parts add up to
@@ -88,7 +88,7 @@ impl AddAssign for Anatomy {
     }
 }
 
-/// Why a connection sends no more at the end of a turn.
+/// What limits a connection at the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// There is nothing to send, or flow control does not allow it.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! In the closing state `CONNECTION_CLOSE` is repeated in response to packets, but to fewer and fewer of them, so that
-//! two ends do not keep each other busy (§10.2.1). In the draining state nothing is sent.
+//! two ends do not send to each other endlessly (§10.2.1). In the draining state nothing is sent.
 
 use core::time::Duration;
 

@@ -297,13 +297,13 @@ impl Connection {
         self.idle.set_awaiting(is_awaiting);
     }
 
-    /// Starts to measure where the time of a transfer goes: its request has arrived. See [`anatomy`](crate::anatomy).
+    /// Starts the breakdown of a transfer's time: its request has arrived. See [`anatomy`](crate::anatomy).
     pub fn measure_transfer(&mut self, now: Time) {
         let started_at = self.handshake.started_at();
         self.tracer.set_meter(Meter::new(now, started_at));
     }
 
-    /// Where the time of the measured transfer went, until its last acknowledgment; `None` if none was measured.
+    /// The breakdown of the measured transfer's time, until its last acknowledgment; `None` if none was measured.
     #[must_use]
     pub fn anatomy(&self) -> Option<Anatomy> {
         self.tracer.anatomy()
@@ -395,7 +395,7 @@ impl Connection {
         self.recovery.take_path_to_save(now)
     }
 
-    /// What was last sent to the client in a token for its next connection (RFC 9959), and how long after the start; `None` if
+    /// Path measurements last sent to the client in a token (RFC 9959), and the time since the start; `None` if
     /// nothing was.
     #[must_use]
     pub fn path_saved(&self) -> Option<(Duration, SavedPath)> {
@@ -510,7 +510,7 @@ impl Connection {
                 self.sender.request_probes(space, PROBES);
             }
         }
-        // Until the handshake is confirmed, 1-RTT packets have no probe timeout of their own.
+        // Until the handshake is confirmed, 1-RTT packets have no probe timeout.
         if expired == Space::Handshake
             && self.handshake.one_rtt().is_some()
             && self.recovery.sent(Space::Application).has_ack_eliciting()

@@ -94,7 +94,7 @@ pub enum EarlyData {
     /// A client did not offer it. A server was not offered it, or refused: such packets cannot be opened, and are
     /// dropped.
     Unavailable,
-    /// A client offered it, and there is no answer yet. What is sent may have to be sent again.
+    /// The client offered it, and the server has not decided yet. Data may have to be retransmitted.
     Offered,
     /// The server accepted it.
     Accepted,
@@ -125,7 +125,7 @@ pub trait Session: fmt::Debug + Send {
     /// one of those passed at its start ([`ServerCrypto::start_with`]).
     fn version(&self) -> Version;
 
-    /// Tells a client that the server continues in another version (RFC 9368 §2.3): all further keys are of that
+    /// Informs a client that the server continues in another version (RFC 9368 §2.3): all further keys are of that
     /// version. Must precede the first byte from the server.
     fn follow(&mut self, version: Version);
 
@@ -152,7 +152,7 @@ pub trait Session: fmt::Debug + Send {
     /// Whether an earlier session was resumed: `None` until that is known.
     fn is_resumed(&self) -> Option<bool>;
 
-    /// How many tickets a client has received.
+    /// Number of tickets that a client has received.
     fn tickets_received(&self) -> u32;
 
     /// At a server: the content of the ticket with which the client resumed a session, if it is one of [`tickets`].

@@ -18,9 +18,9 @@ pub const RECEIVE_MAX: u64 = 32 * 1024;
 pub struct CryptoStream {
     /// Data to be sent, from `freed` on.
     to_send: Vec<u8>,
-    /// How much was written, acknowledged and freed.
+    /// Bytes written, acknowledged and freed.
     freed: u64,
-    /// How much of it has been sent at least once.
+    /// Bytes sent at least once.
     sent: usize,
     /// Ranges that were lost and must be sent again, ascending: start and end.
     lost: BTreeMap<u64, u64>,
@@ -75,7 +75,7 @@ impl CryptoStream {
         &mut self.to_send
     }
 
-    /// How much has been sent at least once.
+    /// Bytes sent at least once.
     #[must_use]
     pub const fn sent_bytes(&self) -> u64 {
         self.sent as u64
@@ -145,7 +145,7 @@ impl CryptoStream {
     pub fn on_acked(&mut self, offset: u64, len: u64) {
         let end = offset + len;
         if offset <= self.acked_up_to {
-            // In order, as it is most of the time: nothing to remember.
+            // In order, as usual: nothing to store.
             self.acked_up_to = self.acked_up_to.max(end);
         } else {
             insert_range(&mut self.acked, offset, end);
@@ -180,7 +180,7 @@ impl CryptoStream {
 
     // ---- receiving ------------------------------------------------------------------------------------------------
 
-    /// Data was received. `read` is called with what is now in order, each byte once. Returns whether some of it was
+    /// Data was received. `read` is called with the data now in order, each byte once. Returns whether some of it was
     /// kept or read.
     ///
     /// # Errors

@@ -113,7 +113,7 @@ impl Datagrams {
         self.incoming.pop()
     }
 
-    /// How many were dropped: received and not read in time, or too long for the path when they were to be sent.
+    /// Number of dropped datagrams: not read in time, or too long for the path when sent.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped

@@ -8,16 +8,16 @@
 //! |---|---|
 //! | `config.rs`, `statistics.rs` | configuration and counters |
 //! | `handle.rs`, `slot.rs` | connections by handle, and the endpoint's state of each |
-//! | `closing.rs` | what is left of a connection in the closing or draining state |
+//! | `closing.rs` | the remaining state of a connection in the closing or draining state |
 //! | `route.rs`, `demux.rs` | routing of datagrams |
 //! | `accept.rs`, `address.rs` | a client's first packet; address validation by tokens |
-//! | `prefix.rs` | how many handshakes of one address prefix are in progress |
+//! | `prefix.rs` | handshakes in progress for each address prefix |
 //! | `early.rs` | 0-RTT datagrams received before it |
 //! | `retry.rs`, `version.rs`, `reset.rs`, `refusal.rs` | the four stateless responses |
 //! | `answers.rs`, `bucket.rs` | their queue and rate limits |
 //! | `timers.rs`, `table.rs` | deadlines in order; hash tables for untrusted keys |
 //!
-//! # How it is driven
+//! # Usage
 //!
 //! 1. [`Endpoint::route`] each datagram; with a handle, [`Endpoint::connection`] and there
 //!    [`Connection::handle_datagram`].
@@ -320,7 +320,7 @@ impl<D> Endpoint<D> {
     }
 
     /// The next connection that [`Endpoint::route`] or [`Endpoint::poll_timeout`] returned since it was polled here last, in the
-    /// order of their first return. A caller that looks at each connection at once has no need of it.
+    /// order of their first return. A caller that handles each connection immediately does not need it.
     pub fn poll_touched(&mut self) -> Option<Handle> {
         let handle = self.touched.pop_front()?;
         if let Some(slot) = self.slots.get_mut(handle) {
@@ -503,7 +503,7 @@ impl<D> Endpoint<D> {
         self.room() == 0
     }
 
-    /// How many more connections are permitted.
+    /// Number of further connections permitted.
     fn room(&self) -> usize {
         let there = self.slots.len() + self.closed.len();
         self.limits.connections.saturating_sub(there)
@@ -538,7 +538,7 @@ impl<D> fmt::Debug for Endpoint<D> {
 
 /// The length of a client's initial destination connection ID (RFC 9000 §7.2).
 const DESTINATION_LEN: usize = 8;
-/// How often another ID is drawn, if one is in use already.
+/// Attempts to draw an unused ID.
 const ID_TRIES: usize = 4;
 
 #[cfg(test)]

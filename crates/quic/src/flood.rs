@@ -26,9 +26,9 @@ pub struct FloodGuard {
     refilled_at: Time,
 }
 
-/// More than the budget.
+/// The budget for useless frames is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flooded;
+pub struct FloodBudgetExceeded;
 
 impl FloodGuard {
     /// Frames without effect that are permitted at once.
@@ -63,15 +63,18 @@ impl FloodGuard {
     ///
     /// # Errors
     ///
-    /// Returns [`Flooded`] if the budget is spent.
-    pub fn on_useless_frame(&mut self, now: Time) -> Result<(), Flooded> {
+    /// Returns [`FloodBudgetExceeded`] if the budget is spent.
+    pub fn on_useless_frame(&mut self, now: Time) -> Result<(), FloodBudgetExceeded> {
         let since: Duration = now.since(self.refilled_at);
         self.refilled_at = now;
         // Time refills the burst, and adds nothing to the budget accumulated from useful frames.
         let earned = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         let refilled = self.budget.saturating_add(earned);
         self.budget = self.budget.max(refilled.min(Self::BURST * Self::COST));
-        self.budget = self.budget.checked_sub(Self::COST).ok_or(Flooded)?;
+        self.budget = self
+            .budget
+            .checked_sub(Self::COST)
+            .ok_or(FloodBudgetExceeded)?;
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use lastbyte_wire::VarInt;
 #[cfg(test)]
 mod tests;
 
-/// Sending credit: the peer's limit, and how much of it is used (RFC 9000 §4.1).
+/// Sending credit: the peer's limit, and its use (RFC 9000 §4.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SendCredit {
     /// Bytes from the start.
@@ -41,7 +41,7 @@ impl SendCredit {
         }
     }
 
-    /// How many bytes may be sent now.
+    /// Bytes that may be sent now.
     #[must_use]
     pub const fn available(&self) -> u64 {
         self.limit.saturating_sub(self.used)
@@ -53,7 +53,7 @@ impl SendCredit {
         self.limit
     }
 
-    /// What was sent, in bytes from the start.
+    /// Bytes sent since the start.
     #[must_use]
     pub const fn used(&self) -> u64 {
         self.used
@@ -112,7 +112,7 @@ pub struct WindowSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitExceeded;
 
-/// How much the peer may send: the announced limit, and how the window grows (RFC 9000 §4.1, §4.2).
+/// Receiving credit: the announced limit, and the growth of the window (RFC 9000 §4.1, §4.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiveWindow {
     /// Bytes received, by their highest offset.
@@ -121,7 +121,7 @@ pub struct ReceiveWindow {
     consumed: u64,
     /// The announced limit.
     limit: u64,
-    /// How far `limit` exceeds `consumed` when it is sent.
+    /// The difference of `limit` and `consumed` when it is sent.
     size: u64,
     size_max: u64,
     /// When the last limit became due, or the first data arrived.

@@ -1,4 +1,4 @@
-//! Receipts: what the source of a frame needs to know when the packet is acknowledged or lost.
+//! Receipts: the data that the source of a frame needs when the packet is acknowledged or lost.
 //!
 //! Each frame stores a receipt with its packet. Once the packet is acknowledged or lost, the receipt is returned to the
 //! source of the frame. After an acknowledgment the source frees the data; after a loss it decides what is still worth

@@ -1,6 +1,6 @@
 //! Loss detection and congestion control of one path (RFC 9002).
 //!
-//! [`Recovery`] tracks what is in flight in all packet number spaces. It measures round-trip times, declares packets lost, informs the congestion controller, runs the single timer of §A.8, and returns each frame's receipt, acknowledged or lost. Other modules decide what to send, and in which packet.
+//! [`Recovery`] tracks packets in flight in all packet number spaces. It measures round-trip times, declares packets lost, informs the congestion controller, runs the single timer of §A.8, and returns each frame's receipt, acknowledged or lost. Other modules decide what to send, and in which packet.
 //!
 //! | file | owns | RFC 9002 |
 //! |---|---|---|
@@ -76,11 +76,11 @@ pub struct PathControl {
     rtt: Rtt,
     controller: Box<dyn Controller>,
     pacer: Pacer,
-    /// The controller's pacing; `None` since it may have changed ([`Controller::pacing`] says when).
+    /// The controller's cached pacing; `None` if it may have changed (see [`Controller::pacing`]).
     pacing: Option<Pacing>,
-    /// Nothing has happened since the controller heard that there is nothing to send.
+    /// Whether nothing has happened since [`Controller::on_app_limited`] was called.
     is_app_limited: bool,
-    /// What is to be saved for a later connection, if the controller would use it.
+    /// Path measurements for a later connection, if the controller would use them.
     capacity: Option<Box<Capacity>>,
 }
 
@@ -160,7 +160,7 @@ pub struct IncomingAck<'a> {
     pub space: Space,
     /// The frame.
     pub frame: &'a Ack<'a>,
-    /// How long the peer delayed it: the frame's delay, decoded with the peer's exponent; zero in the Initial space.
+    /// The peer's ACK delay, decoded with its exponent; zero in the Initial space.
     pub ack_delay: Duration,
     /// The peer's `max_ack_delay` once the handshake is confirmed; `None` before (RFC 9002 §5.3).
     pub max_ack_delay: Option<Duration>,
@@ -211,7 +211,7 @@ pub struct RecoveryStatistics {
     pub ring_max: u64,
 }
 
-/// What the timer requests when it expires.
+/// The action of an expired timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expired {
     /// It was not due yet.
@@ -341,7 +341,7 @@ impl Recovery {
         self.control.controller.pacing(&self.control.rtt)
     }
 
-    /// How many bytes the pacer permits now.
+    /// Bytes that the pacer permits now.
     pub fn pacer_budget(&mut self, now: Time) -> u64 {
         let (pacer, pacing) = self.control.pacer();
         pacer.budget(now, &pacing)
@@ -447,13 +447,13 @@ impl Recovery {
         controller.on_saved_path(saved);
     }
 
-    /// What is to be saved for a later connection, when there is something new worth saving.
+    /// Path measurements for a later connection, if they are new and worth saving.
     pub fn take_path_to_save(&mut self, now: Time) -> Option<SavedPath> {
         let PathControl { capacity, rtt, .. } = &mut self.control;
         capacity.as_mut()?.take_offer(now, rtt)
     }
 
-    /// What was saved last for a later connection of this path, and when.
+    /// The last saved measurements of this path, and when they were saved.
     #[must_use]
     pub fn path_saved(&self) -> Option<(Time, SavedPath)> {
         self.control.capacity.as_ref()?.offered()
@@ -547,7 +547,7 @@ impl Recovery {
         self.statistics.packets_forgotten += self.spaces.get_mut(space).expire(before);
     }
 
-    /// Removes what the frame acknowledges from flight, and informs frame sources and controller packet by packet.
+    /// Removes the packets that the frame acknowledges from flight, and informs frame sources and controller packet by packet.
     fn take_acknowledged(
         &mut self,
         ack: &IncomingAck<'_>,
@@ -744,7 +744,7 @@ impl Recovery {
         self.timer.pto_count()
     }
 
-    /// Gives up what is in flight in a space, without informing the congestion controller: after a Retry, a change of
+    /// Gives up the packets in flight in a space, without informing the congestion controller: after a Retry, a change of
     /// version, or rejected 0-RTT (RFC 9002 §6.3, RFC 9001 §4.6.2). `sink` decides what is sent again.
     pub fn give_up(&mut self, now: Time, space: Space, sink: &mut impl ReceiptSink) {
         let in_flight = &mut self.in_flight;
@@ -762,7 +762,7 @@ impl Recovery {
     // ---- the path -------------------------------------------------------------------------------------------------
 
     /// The connection uses another path from now on, with `control`; returns the state of the previous path (RFC 9000
-    /// §9.4). What has been outstanding since the change before is given up: `sink` receives its frames as lost.
+    /// §9.4). Packets outstanding since the previous change are given up: `sink` receives its frames as lost.
     pub fn change_path(
         &mut self,
         control: PathControl,
@@ -810,7 +810,7 @@ struct AckSummary {
     late: u64,
 }
 
-/// For how many probe timeouts lost packets are remembered.
+/// Number of probe timeouts for which lost packets are kept.
 const LOST_KEPT_TIMEOUTS: u32 = 4;
 
 fn nanos(span: Duration) -> u64 {

@@ -90,7 +90,7 @@ pub struct Progress {
     pub is_outstanding: bool,
     /// Whether the peer's limit for this stream blocks some of them (RFC 9000 §4.1).
     pub is_blocked: bool,
-    /// How many of them are buffered, excluding sources.
+    /// Bytes buffered, excluding sources.
     pub buffered: usize,
     /// One more than the highest offset received from the peer.
     pub received: u64,
@@ -231,13 +231,13 @@ impl Streams {
         self.statistics
     }
 
-    /// How many streams are open or have pending events.
+    /// Number of streams that are open or have pending events.
     #[must_use]
     pub fn live(&self) -> usize {
         self.live.len()
     }
 
-    /// How many bytes of stream data are buffered: written and unacknowledged, or received and unread.
+    /// Bytes of stream data buffered: written and unacknowledged, or received and unread.
     #[must_use]
     pub fn buffered(&self) -> usize {
         let of = |stream: &Stream| {
@@ -295,7 +295,7 @@ impl Streams {
         id.initiator() == self.side
     }
 
-    /// How much we may send on a stream before the peer raises the limit.
+    /// Bytes that we may send on a stream before the peer raises the limit.
     fn initial_limit(&self, id: StreamId) -> u64 {
         match (id.direction(), self.is_local(id)) {
             (Direction::Unidirectional, _) => self.initial_limits.unidirectional,
@@ -357,7 +357,7 @@ impl Streams {
         }
     }
 
-    /// Returns to the connection's window what a stream released, and updates the queues.
+    /// Returns a stream's released bytes to the connection's window, and updates the queues.
     fn release_and_settle(&mut self, id: StreamId, now: Time) {
         let rtt = self.rtt;
         if let Some(receive) = self

@@ -13,7 +13,7 @@ mod tests;
 /// [`FrameError::transport_error`], and report [`FrameError::frame_type`] as the frame that triggered the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameError {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: FrameErrorKind,
     /// Offset into the payload, in bytes, at which decoding stopped.
     pub offset: usize,
@@ -44,7 +44,7 @@ impl core::error::Error for FrameError {}
 /// a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketError {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: PacketErrorKind,
     /// Offset into the packet, in bytes, at which decoding stopped.
     pub offset: usize,

@@ -1,8 +1,8 @@
 //! Packets (RFC 9000 §12, §17; RFC 8999; RFC 9369).
 //!
-//! Receiving takes four steps, each with a type of its own:
+//! Receiving takes four steps, each with its own type:
 //!
-//! 1. [`Invariant::decode`] parses the version-independent header, by which the caller finds the connection or answers
+//! 1. [`Invariant::decode`] parses the version-independent header, by which the caller finds the connection or responds
 //!    with a [`VersionNegotiation`] packet.
 //! 2. [`Packets`] splits the datagram. Each [`Packet`] that carries frames is still [`Protected`].
 //! 3. The caller derives a mask from [`Protected::sample`] with the header protection key and passes it to

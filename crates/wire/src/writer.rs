@@ -131,7 +131,7 @@ impl<'a> Writer<'a> {
     /// Returns [`BufferFull`] if they do not fit.
     #[inline]
     pub fn zeros(&mut self, len: usize) -> Result<(), BufferFull> {
-        // No call of `memset` for nothing, as most packets need no padding.
+        // Avoids a call of `memset` for the many packets without padding.
         if len > 0 {
             self.reserve(len)?.fill(0);
         }

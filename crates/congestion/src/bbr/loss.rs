@@ -56,7 +56,7 @@ impl LossRound {
     }
 
     /// A packet lost in this round was not lost after all.
-    pub(super) const fn forgive(&mut self) {
+    pub(super) const fn clear_losses(&mut self) {
         self.is_loss = false;
         self.ranges = 0;
         self.next_of_range = None;
@@ -83,7 +83,7 @@ impl LossRound {
 
     /// `ResetCongestionSignals()`.
     pub(super) const fn clear(&mut self) {
-        self.forgive();
+        self.clear_losses();
         self.bandwidth_latest = Bandwidth::ZERO;
         self.in_flight_latest = 0;
     }

@@ -74,14 +74,14 @@ impl Bbr {
     /// Packets were marked CE, and the newest packet acknowledged with them has this send index. Returns whether a new
     /// episode started.
     pub(super) fn mark_episode(&mut self, send_index: u64) -> bool {
-        let is_news = self.begin_episode_at(send_index);
+        let is_new_episode = self.begin_episode_at(send_index);
         if let Some(episode) = self.recovery.episodes.newest_mut() {
             episode.is_marked = true;
         }
-        if is_news {
+        if is_new_episode {
             self.statistics.ecn_episodes = self.statistics.ecn_episodes.saturating_add(1);
         }
-        is_news
+        is_new_episode
     }
 
     fn begin_episode_at(&mut self, send_index: u64) -> bool {
@@ -159,7 +159,7 @@ impl Bbr {
         self.recovery.is_active = false;
         self.recovery.start = episode.since;
         self.restore_window();
-        self.losses.forgive();
+        self.losses.clear_losses();
         self.full_pipe.restart(Bandwidth::ZERO);
         self.bounds.loosen(&episode.bounds);
         match episode.undo {

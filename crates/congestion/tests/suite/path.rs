@@ -324,8 +324,8 @@ impl World {
                 newly_acked.push(packet);
             }
         }
-        let is_news = flow.largest_acked.is_none_or(|before| largest > before);
-        if let Some(packet) = largest_packet.filter(|_| is_news) {
+        let is_new = flow.largest_acked.is_none_or(|before| largest > before);
+        if let Some(packet) = largest_packet.filter(|_| is_new) {
             flow.rtt
                 .update(now, now.since(packet.sent_at), Duration::ZERO, None);
         }
@@ -375,7 +375,7 @@ impl World {
             now,
             in_flight: flow.in_flight,
             rtt: &flow.rtt,
-            has_rtt_sample: largest_packet.is_some() && is_news,
+            has_rtt_sample: largest_packet.is_some() && is_new,
         });
         if flow.left == 0 && flow.in_flight == 0 && flow.outcome.completed.is_none() {
             flow.outcome.completed = Some(now.since(Time::ZERO));

@@ -15,9 +15,9 @@ use crate::{
     frame::{FrameHeader, FrameType, PartialHeader},
 };
 
-/// A parsed frame.
+/// A parsed frame of the control stream.
 #[derive(Clone, Copy, Debug)]
-enum Said {
+enum ControlFrame {
     Settings(Settings),
     GoAway(u64),
     Priority(StreamId, Priority),
@@ -33,7 +33,7 @@ pub(super) struct ControlStream {
     payload: Vec<u8>,
     has_settings: bool,
     /// Parsed frames whose effect is pending; bounded by the frames that are permitted.
-    said: Vec<Said>,
+    frames: Vec<ControlFrame>,
     max_push_id: Option<u64>,
 }
 
@@ -139,19 +139,19 @@ impl ControlStream {
         payload: &[u8],
         shared: &mut Shared,
     ) -> Result<(), ConnectionError> {
-        let said = match frame_type {
+        let frames = match frame_type {
             FrameType::SETTINGS => {
                 let (settings, unknown) = Settings::decode(payload)?;
                 for _ in 0..unknown {
                     shared.on_unknown(0)?;
                 }
-                Said::Settings(settings)
+                ControlFrame::Settings(settings)
             }
-            FrameType::GOAWAY => Said::GoAway(integer(payload)?),
-            FrameType::MAX_PUSH_ID => Said::MaxPushId(integer(payload)?),
+            FrameType::GOAWAY => ControlFrame::GoAway(integer(payload)?),
+            FrameType::MAX_PUSH_ID => ControlFrame::MaxPushId(integer(payload)?),
             FrameType::CANCEL_PUSH => {
                 integer(payload)?;
-                Said::CancelPush
+                ControlFrame::CancelPush
             }
             FrameType::PRIORITY_UPDATE_REQUEST => priority_update(payload)?,
             _ => {
@@ -159,7 +159,7 @@ impl ControlStream {
                 return Err(error(Code::ID_ERROR, "the priority of a push that is not"));
             }
         };
-        self.said.push(said);
+        self.frames.push(frames);
         Ok(())
     }
 }
@@ -176,7 +176,7 @@ fn integer(payload: &[u8]) -> Result<u64, ConnectionError> {
     }
 }
 
-fn priority_update(payload: &[u8]) -> Result<Said, ConnectionError> {
+fn priority_update(payload: &[u8]) -> Result<ControlFrame, ConnectionError> {
     let mut reader = Reader::new(payload);
     let id = reader
         .varint()
@@ -191,20 +191,22 @@ fn priority_update(payload: &[u8]) -> Result<Said, ConnectionError> {
     }
     // Omitted parameters take their default values, not their previous ones (RFC 9218 §7).
     let priority = Priority::default().updated(reader.rest());
-    Ok(Said::Priority(id, priority))
+    Ok(ControlFrame::Priority(id, priority))
 }
 
 impl Connection {
     /// Applies the frames of the control stream.
     pub(super) fn apply_control(&mut self, transport: &mut dyn Transport) {
-        for one in std::mem::take(&mut self.peer.control.said) {
+        for one in std::mem::take(&mut self.peer.control.frames) {
             let result = match one {
-                Said::Settings(settings) => self.on_settings(transport, settings),
-                Said::GoAway(id) => self.on_goaway(transport, id),
-                Said::Priority(id, priority) => self.on_priority_update(transport, id, priority),
-                Said::MaxPushId(id) => self.on_max_push_id(id),
+                ControlFrame::Settings(settings) => self.on_settings(transport, settings),
+                ControlFrame::GoAway(id) => self.on_goaway(transport, id),
+                ControlFrame::Priority(id, priority) => {
+                    self.on_priority_update(transport, id, priority)
+                }
+                ControlFrame::MaxPushId(id) => self.on_max_push_id(id),
                 // §7.2.3: no push ID was promised by a server, or permitted by a client.
-                Said::CancelPush => Err(error(Code::ID_ERROR, "a push that is not")),
+                ControlFrame::CancelPush => Err(error(Code::ID_ERROR, "a push that is not")),
             };
             if let Err(error) = result {
                 self.fail(error);

@@ -31,7 +31,7 @@ pub(super) struct OwnStreams {
     decoder: Option<StreamId>,
     /// Pending data of the control stream.
     outbox: Vec<u8>,
-    /// How many bytes were written to the encoder stream.
+    /// Bytes written to the encoder stream.
     encoder_sent: u64,
 }
 
@@ -71,7 +71,7 @@ impl OwnStreams {
         [self.control, self.encoder, self.decoder].contains(&Some(id))
     }
 
-    /// How many bytes were written to the encoder stream.
+    /// Bytes written to the encoder stream.
     pub(super) const fn encoder_sent(&self) -> u64 {
         self.encoder_sent
     }

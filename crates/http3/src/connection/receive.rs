@@ -266,7 +266,8 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        let was_told = !stream.is_hidden && !is_news(stream, self.shared.side);
+        let was_reported =
+            !stream.is_hidden && !is_unknown_to_application(stream, self.shared.side);
         if stream.receiving.give_up() {
             self.shared.decoder.cancel(id.get());
             let now = self.shared.now;
@@ -277,7 +278,7 @@ impl Connection {
             let _ = transport.reset(id, error.code.into());
         }
         self.shared.statistics.resets += 1;
-        if was_told {
+        if was_reported {
             self.shared
                 .events
                 .push_back(Event::Reset { stream: id, error });
@@ -326,18 +327,18 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        let is_news = is_news(stream, self.shared.side);
+        let is_unknown_to_application = is_unknown_to_application(stream, self.shared.side);
         if !stream.receiving.give_up() {
             return;
         }
         self.shared.decoder.cancel(id.get());
         self.shared.statistics.resets += 1;
-        let wants_ours = !is_news && self.shared.side == Side::Server;
+        let wants_ours = !is_unknown_to_application && self.shared.side == Side::Server;
         // The application will not respond, or the server does not need the rest of the request.
         if !wants_ours && stream.sending.finish() {
             let _ = transport.reset(id, Code::REQUEST_CANCELLED.into());
         }
-        if !is_news && !stream.is_hidden {
+        if !is_unknown_to_application && !stream.is_hidden {
             self.shared.events.push_back(Event::Reset {
                 stream: id,
                 error: StreamError::peer(code),
@@ -354,13 +355,13 @@ impl Connection {
         };
         // A message sent completely may still be acknowledged, which is of no interest any more.
         stream.sending.finish();
-        if !stream.is_hidden && !is_news(stream, self.shared.side) {
+        if !stream.is_hidden && !is_unknown_to_application(stream, self.shared.side) {
             self.shared.events.push_back(Event::Stopped {
                 stream: id,
                 code: Code::new(code),
             });
         }
-        // Whatever the code: a response that is not wanted cost as much.
+        // Regardless of the code: an unwanted response costs the same.
         self.count_as_given_up(id);
         self.forget_if_over(id);
     }
@@ -412,6 +413,6 @@ impl Connection {
 }
 
 /// Whether the application does not know of a stream: on a server, one whose header has not arrived.
-fn is_news(stream: &RequestStream, side: Side) -> bool {
+fn is_unknown_to_application(stream: &RequestStream, side: Side) -> bool {
     side == Side::Server && stream.receiving.expects() == Expects::Head
 }

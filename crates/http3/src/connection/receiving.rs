@@ -1,6 +1,6 @@
 //! The message received on a request stream (RFC 9114 §4.1), as a state machine.
 //!
-//! Owns how much of the peer's message has arrived, and how its next bytes are interpreted. It buffers no body data,
+//! Owns the progress of the peer's message, and the interpretation of its next bytes. It buffers no body data,
 //! nor more of a field section than its limit, and accepts no frame where it is not permitted.
 
 use lastbyte_wire::{Side, StreamId};
@@ -13,7 +13,7 @@ use crate::{
     qpack::Decoded,
 };
 
-/// How many `PRIORITY_UPDATE` frames a request returns: one when it is sent, and one change.
+/// `PRIORITY_UPDATE` frames that a request adds to the allowance: one when it is sent, and one change.
 const PRIORITY_UPDATES_EACH: u64 = 2;
 
 /// The part of the peer's message that is expected next.

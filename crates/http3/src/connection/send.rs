@@ -26,7 +26,7 @@ use crate::{
 const FRAME_HEADER_MAX: usize = 16;
 /// DATA frames of written bytes are not made smaller than this.
 const WRITE_MIN: usize = 64;
-/// What each line of a section can need besides its text, and the section besides its lines.
+/// Maximum overhead of each line of a section, and of the section, in bytes.
 const LINE_OVERHEAD: usize = 16;
 const SECTION_OVERHEAD: usize = 32;
 /// Encoder instructions that one section may cause.
@@ -244,7 +244,7 @@ impl Connection {
         Ok(())
     }
 
-    /// How the next section may use the dynamic table.
+    /// The permitted use of the dynamic table by the next section.
     fn encode_options(&mut self, transport: &mut dyn Transport) -> EncodeOptions {
         let waiting = self.encoder.instructions().len();
         let room = self.own.encoder_room(transport, waiting + INSTRUCTIONS_MAX);

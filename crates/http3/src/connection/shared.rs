@@ -72,7 +72,7 @@ pub(super) fn enough(is_enough: bool, of: &'static str) -> Result<(), Connection
 
 /// DATA frames with fewer bytes count as tiny.
 const TINY: u64 = 64;
-/// How many frames without effect, and tiny ones, a completed exchange returns, and how many bytes of the former.
+/// Frames without effect, and tiny frames, that a completed exchange adds to the allowance, and bytes of the former.
 const FRAMES_EACH: u64 = 2;
 const UNKNOWN_BYTES_EACH: u64 = 1024;
 /// The most recycled field sections that are kept.

@@ -164,7 +164,7 @@ impl Connection {
         self.give_up(transport, id, error);
     }
 
-    /// When a shutdown goes on.
+    /// When the next step of a shutdown is due.
     pub(super) fn shutdown_deadline(&self) -> Option<Time> {
         let lingers_until = self.shutdown.lingers_until(self.shared.side);
         let is_empty = self.streams.is_empty();

@@ -24,9 +24,9 @@ const CHECKS: u32 = 8;
 struct Mark {
     since: Time,
     bytes: u64,
-    /// How many further bytes count as progress.
+    /// Further bytes that count as progress.
     wanted: u64,
-    /// How many bytes of all streams were acknowledged.
+    /// Acknowledged bytes of all streams.
     connection: u64,
 }
 

@@ -232,7 +232,7 @@ pub(crate) fn trailers(fields: &Fields) -> Result<(), StreamError> {
         .map_err(malformed)
 }
 
-/// Checks an outgoing section: whether names and values are valid, and what they say of the body. Pseudo-headers were
+/// Checks an outgoing section: whether names and values are valid, and the announced body. Pseudo-headers were
 /// created by this crate, but from text that may be invalid.
 pub(crate) fn outgoing(fields: &Fields) -> Option<Facts> {
     let prepared = fields.prepared();

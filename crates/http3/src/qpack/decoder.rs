@@ -72,18 +72,18 @@ fn in_section(error: IntegerError) -> QpackError {
 }
 
 /// Why an instruction was not executed.
-enum Halt {
+enum InstructionError {
     /// The rest of it has not arrived.
     Incomplete,
-    Wrong(QpackError),
+    Invalid(QpackError),
 }
 
-impl From<IntegerError> for Halt {
+impl From<IntegerError> for InstructionError {
     fn from(error: IntegerError) -> Self {
         match error {
             IntegerError::Incomplete => Self::Incomplete,
             IntegerError::TooLarge => {
-                Self::Wrong(QpackError::encoder_stream("an integer is too large"))
+                Self::Invalid(QpackError::encoder_stream("an integer is too large"))
             }
         }
     }
@@ -150,21 +150,21 @@ impl Decoder {
             let before = reader.position();
             match self.instruction(&mut reader) {
                 Ok(()) => {}
-                Err(Halt::Incomplete) => return Ok(before),
-                Err(Halt::Wrong(error)) => return Err(error),
+                Err(InstructionError::Incomplete) => return Ok(before),
+                Err(InstructionError::Invalid(error)) => return Err(error),
             }
         }
     }
 
-    fn instruction(&mut self, reader: &mut Reader<'_>) -> Result<(), Halt> {
+    fn instruction(&mut self, reader: &mut Reader<'_>) -> Result<(), InstructionError> {
         let Some(first) = reader.rest().first().copied() else {
-            return Err(Halt::Incomplete);
+            return Err(InstructionError::Incomplete);
         };
         let is_done = if first & 0x80 != 0 {
             // §4.3.2: Insert with Name Reference.
             let index = integer::read(reader, 6)?;
             let value = string(reader, 7)?;
-            let value = value.text().map_err(Halt::Wrong)?;
+            let value = value.text().map_err(InstructionError::Invalid)?;
             if first & 0x40 != 0 {
                 let (name, _) = static_table::get(index).ok_or(wrong_reference())?;
                 self.table.insert(name.as_bytes(), &value)
@@ -177,15 +177,15 @@ impl Decoder {
             let name = string(reader, 5)?;
             let value = string(reader, 7)?;
             let (name, value) = (
-                name.text().map_err(Halt::Wrong)?,
-                value.text().map_err(Halt::Wrong)?,
+                name.text().map_err(InstructionError::Invalid)?,
+                value.text().map_err(InstructionError::Invalid)?,
             );
             self.table.insert(&name, &value)
         } else if first & 0x20 != 0 {
             // §4.3.1: Set Dynamic Table Capacity.
             let capacity = integer::read(reader, 5)?;
             if capacity > self.capacity_max {
-                return Err(Halt::Wrong(QpackError::encoder_stream(
+                return Err(InstructionError::Invalid(QpackError::encoder_stream(
                     "a capacity above what was permitted",
                 )));
             }
@@ -200,7 +200,7 @@ impl Decoder {
         if is_done {
             Ok(())
         } else {
-            Err(Halt::Wrong(QpackError::encoder_stream(
+            Err(InstructionError::Invalid(QpackError::encoder_stream(
                 "an entry that is larger than the table",
             )))
         }
@@ -331,8 +331,8 @@ impl Decoder {
     }
 }
 
-const fn wrong_reference() -> Halt {
-    Halt::Wrong(QpackError::encoder_stream(
+const fn wrong_reference() -> InstructionError {
+    InstructionError::Invalid(QpackError::encoder_stream(
         "an instruction refers to an entry that is not there",
     ))
 }
@@ -380,7 +380,7 @@ impl<'a> Coded<'a> {
     }
 }
 
-/// What the lines of a section may refer to.
+/// The entries that the lines of a section may refer to.
 struct References<'a> {
     table: &'a Table,
     required: u64,

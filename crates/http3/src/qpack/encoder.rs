@@ -25,7 +25,7 @@ use crate::FieldLine;
 #[cfg(test)]
 mod tests;
 
-/// What a section may do.
+/// Permissions of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodeOptions {
     /// Free space for instructions on the encoder stream, in bytes.
@@ -54,7 +54,7 @@ pub struct Encoder {
     blocked_wanted: u64,
     /// The peer's `SETTINGS_QPACK_MAX_TABLE_CAPACITY`, on which the encoding of insert counts depends (§4.5.1.1).
     peer_capacity: u64,
-    /// How many streams may be blocked at a time.
+    /// Maximum number of blocked streams.
     blocked_max: u64,
     /// The Known Received Count (§2.1.4).
     known_received: u64,
@@ -487,7 +487,7 @@ impl Encoder {
     }
 }
 
-/// How a literal refers to its name.
+/// The name reference of a literal.
 #[derive(Clone, Copy)]
 enum Name {
     Static(u8),

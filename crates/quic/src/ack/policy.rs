@@ -91,7 +91,7 @@ struct Delay {
 }
 
 impl Delay {
-    /// How long an acknowledgment of this packet may be held back. Starts decimation when it is time.
+    /// Maximum delay of the acknowledgment of this packet. Starts decimation when it is due.
     fn longest_for(&mut self, number: u64, min_rtt: Option<Duration>) -> Duration {
         let Some(decimation) = self.decimation else {
             return self.longest;
@@ -113,7 +113,7 @@ pub enum Urgency {
     None,
     /// It may be added to a packet that is sent anyway.
     Piggyback,
-    /// It is due in a packet of its own.
+    /// An ACK frame is due in its own packet.
     Due,
 }
 
@@ -221,7 +221,7 @@ impl AckPolicy {
         }
     }
 
-    /// Whether the peer's loss detection needs to know of a gap or a late packet.
+    /// Whether a gap or a late packet matters to the peer's loss detection.
     fn is_out_of_order(
         &self,
         number: u64,

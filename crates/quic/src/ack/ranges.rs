@@ -18,12 +18,12 @@ pub struct PacketNumberRanges {
     floor: u64,
 }
 
-/// Whether a number was new.
+/// The result of [`PacketNumberRanges::insert`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Novelty {
+pub enum Insertion {
     /// It was not in the set and has been added.
     New,
-    /// It was in the set, or is too old to tell.
+    /// It was in the set, or is below the stored ranges.
     Duplicate,
 }
 
@@ -41,16 +41,16 @@ impl PacketNumberRanges {
     }
 
     /// Adds a number.
-    pub fn insert(&mut self, number: u64) -> Novelty {
+    pub fn insert(&mut self, number: u64) -> Insertion {
         if number < self.floor {
-            return Novelty::Duplicate;
+            return Insertion::Duplicate;
         }
         // In order, as usual: only the newest range grows.
         if let Some((_, last)) = self.ranges.back_mut()
             && *last + 1 == number
         {
             *last = number;
-            return Novelty::New;
+            return Insertion::New;
         }
         // The first range, from the newest on, that starts at the number or below.
         let newer = self
@@ -61,7 +61,7 @@ impl PacketNumberRanges {
             .count();
         let at = self.ranges.len() - newer;
         let touches_older = match at.checked_sub(1).and_then(|older| self.ranges.get(older)) {
-            Some((_, last)) if *last >= number => return Novelty::Duplicate,
+            Some((_, last)) if *last >= number => return Insertion::Duplicate,
             Some((_, last)) => *last + 1 == number,
             None => false,
         };
@@ -92,7 +92,7 @@ impl PacketNumberRanges {
                 self.give_up_oldest();
             }
         }
-        Novelty::New
+        Insertion::New
     }
 
     fn give_up_oldest(&mut self) {
@@ -103,7 +103,7 @@ impl PacketNumberRanges {
         }
     }
 
-    /// Whether the number is in the set, or too old to tell.
+    /// Whether the number is in the set, or below the stored ranges.
     #[must_use]
     pub fn contains_or_below(&self, number: u64) -> bool {
         if number < self.floor {

@@ -2,7 +2,7 @@ use lastbyte_wire::frame::{Frame, Frames};
 
 use super::*;
 
-const PATH: Circumstances = Circumstances {
+const PATH: PathState = PathState {
     window_packets: 100,
     loss_episodes: 1,
     packet_threshold: Some(3),
@@ -43,44 +43,44 @@ fn room() -> AckFrequencyOut {
 #[test]
 fn no_ack_frequency_before_the_first_loss_episode_or_without_peer_support() {
     let mut startup = room();
-    let calm = Circumstances {
+    let calm = PathState {
         loss_episodes: 0,
         ..PATH
     };
-    startup.consider(at(0), &calm);
+    startup.update(at(0), &calm);
     assert_eq!(frame(&mut startup), None);
     let mut deaf = AckFrequencyOut::default();
-    deaf.consider(at(0), &PATH);
+    deaf.update(at(0), &PATH);
     assert_eq!(frame(&mut deaf), None);
 }
 
 #[test]
 fn the_requested_frequency_follows_the_window_at_a_limited_rate() {
     let mut room = room();
-    room.consider(at(0), &PATH);
+    room.update(at(0), &PATH);
     assert_eq!(frame(&mut room), Some((0, 10, 25_000, 3)));
     assert_eq!(frame(&mut room), None);
-    let small = Circumstances {
+    let small = PathState {
         window_packets: 30,
         ..PATH
     };
-    room.consider(at(199), &small);
+    room.update(at(199), &small);
     assert_eq!(frame(&mut room), None);
-    room.consider(at(200), &small);
+    room.update(at(200), &small);
     assert_eq!(frame(&mut room), Some((1, 3, 25_000, 3)));
-    let tiny = Circumstances {
+    let tiny = PathState {
         window_packets: 10,
         packet_threshold: None,
         ..PATH
     };
-    room.consider(at(400), &tiny);
+    room.update(at(400), &tiny);
     assert_eq!(frame(&mut room), Some((2, 1, 25_000, 0)));
 }
 
 #[test]
 fn only_the_latest_lost_frame_is_retransmitted() {
     let mut room = room();
-    room.consider(at(0), &PATH);
+    room.update(at(0), &PATH);
     assert!(frame(&mut room).is_some());
     room.on_new_path();
     assert!(frame(&mut room).is_some());

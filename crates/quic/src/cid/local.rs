@@ -18,7 +18,7 @@ use crate::receipt::Receipt;
 pub struct LocalIds {
     ids: VecDeque<Issued>,
     next_sequence: u64,
-    /// How many the peer stores: its `active_connection_id_limit`.
+    /// The peer's `active_connection_id_limit`.
     limit: usize,
     /// When retired IDs may be replaced; `None` for at once.
     refill_at: Option<Time>,
@@ -124,7 +124,7 @@ impl LocalIds {
         self.ids.iter().map(|issued| issued.id)
     }
 
-    /// How often the IDs have changed.
+    /// Counter of changes of the IDs.
     #[must_use]
     pub const fn changes(&self) -> u64 {
         self.changes

@@ -115,7 +115,7 @@ impl PeerIds {
         self.all().filter_map(|known| known.reset_token)
     }
 
-    /// How often the tokens have changed.
+    /// Counter of changes of the tokens.
     #[must_use]
     pub const fn changes(&self) -> u64 {
         self.changes
@@ -132,7 +132,7 @@ impl PeerIds {
         matching > 0
     }
 
-    /// How many spare IDs there are.
+    /// Number of spare IDs.
     #[must_use]
     pub fn spare_count(&self) -> usize {
         self.spare.len()
@@ -198,7 +198,7 @@ impl PeerIds {
         Ok(moved)
     }
 
-    /// Whether the frame repeats what is known.
+    /// Whether the frame repeats a known ID.
     fn check_known(&self, new: &Known) -> Result<bool, PeerIdError> {
         for known in self.all() {
             let is_same_id = known.id == new.id;
@@ -283,7 +283,7 @@ impl PeerIds {
     /// # Errors
     ///
     /// Returns [`PeerIdError`] if too many retirements are pending.
-    pub fn give_back(&mut self, sequence: u64) -> Result<(), PeerIdError> {
+    pub fn release(&mut self, sequence: u64) -> Result<(), PeerIdError> {
         if let Some(at) = self
             .reserved
             .iter()

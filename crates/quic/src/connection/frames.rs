@@ -13,7 +13,7 @@ use super::{
     start::MIN_ACK_DELAY,
 };
 use crate::{
-    ack_frequency::Circumstances,
+    ack_frequency::PathState,
     close::CloseReason,
     crypto_stream::CryptoBufferExceeded,
     recovery::IncomingAck,
@@ -218,7 +218,7 @@ impl Connection {
         }
         let state = self.recovery.congestion();
         let thresholds = self.recovery.thresholds();
-        let circumstances = Circumstances {
+        let path = PathState {
             window_packets: state.window / u64::from(self.paths.datagram_size()),
             loss_episodes: state.statistics.loss_episodes,
             packet_threshold: thresholds
@@ -226,7 +226,7 @@ impl Connection {
                 .then_some(crate::recovery::PACKET_THRESHOLD),
             probe_timeout,
         };
-        self.sources.ack_frequency.consider(now, &circumstances);
+        self.sources.ack_frequency.update(now, &path);
     }
 
     fn handle_crypto(&mut self, space: Space, frame: &Crypto<'_>) -> Result<bool, Fatal> {

@@ -233,7 +233,7 @@ impl Handshake {
         })
     }
 
-    /// What a client that sends 0-RTT remembers of the server (RFC 9000 §7.4.1).
+    /// The server's transport parameters that a client with 0-RTT remembers (RFC 9000 §7.4.1).
     pub(super) fn recall_parameters(&mut self) -> Result<Option<&TransportParameters>, Fatal> {
         let Some(encoded) = self.session.remembered_parameters() else {
             return Ok(None);
@@ -243,7 +243,7 @@ impl Handshake {
         Ok(state.map(|state| &*state.remembered.insert(remembered)))
     }
 
-    /// Whether the server has accepted 0-RTT, once a client learns that (RFC 9001 §4.6.2).
+    /// Whether the server has accepted 0-RTT, once known to the client (RFC 9001 §4.6.2).
     pub(super) fn take_early_data_answer(&mut self) -> Option<bool> {
         if self.side != Side::Client || self.zero_rtt.is_none() {
             return None;
@@ -307,7 +307,7 @@ impl Handshake {
         self.stage = Stage::Confirmed;
         // RFC 9002 §A.8: equivalent to an acknowledgment of a Handshake packet, which may have been lost.
         self.is_peer_ahead = true;
-        // Releases what is only needed until confirmation.
+        // Releases state only needed until confirmation.
         self.has_new_keys = true;
         if let Some(keys) = &mut self.one_rtt {
             keys.on_handshake_confirmed();

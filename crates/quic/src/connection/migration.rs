@@ -22,7 +22,7 @@ use lastbyte_wire::Side;
 
 use super::{
     Connection, Event, NetworkPath,
-    paths::{Forgotten, PathRef, Response, UnknownPath},
+    paths::{PathRef, RemovedPath, Response, UnknownPath},
 };
 use crate::{
     path::ChallengeData,
@@ -209,7 +209,7 @@ impl Connection {
             }
         } else {
             // The other paths are no longer needed, unless the previous path is still being validated.
-            self.paths.forget_idle(peer_ids);
+            self.paths.remove_idle(peer_ids);
         }
     }
 
@@ -256,9 +256,9 @@ impl Connection {
 
     /// Gives up validations that timed out (RFC 9000 §8.2.4).
     pub(super) fn expire_paths(&mut self, now: Time) {
-        while let Some(forgotten) = self.paths.expire_other(now, &mut self.sources.peer_ids) {
-            self.on_path_failed(now, forgotten.network);
-            self.tell_path_failed(forgotten);
+        while let Some(removed) = self.paths.expire_other(now, &mut self.sources.peer_ids) {
+            self.on_path_failed(now, removed.network);
+            self.report_path_failure(removed);
         }
         let failed = self.network();
         let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
@@ -266,7 +266,7 @@ impl Connection {
             self.on_path_failed(now, failed);
             self.promote(now, index);
             let peer_ids = &mut self.sources.peer_ids;
-            self.paths.forget_network(&failed, peer_ids);
+            self.paths.remove_network(&failed, peer_ids);
         }
     }
 
@@ -277,16 +277,16 @@ impl Connection {
 
     /// Gives up paths whose connection ID the peer has retired.
     pub(super) fn forget_paths_without_id(&mut self) {
-        while let Some(forgotten) = self.paths.forget_without_id(&mut self.sources.peer_ids) {
+        while let Some(removed) = self.paths.remove_without_id(&mut self.sources.peer_ids) {
             self.statistics.paths.closed_without_id += 1;
-            self.tell_path_failed(forgotten);
+            self.report_path_failure(removed);
         }
     }
 
     /// Reports to the application that a migration failed.
-    fn tell_path_failed(&mut self, forgotten: Forgotten) {
-        if forgotten.was_wanted {
-            self.events.push(Event::PathFailed(forgotten.network));
+    fn report_path_failure(&mut self, removed: RemovedPath) {
+        if removed.was_wanted {
+            self.events.push(Event::PathFailed(removed.network));
         }
     }
 

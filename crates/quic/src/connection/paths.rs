@@ -83,7 +83,7 @@ pub(super) enum UnknownPath {
 /// The effect of a `PATH_RESPONSE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Response {
-    /// It answers no challenge.
+    /// It matches no challenge.
     Unknown,
     /// The peer is at that address; a full-size datagram must follow.
     Address,
@@ -93,7 +93,7 @@ pub(super) enum Response {
 
 /// A path that was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Forgotten {
+pub(super) struct RemovedPath {
     pub(super) network: NetworkPath,
     /// Whether the connection was to migrate there.
     pub(super) was_wanted: bool,
@@ -153,7 +153,7 @@ impl Paths {
         &mut self.current
     }
 
-    /// How many other paths are known.
+    /// Number of other paths.
     pub(super) fn others_len(&self) -> usize {
         self.others.len()
     }
@@ -271,7 +271,7 @@ impl Paths {
         }
         if self.are_full() {
             let idle = self.others.iter().position(Path::is_idle);
-            self.forget(idle.ok_or(UnknownPath::TooMany)?, peer_ids);
+            self.remove(idle.ok_or(UnknownPath::TooMany)?, peer_ids);
         }
         let path_cid = if destination == self.peer_uses.as_slice() || destination.is_empty() {
             None // The same ID from another address: a NAT rebinding (§9.5).
@@ -419,7 +419,7 @@ impl Paths {
             self.current.validation.start(now, rtt, max_ack_delay);
         }
         if self.side == Side::Client {
-            self.forget(index, peer_ids);
+            self.remove(index, peer_ids);
             return;
         }
         if let Some(left) = self.others.get_mut(index)
@@ -435,7 +435,7 @@ impl Paths {
     pub(super) fn is_to_move(&mut self, index: usize, peer_ids: &mut PeerIds) -> bool {
         let is_wanted = self.others.get(index).is_some_and(|path| path.is_wanted);
         if !is_wanted && self.current.amplification.is_validated() {
-            self.forget(index, peer_ids);
+            self.remove(index, peer_ids);
         }
         is_wanted
     }
@@ -443,11 +443,15 @@ impl Paths {
     // ---- removal of paths -----------------------------------------------------------------------------------------
 
     /// Removes another path whose validation timed out (RFC 9000 §8.2.4); call until it returns `None`.
-    pub(super) fn expire_other(&mut self, now: Time, peer_ids: &mut PeerIds) -> Option<Forgotten> {
+    pub(super) fn expire_other(
+        &mut self,
+        now: Time,
+        peer_ids: &mut PeerIds,
+    ) -> Option<RemovedPath> {
         let mut others = self.others.iter_mut();
         let index = others.position(|path| path.validation.on_timeout(now))?;
         self.failed.on_failed(now);
-        self.forget(index, peer_ids)
+        self.remove(index, peer_ids)
     }
 
     /// Whether the validation of the path in use timed out. Then a server returns to the last validated address of its
@@ -475,40 +479,40 @@ impl Paths {
     }
 
     /// Removes the other paths on which nothing is pending.
-    pub(super) fn forget_idle(&mut self, peer_ids: &mut PeerIds) {
+    pub(super) fn remove_idle(&mut self, peer_ids: &mut PeerIds) {
         while let Some(index) = self.others.iter().position(Path::is_idle) {
-            self.forget(index, peer_ids);
+            self.remove(index, peer_ids);
         }
     }
 
     /// Removes the other paths with these addresses.
-    pub(super) fn forget_network(&mut self, network: &NetworkPath, peer_ids: &mut PeerIds) {
+    pub(super) fn remove_network(&mut self, network: &NetworkPath, peer_ids: &mut PeerIds) {
         let has_it = |path: &Path| path.network == *network;
         while let Some(index) = self.others.iter().position(has_it) {
-            self.forget(index, peer_ids);
+            self.remove(index, peer_ids);
         }
     }
 
     /// Removes a path whose connection ID the peer has retired; call until it returns `None`. Nothing can be sent there
     /// (RFC 9000 §5.1.2), and its pending challenge would stay due forever.
-    pub(super) fn forget_without_id(&mut self, peer_ids: &mut PeerIds) -> Option<Forgotten> {
+    pub(super) fn remove_without_id(&mut self, peer_ids: &mut PeerIds) -> Option<RemovedPath> {
         let index = self.others.iter().position(|path| {
             path.cid
                 .is_some_and(|sequence| peer_ids.reserved(sequence).is_none())
         })?;
-        self.forget(index, peer_ids)
+        self.remove(index, peer_ids)
     }
 
-    fn forget(&mut self, index: usize, peer_ids: &mut PeerIds) -> Option<Forgotten> {
+    fn remove(&mut self, index: usize, peer_ids: &mut PeerIds) -> Option<RemovedPath> {
         if index >= self.others.len() {
             return None;
         }
         let path = self.others.swap_remove(index);
         if let Some(sequence) = path.cid {
             // If more retirements are outstanding than permitted, this ID stays unused.
-            let _ = peer_ids.give_back(sequence);
+            let _ = peer_ids.release(sequence);
         }
-        Some(Forgotten {
+        Some(RemovedPath {
             network: path.network,
             was_wanted: path.is_wanted,
         })

@@ -21,7 +21,7 @@ pub(super) struct PeerParameters {
     known: Option<Box<TransportParameters>>,
 }
 
-/// What the parameters are checked against.
+/// Values that the parameters are checked against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'a> {
     /// This side.
@@ -97,7 +97,7 @@ impl PeerParameters {
             })
     }
 
-    /// How many of our connection IDs the peer stores.
+    /// The peer's limit on our connection IDs.
     pub(super) fn active_connection_id_limit(&self) -> u64 {
         self.get()
             .map_or(2, |peer| peer.active_connection_id_limit.get())

@@ -13,12 +13,12 @@ use crate::{
     space::{PerSpace, Space},
 };
 
-/// What may be sent now.
+/// The data that may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Permit {
     /// Anything.
     All,
-    /// Only what is exempt from congestion control: acknowledgments and probes.
+    /// Only frames exempt from congestion control: acknowledgments and probes.
     AcksAndProbes,
 }
 
@@ -46,7 +46,7 @@ impl Sender {
         }
     }
 
-    // ---- what may be sent -----------------------------------------------------------------------------------------
+    // ---- permits -------------------------------------------------------------------------------------------------
 
     /// What congestion control and pacing permit for datagrams of this size.
     pub(super) fn permit(&mut self, now: Time, recovery: &mut Recovery, size: u16) -> Permit {

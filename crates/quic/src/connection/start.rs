@@ -235,7 +235,7 @@ pub(super) struct HandshakeState {
     /// The source connection ID of the peer's first packet, which its transport parameters must confirm.
     pub(super) peer_id: Option<ConnectionId>,
     pub(super) client: Option<ClientState>,
-    /// What a client that offers 0-RTT remembers of the server.
+    /// The server's transport parameters that a client with 0-RTT remembers.
     pub(super) remembered: Option<TransportParameters>,
     /// Packets waiting for keys.
     pub(super) early: EarlyPackets,
@@ -244,7 +244,7 @@ pub(super) struct HandshakeState {
 }
 
 impl HandshakeState {
-    /// What the peer's transport parameters must confirm (RFC 9000 §7.3); `None` before its first packet.
+    /// Values that the peer's transport parameters must confirm (RFC 9000 §7.3); `None` before its first packet.
     pub(super) fn expected_ids(&self) -> Option<HandshakeConnectionIds> {
         Some(HandshakeConnectionIds {
             initial_source: self.peer_id?,
@@ -337,7 +337,7 @@ fn preferred_address(
     })
 }
 
-/// How many of the peer's connection IDs are stored.
+/// Number of the peer's connection IDs stored.
 pub(super) const ACTIVE_CONNECTION_ID_LIMIT: usize = 4;
 /// The shortest acknowledgment delay that a peer can request: the granularity of our timers.
 pub(super) const MIN_ACK_DELAY: Duration = Duration::from_millis(1);

@@ -40,7 +40,7 @@ impl Tracer {
         self.meter.is_some()
     }
 
-    /// What the meter has measured.
+    /// The result of the meter.
     pub(super) fn anatomy(&self) -> Option<Anatomy> {
         self.meter.as_ref().map(|meter| meter.anatomy())
     }

@@ -1,6 +1,6 @@
 //! HKDF (RFC 5869).
 //!
-//! Owns: extraction and expansion. Never: knows what a key is for.
+//! Extraction and expansion, without the labels of protocols.
 //!
 //! Decision: not aws-lc's own HKDF. That one extracts again for each output of an extracted secret, and its HMAC costs more than
 //! ours ([`hmac`]). A handshake of a server derives about 45 outputs from 22 secrets.
@@ -53,12 +53,12 @@ impl Prk {
         Ok(())
     }
 
-    /// `HKDF-Expand` of as many bytes as the hash has.
+    /// `HKDF-Expand` to the length of the hash.
     pub(super) fn expand_block(&self, info: &[&[u8]]) -> OkmBlock {
         OkmBlock::new(self.block(&[], info, 1).as_ref())
     }
 
-    /// How many bytes the hash has.
+    /// Length of the hash, in bytes.
     pub(super) fn block_len(&self) -> usize {
         self.hash.output_len()
     }

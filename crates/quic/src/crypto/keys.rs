@@ -1,7 +1,7 @@
 //! Packet protection keys of one direction and encryption level (RFC 9001 §5).
 //!
 //! Owns sealing and opening in place, header protection masks, and both combined for the packets of `lastbyte_wire`. It
-//! does not allocate per packet, and does not count what was sealed ([`super::key_update`] does).
+//! does not allocate per packet, and does not count sealed packets ([`super::key_update`] does).
 //!
 //! Decision: of the mask's first byte only the five bits that headers can use (RFC 9001 §5.4.1) are returned; the TLS
 //! library's keys apply masks rather than return them, and these bits can be read back.
@@ -218,7 +218,7 @@ impl PacketKey {
         }
     }
 
-    /// How many packets may be sealed with it: the confidentiality limit (RFC 9001 §6.6).
+    /// The confidentiality limit: packets that may be sealed with it (RFC 9001 §6.6).
     #[must_use]
     pub fn confidentiality_limit(&self) -> u64 {
         match &self.0 {
@@ -227,7 +227,7 @@ impl PacketKey {
         }
     }
 
-    /// How many packets may fail authentication, with this key and all before and after it: the integrity limit (RFC
+    /// The integrity limit: packets that may fail authentication, with this key and all before and after it (RFC
     /// 9001 §6.6).
     #[must_use]
     pub fn integrity_limit(&self) -> u64 {

@@ -33,12 +33,12 @@ pub use config::{PlainClient, PlainServer, Resumption};
 use hash::{Checksum, mix};
 pub use messages::Sizes;
 
-/// How often keys may be used (RFC 9001 §6.6), and what their tags cover.
+/// Usage limits of keys (RFC 9001 §6.6), and the coverage of their tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many packets may be sealed with a key. Default: 2^23, as for AES-GCM.
+    /// Packets that may be sealed with a key. Default: 2^23, as for AES-GCM.
     pub confidentiality: u64,
-    /// How many packets of a connection may fail authentication. Default: 2^52, as for AES-GCM.
+    /// Packets of a connection that may fail authentication. Default: 2^52, as for AES-GCM.
     pub integrity: u64,
     /// Whether a tag depends on header and payload, not on key and packet number alone. Default: yes. Initial packets:
     /// always.

@@ -82,7 +82,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-/// How a server issues tickets, and what it accepts them for. Shared by all of its connections.
+/// A server's settings for issuing and accepting tickets. Shared by all of its connections.
 pub struct Tickets {
     keys: RwLock<TicketKeys>,
     clock: Arc<dyn WallClock>,
@@ -95,10 +95,10 @@ pub struct Tickets {
 /// Whether a server takes 0-RTT, and which.
 ///
 /// The TLS library has conditions of its own: the client's claim of the ticket's age is off by 60 s at most, ticket and
-/// connection agree on the application protocol, the ticket is the first offered, and no second `ClientHello` was asked for.
+/// connection agree on the application protocol, the ticket is the first offered, and no second `ClientHello` was requested.
 #[derive(Clone, Debug)]
 pub enum ZeroRtt {
-    /// None: tickets say so, and clients do not attempt it.
+    /// None: tickets do not permit it, so clients do not attempt it.
     Off,
     /// With a ticket of any server that shares the keys. Each of them accepts the same `ClientHello` once.
     AnyServer(Arc<ReplayFilter>),

@@ -52,7 +52,7 @@ pub const OVERHEAD: usize = KEY_ID_LEN + NONCE_LEN + TAG_LEN;
 /// The longest token: a longer one is invalid.
 pub const TOKEN_MAX: usize =
     OVERHEAD + 1 + 8 + 1 + ADDRESS_MAX + 2 * (1 + ConnectionId::MAX_LEN) + EXTRA_MAX;
-/// How far the clock of another server may be ahead.
+/// Maximum lead of another server's clock.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(10);
 
 const KEY_ID_LEN: usize = 4;
@@ -60,7 +60,7 @@ const KEY_ID_LEN: usize = 4;
 /// The content of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Where it was sent, with the fields that belong to that.
+    /// The kind of packet it was sent in, with the fields of that kind.
     pub kind: TokenKind,
     /// When it was issued, in whole milliseconds.
     pub issued: WallTime,
@@ -80,7 +80,7 @@ pub struct TokenPath {
     pub connection: u64,
 }
 
-/// Where a token was sent.
+/// The kind of packet that a token was sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// In a Retry packet (RFC 9000 §8.1.2).
@@ -117,7 +117,7 @@ impl Default for Lifetimes {
     }
 }
 
-/// What a token is checked against: the sender and the time.
+/// The values that a token is checked against: the sender and the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The client's address for each kind of token.

@@ -375,7 +375,7 @@ impl<D> Endpoint<D> {
         Route::Accepted(handle)
     }
 
-    /// Uses up what an earlier connection saved.
+    /// Consumes the path measurements of an earlier connection.
     fn spend_path(&self, path: &TokenPath) -> Option<SavedPath> {
         self.server.as_ref()?.tokens.spend_path(path)
     }

@@ -39,7 +39,7 @@ use crate::{
 pub(super) enum Proof {
     /// No valid token.
     None,
-    /// The client validated this address in an earlier connection; with what that measured of the path, unless it is too old,
+    /// The client validated this address in an earlier connection; with its path measurements, unless they are too old,
     /// and the server's extra data.
     Earlier {
         path: Option<TokenPath>,
@@ -177,7 +177,7 @@ impl Tokens {
         is_good
     }
 
-    /// Uses up what a connection saved. Returns it if no other token of that connection was used before (RFC 9959 §3.2): a client
+    /// Consumes the path measurements of a connection. Returns them if no other token of that connection was used before (RFC 9959 §3.2): a client
     /// may have several, and use them at the same time.
     pub(super) fn spend_path(&self, path: &TokenPath) -> Option<SavedPath> {
         // No token is as short.

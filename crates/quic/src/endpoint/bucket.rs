@@ -7,7 +7,7 @@ use lastbyte_congestion::Time;
 #[cfg(test)]
 mod tests;
 
-/// How many responses of a kind may be sent.
+/// Rate limit of a kind of response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Sustained rate per second; 0 disables them.
@@ -32,7 +32,7 @@ impl RateLimit {
 pub(super) struct Bucket {
     /// Time between two responses at the sustained rate.
     interval: Duration,
-    /// How far ahead of the sustained rate the responses may be.
+    /// Burst above the sustained rate.
     credit: Duration,
     /// When the next response would be due at the sustained rate.
     next: Time,

@@ -20,7 +20,7 @@ use crate::{
     path::Amplification,
 };
 
-/// What is left of a connection that is closing or draining.
+/// The remaining state of a connection that is closing or draining.
 pub(super) struct Closing {
     close: Close,
     network: NetworkPath,

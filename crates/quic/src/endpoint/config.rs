@@ -76,7 +76,7 @@ pub enum RetryPolicy {
     Always,
     /// From this many handshakes in progress on, and always beyond [`Limits::unvalidated`].
     UnderLoad {
-        /// How many handshakes of clients.
+        /// Limits on handshakes of clients.
         handshakes: usize,
     },
 }

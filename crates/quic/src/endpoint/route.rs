@@ -199,7 +199,9 @@ impl<D> Endpoint<D> {
             return Route::Connection(handle);
         }
         match id {
-            Some(id) if !id.is_empty() => self.disown(now, path, &id, datagram.len()),
+            Some(id) if !id.is_empty() => {
+                self.on_unknown_connection(now, path, &id, datagram.len())
+            }
             _ => DropReason::UnknownConnection.into(),
         }
     }
@@ -231,7 +233,13 @@ impl<D> Endpoint<D> {
     }
 
     /// Sends a stateless reset for a connection that is unknown (RFC 9000 §10.3).
-    fn disown(&mut self, now: Time, path: &NetworkPath, id: &ConnectionId, len: usize) -> Route {
+    fn on_unknown_connection(
+        &mut self,
+        now: Time,
+        path: &NetworkPath,
+        id: &ConnectionId,
+        len: usize,
+    ) -> Route {
         if !self.sends_resets {
             return DropReason::UnknownConnection.into();
         }

@@ -47,7 +47,7 @@ pub(super) struct Slot<D> {
     path_identity: Option<u64>,
 }
 
-/// A connection, or what is left of it.
+/// A connection, or its remaining state.
 pub(super) enum Content<D> {
     /// The connection, and the application's data.
     Connection(Box<Connection>, D),
@@ -104,7 +104,7 @@ pub struct Closed<D = ()> {
     /// The application's data.
     pub data: D,
     /// Whether it was dropped because its handshake took too long
-    /// ([`Limits::handshake_timeout`](super::Limits::handshake_timeout)); then it has no reason of its own.
+    /// ([`Limits::handshake_timeout`](super::Limits::handshake_timeout)); then it has no close reason.
     pub is_handshake_timeout: bool,
 }
 

@@ -98,7 +98,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// How many datagrams were dropped for this reason.
+    /// Number of datagrams dropped for this reason.
     #[must_use]
     pub fn dropped_for(&self, reason: DropReason) -> u64 {
         self.dropped

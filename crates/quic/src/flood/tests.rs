@@ -6,13 +6,13 @@ fn rfc9000_21_9_a_burst_passes_and_a_flood_does_not() {
     for _ in 0..FloodGuard::BURST {
         assert_eq!(guard.on_useless_frame(Time::ZERO), Ok(()));
     }
-    assert_eq!(guard.on_useless_frame(Time::ZERO), Err(Flooded));
+    assert_eq!(guard.on_useless_frame(Time::ZERO), Err(FloodBudgetExceeded));
     // A tenth of a second earns ten.
     let later = Time::from_nanos(100_000_000);
     for _ in 0..10 {
         assert_eq!(guard.on_useless_frame(later), Ok(()));
     }
-    assert_eq!(guard.on_useless_frame(later), Err(Flooded));
+    assert_eq!(guard.on_useless_frame(later), Err(FloodBudgetExceeded));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The anti-amplification limit: an address that is not validated may be sent three times the bytes received from it
 //! (RFC 9000 §8.1).
 
-/// How many bytes may be sent for each byte received, RFC 9000 §8.1.
+/// Bytes that may be sent for each byte received (RFC 9000 §8.1).
 const FACTOR: u64 = 3;
 
 /// The anti-amplification limit of one path.
@@ -49,7 +49,7 @@ impl Amplification {
         self.credit.is_none()
     }
 
-    /// How many bytes may be sent.
+    /// Bytes that may be sent.
     #[must_use]
     pub fn budget(&self) -> u64 {
         self.credit.unwrap_or(u64::MAX)

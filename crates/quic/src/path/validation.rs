@@ -38,7 +38,7 @@ pub enum ValidationState {
 /// The meaning of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathAnswer {
-    /// None: it answers no challenge in flight.
+    /// None: it matches no challenge in flight.
     Unknown,
     /// The address is validated; whether the path carries full-size datagrams must be tested next (RFC 9000 §8.2.1).
     Address,

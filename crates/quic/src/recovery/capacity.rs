@@ -45,7 +45,7 @@ impl Capacity {
         self.round = Some((now, acked));
     }
 
-    /// What is to be saved, if it is worth it now.
+    /// The measurements to save, if they are worth saving now.
     pub(super) fn take_offer(&mut self, now: Time, rtt: &Rtt) -> Option<SavedPath> {
         if self.window < self.next_offer {
             return None;

@@ -124,7 +124,7 @@ impl ProbeTimer {
             if !context.must_keep_alive {
                 return None;
             }
-            // Nothing is in flight that the peer could acknowledge now.
+            // No packet is in flight that the peer could acknowledge now.
             let space = if context.has_handshake_keys {
                 Space::Handshake
             } else {

@@ -7,7 +7,7 @@
 //!
 //! # Bounds
 //!
-//! The peer decides what it acknowledges, so that must not determine how much is kept. Packets in flight are bounded by
+//! The peer decides what it acknowledges, so acknowledgments must not determine how many packets are kept. Packets in flight are bounded by
 //! the congestion window; of all others (acknowledged ones between packets in flight, lost ones, non-ack-eliciting
 //! packets, probes of other paths) at most [`SentPackets::SURPLUS_MAX`] are kept. Beyond that, acknowledged packets are
 //! dropped, then the oldest of the rest. Numbers of dropped packets are missing from the ring: a later acknowledgment
@@ -101,9 +101,9 @@ pub struct SentPackets {
     next: u64,
     slots: VecDeque<Slot>,
     skipped: VecDeque<Skipped>,
-    /// Where the last lookup among them ended.
+    /// Index at which the last lookup among them ended.
     skipped_at: usize,
-    /// How many receipts preceded the first one kept.
+    /// Number of receipts before the first one kept.
     receipts_base: u64,
     receipts: VecDeque<Receipt>,
     largest_acked: Option<u64>,
@@ -180,7 +180,7 @@ impl SentPackets {
         self.ack_eliciting_outstanding > 0
     }
 
-    /// How many packets are kept: at most [`SentPackets::SURPLUS_MAX`] besides those in flight.
+    /// Number of packets kept: at most [`SentPackets::SURPLUS_MAX`] besides those in flight.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
@@ -192,7 +192,7 @@ impl SentPackets {
         self.slots.is_empty()
     }
 
-    /// How many outstanding packets count as in flight, on the path in use or, since the last change of path, on the
+    /// Number of outstanding packets that count as in flight, on the path in use or, since the last change of path, on the
     /// previous one.
     #[must_use]
     pub const fn in_flight(&self) -> usize {
@@ -607,7 +607,7 @@ impl SentPackets {
         forgotten
     }
 
-    /// How many receipts are kept of the slots before this one.
+    /// Number of receipts kept of the slots before this one.
     fn receipts_before(&self, index: usize) -> usize {
         self.slots.get(index).map_or(self.receipts.len(), |slot| {
             usize::try_from(slot.receipts - self.receipts_base).unwrap_or(usize::MAX)

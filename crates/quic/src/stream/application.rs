@@ -14,7 +14,7 @@ use super::{
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// How many bytes were read.
+    /// Number of bytes read.
     pub bytes: usize,
     /// Whether they were the last of the stream.
     pub end: bool,
@@ -64,7 +64,7 @@ impl Streams {
         Ok(accepted.len())
     }
 
-    /// How many bytes a write would accept now, with a source after them. If fewer than `wanted`, an event follows when
+    /// Bytes that a write would accept now, with a source after them. If fewer than `wanted`, an event follows when
     /// there is more room.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ pub(super) struct RingPool {
 }
 
 impl RingPool {
-    /// How many bytes are kept for the next stream. Larger rings are freed.
+    /// Maximum size of a ring kept for the next stream, in bytes. Larger ones are freed.
     const BYTES_MAX: usize = 1 << 20;
     /// Smaller rings are not kept: a stream that fills packets needs larger ones.
     const KEPT_MIN: usize = 2048;
@@ -79,7 +79,7 @@ pub(super) struct TooManyGaps;
 pub(super) struct Assembler {
     /// All bytes before this offset have been read or discarded.
     read: u64,
-    /// What was received from `read` on.
+    /// Received bytes from `read` on.
     held: RangeSet,
     /// The byte at `offset` is at `offset % ring.len()`. The length is a power of two, or 0.
     ring: Box<[u8]>,
@@ -92,7 +92,7 @@ impl Assembler {
         self.read
     }
 
-    /// Up to where all bytes have been received.
+    /// End of the bytes received without a gap.
     pub(super) fn received_to(&self) -> u64 {
         match self.held.first() {
             Some(first) if first.start == self.read => first.end,

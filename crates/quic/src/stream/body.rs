@@ -72,7 +72,7 @@ impl Body {
         self.end
     }
 
-    /// How many written bytes are buffered.
+    /// Number of written bytes buffered.
     pub(super) const fn written(&self) -> usize {
         self.written
     }

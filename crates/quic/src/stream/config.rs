@@ -16,16 +16,16 @@ pub struct Config {
     /// Bytes that the peer may send on one stream beyond what the application consumed (RFC 9000 §4.1). Default 1 MiB,
     /// growing to 16 MiB; below 2^62. A value above the connection's window has no effect.
     pub stream_window: WindowSize,
-    /// How many bidirectional streams the peer may have open at a time (RFC 9000 §4.6). Default 100; at most 2^16,
+    /// Maximum number of bidirectional streams that the peer may have open (RFC 9000 §4.6). Default 100; at most 2^16,
     /// larger values are clamped. Each takes half a kilobyte while it is open.
     pub bidirectional_streams: u64,
-    /// How many unidirectional streams the peer may have open at a time (RFC 9000 §4.6). Default 100; at most 2^16,
+    /// Maximum number of unidirectional streams that the peer may have open (RFC 9000 §4.6). Default 100; at most 2^16,
     /// larger values are clamped.
     pub unidirectional_streams: u64,
-    /// Size of a stream's send buffer: how many bytes `write` accepts before the peer acknowledges them. Default 256
+    /// Size of a stream's send buffer: bytes that `write` accepts before the peer acknowledges them. Default 256
     /// KiB, at least 1. Written data is sent at no more than this per round trip; sources are not limited by it.
     pub send_buffer: usize,
-    /// How many gaps the received data of one stream may have (RFC 9000 §21.7). Default 4096, at least 1. With a lower
+    /// Maximum number of gaps in the received data of one stream (RFC 9000 §21.7). Default 4096, at least 1. With a lower
     /// limit, heavy loss on a long path closes the connection; each gap costs 16 bytes.
     pub gaps_max: usize,
 }
@@ -68,7 +68,7 @@ impl Config {
     }
 }
 
-/// What has been sent and acknowledged, in bytes of stream data.
+/// Bytes of stream data sent and acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Sent in STREAM frames, for the first time or again.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::receipt::Receipt;
 
-/// A set of frames that are to be written for a stream.
+/// A set of frames to write for a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ControlSet(u8);
 

@@ -1,6 +1,6 @@
 //! Stream IDs and stream limits (RFC 9000 §2.1, §4.6).
 //!
-//! Owns, for each type of stream, how many were opened and how many may be. A stream that was opened and is not in the
+//! Counts the opened and permitted streams of each type. A stream that was opened and is not in the
 //! table of live streams is finished: nothing else is remembered of it. Announced limits never decrease.
 
 use lastbyte_wire::{Direction, StreamCount};
@@ -48,7 +48,7 @@ impl<T> PerDirection<T> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct LocalStreams {
     opened: u64,
-    /// How many the peer permits.
+    /// The peer's limit.
     limit: u64,
     /// The application wanted one more.
     wants_more: bool,
@@ -111,11 +111,11 @@ pub(super) struct BeyondLimit;
 #[derive(Clone, Debug)]
 pub(super) struct PeerStreams {
     opened: u64,
-    /// How many the application has accepted.
+    /// Number accepted by the application.
     accepted: u64,
     /// The limit last announced to the peer.
     limit: u64,
-    /// How many may be open at a time.
+    /// Maximum number open at a time.
     concurrent_max: u64,
     finished: u64,
     due: bool,

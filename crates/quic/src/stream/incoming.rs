@@ -109,14 +109,14 @@ impl Streams {
         let Some(receive) = &mut stream.receive else {
             return Ok(());
         };
-        let is_news = receive.on_reset(
+        let is_new = receive.on_reset(
             frame.final_size.get(),
             frame.error_code,
             &mut self.window,
             now,
             &mut self.rings,
         )?;
-        if is_news {
+        if is_new {
             stream.events.remove(EventSet::READABLE);
             stream.events.insert(EventSet::RESET);
         }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::receipt::Receipt;
 
-/// How a frame fills its packet.
+/// The use of the packet's remaining room by a frame.
 struct Fit {
     /// Number of PADDING bytes before the frame.
     padding: usize,
@@ -50,7 +50,7 @@ impl Streams {
                 && (credit.available() > 0 || credit.blocked_to_send().is_some()))
     }
 
-    /// How many bytes the stream that is next has to send, as far as flow control permits.
+    /// Bytes that the next stream has to send, limited by flow control.
     pub(crate) fn next_chunk_len(&self) -> u64 {
         let credit = self.credit.available();
         let next = self.queues.scheduler.next(credit > 0);
@@ -75,7 +75,7 @@ impl Streams {
         writer.position() > before
     }
 
-    /// Writes frames about the connection as a whole.
+    /// Writes frames of the connection.
     fn write_limits(
         &mut self,
         writer: &mut Writer<'_>,

@@ -62,7 +62,7 @@ pub(super) struct ReceivePart {
     /// One more than the highest offset received; the final size, once it is known.
     highest: u64,
     final_size: Option<u64>,
-    /// How many bytes were returned to the connection's window.
+    /// Bytes returned to the connection's window.
     released: u64,
     /// The application has received the end.
     end_told: bool,
@@ -196,7 +196,7 @@ impl ReceivePart {
         let before = self.assembler.received_to();
         let mut is_declined = false;
         let (mut offset, mut data) = (offset, data);
-        if takes && let Some(rest) = self.hand_on(id, offset, data, sink, buffers.pool) {
+        if takes && let Some(rest) = self.pass_to_sink(id, offset, data, sink, buffers.pool) {
             (offset, data) = (self.assembler.read_offset(), rest);
             is_declined = !rest.is_empty();
         }
@@ -222,7 +222,7 @@ impl ReceivePart {
     }
 
     /// Passes the next in-order bytes of a frame to the sink, if it has them. Returns what the sink did not accept.
-    fn hand_on<'d>(
+    fn pass_to_sink<'d>(
         &mut self,
         id: StreamId,
         offset: u64,
@@ -275,13 +275,13 @@ impl ReceivePart {
         total
     }
 
-    /// The application reads. Returns how many bytes it consumed, and whether that was the end.
+    /// The application reads. Returns the number of bytes consumed, and whether the end was reached.
     pub(super) fn read(
         &mut self,
         read: &mut dyn FnMut(&[u8]) -> usize,
         pool: &mut RingPool,
     ) -> (usize, bool) {
-        // An end without data makes no call: the caller learns of it from the result.
+        // An end without data makes no call: the result reports it.
         let mut read = |_, bytes: &[u8], _| if bytes.is_empty() { 0 } else { read(bytes) };
         let bytes = self.drain(&mut read, pool);
         (bytes, self.end_told)
@@ -311,13 +311,13 @@ impl ReceivePart {
         }
         self.take_credit(final_size, connection, now)?;
         self.final_size = Some(final_size);
-        let is_news = self.state.lacks_data();
+        let is_new = self.state.lacks_data();
         self.step(ReceiveInput::Reset);
-        if is_news {
+        if is_new {
             self.reset_code = code;
             self.assembler.discard(pool);
         }
-        Ok(is_news)
+        Ok(is_new)
     }
 
     /// The application was notified of the reset.
@@ -342,7 +342,7 @@ impl ReceivePart {
         self.state.lacks_data()
     }
 
-    /// How many bytes to return to the connection's window since the last call. Updates `window` too.
+    /// Bytes to return to the connection's window since the last call. Updates `window` too.
     pub(super) fn release(&mut self, now: Time, rtt: Duration) -> u64 {
         let is_given_up = self.is_stopped()
             || matches!(

@@ -9,7 +9,7 @@
 //! 3. incremental streams take turns, a frame each;
 //! 4. if both kinds are waiting, they alternate, so that neither starves (RFC 9218 leaves this open).
 //!
-//! The queues are ordered sets: O(log n) to change, O(1) to ask whether anything is waiting.
+//! The queues are ordered sets: O(log n) to change, O(1) to check for waiting streams.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ impl Default for Priority {
     }
 }
 
-/// What a stream has to send.
+/// The pending data of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Data that needs no connection credit: retransmissions, or an end without data.
@@ -78,7 +78,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What the stream has to send.
+    /// The pending data of the stream.
     pub(super) fn class(self) -> Class {
         self.class
     }

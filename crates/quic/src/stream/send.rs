@@ -3,7 +3,7 @@
 //! Owns which data is acknowledged, lost, in flight and not yet sent, the end, and the resulting state. It sends no
 //! data beyond the peer's limit for the stream, none that is acknowledged, and only one final size (§4.5).
 //!
-//! What is in flight is what was sent and is neither acknowledged nor lost; it needs no set of its own. Lost data is
+//! Data in flight is sent, neither acknowledged nor lost, and needs no set. Lost data is
 //! sent before new data of the same stream (§13.3).
 
 use lastbyte_wire::VarInt;
@@ -99,7 +99,7 @@ impl SendPart {
         self.state.sends_data() && self.fin == Fin::Open
     }
 
-    /// How many bytes are acknowledged without a gap.
+    /// Bytes acknowledged without a gap.
     pub(super) const fn acked_to(&self) -> u64 {
         self.acked_to
     }

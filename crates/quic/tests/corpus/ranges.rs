@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
-use lastbyte_quic::ack::{Novelty, PacketNumberRanges};
+use lastbyte_quic::ack::{Insertion, PacketNumberRanges};
 use lastbyte_wire::{
     Reader, VarInt, Writer,
     frame::{AckReport, Frame},
@@ -18,9 +18,9 @@ struct Model {
 }
 
 impl Model {
-    fn insert(&mut self, number: u64) -> Novelty {
+    fn insert(&mut self, number: u64) -> Insertion {
         if number < self.floor || !self.numbers.insert(number) {
-            return Novelty::Duplicate;
+            return Insertion::Duplicate;
         }
         let ranges = self.ranges();
         if ranges.len() > PacketNumberRanges::RANGES_MAX
@@ -28,7 +28,7 @@ impl Model {
         {
             self.forget(*last);
         }
-        Novelty::New
+        Insertion::New
     }
 
     fn forget(&mut self, number: u64) {

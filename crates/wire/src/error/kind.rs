@@ -1,4 +1,4 @@
-//! What can be wrong with frames and packets.
+//! Errors of frames and packets.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use crate::{
     packet::{packet_type::PacketType, version::VersionNumber},
 };
 
-/// What is wrong with a frame.
+/// The error of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameErrorKind {
     /// The payload ends inside the frame.
@@ -99,7 +99,7 @@ impl fmt::Display for FrameErrorKind {
 
 impl core::error::Error for FrameErrorKind {}
 
-/// What is wrong with a packet.
+/// The error of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketErrorKind {
     /// The datagram ends inside the packet.

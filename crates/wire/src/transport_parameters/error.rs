@@ -8,13 +8,13 @@ use crate::{TransportError, UnexpectedEnd};
 /// Invalid transport parameters. Close the connection with [`TransportParameterError::transport_error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportParameterError {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: TransportParameterErrorKind,
     /// The affected parameter, if its ID could be decoded.
     pub id: Option<ParameterId>,
 }
 
-/// What is wrong with a transport parameter.
+/// The error of a transport parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportParameterErrorKind {
     /// The input ends inside the parameter.

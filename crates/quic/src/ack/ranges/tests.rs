@@ -14,10 +14,10 @@ fn ranges(set: &PacketNumberRanges) -> Vec<(u64, u64)> {
 fn numbers_in_order_are_one_range() {
     let mut set = PacketNumberRanges::new();
     for number in 0..1000 {
-        assert_eq!(set.insert(number), Novelty::New);
+        assert_eq!(set.insert(number), Insertion::New);
     }
     assert_eq!(ranges(&set), [(0, 999)]);
-    assert_eq!(set.insert(500), Novelty::Duplicate);
+    assert_eq!(set.insert(500), Insertion::Duplicate);
 }
 
 #[test]
@@ -39,8 +39,8 @@ fn rfc9000_12_3_packets_below_the_tracked_ranges_are_duplicates() {
     }
     assert_eq!(set.iter().count(), PacketNumberRanges::RANGES_MAX);
     assert!(set.contains_or_below(0));
-    assert_eq!(set.insert(0), Novelty::Duplicate);
-    assert_eq!(set.insert(1), Novelty::New); // only the range of 0 was dropped
+    assert_eq!(set.insert(0), Insertion::Duplicate);
+    assert_eq!(set.insert(1), Insertion::New); // only the range of 0 was dropped
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn rfc9000_13_2_4_ranges_known_to_the_peer_are_dropped_except_the_largest() {
     set.forget_up_to(40);
     assert_eq!(ranges(&set), [(29, 29)]);
     assert!(set.contains_or_below(3));
-    assert_eq!(set.insert(15), Novelty::Duplicate);
+    assert_eq!(set.insert(15), Insertion::Duplicate);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn rfc9000_13_2_4_the_largest_is_kept_even_if_it_is_packet_0() {
     set.insert(0);
     set.forget_up_to(0);
     assert_eq!(ranges(&set), [(0, 0)]);
-    assert_eq!(set.insert(0), Novelty::Duplicate);
+    assert_eq!(set.insert(0), Insertion::Duplicate);
 }
 
 proptest! {
@@ -76,9 +76,9 @@ proptest! {
         let mut model = BTreeSet::new();
         let mut floor = 0;
         for (index, number) in numbers.into_iter().enumerate() {
-            let novelty = set.insert(number);
+            let insertion = set.insert(number);
             let is_new = number >= floor && model.insert(number);
-            prop_assert_eq!(novelty == Novelty::New, is_new);
+            prop_assert_eq!(insertion == Insertion::New, is_new);
             for (at, upto) in &forget {
                 if *at == index && let Some(largest) = model.last().copied() {
                     set.forget_up_to(*upto);

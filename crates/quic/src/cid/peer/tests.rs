@@ -155,7 +155,7 @@ fn rfc9000_19_15_a_late_copy_of_a_retired_id_does_not_bring_it_back() {
     let mut ids = ids(4);
     assert_eq!(ids.on_new(&new(1, 0)), Ok(None));
     let reserved = ids.reserve().expect("a spare one");
-    ids.give_back(reserved).expect("few to retire");
+    ids.release(reserved).expect("few to retire");
     assert_eq!(retired(&mut ids), [1]);
     ids.on_acked(1);
     assert_eq!(ids.on_new(&new(1, 0)), Ok(None));

@@ -161,7 +161,7 @@ impl Handshake {
         Some(self.state.as_mut()?.early.take())
     }
 
-    /// Releases what is only needed until confirmation, if the handshake is confirmed.
+    /// Releases state only needed until confirmation, if the handshake is confirmed.
     pub(in crate::connection) fn free_if_confirmed(&mut self) {
         if self.is_confirmed() {
             self.state = None;

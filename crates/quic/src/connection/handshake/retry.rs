@@ -24,7 +24,7 @@ pub(in crate::connection) enum Negotiated {
 
 impl Handshake {
     /// The client's state, as long as Retry and Version Negotiation are acceptable.
-    fn unheard_client(&mut self) -> Option<&mut ClientState> {
+    fn client_before_response(&mut self) -> Option<&mut ClientState> {
         let client = self.state.as_mut()?.client.as_mut()?;
         (!client.has_heard).then_some(client)
     }
@@ -35,7 +35,7 @@ impl Handshake {
         if !self.accepts_retry(packet) {
             return false;
         }
-        let Some(client) = self.unheard_client() else {
+        let Some(client) = self.client_before_response() else {
             return false;
         };
         client.token = packet.token.to_vec();
@@ -51,7 +51,7 @@ impl Handshake {
         let Some(original) = state.map(|state| state.original_destination) else {
             return false;
         };
-        self.unheard_client()
+        self.client_before_response()
             .is_some_and(|client| client.retry_source.is_none())
             && packet.version == version
             && packet.destination == local_id
@@ -70,7 +70,7 @@ impl Handshake {
         let state = self.state.as_ref();
         let original = state.map(|state| state.original_destination);
         let is_expected = self
-            .unheard_client()
+            .client_before_response()
             .is_some_and(|client| !client.was_negotiated && client.retry_source.is_none())
             && packet.destination() == local_id.as_slice()
             && original.is_some_and(|id| packet.source() == id.as_slice())

@@ -151,7 +151,7 @@ fn rfc9000_9_3_a_server_challenges_both_ends_of_a_move() {
     assert!(paths.promote(0, 1500, &mut ids).is_some());
     assert_eq!(paths.current().network, SERVER_PATH);
     assert_eq!(*ids.current(), id(100));
-    paths.forget_network(&elsewhere(1), &mut ids);
+    paths.remove_network(&elsewhere(1), &mut ids);
     assert_eq!(paths.others_len(), 0);
 }
 
@@ -196,11 +196,11 @@ fn expired_paths_are_removed_and_only_requested_ones_are_reported() {
     let path_cid = ids.reserve().expect("a spare ID");
     paths.try_path(START, there, path_cid, &rtt(), Duration::ZERO);
     let late = START + Duration::from_secs(60);
-    let forgotten = Forgotten {
+    let removed = RemovedPath {
         network: there,
         was_wanted: true,
     };
-    assert_eq!(paths.expire_other(late, &mut ids), Some(forgotten));
+    assert_eq!(paths.expire_other(late, &mut ids), Some(removed));
     assert_eq!(paths.expire_other(late, &mut ids), None);
     let path_cid = ids.reserve().expect("a spare ID");
     paths.try_path(START, there, path_cid, &rtt(), Duration::ZERO);
@@ -217,12 +217,12 @@ fn rfc9000_5_1_2_a_path_whose_id_is_retired_is_removed() {
     let (mut paths, mut ids) = (paths(Side::Client), peer_ids());
     let path_cid = ids.reserve().expect("a spare ID");
     paths.try_path(START, CLIENT_PATH, path_cid, &rtt(), Duration::ZERO);
-    assert_eq!(paths.forget_without_id(&mut ids), None);
+    assert_eq!(paths.remove_without_id(&mut ids), None);
     let number = VarInt::from_u32;
     let token = StatelessResetToken::new([9; 16]);
     let frame = NewConnectionId::new(number(9), number(9), id(109), token).expect("a frame");
     ids.on_new(&frame).expect("room");
-    assert!(paths.forget_without_id(&mut ids).is_some());
+    assert!(paths.remove_without_id(&mut ids).is_some());
     assert_eq!(paths.others_len(), 0);
 }
 

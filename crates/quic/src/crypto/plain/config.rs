@@ -19,13 +19,13 @@ pub struct PlainClient {
     pub alpn: Vec<Vec<u8>>,
     /// Message sizes.
     pub sizes: Sizes,
-    /// Key usage limits, and how much of a packet the tags cover.
+    /// Key usage limits, and the coverage of the tags.
     pub limits: Limits,
     /// An earlier connection to resume.
     pub resumption: Option<Resumption>,
 }
 
-/// What a client remembers of an earlier connection.
+/// State that a client remembers of an earlier connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resumption {
     /// The server's transport parameters (RFC 9000 §7.4.1).
@@ -43,7 +43,7 @@ pub struct PlainServer {
     pub alpn: Vec<Vec<u8>>,
     /// Message sizes.
     pub sizes: Sizes,
-    /// Key usage limits, and how much of a packet the tags cover.
+    /// Key usage limits, and the coverage of the tags.
     pub limits: Limits,
     /// Whether earlier connections are resumed. Default: true.
     pub resumes: bool,

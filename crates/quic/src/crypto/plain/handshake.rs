@@ -1,6 +1,6 @@
 //! A handshake with the messages of TLS 1.3, without cryptography.
 //!
-//! Owns the order of messages (RFC 8446 §2), when keys become available, and what is negotiated. It draws no
+//! Owns the order of messages (RFC 8446 §2), the availability of keys, and the negotiation. It draws no
 //! randomness: a session's bytes follow from the seed, the server's name and the transport parameters, which in QUIC
 //! contain a connection ID and so are never the same twice.
 //!

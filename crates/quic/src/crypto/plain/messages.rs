@@ -10,7 +10,7 @@ use lastbyte_wire::{BufferFull, Reader, UnexpectedEnd};
 pub struct Sizes {
     /// `ClientHello`. Default: 220, with X25519. A hybrid key exchange with ML-KEM-768 adds 1222.
     pub client_hello: u16,
-    /// How much a ticket adds to the `ClientHello`. Default: 219.
+    /// Bytes that a ticket adds to the `ClientHello`. Default: 219.
     pub ticket_offer: u16,
     /// `ServerHello`. Default: 90. A hybrid key exchange adds 1088.
     pub server_hello: u16,

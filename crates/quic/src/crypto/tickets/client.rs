@@ -53,7 +53,7 @@ pub use saved::{SAVED_MAX, SavedSession, SavedSessionError};
 pub use store::{MemorySessions, PER_SERVER_MAX, SessionStore};
 pub(in crate::crypto) use watch::SessionWatch;
 
-/// How many saved sessions are tried for one connection.
+/// Maximum number of saved sessions tried for one connection.
 const TRIES: usize = PER_SERVER_MAX;
 
 /// A client's session handling. Shared by all connections of a configuration.

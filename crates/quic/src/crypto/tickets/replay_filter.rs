@@ -35,9 +35,9 @@ use crate::WallTime;
 #[cfg(test)]
 mod tests;
 
-/// How long an entry is kept at least: twice the 60 s by which a client's claim may be wrong, and rounding.
+/// Minimum lifetime of an entry: twice the 60 s by which a client's claim may be wrong, and rounding.
 pub const DEPTH: Duration = Duration::from_secs(122);
-/// How far a clock may be behind the latest time seen. Several threads report times out of order.
+/// Maximum lag of a clock behind the latest time seen. Several threads report times out of order.
 pub const CLOCK_BACK_MAX: Duration = Duration::from_secs(10);
 
 const GENERATION_S: u64 = 66;
@@ -117,7 +117,7 @@ impl State {
         if now < self.blind_until || is_behind {
             return Strike::Blind;
         }
-        let [fingerprint, first, second] = words(client_hello);
+        let [fingerprint, first, second] = fingerprint_and_buckets(client_hello);
         let fingerprint = fingerprint.max(FREE + 1);
         let newest = (generation(self.latest) % GENERATIONS as u64) as usize;
         let buckets = self.generations[0].len() as u64;
@@ -164,7 +164,7 @@ const fn generation(time: WallTime) -> u64 {
 }
 
 /// A fingerprint, and two bucket indices.
-fn words(hash: &[u8; 32]) -> [u64; 3] {
+fn fingerprint_and_buckets(hash: &[u8; 32]) -> [u64; 3] {
     let word = |index: usize| {
         hash.iter()
             .skip(8 * index)

@@ -157,7 +157,7 @@ pub(in crate::crypto) fn early_flows(client: &End, server: &End) -> bool {
         .is_ok_and(|opened| opened.payload() == b"early")
 }
 
-/// How a connection was established.
+/// The kind of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::crypto) enum Kind {
     /// By a full handshake.
@@ -205,7 +205,7 @@ pub(in crate::crypto) fn replay(
 }
 
 /// The tickets in a server's output, as complete messages.
-pub(in crate::crypto) fn tickets_said(end: &End) -> Vec<Vec<u8>> {
+pub(in crate::crypto) fn sent_tickets(end: &End) -> Vec<Vec<u8>> {
     let mut messages = super::message::Messages::default();
     for (space, data) in &end.said {
         if *space == Space::Application {

@@ -8,7 +8,7 @@ use super::{
     message::NewSessionTicket,
     testing::{
         Clock, DAY, Fleet, Kind, LIMIT, connect, early_flows, keys, kind, parameters, replay,
-        replay_filter, start_client, start_server, tickets_said,
+        replay_filter, sent_tickets, start_client, start_server,
     },
     *,
 };
@@ -77,7 +77,7 @@ fn rfc8446_4_6_1_each_ticket_lasts_a_week_and_permits_early_data() {
     );
     drive(&mut c, &mut s, 7).unwrap();
     assert_eq!(c.session.tickets_received(), 2);
-    let messages = tickets_said(&s);
+    let messages = sent_tickets(&s);
     assert_eq!(messages.len(), 2);
     for message in &messages {
         let ticket = NewSessionTicket::decode(message).unwrap();
@@ -383,8 +383,8 @@ fn a_shorter_lifetime_is_announced_and_enforced() {
     }
     let (mut c, mut s) = (start_client(&fleet.client()), start_server(&server));
     drive(&mut c, &mut s, usize::MAX).unwrap();
-    let said = tickets_said(&s);
-    assert_eq!(NewSessionTicket::decode(&said[0]).unwrap().lifetime_s, 3600);
+    let sent = sent_tickets(&s);
+    assert_eq!(NewSessionTicket::decode(&sent[0]).unwrap().lifetime_s, 3600);
     let lifetime_of = |lifetime| fleet.tickets(&[1]).with_lifetime(lifetime).lifetime();
     assert_eq!(lifetime_of(8 * DAY), LIFETIME_MAX);
     assert_eq!(lifetime_of(Duration::ZERO), seconds(1));

@@ -38,11 +38,11 @@ use crate::{WallTime, crypto::CRYPTO_OUT_MAX};
 #[cfg(test)]
 mod tests;
 
-/// How far the clock of another server may be ahead.
+/// Maximum lead of another server's clock.
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
-/// How many tickets of one `ClientHello` are tried.
+/// Maximum number of tickets tried for one `ClientHello`.
 const OFFERS_MAX: usize = 4;
-/// How many sessions are kept until they are sealed: rustls' tickets of one handshake.
+/// Maximum number of sessions kept until they are sealed: rustls' tickets of one handshake.
 const STORED_MAX: usize = 16;
 /// The encoding of a session ends with the offset of its ticket's age.
 const AGE_OFFSET_LEN: usize = 4;
@@ -69,7 +69,7 @@ pub(in crate::crypto) struct TicketStore {
 #[derive(Default)]
 struct State {
     hello: Hello,
-    /// How many tickets of this `ClientHello` were tried.
+    /// Number of tickets of this `ClientHello` tried.
     offers: usize,
     /// By the names that rustls chose; at most [`STORED_MAX`].
     stored: Vec<(Vec<u8>, Vec<u8>)>,
@@ -82,10 +82,10 @@ struct State {
 /// The `ClientHello` being received.
 #[derive(Default)]
 struct Hello {
-    /// How many are complete. A second one follows a `HelloRetryRequest`.
+    /// Number of complete hellos. A second one follows a `HelloRetryRequest`.
     count: usize,
     header: Vec<u8>,
-    /// How many bytes of the body are missing, and the hash so far.
+    /// Missing bytes of the body, and the hash so far.
     body: Option<(usize, Context)>,
     /// SHA-256 of the last complete one.
     hash: Option<[u8; 32]>,

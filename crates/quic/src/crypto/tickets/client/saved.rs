@@ -58,7 +58,7 @@ pub struct SavedSession {
 /// Why bytes are not a session that can be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SavedSessionError {
-    /// They do not start like a session.
+    /// The bytes do not start like a session.
     NotASession,
     /// They were saved with this version of rustls, and can only be read with that version.
     OtherVersion(String),

@@ -18,7 +18,7 @@ pub struct KeyFileError {
     pub fault: KeyFileErrorKind,
 }
 
-/// What is wrong with a list of ticket keys.
+/// The error of a list of ticket keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFileErrorKind {
     /// A line has this many characters instead of the 64 of a secret.
