@@ -58,7 +58,7 @@ enum Command {
 /// files, those of `registry` are available.
 #[must_use]
 pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> ExitCode {
-    let words = match commands::get::words(words) {
+    let words = match commands::get::expand_arguments(words) {
         Ok(words) => words,
         Err(code) => return code,
     };

@@ -96,7 +96,7 @@ struct Radio {
 
 impl Radio {
     /// When the radio is awake, at `ready` or later.
-    fn awake_from(&mut self, ready: Time) -> Time {
+    fn wake_up(&mut self, ready: Time) -> Time {
         let sleeps = self
             .used_at
             .is_none_or(|used| ready.nanos_since(used) > self.after);
@@ -134,7 +134,7 @@ impl Access {
     /// When a packet that is ready at `now` may leave. `now` must not decrease.
     pub(crate) fn granted(&mut self, now: Time) -> Time {
         let awake = match &mut self.radio {
-            Some(radio) => radio.awake_from(now),
+            Some(radio) => radio.wake_up(now),
             None => now,
         };
         match &mut self.medium {

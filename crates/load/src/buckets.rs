@@ -12,7 +12,7 @@ impl Buckets {
         1 << self.0
     }
 
-    /// How many there are.
+    /// Number of buckets.
     pub(crate) const fn count(self) -> usize {
         ((VALUE_BITS - self.0 + 1) as usize) << self.0
     }

@@ -1,6 +1,6 @@
 //! The connection log of the generator: a line per connection over QUIC, as the client sees it.
 //!
-//! Owns: what is known of a connection until its line is written, at its end. Never: opens a file.
+//! Keeps the values of a connection until its line is written, at its end. Opens no file.
 
 use core::fmt;
 use std::sync::Arc;

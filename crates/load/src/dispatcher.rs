@@ -43,7 +43,7 @@ impl Arrivals {
     }
 }
 
-/// How long a run lasts.
+/// The length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// This number of requests, by all threads together.
@@ -113,7 +113,7 @@ pub struct Dispatcher {
     arrivals: Option<Schedule>,
     /// The measured time starts here.
     measured_from: Time,
-    /// Nothing is due from here on; `None` if requests are counted.
+    /// No request is due from here on; `None` if the number of requests is limited.
     end: Option<Time>,
     /// The requests that all connections together have yet to start, in an open loop of a fixed number.
     remaining: u64,
@@ -303,7 +303,7 @@ impl Dispatcher {
         is_within.then_some(next)
     }
 
-    /// Whether all requests have been started, or the time is over.
+    /// Whether all requests have been started, or the time limit has passed.
     #[must_use]
     pub fn is_over(&self, now: Time) -> bool {
         self.remaining == 0 || self.end.is_some_and(|end| now >= end)
@@ -340,7 +340,7 @@ impl Dispatcher {
         self.measured_from
     }
 
-    /// When the time is over; `None` if requests are counted.
+    /// When the run ends; `None` if the number of requests is limited.
     #[must_use]
     pub const fn end(&self) -> Option<Time> {
         self.end

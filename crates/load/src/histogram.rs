@@ -126,7 +126,7 @@ impl Histogram {
         })
     }
 
-    /// The buckets that have values: the largest value of each, and how many there are.
+    /// The non-empty buckets: the largest value of each, and its count.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let buckets = self.buckets.iter().enumerate();
         let filled = buckets.filter(|(_, count)| **count > 0);

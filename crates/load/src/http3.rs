@@ -50,7 +50,7 @@ mod tests;
 
 /// Connections that are closed in one turn, so that the packets fit the driver's limit.
 const CLOSES_PER_TURN: usize = 32;
-/// A request without progress for this time makes the thread ask whether the port is closed.
+/// After this time without progress of a request, the thread checks whether the port is closed.
 const PROBE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs the connections of a thread until the end of the run.
@@ -125,7 +125,7 @@ fn run_over(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// A request that is ready to be sent any number of times.
+/// An encoded request, which can be sent any number of times.
 struct Prepared {
     head: http3::Request,
     body: Option<Arc<[u8]>>,
@@ -143,7 +143,7 @@ impl Prepared {
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It is to be established at this time.
+    /// It will be established at this time.
     Waiting(Time),
     /// It is established when there is a request for it.
     Idle,
@@ -751,7 +751,7 @@ impl<'a> Http3Load<'a> {
         }
     }
 
-    /// Asks whether the port is closed if a connection is silent: the driver's socket would not know.
+    /// Checks whether the port is closed if a connection is silent: the driver's socket does not receive the ICMP error.
     fn probe(&mut self, now: Time, is_silent: bool) {
         if let Some((at, probe)) = &self.probe {
             if let Some(error) = probe.answer() {
@@ -774,7 +774,7 @@ impl<'a> Http3Load<'a> {
         }
     }
 
-    /// Ends the run: gives up what is in progress, and closes all connections.
+    /// Ends the run: cancels requests in progress, and closes all connections.
     fn end(&mut self, now: Time) {
         self.is_ending = true;
         let measured_from = self.state.dispatcher.measured_from();

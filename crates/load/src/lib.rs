@@ -41,7 +41,7 @@
 //! | `buckets` | logarithmic buckets of durations |
 //! | [`histogram`] | durations in constant memory; percentiles, and when there are enough values for one |
 //! | [`mix`] | how requests get their connections: handshakes and weights |
-//! | [`recorder`] | what a thread counts and measures |
+//! | [`recorder`] | counts and measurements of a thread |
 //! | [`timeline`] | latencies and failures over the time of a run |
 //! | [`report`] | the final table, JSON and CSV |
 //! | [`settings`], [`run`](run()) | settings, progress and interruption; threads and their results |
@@ -76,7 +76,7 @@
 //! - Connections that resume sessions use QUIC version 1 only, since a session belongs to the version it was issued in
 //!   (RFC 9369 §5).
 //! - To migrate, the connections of a thread move to a new socket together. The thread keeps the socket before as well, since
-//!   a connection uses it until the server has validated the new path, or for good if that fails. A third socket replaces
+//!   a connection uses it until the server has validated the new path, or permanently if that fails. A third socket replaces
 //!   the older one, so a thread has at most two.
 //! - With a [`Mix`], a client has one request at a time. Otherwise a new connection would have to wait for the requests on
 //!   the one before.

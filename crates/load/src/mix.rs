@@ -1,4 +1,4 @@
-//! How requests get their connections: the handshakes there are, and how often each is used.
+//! The mix of handshakes: the kinds of handshakes, and the weight of each.
 
 use core::{fmt, str::FromStr};
 
@@ -31,9 +31,9 @@ impl Handshake {
     }
 }
 
-/// How often requests get their connection in each way: weights, of which at least one is not 0.
+/// The weight of each kind; at least one is not 0.
 ///
-/// Each request of a client draws a way by itself, with a probability in proportion to its weight. The first connection of a
+/// Each request of a client draws its kind independently, with a probability in proportion to its weight. The first connection of a
 /// client is always established by a full handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mix {

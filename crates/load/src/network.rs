@@ -1,12 +1,12 @@
 //! Connections over model paths: an event loop in which each connection has a socket, and a path with links of its own.
 //!
-//! Owns: the sockets, and the order of a turn. What happens to a datagram on its way is decided by [`Paths`], what is sent
-//! by the endpoint and the application.
+//! Owns the sockets, and the order of a turn. [`Paths`] decides what happens to a datagram; the endpoint and the application
+//! decide what is sent.
 //!
 //! 1. Deliver the datagrams that have left their links: to the server, or to the endpoint.
 //! 2. Fire expired timers; call the application.
 //! 3. Put the datagrams of the endpoint into their links.
-//! 4. Wait for a datagram of the server, or for the next deadline; put what was received into the links.
+//! 4. Wait for a datagram of the server, or for the next deadline; put the received datagrams into the links.
 
 use core::time::Duration;
 use std::{collections::BTreeMap, io, net::SocketAddr};
@@ -118,7 +118,7 @@ impl ModelPaths {
         self.sockets.get(usize::try_from(number).ok()?)
     }
 
-    /// Puts what the server has sent into the links.
+    /// Puts datagrams of the server into the links.
     fn receive(&mut self, clock: &Clock, batch: &mut Batch, number: u64) -> io::Result<()> {
         for _ in 0..BATCHES {
             let Some(socket) = self.socket(number) else {

@@ -1,4 +1,4 @@
-//! What one thread counts and measures. Recording a response does not allocate.
+//! Counts and measurements of one thread. Recording a response does not allocate.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ mod tests;
 /// The most different errors that are listed. The others are counted together.
 const ERRORS_MAX: usize = 32;
 
-/// What is counted, with the names that h2load gives. Requests of the warm-up do not count.
+/// Counters, with the names of h2load. Requests of the warm-up do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests sent.
@@ -170,7 +170,7 @@ pub enum Cause {
     Timeout,
 }
 
-/// What one thread counts and measures.
+/// Counts and measurements of one thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorder {
     /// The counters.
@@ -179,13 +179,13 @@ pub struct Recorder {
     pub service: Histogram,
     /// From when a request was due to the end of its response, in ns: corrected for coordinated omission.
     pub latency: Histogram,
-    /// For each connection that was established, how long that took, in ns.
+    /// Time to establish each connection, in ns.
     pub connect: Histogram,
     /// For each connection, the time from its start to the first byte of a response, in ns.
     pub first_byte: Histogram,
     /// For each connection, its responses per second.
     pub rates: Vec<f64>,
-    /// What went wrong, and how often.
+    /// Errors, with their counts.
     pub errors: BTreeMap<String, u64>,
     /// When the last response ended.
     pub last: Option<Time>,

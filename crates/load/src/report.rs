@@ -1,4 +1,4 @@
-//! What a run prints at its end: h2load's table with additions, JSON, or CSV.
+//! The output at the end of a run: h2load's table with additions, JSON, or CSV.
 
 mod csv;
 mod json;
@@ -42,7 +42,7 @@ fn percentiles(histogram: &Histogram) -> impl Iterator<Item = (&'static str, Opt
         .map(|(name, share)| (name, histogram.supported_quantile(share)))
 }
 
-/// How much smaller the headers are than without compression, from 0 to 1.
+/// Space savings of header compression, from 0 to 1.
 fn savings(measurement: &Measurement) -> f64 {
     let counts = &measurement.recorder.counts;
     if counts.header_text_bytes == 0 {
@@ -51,7 +51,7 @@ fn savings(measurement: &Measurement) -> f64 {
     1.0 - counts.header_bytes as f64 / counts.header_text_bytes as f64
 }
 
-/// What makes the figures doubtful.
+/// Warnings about the figures.
 #[must_use]
 pub fn warnings(settings: &Settings, measurement: &Measurement) -> Vec<String> {
     let mut all = Vec::new();

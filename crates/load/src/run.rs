@@ -1,4 +1,4 @@
-//! A run: one thread for each share of the connections, and what they measured together.
+//! A run: one thread for each share of the connections, and their combined measurements.
 
 use std::{io, sync::Arc, thread, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     timeline::Timeline,
 };
 
-/// What a run has measured.
+/// The measurements of a run.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// Counters and times of all threads.
@@ -30,7 +30,7 @@ pub struct Measurement {
     pub threads: Vec<ThreadUse>,
     /// Whether the run was stopped before its end.
     pub is_interrupted: bool,
-    /// What happened on the model paths.
+    /// Statistics of the model paths.
     pub paths: Option<Report>,
 }
 

@@ -42,9 +42,9 @@ impl fmt::Display for Version {
 /// A request that is sent again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it is for. All requests of a run have the same origin.
+    /// The target URI. All requests of a run have the same origin.
     pub url: Url,
-    /// How often it is sent, in proportion to the weights of the others.
+    /// Its weight relative to the other requests.
     pub weight: u32,
 }
 
@@ -84,7 +84,7 @@ pub struct Settings {
     pub fields: Fields,
     /// The body of all requests.
     pub body: Option<Arc<[u8]>>,
-    /// How long the run lasts.
+    /// The length of the run.
     pub amount: Amount,
     /// When requests start.
     pub arrivals: Arrivals,
@@ -98,7 +98,7 @@ pub struct Settings {
     pub timeout: Duration,
     /// The time after which a connection is closed, with all requests on it. Default: none.
     pub active_timeout: Option<Duration>,
-    /// How a connection is established again. The first connection of each client has a full handshake.
+    /// The handshake of further connections. The first connection of each client has a full handshake.
     pub handshake: Handshake,
     /// How each request gets its connection. Default: all requests of a client use one connection.
     pub mix: Option<Mix>,
@@ -137,7 +137,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong.
+    /// Returns the reason.
     pub(crate) fn check(&self, is_tls: bool) -> Result<(), String> {
         if self.threads > self.connections {
             return Err(format!(
@@ -180,7 +180,7 @@ impl Settings {
     }
 }
 
-/// How a run is watched and stopped from other threads.
+/// Progress and stop flag of a run, for other threads.
 #[derive(Debug)]
 pub struct Control {
     /// Set it to end the run at once.

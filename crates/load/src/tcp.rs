@@ -47,7 +47,7 @@ use crate::{
 /// Why a connection ended, if the server gave no reason.
 const CLOSED: &str = "the server closed the connection";
 
-/// What the tasks of a thread share.
+/// State shared by the tasks of a thread.
 struct Shared {
     state: RefCell<ThreadState>,
     settings: Arc<Settings>,
@@ -467,7 +467,7 @@ impl Shared {
                 };
             };
             if has_carried && due.handshake.is_some() {
-                // It gets a connection of its own.
+                // It gets its own connection.
                 self.set_pending(index, due);
                 return Ok(());
             }
@@ -609,7 +609,7 @@ impl Shared {
         self.state.borrow_mut().dispatcher.take(now, index)
     }
 
-    /// Gives the requests of an open loop to streams that wait for one.
+    /// Passes the requests of an open loop to waiting streams.
     async fn give_out_arrivals(self: Rc<Self>) {
         loop {
             self.arrivals.some_free().await;

@@ -1,4 +1,4 @@
-//! What the engines of all HTTP versions share within a thread: schedule, recorder, CPU time and the end of the run.
+//! State that the engines of all HTTP versions share within a thread: schedule, recorder, CPU time and the end of the run.
 
 use core::{sync::atomic::Ordering, time::Duration};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::{
     settings::{Control, Settings},
 };
 
-/// How often time limits, progress and the end of the run are checked.
+/// Interval between checks of time limits, progress and the end of the run.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
-/// How often the progress is published.
+/// Interval between updates of the published progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest pause between attempts to connect again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub(crate) struct ThreadState {
     /// Whether requests may be sent: an open loop waits for its connections.
     pub(crate) is_started: bool,
     start: Time,
-    /// Since when CPU time is measured, and how much there was.
+    /// Start of the CPU time measurement, and the CPU time at that point.
     cpu_from: Option<(Time, Duration)>,
     progress_at: Time,
 }
@@ -56,7 +56,7 @@ impl ThreadUse {
     }
 }
 
-/// What a thread returns.
+/// The result of a thread.
 pub(crate) struct ThreadResult {
     pub(crate) recorder: Recorder,
     pub(crate) usage: ThreadUse,
@@ -64,7 +64,7 @@ pub(crate) struct ThreadResult {
     pub(crate) from: Time,
     /// When it ended.
     pub(crate) until: Time,
-    /// What happened on the model paths.
+    /// Statistics of the model paths.
     pub(crate) paths: Option<Report>,
 }
 
@@ -117,7 +117,7 @@ impl ThreadState {
         self.control.is_stopped() || (self.is_started && is_late)
     }
 
-    /// Whether what is received counts.
+    /// Whether received data counts.
     pub(crate) fn is_measuring(&self, now: Time) -> bool {
         self.is_started && now >= self.dispatcher.measured_from()
     }

@@ -22,7 +22,7 @@ pub const WIDTH_MIN: Duration = Duration::from_millis(10);
 /// A latency is known to 3 %.
 const SCALE: Buckets = Buckets(4);
 
-/// What happened in an interval.
+/// Counts of an interval.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Interval {
     /// Complete responses.
@@ -104,7 +104,7 @@ pub struct Timeline {
     intervals: Vec<Interval>,
     /// The time of the last tick: failures are counted there.
     now: Time,
-    /// What was recorded since it was taken last.
+    /// Counts since they were last taken.
     recent: Interval,
 }
 

@@ -17,7 +17,7 @@ use crate::json::Object;
 #[cfg(test)]
 mod tests;
 
-/// The start of a line: what it is about, and the result of the first request.
+/// The start of a line: the identity of the connection, and the result of the first request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
     /// When the line was written, in milliseconds since the Unix epoch; in a simulation, since its start.
@@ -72,14 +72,14 @@ pub struct Experiment {
     pub neighbour: Option<Neighbour>,
 }
 
-/// Another user of the simulated path, and what it got between the start of the transfer and the horizon.
+/// Another user of the simulated path, and its outcome between the start of the transfer and the horizon.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Neighbour {
     /// Its name.
     pub kind: String,
-    /// How long it was observed, in milliseconds.
+    /// Observation time, in milliseconds.
     pub horizon_ms: f64,
-    /// What the bottleneck transmitted of it, in bits per second.
+    /// Its rate at the bottleneck, in bits per second.
     pub rate_bps: u64,
     /// The mean time that its packets waited before the bottleneck, in milliseconds. `None` if it had none.
     pub delay_ms: Option<f64>,

@@ -19,13 +19,13 @@ const ZOOM: f32 = 2.0;
 
 /// Why there is no PNG.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum RasterError {
     TooLarge,
     Encoder,
 }
 
 /// The scene at twice its size, or at its own size if that is too large.
-pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>, Trouble> {
+pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>, RasterError> {
     let longest = scene.width.max(scene.height);
     let zoom = if longest * ZOOM <= SIDE_MAX {
         ZOOM
@@ -33,15 +33,15 @@ pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>, Trouble> {
         1.0
     };
     if longest * zoom > SIDE_MAX {
-        return Err(Trouble::TooLarge);
+        return Err(RasterError::TooLarge);
     }
     let (width, height) = (
         (scene.width * zoom).ceil() as u32,
         (scene.height * zoom).ceil() as u32,
     );
-    let mut pixmap = Pixmap::new(width, height).ok_or(Trouble::TooLarge)?;
+    let mut pixmap = Pixmap::new(width, height).ok_or(RasterError::TooLarge)?;
     pixmap.fill(tiny_skia::Color::WHITE);
-    let fonts = Fonts::new().ok_or(Trouble::Encoder)?;
+    let fonts = Fonts::new().ok_or(RasterError::Encoder)?;
     let mut canvas = Canvas {
         pixmap,
         transform: Transform::from_scale(zoom, zoom),
@@ -50,7 +50,7 @@ pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>, Trouble> {
     for shape in &scene.shapes {
         canvas.draw(shape);
     }
-    canvas.pixmap.encode_png().map_err(|_| Trouble::Encoder)
+    canvas.pixmap.encode_png().map_err(|_| RasterError::Encoder)
 }
 
 struct Canvas {

@@ -140,8 +140,8 @@ impl Picture {
     /// [`PngError::Encoder`] if memory runs out.
     pub fn png(&self) -> Result<Vec<u8>, PngError> {
         raster::png(&figure::scene(&clean::cleaned(self))).map_err(|trouble| match trouble {
-            raster::Trouble::TooLarge => PngError::TooLarge,
-            raster::Trouble::Encoder => PngError::Encoder,
+            raster::RasterError::TooLarge => PngError::TooLarge,
+            raster::RasterError::Encoder => PngError::Encoder,
         })
     }
 }

@@ -25,7 +25,7 @@ use super::socket::{Options, Socket, open};
 #[cfg(test)]
 mod tests;
 
-/// How the kernel selects the socket of a group.
+/// The kernel's rule to select the socket of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steering {
     /// By both addresses. After a change of its address, a client may reach another socket.

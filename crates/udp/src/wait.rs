@@ -50,7 +50,7 @@ pub struct Ready {
     pub woken: bool,
 }
 
-/// What a socket is waited for.
+/// The event that a socket is polled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Until it is readable. `false` if another process reads the same socket.
@@ -138,7 +138,7 @@ impl Waiter {
         let mut polled = [
             PollFd::new(socket, events),
             PollFd::new(&self.bell, PollFlags::IN),
-            // Without a second socket, the first one again, for nothing.
+            // Without a second socket, the first one again, without events.
             PollFd::new(other.unwrap_or(socket), of_other),
         ];
         // A timeout out of range is effectively infinite.

@@ -1,4 +1,4 @@
-//! Shares of a limited resource whose holders keep what they have.
+//! Shares of a limited resource that is not taken back from its holders.
 
 /// Binary digits of the largest count.
 const DIGITS: usize = usize::BITS as usize;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::SplitMix64;
 
-    /// How many are left of `total` when holders have taken all they can, beginning in this order.
+    /// Units of `total` left when the holders, starting in this order, have taken all they may.
     fn left(total: usize, holders: usize, order: impl Iterator<Item = usize>) -> usize {
         let (mut shares, mut left) = (FairShare::new(), total);
         let mut counts = vec![0; holders];

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `arguments` | the options |
 //! | `compare` | the change between two runs |
-//! | `live` | what a terminal shows during a run |
+//! | `live` | display on the terminal during a run |
 //! | `log` | the file of the connection log |
 //! | `plot` | the page of `--plot` |
 //! | `settings` | from options to the settings of a run, and the file of requests |

@@ -30,7 +30,7 @@ use crate::{
 
 /// The most loads of a run: each takes about a kilobyte of memory until its end.
 const LOADS_MAX: usize = 4_000_000;
-/// The most arms: as many as a page distinguishes.
+/// Maximum number of arms that a page distinguishes.
 const ARMS_MAX: usize = 16;
 /// The built-in corpus.
 const CORPUS_PAGES: usize = 300;
@@ -169,7 +169,7 @@ fn corpus(file: Option<&Path>) -> Result<Vec<Arc<Page>>, Failure> {
     Ok(pages.into_iter().map(Arc::new).collect())
 }
 
-/// What the report draws.
+/// The data of the report.
 fn gather(setting: &run::Setting<'_>, jobs: &[Job], results: &[Loaded]) -> PageLoads {
     let arguments = setting.arguments;
     let mut parts: BTreeMap<(usize, usize, usize, usize), PartTimes> = BTreeMap::new();

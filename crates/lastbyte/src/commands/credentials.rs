@@ -1,4 +1,4 @@
-//! Options about who the server must be and who the client is, for the commands that connect.
+//! Options for the identities of server and client, for the commands that connect.
 
 use std::path::PathBuf;
 

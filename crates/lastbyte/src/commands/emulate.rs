@@ -198,7 +198,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits for a signal, or for the thread to end by itself.
+/// Waits for a signal, or for the end of the thread.
 fn wait(stopped: &mpsc::Receiver<()>, running: &Running) {
     while !running.is_over() && stopped.recv_timeout(CHECK_INTERVAL).is_err() {}
 }

@@ -7,16 +7,16 @@
 //! | `settings`, `request` | settings and fetches that the options select |
 //! | `exit` | exit codes, as curl's |
 //! | `output` | where bodies and headers are written |
-//! | `keep` | files that are kept from one run to the next |
+//! | `saved` | files with state of earlier runs |
 //! | `timing`, `write_out` | the report afterwards |
 
 mod arguments;
 mod destination;
 mod exit;
 mod glob;
-mod keep;
 mod output;
 mod request;
+mod saved;
 mod settings;
 mod timing;
 mod write_out;
@@ -31,8 +31,8 @@ pub(crate) use self::arguments::Arguments;
 use self::{
     arguments::Timing,
     exit::{INTERRUPTED, result},
-    keep::Keep,
     output::Outputs,
+    saved::SavedState,
     settings::{Refusal, settings},
     timing::Round,
     write_out::WriteOut,
@@ -47,9 +47,11 @@ use crate::{
     jobs::Interrupt,
 };
 
-/// The words of a command line, with those of the files that it names (`-K`).
+/// Returns the arguments of a command line, with those of the files that it names (`-K`).
 #[expect(clippy::print_stderr, reason = "errors go to stderr")]
-pub(crate) fn words(given: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, ExitCode> {
+pub(crate) fn expand_arguments(
+    given: impl IntoIterator<Item = OsString>,
+) -> Result<Vec<OsString>, ExitCode> {
     arguments::expanded(given).map_err(|(code, what)| {
         eprintln!("error: ({code}) {}", printable(&what));
         ExitCode::from(code)
@@ -76,7 +78,7 @@ pub(crate) fn run(mut arguments: Arguments, registry: &Registry) -> Result<ExitC
     };
     let interrupt = Interrupt::listen();
     let clock = Clock::new();
-    let (keep, memory) = Keep::open(arguments)?;
+    let (saved, memory) = SavedState::open(arguments)?;
     let mut rounds = Vec::new();
     let mut exit = 0;
     for round in 0..arguments.connection.repeat.get() {
@@ -117,7 +119,7 @@ pub(crate) fn run(mut arguments: Arguments, registry: &Registry) -> Result<ExitC
             break;
         }
     }
-    keep.save(&memory)?;
+    saved.save(&memory)?;
     tell(arguments, &fetches, &rounds)?;
     Ok(ExitCode::from(exit))
 }

@@ -177,7 +177,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Runs the query. Returns whether there was no error, or what is wrong with the arguments.
+/// Runs the query. Returns whether it succeeded, or an error in the arguments.
 fn start(
     arguments: &Arguments,
     text: &str,

@@ -308,7 +308,7 @@ fn failure(settings: &Settings, error: &Error) -> Failure {
     }
 }
 
-/// Writes the page, and the charts if there is a folder for them. Returns where the page is.
+/// Writes the page, and the charts if there is a folder for them. Returns the path of the page.
 pub(crate) fn write(
     comparison: &Comparison,
     page: &Path,
@@ -345,7 +345,7 @@ fn style(verdict: &str) -> Style {
     }
 }
 
-/// What is significant, and where the page is, with colours: for [`anstream::stdout`].
+/// The significant changes and the path of the page, in colour, for [`anstream::stdout`].
 pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> String {
     let mut text = String::new();
     let harm = comparison.harm().into_iter();

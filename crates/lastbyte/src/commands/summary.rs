@@ -55,7 +55,7 @@ fn ms(value: f64) -> String {
     ((value * scale).round() / scale).to_string()
 }
 
-/// What is not known.
+/// Shown for an unknown value.
 const ABSENT: &str = "–";
 
 #[cfg(test)]

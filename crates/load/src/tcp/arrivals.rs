@@ -39,7 +39,7 @@ impl Arrivals {
         receiver.await.ok()
     }
 
-    /// Gives a request to the stream that waits longest.
+    /// Passes a request to the stream that has waited longest.
     pub(super) fn give(&self, take: impl FnOnce(usize) -> Option<Due>) {
         let mut waiting = self.waiting.borrow_mut();
         let Some(waiting) = waiting.as_mut() else {

@@ -1,4 +1,4 @@
-//! A byte stream that counts what it receives, and with HTTP/2 what of it is compressed headers.
+//! A byte stream that counts received bytes, and for HTTP/2 those of compressed headers.
 
 use core::{
     pin::Pin,
@@ -54,13 +54,13 @@ impl HeaderCounter {
     }
 }
 
-/// Adds up what is received.
+/// Counts received bytes.
 pub(super) trait Received {
     /// This number of bytes was received, of which these are compressed headers.
     fn on_received(&self, bytes: u64, header_bytes: u64);
 }
 
-/// A byte stream that counts what it receives.
+/// A byte stream that counts received bytes.
 pub(super) struct Counted<S> {
     inner: S,
     received: Rc<dyn Received>,

@@ -28,7 +28,7 @@ impl Tree {
     pub(super) fn parse(bytes: &[u8], keys: &'static [&'static str]) -> Result<Self, String> {
         let budget = Cell::new(VALUES_MAX);
         let mut json = serde_json::Deserializer::from_slice(bytes);
-        let tree = Keep {
+        let tree = TreeSeed {
             keys,
             budget: &budget,
         }
@@ -79,12 +79,12 @@ impl Tree {
 }
 
 #[derive(Clone, Copy)]
-struct Keep<'a> {
+struct TreeSeed<'a> {
     keys: &'static [&'static str],
     budget: &'a Cell<usize>,
 }
 
-impl Keep<'_> {
+impl TreeSeed<'_> {
     fn spend<E: Error>(self) -> Result<(), E> {
         match self.budget.get().checked_sub(1) {
             Some(left) => {
@@ -98,7 +98,7 @@ impl Keep<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Keep<'_> {
+impl<'de> DeserializeSeed<'de> for TreeSeed<'_> {
     type Value = Tree;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
@@ -107,7 +107,7 @@ impl<'de> DeserializeSeed<'de> for Keep<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Keep<'_> {
+impl<'de> Visitor<'de> for TreeSeed<'_> {
     type Value = Tree;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

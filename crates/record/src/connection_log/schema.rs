@@ -1,4 +1,4 @@
-//! What the table of keys is made of, and what is generated from it: lines, documentation, JSON schemas.
+//! The types of the table of keys, and the output generated from it: lines, documentation, JSON schemas.
 
 use core::fmt;
 use std::fmt::Write;

@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub(super) is_paced: bool,
     pub(super) crypto_sent: u64,
     pub(super) anatomy: Option<Anatomy>,
-    /// What was saved in the last token for a later connection, and how long after the start.
+    /// Path measurements saved in the last token for a later connection, and the time since the start.
     pub(super) token_sent: Option<(Duration, SavedPath)>,
 }
 

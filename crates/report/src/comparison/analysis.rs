@@ -12,7 +12,7 @@ use super::{
 };
 use crate::statistics::{
     Counts, Z_95,
-    bootstrap::{self, Against, Interval, Measure, Member, Pairs},
+    bootstrap::{self, BaselineComparison, Interval, Measure, Member, Pairs},
     tests_of::{self, Estimate, RankTest},
 };
 
@@ -310,14 +310,14 @@ fn group(
         replicates,
         settings.seed,
     );
-    let against = Against {
+    let comparison = BaselineComparison {
         groups: &borrowed,
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
     };
-    let curves = against.intervals(&resampled);
-    let overall = against.overall(&resampled);
+    let curves = comparison.intervals(&resampled);
+    let overall = comparison.overall(&resampled);
     let others = || (0..order.len()).map(|arm| (arm > 0).then_some(arm));
     let means = |z: f64| {
         others()
@@ -459,13 +459,13 @@ fn losses(
             settings.replicates.div_ceil(2),
             settings.seed,
         );
-        let against = Against {
+        let comparison = BaselineComparison {
             groups: &borrowed,
             baseline: 0,
             shares: &shares,
             measure: Measure::Difference,
         };
-        let percentiles = against.intervals(&resampled);
+        let percentiles = comparison.intervals(&resampled);
         let subgroup = place.map_or(Subgroup::All, |site| {
             Subgroup::Site(tally.sites[site].clone())
         });

@@ -118,7 +118,7 @@ impl<'a> Subject<'a> {
     }
 
     /// What changes, and the words for a decrease and an increase.
-    fn words(self, metric: &Metric) -> (&str, &'static str, &'static str) {
+    fn labels(self, metric: &Metric) -> (&str, &'static str, &'static str) {
         match self {
             Self::Neighbour(_) => ("neighbour’s rate", "less", "more"),
             Self::Group(_) | Self::Paths(_) => (&metric.name, metric.less(), metric.more()),
@@ -441,7 +441,7 @@ fn described(analysis: &Analysis, subject: Subject<'_>) -> String {
         Subject::Paths(_) | Subject::Neighbour(_) => " over the same path",
     };
     let (what, less, _) = match subject {
-        Subject::Neighbour(_) => subject.words(&analysis.settings.metric),
+        Subject::Neighbour(_) => subject.labels(&analysis.settings.metric),
         _ => ("time to last byte", "faster", ""),
     };
     let mut text = format!(
@@ -541,7 +541,7 @@ fn axes(
     );
     let line = plot.bottom + font + 29.0;
     let baseline = &analysis.arms[0].name;
-    let (what, less, more) = subject.words(&analysis.settings.metric);
+    let (what, less, more) = subject.labels(&analysis.settings.metric);
     let full = match size {
         Size::Small => format!("change of {what}"),
         _ => format!("{what} relative to {baseline}"),

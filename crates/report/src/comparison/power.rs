@@ -14,7 +14,7 @@
 
 use crate::statistics::{
     Counts, Z_95,
-    bootstrap::{self, Against, Measure, Pairs},
+    bootstrap::{self, BaselineComparison, Measure, Pairs},
     tests_of::{self, Estimate},
 };
 
@@ -60,14 +60,14 @@ impl Power {
     ) -> Self {
         let groups: Vec<&Counts> = times.iter().collect();
         let (shares, replicates) = ([0.5], replicates.min(REPLICATES_MAX));
-        let against = Against {
+        let comparison = BaselineComparison {
             groups: &groups,
             baseline: 0,
             shares: &shares,
             measure: Measure::Change,
         };
         let medians = |resampled| -> Vec<Option<f64>> {
-            let intervals = against.intervals(&resampled).into_iter();
+            let intervals = comparison.intervals(&resampled).into_iter();
             intervals
                 .map(|cells| error(cells.first()?.alone?))
                 .collect()

@@ -215,7 +215,7 @@ pub struct Interval {
 
 /// What is compared with the baseline, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Against<'a> {
+pub struct BaselineComparison<'a> {
     /// The observed arms.
     pub groups: &'a [&'a Counts],
     /// The index of the baseline.
@@ -237,7 +237,7 @@ pub fn is_joint(share: f64) -> bool {
     share >= JOINT.0 - 1e-9 && share <= JOINT.1 + 1e-9
 }
 
-impl Against<'_> {
+impl BaselineComparison<'_> {
     /// The change of each arm at each percentile. That of the baseline is empty.
     #[must_use]
     pub fn intervals(&self, resampled: &Resampled) -> Vec<Vec<Interval>> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Counts, Z_95,
-    bootstrap::{self, Against, Measure, Member, Pairs},
+    bootstrap::{self, BaselineComparison, Measure, Member, Pairs},
     random::Random,
     tests_of::{self, Estimate},
 };
@@ -292,13 +292,13 @@ fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
         };
         let (base, arm) = (group(4000.0), group(4000.0 * (1.0 + truth)));
         let groups = [&base, &arm];
-        let against = Against {
+        let comparison = BaselineComparison {
             groups: &groups,
             baseline: 0,
             shares: &shares,
             measure: Measure::Change,
         };
-        let intervals = against.intervals(&bootstrap::apart(&groups, &shares, 500, experiment));
+        let intervals = comparison.intervals(&bootstrap::apart(&groups, &shares, 500, experiment));
         let mut holds = true;
         for cell in &intervals[1] {
             if let (Some((low, high)), true) = (cell.alone, cell.together.is_some()) {
@@ -343,14 +343,14 @@ fn pairing_removes_the_variance_of_common_paths() {
     }
     let (base, arm) = (Counts::of(base), Counts::of(arm));
     let groups = [&base, &arm];
-    let against = Against {
+    let comparison = BaselineComparison {
         groups: &groups,
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
     };
     let width = |resampled| {
-        let cell = against.intervals(&resampled)[1][1];
+        let cell = comparison.intervals(&resampled)[1][1];
         let (low, high) = cell.alone.expect("an interval");
         assert!(low < -0.05 && high > -0.05, "{low} {high}");
         high - low
@@ -425,13 +425,13 @@ fn intervals_of_pairs_have_their_nominal_coverage() {
             arm.push(Some(second));
         }
         let groups = [&Counts::of(base), &Counts::of(arm)];
-        let against = Against {
+        let comparison = BaselineComparison {
             groups: &groups,
             baseline: 0,
             shares: &shares,
             measure: Measure::Change,
         };
-        let intervals = against.intervals(&bootstrap::paired(&pairs, &shares, 300, experiment));
+        let intervals = comparison.intervals(&bootstrap::paired(&pairs, &shares, 300, experiment));
         let outside = |(low, high): (f64, f64)| truth < low || truth > high;
         for cell in &intervals[1] {
             cells += 1;
@@ -456,13 +456,13 @@ fn percentiles_of_incomplete_transfers_have_no_value_and_no_band() {
     let arm = Counts::of((1..=1000).map(|value| (value <= 900).then_some(value)));
     let shares = [0.5, 0.89, 0.95];
     let groups = [&base, &arm];
-    let against = Against {
+    let comparison = BaselineComparison {
         groups: &groups,
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
     };
-    let cells = &against.intervals(&bootstrap::apart(&groups, &shares, 1000, 1))[1];
+    let cells = &comparison.intervals(&bootstrap::apart(&groups, &shares, 1000, 1))[1];
     assert_eq!(cells[0].estimate, Some(0.0));
     assert!(cells[0].together.is_some());
     // Some resamples have fewer than 89 % that ended.

@@ -1,4 +1,4 @@
-//! What a terminal shows during a run: counters, and rate and latency of the last seconds as bars of characters.
+//! Display on the terminal during a run: counters, and rate and latency of the last seconds as bars of characters.
 
 use core::{fmt::Write as _, sync::atomic::Ordering, time::Duration};
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use lastbyte_load::Control;
 #[cfg(test)]
 mod tests;
 
-/// How often [`Live::update`] is to be called.
+/// Interval at which [`Live::update`] must be called.
 pub(super) const INTERVAL: Duration = Duration::from_millis(200);
 /// The updates of a bar: one second.
 const UPDATES: u32 = 5;

@@ -5,7 +5,7 @@ use core::ops::RangeInclusive;
 use lastbyte_congestion::{Registry, Spec};
 use lastbyte_sim::HttpVersion;
 
-/// What is compared: a version of HTTP and a congestion control.
+/// An arm: a version of HTTP and a congestion control.
 #[derive(Clone, Debug)]
 pub(super) struct Arm {
     pub(super) name: String,

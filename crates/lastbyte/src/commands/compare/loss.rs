@@ -118,7 +118,7 @@ struct Job {
     seed: u64,
 }
 
-/// What there is to simulate.
+/// The transfers to simulate.
 struct Setting<'a> {
     arguments: &'a Arguments,
     arms: Vec<Arm>,

@@ -1,4 +1,4 @@
-//! The page loads of a comparison: what is simulated, and what is kept of it.
+//! The page loads of a comparison, and their results.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// A page load that takes longer is given up.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(300);
 
-/// What a run consists of.
+/// The parts of a run.
 pub(super) struct Setting<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) arms: &'a [Arm],
@@ -36,7 +36,7 @@ pub(super) struct Job {
     seed: u64,
 }
 
-/// What is kept of a page load.
+/// The result of a page load.
 #[derive(Debug)]
 pub(super) struct Loaded {
     /// Until `onload`, until the first render, and the byte index, in ms.
@@ -143,7 +143,7 @@ impl Setting<'_> {
         let mut parts = [Sums::default(); PARTS];
         let mut requests = 0;
         for (resource, moment) in page.resources.iter().zip(&outcome.resources) {
-            // What came from the cache has no first byte.
+            // Resources from the cache have no first byte.
             let Moment {
                 requested: Some(requested),
                 first_byte: Some(first_byte),

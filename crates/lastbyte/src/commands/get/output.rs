@@ -35,7 +35,7 @@ use crate::{
 /// Number of ticks, of a tenth of a second each, before the progress bar appears.
 const TICKS_WITHOUT_BAR: u32 = 10;
 
-/// How many bodies are written to the terminal.
+/// Number of bodies written to the terminal.
 pub(super) fn to_stdout(arguments: &Arguments) -> usize {
     (0..arguments.urls.0.len())
         .filter(|fetch| output_of(arguments, *fetch) == Output::Stdout)

@@ -11,13 +11,13 @@ use lastbyte_driver::Clock;
 use super::arguments::Arguments;
 use crate::{failure::Failure, files};
 
-/// The files.
-pub(super) struct Keep<'a> {
+/// The files with state of earlier runs.
+pub(super) struct SavedState<'a> {
     arguments: &'a Arguments,
     sessions: Option<SessionFile>,
 }
 
-impl<'a> Keep<'a> {
+impl<'a> SavedState<'a> {
     /// Reads the files that exist.
     pub(super) fn open(arguments: &'a Arguments) -> Result<(Self, Memory), Failure> {
         let mut sessions = None;

@@ -103,7 +103,7 @@ impl WriteOut {
             let Some(fetch) = fetches.get(index) else {
                 continue;
             };
-            let told = Told {
+            let data = FetchData {
                 arguments,
                 fetch,
                 outcome,
@@ -116,8 +116,8 @@ impl WriteOut {
                 let out = if to_stderr { &mut stderr } else { &mut stdout };
                 match piece {
                     Piece::Text(text) => out.push_str(text),
-                    Piece::Variable(name) => out.push_str(&text(&told.value(name), name)),
-                    Piece::Header(name) => out.push_str(&told.field(name)),
+                    Piece::Variable(name) => out.push_str(&text(&data.value(name), name)),
+                    Piece::Header(name) => out.push_str(&data.field(name)),
                     Piece::Stdout => to_stderr = false,
                     Piece::Stderr => to_stderr = true,
                     Piece::OnError if outcome.failure.is_none() => break,
@@ -211,8 +211,8 @@ fn text(value: &Value, name: &str) -> String {
     }
 }
 
-/// The data of a fetch.
-struct Told<'a> {
+/// The values of one fetch.
+struct FetchData<'a> {
     arguments: &'a Arguments,
     fetch: &'a Fetch,
     outcome: &'a Outcome,
@@ -220,7 +220,7 @@ struct Told<'a> {
     index: usize,
 }
 
-impl Told<'_> {
+impl FetchData<'_> {
     fn field(&self, name: &str) -> String {
         let head = self.round.heads.get(self.index);
         let value = head.and_then(|head| head.fields.get(name));

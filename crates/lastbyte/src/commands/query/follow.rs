@@ -98,7 +98,7 @@ impl Growing {
         };
         let own = self.file.metadata()?;
         if identity(&named) != identity(&own) {
-            // What was written to the old file before it was renamed is read.
+            // The rest of the old file is read after it was renamed.
             if own.len() > self.position {
                 return Ok(true);
             }

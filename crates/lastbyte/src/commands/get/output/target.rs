@@ -44,7 +44,7 @@ pub(super) struct Target {
     makes_folders: bool,
     /// The download continues at the end of the file.
     appends: bool,
-    /// Bytes with a NUL are not written: stdout is a terminal, and was not asked for with `-o -`.
+    /// Bytes with a NUL are not written: stdout is a terminal, and `-o -` was not given.
     refuses_binary: bool,
     /// The offset in the file at which it starts.
     begin: u64,

@@ -2,7 +2,7 @@
 
 /// `NAME:PASSWORD` for a host: from its first entry, or otherwise from the default entry.
 pub(super) fn credentials(text: &str, host: &str) -> Option<String> {
-    let mut words = words(text).into_iter();
+    let mut words = tokens(text).into_iter();
     let mut found: Option<(String, String)> = None;
     let mut is_ours = false;
     while let Some(word) = words.next() {
@@ -34,7 +34,7 @@ pub(super) fn credentials(text: &str, host: &str) -> Option<String> {
 }
 
 /// Tokens, without comments and macros; a quoted string is one token.
-fn words(text: &str) -> Vec<String> {
+fn tokens(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut is_macro = false;
     for line in text.lines() {
