@@ -156,7 +156,7 @@ impl Connection {
             if let Some((id, error)) = self.receive_errors.pop_front() {
                 self.on_receive_error(transport, id, error);
             } else if let Some(id) = self.ready.pop_front() {
-                self.attend(transport, id);
+                self.read_arrived(transport, id);
             } else if let Some(event) = transport.poll_stream_event() {
                 self.on_stream_event(transport, event);
             } else if !self.take_datagram(transport) {
@@ -185,7 +185,7 @@ impl Connection {
                 }
             }
             StreamEvent::Available(Direction::Unidirectional) => self.open_own_streams(transport),
-            StreamEvent::Readable(id) if is_request(id) => self.attend(transport, id),
+            StreamEvent::Readable(id) if is_request(id) => self.read_arrived(transport, id),
             StreamEvent::Readable(id) => self.read_unidirectional(transport, id),
             StreamEvent::Reset { id, code } if is_request(id) => self.on_reset(transport, id, code),
             StreamEvent::Reset { id, .. } => self.on_unidirectional_end(id),

@@ -198,7 +198,7 @@ impl Shared {
         for index in 0..count {
             connections.spawn_local(Rc::clone(self).keep_connected(index));
         }
-        let pacer = spawn_local(Rc::clone(self).give_out_arrivals());
+        let pacer = spawn_local(Rc::clone(self).dispatch_arrivals());
         let mut ticks = interval(TICK);
         loop {
             tokio::select! {
@@ -610,7 +610,7 @@ impl Shared {
     }
 
     /// Passes the requests of an open loop to waiting streams.
-    async fn give_out_arrivals(self: Rc<Self>) {
+    async fn dispatch_arrivals(self: Rc<Self>) {
         loop {
             self.arrivals.some_free().await;
             let now = self.clock.now();

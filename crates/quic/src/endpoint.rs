@@ -356,7 +356,7 @@ impl<D> Endpoint<D> {
             return Some(transmit);
         }
         while let Some(handle) = self.ready.pop_front() {
-            self.give_owed_token(now, handle);
+            self.issue_owed_token(now, handle);
             let Some(slot) = self.slots.get_mut(handle) else {
                 continue;
             };

@@ -225,7 +225,7 @@ impl Comparison {
     #[must_use]
     pub fn notable(&self) -> Vec<u64> {
         let lists = self.analysis.notable.as_ref();
-        lists.map_or_else(Vec::new, notable::Lists::seeds)
+        lists.map_or_else(Vec::new, notable::NotableLists::seeds)
     }
 
     /// A sentence per arm: what the neighbours of its transfers lose or gain. None if the log has no neighbours.

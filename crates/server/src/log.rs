@@ -225,7 +225,7 @@ impl Output {
     fn write(&mut self, text: &[u8]) -> io::Result<()> {
         self.follow_name()?;
         if self.rotate_at.is_some_and(|at| self.len >= at) && self.archive.is_ready() {
-            self.archive.put_away()?;
+            self.archive.rotate()?;
             self.begin()?;
         }
         if self.is_torn {

@@ -92,7 +92,7 @@ impl Sources {
     }
 
     /// Sends each worker a command, and waits for the responses.
-    async fn ask<T>(&self, command: fn(oneshot::Sender<T>) -> Command) -> Vec<Option<T>> {
+    async fn query_workers<T>(&self, command: fn(oneshot::Sender<T>) -> Command) -> Vec<Option<T>> {
         let asked: Vec<_> = self
             .workers
             .iter()
@@ -115,7 +115,7 @@ impl Sources {
     }
 
     async fn measure(&self) -> Numbers {
-        let workers = self.ask(Command::Measure).await;
+        let workers = self.query_workers(Command::Measure).await;
         let logs = self.logs.iter();
         Numbers {
             workers,
@@ -141,7 +141,7 @@ impl Sources {
                 (200, content_type, text::prometheus(&numbers))
             }
             "/healthz" => {
-                let silent = self.ask(Command::Ping).await;
+                let silent = self.query_workers(Command::Ping).await;
                 let silent = silent.iter().position(Option::is_none);
                 let (status, text) = health(silent, self.is_draining.load(Ordering::Relaxed));
                 (status, "text/plain", text)

@@ -257,7 +257,7 @@ pub(crate) struct TcpServer {
 }
 
 /// Held by a connection until it ends.
-type Alive = mpsc::Sender<()>;
+type ConnectionGuard = mpsc::Sender<()>;
 
 impl TcpServer {
     pub(crate) fn start(parts: Parts) -> io::Result<Self> {

@@ -508,7 +508,7 @@ const ACK_DELAY_EXPONENT: u8 = 3;
 const PACKET_OVERHEAD: u32 = 1 + 8 + 2 + 16;
 /// Type, stream ID, offset and length of a STREAM frame, in bytes.
 const STREAM_OVERHEAD: u32 = 1 + 1 + 4 + 2;
-/// Type, stream ID and limit of a MAX_STREAM_DATA frame, in bytes.
+/// Type, stream ID and limit of a `MAX_STREAM_DATA` frame, in bytes.
 const MAX_DATA: u32 = 1 + 1 + 4;
 /// Probe packets of a probe timeout (RFC 9002 §6.2.4: one or two).
 const PROBES: u8 = 2;

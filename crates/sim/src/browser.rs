@@ -120,7 +120,7 @@ pub struct PageLoad {
     pub tls: TlsVersion,
     /// Whether servers answer the request of the document with 103 (Early Hints) at once, if the page has hints.
     pub early_hints: bool,
-    /// How long the name of a host takes to resolve, once for each host.
+    /// Time to resolve the name of a host, once for each host.
     pub dns: Duration,
     /// Random seed.
     pub seed: u64,
@@ -148,7 +148,7 @@ impl PageLoad {
     }
 }
 
-/// How a page load went.
+/// The result of a page load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageOutcome {
     /// From the start until the first render; `None` if it took longer than the limit.

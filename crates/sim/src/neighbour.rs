@@ -57,7 +57,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// How long the neighbour is observed.
+    /// The length of the observation.
     #[must_use]
     pub const fn span(&self) -> Duration {
         self.until.saturating_sub(self.from)

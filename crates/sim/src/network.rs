@@ -581,11 +581,11 @@ impl LinkText {
     }
 }
 
-/// Two words.
-fn two_words<'a>(key: &str, text: &'a str, wants: &str) -> Result<[&'a str; 2], SettingError> {
+/// Splits a text into two words; `expected` describes them in the error.
+fn two_words<'a>(key: &str, text: &'a str, expected: &str) -> Result<[&'a str; 2], SettingError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     <[&str; 2]>::try_from(words)
-        .map_err(|_| SettingError::new(key, format!("`{text}` (expected {wants})")))
+        .map_err(|_| SettingError::new(key, format!("`{text}` (expected {expected})")))
 }
 
 fn limit(key: &str, text: &str) -> Result<Limit, SettingError> {

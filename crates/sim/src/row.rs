@@ -25,7 +25,7 @@ pub struct Row {
     /// Duration of the client's handshake.
     pub handshake: Option<Duration>,
     /// From the client's first datagram to its request.
-    pub asked: Option<Duration>,
+    pub first_request: Option<Duration>,
     /// The round-trip time of the path without queues.
     pub path_rtt: Duration,
     /// Packets that the sender of the data sent: the server, or the client that uploads.
@@ -89,7 +89,7 @@ impl Row {
                 ttlb: first.and_then(|first| first.last_byte),
                 ttfb: first.and_then(|first| first.first_byte),
                 handshake: one.handshake,
-                asked: one.first_request,
+                first_request: one.first_request,
                 path_rtt: outcome.path_rtt,
                 packets_sent: recovery.packets_sent,
                 packets_lost: recovery.packets_lost,
@@ -150,8 +150,8 @@ impl Row {
             .number("ttfb_ms", ms(self.ttfb), 6)
             .number("ttfb_rtts", rtts(self.ttfb), 6)
             .number("handshake_ms", ms(self.handshake), 6)
-            .number("request_ms", ms(self.asked), 6)
-            .number("request_rtts", rtts(self.asked), 6)
+            .number("request_ms", ms(self.first_request), 6)
+            .number("request_rtts", rtts(self.first_request), 6)
             .number("path_rtt_ms", ms(Some(self.path_rtt)), 6)
             .integer("packets_sent", self.packets_sent)
             .integer("packets_lost", self.packets_lost)

@@ -15,7 +15,7 @@ pub struct Scenario {
     pub path: Path,
     /// The transfers that are measured.
     pub flows: Vec<FlowPlan>,
-    /// Other traffic, which goes on until all flows are done.
+    /// Cross traffic, until all flows are complete.
     pub cross: Vec<CrossTraffic>,
     /// Settings of the endpoints.
     pub transport: Transport,
@@ -206,7 +206,7 @@ pub struct Transport {
     pub datagram_size: u16,
     /// Whether the reordering thresholds of loss detection adapt to the path, instead of the constants of RFC 9002. Default: yes.
     pub adapts_to_reordering: bool,
-    /// Whether the server may ask for rarer acknowledgments (draft-ietf-quic-ack-frequency). Default: no, as with the
+    /// Whether the server may request less frequent acknowledgments (draft-ietf-quic-ack-frequency). Default: no, as with the
     /// browsers of today.
     pub ack_frequency: bool,
     /// Whether packets are marked ECT(0). Default: no.

@@ -5,9 +5,9 @@ use core::fmt;
 /// An invalid setting in a network, population or experiment file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
-    /// The key of the setting; empty if the error is in the text as a whole.
+    /// The key of the setting; empty if the error is not in a single setting.
     pub key: String,
-    /// What is wrong, and what is expected.
+    /// The error, and the expected value.
     pub reason: String,
 }
 

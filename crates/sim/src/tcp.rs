@@ -28,19 +28,19 @@
 //! | module | rules | source |
 //! |---|---|---|
 //! | `endpoint` | the handshake | RFC 9293 §3.5 |
-//! | `sender` | what is sent, states of recovery, timers | RFC 5681, RFC 6675; Linux `tcp_output.c`, `tcp_timer.c`, `tcp_fastretrans_alert` |
+//! | `sender` | sending, states of recovery, timers | RFC 5681, RFC 6675; Linux `tcp_output.c`, `tcp_timer.c`, `tcp_fastretrans_alert` |
 //! | `tls` | flights of TLS 1.2 and 1.3, resumption, early data, records | RFC 5246, RFC 5077, RFC 8446 |
-//! | `outgoing` | what the application has written, cut into records and segments | Linux `tcp_sendmsg` |
+//! | `outgoing` | written data, cut into records and segments | Linux `tcp_sendmsg` |
 //! | `sent` | SACK scoreboard | RFC 2018; Linux `tcp_sacktag_write_queue` |
 //! | `rack` | loss detection by time, tail loss probe | RFC 8985; Linux `tcp_recovery.c` |
-//! | `prr` | how much may be sent in recovery | RFC 6937; Linux `tcp_cwnd_reduction` |
+//! | `prr` | the window in recovery | RFC 6937; Linux `tcp_cwnd_reduction` |
 //! | `rto` | retransmission timeout of 200 ms at least | RFC 6298; Linux `tcp_rtt_estimator` |
 //! | `incoming` | reassembly, SACK blocks, duplicate SACK | RFC 2018, RFC 2883; Linux `tcp_data_queue_ofo` |
 //! | `acks` | quick and delayed acknowledgments | RFC 5681 §4.2; Linux `__tcp_ack_snd_check` |
 //! | `window` | receive window that grows by dynamic right-sizing | Linux `tcp_rcv_space_adjust` |
 //! | `cubic` | Linux' CUBIC and `HyStart` | Linux `tcp_cubic.c` |
 //!
-//! The names of Linux' functions say where its rule is. Rules and constants that no RFC states were not checked against the
+//! Linux' functions are named as the source of its rules. Rules and constants that no RFC states were not checked against the
 //! kernel's source text: they are assumed, and docs/sim.md compares the model with a running kernel. Sizes of TLS flights are
 //! estimates.
 //!

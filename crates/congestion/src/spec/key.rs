@@ -15,7 +15,7 @@ use super::{
 pub struct Key {
     pub(super) name: &'static str,
     summary: &'static str,
-    takes: Takes,
+    takes: ValueType,
     /// Whether [`Config`](crate::Config) has a field for it. Other keys belong to single rules, which read them from
     /// [`Config::settings`](crate::Config::settings).
     pub(super) is_common: bool,
@@ -23,7 +23,7 @@ pub struct Key {
 
 /// The type of a key's value.
 #[derive(Clone, Copy, Debug)]
-enum Takes {
+enum ValueType {
     /// The name of a startup.
     Startup,
     /// The name of an avoidance.
@@ -42,13 +42,13 @@ enum Takes {
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "congestion",
-        Takes::Avoidance,
+        ValueType::Avoidance,
         "congestion avoidance after startup: newreno, cubic, pico, prague",
     )
     .common(),
     Key::new(
         "growth",
-        Takes::Startup,
+        ValueType::Startup,
         "window growth in startup: slow-start (2x per round trip), hystart (RFC 9406), rapid (3x or 2x), search",
     )
     .common(),
@@ -168,13 +168,13 @@ impl Key {
     /// A key whose value is a number from `min` to `max`, inclusive.
     #[must_use]
     pub const fn number(name: &'static str, min: f64, max: f64, summary: &'static str) -> Self {
-        Self::new(name, Takes::Number(min, max), summary)
+        Self::new(name, ValueType::Number(min, max), summary)
     }
 
     /// A key whose value is `on` or `off`.
     #[must_use]
     pub const fn switch(name: &'static str, summary: &'static str) -> Self {
-        Self::new(name, Takes::Switch, summary)
+        Self::new(name, ValueType::Switch, summary)
     }
 
     /// A key whose value is one of these names.
@@ -184,16 +184,16 @@ impl Key {
         names: &'static [&'static str],
         summary: &'static str,
     ) -> Self {
-        Self::new(name, Takes::Choice(names), summary)
+        Self::new(name, ValueType::Choice(names), summary)
     }
 
     /// A key whose value is a window, such as `30p` or `64KiB`, of at least this many datagrams.
     #[must_use]
     pub const fn window(name: &'static str, datagrams_min: u64, summary: &'static str) -> Self {
-        Self::new(name, Takes::Window(datagrams_min), summary)
+        Self::new(name, ValueType::Window(datagrams_min), summary)
     }
 
-    const fn new(name: &'static str, takes: Takes, summary: &'static str) -> Self {
+    const fn new(name: &'static str, takes: ValueType, summary: &'static str) -> Self {
         Self {
             name,
             summary,
@@ -225,11 +225,11 @@ impl Key {
     #[must_use]
     pub fn value(&self) -> String {
         match self.takes {
-            Takes::Startup | Takes::Avoidance => "NAME".to_string(),
-            Takes::Choice(names) => names.join("|"),
-            Takes::Window(_) => "SIZE".to_string(),
-            Takes::Number(..) => "X".to_string(),
-            Takes::Switch => "on|off".to_string(),
+            ValueType::Startup | ValueType::Avoidance => "NAME".to_string(),
+            ValueType::Choice(names) => names.join("|"),
+            ValueType::Window(_) => "SIZE".to_string(),
+            ValueType::Number(..) => "X".to_string(),
+            ValueType::Switch => "on|off".to_string(),
         }
     }
 
@@ -243,16 +243,16 @@ impl Key {
     /// Parses a value; the error says what is valid.
     pub(super) fn parse(&self, text: &str, registry: &Registry) -> Result<Value, String> {
         match self.takes {
-            Takes::Startup => {
+            ValueType::Startup => {
                 choice(text, registry.startups().map(|(name, _)| name)).map(Value::Choice)
             }
-            Takes::Avoidance => {
+            ValueType::Avoidance => {
                 choice(text, registry.avoidances().map(|(name, _)| name)).map(Value::Choice)
             }
-            Takes::Choice(names) => choice(text, names.iter().copied()).map(Value::Choice),
-            Takes::Window(datagrams_min) => window(text, datagrams_min).map(Value::Window),
-            Takes::Number(min, max) => factor(text, min, max).map(Value::Number),
-            Takes::Switch => switch(text).map(Value::Switch),
+            ValueType::Choice(names) => choice(text, names.iter().copied()).map(Value::Choice),
+            ValueType::Window(datagrams_min) => window(text, datagrams_min).map(Value::Window),
+            ValueType::Number(min, max) => factor(text, min, max).map(Value::Number),
+            ValueType::Switch => switch(text).map(Value::Switch),
         }
     }
 }

@@ -85,7 +85,7 @@ impl StreamSink for Sink<'_> {
 
 impl Connection {
     /// Reads what has arrived on a request stream, up to body data that the application must request.
-    pub(super) fn attend(&mut self, transport: &mut dyn Transport, id: StreamId) {
+    pub(super) fn read_arrived(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };

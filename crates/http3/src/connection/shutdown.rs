@@ -78,9 +78,9 @@ impl Connection {
             return;
         }
         match self.shared.side {
-            Side::Client => self.say_goaway(transport, 0),
+            Side::Client => self.send_goaway(transport, 0),
             Side::Server => {
-                self.say_goaway(transport, NONE_YET);
+                self.send_goaway(transport, NONE_YET);
                 // Requests in flight are served; they arrive within one round trip.
                 let round_trip = transport.round_trip();
                 self.shutdown.last_word_at = Some(self.shared.now + round_trip * 2);
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    fn say_goaway(&mut self, transport: &mut dyn Transport, id: u64) {
+    fn send_goaway(&mut self, transport: &mut dyn Transport, id: u64) {
         self.shutdown.said = Some(id);
         let mut payload = Vec::new();
         put_varint(&mut payload, VarInt::saturating(id));
@@ -104,7 +104,7 @@ impl Connection {
             .is_some_and(|at| at <= self.shared.now)
         {
             self.shutdown.last_word_at = None;
-            self.say_goaway(transport, self.shutdown.accepted << 2);
+            self.send_goaway(transport, self.shutdown.accepted << 2);
         }
     }
 

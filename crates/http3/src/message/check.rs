@@ -38,9 +38,9 @@ pub(crate) struct Facts {
 }
 
 /// The violated rule.
-type Broken = &'static str;
+type Violation = &'static str;
 
-fn malformed(reason: Broken) -> StreamError {
+fn malformed(reason: Violation) -> StreamError {
     StreamError::malformed(reason)
 }
 
@@ -57,7 +57,7 @@ fn is_connection_specific(line: &RawLine<'_>) -> bool {
 
 /// Checks a field, and records what later parts depend on.
 #[inline]
-fn field(line: &RawLine<'_>, facts: &mut Facts) -> Result<(), Broken> {
+fn field(line: &RawLine<'_>, facts: &mut Facts) -> Result<(), Violation> {
     if !text::is_name(line.name) {
         return Err(if line.name.starts_with(b":") {
             "a pseudo-header behind a field, or in trailers"
@@ -95,8 +95,8 @@ fn content_length(value: &[u8]) -> Option<u64> {
 fn lines(
     fields: &mut Fields,
     facts: &mut Facts,
-    mut note: impl FnMut(&RawLine<'_>) -> Result<(), Broken>,
-) -> Result<(), Broken> {
+    mut note: impl FnMut(&RawLine<'_>) -> Result<(), Violation>,
+) -> Result<(), Violation> {
     let mut pseudo = 0u8;
     let mut all = fields.all_raw();
     let mut next = all.next();
@@ -140,7 +140,7 @@ fn request_pseudo(
     pseudo: PseudoHeaders,
     takes_extended_connect: bool,
     facts: &mut Facts,
-) -> Result<(), Broken> {
+) -> Result<(), Violation> {
     debug_assert!(pseudo.count() <= 5);
     let method = pseudo.method(fields).ok_or("no `:method`")?;
     if !text::is_token(method.as_bytes()) {

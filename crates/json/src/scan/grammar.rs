@@ -55,7 +55,7 @@ pub(super) enum Next {
 
 /// Applies `question` to a block of the bytes, padded with zeros at the end.
 #[inline(always)]
-pub(super) fn ask(bytes: &[u8], at: usize, question: impl Fn(&Block) -> usize) -> usize {
+pub(super) fn with_block(bytes: &[u8], at: usize, question: impl Fn(&Block) -> usize) -> usize {
     match bytes.get(at..).and_then(<[u8]>::first_chunk) {
         Some(block) => question(block),
         None => question(&last_block(bytes, at)),
@@ -139,7 +139,7 @@ fn scalar(kernel: impl Kernel, bytes: &[u8], at: usize) -> Option<(usize, Kind)>
     match peek(bytes, at) {
         b'"' => string(kernel, bytes, at),
         b'0'..=b'9' => {
-            let digits = ask(bytes, at, |block| kernel.first_non_digit(block));
+            let digits = with_block(bytes, at, |block| kernel.first_non_digit(block));
             let zero_first = digits > 1 && bytes[at] == b'0';
             if digits == BLOCK
                 || zero_first
@@ -210,7 +210,7 @@ pub(super) fn string(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<
     }
     let mut at = start + 1;
     loop {
-        let plain = ask(bytes, at, |block| kernel.first_special(block));
+        let plain = with_block(bytes, at, |block| kernel.first_special(block));
         at += plain;
         if plain < BLOCK {
             break;
@@ -240,7 +240,7 @@ fn text(kernel: impl Kernel, bytes: &[u8], start: usize, special: usize) -> Opti
                     ascii = false;
                     at += 1;
                 }
-                at += ask(bytes, at, |block| kernel.first_special(block));
+                at += with_block(bytes, at, |block| kernel.first_special(block));
             }
         }
     }

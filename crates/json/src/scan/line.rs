@@ -230,7 +230,7 @@ impl State {
             }
             if let Some((plan, atom)) = &mut place {
                 let value = &bytes[member.value.start..member.value.end];
-                self.plans[*plan].met(*atom, value, member.value.kind);
+                self.plans[*plan].on_value(*atom, value, member.value.kind);
                 counts.known = true;
                 *atom += 1;
             }

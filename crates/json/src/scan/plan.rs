@@ -207,7 +207,7 @@ impl Plan {
     }
 
     /// Notes a value that an atom had.
-    pub(super) fn met(&mut self, atom: usize, value: &[u8], kind: Kind) {
+    pub(super) fn on_value(&mut self, atom: usize, value: &[u8], kind: Kind) {
         let atom = &mut self.atoms[atom];
         let known = atom.value;
         let variable = match atom.variable {

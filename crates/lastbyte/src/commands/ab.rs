@@ -190,7 +190,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             .iter()
             .any(|arm| arm.share.total_cmp(&experiment.arms[0].share).is_ne())
     {
-        say(
+        print_notice(
             "the shares of the arms have no effect on paired connections: each path is in every arm (--unpaired draws one arm per path)",
         );
     }
@@ -225,7 +225,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::stdout(&error))?;
     if interrupt.is_pressed() {
-        say(&format!(
+        print_notice(&format!(
             "interrupted: {done} of {total} connections are in `{}`, and above",
             log.display()
         ));
@@ -257,7 +257,7 @@ fn transfers(experiment: &Experiment, seed: u64) -> Vec<(Label, Scenario)> {
 }
 
 #[expect(clippy::print_stderr, reason = "talk goes to stderr")]
-fn say(what: &str) {
+fn print_notice(what: &str) {
     eprintln!("{what}");
 }
 
@@ -438,7 +438,7 @@ fn page(
             Ok(Some((page, verdicts)))
         }
         Err(Failure::Run(why) | Failure::Usage(why)) => {
-            say(&format!("no report: {why}"));
+            print_notice(&format!("no report: {why}"));
             Ok(None)
         }
         Err(other) => Err(other),

@@ -126,7 +126,7 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::stdout(&error))?;
     if interrupt.is_pressed() {
-        say(&format!(
+        print_notice(&format!(
             "interrupted: {keeps} of {} page loads are in `{}`, and above",
             jobs.len(),
             arguments.out.display()
@@ -137,7 +137,7 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
 }
 
 #[expect(clippy::print_stderr, reason = "talk goes to stderr")]
-fn say(what: &str) {
+fn print_notice(what: &str) {
     eprintln!("{what}");
 }
 

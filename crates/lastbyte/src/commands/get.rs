@@ -120,7 +120,7 @@ pub(crate) fn run(mut arguments: Arguments, registry: &Registry) -> Result<ExitC
         }
     }
     saved.save(&memory)?;
-    tell(arguments, &fetches, &rounds)?;
+    write_timing(arguments, &fetches, &rounds)?;
     Ok(ExitCode::from(exit))
 }
 
@@ -132,7 +132,7 @@ fn in_file(file: Option<&Path>, what: &str) -> String {
     )
 }
 
-fn tell(arguments: &Arguments, fetches: &[Fetch], rounds: &[Round]) -> Result<(), Failure> {
+fn write_timing(arguments: &Arguments, fetches: &[Fetch], rounds: &[Round]) -> Result<(), Failure> {
     let text = match arguments.shown.timing {
         None if arguments.connection.repeat.get() == 1 => return Ok(()),
         Some(Timing::Json) => timing::json(fetches, rounds),

@@ -103,7 +103,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = FleetFile::read(&arguments.config)?;
     if arguments.check {
-        say("configuration OK\n");
+        print_notice("configuration OK\n");
         return Ok(ExitCode::SUCCESS);
     }
     let limits = limits(arguments);
@@ -151,7 +151,7 @@ fn limits(arguments: &Arguments) -> Limits {
     let tcp = arguments.tcp_connections.min(available / 4);
     let flows = arguments.max_flows.min(available - 2 * tcp);
     if (flows, tcp) != (arguments.max_flows, arguments.tcp_connections) {
-        say(&format!(
+        print_notice(&format!(
             "limiting client addresses to {flows} and TCP connections to {tcp}: the limit of open files is {open_files} (`ulimit -n`)\n"
         ));
     }
@@ -207,7 +207,7 @@ async fn balance(
             .await
             .map_err(|error| cannot(&format!("on `{address}`"), &error))?;
         let address = listener.local_addr().unwrap_or(address);
-        say(&format!("serving metrics on {address}\n"));
+        print_notice(&format!("serving metrics on {address}\n"));
         let sources = metrics::Sources {
             forwarder: Rc::clone(&control.forwarder),
             tcp: Rc::clone(&tcp_counts),
@@ -216,7 +216,7 @@ async fn balance(
         tokio::task::spawn_local(metrics::serve(listener, sources));
     }
     let servers = control.file.fleet.servers.len();
-    say(&format!(
+    print_notice(&format!(
         "listening on {} ({servers} servers)\n",
         loopback(address)
     ));
@@ -239,7 +239,7 @@ async fn balance(
             _ = probes.tick() => control.health.probe(),
             result = control.health.result() => {
                 if let Some(change) = control.health.apply(&result) {
-                    say(&change);
+                    print_notice(&change);
                     control.publish();
                 }
             }
@@ -251,7 +251,7 @@ async fn balance(
             is_new
         });
     }
-    say(&report(&control.forwarder, &tcp_counts));
+    print_notice(&report(&control.forwarder, &tcp_counts));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -264,20 +264,20 @@ impl Control {
         // Before it is read: a change meanwhile is then noticed.
         self.seen = seen(&self.path);
         match FleetFile::read(&self.path) {
-            Ok(file) if file == self.file => say("reloaded: no change\n"),
+            Ok(file) if file == self.file => print_notice("reloaded: no change\n"),
             Ok(file) => {
                 self.health.set_servers(&file);
                 self.file = file;
                 self.publish();
                 let (servers, ids) = (&self.file.fleet.servers, &self.file.fleet.ids);
                 let draining = servers.iter().filter(|server| server.drain).count();
-                say(&format!(
+                print_notice(&format!(
                     "reloaded: {} servers ({draining} draining), {} layouts of connection IDs\n",
                     servers.len(),
                     ids.len()
                 ));
             }
-            Err(Failure::Usage(why) | Failure::Run(why)) => say(&format!(
+            Err(Failure::Usage(why) | Failure::Run(why)) => print_notice(&format!(
                 "error: {why}\nreload failed; keeping the current configuration\n"
             )),
             Err(Failure::BrokenPipe) => {}
@@ -333,7 +333,7 @@ fn report(forwarder: &Forwarder, tcp: &tcp::Counts) -> String {
 }
 
 /// Prints a message to stderr.
-fn say(text: &str) {
+fn print_notice(text: &str) {
     // There is no other place to report that stderr is closed.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -154,14 +154,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::stdout(&error))?;
     if interrupt.is_pressed() {
-        say("interrupted: the results above are of the paths done so far");
+        print_notice("interrupted: the results above are of the paths done so far");
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 #[expect(clippy::print_stderr, reason = "talk goes to stderr")]
-fn say(what: &str) {
+fn print_notice(what: &str) {
     eprintln!("{what}");
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let hash = settings.identity.public_key_hash();
     Server::check(&settings).map_err(Failure::usage)?;
     if arguments.check {
-        say("configuration OK\n")?;
+        print_notice("configuration OK\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut takeover = None;
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     // A slightly lower limit is not worth a message.
     let is_much_less = settings.tcp.connections < wanted - wanted / 10;
     if let (true, Some(limit)) = (is_much_less, descriptors) {
-        say(&format!(
+        print_notice(&format!(
             "limiting TCP connections to {} (expected {wanted}): the limit of open files is {limit} (`ulimit -n`)\n",
             settings.tcp.connections
         ))?;
@@ -121,21 +121,21 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         handover::finish(takeover)?;
     }
     if one_for_all && server.workers() == 1 {
-        say(ONE_WORKER)?;
+        print_notice(ONE_WORKER)?;
     }
-    say(&format!("configuration {config_hash}\n"))?;
-    say(&greeting(arguments, &server, hash.as_deref(), &aead))?;
+    print_notice(&format!("configuration {config_hash}\n"))?;
+    print_notice(&greeting(arguments, &server, hash.as_deref(), &aead))?;
 
     runtime.block_on(async {
         loop {
             let request = tokio::select! {
                 request = signals.next() => request,
                 () = handover::taken(&mut successor) => {
-                    let _ = say("a later process has taken over\n");
+                    let _ = print_notice("a later process has taken over\n");
                     return;
                 }
                 worker = server.worker_failed() => {
-                    let _ = say(&format!("error: HTTP/3 worker {worker} failed\n"));
+                    let _ = print_notice(&format!("error: HTTP/3 worker {worker} failed\n"));
                     Request::ShutDown
                 }
             };
@@ -153,10 +153,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
                 }
                 Err(Failure::BrokenPipe) => String::new(),
             };
-            let _ = say(&outcome);
+            let _ = print_notice(&outcome);
         }
     });
-    say("shutting down\n")?;
+    print_notice("shutting down\n")?;
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
     let code = print_report(&report)?;
     for (thread, path) in logs {
@@ -367,7 +367,7 @@ fn print_report(report: &Report) -> Result<ExitCode, Failure> {
             }
         }
     }
-    say(&text)?;
+    print_notice(&text)?;
     Ok(code)
 }
 
@@ -393,7 +393,7 @@ fn start_log(
 /// Warns about a file of secrets that any user can read.
 fn warn_if_exposed(path: &Path) -> Result<(), Failure> {
     match files::exposed_mode(path) {
-        Some(mode) => say(&format!(
+        Some(mode) => print_notice(&format!(
             "warning: any user can read `{}`: mode {mode:04o} (expected 0600)\n",
             path.display()
         )),
@@ -413,7 +413,7 @@ fn ticket_keys(arguments: &Arguments) -> Result<Option<Vec<u8>>, Failure> {
 }
 
 /// Prints a message to stderr.
-fn say(text: &str) -> Result<(), Failure> {
+fn print_notice(text: &str) -> Result<(), Failure> {
     let mut stderr = std::io::stderr().lock();
     stderr
         .write_all(text.as_bytes())
@@ -541,7 +541,7 @@ fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
         return Ok(None);
     };
     let file = files::append_private(&path)?;
-    say(&format!(
+    print_notice(&format!(
         "writing TLS secrets to `{}`: they decrypt all connections\n",
         path.display()
     ))?;
@@ -557,7 +557,7 @@ type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>
 
 fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     files::create_folder(folder)?;
-    say(&format!(
+    print_notice(&format!(
         "writing a qlog file for each connection to `{}`\n",
         folder.display()
     ))?;
@@ -573,7 +573,7 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
                 if let Failure::Run(why) = failure
                     && !has_failed.swap(true, Ordering::Relaxed)
                 {
-                    let _ = say(&format!("warning: {why} (reported once)\n"));
+                    let _ = print_notice(&format!("warning: {why} (reported once)\n"));
                 }
                 return None;
             }

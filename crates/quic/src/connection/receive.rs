@@ -380,7 +380,7 @@ impl Connection {
         match (self.side(), opened.packet_type) {
             (Side::Client, PacketType::Initial) => {
                 if let Some(source) = opened.source.and_then(ConnectionId::new)
-                    && self.handshake.on_heard(source)
+                    && self.handshake.on_first_initial(source)
                 {
                     self.sources.peer_ids.replace_handshake_id(source);
                 }

@@ -36,7 +36,7 @@ enum Padding {
 }
 
 /// A finished packet.
-struct Built {
+struct BuiltPacket {
     len: usize,
     is_ack_eliciting: bool,
 }
@@ -217,7 +217,7 @@ impl Connection {
         permit: Permit,
         padding: Padding,
         room: &mut [u8],
-    ) -> Option<Built> {
+    ) -> Option<BuiltPacket> {
         let number = self.next_number(now, space)?;
         self.sender.receipts.clear();
         // Frames may fill everything but the room of the tag.
@@ -245,7 +245,7 @@ impl Connection {
         if is_ack_eliciting {
             self.sender.take_probe(space);
         }
-        Some(Built {
+        Some(BuiltPacket {
             len,
             is_ack_eliciting,
         })

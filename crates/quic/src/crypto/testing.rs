@@ -29,7 +29,7 @@ pub(crate) struct End {
     pub(crate) handshake: Option<Keys>,
     pub(crate) one_rtt: Option<OneRttKeys>,
     /// All its output, in order.
-    pub(crate) said: Vec<(Space, Vec<u8>)>,
+    pub(crate) sent_data: Vec<(Space, Vec<u8>)>,
 }
 
 impl End {
@@ -39,12 +39,12 @@ impl End {
             early: None,
             handshake: None,
             one_rtt: None,
-            said: Vec::new(),
+            sent_data: Vec::new(),
         }
     }
 
     /// Takes keys and output.
-    pub(crate) fn speak(&mut self) -> Vec<(Space, Vec<u8>)> {
+    pub(crate) fn take_output(&mut self) -> Vec<(Space, Vec<u8>)> {
         while let Some(keys) = self.session.next_keys() {
             match keys {
                 NewKeys::ZeroRtt(keys) => self.early = Some(keys),
@@ -52,25 +52,25 @@ impl End {
                 NewKeys::OneRtt(keys) => self.one_rtt = Some(*keys),
             }
         }
-        let mut said = Vec::new();
+        let mut sent_data = Vec::new();
         for space in Space::ALL {
             let mut data = Vec::new();
             let len = self.session.write_crypto(space, &mut data);
             assert_eq!(len, data.len());
             if len > 0 {
-                said.push((space, data));
+                sent_data.push((space, data));
             }
         }
-        self.said.extend_from_slice(&said);
-        said
+        self.sent_data.extend_from_slice(&sent_data);
+        sent_data
     }
 
-    pub(crate) fn listen(
+    pub(crate) fn receive(
         &mut self,
-        said: &[(Space, Vec<u8>)],
+        sent_data: &[(Space, Vec<u8>)],
         chunk: usize,
     ) -> Result<(), SessionError> {
-        for (space, data) in said {
+        for (space, data) in sent_data {
             for chunk in data.chunks(chunk) {
                 self.session.read_crypto(*space, chunk)?;
             }
@@ -91,13 +91,13 @@ pub(crate) fn drive(
     chunk: usize,
 ) -> Result<(), (bool, SessionError)> {
     loop {
-        let from_client = client.speak();
+        let from_client = client.take_output();
         server
-            .listen(&from_client, chunk)
+            .receive(&from_client, chunk)
             .map_err(|error| (false, error))?;
-        let from_server = server.speak();
+        let from_server = server.take_output();
         client
-            .listen(&from_server, chunk)
+            .receive(&from_server, chunk)
             .map_err(|error| (true, error))?;
         if from_client.is_empty() && from_server.is_empty() {
             return Ok(());

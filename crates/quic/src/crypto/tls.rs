@@ -228,9 +228,9 @@ impl TlsSession {
             self.offered = true;
             self.keys.push_back(NewKeys::ZeroRtt(keys.into()));
         }
-        let said = self.outgoing.get_mut(Space::Initial).len();
+        let len_before = self.outgoing.get_mut(Space::Initial).len();
         self.pump()?;
-        if self.is_client() && self.outgoing.get_mut(Space::Initial).len() > said {
+        if self.is_client() && self.outgoing.get_mut(Space::Initial).len() > len_before {
             self.retried = true;
         }
         self.release_rustls();

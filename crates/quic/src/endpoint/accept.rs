@@ -92,7 +92,7 @@ impl<D> Endpoint<D> {
         let Some(server) = &self.server else {
             return DropReason::NoServer.into();
         };
-        let proof = server.tokens.judge(
+        let proof = server.tokens.check(
             initial.token(),
             path.remote,
             &initial.destination,
@@ -128,7 +128,7 @@ impl<D> Endpoint<D> {
             }
         } else {
             if must_show_address {
-                return self.ask_for_address(now, path, &initial);
+                return self.send_retry(now, path, &initial);
             }
             if is_crowded {
                 return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
@@ -241,7 +241,7 @@ impl<D> Endpoint<D> {
     }
 
     /// Sends a Retry.
-    fn ask_for_address(&mut self, now: Time, path: &NetworkPath, initial: &Initial) -> Route {
+    fn send_retry(&mut self, now: Time, path: &NetworkPath, initial: &Initial) -> Route {
         let Some(server) = self.server.as_ref().filter(|_| !self.answers.is_full()) else {
             return DropReason::TooManyAnswers.into();
         };

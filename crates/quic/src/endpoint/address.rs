@@ -108,7 +108,7 @@ impl Tokens {
     }
 
     /// Checks the token of an Initial packet to `destination`, without using it up.
-    pub(super) fn judge(
+    pub(super) fn check(
         &self,
         token: &[u8],
         remote: SocketAddr,

@@ -233,7 +233,7 @@ impl<D> Endpoint<D> {
 
     /// Once the handshake is confirmed, issues a token to the client if configured, in the packet that confirms it; and another
     /// one whenever congestion control has measured a path that is worth saving.
-    pub(super) fn give_owed_token(&mut self, now: Time, handle: Handle) {
+    pub(super) fn issue_owed_token(&mut self, now: Time, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else {
             return;
         };

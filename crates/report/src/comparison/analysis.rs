@@ -47,7 +47,7 @@ pub(super) struct Analysis {
     /// The change of each path, if connections are paired.
     pub(super) paths: Option<Paths>,
     /// Connections to look at, of paired connections that can be run again.
-    pub(super) notable: Option<notable::Lists>,
+    pub(super) notable: Option<notable::NotableLists>,
     /// How many connections an experiment needs, if the settings ask for it.
     pub(super) power: Option<Power>,
     /// What neighbours lose or gain, if lines have them and are paired.
@@ -182,7 +182,7 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     let blocks = tally.blocks.as_ref();
     let notable = blocks
         .filter(|_| settings.replay.is_some() && settings.metric.is_ttlb())
-        .map(|blocks| notable::Lists::new(blocks, &order));
+        .map(|blocks| notable::NotableLists::new(blocks, &order));
     let counts: Vec<u64> = groups[0].times.iter().map(Counts::total).collect();
     let loss = losses(&tally, &order, &queries, &settings);
     let measures = measures(&tally, &order, &queries);

@@ -10,7 +10,7 @@ use lastbyte_query::{Input, Value};
 
 use super::{
     error::Error,
-    neighbours::{Got, NeighbourCounts},
+    neighbours::{NeighbourCounts, NeighbourStats},
     parts::{PartCounts, Times},
     queries::{self, Bin, Column, Dialect},
     settings::Settings,
@@ -373,8 +373,8 @@ impl Counter {
         if let (Some(ttlb), Some(times)) = (ttlb, times(of(Column::Parts))) {
             self.parts.add(arm, ttlb, whole(Column::Seed), times);
         }
-        if let Some((kind, got)) = neighbour(of(Column::Neighbour)) {
-            self.neighbours.add(arm, whole(Column::Seed), kind, got);
+        if let Some((kind, stats)) = neighbour(of(Column::Neighbour)) {
+            self.neighbours.add(arm, whole(Column::Seed), kind, stats);
         }
         if let Some(experiment) = of(Column::Experiment).as_str()
             && !self.experiments.contains(experiment)
@@ -531,7 +531,7 @@ fn times(value: &Value) -> Option<Times> {
 }
 
 /// The name of a neighbour, and what it got.
-fn neighbour(value: &Value) -> Option<(&str, Got)> {
+fn neighbour(value: &Value) -> Option<(&str, NeighbourStats)> {
     let Value::Array(values) = value else {
         return None;
     };
@@ -539,12 +539,12 @@ fn neighbour(value: &Value) -> Option<(&str, Got)> {
         let number = values.get(place)?.as_f64()?;
         (0.0..NEVER_MS).contains(&number).then_some(number)
     };
-    let got = Got {
+    let stats = NeighbourStats {
         rate: number(1)?,
         delay: number(2),
         loss: number(3).filter(|loss| *loss <= 1.0),
     };
-    Some((values.first()?.as_str()?, got))
+    Some((values.first()?.as_str()?, stats))
 }
 
 /// A number, rounded, unless it is a mark for "unknown". Other programs may write `2.0` instead of `2`.

@@ -15,7 +15,7 @@ use crate::statistics::{
 
 /// What a neighbour got.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Got {
+pub(super) struct NeighbourStats {
     /// In bits per second.
     pub(super) rate: f64,
     /// The mean time in the queue, in milliseconds; `None` if it had no packets.
@@ -28,7 +28,7 @@ pub(super) struct Got {
 #[derive(Clone, Debug)]
 struct PathOf {
     kind: usize,
-    arms: Vec<Option<Got>>,
+    arms: Vec<Option<NeighbourStats>>,
 }
 
 /// The neighbours of a log, path by path.
@@ -41,7 +41,7 @@ pub(super) struct NeighbourCounts {
 
 impl NeighbourCounts {
     /// Counts a connection with a neighbour. Consecutive connections of the same seed are of one path.
-    pub(super) fn add(&mut self, arm: usize, seed: Option<u64>, kind: &str, got: Got) {
+    pub(super) fn add(&mut self, arm: usize, seed: Option<u64>, kind: &str, got: NeighbourStats) {
         if seed.is_none() {
             return;
         }
@@ -140,12 +140,12 @@ fn of_kind(
         less: vec![None; order.len()],
     };
     for arm in 0..order.len() {
-        let all: Vec<Got> = paths().filter_map(|path| got(path, arm)).collect();
+        let all: Vec<NeighbourStats> = paths().filter_map(|path| got(path, arm)).collect();
         one.typical.push(typical(&all));
         if arm == 0 {
             continue;
         }
-        let pairs: Vec<(Got, Got)> = paths()
+        let pairs: Vec<(NeighbourStats, NeighbourStats)> = paths()
             .filter_map(|path| got(path, arm).zip(got(path, 0)))
             .collect();
         let mut changes: Vec<f64> = pairs
@@ -162,7 +162,7 @@ fn of_kind(
     one
 }
 
-fn differences(pairs: &[(Got, Got)], z: f64) -> [Option<Estimate>; 3] {
+fn differences(pairs: &[(NeighbourStats, NeighbourStats)], z: f64) -> [Option<Estimate>; 3] {
     let mut moments = [Moments::default(); 3];
     for (ours, base) in pairs {
         moments[0].add(log_ratio(ours.rate, base.rate));
@@ -198,7 +198,7 @@ fn log_ratio(ours: f64, base: f64) -> f64 {
     ratio.clamp(1.0 / RATIO_MAX, RATIO_MAX).ln()
 }
 
-fn typical(all: &[Got]) -> [Option<f64>; 3] {
+fn typical(all: &[NeighbourStats]) -> [Option<f64>; 3] {
     let mut rates: Vec<f64> = all.iter().map(|got| got.rate).collect();
     rates.sort_by(f64::total_cmp);
     let median = (rank(rates.len() as u64, 0.5) as usize).checked_sub(1);

@@ -22,7 +22,7 @@ pub(super) struct Notable {
 
 /// Lists of notable connections.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lists {
+pub(super) struct NotableLists {
     /// The slowest of all arms, slowest first.
     pub(super) slowest: Vec<Notable>,
     /// Those that an arm made slower by the largest factors.
@@ -31,7 +31,7 @@ pub(super) struct Lists {
     pub(super) faster: Vec<Notable>,
 }
 
-impl Lists {
+impl NotableLists {
     /// The seeds of all, each once.
     pub(super) fn seeds(&self) -> Vec<u64> {
         let mut seeds = Vec::new();

@@ -44,7 +44,7 @@ pub(super) struct Power {
 
 /// Numbers of connections in all arms together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Needed {
+pub(super) struct SampleSize {
     pub(super) median_paired: Option<u64>,
     pub(super) median_unpaired: Option<u64>,
     pub(super) mean_paired: Option<u64>,
@@ -100,7 +100,7 @@ impl Power {
     }
 
     /// The numbers of connections that detect this change of an arm.
-    pub(super) fn needed(&self, arm: usize, change: f64) -> Needed {
+    pub(super) fn needed(&self, arm: usize, change: f64) -> SampleSize {
         let arms = self.unpaired.len();
         let z = tests_of::simultaneous(arms.saturating_sub(1)) + Z_POWER;
         let factor = z / change.ln_1p().abs();
@@ -112,7 +112,7 @@ impl Power {
         };
         let paired = self.paired.get(arm).copied().unwrap_or_default();
         let unpaired = self.unpaired.get(arm).copied().unwrap_or_default();
-        Needed {
+        SampleSize {
             median_paired: of(paired.median),
             median_unpaired: of(unpaired.median),
             mean_paired: of(paired.mean),

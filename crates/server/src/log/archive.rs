@@ -59,7 +59,7 @@ impl Archive {
     }
 
     /// Rotates the file of the log, and removes the oldest.
-    pub(super) fn put_away(&mut self) -> io::Result<()> {
+    pub(super) fn rotate(&mut self) -> io::Result<()> {
         for number in (1..self.keep).rev() {
             self.shift(number)?;
         }

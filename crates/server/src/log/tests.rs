@@ -167,13 +167,13 @@ fn files_left_by_a_crash_are_compressed_and_rotated() {
     // Uncompressed from then on: existing files are renamed all the same.
     write("log", "zero\n");
     let mut archive = Archive::open(&path, &packed(Packing::None));
-    archive.put_away().expect("room");
+    archive.rotate().expect("room");
     assert_eq!(
         (read("log.2.gz"), read("log.3.gz")),
         ("one\n".into(), "two\n".into())
     );
     write("log", "now\n");
-    archive.put_away().expect("room");
+    archive.rotate().expect("room");
     let mut names: Vec<_> = fs::read_dir(&directory.0)
         .expect("a folder")
         .map(|entry| {

@@ -202,12 +202,12 @@ impl Body for ResponseBody {
         if self.is_over {
             return Poll::Ready(None);
         }
-        pace::on_asked();
+        pace::on_body_polled();
         let next = self.next(context);
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 let len = frame.data_ref().map_or(0, Bytes::len);
-                pace::on_given(len as u64);
+                pace::on_body_bytes(len as u64);
                 if let Some(observed) = &self.report.observed {
                     observed.on_body(len);
                 }

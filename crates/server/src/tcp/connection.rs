@@ -19,7 +19,7 @@ use tokio::{net::TcpStream, time};
 use tokio_rustls::server::TlsStream;
 
 use super::{
-    Alive, Shared, count,
+    ConnectionGuard, Shared, count,
     in_flight::Connection,
     lingering::{ReturnOnDrop, linger},
     observed::{self, Observation, Session},
@@ -62,7 +62,7 @@ pub(super) async fn serve(
     shared: Arc<Shared>,
     stream: TcpStream,
     remote: SocketAddr,
-    alive: Alive,
+    alive: ConnectionGuard,
 ) {
     count(&shared.counts.accepted);
     let number = shared.next_number.fetch_add(1, Ordering::Relaxed);

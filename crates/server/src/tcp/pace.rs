@@ -171,7 +171,7 @@ impl Running {
 }
 
 /// A body is polled: there was room for its previous bytes.
-pub(super) fn on_asked() {
+pub(super) fn on_body_polled() {
     let _ = RESPONSE.try_with(|Response { pace, .. }| {
         let waited = pace.waiting.swap(0, Ordering::Relaxed);
         pace.taken.fetch_add(waited, Ordering::Relaxed);
@@ -179,7 +179,7 @@ pub(super) fn on_asked() {
 }
 
 /// A body returns bytes, which may have to wait.
-pub(super) fn on_given(bytes: u64) {
+pub(super) fn on_body_bytes(bytes: u64) {
     let _ = RESPONSE.try_with(|response| response.pace.waiting.store(bytes, Ordering::Relaxed));
 }
 
@@ -203,8 +203,8 @@ mod tests {
     /// A body that returns `bytes` every 10 ms, and never ends.
     async fn body(bytes: u64) {
         loop {
-            on_asked();
-            on_given(bytes);
+            on_body_polled();
+            on_body_bytes(bytes);
             sleep(Duration::from_millis(10)).await;
         }
     }
@@ -229,15 +229,15 @@ mod tests {
             let mut moving = execute(&executor, body(1000));
             // It has returned everything it has, and waits for more from elsewhere.
             let mut waiting = execute(&executor, async {
-                on_asked();
-                on_given(1000);
-                on_asked();
+                on_body_polled();
+                on_body_bytes(1000);
+                on_body_polled();
                 std::future::pending::<()>().await;
             });
             let began = Instant::now();
             let stalled = execute(&executor, async {
-                on_asked();
-                on_given(1000);
+                on_body_polled();
+                on_body_bytes(1000);
                 std::future::pending::<()>().await;
             });
             let slow = execute(&executor, body(1));

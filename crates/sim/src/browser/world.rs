@@ -248,7 +248,7 @@ impl<'a> World<'a> {
                 self.spare.push(bytes);
             }
             (Endpoints::Tcp(tcp), Packet::Segment(segment)) => {
-                tcp.on_segment(side(to), now, &segment)
+                tcp.on_segment(side(to), now, &segment);
             }
             _ => {}
         }

@@ -114,9 +114,9 @@ impl ClientProtocol for Client {
         for (name, value) in REQUEST_FIELDS {
             request.fields_mut().push(name, value);
         }
-        let asked = self.http3.request(connection, &request, body);
+        let stream = self.http3.request(connection, &request, body);
         self.http3.recycle(request.into_fields());
-        asked.map_err(|_| NoStreamCredit)
+        stream.map_err(|_| NoStreamCredit)
     }
 
     fn receive(

@@ -100,7 +100,7 @@ pub(super) struct Server {
     /// Received bytes of incomplete requests.
     partial: BTreeMap<StreamId, Vec<u8>>,
     /// Requests without a response yet.
-    asked: Vec<(StreamId, u64)>,
+    requested: Vec<(StreamId, u64)>,
 }
 
 impl StreamSink for Server {
@@ -110,7 +110,7 @@ impl StreamSink for Server {
         request.extend_from_slice(data.get(..missing.min(data.len())).unwrap_or_default());
         if fin && let Some(request) = self.partial.remove(&id) {
             let size = request.first_chunk().copied().map(u64::from_le_bytes);
-            self.asked.push((id, size.unwrap_or(0)));
+            self.requested.push((id, size.unwrap_or(0)));
         }
         data.len()
     }
@@ -134,7 +134,7 @@ impl ServerProtocol for Server {
                 responses.on_acked(now);
             }
         }
-        for (id, size) in self.asked.drain(..) {
+        for (id, size) in self.requested.drain(..) {
             if streams.send_source(id, Box::new(AnyBytes(size))).is_ok()
                 && streams.finish(id).is_ok()
             {

@@ -26,7 +26,7 @@ pub(super) struct Acks {
     received_at: Time,
     /// The largest payload seen, which counts as a full segment.
     segment_size: u64,
-    /// All below was acknowledged.
+    /// All bytes below were acknowledged.
     acked: u64,
     is_due: bool,
     /// Whether it is due without a wait for data.
@@ -40,7 +40,7 @@ pub(super) struct Acks {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     pub(super) arrival: Arrival,
-    /// All below has arrived.
+    /// All bytes below have arrived.
     pub(super) next: u64,
     /// The receive window.
     pub(super) window: u64,
@@ -132,7 +132,7 @@ impl Acks {
         self.quick = self.quick.max(quick);
     }
 
-    /// An acknowledgment is to be sent at once, for another reason than payload.
+    /// Requests an immediate acknowledgment, for a reason other than payload.
     pub(super) const fn demand(&mut self) {
         self.is_due = true;
         self.is_urgent = true;

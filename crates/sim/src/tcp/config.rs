@@ -9,7 +9,7 @@ use super::{cubic::LinuxCubic, tls::Tls};
 /// The settings of an endpoint. The default is a Linux host with TLS 1.3 over IPv4 and Ethernet.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Congestion control of what this end sends: a [`Spec`](lastbyte_congestion::Spec) or [`LinuxCubic`]. Default: [`LinuxCubic`].
+    /// Congestion control of this end's data: a [`Spec`](lastbyte_congestion::Spec) or [`LinuxCubic`]. Default: [`LinuxCubic`].
     pub congestion: Arc<dyn ControllerFactory>,
     /// TLS; the same at both ends. Default: TLS 1.3 with a certificate chain of 2400 bytes.
     pub tls: Tls,

@@ -5,7 +5,7 @@
 //!   round-trip time, or when the smallest of eight samples of a round exceeds the minimum by an eighth (4 to 16 ms). It starts at 16 segments.
 //! - Until the first loss, the window grows by at least a segment for every 20 acknowledged, 5 % a round trip (`bictcp_update`).
 //! - The target is that of now and the minimum round-trip time; it is computed 32 times a second at most.
-//! - A retransmission timeout forgets the curve (`bictcp_state`).
+//! - A retransmission timeout resets the curve (`bictcp_state`).
 //!
 //! Not modelled: `HyStart` in slow start after a timeout; fixed-point rounding.
 
@@ -89,7 +89,7 @@ impl HyStart {
     fn has_found(&mut self, ack: &StartupAck<'_>, sample: Duration, delay_min: Duration) -> bool {
         if ack.now.since(self.train_at) <= TRAIN_GAP {
             self.train_at = ack.now;
-            // `hystart_ack_delay`: what the sender's own bursts may delay, at the pacing rate of slow start.
+            // `hystart_ack_delay`: the delay that the sender's own bursts may cause, at the pacing rate of slow start.
             let rate = 2.0 * ack.window as f64 / ack.rtt.smoothed().as_secs_f64().max(1e-9);
             let burst = Duration::from_secs_f64((BURST / rate.max(1.0)).min(1e-3));
             if ack.now.since(self.round_start) > (delay_min + burst) / 2 {
@@ -140,7 +140,7 @@ struct Cubic {
     paused_at: Option<Time>,
     /// Acknowledged segments that have not grown the window yet.
     credit: f64,
-    /// The window as this rule has left it; 0 if it does not know.
+    /// The window after the latest call; 0 if unknown.
     segments: u64,
 }
 
@@ -157,7 +157,7 @@ struct Epoch {
     acked: f64,
     /// When `count` was computed, and for which window.
     updated: Option<(Time, u64)>,
-    /// How many segments must be acknowledged for the window to grow by one.
+    /// Acknowledged segments for each segment of growth.
     count: f64,
 }
 
@@ -280,7 +280,7 @@ impl Avoidance for Cubic {
 const BETA: f64 = 717.0 / 1024.0;
 /// `bic_scale`: 410 / 1024 segments per second³.
 const C: f64 = 410.0 / 1024.0;
-/// `beta_scale` / 8: Reno with the same beta grows by a segment for so many windows acknowledged.
+/// `beta_scale` / 8: acknowledged windows for each segment of growth of Reno with the same beta.
 const FRIENDLY_STEP: f64 = 15.0 / 8.0;
 /// `HZ / 32`
 const UPDATE: Duration = Duration::from_micros(31_250);

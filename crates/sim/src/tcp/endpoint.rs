@@ -1,4 +1,4 @@
-//! One end of a connection: the handshakes, and a segment's way through sender and receiver.
+//! One end of a connection: the handshakes, and the dispatch of segments to sender and receiver.
 
 use core::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct Endpoint {
     flights: u8,
     /// The timestamp to echo (RFC 7323 §4.3).
     recent: Option<Time>,
-    /// All below was acknowledged with the latest segment sent.
+    /// All bytes below were acknowledged with the latest segment sent.
     acked: u64,
     statistics: Statistics,
 }
@@ -49,7 +49,7 @@ enum State {
 struct Opening {
     /// When the SYN was sent first.
     sent_at: Option<Time>,
-    /// When to send it again.
+    /// When to retransmit it.
     retry_at: Time,
     timeout: Duration,
     attempts: u32,
@@ -103,14 +103,14 @@ impl Endpoint {
         }
     }
 
-    /// Appends application data to what is to be sent: one write to the TLS library, which begins a record. It is kept until the handshake
-    /// permits to send it. See [`Endpoint::write_room`] for how much a real application could write.
+    /// Appends application data: one write to the TLS library, which starts a record. The data waits until the handshake permits
+    /// sending. See [`Endpoint::write_room`] for the limit of a real application.
     pub fn write(&mut self, bytes: u64) {
         self.sender.outgoing.write(bytes);
     }
 
-    /// How many bytes the send buffer takes now (`tcp_sndbuf_expand`). A real application writes no more, so that it can still decide what is
-    /// next. A write of more is accepted.
+    /// Free space in the send buffer, in bytes (`tcp_sndbuf_expand`). A real application writes no more, so that it can still choose the next
+    /// data. Larger writes are accepted.
     #[must_use]
     pub fn write_room(&self) -> u64 {
         let least = 10 * u64::from(self.config.segment_size);
@@ -138,7 +138,7 @@ impl Endpoint {
         self.flights as usize + self.incoming.progress().flights as usize
     }
 
-    /// What this end has sent.
+    /// Counters of sent segments.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
@@ -218,7 +218,7 @@ impl Endpoint {
 
     // ---- receiving ------------------------------------------------------------------------------------------------
 
-    /// Receives a segment of the other end.
+    /// Processes a segment of the other end.
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) {
         if segment.sequence <= self.acked || segment.flags.syn {
             self.recent = Some(segment.sent_at);
@@ -254,7 +254,7 @@ impl Endpoint {
                 self.acks.demand();
                 self.shake_hands();
             }
-            // A SYN once more: the answer was lost or is late.
+            // A repeated SYN: the SYN-ACK was lost or is late.
             State::Opening(opening) => {
                 self.state = State::Opening(Opening {
                     retry_at: now,

@@ -1,13 +1,13 @@
-//! What has arrived: reassembly, and the SACK blocks that report it (RFC 2018; Linux `tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`).
+//! Received data: reassembly, and SACK blocks (RFC 2018; Linux `tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`).
 
 use super::segment::{Progress, Segment};
 
-/// Reassembly of a stream of which only positions are kept.
+/// Reassembly of a stream, by positions without data.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     next: u64,
     progress: Progress,
-    /// What arrived out of order: disjoint, ascending, not adjacent.
+    /// Ranges received out of order: disjoint, ascending, not adjacent.
     ranges: Vec<Range>,
     /// The ranges in the order of their latest arrival, the newest first, by their first byte.
     recent: Vec<u64>,
@@ -18,35 +18,35 @@ pub(super) struct Incoming {
 struct Range {
     start: u64,
     end: u64,
-    /// What is complete at the end.
+    /// The progress at its end.
     progress: Progress,
 }
 
-/// How a segment with payload relates to what was there.
+/// The relation of a segment's payload to the received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// The next in order.
     InOrder,
-    /// The next in order, before others that had arrived; none are missing now.
+    /// The next in order, filling the last gap.
     FilledGap,
-    /// Not in order: something before it is missing, or something behind it.
+    /// Out of order, or in order with a gap after it.
     OutOfOrder,
-    /// It was there.
+    /// Already received.
     Duplicate,
 }
 
 impl Incoming {
-    /// All below has arrived.
+    /// All bytes below have arrived.
     pub(super) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// What is complete of that.
+    /// The progress at that position.
     pub(super) const fn progress(&self) -> Progress {
         self.progress
     }
 
-    /// What arrived out of order, in bytes.
+    /// Bytes received out of order.
     pub(super) fn waiting(&self) -> u64 {
         self.ranges
             .iter()

@@ -1,4 +1,4 @@
-//! What is to be sent for the first time: flights of the TLS handshake, and application data in records.
+//! Unsent data: flights of the TLS handshake, and application data in records.
 
 use std::collections::VecDeque;
 
@@ -16,15 +16,15 @@ pub(super) struct Outgoing {
     /// Whether application data may be sent.
     is_open: bool,
     record: Option<Record>,
-    /// What has been taken completely.
+    /// The progress at the end of the data taken.
     progress: Progress,
 }
 
-/// A record of which a part has not been taken yet.
+/// A record that has been taken in part.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     left: u64,
-    /// What is complete once it is taken.
+    /// The progress once all of it is taken.
     completes: Progress,
     ends_write: bool,
 }
@@ -33,7 +33,7 @@ struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Payload {
     pub(super) len: u32,
-    /// What is complete at its end.
+    /// The progress at its end.
     pub(super) progress: Progress,
     /// Whether it contains the end of a write.
     pub(super) push: bool,
@@ -62,12 +62,12 @@ impl Outgoing {
         }
     }
 
-    /// Application data may be sent from now on.
+    /// Permits application data from now on.
     pub(super) const fn open(&mut self) {
         self.is_open = true;
     }
 
-    /// Whether there is something to send now.
+    /// Whether data can be sent now.
     pub(super) fn has_data(&self) -> bool {
         self.record.is_some()
             || !self.flights.is_empty()

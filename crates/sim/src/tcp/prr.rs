@@ -1,10 +1,10 @@
 //! Proportional rate reduction (RFC 6937, with slow start as the reduction bound), as in Linux (`tcp_cwnd_reduction`).
 
-/// How much may be sent in a recovery. Sizes are in bytes.
+/// The window during a recovery. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Prr {
     segment_size: u64,
-    /// The window before.
+    /// The window before the recovery.
     prior: u64,
     delivered: u64,
     sent: u64,
@@ -19,12 +19,12 @@ pub(super) struct Delivery {
     pub(super) in_flight: u64,
     /// The window at the end of recovery.
     pub(super) threshold: u64,
-    /// Whether all below a new sequence number is acknowledged, and nothing was found lost.
+    /// Whether the cumulative acknowledgment advanced, and no segment was declared lost.
     pub(super) is_good: bool,
 }
 
 impl Prr {
-    /// Recovery begins, with this window before.
+    /// Starts a recovery.
     pub(super) const fn new(segment_size: u64, prior: u64) -> Self {
         Self {
             segment_size,
@@ -54,7 +54,7 @@ impl Prr {
                 allowed.min(room)
             }
         };
-        // The first retransmission is sent whatever is in flight.
+        // The first retransmission is sent regardless of the bytes in flight.
         let least = if self.sent == 0 { self.segment_size } else { 0 };
         self.window = ack.in_flight + allowed.max(least);
     }
@@ -63,7 +63,7 @@ impl Prr {
         self.sent += bytes;
     }
 
-    /// How much may be in flight.
+    /// The window, in bytes.
     pub(super) const fn window(&self) -> u64 {
         self.window
     }

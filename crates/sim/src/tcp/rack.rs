@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use lastbyte_units::Time;
 
-/// What is known of the segment that was sent last among those delivered (RFC 8985 §5.2).
+/// State of RACK: the most recently sent segment among those delivered (RFC 8985 §5.2).
 #[derive(Debug)]
 pub(super) struct Rack {
     delivered: Option<(Time, u64)>,
@@ -68,13 +68,13 @@ impl Rack {
         (self.rtt_min.unwrap_or_default() / 4).min(smoothed)
     }
 
-    /// Whether a transmission was before the one that was delivered.
+    /// Whether a transmission precedes the delivered one.
     pub(super) fn is_before(&self, sent: Transmission) -> bool {
         self.delivered
             .is_some_and(|latest| (sent.sent_at, sent.end) < latest)
     }
 
-    /// How long to wait before a transmission counts as lost; zero if it does now (RFC 8985 §6.2, step 5).
+    /// Time until a transmission counts as lost; zero if it does now (RFC 8985 §6.2, step 5).
     pub(super) fn remaining(&self, now: Time, sent: Transmission, window: Duration) -> Duration {
         (self.rtt + window).saturating_sub(now.since(sent.sent_at))
     }

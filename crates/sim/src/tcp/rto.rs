@@ -13,12 +13,12 @@ pub(super) struct RtoEstimator {
     mdev4: i64,
     mdev4_max: i64,
     rttvar4: i64,
-    /// The round of `mdev4_max` ends when this is acknowledged.
+    /// The sequence number that ends the round of `mdev4_max`.
     round_end: u64,
 }
 
 impl RtoEstimator {
-    /// Takes a sample, when all below `una` is acknowledged and `next` is the next to be sent.
+    /// Adds a sample, when all bytes below `una` are acknowledged and `next` is the next to send.
     pub(super) fn update(&mut self, sample: Duration, una: u64, next: u64) {
         let sample = i64::try_from(sample.as_micros())
             .unwrap_or(i64::MAX >> 8)
@@ -35,7 +35,7 @@ impl RtoEstimator {
         self.srtt8 += error;
         let mut growth = error.abs() - (self.mdev4 >> 2);
         if error < 0 && growth > 0 {
-            growth >>= 3; // a falling round-trip time shall not raise the timeout (Eifel)
+            growth >>= 3; // a falling round-trip time must not raise the timeout (Eifel)
         }
         self.mdev4 += growth;
         if self.mdev4 > self.mdev4_max {
@@ -65,7 +65,7 @@ impl RtoEstimator {
     }
 }
 
-/// When a kernel timer fires that is set at `now` to fire after `span`: on a tick (`CONFIG_HZ=250`), one tick late, and on coarser ticks from
+/// The expiry of a kernel timer set at `now` for `span`: on a tick (`CONFIG_HZ=250`), one tick late, and on coarser ticks from
 /// 63 on (`calc_wheel_index`).
 pub(super) fn timer(now: Time, span: Duration) -> Time {
     let tick = TICK.as_nanos() as u64;

@@ -1,4 +1,4 @@
-//! A segment: what one end sends to the other, without payload.
+//! Segments, without payload.
 
 use lastbyte_units::Time;
 
@@ -9,17 +9,17 @@ pub struct Segment {
     pub sequence: u64,
     /// Payload, in bytes.
     pub len: u32,
-    /// Size of the IP packet, in bytes: what a link carries.
+    /// Size of the IP packet on a link, in bytes.
     pub wire_bytes: u32,
-    /// What it is.
+    /// Its flags.
     pub flags: Flags,
-    /// All payload below has been received.
+    /// All payload below was received.
     pub ack: u64,
-    /// How many bytes from `ack` on the sender of this segment accepts.
+    /// Receive window of this segment's sender, in bytes from `ack` on.
     pub window: u64,
-    /// SACK blocks, from first byte to behind the last; the newest first (RFC 2018 §4).
+    /// SACK blocks as half-open ranges, the newest first (RFC 2018 §4).
     pub sack: [(u64, u64); Self::SACK_BLOCKS],
-    /// How many of `sack` exist.
+    /// The number of valid entries in `sack`.
     pub sack_count: u8,
     /// Whether the first SACK block reports a duplicate (RFC 2883).
     pub is_dsack: bool,
@@ -27,7 +27,7 @@ pub struct Segment {
     pub sent_at: Time,
     /// The timestamp that it echoes (RFC 7323 §3).
     pub echo: Option<Time>,
-    /// What is complete at the end of its payload.
+    /// The progress at the end of its payload.
     pub progress: Progress,
 }
 
@@ -35,25 +35,25 @@ impl Segment {
     /// SACK blocks that fit beside the timestamp option (RFC 2018 §3).
     pub const SACK_BLOCKS: usize = 3;
 
-    /// Number of the byte behind the payload.
+    /// Number of the byte after the payload.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.sequence + self.len as u64
     }
 }
 
-/// What a segment is.
+/// Flags of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// SYN: opens the connection.
     pub syn: bool,
     /// ACK: `Segment::ack` is valid.
     pub ack: bool,
-    /// PSH: the end of what the application has written (Linux `tcp_push`).
+    /// PSH: the end of the application's data (Linux `tcp_push`).
     pub push: bool,
 }
 
-/// What the bytes of a stream up to some point contain.
+/// The content of a stream up to some byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Progress {
     /// Whole flights of the TLS handshake.

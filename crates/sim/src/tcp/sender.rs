@@ -1,13 +1,13 @@
-//! Sending: what, when, and again.
+//! Sending and retransmission.
 //!
-//! Owns: the states of `tcp_fastretrans_alert`, the retransmission timer with its three uses (timeout, tail loss probe, reordering), and the calls
+//! Owns the states of `tcp_fastretrans_alert`, the retransmission timer with its three uses (timeout, tail loss probe, reordering), and the calls
 //! of congestion control.
 //!
 //! # Decisions
 //!
-//! - A window-based controller hears of losses as in Linux: one congestion event for a recovery. Retransmissions that are lost again, and new
+//! - A window-based controller is informed of losses as in Linux: one congestion event for each recovery. Retransmissions that are lost again, and new
 //!   data lost in a recovery, count as an event of their own only if they are still missing when the recovery ends. Other controllers (BBR)
-//!   hear of each loss at once.
+//!   are informed of each loss at once.
 //! - The window of a recovery is that of proportional rate reduction; after a timeout, it grows from one segment.
 //! - A timeout that proves spurious is undone by timestamps (RFC 3522), in place of F-RTO (RFC 5682).
 
@@ -35,10 +35,10 @@ pub(super) struct Sender {
     segment_size: u32,
     pub(super) outgoing: Outgoing,
     sent: Scoreboard,
-    /// All below is acknowledged.
+    /// All bytes below are acknowledged.
     una: u64,
     next: u64,
-    /// How far the peer accepts.
+    /// End of the peer's receive window.
     edge: u64,
     controller: Box<dyn Controller>,
     /// Whether the controller has a window as Linux' own, which proportional rate reduction replaces in recovery.
@@ -50,7 +50,7 @@ pub(super) struct Sender {
     backoff: u32,
     rack: Rack,
     phase: Phase,
-    /// Recovery ends when all below is acknowledged.
+    /// Recovery ends when all bytes below are acknowledged.
     high: u64,
     timer: Option<(Timer, Time)>,
     probe: Option<Probe>,
@@ -66,7 +66,7 @@ pub(super) struct Sender {
 enum Phase {
     Open,
     Recovery(Prr),
-    /// After a retransmission timeout: how much may be in flight.
+    /// After a retransmission timeout, with the window in bytes.
     Loss(u64),
 }
 
@@ -81,18 +81,18 @@ enum Timer {
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     high: u64,
-    /// What it retransmitted, and when.
+    /// The retransmitted packet and the time, unless it carried new data.
     original: Option<(Packet, Time)>,
 }
 
-/// A segment to be sent.
+/// A segment to send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transmit {
     pub(super) sequence: u64,
     pub(super) payload: Payload,
 }
 
-/// What an acknowledgment has delivered.
+/// Data delivered by an acknowledgment.
 #[derive(Debug, Default)]
 struct Delivered {
     bytes: u64,
@@ -193,7 +193,7 @@ impl Sender {
     fn send_new(&mut self, now: Time, statistics: &mut Statistics) -> Option<Transmit> {
         let room = self.edge.saturating_sub(self.next);
         let max = u64::from(self.segment_size).min(room) as u32;
-        // A segment that the peer's window would cut waits, while others are in flight (`tcp_snd_wnd_test`).
+        // A segment that the peer's window would truncate waits while others are in flight (`tcp_snd_wnd_test`).
         if max < self.segment_size && self.sent.len() > 0 {
             return None;
         }
@@ -245,7 +245,7 @@ impl Sender {
         Some(transmit)
     }
 
-    /// RFC 8985 §7.3 (`tcp_send_loss_probe`): new data, whatever the window, or the last segment again.
+    /// RFC 8985 §7.3 (`tcp_send_loss_probe`): new data, regardless of the window, or the last segment again.
     fn send_probe(&mut self, now: Time, statistics: &mut Statistics) -> Option<Transmit> {
         statistics.tail_loss_probes += 1;
         let has_room = self.edge.saturating_sub(self.next) >= u64::from(self.segment_size);
@@ -280,7 +280,7 @@ impl Sender {
         Some(transmit)
     }
 
-    /// `added`: by how much the bytes in flight grow.
+    /// `added`: increase of the bytes in flight.
     fn on_sent(
         &mut self,
         now: Time,
@@ -416,7 +416,7 @@ impl Sender {
         }
     }
 
-    /// Declares segments lost (RFC 8985 §6.2, step 5). Returns how many, and how long to wait until more may be.
+    /// Declares segments lost (RFC 8985 §6.2, step 5). Returns whether there were any, and the time until more may be.
     fn detect_loss(&mut self, now: Time, statistics: &mut Statistics) -> (bool, Option<Duration>) {
         let smoothed = self.rto.smoothed().unwrap_or_default();
         let is_recovering = !matches!(self.phase, Phase::Open);
@@ -458,7 +458,7 @@ impl Sender {
                 }
             }
             Phase::Recovery(_) => {
-                // Losses of what was sent before belong to this event.
+                // Losses of earlier transmissions belong to this event.
                 if has_found && self.is_window_based {
                     let high = self.high;
                     self.report_lost_segments(now, |sent| {
@@ -498,7 +498,7 @@ impl Sender {
         self.report_lost_segments(now, |_| true);
     }
 
-    /// Reports segments declared lost to congestion control that it does not know of.
+    /// Reports lost segments that congestion control has not been informed of.
     fn report_lost_segments(&mut self, now: Time, belongs: impl Fn(&SentSegment) -> bool) {
         let mut has_any = false;
         for sent in self.sent.iter_mut() {
@@ -556,7 +556,7 @@ impl Sender {
         statistics.retransmission_timeouts += 1;
         let is_new_event = matches!(self.phase, Phase::Open);
         let (rack, mut is_head) = (&self.rack, true);
-        // What was sent within a round trip may still arrive (`tcp_timeout_mark_lost`).
+        // Segments sent within the last round trip may still arrive (`tcp_timeout_mark_lost`).
         let found = self.sent.declare_lost(|sent| {
             let is_recent = !rack
                 .remaining(now, sent.transmission(), Duration::ZERO)
@@ -642,7 +642,7 @@ fn deliver(
     rack.on_delivered(now, sent.transmission());
     let is_original = echo.is_some_and(|echo| echo < sent.sent_at);
     match sent.lost {
-        // Neither sent again, or the answer is to what was sent before (RFC 3522).
+        // Not retransmitted, or the acknowledgment is for the original transmission (RFC 3522).
         Some(lost) if lost.is_reported && (sent.state == State::Lost || is_original) => {
             controller.on_spurious_loss(now, &lost.packet);
             if sent.state == State::InFlight {
@@ -653,7 +653,7 @@ fn deliver(
     }
 }
 
-/// A loss that congestion control has not heard of, of a segment that is still missing.
+/// Whether congestion control has not been informed of the loss of a segment that is still missing.
 const fn is_unreported(sent: &SentSegment) -> bool {
     match sent.lost {
         Some(Lost { is_reported, .. }) => !is_reported && !matches!(sent.state, State::Sacked),

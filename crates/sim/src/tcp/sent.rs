@@ -15,9 +15,9 @@ pub(super) struct SentSegment {
     pub(super) sent_at: Time,
     pub(super) receipt: Receipt,
     pub(super) state: State,
-    /// How often it was retransmitted.
+    /// Number of retransmissions.
     pub(super) retransmissions: u32,
-    /// The transmission that was declared lost, and whether congestion control knows.
+    /// The transmission that was declared lost, if any.
     pub(super) lost: Option<Lost>,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct Lost {
     pub(super) is_reported: bool,
 }
 
-/// Where a segment is.
+/// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     InFlight,
-    /// Declared lost, and not sent again.
+    /// Declared lost, and not retransmitted yet.
     Lost,
     /// Acknowledged by SACK.
     Sacked,
@@ -60,7 +60,7 @@ impl SentSegment {
     }
 }
 
-/// All of them, by sequence number.
+/// The segments sent and not acknowledged, by sequence number.
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     segments: VecDeque<SentSegment>,
@@ -77,12 +77,12 @@ impl Scoreboard {
         self.in_flight
     }
 
-    /// How many are acknowledged by SACK.
+    /// Number of segments acknowledged by SACK.
     pub(super) const fn sacked(&self) -> usize {
         self.sacked
     }
 
-    /// How many wait to be sent again.
+    /// Number of segments to retransmit.
     pub(super) const fn lost(&self) -> usize {
         self.lost
     }
@@ -119,7 +119,7 @@ impl Scoreboard {
         Some(segment)
     }
 
-    /// Marks the segments of a block, and calls `on_new` for each that was not.
+    /// Marks the segments of a SACK block, and calls `on_new` for each that was not marked.
     pub(super) fn sack(&mut self, (start, end): (u64, u64), mut on_new: impl FnMut(&SentSegment)) {
         let from = self
             .segments
@@ -139,7 +139,7 @@ impl Scoreboard {
         }
     }
 
-    /// Declares segments in flight lost, if `is_lost`; stops where that is `None`. Returns how many.
+    /// Declares segments in flight lost if `is_lost` returns `true`, until it returns `None`. Returns their number.
     pub(super) fn declare_lost(
         &mut self,
         mut is_lost: impl FnMut(&SentSegment) -> Option<bool>,
@@ -166,7 +166,7 @@ impl Scoreboard {
         self.lost - before
     }
 
-    /// The first segment that was declared lost and not sent again.
+    /// The first segment to retransmit.
     pub(super) fn next_lost(&mut self) -> Option<&mut SentSegment> {
         if self.lost == 0 {
             self.first_lost = self.segments.len();
@@ -183,7 +183,7 @@ impl Scoreboard {
         self.segments.back_mut()
     }
 
-    /// A segment that was declared lost is in flight again.
+    /// A lost segment was retransmitted.
     pub(super) fn on_retransmitted(&mut self, bytes: u32) {
         self.lost -= 1;
         self.in_flight += u64::from(bytes);

@@ -1,6 +1,6 @@
-//! What an end has sent.
+//! Counters of an end.
 
-/// What an end has sent, in total.
+/// Counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Segments sent, including those without payload.

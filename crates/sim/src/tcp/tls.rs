@@ -1,6 +1,6 @@
-//! TLS as TCP carries it: flights of the handshake, and records.
+//! TLS over TCP: flights of the handshake, and records.
 //!
-//! Owns: how many bytes each flight has, when an application may write, and what a record adds.
+//! Sizes of flights, when an application may write, and the overhead of records.
 
 use lastbyte_wire::Side;
 
@@ -10,13 +10,13 @@ use lastbyte_wire::Side;
 /// client with the post-quantum group X25519MLKEM768 sends 1184 bytes more, and the server 1088.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// The flights of the handshake, in order. A side sends its flight when it has received the one before.
+    /// The flights of the handshake, in order. A side sends its flight when it has received the previous one.
     pub flights: Vec<Flight>,
     /// Number of flights that must be sent or received before the client may write application data.
     pub client_ready: usize,
     /// Number of flights that must be sent or received before the server may write application data.
     pub server_ready: usize,
-    /// What a record adds to its application data, in bytes.
+    /// Overhead of a record, in bytes.
     pub record_overhead: u32,
     /// Application data of a full record, in bytes; 0 without records, so that data is delivered as it arrives.
     pub record_size: u32,

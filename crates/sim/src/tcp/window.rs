@@ -1,4 +1,4 @@
-//! The receive window, and how it grows (Linux: `tcp_grow_window`, and dynamic right-sizing in `tcp_rcv_space_adjust`).
+//! The receive window and its growth (Linux: `tcp_grow_window`, and dynamic right-sizing in `tcp_rcv_space_adjust`).
 //!
 //! ```text
 //! limit   = receive_window at first
@@ -20,13 +20,13 @@ pub(super) struct Window {
     limit: u64,
     /// `rcv_ssthresh`
     size: u64,
-    /// The end of what was offered.
+    /// The end of the offered window.
     edge: u64,
-    /// The round-trip time that a receiver sees.
+    /// The round-trip time measured by the receiver.
     rtt: Option<Duration>,
     round_start: Time,
     round_from: u64,
-    /// What was read in the round before.
+    /// Bytes read in the previous round.
     copied: u64,
 }
 
@@ -49,12 +49,12 @@ impl Window {
         self.round_start = now;
     }
 
-    /// How much the window may be, whatever is out of order.
+    /// The window without data out of order, in bytes.
     pub(super) const fn size(&self) -> u64 {
         self.size
     }
 
-    /// A segment of `len` bytes arrived; all below `next` has been read. `rtt` is the time since the segment that it echoes.
+    /// Processes a segment of `len` bytes, when all bytes below `next` have been read. `rtt` is the time since the segment that it echoes.
     pub(super) fn on_segment(&mut self, now: Time, len: u32, next: u64, rtt: Option<Duration>) {
         if u64::from(len) >= self.segment_size
             && let Some(sample) = rtt
@@ -80,7 +80,7 @@ impl Window {
         self.round_from = next;
     }
 
-    /// The window to offer, when all below `next` has arrived and `waiting` bytes out of order. What was offered is never taken back.
+    /// The window to offer when all bytes below `next` have arrived, and `waiting` bytes out of order. It never shrinks below an earlier offer.
     pub(super) fn offer(&mut self, next: u64, waiting: u64) -> u64 {
         let window = self.size.min(self.limit.saturating_sub(waiting));
         self.edge = self.edge.max(next + window);

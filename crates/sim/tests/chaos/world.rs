@@ -537,7 +537,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A server that has used up its keys sends one CONNECTION_CLOSE, and repeats it only in response to packets (RFC 9000 §10.2.1):
+    /// A server that has used up its keys sends one `CONNECTION_CLOSE`, and repeats it only in response to packets (RFC 9000 §10.2.1):
     /// if it is lost, a client that only receives learns nothing.
     fn is_server_used_up(&self) -> bool {
         let [_, server] = &self.ends;

@@ -20,7 +20,7 @@ const NEVER_MS: f64 = 1e12;
 const LOSSES: &str = r#"select((_["num-packets.sent"] || 0) > 0) >> [_["arm"], 100.0 * _["num-packets.lost"] / _["num-packets.sent"]] >> group_by(_[0]) { |r| [average(r[1]), percentile(r[1], [0.5, 0.9, 0.99])] }"#;
 
 /// The result of a query on the log, by arm.
-fn ask(query: &str, log: &Path) -> Result<Vec<(String, Value)>, Failure> {
+fn run_query(query: &str, log: &Path) -> Result<Vec<(String, Value)>, Failure> {
     let query = Query::compile(query, &[], Options::default()).map_err(Failure::run)?;
     let path = log.to_owned();
     let input = Input::new(log.display().to_string(), move || files::open(&path));
@@ -37,7 +37,11 @@ fn ask(query: &str, log: &Path) -> Result<Vec<(String, Value)>, Failure> {
 
 /// The summaries of the arms, in the order of the experiment.
 fn summaries(experiment: &Experiment, log: &Path) -> Result<Vec<Summary>, Failure> {
-    let (counts, times, losses) = (ask(COUNTS, log)?, ask(TIMES, log)?, ask(LOSSES, log)?);
+    let (counts, times, losses) = (
+        run_query(COUNTS, log)?,
+        run_query(TIMES, log)?,
+        run_query(LOSSES, log)?,
+    );
     let summary_of = |name: &String| {
         let of = |by_arm: &[(String, Value)], path: &[usize]| {
             let (_, value) = by_arm.iter().find(|(arm, _)| arm == name)?;

@@ -90,12 +90,12 @@ impl Record {
             add(&mut skipped, recording.skipped);
         }
         write(self.out.as_deref(), &text)?;
-        say(&format!("pages: {pages}"));
+        print_notice(&format!("pages: {pages}"));
         for (what, count) in skipped {
-            say(&format!("left out: {count} requests: {what}"));
+            print_notice(&format!("left out: {count} requests: {what}"));
         }
         for (what, count) in assumed {
-            say(&format!("assumed for {count} requests: {what}"));
+            print_notice(&format!("assumed for {count} requests: {what}"));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -147,6 +147,6 @@ fn write(out: Option<&Path>, text: &str) -> Result<(), Failure> {
 }
 
 #[expect(clippy::print_stderr, reason = "talk goes to stderr")]
-fn say(what: &str) {
+fn print_notice(what: &str) {
     eprintln!("{}", printable(what));
 }

@@ -159,7 +159,7 @@ impl<'a> Outputs<'a> {
     /// Writes a header to all its destinations.
     fn take_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
         let line = head.status_line();
-        self.say_fields('<', line.trim_end(), head.response.fields());
+        self.print_fields('<', line.trim_end(), head.response.fields());
         let mut text = format!("{line}\r\n").into_bytes();
         for line in head.response.fields() {
             text.extend_from_slice(line.name.as_bytes());
@@ -183,7 +183,7 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    fn say(&self, text: &str) {
+    fn print_notice(&self, text: &str) {
         if self.arguments.shown.verbose {
             self.warn(text);
         }
@@ -191,17 +191,17 @@ impl<'a> Outputs<'a> {
 
     /// Prints a message unconditionally.
     fn warn(&self, text: &str) {
-        let say = || {
+        let print = || {
             // There is no way to report that stderr is closed.
             let _ = io::stderr().lock().write_all(text.as_bytes());
         };
         match &self.bar {
-            Some(bar) => bar.suspend(say),
-            None => say(),
+            Some(bar) => bar.suspend(print),
+            None => print(),
         }
     }
 
-    fn say_fields(&self, mark: char, first: &str, fields: &Fields) {
+    fn print_fields(&self, mark: char, first: &str, fields: &Fields) {
         if !self.arguments.shown.verbose {
             return;
         }
@@ -213,7 +213,7 @@ impl<'a> Outputs<'a> {
         }
         text.push(mark);
         text.push('\n');
-        self.say(&text);
+        self.print_notice(&text);
     }
 
     fn show_progress(&mut self) {
@@ -326,7 +326,7 @@ impl Listener for Outputs<'_> {
     }
 
     fn on_trailers(&mut self, _: usize, fields: &Fields) -> io::Result<()> {
-        self.say_fields('<', "(trailers)", fields);
+        self.print_fields('<', "(trailers)", fields);
         Ok(())
     }
 
@@ -386,22 +386,22 @@ impl Listener for Outputs<'_> {
         if !self.arguments.shown.verbose {
             return;
         }
-        self.say(&format!("* Request over connection {connection}\n"));
+        self.print_notice(&format!("* Request over connection {connection}\n"));
         let path = request.path().unwrap_or_default();
         let first = format!(
             "{} {path} {version}\n> host: {}",
             request.method(),
             request.authority().unwrap_or_default()
         );
-        self.say_fields('>', &first, request.fields());
+        self.print_fields('>', &first, request.fields());
     }
 
     fn on_resolved(&mut self, lookup: &Lookup) {
-        self.say(&resolved(lookup));
+        self.print_notice(&resolved(lookup));
     }
 
     fn on_quic_connecting(&mut self, connection: usize, origin: &Origin, remote: SocketAddr) {
-        self.say(&format!(
+        self.print_notice(&format!(
             "* Connection {connection}: to {} ({}), UDP port {}\n",
             origin.host,
             remote.ip(),
@@ -412,7 +412,7 @@ impl Listener for Outputs<'_> {
     fn on_tcp_connecting(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
         let ips: Vec<String> = addresses.iter().map(|at| at.ip().to_string()).collect();
         let port = addresses.first().map_or(origin.port, SocketAddr::port);
-        self.say(&format!(
+        self.print_notice(&format!(
             "* Connection {connection}: to {} ({}), TCP port {port}\n",
             origin.host,
             ips.join(", "),
@@ -435,7 +435,7 @@ impl Listener for Outputs<'_> {
         };
         let version = handshake.version;
         let Some(tls) = handshake.tls else {
-            self.say(&format!(
+            self.print_notice(&format!(
                 "* Connection {connection}: {carrier}, clear text, {version}\n"
             ));
             self.handshakes.insert(connection, handshake.clone());
@@ -447,14 +447,14 @@ impl Listener for Outputs<'_> {
             "verified"
         };
         let suite = handshake.cipher_suite.unwrap_or("an unknown cipher suite");
-        self.say(&format!(
+        self.print_notice(&format!(
             "* Connection {connection}: {carrier}, {tls} with {suite}, {version}, {kind}\n* Certificate: {certificate}\n"
         ));
         self.handshakes.insert(connection, handshake.clone());
     }
 
     fn on_disconnected(&mut self, connection: usize, why: &str) {
-        self.say(&format!("* Connection {connection}: {}\n", printable(why)));
+        self.print_notice(&format!("* Connection {connection}: {}\n", printable(why)));
     }
 
     fn on_move(&mut self, connection: usize, step: &Move) {
@@ -463,7 +463,7 @@ impl Listener for Outputs<'_> {
             Move::Done(to) => format!("moved to local address {to}"),
             Move::Failed(to, why) => format!("not moved to local address {to}: {why}"),
         };
-        self.say(&format!("* Connection {connection}: {what}\n"));
+        self.print_notice(&format!("* Connection {connection}: {what}\n"));
     }
 
     fn trace(&mut self, now: Time, connection: usize) -> Option<Box<dyn Trace>> {

@@ -128,7 +128,7 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
             }
             // On the first run the file does not exist yet, and may be created at the end.
             Err(_) if it.cookie_jar.as_deref() == Some(path) && !path.exists() => {}
-            Err(what) => say(arguments, &what),
+            Err(what) => print_notice(arguments, &what),
         }
     }
     if it.junk_session_cookies {
@@ -139,11 +139,11 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
 
 /// Prints a warning about a file.
 fn warn(arguments: &Arguments, path: &Path, what: &str) {
-    say(arguments, &format!("`{}`: {what}", path.display()));
+    print_notice(arguments, &format!("`{}`: {what}", path.display()));
 }
 
 /// Prints a warning.
-fn say(arguments: &Arguments, what: &str) {
+fn print_notice(arguments: &Arguments, what: &str) {
     if !arguments.shown.silent {
         // There is no way to report that stderr is closed.
         let _ = writeln!(std::io::stderr(), "warning: {what}");

@@ -34,7 +34,7 @@ pub(super) fn handler(
         (None, Some(corpus)) => {
             let port = arguments.listen.port();
             let replay = Replay::open(corpus, port, arguments.header.clone())?;
-            super::say(&replay.notice())?;
+            super::print_notice(&replay.notice())?;
             Arc::new(replay)
         }
         (None, None) => parts.site(

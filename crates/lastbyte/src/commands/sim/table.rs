@@ -195,7 +195,7 @@ fn cells(runs: &[&Row], ttlb: Option<f64>, base: Option<f64>, columns: &Columns)
         figure(of_runs(&|row| row.in_round_trips(of(row)?)), 2)
     };
     if columns.has_handshakes {
-        cells.push(in_rtts(&|row| row.asked));
+        cells.push(in_rtts(&|row| row.first_request));
     }
     cells.push(figure(of_runs(&|row| row.ttfb.map(ms)), 1));
     cells.push(in_rtts(&|row| row.ttfb));

@@ -191,7 +191,7 @@ impl Handshake {
 
     /// A client opened an Initial packet of the server. Returns whether it is the first, whose source connection ID is
     /// the server's choice (RFC 9000 §7.2).
-    pub(in crate::connection) fn on_heard(&mut self, source: ConnectionId) -> bool {
+    pub(in crate::connection) fn on_first_initial(&mut self, source: ConnectionId) -> bool {
         let state = self.state.as_mut();
         let Some(state) = state.filter(|state| state.peer_id.is_none()) else {
             return false;

@@ -240,8 +240,8 @@ fn rfc9000_7_2_packets_from_another_source_id_are_invalid_once_it_is_known() {
     let (mut client, mut server) = pair();
     pass(&mut client, &mut server);
     pass(&mut server, &mut client);
-    assert!(client.on_heard(id(SERVER_ID)));
-    assert!(!client.on_heard(id(1)));
+    assert!(client.on_first_initial(id(SERVER_ID)));
+    assert!(!client.on_first_initial(id(1)));
     let packet = seal(&mut server, Space::Initial, 0);
     assert!(open(&mut client, &packet).is_ok());
     let mut other = self::server(&plain(1).1);

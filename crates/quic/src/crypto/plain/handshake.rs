@@ -235,20 +235,20 @@ impl PlainSession {
             Side::Client => {
                 let secret = self.secret();
                 self.exporter = self.transcript;
-                self.say_finished()?;
+                self.write_finished()?;
                 self.add_one_rtt_keys(secret);
                 Ok(())
             }
-            Side::Server => self.say(Space::Application, |sizes, out| {
+            Side::Server => self.write_message(Space::Application, |sizes, out| {
                 let size = usize::from(sizes.new_session_ticket);
                 messages::message(MessageType::NewSessionTicket, &[], size, out)
             }),
         }
     }
 
-    fn say_finished(&mut self) -> Result<(), SessionError> {
+    fn write_finished(&mut self) -> Result<(), SessionError> {
         let body = self.transcript.to_be_bytes();
-        self.say(Space::Handshake, |sizes, out| {
+        self.write_message(Space::Handshake, |sizes, out| {
             messages::message(
                 MessageType::Finished,
                 &body,
@@ -259,7 +259,7 @@ impl PlainSession {
     }
 
     /// Writes a message and adds it to the transcript.
-    fn say(
+    fn write_message(
         &mut self,
         space: Space,
         write: impl FnOnce(&Sizes, &mut Vec<u8>) -> Result<(), lastbyte_wire::BufferFull>,

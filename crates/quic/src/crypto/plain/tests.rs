@@ -76,13 +76,13 @@ fn a_handshake_agrees_and_carries_packets() {
 #[test]
 fn messages_have_the_sizes_of_tls_and_come_in_its_order() {
     let (client, server) = driven(&client(), &server());
-    let said = |end: &End| -> Vec<(Space, usize)> {
+    let sent_data = |end: &End| -> Vec<(Space, usize)> {
         let data = |(space, data): &(Space, Vec<u8>)| (*space, data.len());
-        end.said.iter().map(data).collect()
+        end.sent_data.iter().map(data).collect()
     };
     let name_and_protocol = b"localhost".len() + 1 + b"h3".len();
     assert_eq!(
-        said(&client),
+        sent_data(&client),
         [
             (Space::Initial, 220 + name_and_protocol + b"client".len()),
             (Space::Handshake, 36)
@@ -90,7 +90,7 @@ fn messages_have_the_sizes_of_tls_and_come_in_its_order() {
     );
     let extensions = 10 + b"h3".len() + b"server".len();
     assert_eq!(
-        said(&server),
+        sent_data(&server),
         [
             (Space::Initial, 90),
             (Space::Handshake, extensions + 2400 + 79 + 36),
@@ -104,7 +104,7 @@ fn sizes_can_be_set() {
     let mut server = server();
     server.sizes.certificate = 9000;
     let (_, server) = driven(&client(), &server);
-    assert!(server.said[1].1.len() > 9000);
+    assert!(server.sent_data[1].1.len() > 9000);
 }
 
 #[test]
@@ -112,15 +112,15 @@ fn a_resumed_handshake_has_no_certificate_and_carries_early_data() {
     let (mut c, mut s) = ends(&resuming(true), &server());
     assert_eq!(c.session.early_data(), EarlyData::Offered);
     assert_eq!(c.session.remembered_parameters(), Some(&b"remembered"[..]));
-    let hello = c.speak();
+    let hello = c.take_output();
     let mut packet = handshake_packet(c.early.as_ref().unwrap(), 0, b"early");
-    s.listen(&hello, usize::MAX).unwrap();
-    let flight = s.speak();
+    s.receive(&hello, usize::MAX).unwrap();
+    let flight = s.take_output();
     let early = s.early.as_ref().unwrap();
     let packet = first(&mut packet, 8).unwrap();
     assert_eq!(early.unprotect(packet, None).unwrap().payload(), b"early");
     assert!(flight[1].1.len() < 100, "no certificate");
-    c.listen(&flight, usize::MAX).unwrap();
+    c.receive(&flight, usize::MAX).unwrap();
     drive(&mut c, &mut s, usize::MAX).unwrap();
     for end in [&c, &s] {
         assert_eq!(end.session.early_data(), EarlyData::Accepted);
@@ -161,7 +161,7 @@ fn one_seed_gives_the_same_bytes_and_another_does_not() {
         c.session
             .export_keying_material(b"label", None, &mut exported)
             .unwrap();
-        (c.said, s.said, packet, exported)
+        (c.sent_data, s.sent_data, packet, exported)
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(3));
@@ -226,10 +226,10 @@ fn failures_have_the_codes_of_tls() {
     }
     // Messages may not span a change of keys.
     let (mut c, mut s) = ends(&client(), &server());
-    s.listen(&c.speak(), usize::MAX).unwrap();
-    let mut flight = s.speak();
+    s.receive(&c.take_output(), usize::MAX).unwrap();
+    let mut flight = s.take_output();
     flight[0].1.push(8);
-    assert_eq!(c.listen(&flight, 1000).unwrap_err().code, alert(10));
+    assert_eq!(c.receive(&flight, 1000).unwrap_err().code, alert(10));
     // After the handshake only tickets follow, and only to clients.
     let (mut c, mut s) = driven(&client(), &server());
     for (end, message) in [(&mut c, 20), (&mut s, 4)] {
@@ -242,10 +242,10 @@ fn failures_have_the_codes_of_tls() {
 #[test]
 fn a_changed_handshake_is_detected() {
     let (mut c, mut s) = ends(&client(), &server());
-    let mut hello = c.speak();
+    let mut hello = c.take_output();
     let last = hello[0].1.len() - 1;
     hello[0].1[last] ^= 1;
-    s.listen(&hello, usize::MAX).unwrap();
+    s.receive(&hello, usize::MAX).unwrap();
     let (by_client, error) = drive(&mut c, &mut s, usize::MAX).unwrap_err();
     assert!(by_client);
     assert_eq!(error.code, TransportError::from_tls_alert(51));
@@ -316,8 +316,8 @@ proptest! {
         let _ = c.session.read_crypto(Space::Initial, &bytes);
         let _ = s.session.read_crypto(Space::Initial, &bytes);
         let (mut c, mut s) = ends(&client(), &server());
-        s.listen(&c.speak(), usize::MAX).unwrap();
-        c.listen(&s.speak()[..1], usize::MAX).unwrap();
+        s.receive(&c.take_output(), usize::MAX).unwrap();
+        c.receive(&s.take_output()[..1], usize::MAX).unwrap();
         let _ = c.session.read_crypto(Space::Handshake, &bytes);
         let _ = s.session.read_crypto(Space::Handshake, &bytes);
     }

@@ -196,7 +196,7 @@ pub(in crate::crypto) fn replay(
     server: &TlsServer,
 ) -> (EarlyData, Option<super::Refusal>, Box<dyn Session>) {
     let mut end = start_server(server);
-    end.listen(hello, usize::MAX).unwrap();
+    end.receive(hello, usize::MAX).unwrap();
     let refusal = end
         .session
         .resumed_ticket()
@@ -207,7 +207,7 @@ pub(in crate::crypto) fn replay(
 /// The tickets in a server's output, as complete messages.
 pub(in crate::crypto) fn sent_tickets(end: &End) -> Vec<Vec<u8>> {
     let mut messages = super::message::Messages::default();
-    for (space, data) in &end.said {
+    for (space, data) in &end.sent_data {
         if *space == Space::Application {
             messages.push(data);
         }

@@ -54,9 +54,9 @@ fn a_server_with_the_shared_key_resumes_and_opens_0rtt() {
         c.session.remembered_parameters(),
         Some(&parameters(LIMIT)[..])
     );
-    let hello = c.speak();
-    s.listen(&hello, 50).unwrap();
-    s.speak();
+    let hello = c.take_output();
+    s.receive(&hello, 50).unwrap();
+    s.take_output();
     assert!(early_flows(&c, &s), "right after the ClientHello");
     let ticket = s.session.resumed_ticket().unwrap();
     assert_eq!(ticket.server_id, 7);
@@ -129,7 +129,7 @@ fn rfc8446_8_2_shared_keys_permit_no_0rtt_during_the_replay_window() {
     let before = fleet.plain_server(&[2]);
     let client = fleet.client();
     assert_eq!(connect(&client, &before), Kind::Full);
-    let hello = start_client(&client).speak();
+    let hello = start_client(&client).take_output();
     assert_eq!(replay(&hello, &before).0, EarlyData::Accepted);
     tickets.set_keys(keys(&[2, 1]));
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterBlind));
@@ -146,8 +146,8 @@ fn rfc8446_8_2_shared_keys_permit_no_0rtt_during_the_replay_window() {
 }
 
 /// A server's 1-RTT messages with replaced tickets.
-fn spoil(said: &mut [(Space, Vec<u8>)], spoiled: &dyn Fn(&[u8]) -> Vec<u8>) {
-    for (space, data) in said {
+fn spoil(sent_data: &mut [(Space, Vec<u8>)], spoiled: &dyn Fn(&[u8]) -> Vec<u8>) {
+    for (space, data) in sent_data {
         if *space != Space::Application {
             continue;
         }
@@ -191,11 +191,11 @@ fn a_corrupt_ticket_leads_to_a_full_handshake_without_error() {
         let client = fleet.client();
         let (mut c, mut s) = (start_client(&client), start_server(&server));
         for _ in 0..3 {
-            let said = c.speak();
-            s.listen(&said, usize::MAX).unwrap();
-            let mut said = s.speak();
-            spoil(&mut said, &spoiled);
-            c.listen(&said, usize::MAX).unwrap();
+            let sent_data = c.take_output();
+            s.receive(&sent_data, usize::MAX).unwrap();
+            let mut sent_data = s.take_output();
+            spoil(&mut sent_data, &spoiled);
+            c.receive(&sent_data, usize::MAX).unwrap();
         }
         assert_eq!(c.session.tickets_received(), 2);
         assert_eq!(connect(&client, &server), Kind::Full, "{name}");
@@ -209,17 +209,17 @@ fn rfc8446_8_2_a_replayed_client_hello_resumes_without_0rtt() {
     let client = fleet.client();
     assert_eq!(connect(&client, &one), Kind::Full);
     let mut c = start_client(&client);
-    let hello = c.speak();
+    let hello = c.take_output();
     let (early, refusal, _) = replay(&hello, &one);
     assert_eq!((early, refusal), (EarlyData::Accepted, None));
     fleet.clock.pass(seconds(60));
     let mut s = start_server(&one);
-    s.listen(&hello, 100).unwrap();
+    s.receive(&hello, 100).unwrap();
     let ticket = s.session.resumed_ticket().unwrap();
     assert_eq!(ticket.refusal, Some(Refusal::Replayed));
     // The real client continues with this response.
-    let flight = s.speak();
-    c.listen(&flight, usize::MAX).unwrap();
+    let flight = s.take_output();
+    c.receive(&flight, usize::MAX).unwrap();
     drive(&mut c, &mut s, usize::MAX).unwrap();
     assert_eq!(kind(&c, &s), Kind::Resumed);
     assert_eq!(c.session.early_data(), EarlyData::Rejected);
@@ -239,7 +239,7 @@ fn rfc8446_8_3_a_delayed_client_hello_is_not_fresh() {
     ] {
         let client = fleet.client();
         connect(&client, &one);
-        let hello = start_client(&client).speak();
+        let hello = start_client(&client).take_output();
         fleet.clock.pass(seconds(late));
         let (early, refusal, session) = replay(&hello, &one);
         assert_eq!(early, expected, "{late} s");
@@ -257,11 +257,11 @@ fn the_replay_filter_records_client_hellos_and_not_tickets() {
     let (mut c, mut s) = (start_client(&client), start_server(&server));
     let mut seen = None;
     for _ in 0..3 {
-        let said = c.speak();
-        s.listen(&said, usize::MAX).unwrap();
-        let mut said = s.speak();
+        let sent_data = c.take_output();
+        s.receive(&sent_data, usize::MAX).unwrap();
+        let mut sent_data = s.take_output();
         // The second message is a copy of the first, so that both have one key, nonce and ticket.
-        for (_, data) in said
+        for (_, data) in sent_data
             .iter_mut()
             .filter(|(space, _)| *space == Space::Application)
         {
@@ -272,10 +272,13 @@ fn the_replay_filter_records_client_hellos_and_not_tickets() {
             data.extend_from_slice(&first);
             seen = NewSessionTicket::decode(&first).map(|read| read.ticket.to_vec());
         }
-        c.listen(&said, usize::MAX).unwrap();
+        c.receive(&sent_data, usize::MAX).unwrap();
     }
     let ticket = seen.unwrap();
-    let hellos = [start_client(&client).speak(), start_client(&client).speak()];
+    let hellos = [
+        start_client(&client).take_output(),
+        start_client(&client).take_output(),
+    ];
     for hello in &hellos {
         let carries = hello[0].1.windows(ticket.len()).any(|part| part == ticket);
         assert!(carries, "both offer the one ticket");
@@ -300,12 +303,12 @@ fn a_full_or_blind_filter_rejects_0rtt_and_resumes() {
         assert_eq!(connect(&client, &server), Kind::Early);
     }
     assert_eq!(connect(&client, &server), Kind::Resumed);
-    let hello = start_client(&client).speak();
+    let hello = start_client(&client).take_output();
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterFull));
 
     let server = with(ReplayFilter::new(1, Some(fleet.clock.now())));
     assert_eq!(connect(&client, &server), Kind::Resumed);
-    let hello = start_client(&client).speak();
+    let hello = start_client(&client).take_output();
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterBlind));
     fleet.clock.pass(replay_filter::DEPTH);
     assert_eq!(connect(&client, &server), Kind::Early);
@@ -410,12 +413,12 @@ fn rfc8446_4_2_11_a_wrong_binder_is_fatal_and_not_recorded() {
     let server = fleet.plain_server(&[1]);
     let client = fleet.client();
     connect(&client, &server);
-    let hello = start_client(&client).speak();
+    let hello = start_client(&client).take_output();
     let mut forged = hello.clone();
     // The binder ends the ClientHello.
     *forged[0].1.last_mut().unwrap() ^= 1;
     let mut s = start_server(&server);
-    let error = s.listen(&forged, usize::MAX).unwrap_err();
+    let error = s.receive(&forged, usize::MAX).unwrap_err();
     // decrypt_error.
     assert_eq!(error.code, TransportError::from_tls_alert(51));
     assert_eq!(s.session.resumed_ticket(), None);
@@ -449,7 +452,7 @@ fn with_0rtt_for_this_server_only_tickets_of_others_resume() {
     let client = fleet.client();
     assert_eq!(connect(&client, &one), Kind::Full);
     assert_eq!(connect(&client, &one), Kind::Early);
-    let hello = start_client(&client).speak();
+    let hello = start_client(&client).take_output();
     let (early, refusal, _) = replay(&hello, &another);
     assert_eq!(early, EarlyData::Unavailable);
     assert_eq!(refusal, Some(Refusal::OtherServer));
@@ -468,7 +471,7 @@ fn without_0rtt_tickets_do_not_offer_it_and_none_is_accepted() {
     // With a ticket that promised it.
     let client = fleet.client();
     assert_eq!(connect(&client, &fleet.plain_server(&[1])), Kind::Full);
-    let hello = start_client(&client).speak();
+    let hello = start_client(&client).take_output();
     let (early, refusal, session) = replay(&hello, &off);
     assert_eq!(early, EarlyData::Unavailable);
     assert_eq!(refusal, Some(Refusal::Off));
@@ -521,10 +524,10 @@ fn concurrent_handshakes_on_one_thread_keep_their_tickets() {
     // One step of each at a time, so that all are in the same state simultaneously.
     for _ in 0..4 {
         for (c, s) in &mut ends {
-            s.listen(&c.speak(), usize::MAX).unwrap();
+            s.receive(&c.take_output(), usize::MAX).unwrap();
         }
         for (c, s) in ends.iter_mut().rev() {
-            c.listen(&s.speak(), usize::MAX).unwrap();
+            c.receive(&s.take_output(), usize::MAX).unwrap();
         }
     }
     for (arm, client) in clients.iter().enumerate() {
@@ -551,9 +554,9 @@ fn rfc8446_4_2_10_a_hello_retry_request_rejects_0rtt_and_resumes() {
     assert_eq!(connect(&client, &one), Kind::Full);
     let (mut c, mut s) = (start_client(&client), start_server(&another));
     assert_eq!(c.session.early_data(), EarlyData::Offered);
-    s.listen(&c.speak(), usize::MAX).unwrap();
+    s.receive(&c.take_output(), usize::MAX).unwrap();
     assert_eq!(s.session.early_data(), EarlyData::Unavailable);
-    c.listen(&s.speak(), usize::MAX).unwrap();
+    c.receive(&s.take_output(), usize::MAX).unwrap();
     assert_eq!(c.session.early_data(), EarlyData::Rejected);
     drive(&mut c, &mut s, usize::MAX).unwrap();
     assert_eq!(c.session.early_data(), EarlyData::Rejected);

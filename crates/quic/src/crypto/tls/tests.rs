@@ -154,16 +154,16 @@ fn a_client_resumes_with_early_data() {
     assert_eq!(c.session.early_data(), EarlyData::Offered);
     assert_eq!(c.session.remembered_parameters(), Some(&b"server"[..]));
     assert_eq!(c.session.peer_parameters(), None);
-    let hello = c.speak();
+    let hello = c.take_output();
     assert!(c.early.is_some(), "0-RTT keys before any answer");
-    s.listen(&hello, 50).unwrap();
-    let flight = s.speak();
+    s.receive(&hello, 50).unwrap();
+    let flight = s.take_output();
     assert!(s.session.is_handshaking());
     let mut packet = handshake_packet(c.early.as_ref().unwrap(), 0, b"early");
     let early = s.early.as_ref().unwrap();
     let packet = first(&mut packet, 8).unwrap();
     assert_eq!(early.unprotect(packet, None).unwrap().payload(), b"early");
-    c.listen(&flight, usize::MAX).unwrap();
+    c.receive(&flight, usize::MAX).unwrap();
     drive(&mut c, &mut s, usize::MAX).unwrap();
     for end in [&c, &s] {
         assert_eq!(end.session.early_data(), EarlyData::Accepted);
@@ -190,11 +190,11 @@ fn early_data_is_rejected_by_another_server_and_by_a_hello_retry_request() {
     let (mut c, mut s) = ends(&client, &server, Version::V1);
     drive(&mut c, &mut s, usize::MAX).unwrap();
     let (mut c, mut s) = ends(&client, &other, Version::V1);
-    let hello = c.speak();
-    s.listen(&hello, usize::MAX).unwrap();
-    let retry_request = s.speak();
+    let hello = c.take_output();
+    s.receive(&hello, usize::MAX).unwrap();
+    let retry_request = s.take_output();
     assert_eq!(c.session.early_data(), EarlyData::Offered);
-    c.listen(&retry_request, usize::MAX).unwrap();
+    c.receive(&retry_request, usize::MAX).unwrap();
     assert_eq!(c.session.early_data(), EarlyData::Rejected);
     drive(&mut c, &mut s, usize::MAX).unwrap();
     assert_eq!(c.session.is_resumed(), Some(false));
@@ -272,15 +272,15 @@ fn the_wrong_name_is_a_bad_certificate() {
 fn data_in_the_wrong_space_is_a_protocol_violation() {
     let (client, server) = pair();
     let (mut c, mut s) = ends(&client, &server, Version::V1);
-    let hello = c.speak();
+    let hello = c.take_output();
     for space in [Space::Handshake, Space::Application] {
         let (_, mut early) = ends(&client, &server, Version::V1);
         let error = early.session.read_crypto(space, &hello[0].1).unwrap_err();
         assert_eq!(error.code, TransportError::PROTOCOL_VIOLATION);
     }
     drive(&mut c, &mut s, usize::MAX).unwrap();
-    // The hello was sent with the first `speak`, so the server has not received it: deliver it now.
-    s.listen(&hello, usize::MAX).unwrap();
+    // The hello was sent with the first `take_output`, so the server has not received it: deliver it now.
+    s.receive(&hello, usize::MAX).unwrap();
     drive(&mut c, &mut s, usize::MAX).unwrap();
     let error = s.session.read_crypto(Space::Initial, b"late").unwrap_err();
     assert_eq!(error.code, TransportError::PROTOCOL_VIOLATION);
@@ -307,11 +307,11 @@ fn messages_that_quic_forbids_are_unexpected() {
     }
     // Data of the Handshake space after the ServerHello, in the Initial space (RFC 9001 §4.1.3).
     let (mut c, mut s) = ends(&client, &server, Version::V1);
-    s.listen(&c.speak(), usize::MAX).unwrap();
-    let mut flight = s.speak();
+    s.receive(&c.take_output(), usize::MAX).unwrap();
+    let mut flight = s.take_output();
     let rest = flight.remove(1).1;
     flight[0].1.extend_from_slice(&rest);
-    let error = c.listen(&flight, usize::MAX).unwrap_err();
+    let error = c.receive(&flight, usize::MAX).unwrap_err();
     assert_eq!(error.code, unexpected_message);
 }
 

@@ -34,21 +34,21 @@ fn rfc9000_8_1_2_a_retry_token_is_bound_to_address_port_and_id() {
     let token = tokens
         .seal_retry(&ids, client, days(1), [3; 12])
         .expect("fits");
-    let judge = |remote, destination, at| tokens.judge(&token, remote, &destination, at);
-    assert_eq!(judge(client, id(2), days(1)), Proof::Retry(ids));
+    let check = |remote, destination, at| tokens.check(&token, remote, &destination, at);
+    assert_eq!(check(client, id(2), days(1)), Proof::Retry(ids));
     let mapped = address("[::ffff:192.0.2.1]:4433");
-    assert_eq!(judge(mapped, id(2), days(1)), Proof::Retry(ids));
+    assert_eq!(check(mapped, id(2), days(1)), Proof::Retry(ids));
     assert_eq!(
-        judge(address("192.0.2.1:4434"), id(2), days(1)),
+        check(address("192.0.2.1:4434"), id(2), days(1)),
         Proof::Invalid
     );
     assert_eq!(
-        judge(address("192.0.2.2:4433"), id(2), days(1)),
+        check(address("192.0.2.2:4433"), id(2), days(1)),
         Proof::Invalid
     );
-    assert_eq!(judge(client, id(1), days(1)), Proof::Invalid);
+    assert_eq!(check(client, id(1), days(1)), Proof::Invalid);
     let late = days(1) + Duration::from_secs(16);
-    assert_eq!(judge(client, id(2), late), Proof::Invalid);
+    assert_eq!(check(client, id(2), late), Proof::Invalid);
 }
 
 #[test]
@@ -58,20 +58,20 @@ fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_carries_data() {
     let token = tokens
         .seal_new_token(client, None, b"rtt", days(1), [3; 12])
         .expect("fits");
-    let judge = |remote, at| tokens.judge(&token, remote, &id(9), at);
+    let check = |remote, at| tokens.check(&token, remote, &id(9), at);
     let earlier = Proof::Earlier {
         path: None,
         extra: b"rtt".to_vec(),
     };
-    assert_eq!(judge(client, days(1)), earlier);
-    assert_eq!(judge(address("[2001:db8::1]:1"), days(7)), earlier);
+    assert_eq!(check(client, days(1)), earlier);
+    assert_eq!(check(address("[2001:db8::1]:1"), days(7)), earlier);
     // An invalid token is treated as none.
-    assert_eq!(judge(address("[2001:db8::2]:4433"), days(1)), Proof::None);
-    assert_eq!(judge(client, days(9)), Proof::None);
+    assert_eq!(check(address("[2001:db8::2]:4433"), days(1)), Proof::None);
+    assert_eq!(check(client, days(9)), Proof::None);
     let mut damaged = token.clone();
     damaged[20] ^= 1;
-    assert_eq!(tokens.judge(&damaged, client, &id(9), days(1)), Proof::None);
-    assert_eq!(tokens.judge(&[], client, &id(9), days(1)), Proof::None);
+    assert_eq!(tokens.check(&damaged, client, &id(9), days(1)), Proof::None);
+    assert_eq!(tokens.check(&[], client, &id(9), days(1)), Proof::None);
     assert!(
         tokens
             .seal_new_token(client, None, &[0; 65], days(1), [3; 12])
@@ -87,25 +87,25 @@ fn rfc9000_8_1_4_a_token_is_valid_once_across_workers_with_bounded_memory() {
     let client = address("192.0.2.1:4433");
     let token = tokens.seal_new_token(client, None, &[], days(1), [3; 12]);
     let token = token.expect("fits");
-    let judge = |tokens: &Tokens| tokens.judge(&token, client, &id(9), days(1));
+    let check = |tokens: &Tokens| tokens.check(&token, client, &id(9), days(1));
     assert_eq!(
-        judge(&tokens),
+        check(&tokens),
         Proof::Earlier {
             path: None,
             extra: Vec::new()
         }
     );
     assert_eq!(
-        judge(&other),
+        check(&other),
         Proof::Earlier {
             path: None,
             extra: Vec::new()
         }
     );
     assert!(tokens.spend(&token));
-    assert_eq!(judge(&tokens), Proof::Replayed);
+    assert_eq!(check(&tokens), Proof::Replayed);
     // Also at the other worker, and if that checked it a moment before.
-    assert_eq!(judge(&other), Proof::Replayed);
+    assert_eq!(check(&other), Proof::Replayed);
     assert!(!other.spend(&token));
 
     let mut seen = UsedTokens::new(SipHash::new([3, 4]));

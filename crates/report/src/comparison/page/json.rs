@@ -7,7 +7,7 @@ use crate::{
         analysis::Analysis,
         format,
         neighbours::Kind,
-        notable::{Lists, Notable},
+        notable::{Notable, NotableLists},
         parts::{BANDS, Parts},
         paths::Paths,
         queries::{PARTS, chart_shares},
@@ -132,7 +132,7 @@ fn parts_of_times(analysis: &Analysis, parts: &Parts) -> Value {
 }
 
 /// Connections to look at, for other programs.
-fn notable(analysis: &Analysis, lists: &Lists) -> Value {
+fn notable(analysis: &Analysis, lists: &NotableLists) -> Value {
     let list = |list: &[Notable]| -> Value {
         let rows = list.iter().map(|one| {
             let times = analysis.arms.iter().zip(&one.times);

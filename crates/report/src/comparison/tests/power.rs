@@ -27,7 +27,7 @@ fn log_of(pairs: &[(f64, f64)]) -> String {
     text
 }
 
-fn needed(text: &str, change: f64) -> crate::comparison::power::Needed {
+fn needed(text: &str, change: f64) -> crate::comparison::power::SampleSize {
     let settings = Settings {
         power: Some(change),
         ..quick()

@@ -18,11 +18,11 @@ impl PlainSession {
         let settings = (config.seed, config.sizes, config.limits);
         let mut session = Self::new(role, version, settings, parameters);
         session.server_name = Some(server_name.to_owned());
-        session.say_client_hello(&config.alpn)?;
+        session.write_client_hello(&config.alpn)?;
         Ok(session)
     }
 
-    fn say_client_hello(&mut self, alpn: &[Vec<u8>]) -> Result<(), SessionError> {
+    fn write_client_hello(&mut self, alpn: &[Vec<u8>]) -> Result<(), SessionError> {
         let mut protocols = Vec::new();
         for protocol in alpn {
             protocols.push(u8::try_from(protocol.len()).map_err(too_long)?);
@@ -35,7 +35,7 @@ impl PlainSession {
         let random = self.random();
         let server_name = self.server_name.clone().unwrap_or_default();
         let parameters = std::mem::take(&mut self.parameters);
-        self.say(Space::Initial, |sizes, out| {
+        self.write_message(Space::Initial, |sizes, out| {
             ClientHello {
                 random,
                 offers_ticket,

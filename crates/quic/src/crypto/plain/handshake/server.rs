@@ -39,25 +39,25 @@ impl PlainSession {
             let keys = self.secret().directional(PacketType::ZeroRtt, Side::Client);
             self.keys.push_back(NewKeys::ZeroRtt(keys));
         }
-        self.say_server_flight(resumes, accepts_early_data, &protocol)?;
+        self.write_server_flight(resumes, accepts_early_data, &protocol)?;
         self.alpn = Some(protocol);
         self.expected = Some(MessageType::Finished);
         Ok(())
     }
 
-    fn say_server_flight(
+    fn write_server_flight(
         &mut self,
         resumes: bool,
         accepts_early_data: bool,
         protocol: &[u8],
     ) -> Result<(), SessionError> {
         let random = self.random();
-        self.say(Space::Initial, |sizes, out| {
+        self.write_message(Space::Initial, |sizes, out| {
             ServerHello { random, resumes }.encode(sizes, out)
         })?;
         self.add_handshake_keys();
         let parameters = std::mem::take(&mut self.parameters);
-        self.say(Space::Handshake, |sizes, out| {
+        self.write_message(Space::Handshake, |sizes, out| {
             EncryptedExtensions {
                 accepts_early_data,
                 protocol,
@@ -67,7 +67,7 @@ impl PlainSession {
         })?;
         if !resumes {
             for message_type in [MessageType::Certificate, MessageType::CertificateVerify] {
-                self.say(Space::Handshake, |sizes, out| {
+                self.write_message(Space::Handshake, |sizes, out| {
                     let size = match message_type {
                         MessageType::Certificate => sizes.certificate,
                         _ => sizes.certificate_verify,
@@ -76,7 +76,7 @@ impl PlainSession {
                 })?;
             }
         }
-        self.say_finished()?;
+        self.write_finished()?;
         let secret = self.secret();
         self.exporter = self.transcript;
         self.add_one_rtt_keys(secret);

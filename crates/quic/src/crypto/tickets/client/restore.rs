@@ -115,12 +115,12 @@ fn handshake(
     client.write_hs(&mut hello);
     server.read_hs(&hello).ok()?;
     for _ in 0..FLIGHTS_MAX {
-        let mut said = Vec::new();
-        let change = server.write_hs(&mut said);
-        if change.is_none() && said.is_empty() {
+        let mut sent_data = Vec::new();
+        let change = server.write_hs(&mut sent_data);
+        if change.is_none() && sent_data.is_empty() {
             break;
         }
-        client.read_hs(&said).ok()?;
+        client.read_hs(&sent_data).ok()?;
     }
     if client.is_handshaking() {
         return None;

@@ -105,12 +105,12 @@ fn a_saved_session_permits_0rtt_in_another_process_days_later() {
         assert_eq!(c.session.early_data(), EarlyData::Offered);
         let remembered = c.session.remembered_parameters();
         assert_eq!(remembered, Some(&parameters(LIMIT)[..]));
-        let hello = c.speak();
-        s.listen(&hello, usize::MAX).unwrap();
-        s.speak();
+        let hello = c.take_output();
+        s.receive(&hello, usize::MAX).unwrap();
+        s.take_output();
         assert!(early_flows(&c, &s), "right after the ClientHello");
-        let flight = s.said.clone();
-        c.listen(&flight, usize::MAX).unwrap();
+        let flight = s.sent_data.clone();
+        c.receive(&flight, usize::MAX).unwrap();
         drive(&mut c, &mut s, usize::MAX).unwrap();
         assert_eq!(kind(&c, &s), Kind::Early);
         let certificate = c.session.peer_certificate();
@@ -408,15 +408,15 @@ fn concurrent_handshakes_on_one_thread_keep_their_sessions() {
     }
     for _ in 0..4 {
         for (c, s) in &mut ends {
-            s.listen(&c.speak(), usize::MAX).unwrap();
+            s.receive(&c.take_output(), usize::MAX).unwrap();
         }
         // Tickets of all connections arrive one byte each at a time.
-        let said: Vec<_> = ends.iter_mut().map(|(_, s)| s.speak()).collect();
-        let longest = said.iter().flatten().map(|(_, data)| data.len()).max();
+        let sent_data: Vec<_> = ends.iter_mut().map(|(_, s)| s.take_output()).collect();
+        let longest = sent_data.iter().flatten().map(|(_, data)| data.len()).max();
         for space in Space::ALL {
             for index in 0..longest.unwrap_or_default() {
-                for ((c, _), said) in ends.iter_mut().zip(&said) {
-                    let data = said.iter().find(|(of, _)| *of == space);
+                for ((c, _), sent_data) in ends.iter_mut().zip(&sent_data) {
+                    let data = sent_data.iter().find(|(of, _)| *of == space);
                     if let Some(byte) = data.and_then(|(_, data)| data.get(index..=index)) {
                         c.session.read_crypto(space, byte).unwrap();
                     }

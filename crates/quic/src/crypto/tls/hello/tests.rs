@@ -11,9 +11,9 @@ fn client_hello() -> Vec<u8> {
     let mut session = client
         .start(Version::V1, "localhost", b"some parameters")
         .unwrap();
-    let mut said = Vec::new();
-    session.write_crypto(Space::Initial, &mut said);
-    said
+    let mut sent_data = Vec::new();
+    session.write_crypto(Space::Initial, &mut sent_data);
+    sent_data
 }
 
 #[test]
