@@ -186,7 +186,7 @@ impl<T> Flows<T> {
         None
     }
 
-    /// What a flow holds, and its addresses.
+    /// The value of a flow, and its addresses.
     #[must_use]
     pub fn get(&self, index: FlowIndex) -> Option<(&FlowKey, &T)> {
         let entry = self.entries.get(index)?;
@@ -214,7 +214,7 @@ impl<T> Flows<T> {
         }
     }
 
-    /// Opens a flow. `make` creates what it holds. Also returns what a displaced flow held.
+    /// Opens a flow with the value that `make` creates. Also returns the value of a displaced flow.
     ///
     /// # Errors
     ///
@@ -294,7 +294,7 @@ impl<T> Flows<T> {
         self.touch(now, index, exceeds);
     }
 
-    /// Ends flows that have been inactive for too long, and passes what they held to `ended`.
+    /// Ends flows that have been inactive for too long, and passes their values to `ended`.
     pub fn expire(&mut self, now: Time, mut ended: impl FnMut(T)) {
         for is_proven in [false, true] {
             let idle = if is_proven {
@@ -382,7 +382,7 @@ impl<T> Flows<T> {
         }
     }
 
-    /// Ends a flow, and returns what it held.
+    /// Ends a flow, and returns its value.
     fn close(&mut self, at: u32) -> Option<T> {
         let entry = self.entries.get(at as usize)?;
         let (key, next) = (entry.key, entry.bucket_next);

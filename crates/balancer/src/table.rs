@@ -19,7 +19,7 @@ mod tests;
 /// The index of a server in the fleet from which a [`Table`] was made.
 pub type ServerIndex = usize;
 
-/// Where a packet goes.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route<'a> {
     /// To the server that issued its connection ID.
@@ -92,7 +92,7 @@ impl Table {
         })
     }
 
-    /// Where a packet goes; `None` if it is too short to be one.
+    /// The destination of a packet; `None` if it is too short to be one.
     #[must_use]
     pub fn route<'a>(&self, packet: &'a [u8]) -> Option<Route<'a>> {
         let (is_long, id) = match Invariant::decode(packet).ok()? {

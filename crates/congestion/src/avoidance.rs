@@ -74,7 +74,7 @@ pub trait Avoidance: fmt::Debug + Send {
     }
 }
 
-/// What an ACK frame reports of marks.
+/// The marks reported by an ACK frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks<'a> {
     /// When the frame was received.

@@ -21,7 +21,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 pub struct Bandwidth(u64);
 
 impl Bandwidth {
-    /// Nothing is ever sent.
+    /// A rate of zero.
     pub const ZERO: Self = Self(0);
     /// No limit.
     pub const MAX: Self = Self(u64::MAX);
@@ -65,7 +65,7 @@ impl Bandwidth {
         self.0 == u64::MAX
     }
 
-    /// How many whole bytes are transmitted in `span`.
+    /// The whole bytes transmitted in `span`.
     #[must_use]
     pub fn bytes_in(self, span: Duration) -> u64 {
         if self.is_unlimited() && !span.is_zero() {
@@ -74,7 +74,7 @@ impl Bandwidth {
         scale(self.0, nanos(span), NANOS_PER_SECOND)
     }
 
-    /// How long `bytes` take to transmit, rounded up to the nanosecond; the longest span if the rate is zero.
+    /// Transmission time of `bytes`, rounded up to the nanosecond; the maximum if the rate is zero.
     #[must_use]
     pub fn time_for(self, bytes: u64) -> Duration {
         match self.0 {

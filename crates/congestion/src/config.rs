@@ -10,9 +10,9 @@ pub struct Config {
     pub initial_window: WindowSize,
     /// The minimum window. Default: 2 datagrams (RFC 9002 §7.2).
     pub minimum_window: WindowSize,
-    /// How the first flight is sent. Default: the initial window over half a round trip.
+    /// Pacing of the first flight. Default: the initial window over half a round trip.
     pub first_flight: FirstFlight,
-    /// How the window is reduced at the first congestion. Default: [`FirstRecovery::Cut`].
+    /// Reduction of the window at the first congestion. Default: [`FirstRecovery::Cut`].
     pub first_recovery: FirstRecovery,
     /// The decrease factor of the first recovery; `None` for that of the avoidance.
     pub startup_beta: Option<f64>,

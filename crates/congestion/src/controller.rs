@@ -37,7 +37,7 @@ use crate::{
     bandwidth::Bandwidth, rtt::Rtt, sampler::DeliverySnapshot, saved_path::SavedPath, state::State,
 };
 
-/// What a controller needs to know about its path.
+/// The path of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment {
     /// UDP payload of the datagrams the path carries, in bytes.
@@ -126,7 +126,7 @@ pub trait Controller: fmt::Debug + Send {
         false
     }
 
-    /// How many bytes may be in flight.
+    /// The congestion window, in bytes.
     fn window(&self) -> u64;
 
     /// How fast to send. A transport may cache the result until it calls another `on_` method or the round-trip time
@@ -236,7 +236,7 @@ pub struct Loss<'a> {
 pub struct EcnCe<'a> {
     /// When the ACK frame was received.
     pub now: Time,
-    /// By how many packets the count increased.
+    /// Increase of the count, in packets.
     pub newly_marked: u64,
     /// The receipt of the largest newly acknowledged packet: by it, RFC 9002 §7.3.2 determines whether the mark belongs
     /// to a congestion event that was already handled.
@@ -252,7 +252,7 @@ pub struct EcnCe<'a> {
 pub struct IdleRestart<'a> {
     /// Now, just before the first packet.
     pub now: Time,
-    /// How long ago the last packet was sent.
+    /// Time since the last packet was sent.
     pub idle: Duration,
     /// The path's round-trip time.
     pub rtt: &'a Rtt,
@@ -263,9 +263,9 @@ pub struct IdleRestart<'a> {
 pub struct Pacing {
     /// The rate; [`Bandwidth::MAX`] for no pacing, as window-based controllers request before the first RTT sample.
     pub rate: Bandwidth,
-    /// How many bytes to accumulate before a release once the pacer has delayed data: one GSO send.
+    /// Bytes to accumulate before a release once the pacer has delayed data: one GSO send.
     pub quantum: u64,
-    /// How many bytes may be sent back to back after a pause. At least the quantum.
+    /// Burst after a pause, in bytes. At least the quantum.
     pub burst: u64,
 }
 
@@ -311,7 +311,7 @@ impl Pacing {
         }
     }
 
-    /// What may be sent back to back on any path: ten datagrams.
+    /// Minimum burst on any path: ten datagrams.
     pub(crate) const fn burst_of(max_datagram_size: u64) -> u64 {
         max_datagram_size.saturating_mul(Self::BURST_DATAGRAMS)
     }

@@ -62,7 +62,7 @@ impl Pacer {
         }
     }
 
-    /// How many bytes may be sent now. Zero until a quantum has accumulated, if the bucket was empty. A datagram larger
+    /// Bytes that may be sent now. Zero until a quantum has accumulated, if the bucket was empty. A datagram larger
     /// than this must wait; [`Pacer::next_release`] returns until when.
     pub fn budget(&mut self, now: Time, pacing: &Pacing) -> u64 {
         if pacing.rate.is_unlimited() {

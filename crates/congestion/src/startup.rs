@@ -124,7 +124,7 @@ pub struct StartupAck<'a> {
 /// The response of a startup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// By how many bytes the window grows.
+    /// Growth of the window, in bytes.
     pub bytes: u64,
     /// The largest window after this ACK, in bytes; less than the present window lowers it, to the minimum window at most.
     /// `None` for no limit.

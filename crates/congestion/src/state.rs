@@ -76,7 +76,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What has happened to a controller since its creation. Sizes are in bytes.
+/// Counters of a controller since its creation. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
     /// The window at the start.

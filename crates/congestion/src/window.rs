@@ -5,10 +5,10 @@
 //! | part | decides |
 //! |---|---|
 //! | `Jump` | may the first flight be larger than the initial window? |
-//! | `Resume` | may the window jump to what an earlier connection used? |
-//! | [`Startup`](crate::startup::Startup) | by how much does the window grow before the first congestion? |
+//! | `Resume` | may the window jump to the rate of an earlier connection? |
+//! | [`Startup`](crate::startup::Startup) | how does the window grow before the first congestion? |
 //! | `Proportional` | how does it fall in the first recovery, if not by a cut? |
-//! | [`Avoidance`](crate::avoidance::Avoidance) | by how much does it grow after, and shrink at congestion? |
+//! | [`Avoidance`](crate::avoidance::Avoidance) | how does it grow afterwards, and shrink at congestion? |
 //! | `after_idle` | how large is it after a pause? |
 //!
 //! # Decisions

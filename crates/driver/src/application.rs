@@ -25,7 +25,7 @@ pub struct Datagram<'a> {
     pub bytes: &'a mut [u8],
 }
 
-/// What an application requests of the event loop after its turn.
+/// Requests of an application to the event loop after its turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     /// The latest time of its next turn; `None` if it needs one only after an event.

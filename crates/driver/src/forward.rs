@@ -11,7 +11,7 @@ use lastbyte_udp::Waker;
 #[cfg(test)]
 mod tests;
 
-/// The most datagrams that wait for a worker: what arrives in a few milliseconds at full rate. Further ones are dropped, as on
+/// Maximum number of datagrams that wait for a worker: a few milliseconds at full rate. Further ones are dropped, as on
 /// a congested path, and counted.
 const QUEUE_MAX: usize = 1024;
 

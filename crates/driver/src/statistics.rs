@@ -1,4 +1,4 @@
-//! What a worker counts.
+//! Counters of a worker.
 
 use std::time::Duration;
 

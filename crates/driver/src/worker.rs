@@ -49,7 +49,7 @@ impl Default for Limits {
     }
 }
 
-/// The size of the send buffer in bytes: what one system call sends with segmentation offload.
+/// Size of the send buffer, in bytes: one system call with segmentation offload.
 const SEND_BUFFER_LEN: usize = 65_000;
 
 /// An event loop over one socket, one endpoint and one application.

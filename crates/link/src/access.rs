@@ -1,4 +1,4 @@
-//! Access to a shared or sleeping medium: what a packet waits for between the bottleneck and the path.
+//! Access to a shared or sleeping medium: delays between the bottleneck and the path.
 //!
 //! Both delays keep the order of packets. Two links of a path wait independently, although on Wi-Fi they share a medium.
 
@@ -28,7 +28,7 @@ pub struct Contention {
 pub struct WakeUp {
     /// The pause after which the radio sleeps.
     pub after: Duration,
-    /// How long it takes to wake up.
+    /// Time to wake up.
     pub delay: Duration,
 }
 
@@ -109,7 +109,7 @@ impl Radio {
     }
 }
 
-/// What packets wait for.
+/// The shared medium and the radio.
 #[derive(Debug)]
 pub(crate) struct Access {
     radio: Option<Radio>,

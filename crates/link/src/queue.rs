@@ -197,7 +197,7 @@ impl ResolvedLimit {
     }
 }
 
-/// Where the components of a link report events.
+/// Receives events from the components of a link.
 #[derive(Debug)]
 pub(crate) struct Sink<'a, O> {
     pub(crate) statistics: &'a mut Statistics,

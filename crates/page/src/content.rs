@@ -11,7 +11,7 @@
 //! The texts are made once per page. A body of any size takes memory for its text only.
 //!
 //! Not reproduced: the order of requests with the same trigger, execution times other than those of scripts, and delays after
-//! style sheets: the browser's own layout takes the place of these. What a script requests after a delay, it requests by a timer.
+//! style sheets: the browser's own layout takes the place of these. A script uses a timer for requests after a delay.
 
 use core::fmt::Write as _;
 
@@ -22,9 +22,9 @@ use crate::page::{Kind, Page, Trigger};
 pub struct Content {
     /// The media type.
     pub media_type: &'static str,
-    /// Where a redirect leads.
+    /// The target of a redirect.
     pub location: Option<String>,
-    /// Texts by offset. What is between them is filled.
+    /// Texts by offset. The bytes between them are filler.
     texts: Vec<(u64, String)>,
     filling: u8,
     len: u64,
@@ -35,9 +35,9 @@ pub struct Content {
 pub struct Contents {
     /// By resource.
     pub contents: Vec<Content>,
-    /// How many resources no other resource refers to, because a browser has no way to do so.
+    /// The number of resources to which no other resource refers, because a browser has no way to do so.
     pub unreachable: usize,
-    /// How many bodies are longer than described, because their text needs more room.
+    /// The number of bodies longer than described, because their text needs more room.
     pub longer: usize,
 }
 
@@ -333,7 +333,7 @@ impl Writer<'_> {
         text
     }
 
-    /// Script for what the completion of a resource triggers whose own body cannot do it.
+    /// Script that triggers resources on behalf of a resource whose own body cannot.
     fn callback(&mut self, resource: usize, depth: usize) -> String {
         let children = self.children[resource].iter().copied();
         let children: Vec<usize> = match self.kind(resource) {

@@ -1,6 +1,6 @@
 //! The corpus file: pages as NDJSON, one a line.
 //!
-//! `docs/corpus.schema.json` describes a line. What is zero, `false` or absent in a [`Page`] is not written. Times are whole
+//! `docs/corpus.schema.json` describes a line. Values that are zero, `false` or absent in a [`Page`] are omitted. Times are whole
 //! microseconds.
 
 use core::{fmt, fmt::Write as _, time::Duration};
@@ -20,7 +20,7 @@ const NAME_MAX: usize = 256;
 /// The longest delay, wait or work.
 const TIME_MAX_US: u64 = 600_000_000;
 
-/// Why a corpus file cannot be read: file, line, and what is wrong.
+/// Why a corpus file cannot be read: file, line and reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorpusError(String);
 
@@ -34,7 +34,7 @@ impl core::error::Error for CorpusError {}
 
 /// Reads the pages of a corpus, one after the other. Empty lines are skipped. `file` is its name in errors.
 ///
-/// An iterator: pages that are not asked for are not parsed. It ends after the first error.
+/// A lazy iterator over the pages. It ends after the first error.
 ///
 /// ```
 /// let text = "{\"v\":1,\"name\":\"one\",\"hosts\":[{\"name\":\"www.example\"}],\

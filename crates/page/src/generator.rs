@@ -16,7 +16,7 @@
 //!
 //! Assumed, because no published figure was found: the percentiles of style-sheet, font and document bytes beside the median,
 //! of third-party domains beside the median, first-party hosts a page, sizes of headers, times of servers, distances of hosts,
-//! how much of a page's requests correlates with how much else, positions in documents, delays, times of scripts, and the share
+//! correlations between the numbers of a page, positions in documents, delays, times of scripts, and the share
 //! of pages with Early Hints (3 %). The percentiles beyond the published 10th and 90th are assumed as well.
 //!
 //! Sizes of a kind are spread over pages by rank, not drawn: the percentiles of any corpus, of any seed, are those of the
@@ -78,7 +78,7 @@ pub const PAGES_MAX: usize = 10_000;
 pub fn generate(count: usize, seed: u64) -> Vec<Page> {
     let count = count.min(PAGES_MAX);
     let mut random = Random(SplitMix64::stream(seed, 0));
-    // How heavy each page is: what its numbers have in common.
+    // The weight of each page: the common factor of its numbers.
     let weights: Vec<f64> = (0..count).map(|_| random.normal()).collect();
     let requests = KINDS.map(|(_, requests, _)| random.spread(&weights, 0.85, requests));
     // The pages with most requests of these kinds have most requests.
@@ -104,7 +104,7 @@ pub fn generate(count: usize, seed: u64) -> Vec<Page> {
         .collect()
 }
 
-/// How long the main thread takes for a resource (assumed): 10 MB of compressed scripts a second, 50 MB of documents and style
+/// Time of the main thread for a resource (assumed): 10 MB of compressed scripts a second, 50 MB of documents and style
 /// sheets. A script takes half a millisecond at least.
 #[must_use]
 pub const fn work(kind: Kind, body: u64) -> Duration {
@@ -115,7 +115,7 @@ pub const fn work(kind: Kind, body: u64) -> Duration {
     })
 }
 
-/// What a page has, before it is laid out.
+/// The resources of a page before their positions are assigned.
 struct Outline {
     requests: [usize; KINDS.len()],
     bytes: [u64; KINDS.len()],

@@ -1,7 +1,7 @@
 //! Pages from HAR files: Chromium's, Firefox's and those of `WebPageTest`.
 //!
 //! Only sizes, times, host names and the dependencies are taken. Contents, query strings, cookies and header values are dropped;
-//! what is not needed is not even kept while parsing.
+//! the parser does not keep other values.
 //!
 //! # What is read
 //!
@@ -90,14 +90,14 @@ const KEYS: &[&str] = &[
     "_fromCache",
 ];
 
-/// What a HAR file contains.
+/// The content of a HAR file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     /// Its pages. Each is valid.
     pub pages: Vec<Page>,
-    /// What was absent and what was assumed in its place, with the number of requests.
+    /// Absent values and the assumptions made for them, with the number of requests.
     pub assumed: BTreeMap<&'static str, usize>,
-    /// What was left out and why, with the number of requests.
+    /// Why requests were left out, with the number of requests.
     pub skipped: BTreeMap<&'static str, usize>,
 }
 
@@ -550,7 +550,7 @@ impl<'a> Importer<'a> {
             return Some((Trigger::Complete { of }, 0.0));
         }
         let entry = &self.entries[index];
-        // What an earlier entry redirects to.
+        // The target of an earlier entry's redirect.
         if let Some(redirect) = self.redirect_to(index) {
             let of = redirect as u16;
             return Some((Trigger::Complete { of }, 0.0));

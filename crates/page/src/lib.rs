@@ -1,7 +1,7 @@
 //! Web pages as dependency graphs, and the browser that loads them as a state machine.
 //!
 //! A [`Page`] lists the resources of a page with their hosts and sizes, and what makes a browser request each of them. A
-//! [`Load`] is the state machine of the browser: it takes what arrives and when, and returns what to request next, until the page
+//! [`Load`] is the state machine of the browser: it receives the arrivals with their times, and returns the next requests, until the page
 //! has loaded. It has no connections: the caller decides over which protocol and connection a request goes.
 //!
 //! ```

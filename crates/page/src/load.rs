@@ -8,12 +8,12 @@
 //! 3. It completes, or fails.
 //! 4. Once it is complete and wanted, the main thread parses or executes it.
 //!
-//! It triggers nothing before the page wants it: a browser does not scan what it only preloads.
+//! It triggers nothing before the page wants it: a browser does not scan preloaded resources.
 //!
 //! # `onload`
 //!
-//! The load event waits for the document and for what it, its style sheets, scripts and frames refer to ([`Kind::delays_onload`]).
-//! It does not wait for what scripts fetch, for media, and for what is wanted only after the event. A delay after a script or a
+//! The load event waits for the document and for the resources to which it, its style sheets, scripts and frames refer ([`Kind::delays_onload`]).
+//! It does not wait for fetches of scripts, for media, and for resources wanted only after the event. A delay after a script or a
 //! fetch is a timer, for which the event does not wait; a delay after anything else is parsing or layout, for which it does.
 //! Sources: HTML Standard §13.2.7 "the end" and "delay the load event"; `Resource::IsLoadEventBlockingResourceType` of Chromium.
 //!
@@ -72,10 +72,10 @@ pub struct Load<'a> {
     curve: Curve,
 }
 
-/// When a resource went through its stages. What has not happened is absent.
+/// The times of a resource's stages. Stages that have not happened are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// When it was discovered and given to the driver, or asked of the cache.
+    /// When it was discovered, and requested from the driver or the cache.
     pub requested: Option<Time>,
     /// When the first byte of its response arrived.
     pub first_byte: Option<Time>,
@@ -103,7 +103,7 @@ struct State {
     moment: Moment,
     transfer: Transfer,
     received: u64,
-    /// How many of the resources that it triggers have been triggered.
+    /// The number of its resources that have been triggered.
     fired: usize,
     is_wanted: bool,
     is_counted: bool,
@@ -122,7 +122,7 @@ enum Transfer {
 }
 
 impl<'a> Load<'a> {
-    /// How long the cache takes to deliver a resource (assumed).
+    /// Time to read a resource from the cache (assumed).
     pub const CACHE_TIME: Duration = Duration::from_millis(2);
 
     /// Starts to load `page` at `now`. Its document is the first request.
@@ -229,7 +229,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// The request of `resource` failed. A browser goes on without it and without what it would have triggered further. Without
+    /// The request of `resource` failed. A browser continues without it and the resources that it would have triggered. Without
     /// the document there is no page: [`Self::loaded`] stays `None`.
     pub fn on_failed(&mut self, resource: u16, now: Time) {
         self.advance(now);
@@ -442,7 +442,7 @@ impl<'a> Load<'a> {
         self.render(now);
     }
 
-    /// Triggers what waits for preloaded resources, and gives the main thread what waits for it.
+    /// Triggers the resources that wait for preloaded ones, and starts pending work of the main thread.
     fn work(&mut self, now: Time) {
         loop {
             if let Some(resource) = self.preloaded.pop_front() {

@@ -16,7 +16,7 @@ pub struct Page {
 /// A host of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// The name, as it is in URLs.
+    /// The name, as in URLs.
     pub name: String,
     /// Whose it is.
     pub party: Party,
@@ -43,7 +43,7 @@ pub enum Party {
 pub struct Resource {
     /// The index of its host.
     pub host: u16,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// Bytes of the request's header as HTTP/1.1 would write it.
     pub request_header: u32,
@@ -51,15 +51,15 @@ pub struct Resource {
     pub response_header: u32,
     /// Bytes of the response's body as transferred, that is with its content coding.
     pub body: u64,
-    /// How long the server takes before it sends the first byte.
+    /// Time of the server before its first byte.
     pub wait: Duration,
     /// What makes the browser request it. `None` for the document.
     pub trigger: Option<Trigger>,
-    /// How long after the trigger it is requested.
+    /// Delay between trigger and request.
     pub delay: Duration,
-    /// How long the main thread takes to parse or execute it once it is complete.
+    /// Time of the main thread to parse or execute it, once it is complete.
     pub work: Duration,
-    /// Whether nothing is rendered before it is complete and executed.
+    /// Whether it blocks rendering until it is complete and executed.
     pub is_blocking: bool,
     /// The priority that Chromium gives it.
     pub priority: Priority,
@@ -69,7 +69,7 @@ pub struct Resource {
     pub is_hinted: bool,
 }
 
-/// What a resource is.
+/// The kind of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The document, or that of a frame.
@@ -84,7 +84,7 @@ pub enum Kind {
     Image,
     /// Audio or video.
     Media,
-    /// What a script fetched.
+    /// A fetch of a script.
     Fetch,
     /// Anything else.
     Other,
@@ -126,7 +126,7 @@ pub enum Trigger {
 pub enum View {
     /// With an empty cache.
     First,
-    /// With what the first view left in the cache.
+    /// With the cache of the first view.
     Repeat,
 }
 
@@ -234,7 +234,7 @@ impl Page {
 }
 
 impl Page {
-    /// The index of the document: the first resource, or what it redirects to. A redirect is a document at whose completion the
+    /// The index of the document: the first resource, or the target of its redirects. A redirect is a document at whose completion the
     /// next resource, a document too, is requested.
     #[must_use]
     pub fn document(&self) -> u16 {

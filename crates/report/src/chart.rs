@@ -14,7 +14,7 @@ const FRAME: Color = Color::solid(0xb9_bdc4);
 /// The height of a row of the legend.
 const ROW: f32 = 20.0;
 
-/// How a chart is laid out.
+/// The layout of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// For screens and paper.

@@ -30,7 +30,7 @@ pub struct PageLoads {
     pub subtitle: String,
     /// Names and values for the list at the end of the page.
     pub facts: Vec<(String, String)>,
-    /// What makes the figures doubtful.
+    /// Warnings about the figures.
     pub warnings: Vec<String>,
     /// The arms, the baseline first.
     pub arms: Vec<String>,
@@ -48,7 +48,7 @@ pub struct PageLoads {
     pub parts: Vec<PartTimes>,
 }
 
-/// What is known of a page.
+/// The data of a page.
 #[derive(Clone, Debug, Default)]
 pub struct PageFacts {
     /// Its name.

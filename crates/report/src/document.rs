@@ -24,7 +24,7 @@ pub(crate) fn header(title: &str, subtitle: &str, warnings: &[String]) -> String
     body
 }
 
-/// What a run was, as names and values.
+/// The settings of a run, as names and values.
 pub(crate) fn facts(facts: &[(String, String)], body: &mut String) {
     body.push_str("<section><h2>Run</h2><dl class=\"facts\">\n");
     for (name, value) in facts {
@@ -36,7 +36,7 @@ pub(crate) fn facts(facts: &[(String, String)], body: &mut String) {
 
 /// The script of a page.
 pub(crate) struct Script<'a> {
-    /// What it shows, as JSON that is safe in a page.
+    /// Its data, as JSON that is safe in a page.
     pub(crate) data: &'a str,
     /// Its program.
     pub(crate) program: &'a str,

@@ -4,7 +4,7 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `load/data.rs` | what is known of a run |
+//! | `load/data.rs` | the data of a run |
 //! | `load/figure.rs` | the charts |
 
 use core::fmt::Write as _;

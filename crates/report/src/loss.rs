@@ -25,9 +25,9 @@ pub struct LossStudy {
     pub title: String,
     /// The line below it.
     pub subtitle: String,
-    /// What the reader should know before the charts.
+    /// Notes shown before the charts.
     pub warnings: Vec<String>,
-    /// What the run was, as names and values.
+    /// The settings of the run, as names and values.
     pub facts: Vec<(String, String)>,
     /// Names of the arms, at most [`Self::ARMS_MAX`].
     pub arms: Vec<String>,
@@ -62,7 +62,7 @@ const COLORS: [u32; 8] = [
 const REPLICATES: usize = 2000;
 
 impl LossStudy {
-    /// The most arms: as many as there are colours.
+    /// Maximum number of arms: the number of colours.
     pub const ARMS_MAX: usize = COLORS.len();
     /// The fewest transfers of a cell with an interval.
     pub const INTERVAL_MIN: u64 = 10;

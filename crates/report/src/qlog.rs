@@ -39,7 +39,7 @@ use crate::transfer::Arm;
 /// A file has at most this many traces; further ones are not read.
 const TRACES_MAX: usize = 8;
 
-/// What a file has.
+/// The content of a file.
 #[derive(Debug)]
 pub struct Reading {
     /// A connection of each trace with packets, in their order.

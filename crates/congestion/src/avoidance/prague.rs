@@ -18,7 +18,7 @@
 //! | alpha: the moving average of the share of marks, from the first mark on, starting at 1 | 2.3.2 |
 //! | loss: as NewReno | 2.4.1 |
 //! | one decrease a round trip, in proportion to alpha; the first ends startup | 2.4.2 |
-//! | growth by what was not marked, also in the round trip after a decrease | 2.4.3 |
+//! | growth by unmarked bytes, also in the round trip after a decrease | 2.4.3 |
 //! | a flow with a short round trip grows no faster than one with 25 ms, once it has lasted for 500 | 2.4.4 |
 //! | pacing at a window a round trip, in bursts of 250 µs or two datagrams | 2.5.1, 2.5.2 |
 //!
@@ -55,7 +55,7 @@ pub struct Prague {
     fraction: f64,
 }
 
-/// What was acknowledged in a virtual round trip.
+/// Bytes acknowledged in a virtual round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     started_at: Time,

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{bandwidth::Bandwidth, controller::Packet, sampler::RateSample};
 
-/// The round in which losses are counted, and what was delivered in it.
+/// The round in which losses are counted, and the bytes delivered in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossRound {
     /// Whether the current ACK ended the round (`BBR.loss_round_start`).
@@ -55,7 +55,7 @@ impl LossRound {
         self.next_of_range = Some(send_index.saturating_add(1));
     }
 
-    /// A packet lost in this round was not lost after all.
+    /// Clears the losses of this round, after one of them proved spurious.
     pub(super) const fn clear_losses(&mut self) {
         self.is_loss = false;
         self.ranges = 0;

@@ -43,7 +43,7 @@ pub enum SpecError {
         key: &'static str,
         /// The value given.
         value: String,
-        /// What it accepts.
+        /// The accepted values.
         allowed: String,
         /// The spec.
         spec: String,

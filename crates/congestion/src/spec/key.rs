@@ -215,7 +215,7 @@ impl Key {
         self.name
     }
 
-    /// What it does.
+    /// A description.
     #[must_use]
     pub const fn summary(&self) -> &'static str {
         self.summary

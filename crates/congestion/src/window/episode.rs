@@ -32,7 +32,7 @@ struct Episode {
     stage_before: Stage,
 }
 
-/// What is needed to undo a congestion event.
+/// The state needed to undo a congestion event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     /// The age to pass to [`Avoidance::undo`](crate::avoidance::Avoidance::undo); `None` if it was not informed.

@@ -73,7 +73,7 @@ pub(super) struct Sender<'a> {
     pub(super) delivered: u64,
     pub(super) window: u64,
     pub(super) initial: u64,
-    /// What may be sent back to back.
+    /// The burst size.
     pub(super) burst: u64,
     /// The send index of the next packet.
     pub(super) next: u64,

@@ -56,7 +56,7 @@ impl Recurrence {
     }
 }
 
-/// The base probability, and what follows from it.
+/// The base probability, and the probabilities derived from it.
 #[derive(Clone, Debug)]
 struct Control {
     target: f64,

@@ -37,7 +37,7 @@ const BETA: f64 = 1.25;
 /// A probability below this with no delay is zero.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// The probability and what it follows from.
+/// The probability and the state from which it is computed.
 #[derive(Clone, Debug)]
 struct Control {
     /// In seconds.

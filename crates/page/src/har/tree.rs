@@ -6,9 +6,9 @@ use core::{cell::Cell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The largest number of values that are kept.
+/// Maximum number of values kept.
 const VALUES_MAX: usize = 2_000_000;
-/// The longest text that is kept; what is longer is cut.
+/// Maximum length of a text, in bytes; longer ones are cut.
 const TEXT_MAX: usize = 4096;
 
 /// A value, of which only the wanted keys are kept.
@@ -72,7 +72,7 @@ impl Tree {
         }
     }
 
-    /// The number, if it is not negative: HAR writes -1 for what is not known.
+    /// The number, if it is not negative: HAR writes -1 for unknown values.
     pub(super) fn known(&self) -> Option<f64> {
         self.number().filter(|number| *number >= 0.0)
     }

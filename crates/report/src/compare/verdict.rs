@@ -1,4 +1,4 @@
-//! How the pages of a network fare with an arm.
+//! The results of a network's pages with an arm.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// How many times faster the arm is; below 1 it is slower.
+    /// The speedup of the arm; below 1 it is slower.
     pub(super) fn speedup(&self) -> f64 {
         self.baseline / self.arm
     }
@@ -61,7 +61,7 @@ pub(super) fn pairs(loads: &PageLoads, selection: Selection) -> Vec<Vec<Pair>> {
     all
 }
 
-/// How the pages of a network fare with an arm, compared with the baseline.
+/// The results of a network's pages with an arm, compared with the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// Pages that were complete in both arms.

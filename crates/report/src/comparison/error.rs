@@ -43,7 +43,7 @@ pub enum Error {
     TooManyArms(Vec<String>),
     /// An arm that the log does not have.
     UnknownArm {
-        /// The arm asked for.
+        /// The requested arm.
         wanted: String,
         /// The arms of the log.
         arms: Vec<String>,
@@ -69,7 +69,7 @@ pub enum Error {
     State {
         /// The name of the input.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A state cannot be written, with the error of the writer.

@@ -38,7 +38,7 @@ pub(super) fn color(arm: usize) -> Color {
     }
 }
 
-/// How a chart is laid out.
+/// The layout of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     /// For screens and paper.
@@ -76,14 +76,14 @@ pub(super) struct Plot {
     pub(super) domain: (f64, f64),
 }
 
-/// What a chart shows.
+/// The content of a chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Subject<'a> {
     /// The changes of percentiles of a group.
     Group(&'a Group),
     /// The percentiles of the changes of paths.
     Paths(&'a Paths),
-    /// The percentiles of the changes of what a kind of neighbour gets.
+    /// The percentiles of the changes of a neighbour's rate.
     Neighbour(&'a Kind),
 }
 
@@ -117,7 +117,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What changes, and the words for a decrease and an increase.
+    /// Labels of the quantity, of a decrease and of an increase.
     fn labels(self, metric: &Metric) -> (&str, &'static str, &'static str) {
         match self {
             Self::Neighbour(_) => ("neighbour’s rate", "less", "more"),

@@ -2,7 +2,7 @@
 
 use crate::statistics::tests_of::Estimate;
 
-/// What is not known.
+/// Shown for an unknown value.
 pub(super) const ABSENT: &str = "–";
 
 /// A signed number with this many decimals; nothing is minus zero.

@@ -530,7 +530,7 @@ fn times(value: &Value) -> Option<Times> {
     Some(times)
 }
 
-/// The name of a neighbour, and what it got.
+/// The name of a neighbour, and its outcome.
 fn neighbour(value: &Value) -> Option<(&str, NeighbourStats)> {
     let Value::Array(values) = value else {
         return None;

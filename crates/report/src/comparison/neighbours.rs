@@ -13,7 +13,7 @@ use crate::statistics::{
     tests_of::{self, Estimate},
 };
 
-/// What a neighbour got.
+/// The outcome of a neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct NeighbourStats {
     /// In bits per second.
@@ -72,7 +72,7 @@ impl NeighbourCounts {
     }
 }
 
-/// A kind of neighbour, and what it gets beside each arm, the baseline first.
+/// A kind of neighbour, and its outcome beside each arm, the baseline first.
 #[derive(Clone, Debug)]
 pub(super) struct Kind {
     pub(super) name: String,

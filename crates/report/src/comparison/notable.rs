@@ -5,7 +5,7 @@
 use super::gather::Block;
 use crate::statistics::bootstrap::Member;
 
-/// How many connections each list has.
+/// Maximum number of connections in a list.
 const LENGTH: usize = 5;
 
 /// A path that was simulated in every arm.

@@ -248,7 +248,7 @@ columns! { |settings|
     ProbeTimeouts: of(NUM_PTOS);
     Seed: of(SEED);
     Experiment: of(EXPERIMENT_NAME);
-    /// What its neighbour got, as an array.
+    /// The outcome of its neighbour, as an array.
     Neighbour: format!(
         "{} ? [{}] : nil",
         of(NEIGHBOUR_KIND),
@@ -489,7 +489,7 @@ impl<'a> QueryBuilder<'a> {
         )
     }
 
-    /// What a kind of neighbour gets, by arm: the median rate, the mean delay and the mean loss.
+    /// The outcome of a kind of neighbour, by arm: the median rate, the mean delay and the mean loss.
     pub(super) fn neighbours(&self, kind: &str) -> String {
         format!(
             "{}select({} == {}) >> group_by({}) {{ |r| [percentile(r[\"{NEIGHBOUR_RATE}\"], 0.5), average(r[\"{NEIGHBOUR_DELAY}\"]), average(r[\"{NEIGHBOUR_LOSS}\"])] }}",

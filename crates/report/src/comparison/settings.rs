@@ -1,4 +1,4 @@
-//! What a report compares, and how.
+//! The settings of a report.
 
 use lastbyte_record::connection_log::schema;
 
@@ -97,7 +97,7 @@ pub struct Sweep {
 /// A panel of the chart of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panel {
-    /// What its networks have in common.
+    /// The common property of its networks.
     pub title: String,
     /// The names of its networks, one for each value of [`Sweep::values`].
     pub networks: Vec<String>,

@@ -1,4 +1,4 @@
-//! What is known of a run.
+//! The data of a run.
 
 /// A run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,7 +9,7 @@ pub struct Run {
     pub subtitle: String,
     /// Names and values for the list below the charts.
     pub facts: Vec<(String, String)>,
-    /// What makes the figures doubtful.
+    /// Warnings about the figures.
     pub warnings: Vec<String>,
     /// The width of an interval, in ms.
     pub width_ms: f64,
@@ -19,7 +19,7 @@ pub struct Run {
     pub distributions: Vec<Distribution>,
 }
 
-/// What happened in an interval.
+/// Counts of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
     /// Responses.

@@ -11,14 +11,14 @@ use lastbyte_json::{Value, parse::Projection};
 use super::bounded::Bounded;
 use crate::transfer::Arm;
 
-/// Packets whose fate is not known yet; of more, the oldest are forgotten.
+/// Packets neither acknowledged nor lost yet; beyond the bound, the oldest are removed.
 const OUTSTANDING_MAX: usize = 1 << 20;
 /// Recovery periods and names of events beyond these are not drawn.
 const RECOVERIES_MAX: usize = 10_000;
 /// A time from here on, in ms, is a date, not a span from the start.
 const DATE_MS: f64 = 1e11;
 
-/// What is parsed of an event.
+/// The parsed fields of an event.
 pub(super) struct Frame;
 
 impl Frame {
@@ -481,7 +481,7 @@ impl Connection {
         )
     }
 
-    /// What happened, by name.
+    /// Events by name.
     fn events(&self, receives: bool) -> Vec<(f64, String)> {
         let mut events = Vec::new();
         if receives {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 /// The longest value that is kept in memory, in bytes.
 const VALUE_MAX: usize = 16 << 20;
-/// How much is read at once, in bytes.
+/// Size of a read, in bytes.
 const CHUNK: usize = 1 << 18;
 
 /// Why a file cannot be read further.
@@ -38,9 +38,9 @@ impl Broken {
 pub(super) struct Source<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What comes before it in the buffer has been used.
+    /// Start of the unused bytes in the buffer.
     at: usize,
-    /// What comes behind it in the buffer has not been read.
+    /// End of the bytes read into the buffer.
     end: usize,
     is_over: bool,
 }
@@ -190,7 +190,7 @@ impl<R: Read> Source<R> {
                         // The escaped byte is never a quote that ends the string.
                         b'\\' => {
                             if bytes.next().is_none() {
-                                // It is not there yet: look at both again.
+                                // It has not arrived yet: check both again.
                                 len += place;
                                 break;
                             }

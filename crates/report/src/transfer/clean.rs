@@ -1,4 +1,4 @@
-//! Removes what cannot be drawn: what remains are finite points in the order of time, and their extent.
+//! Removes points that cannot be drawn. Finite points in the order of time remain, with their extent.
 
 use super::{Arm, Guides, Picture, Point, panel};
 

@@ -4,7 +4,7 @@ use crate::{scale::Unit, scene::Color};
 
 use super::{Arm, Guides, Picture, Point};
 
-/// How a series is drawn.
+/// The style of a series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// A dot per point.

@@ -1,4 +1,4 @@
-//! Sections that lead on from the page: connections to look at, and how many connections an experiment needs.
+//! Sections for further work: connections to look at, and the required number of connections.
 
 use core::fmt::Write;
 
