@@ -271,11 +271,20 @@ impl SentPackets {
         }
         self.largest_acked = self.largest_acked.max(Some(last));
         // A range that was reported before, as are most ranges of an ACK frame but the first.
-        if self.slots.front().is_none_or(|slot| slot.number > last) {
+        let Some(oldest) = self.slots.front().map(|slot| slot.number) else {
+            return Ok(());
+        };
+        let mut end = self.index_from(last + 1);
+        // All of it is completed, or has been dropped.
+        let is_known = |newest: &Slot| {
+            newest.number < first
+                || (newest.fate == Fate::Done && newest.run_start <= first.max(oldest))
+        };
+        let newest = end.checked_sub(1).and_then(|index| self.slots.get(index));
+        if newest.is_none_or(is_known) {
             return Ok(());
         }
         let start = self.index_from(first);
-        let mut end = self.index_from(last + 1);
         while end > start {
             if let Some(run_start) = self.run_start(end - 1) {
                 end = self.index_from(run_start).min(end - 1);

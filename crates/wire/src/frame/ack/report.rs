@@ -66,7 +66,8 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
             return Ok(0);
         };
         let bytes_max = bytes_max.min(writer.remaining());
-        let count = self.pairs().take(ranges_max.saturating_sub(1)).count();
+        let further = self.ranges.clone().skip(1);
+        let count = further.take(ranges_max.saturating_sub(1)).count();
         let range_count = if ranges_max > 0 && LEN_MAX + count * PAIR_LEN_MAX <= bytes_max {
             // All fit, however long their numbers are.
             count
@@ -80,7 +81,10 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
             writer.varint(self.delay)?;
             writer.varint(VarInt::try_from(range_count).map_err(|_| BufferFull)?)?;
             writer.varint(len_of(&first))?;
-            for (gap, len) in self.pairs().take(range_count) {
+            let mut pairs = self.pairs();
+            for _ in 0..range_count {
+                // Ranges that are not in descending order are a caller's mistake, and give no frame.
+                let (gap, len) = pairs.next().ok_or(BufferFull)?;
                 writer.varint(gap)?;
                 writer.varint(len)?;
             }
