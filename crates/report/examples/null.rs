@@ -1,19 +1,22 @@
 //! How often a page claims a difference that does not exist.
 //!
-//! The lines of a log of one arm are drawn and assigned to four arms at random, so that all arms are the same, and a page is
-//! made of them. This is repeated with other seeds. For each list of the page, the program prints the number of pages on which it
-//! states a significant difference: nominally 5 %.
+//! Connections of a log are drawn and assigned to four arms at random, so that all arms are the same, and a page is made of
+//! them. This is repeated with other seeds. For each list of the page, the program prints the number of pages on which it states
+//! a significant difference: nominally 5 %.
 //!
 //! ```console
 //! cargo run --release -p lastbyte-report --example null -- conns.ndjson 200 2000
 //! ```
 //!
-//! The arguments are a log with a single congestion control, the number of pages, and the number of lines of each.
+//! The arguments are a log, the number of pages, and the number of connections of each. The log of unpaired connections must have
+//! a single congestion control. Of paired ones, each path's connections are assigned to the arms in random order, so they may
+//! have several.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     env,
     error::Error,
+    fmt::Write,
     fs,
 };
 
@@ -41,17 +44,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(serde_json::from_str)
         .collect::<Result<_, _>>()?;
     let mut wrong: BTreeMap<String, u64> = BTreeMap::new();
+    let paths: Vec<&[Value]> = rows.chunk_by(|a, b| a["seed"] == b["seed"]).collect();
+    if paths.iter().any(|path| path.len() > ARMS.len()) {
+        return Err("a path has more than four connections".into());
+    }
     for seed in 1..=pages {
         let mut random = SplitMix64::new(seed);
-        let mut left: Vec<&Value> = rows.iter().collect();
-        let mut page = String::new();
-        for _ in 0..lines.min(rows.len()) {
-            let mut row = left
-                .swap_remove(random.number() as usize % left.len())
-                .clone();
-            row["arm"] = ARMS[random.number() as usize % ARMS.len()].into();
-            page.push_str(&row.to_string());
-            page.push('\n');
+        let mut left = paths.clone();
+        let (mut page, mut drawn) = (String::new(), 0);
+        while drawn < lines && !left.is_empty() {
+            let path = left.swap_remove(random.number() as usize % left.len());
+            let mut arms = ARMS.to_vec();
+            for row in path {
+                let arm = arms.swap_remove(random.number() as usize % arms.len());
+                let mut row = row.clone();
+                row["arm"] = arm.into();
+                writeln!(page, "{row}")?;
+            }
+            drawn += path.len();
         }
         let settings = Settings {
             seed,
@@ -68,7 +78,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             *wrong.entry(list).or_insert(0) += 1;
         }
     }
-    for list in ["percentiles", "beside", "parts", "subgroups"] {
+    for list in [
+        "percentiles",
+        "overall",
+        "beside",
+        "parts",
+        "harm",
+        "subgroups",
+    ] {
         let count = wrong.get(list).copied().unwrap_or(0);
         println!("{list}: {count} of {pages} pages");
     }

@@ -104,6 +104,11 @@ impl Group {
     pub(super) fn is_small(&self, arm: usize) -> bool {
         self.times[arm].total().min(self.times[0].total()) < SMALL
     }
+
+    /// Whether the arm differs by the test of the subgroup, corrected for the number of tests.
+    pub(super) fn differs(&self, arm: usize) -> bool {
+        self.adjusted[arm].is_some_and(|p| p < 0.05)
+    }
 }
 
 /// Shares of packets lost.

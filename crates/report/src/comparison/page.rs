@@ -379,7 +379,8 @@ impl Page<'_> {
         }
         self.add(
             "</div>\n<p class=\"note\">Each point is the change of the median over one network, below zero is less; bars are 95 % intervals of each alone. \
-             The tests of each network are in the section by site, corrected for their number.</p></section>\n",
+             A point is pale unless the arm differs on this network by the test in the section by site, which is corrected for the \
+             number of tests (Holm).</p></section>\n",
         );
     }
 
@@ -453,7 +454,7 @@ impl Page<'_> {
         let is_unsure = match subject {
             Subject::Group(group) => {
                 group.subgroup != Subgroup::All
-                    && group.adjusted.iter().flatten().all(|p| *p >= 0.05)
+                    && !(1..analysis.arms.len()).any(|arm| group.differs(arm))
             }
             Subject::Neighbour(kind) => !kind.is_significant(),
             Subject::Paths(_) => false,

@@ -22,12 +22,22 @@ const HEAD: f32 = 26.0;
 const FOOT: f32 = 30.0;
 const LEFT: f32 = 50.0;
 const RIGHT: f32 = 14.0;
+/// The opacity of what does not differ significantly.
+const PALE: f32 = 0.35;
 /// The place of P50 in [`Group::curves`].
 const MEDIAN: usize = 49;
 
 /// The change of the median of an arm on a network; `None` if there is none.
 fn cell<'a>(analysis: &'a Analysis, network: &str, arm: usize) -> Option<&'a Interval> {
     group(analysis, network)?.curves[arm].get(MEDIAN)
+}
+
+/// A point of an arm: the change of the median, and whether the arm differs by the corrected test.
+type Point<'a> = Option<(&'a Interval, bool)>;
+
+fn point<'a>(analysis: &'a Analysis, network: &str, arm: usize) -> Point<'a> {
+    let is_significant = group(analysis, network)?.differs(arm);
+    Some((cell(analysis, network, arm)?, is_significant))
 }
 
 /// The connections over a network.
@@ -85,8 +95,8 @@ pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
         axes(&mut drawing, sweep, domain, &y, edges, font);
         for arm in 1..analysis.arms.len() {
             let cells = panel.networks.iter();
-            let cells: Vec<Option<&Interval>> =
-                cells.map(|network| cell(analysis, network, arm)).collect();
+            let cells: Vec<Point<'_>> =
+                cells.map(|network| point(analysis, network, arm)).collect();
             line(
                 &mut drawing,
                 &cells,
@@ -179,10 +189,10 @@ fn axes(
     }
 }
 
-/// The medians of an arm with their intervals, beside those of the other arms.
+/// The medians of an arm with their intervals, beside those of the other arms. Points that do not differ significantly are pale.
 fn line(
     drawing: &mut Drawing,
-    cells: &[Option<&Interval>],
+    cells: &[Point<'_>],
     arm: usize,
     arms: usize,
     (low, high): (f64, f64),
@@ -192,19 +202,25 @@ fn line(
     let room = (right - left) / cells.len().max(1) as f32;
     let beside = (arm as f32 - arms as f32 / 2.0) * (room * 0.5 / arms as f32).min(10.0);
     let mut pieces: Vec<Vec<Place>> = vec![Vec::new()];
-    let mut bars = Vec::new();
+    let (mut bars, mut solid, mut pale) = (Vec::new(), Vec::new(), Vec::new());
     for (place, cell) in cells.iter().enumerate() {
         let x = left + (place as f32 + 0.5) * room + beside;
         let at = |value: f64| (x, y.place((value * 100.0).clamp(low, high)) as f32);
-        match cell.and_then(|cell| cell.estimate) {
-            Some(value) => {
+        match cell.and_then(|(cell, is_significant)| Some((cell.estimate?, is_significant))) {
+            Some((value, is_significant)) => {
                 if let Some(piece) = pieces.last_mut() {
                     piece.push(at(value));
                 }
+                let points = if is_significant {
+                    &mut solid
+                } else {
+                    &mut pale
+                };
+                points.push(at(value));
             }
             None => pieces.push(Vec::new()),
         }
-        if let Some((from, to)) = cell.and_then(|cell| cell.alone) {
+        if let Some((from, to)) = cell.and_then(|(cell, _)| cell.alone) {
             bars.push(vec![at(from), at(to)]);
         }
     }
@@ -217,15 +233,20 @@ fn line(
         lines: bars,
         stroke: stroke(4.0, 0.3),
     });
-    drawing.shapes.push(Shape::Dots {
-        places: pieces.concat(),
-        radius: 3.2,
-        fill: color(arm),
-    });
+    let is_pale = solid.is_empty();
+    for (places, fill) in [(solid, color(arm)), (pale, color(arm).with_opacity(PALE))] {
+        if !places.is_empty() {
+            drawing.shapes.push(Shape::Dots {
+                places,
+                radius: 3.2,
+                fill,
+            });
+        }
+    }
     pieces.retain(|piece| piece.len() > 1);
     drawing.shapes.push(Shape::Lines {
         lines: pieces,
-        stroke: stroke(2.0, 1.0),
+        stroke: stroke(2.0, if is_pale { PALE } else { 1.0 }),
     });
 }
 
@@ -237,10 +258,15 @@ fn described(analysis: &Analysis, sweep: &Sweep) -> String {
     );
     for network in sweep.panels.iter().flat_map(|panel| &panel.networks) {
         for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
-            let value = cell(analysis, network, arm).and_then(|cell| cell.estimate);
+            let at = point(analysis, network, arm);
+            let value = at.and_then(|(cell, _)| cell.estimate);
             let value = value.map_or_else(|| "unknown".to_owned(), percent);
+            let verdict = match at {
+                Some((_, false)) => ", not significant",
+                _ => "",
+            };
             // Writing to a `String` cannot fail.
-            let _ = write!(text, " {network}, {}: {value}.", one.name);
+            let _ = write!(text, " {network}, {}: {value}{verdict}.", one.name);
         }
     }
     text

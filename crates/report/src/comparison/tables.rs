@@ -311,9 +311,9 @@ pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -
                 || ABSENT.to_owned(),
                 |p| p_value(p).trim_start_matches("=\u{a0}").to_owned(),
             );
-            let class = match (adjusted, rank) {
-                (Some(p), Some(rank)) if p < 0.05 && rank.share_less > 0.5 => " class=\"faster\"",
-                (Some(p), Some(rank)) if p < 0.05 && rank.share_less < 0.5 => " class=\"slower\"",
+            let class = match rank.filter(|_| group.differs(arm)) {
+                Some(rank) if rank.share_less > 0.5 => " class=\"faster\"",
+                Some(rank) if rank.share_less < 0.5 => " class=\"slower\"",
                 _ => "",
             };
             let small = if group.is_small(arm) {

@@ -416,6 +416,9 @@ pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
                 add("percentiles", at, is_less);
             }
         }
+        if let Some(one) = analysis.groups[0].overall[arm].filter(Estimate::excludes_zero) {
+            add("overall", "mean of P5–P95".to_owned(), one.value < 0.0);
+        }
         let loss = analysis.loss.first().and_then(|loss| loss.together[arm]);
         for (what, value) in [
             ("mean", analysis.groups[0].means_together[arm]),
@@ -446,9 +449,7 @@ pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
             }
         }
         for group in analysis.groups.iter().skip(1) {
-            if let (Some(p), Some(rank)) = (group.adjusted[arm], group.ranks[arm])
-                && p < 0.05
-            {
+            if let Some(rank) = group.ranks[arm].filter(|_| group.differs(arm)) {
                 add("subgroups", group.title.clone(), rank.share_less > 0.5);
             }
         }
@@ -475,12 +476,11 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
     if tests == 0 {
         return Vec::new();
     }
-    let significant = groups
+    let arms = 1..analysis.arms.len();
+    let significant: usize = groups
         .iter()
-        .flat_map(|group| &group.adjusted)
-        .flatten()
-        .filter(|p| **p < 0.05)
-        .count();
+        .map(|group| arms.clone().filter(|arm| group.differs(*arm)).count())
+        .sum();
     let mut all = vec![format!(
         "Of {tests} comparisons by {} (arms × subgroups), {} significant after Holm’s correction (5 % for the whole list). \
          Without the correction, about {:.1} would be significant by chance alone.",
@@ -499,11 +499,10 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         let name = &analysis.arms[arm].name;
         let of = |wanted: fn(f64) -> bool, is_significant: bool| -> Vec<&str> {
             let chosen = groups.iter().filter(|group| {
-                let Some(p) = group.adjusted[arm] else {
+                let Some(rank) = group.ranks[arm] else {
                     return false;
                 };
-                let share = group.ranks[arm].map_or(0.5, |rank| rank.share_less);
-                (p < 0.05) == is_significant && (!is_significant || wanted(share))
+                group.differs(arm) == is_significant && (!is_significant || wanted(rank.share_less))
             });
             chosen.map(|group| group.title.as_str()).collect()
         };

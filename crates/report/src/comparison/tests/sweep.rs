@@ -45,6 +45,51 @@ fn the_chart_has_a_panel_per_combination_and_a_point_per_network() {
     assert!(page.contains("Median change by loss") && page.contains("href=\"#sweep\""));
 }
 
+/// Points of equal arms are pale, and those of an arm that differs are not.
+#[test]
+fn points_are_pale_unless_the_corrected_test_finds_a_difference() {
+    let mut chance = Chance(8);
+    let mut text = String::new();
+    for path in 0..200 {
+        let time = 100.0 * (0.3 * chance.normal()).exp();
+        let network = ["same", "faster"][path % 2];
+        let gain = [1.0, 0.8][path % 2];
+        for (arm, gain) in [("baseline", 1.0), ("new", gain)] {
+            let ttlb = time * gain * (0.1 * chance.normal()).exp();
+            text += &line(&json!({
+                "arm": arm, "seed": path, "ttlb": (ttlb * 1000.0).round() / 1000.0, "content_length": 300_000, "site": network,
+            }));
+        }
+    }
+    let chart = |network: &str| {
+        let settings = Settings {
+            sweep: Some(Sweep {
+                axis: "loss".to_owned(),
+                values: vec!["0".to_owned()],
+                panels: vec![Panel {
+                    title: String::new(),
+                    networks: vec![network.to_owned()],
+                }],
+            }),
+            ..quick()
+        };
+        let comparison = read(&text, settings).expect("a report");
+        let figures = comparison.figures();
+        let figure = figures.iter().find(|one| one.name == "sweep");
+        figure.expect("a chart").svg()
+    };
+    let pale = "stroke-opacity=\"0.35\"";
+    let (same, faster) = (chart("same"), chart("faster"));
+    assert!(
+        same.contains(pale) && same.contains(", not significant"),
+        "{same}"
+    );
+    assert!(
+        !faster.contains(pale) && !faster.contains("not significant"),
+        "{faster}"
+    );
+}
+
 /// A run that was interrupted may lack networks.
 #[test]
 fn networks_without_connections_leave_gaps() {

@@ -75,6 +75,23 @@ fn equal_candidates_are_rarely_dropped() {
     assert!(wrong <= 10, "{wrong} of {total}");
 }
 
+/// A candidate that loses and harms exactly as much as the limits permit is rarely dropped for it.
+#[test]
+fn candidates_at_the_limits_are_rarely_dropped() {
+    let limits = Limits {
+        loss: Some(1.0),
+        harm: Some(1.0 - (-0.1f64).exp()),
+    };
+    let total = 1000;
+    let wrong = (0..total)
+        .filter(|seed| {
+            let race = race(10_000 + seed, &[(0.0, 1.0, -0.1); 6], limits, 6);
+            race.alive().len() < 6
+        })
+        .count();
+    assert!(wrong <= 50, "{wrong} of {total}");
+}
+
 #[test]
 fn equal_results_leave_the_first() {
     let mut race = Race::new(2, 1, Limits::default());
