@@ -83,6 +83,8 @@ pub struct Marks<'a> {
     pub acked: u64,
     /// Bytes newly reported as marked with ECN-CE.
     pub marked: u64,
+    /// The congestion window, in datagrams.
+    pub window: f64,
     /// The path's round-trip time.
     pub rtt: &'a Rtt,
 }

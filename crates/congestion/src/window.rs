@@ -625,6 +625,7 @@ impl Controller for WindowController {
                 now: ack.now,
                 acked,
                 marked: batch.marked,
+                window: self.window as f64 / self.max_datagram_size as f64,
                 rtt: ack.rtt,
             });
         }

@@ -31,15 +31,19 @@
 //! - The factor at loss is Linux's; Apple's implementation follows CUBIC. A loss and a mark in the same round trip are two
 //!   reductions; Linux undoes the first.
 //! - Marks are counted in packets by QUIC, and each stands for a full datagram.
-//! - Not implemented: detection of a bottleneck that marks ECT(1) as classic ECN (RFC 9331 §4.3), and windows below two
-//!   datagrams.
+//! - With `classic-ecn-fallback=on`, a bottleneck that marks ECT(1) as classic ECN does is detected, and the reduction by marks grows
+//!   (RFC 9331 §4.3; `prague/classic.rs`). It is off by default, as in Linux.
+//! - Not implemented: windows below two datagrams.
 
 use core::time::Duration;
 
 use lastbyte_units::Time;
 
+use self::classic::ClassicDetector;
 use super::{Avoidance, AvoidanceAck, Cause, Marks, Reduction};
 use crate::{config::Config, rtt::Rtt};
+
+mod classic;
 
 /// Prague's response to marks, and its additive increase.
 #[derive(Clone, Debug)]
@@ -53,6 +57,8 @@ pub struct Prague {
     rounds: u32,
     /// The fraction of a byte by which the window exceeds its whole bytes.
     fraction: f64,
+    /// Whether the bottleneck looks like classic ECN; `None` if that makes no difference.
+    classic: Option<ClassicDetector>,
 }
 
 /// Bytes acknowledged in a virtual round trip.
@@ -73,7 +79,7 @@ impl Prague {
     /// Round trips before it applies.
     const TRANSITION: u32 = 500;
 
-    /// Prague with the factor of `config` at a loss, by default [`Prague::BETA`].
+    /// Prague with the factor of `config` at a loss, by default [`Prague::BETA`], and its key `classic-ecn-fallback`.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
@@ -82,6 +88,11 @@ impl Prague {
             round: None,
             rounds: 0,
             fraction: 0.0,
+            classic: config
+                .settings
+                .switch("classic-ecn-fallback")
+                .unwrap_or(false)
+                .then(ClassicDetector::default),
         }
     }
 
@@ -103,7 +114,10 @@ impl Avoidance for Prague {
     fn beta(&self, cause: Cause) -> f64 {
         match cause {
             Cause::Loss => self.beta,
-            Cause::EcnCe => 1.0 - self.alpha / 2.0,
+            Cause::EcnCe => {
+                let floor = self.classic.as_ref().map(ClassicDetector::alpha_min);
+                1.0 - self.alpha.max(floor.unwrap_or(0.0)) / 2.0
+            }
         }
     }
 
@@ -144,6 +158,9 @@ impl Avoidance for Prague {
     }
 
     fn on_marks(&mut self, marks: &Marks<'_>) {
+        if let Some(classic) = &mut self.classic {
+            classic.on_ack(marks.rtt, marks.window);
+        }
         if self.round.is_none() && marks.marked == 0 {
             return;
         }
@@ -161,6 +178,9 @@ impl Avoidance for Prague {
         let share = (round.marked as f64 / round.acked as f64).min(1.0);
         self.alpha += Self::GAIN * (share - self.alpha);
         self.rounds = self.rounds.saturating_add(1);
+        if let Some(classic) = &mut self.classic {
+            classic.on_round(marks.rtt.min());
+        }
         *round = Round {
             started_at: marks.now,
             acked: 0,

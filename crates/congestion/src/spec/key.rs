@@ -136,6 +136,10 @@ pub(super) const KEYS: &[Key] = &[
         "fast-convergence",
         "cubic: fast convergence, which releases bandwidth to new flows (on)",
     ),
+    Key::switch(
+        "classic-ecn-fallback",
+        "prague: larger reductions where marks look like those of a classic ECN queue (off; RFC 9331, section 4.3)",
+    ),
     Key::number(
         "pacing-gain",
         1.0,

@@ -29,6 +29,7 @@ pub(crate) const SPECS: &[&str] = &[
     "rapid-start:resume=on,resume-max=500p",
     "bbr",
     "prague",
+    "prague:classic-ecn-fallback=on",
     "rapid-start:congestion=prague",
 ];
 

@@ -145,6 +145,29 @@ fn startups_end_at_the_first_mark() {
     assert!(exit < Some(Time::ZERO + Duration::from_secs(1)), "{exit:?}");
 }
 
+/// `CoDel` in a single queue marks ECT(1) as it marks classic flows (RFC 9331 §4.3).
+#[test]
+fn rfc9331_4_3_the_fallback_lets_a_classic_flow_live_beside_prague() {
+    let path = || {
+        let mut path = bottleneck(40, 20, 0);
+        path.down.queue = link::Queue::CoDel(link::CoDel {
+            ecn: true,
+            ..link::CoDel::default()
+        });
+        path
+    };
+    let [plain, fallback] = ["prague", "prague:classic-ecn-fallback=on"]
+        .map(|spec| share(path(), &[spec, "cubic"], &[]).0.first());
+    assert!(plain > 0.75, "{plain}");
+    assert!((0.3..=0.65).contains(&fallback), "{fallback}");
+    // Over an L4S bottleneck it changes nothing.
+    let [plain, fallback] = ["prague", "prague:classic-ecn-fallback=on"].map(|spec| {
+        let (mut shares, _) = share(dual_pi2(), &[spec, "cubic"], &[]);
+        (shares.first(), shares.wait_ms(0, 0.99))
+    });
+    assert_eq!(plain, fallback);
+}
+
 #[test]
 fn without_marks_prague_is_newreno() {
     let path = || bottleneck(40, 20, 20);

@@ -23,6 +23,7 @@ fn rounds(prague: &mut Prague, count: u32, marked: u64, rtt: &Rtt) {
             now: start + rtt.smoothed() * round,
             acked: 100,
             marked,
+            window: 100.0,
             rtt,
         });
     }
@@ -58,6 +59,7 @@ fn section_2_3_2_frames_within_a_round_trip_count_together() {
             now: Time::ZERO + MILLISECOND * ms,
             acked: 10,
             marked: 10 * u64::from(ms % 2 == 0),
+            window: 100.0,
             rtt: &rtt,
         });
     }
@@ -134,6 +136,7 @@ fn arguments_of_any_size_do_no_harm() {
             now: Time::MAX,
             acked,
             marked,
+            window: 100.0,
             rtt: &none,
         });
         assert!((0.0..=1.0).contains(&prague.alpha), "{}", prague.alpha);
