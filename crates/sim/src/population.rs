@@ -124,8 +124,27 @@ struct Class {
     wake_up: Option<WakeUpDraw>,
     reordering: Option<ReorderingDraw>,
     variation: Option<Variation>,
-    up_rate: Option<Distribution>,
+    up: Up,
     cross_factor: f64,
+}
+
+/// The limits of the way up.
+#[derive(Clone, Debug)]
+struct Up {
+    rate: Option<UpRate>,
+    /// Of a line with a rate, in place of the population's.
+    queue: Option<Distribution>,
+    aqm_share: f64,
+    /// Of every path.
+    loss: Option<Distribution>,
+    jitter: Option<Duration>,
+}
+
+#[derive(Clone, Debug)]
+enum UpRate {
+    Rate(Distribution),
+    /// Of the rate down.
+    Share(Distribution),
 }
 
 /// A shared medium, in both directions.
@@ -302,6 +321,8 @@ pub struct DrawFacts {
     pub is_rate_variable: bool,
     /// The rate up, if it has a limit.
     pub up_rate: Option<Rate>,
+    /// What else limits the way up.
+    pub up: UpFacts,
     /// Whether the class is one of poor access.
     pub is_poor: bool,
     /// Cross traffic.
@@ -310,6 +331,19 @@ pub struct DrawFacts {
     pub ack_policy: String,
     /// Whether endpoints use ECN and managed queues mark.
     pub ecn: bool,
+}
+
+/// What was drawn for the way up, beside its rate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UpFacts {
+    /// How much the queue holds at the rate up; `None` for what the population says of all lines.
+    pub queue: Option<Duration>,
+    /// Whether the queue is managed.
+    pub has_aqm: bool,
+    /// The probability of a random loss.
+    pub random_loss: f64,
+    /// The mean of the exponential jitter.
+    pub jitter: Option<Duration>,
 }
 
 impl DrawFacts {
@@ -442,6 +476,13 @@ impl Population {
                 .sizes
                 .choose(mix)
                 .map_err(|reason| SettingError::new("sizes", reason))?;
+        }
+        let is_unlimited = |class: &Class| class.up.rate.is_none();
+        if (sweep.up_rate - 1.0).abs() > f64::EPSILON && self.classes.iter().all(is_unlimited) {
+            return Err(SettingError::new(
+                "up-rate",
+                "no class of the population has `up-rate` or `up-share`",
+            ));
         }
         let empty = scaled
             .sites
@@ -648,8 +689,7 @@ impl Population {
         let rtt = microseconds(rtt.clamp(RTT_MIN, RTT_MAX));
         let queue = class.queue.draw(stream(Field::Queue)) * self.sweep.queue;
         let queue_bytes = rate.bytes_in(microseconds(queue.min(QUEUE_MAX)));
-        let floor = self.queue_floor * (u64::from(DATAGRAM) + u64::from(self.overhead));
-        let queue_bytes = queue_bytes.max(floor);
+        let queue_bytes = queue_bytes.max(self.queue_least());
 
         let bursts = class
             .bursts
@@ -701,10 +741,16 @@ impl Population {
                     ),
                 }),
             is_rate_variable: class.variation.is_some() || class.handover.is_some(),
-            up_rate: class
-                .up_rate
-                .as_ref()
-                .map(|rate| kilobits(rate.draw(stream(Field::UpRate)))),
+            up_rate: class.up.rate.as_ref().map(|up| {
+                let up = match up {
+                    UpRate::Rate(up) => up.draw(stream(Field::UpRate)),
+                    UpRate::Share(share) => {
+                        rate.bits_per_second() as f64 * share.draw(stream(Field::UpRate))
+                    }
+                };
+                kilobits(up * self.sweep.up_rate)
+            }),
+            up: self.up(&class.up, seed),
             is_poor: class.is_poor,
             cross,
             ack_policy: self.acks[acks].name.clone(),
@@ -719,6 +765,26 @@ impl Population {
             bursts,
             bulk,
             handover_age,
+        }
+    }
+
+    /// What a queue holds at least, in bytes.
+    fn queue_least(&self) -> u64 {
+        self.queue_floor * (u64::from(DATAGRAM) + u64::from(self.overhead))
+    }
+
+    fn up(&self, up: &Up, seed: u64) -> UpFacts {
+        let stream = |field| Stream::new(seed, field);
+        let loss = up.loss.as_ref();
+        let loss = loss.filter(|_| stream(Field::IsUpLossy).happens(self.sweep.lossy));
+        UpFacts {
+            queue: up.queue.as_ref().map(|queue| {
+                let depth = queue.draw(stream(Field::UpQueue)) * self.sweep.queue;
+                microseconds(depth.min(QUEUE_MAX))
+            }),
+            has_aqm: stream(Field::UpAqm).happens(up.aqm_share),
+            random_loss: loss.map_or(0.0, |loss| loss.draw(stream(Field::UpLoss)).clamp(0.0, 1.0)),
+            jitter: up.jitter,
         }
     }
 

@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
     vary: Vec<String>,
     /// Scale a property of the population: queue=0.5,1,2 or lossy=0,1,3; repeatable
     ///
-    /// Keys: queue, lossy, path-rtt, rate, poor, cross, ack-batching, policing, sizes (docs/population.md). The population is run with
+    /// Keys: queue, lossy, path-rtt, rate, up-rate, poor, cross, ack-batching, policing, sizes (docs/population.md). The population is run with
     /// each combination of factors.
     #[arg(long, value_name = "KEY=FACTOR,…", conflicts_with_all = ["network", "vary"])]
     sweep: Vec<String>,

@@ -8,7 +8,7 @@ use core::time::Duration;
 use lastbyte_link::{Capacity, Limit, Loss, Queue, Rate};
 
 use super::{
-    CrossFact, DATAGRAM, Draw, DrawFacts, Population, QUEUE_MAX, RATE_MAX, microseconds,
+    CrossFact, DATAGRAM, Draw, DrawFacts, Population, QUEUE_MAX, RATE_MAX, UpFacts, microseconds,
     random::{Field, Stream},
 };
 use crate::{listener::Direction, scenario::Path};
@@ -65,6 +65,14 @@ fn limit(queue: &Queue) -> Limit {
     }
 }
 
+fn random_loss(loss: &[Loss]) -> f64 {
+    let share = loss.iter().find_map(|loss| match loss {
+        Loss::Bernoulli(share) => Some(*share),
+        _ => None,
+    });
+    share.unwrap_or(0.0)
+}
+
 /// The logged values of a path whose data have this direction.
 pub(super) fn facts(path: &Path, direction: Direction, draw: &Draw) -> DrawFacts {
     let (data, back) = match direction {
@@ -86,17 +94,13 @@ pub(super) fn facts(path: &Path, direction: Direction, draw: &Draw) -> DrawFacts
         Limit::Packets(packets) => packets.saturating_mul(packet),
         Limit::Time(span) => rate.bytes_in(span),
     };
-    let random_loss = data.loss.iter().find_map(|loss| match loss {
-        Loss::Bernoulli(p) => Some(*p),
-        _ => None,
-    });
     DrawFacts {
         rate,
         rtt: path.down.delay + path.up.delay,
         queue_bytes,
         queue: rate.time_for(queue_bytes).min(longest),
         has_aqm: !matches!(data.queue, Queue::DropTail(_)),
-        random_loss: random_loss.unwrap_or(0.0),
+        random_loss: random_loss(&data.loss),
         has_burst_loss: data
             .loss
             .iter()
@@ -112,6 +116,12 @@ pub(super) fn facts(path: &Path, direction: Direction, draw: &Draw) -> DrawFacts
         up_rate: match &path.up.capacity {
             Capacity::Constant(rate) => Some(*rate),
             _ => None,
+        },
+        up: UpFacts {
+            queue: None,
+            has_aqm: !matches!(path.up.queue, Queue::DropTail(_)),
+            random_loss: random_loss(&path.up.loss),
+            jitter: None,
         },
         is_poor: false,
         cross: CrossFact::None,

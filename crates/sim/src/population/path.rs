@@ -67,48 +67,57 @@ fn down(population: &Population, class: &Class, sketch: &Sketch, seed: u64) -> l
             length: BurstLength::Fixed(handover.drop_packets),
         }));
     }
-    let limit = Limit::Bytes(facts.queue_bytes);
-    let codel = CoDel {
-        limit,
-        ecn: facts.ecn,
-        ..CoDel::default()
-    };
     link::Config {
         policer: facts.policer,
         loss,
-        queue: match (facts.has_aqm, population.aqm) {
-            (false, _) => Queue::DropTail(DropTail {
-                limit,
-                mark_above: None,
-            }),
-            (true, Discipline::CoDel) => Queue::CoDel(codel),
-            (true, Discipline::FqCoDel) => Queue::FqCoDel(FqCoDel {
-                codel,
-                ..FqCoDel::default()
-            }),
-            (true, Discipline::Cake) => Queue::Cake(FqCoDel {
-                codel,
-                ..FqCoDel::default()
-            }),
-            (true, Discipline::Pie) => Queue::Pie(Pie {
-                limit,
-                ecn: facts.ecn,
-                ..Pie::default()
-            }),
-            (true, Discipline::DualPi2) => Queue::DualPi2(DualPi2 {
-                limit,
-                ..DualPi2::default()
-            }),
-        },
+        queue: queue(population, facts.queue_bytes, facts.has_aqm, facts.ecn),
         capacity: capacity(class, facts, Stream::new(seed, Field::Variation)),
         contention: facts.contention,
         reordering: facts.reordering,
         delay: facts.rtt / 2,
-        jitter: facts.jitter.map(|mean| Jitter {
-            spread: Spread::Exponential(mean),
-            may_reorder: false,
-        }),
+        jitter: facts.jitter.map(jitter),
         ..link::Config::default()
+    }
+}
+
+/// A queue of this many bytes, managed as the population says.
+fn queue(population: &Population, bytes: u64, has_aqm: bool, ecn: bool) -> Queue {
+    let limit = Limit::Bytes(bytes);
+    let codel = CoDel {
+        limit,
+        ecn,
+        ..CoDel::default()
+    };
+    let fq_codel = FqCoDel {
+        codel,
+        ..FqCoDel::default()
+    };
+    if !has_aqm {
+        return Queue::DropTail(DropTail {
+            limit,
+            mark_above: None,
+        });
+    }
+    match population.aqm {
+        Discipline::CoDel => Queue::CoDel(codel),
+        Discipline::FqCoDel => Queue::FqCoDel(fq_codel),
+        Discipline::Cake => Queue::Cake(fq_codel),
+        Discipline::Pie => Queue::Pie(Pie {
+            limit,
+            ecn,
+            ..Pie::default()
+        }),
+        Discipline::DualPi2 => Queue::DualPi2(DualPi2 {
+            limit,
+            ..DualPi2::default()
+        }),
+    }
+}
+
+fn jitter(mean: Duration) -> Jitter {
+    Jitter {
+        spread: Spread::Exponential(mean),
+        may_reorder: false,
     }
 }
 
@@ -125,11 +134,18 @@ fn gilbert(bursts: Bursts, rate: Rate) -> GilbertElliott {
 }
 
 fn up(population: &Population, facts: &DrawFacts) -> link::Config {
+    let limits = &facts.up;
+    let bytes = match facts.up_rate.zip(limits.queue) {
+        Some((rate, depth)) => rate.bytes_in(depth).max(population.queue_least()),
+        None => population.up_queue,
+    };
+    let mut loss = Vec::new();
+    if limits.random_loss > 0.0 {
+        loss.push(Loss::Bernoulli(limits.random_loss));
+    }
     link::Config {
-        queue: Queue::DropTail(DropTail {
-            limit: Limit::Bytes(population.up_queue),
-            mark_above: None,
-        }),
+        loss,
+        queue: queue(population, bytes, limits.has_aqm, facts.ecn),
         capacity: facts
             .up_rate
             .map_or(Capacity::Unlimited, Capacity::Constant),
@@ -137,6 +153,7 @@ fn up(population: &Population, facts: &DrawFacts) -> link::Config {
         // The client sends first, so the radio is awake when packets arrive on the link down.
         wake_up: facts.wake_up,
         delay: facts.rtt.saturating_sub(facts.rtt / 2),
+        jitter: limits.jitter.map(jitter),
         release: facts.release,
         ..link::Config::default()
     }

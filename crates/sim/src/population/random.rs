@@ -47,6 +47,10 @@ pub(crate) enum Field {
     Returns = 35,
     Neighbour = 36,
     FurtherSizes = 37,
+    UpQueue = 38,
+    UpAqm = 39,
+    IsUpLossy = 40,
+    UpLoss = 41,
 }
 
 /// The random numbers of one field.

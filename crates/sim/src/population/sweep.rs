@@ -18,6 +18,8 @@ pub struct Sweep {
     pub path_rtt: f64,
     /// The rate of lines, but not of policers.
     pub rate: f64,
+    /// The rate up of classes that limit it.
+    pub up_rate: f64,
     /// The weight of classes with poor access.
     pub poor: f64,
     /// The share of paths with cross traffic.
@@ -37,6 +39,7 @@ impl Default for Sweep {
             lossy: 1.0,
             path_rtt: 1.0,
             rate: 1.0,
+            up_rate: 1.0,
             poor: 1.0,
             cross: 1.0,
             ack_batching: 1.0,
@@ -48,11 +51,12 @@ impl Default for Sweep {
 
 impl Sweep {
     /// The keys.
-    pub const KEYS: [&str; 9] = [
+    pub const KEYS: [&str; 10] = [
         "queue",
         "lossy",
         "path-rtt",
         "rate",
+        "up-rate",
         "poor",
         "cross",
         "ack-batching",
@@ -72,6 +76,7 @@ impl Sweep {
             "lossy" => &mut sweep.lossy,
             "path-rtt" => &mut sweep.path_rtt,
             "rate" => &mut sweep.rate,
+            "up-rate" => &mut sweep.up_rate,
             "poor" => &mut sweep.poor,
             "cross" => &mut sweep.cross,
             "ack-batching" => &mut sweep.ack_batching,
@@ -101,12 +106,13 @@ impl Sweep {
             .collect()
     }
 
-    fn factors(&self) -> [(&'static str, f64); 8] {
+    fn factors(&self) -> [(&'static str, f64); 9] {
         [
             ("queue", self.queue),
             ("lossy", self.lossy),
             ("path-rtt", self.path_rtt),
             ("rate", self.rate),
+            ("up-rate", self.up_rate),
             ("poor", self.poor),
             ("cross", self.cross),
             ("ack-batching", self.ack_batching),
@@ -118,8 +124,10 @@ impl Sweep {
         for (key, value) in self.factors() {
             factor(key, value)?;
         }
-        if self.rate < 1e-6 {
-            return Err(SettingError::new("rate", "it must be above zero"));
+        for (key, factor) in [("rate", self.rate), ("up-rate", self.up_rate)] {
+            if factor < 1e-6 {
+                return Err(SettingError::new(key, "it must be above zero"));
+            }
         }
         Ok(())
     }
@@ -132,6 +140,7 @@ impl Sweep {
             lossy: self.lossy * other.lossy,
             path_rtt: self.path_rtt * other.path_rtt,
             rate: self.rate * other.rate,
+            up_rate: self.up_rate * other.up_rate,
             poor: self.poor * other.poor,
             cross: self.cross * other.cross,
             ack_batching: self.ack_batching * other.ack_batching,

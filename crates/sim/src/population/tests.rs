@@ -1,4 +1,4 @@
-use lastbyte_link::{self as link, Capacity, Loss, Queue};
+use lastbyte_link::{self as link, Capacity, Limit, Loss, Queue, Spread};
 use proptest::prelude::*;
 
 use super::*;
@@ -215,6 +215,9 @@ fn a_switch_changes_its_own_field_only() {
         }),
         (scaled(|sweep| sweep.path_rtt = 1.6), |to, from| {
             to.rtt = from.rtt;
+        }),
+        (scaled(|sweep| sweep.up_rate = 0.5), |to, from| {
+            to.up_rate = from.up_rate;
         }),
         (scaled(|sweep| sweep.queue = 4.0), |to, from| {
             (to.queue, to.queue_bytes) = (from.queue, from.queue_bytes);
@@ -588,10 +591,10 @@ proptest! {
     #[test]
     fn any_seed_and_any_sweep_draw_a_valid_path(
         seed in any::<u64>(),
-        factors in proptest::array::uniform8(0.01f64..100.0),
+        factors in proptest::array::uniform9(0.01f64..100.0),
     ) {
-        let [queue, lossy, path_rtt, rate, poor, cross, ack_batching, policing] = factors;
-        let sweep = Sweep { queue, lossy, path_rtt, rate, poor, cross, ack_batching, policing, sizes: None };
+        let [queue, lossy, path_rtt, rate, up_rate, poor, cross, ack_batching, policing] = factors;
+        let sweep = Sweep { queue, lossy, path_rtt, rate, up_rate, poor, cross, ack_batching, policing, sizes: None };
         let scaled = Population::standard().scaled(&sweep).expect("it is possible");
         check(&scaled.draw(seed));
     }
@@ -641,9 +644,101 @@ fn noise_of_a_class_is_drawn_for_that_class_only() {
     assert!((share - 0.5).abs() < 0.08, "{share}");
 }
 
+/// The limits of the way up are drawn for their class only, and change nothing else.
+#[test]
+fn the_way_up_has_limits_of_its_own() {
+    let plain = Population::standard();
+    let limited = with_wifi(
+        "up-share = \"uniform 10% 50%\"
+        up-queue = \"uniform 50ms 200ms\"
+        up-aqm-share = 0.5
+        up-loss = \"uniform 0.1% 1%\"
+        up-jitter = \"3ms\"",
+    )
+    .expect("keys that there are");
+    let half = limited.scaled(&Sweep {
+        up_rate: 0.5,
+        ..Sweep::default()
+    });
+    let half = half.expect("it is possible");
+    let (mut managed, mut count) = (0, 0);
+    for seed in 0..2000 {
+        let (before, after) = (plain.draw(seed), limited.draw(seed));
+        let facts = &after.facts;
+        if after.class != "wifi" {
+            assert_eq!(facts, &before.facts);
+            continue;
+        }
+        check(&after);
+        count += 1;
+        managed += u32::from(facts.up.has_aqm);
+        let rate = facts.up_rate.expect("all have it");
+        let share = rate.bits_per_second() as f64 / facts.rate.bits_per_second() as f64;
+        assert!(
+            (0.09..0.51).contains(&share) || rate.bits_per_second() == 16_000,
+            "{share}"
+        );
+        let halved = half.draw(seed).facts.up_rate.expect("all have it");
+        assert!(
+            halved
+                .bits_per_second()
+                .abs_diff(rate.bits_per_second() / 2)
+                <= 1000
+        );
+        let up = &after.path.up;
+        assert_eq!(up.capacity, Capacity::Constant(rate));
+        let bytes = rate
+            .bytes_in(facts.up.queue.expect("all have it"))
+            .max(20 * 1280);
+        match &up.queue {
+            Queue::DropTail(queue) => {
+                assert!(!facts.up.has_aqm);
+                assert_eq!(queue.limit, Limit::Bytes(bytes));
+            }
+            Queue::CoDel(queue) => {
+                assert!(facts.up.has_aqm);
+                assert_eq!(queue.limit, Limit::Bytes(bytes));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(up.loss, [Loss::Bernoulli(facts.up.random_loss)]);
+        assert!((0.001..0.01).contains(&facts.up.random_loss));
+        assert_eq!(
+            up.jitter.map(|jitter| jitter.spread),
+            Some(Spread::Exponential(Duration::from_millis(3)))
+        );
+        assert_eq!(after.path.down, before.path.down);
+    }
+    let share = f64::from(managed) / f64::from(count);
+    assert!((share - 0.5).abs() < 0.08, "{share}");
+}
+
+#[test]
+fn a_sweep_of_rates_up_needs_one() {
+    let unlimited = DEFAULT
+        .lines()
+        .filter(|line| !line.starts_with("up-rate"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let population = Population::parse(&unlimited).expect("a population");
+    let sweep = Sweep::of("up-rate", "0.5").expect("a factor");
+    let error = population.scaled(&sweep).expect_err("no class has it");
+    assert_eq!(error.key, "up-rate");
+    assert!(Sweep::of("up-rate", "0").is_err());
+}
+
 #[test]
 fn errors_of_noise_name_the_key() {
     for (lines, key) in [
+        ("up-rate = \"5%\"", "classes.wifi.up-rate"),
+        (
+            "up-rate = \"5mbit\"\nup-share = \"5%\"",
+            "classes.wifi.up-share",
+        ),
+        ("up-queue = \"50ms\"", "classes.wifi.up-queue"),
+        ("up-aqm-share = 0.5", "classes.wifi.up-aqm-share"),
+        ("up-loss = \"5\"", "classes.wifi.up-loss"),
+        ("up-jitter = \"0s\"", "classes.wifi.up-jitter"),
         (
             "contention = { share = \"2\", busy = \"4ms\" }",
             "classes.wifi.contention.share",

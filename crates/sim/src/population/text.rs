@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::{
     AckPolicy, Bulk, Bursts, Class, ContentionDraw, Cross, Discipline, Every, Handover, Mix,
-    Population, ReorderingDraw, Returns, Site, Sizes, Variation, WakeUpDraw,
+    Population, ReorderingDraw, Returns, Site, Sizes, Up, UpRate, Variation, WakeUpDraw,
     distribution::{Distribution, Quantity},
     sweep::Sweep,
 };
@@ -109,6 +109,12 @@ struct ClassText {
     reordering: Option<ReorderingText>,
     variation: Option<VariationText>,
     up_rate: Option<String>,
+    up_share: Option<String>,
+    up_queue: Option<String>,
+    #[serde(default)]
+    up_aqm_share: f64,
+    up_loss: Option<String>,
+    up_jitter: Option<String>,
     #[serde(default = "one")]
     cross_factor: f64,
 }
@@ -336,12 +342,50 @@ fn class(text: &ClassText) -> Outcome<Class> {
             Some(text) => Some(variation(text).map_err(|error| error.within("variation"))?),
             None => None,
         },
-        up_rate: match &text.up_rate {
-            Some(text) => Some(distribution("up-rate", text, Quantity::Rate)?),
-            None => None,
-        },
+        up: up(text)?,
         cross_factor: factor("cross-factor", text.cross_factor)?,
     })
+}
+
+fn up(text: &ClassText) -> Outcome<Up> {
+    let read = |key, text: &Option<String>, quantity| match text {
+        Some(text) => distribution(key, text, quantity).map(Some),
+        None => Ok(None),
+    };
+    let rate = read("up-rate", &text.up_rate, Quantity::Rate)?;
+    let share_of_down = read("up-share", &text.up_share, Quantity::Share)?;
+    let up = Up {
+        rate: match (rate, share_of_down) {
+            (Some(_), Some(_)) => {
+                return Err(SettingError::new(
+                    "up-share",
+                    "`up-rate` is given as well (expected one of them)",
+                ));
+            }
+            (Some(rate), None) => Some(UpRate::Rate(rate)),
+            (None, Some(share)) => Some(UpRate::Share(share)),
+            (None, None) => None,
+        },
+        queue: read("up-queue", &text.up_queue, Quantity::Span)?,
+        aqm_share: share("up-aqm-share", text.up_aqm_share)?,
+        loss: read("up-loss", &text.up_loss, Quantity::Share)?,
+        jitter: match &text.up_jitter {
+            Some(text) => Some(positive_span("up-jitter", text)?),
+            None => None,
+        },
+    };
+    for (key, is_given) in [
+        ("up-queue", up.queue.is_some()),
+        ("up-aqm-share", up.aqm_share > 0.0),
+    ] {
+        if is_given && up.rate.is_none() {
+            return Err(SettingError::new(
+                key,
+                "there is no queue without a rate (expected `up-rate` or `up-share` as well)",
+            ));
+        }
+    }
+    Ok(up)
 }
 
 fn contention(text: &ContentionText) -> Outcome<ContentionDraw> {
