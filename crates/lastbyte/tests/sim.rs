@@ -630,5 +630,33 @@ fn a_plot_names_the_transfer_it_shows() {
     ]);
     assert!(output.status.success(), "{}", stderr(&output));
     let svg = fs::read_to_string(&file).expect("a file");
-    assert!(svg.contains("flow 1 of 2 · run 1 of 3 · seed 4"), "{svg}");
+    for text in [
+        "cubic, flow 1",
+        "cubic, flow 2",
+        "run 1 of 3 · seed 4",
+        "Rate at the bottleneck",
+        "other traffic",
+    ] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+}
+
+/// Cross traffic is in the row of rates; a transfer alone has no such row.
+#[test]
+fn a_plot_shows_the_rate_of_cross_traffic() {
+    let folder = folder("plot-cross");
+    let draw = |name: &str, more: &[&str]| {
+        let file = folder.join(name);
+        let plot = file.to_str().expect("UTF-8");
+        let mut arguments = vec!["--arm", "cubic", "--size", "100kB", "--plot", plot];
+        arguments.extend(more);
+        let output = sim(&arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        fs::read_to_string(&file).expect("a file")
+    };
+    assert!(!draw("alone.svg", &[]).contains("Rate at the bottleneck"));
+    assert!(draw("cross.svg", &["--cross", "bbr"]).contains("other traffic"));
+    let many = draw("many.svg", &["--flows", "9"]);
+    assert!(many.contains("flows 1 to 8 of 9"), "{many}");
+    assert!(many.contains("flow 8") && !many.contains("flow 9"));
 }

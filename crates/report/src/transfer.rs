@@ -1,7 +1,7 @@
 //! Transfers over time: bytes sent and acknowledged, the queue of the path, and the sender's congestion control.
 //!
 //! Page, SVG and PNG of a [`Picture`] show the same: a column per arm, all with the same axes, and from top to bottom bytes,
-//! queue, window, pacing rate and round-trip time. Rows without data are left out, so an arm needs no more than
+//! queue, rates at the bottleneck, window, pacing rate and round-trip time. Rows without data are left out, so an arm needs no more than
 //! [`sent`](Arm::sent) and [`acked`](Arm::acked).
 //!
 //! | file | owns |
@@ -74,6 +74,10 @@ pub struct Arm {
     pub drops: Vec<Point>,
     /// Packets that the bottleneck marked ECN-CE: the time, and the bytes in its queue then.
     pub marks: Vec<Point>,
+    /// Rate at which the bottleneck transmitted the packets of this transfer, in bit/s.
+    pub rate: Vec<Point>,
+    /// The same of all other traffic.
+    pub others: Vec<Point>,
     /// Congestion window, in bytes.
     pub window: Vec<Point>,
     /// Bytes in flight.

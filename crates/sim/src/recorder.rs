@@ -29,10 +29,14 @@ pub struct Recording {
     pub lost: Vec<Sample<u64>>,
     /// Bytes in the bottleneck queue, of all flows.
     pub queue: Vec<Sample<u64>>,
-    /// Drops on the link, of any flow, with the bytes in the queue.
+    /// Drops on the link, with the bytes in the queue: of any flow, or of this one of several.
     pub drops: Vec<Sample<u64>>,
-    /// CE marks, with the bytes in the queue.
+    /// CE marks, with the bytes in the queue, likewise.
     pub marks: Vec<Sample<u64>>,
+    /// Bytes of this flow that the bottleneck transmitted until then, with the path's overhead.
+    pub served: Vec<Sample<u64>>,
+    /// The same of all other traffic.
+    pub served_others: Vec<Sample<u64>>,
     /// The congestion window, in bytes.
     pub window: Vec<Sample<u64>>,
     /// Bytes in flight.
@@ -71,6 +75,7 @@ impl State {
 pub struct Recorder {
     flow: usize,
     direction: Direction,
+    is_one_of_several: bool,
     state: Arc<Mutex<State>>,
 }
 
@@ -85,8 +90,16 @@ impl Recorder {
         Self {
             flow,
             direction,
+            is_one_of_several: false,
             state: Arc::new(Mutex::new(state)),
         }
+    }
+
+    /// Records drops and marks of this flow only, since others are recorded as well.
+    #[must_use]
+    pub const fn one_of_several(mut self) -> Self {
+        self.is_one_of_several = true;
+        self
     }
 
     /// Returns the recording.
@@ -117,10 +130,23 @@ impl Listener for Recorder {
         if event.direction != self.direction {
             return;
         }
+        let is_own = event.flow == Some(self.flow);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, depth) = (state.since_start(event.at), event.queue.bytes);
+        let has_started = event.at >= state.started_at;
         let recording = &mut state.recording;
         match event.event {
+            LinkHappening::ServiceEnded { .. } if has_started => {
+                let series = if is_own {
+                    &mut recording.served
+                } else {
+                    &mut recording.served_others
+                };
+                let before = series.last().map_or(0, |(_, bytes)| *bytes);
+                series.push((at, before + u64::from(event.bytes)));
+            }
+            LinkHappening::Dropped(_) | LinkHappening::Marked
+                if self.is_one_of_several && !is_own => {}
             LinkHappening::Queued | LinkHappening::ServiceStarted { .. } => {
                 recording.queue.push((at, depth));
             }

@@ -907,6 +907,8 @@
     marks: "marked so far",
     drops: "dropped so far",
     lost: "declared lost so far",
+    rate: "rate at the bottleneck",
+    others: "rate of other traffic",
     pacing: "pacing rate",
     rtt: "round trip",
     rtt_smoothed: "round trip, smoothed",

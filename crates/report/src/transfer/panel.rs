@@ -83,6 +83,16 @@ pub(super) const ROWS: &[Row] = &[
         ],
     },
     Row {
+        key: "rates",
+        title: "Rate at the bottleneck",
+        unit: Unit::BitsPerSecond,
+        height: 90.0,
+        series: &[
+            series!(others, "other traffic", Steps, 0x8a_8f98, false),
+            series!(rate, "this transfer", Steps, 0x00_9e73, true),
+        ],
+    },
+    Row {
         key: "window",
         title: "Congestion window",
         unit: Unit::Bytes,
@@ -140,7 +150,7 @@ pub(super) fn level(row: &Row, guides: &Guides) -> Option<(f64, String)> {
     let (value, name) = match row.key {
         "queue" => (guides.queue_limit?, "limit"),
         "window" => (guides.rate? / 8.0 * guides.rtt? / 1000.0, "BDP"),
-        "pacing" => (guides.rate?, "bottleneck"),
+        "pacing" | "rates" => (guides.rate?, "bottleneck"),
         "rtt" => (guides.rtt?, "empty path"),
         _ => return None,
     };

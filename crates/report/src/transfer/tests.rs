@@ -25,6 +25,8 @@ fn full(label: &str, count: u32, ms: f64) -> Arm {
         queue: line(3e5, 0.0),
         drops: line(3e5, 0.0),
         marks: line(2e5, 0.0),
+        rate: line(5e7, 0.0),
+        others: line(3e7, 0.0),
         window: line(6e5, 0.0),
         in_flight: line(5e5, 0.0),
         pacing: line(8e7, 0.0),

@@ -7,7 +7,8 @@ use lastbyte_congestion::{Phase, Time};
 use lastbyte_link::{self as link, Capacity, Limit, Queue};
 use lastbyte_report::transfer::{Arm, Guides, Picture, Point};
 use lastbyte_sim::{
-    Handshake, Scenario,
+    Handshake, Listener, Scenario,
+    listener::Listeners,
     recorder::{Recorder, Recording, Sample},
     row::Row,
     simulate,
@@ -80,16 +81,15 @@ pub(super) fn check(plots: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
     }
 }
 
-/// Draws the first flow of each arm and kind of handshake, with the first seed.
+/// Draws the flows of each arm and kind of handshake, with the first seed.
 pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
     let Some(first) = jobs.first() else {
         return Ok(());
     };
-    let arms: Result<Vec<Arm>, Failure> = jobs
-        .iter()
-        .filter(|job| job.label.seed == first.label.seed)
-        .map(arm)
-        .collect();
+    let mut columns = Vec::new();
+    for job in jobs.iter().filter(|job| job.label.seed == first.label.seed) {
+        columns.extend(arms(job)?);
+    }
     let label = &first.label;
     let picture = Picture {
         title: format!(
@@ -98,21 +98,21 @@ pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
             label.network
         ),
         subtitle: subtitle(jobs),
-        arms: arms?,
+        arms: columns,
         guides: guides(&first.scenario),
     };
     write(files, &picture)
 }
 
-/// The path, and which of several transfers is drawn.
+/// The path, and which of several transfers are drawn.
 fn subtitle(jobs: &[Job]) -> String {
     let Some(first) = jobs.first() else {
         return String::new();
     };
     let mut words = described(&first.scenario);
     let flows = first.scenario.flows.len();
-    if flows > 1 {
-        words.push(format!("flow 1 of {flows}"));
+    if flows > FLOWS_MAX {
+        words.push(format!("flows 1 to {FLOWS_MAX} of {flows}"));
     }
     let is_run = |job: &&Job| {
         job.label.arm == first.label.arm && job.label.handshake == first.label.handshake
@@ -125,23 +125,60 @@ fn subtitle(jobs: &[Job]) -> String {
     words.join(" · ")
 }
 
-fn arm(job: &Job) -> Result<Arm, Failure> {
+/// The columns of a job: one per flow. Their times count from the start of the first flow that starts.
+fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
     let scenario = &job.scenario;
-    let flow = scenario.flows.first();
-    let start = flow.map_or(Duration::ZERO, |flow| flow.start);
-    let mut recorder = Recorder::new(0, scenario.direction(), Time::ZERO + start);
-    let outcome = simulate(&job.scenario, &mut recorder).map_err(Failure::usage)?;
-    let recording = recorder.into_recording();
+    let flows = &scenario.flows;
+    let base = flows.iter().map(|flow| flow.start).min();
+    let base = Time::ZERO + base.unwrap_or(Duration::ZERO);
+    let mut recorders: Vec<Recorder> = (0..flows.len().min(FLOWS_MAX))
+        .map(|flow| {
+            let recorder = Recorder::new(flow, scenario.direction(), base);
+            if flows.len() > 1 {
+                recorder.one_of_several()
+            } else {
+                recorder
+            }
+        })
+        .collect();
+    let listeners = recorders.iter_mut();
+    let listeners = listeners.map(|one| one as &mut dyn Listener).collect();
+    let outcome = simulate(scenario, &mut Listeners(listeners)).map_err(Failure::usage)?;
+    let rows = Row::all(&job.label, &outcome);
+    let end = outcome.ended_at.since(base);
     let mut name = job.label.arm.clone();
     if job.label.handshake != Handshake::Full {
         name = format!("{name}, {}", job.label.handshake.name());
     }
-    let mut arm = Arm::new(name);
-    if let Some(row) = Row::all(&job.label, &outcome).first() {
-        arm.note = note(row);
-        arm.events = events(row, &recording);
-    }
-    let end = outcome.ended_at.since(Time::ZERO + start);
+    let is_shared =
+        flows.len() > 1 || !scenario.cross.is_empty() || !scenario.path.cross.is_empty();
+    let rtt = scenario.path.down.delay + scenario.path.up.delay;
+    let columns = recorders.into_iter().enumerate().map(|(flow, recorder)| {
+        let recording = recorder.into_recording();
+        let label = if flows.len() > 1 {
+            format!("{name}, flow {}", flow + 1)
+        } else {
+            name.clone()
+        };
+        let mut arm = arm(label, &recording, end);
+        if let Some(row) = rows.get(flow) {
+            let started = flows.get(flow).map_or(Duration::ZERO, |flow| flow.start);
+            let started = (Time::ZERO + started).since(base);
+            arm.note = note(row);
+            arm.events = events(row, &recording, started);
+        }
+        if is_shared {
+            arm.rate = rates(&recording.served, rtt, end);
+            arm.others = rates(&recording.served_others, rtt, end);
+        }
+        arm
+    });
+    Ok(columns.collect())
+}
+
+/// An arm with what was recorded of a flow.
+fn arm(label: String, recording: &Recording, end: Duration) -> Arm {
+    let mut arm = Arm::new(label);
     arm.sent = bytes(&recording.sent);
     arm.acked = bytes(&recording.acked);
     arm.lost = bytes(&recording.lost);
@@ -159,7 +196,31 @@ fn arm(job: &Job) -> Result<Arm, Failure> {
     arm.recovery = recovery
         .map(|(from, to)| (ms(*from), ms(to.unwrap_or(end))))
         .collect();
-    Ok(arm)
+    arm
+}
+
+/// Mean rates in bit/s over equal parts of the time until `end`: of a round trip at least, and at most [`PARTS_MAX`].
+fn rates(served: &[Sample<u64>], rtt: Duration, end: Duration) -> Vec<Point> {
+    if served.is_empty() || end.is_zero() {
+        return Vec::new();
+    }
+    let (end, rtt) = (ms(end), ms(rtt));
+    let parts = (end / rtt.max(1e-3)).clamp(1.0, PARTS_MAX as f64) as usize;
+    let width = end / parts as f64;
+    let mut bytes = vec![0; parts];
+    let mut before = 0;
+    for (at, total) in served {
+        let part = ((ms(*at) / width) as usize).min(parts - 1);
+        bytes[part] += total - before;
+        before = *total;
+    }
+    let points = bytes
+        .into_iter()
+        .enumerate()
+        .map(|(part, bytes): (usize, u64)| {
+            Point::new(part as f64 * width, bytes as f64 * 8000.0 / width)
+        });
+    points.collect()
 }
 
 fn note(row: &Row) -> String {
@@ -178,15 +239,17 @@ fn note(row: &Row) -> String {
     )
 }
 
-fn events(row: &Row, recording: &Recording) -> Vec<(f64, String)> {
+/// The events of a flow that started this long after the times of the picture.
+fn events(row: &Row, recording: &Recording, started: Duration) -> Vec<(f64, String)> {
     let mut events = Vec::new();
     let mut add = |at: Option<Duration>, what: &str| {
         if let Some(at) = at {
             events.push((ms(at), what.to_owned()));
         }
     };
-    add(row.ttfb, "first byte");
-    let exit = row.startup_exit.or_else(|| {
+    let since_base = |at: Option<Duration>| at.map(|at| started + at);
+    add(since_base(row.ttfb), "first byte");
+    let exit = since_base(row.startup_exit).or_else(|| {
         let left = recording
             .phases
             .iter()
@@ -194,7 +257,7 @@ fn events(row: &Row, recording: &Recording) -> Vec<(f64, String)> {
         left.map(|(at, _)| *at)
     });
     add(exit, "startup ends");
-    add(row.ttlb, "last byte");
+    add(since_base(row.ttlb), "last byte");
     events
 }
 
@@ -239,4 +302,31 @@ fn spans(series: &[Sample<Duration>]) -> Vec<Point> {
 
 fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
+}
+
+/// Flows of an arm that are drawn.
+const FLOWS_MAX: usize = 8;
+/// Parts of the time in which rates are taken.
+const PARTS_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_of_equal_parts_of_a_round_trip_or_more() {
+        let at = Duration::from_millis;
+        let served = [(at(5), 1000), (at(15), 3000), (at(39), 4000)];
+        let points = rates(&served, at(10), at(40));
+        let expected = [(0.0, 0.8e6), (10.0, 1.6e6), (20.0, 0.0), (30.0, 0.8e6)];
+        let expected = expected.map(|(ms, value)| Point::new(ms, value));
+        assert_eq!(points, expected);
+        // What is transmitted at the end counts in the last part.
+        assert_eq!(
+            rates(&[(at(40), 500)], at(30), at(40)),
+            [Point::new(0.0, 1e5)]
+        );
+        assert_eq!(rates(&served, Duration::ZERO, at(40)).len(), PARTS_MAX);
+        assert!(rates(&[], at(10), at(40)).is_empty());
+    }
 }
