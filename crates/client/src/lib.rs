@@ -131,7 +131,9 @@ pub use listener::{Handshake, Listener, Move, Transport};
 pub use memory::Memory;
 pub use proxy::{Exceptions, Proxies, Proxy};
 pub use reachability::ReachabilityProbe;
-pub use resolve::{Answer, ConnectTo, Lookup, Override, Services, connect_target};
+pub use resolve::{
+    Answer, ConnectTo, Lookup, Override, Services, connect_target, resolve_blocking,
+};
 pub use retry::Retry;
 pub use run::{Report, RunError, run};
 pub use sessions::SessionFile;

@@ -1,11 +1,15 @@
 //! Name resolution: A, AAAA and HTTPS records (RFC 9460) of a host, queried in parallel (RFC 8305 §3).
 //!
-//! Each query runs in a separate thread, which is abandoned if it takes too long; nothing here blocks. Addresses come from
+//! Each query runs in a separate thread, which is abandoned if it takes too long. IP addresses and `localhost` need no query. Addresses come from
 //! the system's resolver, which knows `/etc/hosts` and private networks, unless DNS servers are configured. HTTPS
 //! records are always queried from DNS, because system resolvers do not return them.
 
 use core::{net::SocketAddr, time::Duration};
-use std::{collections::BTreeMap, net::IpAddr, thread};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    thread,
+};
 
 use lastbyte_driver::Clock;
 use lastbyte_quic::Time;
@@ -178,10 +182,9 @@ impl Resolution {
             timeout,
         };
         let fixed = overrides.iter().find(|it| it.matches(origin));
-        let known = match (fixed, origin.host.parse::<IpAddr>()) {
-            (Some(fixed), _) => Some(fixed.addresses.clone()),
-            (None, Ok(address)) => Some(vec![address]),
-            (None, Err(_)) => None,
+        let known = match fixed {
+            Some(fixed) => Some(fixed.addresses.clone()),
+            None => known_addresses(&origin.host),
         };
         if let Some(known) = known {
             this.settled = Some(now);
@@ -361,16 +364,62 @@ impl Resolution {
             .into_iter()
             .flatten()
             .find_map(|answer| answer.found.as_ref().err().cloned());
-        let why = why.unwrap_or_else(|| {
-            let which = match self.family {
-                Family::Any => "address",
-                Family::Ipv4 => "IPv4 address",
-                Family::Ipv6 => "IPv6 address",
-            };
-            format!("no {which}")
-        });
+        let why = why.unwrap_or_else(|| no_address(self.family));
         Failure::Resolve(format!("could not resolve host `{host}`: {why}"))
     }
+}
+
+/// The addresses of a host that is not a name to query: those of an IP address, and of `localhost` and the names below it,
+/// which never leave the machine (RFC 6761 §6.3). IPv6 first, as RFC 6724 sorts them.
+fn known_addresses(host: &str) -> Option<Vec<IpAddr>> {
+    if let Ok(address) = host.parse() {
+        return Some(vec![address]);
+    }
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let last = name.rsplit('.').next()?;
+    last.eq_ignore_ascii_case("localhost")
+        .then(|| vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()])
+}
+
+/// Resolves a host by the system's resolver, unless its addresses need no query. Blocks, and cannot be interrupted.
+///
+/// # Errors
+///
+/// Returns the resolver's error, or that the host has no address of the family.
+pub fn resolve_blocking(host: &str, family: Family) -> Result<Vec<IpAddr>, String> {
+    if let Some(mut known) = known_addresses(host) {
+        known.retain(|address| family.has(address));
+        return non_empty(known, family);
+    }
+    let hints = dns_lookup::AddrInfoHints {
+        address: match family {
+            Family::Any => 0,
+            Family::Ipv4 => dns_lookup::AddrFamily::Inet.into(),
+            Family::Ipv6 => dns_lookup::AddrFamily::Inet6.into(),
+        },
+        socktype: dns_lookup::SockType::Stream.into(),
+        ..dns_lookup::AddrInfoHints::default()
+    };
+    let found = dns_lookup::getaddrinfo(Some(host), None, Some(hints))
+        .map_err(|error| std::io::Error::from(error).to_string())?;
+    let found = found.filter_map(Result::ok);
+    non_empty(found.map(|info| info.sockaddr.ip()).collect(), family)
+}
+
+fn non_empty(found: Vec<IpAddr>, family: Family) -> Result<Vec<IpAddr>, String> {
+    if found.is_empty() {
+        return Err(no_address(family));
+    }
+    Ok(found)
+}
+
+fn no_address(family: Family) -> String {
+    let which = match family {
+        Family::Any => "address",
+        Family::Ipv4 => "IPv4 address",
+        Family::Ipv6 => "IPv6 address",
+    };
+    format!("no {which}")
 }
 
 /// Queries the system's resolver, in a separate thread.
@@ -385,21 +434,7 @@ pub(crate) fn query_system(
     answers: Sender<dns::Event>,
 ) {
     thread::spawn(move || {
-        let hints = dns_lookup::AddrInfoHints {
-            address: match family {
-                Family::Ipv6 => dns_lookup::AddrFamily::Inet6.into(),
-                _ => dns_lookup::AddrFamily::Inet.into(),
-            },
-            socktype: dns_lookup::SockType::Stream.into(),
-            ..dns_lookup::AddrInfoHints::default()
-        };
-        let found = match dns_lookup::getaddrinfo(Some(&host), None, Some(hints)) {
-            Ok(found) => Ok(found
-                .filter_map(Result::ok)
-                .map(|info| info.sockaddr.ip())
-                .collect()),
-            Err(error) => Err(std::io::Error::from(error).to_string()),
-        };
+        let found = resolve_blocking(&host, family);
         let at = clock.now();
         answers.post(dns::Event::Addresses {
             host,

@@ -3,7 +3,7 @@
 use core::{net::SocketAddr, time::Duration};
 use std::{net::IpAddr, sync::mpsc, thread};
 
-use lastbyte_client::{Family, Scheme, connect_target};
+use lastbyte_client::{Family, Scheme, connect_target, resolve_blocking};
 
 use crate::{
     error::Error,
@@ -57,46 +57,28 @@ impl Target {
     }
 }
 
-/// The address of a host: the first IPv4 address, and otherwise the first, since nothing else is tried. The system's resolver cannot be interrupted, so it runs in a thread that is abandoned.
+/// The address of a host: the first IPv4 address, and otherwise the first, since nothing else is tried. The resolver
+/// cannot be interrupted, so it runs in a thread that is abandoned if it takes too long.
 fn resolve(host: &str, family: Family, timeout: Duration) -> Result<IpAddr, String> {
-    if let Ok(ip) = host.parse() {
-        return Ok(ip);
-    }
     let (sender, receiver) = mpsc::channel();
     let cannot = |why: &dyn core::fmt::Display| format!("could not resolve host `{host}`: {why}");
     let name = host.to_owned();
     let spawned = thread::Builder::new()
         .name("resolver".to_owned())
         .spawn(move || {
-            let hints = dns_lookup::AddrInfoHints {
-                address: match family {
-                    Family::Any => 0,
-                    Family::Ipv4 => dns_lookup::AddrFamily::Inet.into(),
-                    Family::Ipv6 => dns_lookup::AddrFamily::Inet6.into(),
-                },
-                socktype: dns_lookup::SockType::Stream.into(),
-                ..dns_lookup::AddrInfoHints::default()
-            };
-            let found = dns_lookup::getaddrinfo(Some(&name), None, Some(hints));
-            let found = found.map_err(|error| std::io::Error::from(error).to_string());
-            let found = found.and_then(|all| {
-                let all: Vec<IpAddr> = all
-                    .filter_map(Result::ok)
-                    .map(|info| info.sockaddr.ip())
-                    .collect();
-                let ipv4 = all.iter().find(|ip| ip.is_ipv4());
-                let chosen = ipv4.or_else(|| all.first()).copied();
-                chosen.ok_or_else(|| "no address".to_owned())
-            });
             // The receiver has gone if this took too long.
-            let _ = sender.send(found);
+            let _ = sender.send(resolve_blocking(&name, family));
         });
     spawned.map_err(|error| cannot(&error))?;
-    match receiver.recv_timeout(timeout) {
-        Ok(found) => found.map_err(|why| cannot(&why)),
-        Err(_) => Err(cannot(&format_args!(
-            "no answer within {} ms",
-            timeout.as_millis()
-        ))),
-    }
+    let Ok(found) = receiver.recv_timeout(timeout) else {
+        let limit = timeout.as_millis();
+        return Err(cannot(&format_args!("no answer within {limit} ms")));
+    };
+    let found = found.map_err(|why| cannot(&why))?;
+    let ipv4 = found.iter().find(|ip| ip.is_ipv4());
+    let chosen = ipv4.or_else(|| found.first()).copied();
+    chosen.ok_or_else(|| cannot(&"no address"))
 }
+
+#[cfg(test)]
+mod tests;

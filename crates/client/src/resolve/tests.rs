@@ -241,3 +241,27 @@ fn connect_to_matches_host_and_port() {
     assert_eq!(at("a"), ("b".to_owned(), 2));
     assert_eq!(at("c"), ("c".to_owned(), 3));
 }
+
+#[test]
+fn rfc6761_6_3_localhost_is_never_queried() {
+    let loopback = [address("[::1]:4433"), address("127.0.0.1:4433")];
+    for host in ["localhost", "localhost.", "a.localhost", "a.b.localhost."] {
+        let (mut found, queried) = start(host, Family::Any, &[]);
+        assert!(queried.is_empty(), "{host}: {queried:?}");
+        assert!(matches!(found.state(at(0)), State::Found), "{host}");
+        assert_eq!(found.lookup.addresses, loopback, "{host}");
+    }
+    let (found, _) = start("localhost", Family::Ipv4, &[]);
+    assert_eq!(found.lookup.addresses, loopback[1..]);
+    for host in ["localhost.example", "nolocalhost", "localhost-1"] {
+        let (_, queried) = start(host, Family::Any, &[]);
+        assert_eq!(queried.len(), 2, "{host}");
+    }
+    let fixed = [Override {
+        host: "a.localhost".to_owned(),
+        port: 4433,
+        addresses: vec![address("192.0.2.1:0").ip()],
+    }];
+    let (found, _) = start("a.localhost", Family::Any, &fixed);
+    assert_eq!(found.lookup.addresses, [address("192.0.2.1:4433")]);
+}
