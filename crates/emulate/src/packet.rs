@@ -26,6 +26,9 @@ use lastbyte_link::Ecn;
 
 use crate::paths::Direction;
 
+pub use self::nat::Nat;
+
+mod nat;
 #[cfg(test)]
 mod tests;
 

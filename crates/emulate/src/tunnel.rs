@@ -19,7 +19,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use lastbyte_link::{ConfigError, Time};
@@ -27,8 +27,8 @@ use lastbyte_udp::Poller;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use crate::{
-    packet::{Flow, Network, set_ecn},
-    paths::{Paths, Plan, Report, Sharing},
+    packet::{Flow, Nat, Network, set_ecn},
+    paths::{Direction, Paths, Plan, Report, Sharing},
     running::Running,
 };
 
@@ -44,6 +44,9 @@ pub struct Settings {
     pub mtu: u16,
     /// The emulated paths. Each flow is a client; if they share a path, the host is the only client.
     pub plan: Plan,
+    /// The interval at which all clients get other ports of TCP and UDP towards servers, as behind a NAT that restarts; packets
+    /// to the previous ports are lost. Default: never.
+    pub rebind: Option<Duration>,
 }
 
 impl Settings {
@@ -54,6 +57,7 @@ impl Settings {
             network: Network::default(),
             mtu: 1500,
             plan,
+            rebind: None,
         }
     }
 }
@@ -144,6 +148,9 @@ impl Tunnel {
                 name: name.clone(),
                 network: settings.network,
                 shared,
+                nat: settings
+                    .rebind
+                    .map(|interval| (interval, Time::ZERO + interval, Nat::default())),
                 paths,
                 poller,
                 buffer: vec![0; usize::from(u16::MAX)].into(),
@@ -202,7 +209,7 @@ const DEVICE: u64 = 0;
 /// The transmit queue length of the device in packets, about 50 ms at 1 Gb/s.
 const QUEUE: u32 = 4096;
 /// The interval at which idle flows are removed.
-const SWEEP: core::time::Duration = core::time::Duration::from_secs(1);
+const SWEEP: Duration = Duration::from_secs(1);
 /// The maximum number of packets read before due packets are handled.
 const BATCH: usize = 64;
 
@@ -211,6 +218,8 @@ struct EventLoop {
     name: String,
     network: Network,
     shared: bool,
+    /// The NAT, its interval, and when it restarts next.
+    nat: Option<(Duration, Time, Nat)>,
     paths: Paths<Option<Flow>>,
     poller: Poller,
     buffer: Box<[u8]>,
@@ -233,7 +242,14 @@ impl EventLoop {
                 self.paths.expire(now);
                 sweep = now + SWEEP;
             }
-            let deadline = self.paths.deadline().map_or(sweep, |due| due.min(sweep));
+            let mut deadline = self.paths.deadline().map_or(sweep, |due| due.min(sweep));
+            if let Some((interval, at, nat)) = &mut self.nat {
+                if now >= *at {
+                    nat.restart();
+                    *at = now + *interval;
+                }
+                deadline = deadline.min(*at);
+            }
             self.poller.wait(Some(deadline.since(now)), &mut ready)?;
             if self.is_over.load(Ordering::Relaxed) {
                 let mut report = self.paths.report();
@@ -250,6 +266,9 @@ impl EventLoop {
     fn send_due(&mut self) {
         while let Some(mut arrival) = self.paths.poll(self.now()) {
             set_ecn(&mut arrival.bytes, arrival.ecn);
+            if let (Direction::Up, Some((_, _, nat))) = (arrival.direction, &mut self.nat) {
+                nat.send(&mut arrival.bytes);
+            }
             if self.device.send(&arrival.bytes).is_err() {
                 self.paths.unsent();
             }
@@ -268,10 +287,16 @@ impl EventLoop {
             let Some(packet) = self.buffer.get_mut(..len) else {
                 continue;
             };
-            let Some(translated) = self.network.translate(packet) else {
+            let Some(mut translated) = self.network.translate(packet) else {
                 self.paths.foreign();
                 continue;
             };
+            if let (Direction::Down, Some((_, _, nat))) = (translated.direction, &self.nat)
+                && !nat.receive(packet, &mut translated.flow)
+            {
+                self.paths.foreign();
+                continue;
+            }
             let whose = (!self.shared).then_some(translated.flow);
             let Ok((client, _)) = self.paths.client(now, whose) else {
                 continue;

@@ -210,6 +210,108 @@ proptest! {
     }
 }
 
+proptest! {
+    /// There and back through a NAT: the server sees another port after each restart, the client never does.
+    #[test]
+    fn any_packet_of_a_bound_port_passes_a_nat_with_valid_checksums(
+        is_v6 in any::<bool>(),
+        is_tcp in any::<bool>(),
+        ports in any::<[u16; 2]>(),
+        restarts in 0_u16..3000,
+        data in proptest::collection::vec(any::<u8>(), 0..60),
+        has_sum in any::<bool>(),
+    ) {
+        let network = Network::default();
+        let [host, server, client] = addresses_of(&network, is_v6);
+        let protocol = if is_tcp { TCP } else { UDP };
+        let mut nat = Nat::default();
+        for _ in 0..restarts {
+            nat.restart();
+        }
+        let at = if is_v6 { 40 } else { 20 };
+        let port = |packet: &[u8], at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+        let mut up = packet([&client, &host], protocol, ports, 0, &data);
+        let has_sum = has_sum || is_tcp || is_v6;
+        if !has_sum {
+            up[at + 6..at + 8].fill(0);
+        }
+        let delivered = up.clone();
+        nat.send(&mut up);
+        let seen = port(&up, at);
+        prop_assert_eq!(port(&up, at + 2), ports[1]);
+        prop_assert!(seen != 0 || ports[0] == 0);
+        if has_sum {
+            prop_assert!(has_valid_checksums(&up));
+        } else {
+            prop_assert_eq!(port(&up, at + 6), 0);
+        }
+        if ports[0] >= 1024 {
+            prop_assert_eq!(seen == ports[0], restarts == 0);
+        }
+        // The response, and an ICMP error about what was received.
+        let mut down = packet([&host, &client], protocol, [ports[1], seen], 0, &data);
+        let translated = network.translate(&mut down).expect("between client and server");
+        let mut flow = translated.flow;
+        prop_assert!(nat.receive(&mut down, &mut flow));
+        prop_assert!(has_valid_checksums(&down));
+        prop_assert_eq!((port(&down, at + 2), flow.client), (ports[0], ports[0]));
+        let icmp = if is_v6 { ICMP_V6 } else { ICMP };
+        let mut error = vec![if is_v6 { 1 } else { 3 }, if is_v6 { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];
+        error.extend_from_slice(&up);
+        let sum = payload_sum([&host, &client], icmp, &error);
+        error[2..4].copy_from_slice(&sum.to_be_bytes());
+        let mut error = ip_packet([&host, &client], icmp, 0, &error);
+        let back = network.translate(&mut error).expect("between client and server");
+        let mut flow = back.flow;
+        prop_assert!(nat.receive(&mut error, &mut flow));
+        prop_assert!(has_valid_checksums(&error));
+        prop_assert_eq!(flow, translated_of(&network, &host, &server, protocol, ports, &data));
+        prop_assert_eq!(port(&error, 2 * at + 8), port(&delivered, at));
+        // Nothing reaches a client that has not sent since.
+        nat.restart();
+        let mut late = packet([&host, &client], protocol, [ports[1], seen], 0, &data);
+        let before = late.clone();
+        prop_assert!(!nat.receive(&mut late, &mut flow));
+        prop_assert_eq!(late, before);
+    }
+
+    #[test]
+    fn a_nat_leaves_other_packets_alone_and_does_not_panic(
+        mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
+        version in prop_oneof![Just(0x45_u8), Just(0x60), any::<u8>()],
+        protocol in prop_oneof![Just(ICMP), Just(ICMP_V6), Just(TCP), Just(UDP), any::<u8>()],
+    ) {
+        for (place, value) in [(0, version), (if version == 0x45 { 9 } else { 6 }, protocol)] {
+            if let Some(byte) = bytes.get_mut(place) {
+                *byte = value;
+            }
+        }
+        let mut nat = Nat::default();
+        nat.restart();
+        let before = bytes.clone();
+        nat.send(&mut bytes);
+        if !matches!(protocol, TCP | UDP | ICMP | ICMP_V6) {
+            prop_assert_eq!(&bytes, &before);
+        }
+        let mut flow = Flow { is_v6: false, protocol, client: 0, server: 0 };
+        nat.receive(&mut bytes, &mut flow);
+    }
+}
+
+/// The flow of a packet from the client to the server.
+fn translated_of(
+    network: &Network,
+    host: &[u8],
+    server: &[u8],
+    protocol: u8,
+    ports: [u16; 2],
+    data: &[u8],
+) -> Flow {
+    let mut up = packet([host, server], protocol, ports, 0, data);
+    let translated = network.translate(&mut up);
+    translated.expect("between client and server").flow
+}
+
 #[test]
 fn fragments_of_a_datagram_belong_to_the_same_flow() {
     let network = Network::default();

@@ -1,7 +1,6 @@
 use std::{
     io::{Read, Write},
     net::{IpAddr, SocketAddr, TcpListener, TcpStream},
-    time::Duration,
 };
 
 use lastbyte_link::{Capacity, Config, DropReason, DropTail, Limit, Loss, Queue, Rate};

@@ -100,8 +100,8 @@ pub(crate) struct Arguments {
     idle: Duration,
     /// Give each client another port towards the server at this interval, as a NAT that restarts
     ///
-    /// Datagrams to the previous port are lost. A server sees a client that changes its address (RFC 9000 §9.3).
-    #[arg(long, value_name = "SPAN", value_parser = units::span, conflicts_with = "tun")]
+    /// Packets to the previous port are lost. A server sees a client that changes its address (RFC 9000 §9.3). With --tun, all clients get one at the same time, for UDP and TCP.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
     rebind: Option<Duration>,
     /// Print the report as JSON
     #[arg(long)]
@@ -149,6 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let tunnel = Tunnel::start(tunnel::Settings {
             network,
             mtu: arguments.mtu,
+            rebind: arguments.rebind,
             ..tunnel::Settings::new(plan)
         })
         .map_err(|error| match error {

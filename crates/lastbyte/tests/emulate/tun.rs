@@ -414,3 +414,53 @@ fn the_device_is_removed_on_exit_and_its_counters_are_printed() {
         },
     );
 }
+
+/// Every 300 ms, the server sees another port of the client: an upload over QUIC goes on, one over TCP breaks.
+#[test]
+fn an_upload_survives_a_device_that_changes_ports_over_quic_only() {
+    let name = "tun::an_upload_survives_a_device_that_changes_ports_over_quic_only";
+    alone(name, || {
+        if !may_have_devices() {
+            return;
+        }
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("emulate-tun-rebind");
+        fs::create_dir_all(&folder).expect("a folder");
+        let [log, body] = ["connections.ndjson", "body"].map(|name| folder.join(name));
+        let _ = fs::remove_file(&log);
+        fs::write(&body, vec![0; 5_000_000]).expect("room");
+        let [log, body] = [log, body].map(|file| file.to_str().expect("text").to_owned());
+        let flags = ["serve", "--listen", "0.0.0.0:0", "--self-signed"];
+        let more = ["--route", "/upload=sink", "--log", &log];
+        let server = Running::start(&[&flags[..], &more].concat(), served);
+        let path = ["--rate", "20mbit", "--up-rate", "20mbit", "--rtt", "20ms"];
+        let more = ["--queue", "100ms", "--rebind", "300ms", "--apart"];
+        let words = [&["emulate", "--tun"], &path[..], &more].concat();
+        let _path = Running::start(&words, |line| line.split(' ').next());
+        let (_, port) = server.address.rsplit_once(':').expect("a port");
+        let url = format!("https://{SERVER}:{port}/upload");
+        let put = |http: &str| {
+            let words = ["get", "-k", "-m", "60s", "--http", http, "-T", &body, &url];
+            lastbyte().args(words).output().expect("started")
+        };
+        let output = put("3");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        let output = put("1.1");
+        assert!(!output.status.success(), "{output:?}");
+        let start = Instant::now();
+        let moved = loop {
+            let text = fs::read_to_string(&log).expect("a log");
+            let line = text.lines().find_map(|line| {
+                let line: Value = serde_json::from_str(line).ok()?;
+                line["num-paths.migration-elicited"].as_u64()
+            });
+            if let Some(moved) = line {
+                break moved;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "{text}");
+            thread::sleep(Duration::from_millis(50));
+        };
+        // 2 s and 300 ms each.
+        assert!(moved >= 3, "{moved}");
+    });
+}
