@@ -3,7 +3,7 @@
 //! A run has at most [`INTERVALS`] intervals. When it is longer, pairs of intervals become one of twice the width. All threads
 //! count from the same time, so their intervals coincide.
 
-use core::{fmt, time::Duration};
+use core::{fmt, ops::Range, time::Duration};
 
 use lastbyte_quic::Time;
 
@@ -104,6 +104,8 @@ pub struct Timeline {
     intervals: Vec<Interval>,
     /// The time of the last tick: failures are counted there.
     now: Time,
+    /// When something was recorded last.
+    last: Time,
     /// Counts since they were last taken.
     recent: Interval,
 }
@@ -129,6 +131,7 @@ impl Timeline {
             width: WIDTH_MIN,
             intervals: vec![Interval::default(); INTERVALS],
             now: start,
+            last: start,
             recent: Interval::default(),
         }
     }
@@ -139,15 +142,26 @@ impl Timeline {
         self.width
     }
 
-    /// The intervals from the first to the last that is not empty, each with its start since the start of the first.
-    pub fn iter(&self) -> impl Iterator<Item = (Duration, &Interval)> + '_ {
+    /// From the first to the last interval that is not empty.
+    fn filled(&self) -> Range<usize> {
         let is_filled = |interval: &Interval| interval.done + interval.errored > 0;
         let first = self.intervals.iter().position(is_filled);
         let last = self.intervals.iter().rposition(is_filled);
-        let range = first
+        first
             .zip(last)
-            .map_or(0..0, |(first, last)| first..last + 1);
-        let filled = self.intervals[range].iter();
+            .map_or(0..0, |(first, last)| first..last + 1)
+    }
+
+    /// From the start of the first interval that is not empty to the last response or failure.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        let first = self.width * self.filled().start as u32;
+        self.last.since(self.start + first)
+    }
+
+    /// The intervals from the first to the last that is not empty, each with its start since the start of the first.
+    pub fn iter(&self) -> impl Iterator<Item = (Duration, &Interval)> + '_ {
+        let filled = self.intervals[self.filled()].iter();
         (0_u32..)
             .zip(filled)
             .map(|(index, interval)| (self.width * index, interval))
@@ -182,6 +196,7 @@ impl Timeline {
         while self.width < other.width {
             self.widen();
         }
+        self.last = self.last.max(other.last);
         self.recent.merge(&other.recent);
         let times = other.width.as_nanos().max(1);
         let ratio = (self.width.as_nanos() / times).max(1) as usize;
@@ -197,6 +212,7 @@ impl Timeline {
         while since >= self.width.as_nanos() * INTERVALS as u128 {
             self.widen();
         }
+        self.last = self.last.max(now);
         &mut self.intervals[(since / self.width.as_nanos()) as usize]
     }
 

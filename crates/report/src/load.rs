@@ -29,6 +29,10 @@ impl Run {
         if !(run.width_ms.is_finite() && run.width_ms > 0.0) {
             run.width_ms = 1.0;
         }
+        let (count, width) = (run.intervals.len() as f64, run.width_ms);
+        if !(run.end_ms > (count - 1.0) * width && run.end_ms <= count * width) {
+            run.end_ms = count * width;
+        }
         let is_time = |ms: &f64| ms.is_finite() && *ms >= 0.0;
         for interval in &mut run.intervals {
             for value in [

@@ -28,6 +28,12 @@ fn responses_and_failures_are_counted_when_they_happen() {
         timeline.iter().next().map(|(_, it)| it.max),
         Some(2_000_000)
     );
+    // From 20 ms, where the first interval starts, to the failures at 41 ms.
+    assert_eq!(timeline.length(), Duration::from_millis(21));
+    let mut other = Timeline::new(at(0));
+    other.on_done(at(57), 1);
+    timeline.merge(&other);
+    assert_eq!(timeline.length(), Duration::from_millis(37));
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct Run {
     pub width_ms: f64,
     /// Consecutive intervals of this width.
     pub intervals: Vec<Interval>,
+    /// When the run ended, in ms from the start of the first interval: the last interval may be shorter than the others.
+    pub end_ms: f64,
     /// One or two distributions of latencies.
     pub distributions: Vec<Distribution>,
 }

@@ -21,14 +21,19 @@ pub(super) fn time(ms: f64) -> String {
 }
 
 /// A series with a value or a gap per interval, as steps.
-fn steps(chart: &mut Chart, run: &Run, color: Color, of: impl Fn(&Interval) -> Option<f64>) {
+fn steps(
+    chart: &mut Chart,
+    run: &Run,
+    color: Color,
+    values: impl IntoIterator<Item = Option<f64>>,
+) {
     let mut lines: Vec<Vec<Place>> = vec![Vec::new()];
-    for (index, interval) in run.intervals.iter().enumerate() {
-        let Some(value) = of(interval) else {
+    for (index, value) in values.into_iter().enumerate() {
+        let Some(value) = value else {
             lines.push(Vec::new());
             continue;
         };
-        let edge = |index: usize| chart.place(index as f64 * run.width_ms, value);
+        let edge = |index: usize| chart.place((index as f64 * run.width_ms).min(run.end_ms), value);
         if let Some(line) = lines.last_mut() {
             line.extend([edge(index), edge(index + 1)]);
         }
@@ -52,7 +57,7 @@ fn largest(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 /// P50, P99 and maximum of each interval.
 pub(super) fn latency(run: &Run, size: Size) -> Option<Scene> {
     let top = largest(run.intervals.iter().map(|it| it.max_ms))?;
-    let end = run.intervals.len() as f64 * run.width_ms;
+    let end = run.end_ms;
     let marks = ticks((0.0, top), 5, Unit::Milliseconds);
     let description = format!("Longest latency {}", time(top));
     let title = "Latency over time";
@@ -64,18 +69,29 @@ pub(super) fn latency(run: &Run, size: Size) -> Option<Scene> {
     let axes = ((0.0, end), (0.0, top));
     let mut chart = Chart::new(size, title, description, axes, &marks, &legend);
     chart.bottom(&time_marks(end, size));
-    steps(&mut chart, run, MUTED.with_opacity(0.6), |it| it.max_ms);
-    steps(&mut chart, run, ORANGE, |it| it.p99_ms);
-    steps(&mut chart, run, BLUE, |it| it.p50_ms);
+    let all = || run.intervals.iter();
+    let grey = MUTED.with_opacity(0.6);
+    steps(&mut chart, run, grey, all().map(|it| it.max_ms));
+    steps(&mut chart, run, ORANGE, all().map(|it| it.p99_ms));
+    steps(&mut chart, run, BLUE, all().map(|it| it.p50_ms));
     Some(chart.scene)
 }
 
+/// The shortest last interval that has a rate, as a share of the others.
+const RATED_MIN: f64 = 0.25;
+
 /// Responses and errors per second.
 pub(super) fn rate(run: &Run, size: Size) -> Option<Scene> {
-    let per_second = |count: u64| count as f64 * 1e3 / run.width_ms;
-    let all = run.intervals.iter();
-    let top = largest(all.map(|it| Some(per_second(it.done.max(it.errored)))))?;
-    let end = run.intervals.len() as f64 * run.width_ms;
+    let of = |count: fn(&Interval) -> u64| -> Vec<Option<f64>> {
+        let rates = run.intervals.iter().enumerate().map(|(index, interval)| {
+            let ms = (run.end_ms - index as f64 * run.width_ms).min(run.width_ms);
+            (ms >= RATED_MIN * run.width_ms).then(|| count(interval) as f64 * 1e3 / ms)
+        });
+        rates.collect()
+    };
+    let (responses, errors) = (of(|it| it.done), of(|it| it.errored));
+    let top = largest(responses.iter().chain(&errors).copied())?;
+    let end = run.end_ms;
     let marks: Vec<(f64, String)> = ticks((0.0, top), 5, Unit::PerSecond);
     let description = format!("Up to {}", Unit::PerSecond.format(top));
     let title = "Responses and errors over time";
@@ -89,9 +105,9 @@ pub(super) fn rate(run: &Run, size: Size) -> Option<Scene> {
     let axes = ((0.0, end), (0.0, top));
     let mut chart = Chart::new(size, title, description, axes, &marks, legend);
     chart.bottom(&time_marks(end, size));
-    steps(&mut chart, run, GREEN, |it| Some(per_second(it.done)));
+    steps(&mut chart, run, GREEN, responses);
     if has_errors {
-        steps(&mut chart, run, RED, |it| Some(per_second(it.errored)));
+        steps(&mut chart, run, RED, errors);
     }
     Some(chart.scene)
 }

@@ -21,6 +21,7 @@ fn run() -> Run {
         facts: vec![("rate".to_owned(), "\"fast\"".to_owned())],
         warnings: vec!["the generator was the limit".to_owned()],
         width_ms: 10.0,
+        end_ms: 1000.0,
         intervals: intervals.collect(),
         distributions: vec![
             Distribution {
@@ -94,6 +95,29 @@ fn intervals_without_values_are_gaps() {
     };
     assert_eq!(pieces(0x00_5fa8), Some(2));
     assert_eq!(pieces(0xc9_7b00), Some(49));
+}
+
+/// A last interval that the end of the run has cut off has the rate of its own time, or none if that is too short.
+#[test]
+fn the_end_of_a_run_is_no_drop_of_the_rate() {
+    let top = |last_ms: f64| {
+        let mut run = run();
+        run.intervals.push(Interval {
+            done: 100,
+            ..Interval::default()
+        });
+        run.end_ms = 1000.0 + last_ms;
+        let page = run.html();
+        let known = [10_000.0, 20_000.0, 50_000.0];
+        let found = known.into_iter().filter(|rate| {
+            let text = format!("Up to {}\"", crate::scale::Unit::PerSecond.format(*rate));
+            page.contains(&text)
+        });
+        found.collect::<Vec<f64>>()
+    };
+    assert_eq!(top(10.0), [10_000.0]);
+    assert_eq!(top(5.0), [20_000.0]);
+    assert_eq!(top(2.0), [10_000.0]);
 }
 
 #[test]

@@ -56,6 +56,7 @@ fn run(settings: &Settings, measurement: &Measurement) -> Run {
         warnings: report::warnings(settings, measurement),
         width_ms: timeline.width().as_secs_f64() * 1e3,
         intervals: intervals.collect(),
+        end_ms: timeline.length().as_secs_f64() * 1e3,
         distributions,
     }
 }
