@@ -180,7 +180,8 @@ pub(crate) fn string(text: &mut String, value: &str) {
             '\n' => text.push_str("\\n"),
             '\r' => text.push_str("\\r"),
             '\t' => text.push_str("\\t"),
-            control if control < ' ' => {
+            // Those of C1 as well: a terminal may interpret them.
+            control if control.is_control() => {
                 let _ = write!(text, "\\u{:04x}", control as u32);
             }
             other => text.push(other),
@@ -192,6 +193,13 @@ pub(crate) fn string(text: &mut String, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_control_character_is_written_raw() {
+        let mut text = String::new();
+        string(&mut text, "\u{1b}\u{7f}\u{80}\u{9b}\u{9f}\u{a0}é");
+        assert_eq!(text, "\"\\u001b\\u007f\\u0080\\u009b\\u009f\u{a0}é\"");
+    }
 
     #[test]
     fn written_objects_are_valid_json() {
