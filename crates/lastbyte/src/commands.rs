@@ -27,9 +27,26 @@ mod tests;
 
 use std::{io::Write as _, process::ExitCode};
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{
+    Command,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use crate::failure::Failure;
+
+/// A command and its subcommands, where the value of an option can be a negative number: the option's own parser rejects it
+/// and names what it expects. Positional arguments and optional values cannot, because `-4` and `-6` are options.
+pub(crate) fn with_negative_values(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let is_optional = arg.get_num_args().is_some_and(|num| num.min_values() == 0);
+        let has_value = arg.get_action().takes_values() && !is_optional;
+        if arg.is_positional() || !has_value {
+            return arg;
+        }
+        arg.allow_negative_numbers(true)
+    });
+    command.mut_subcommands(with_negative_values)
+}
 
 /// Prints a usage error (exit code 2), or the requested help. `is_get`: the command has the options of curl.
 #[expect(clippy::print_stderr, reason = "errors go to stderr")]

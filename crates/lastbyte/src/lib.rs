@@ -12,7 +12,7 @@ mod jobs;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use lastbyte_congestion::Registry;
 
 /// A workbench for making the web's last byte arrive sooner.
@@ -63,7 +63,13 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Err(code) => return code,
     };
     let is_get = words.get(1).is_some_and(|command| command == "get");
-    let arguments = match Arguments::try_parse_from(words) {
+    let mut command = commands::with_negative_values(Arguments::command());
+    let parsed = command.try_get_matches_from_mut(words);
+    let parsed = parsed.and_then(|mut matches| {
+        let arguments = Arguments::from_arg_matches_mut(&mut matches);
+        arguments.map_err(|error| error.format(&mut command))
+    });
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return commands::usage(error, is_get),
     };

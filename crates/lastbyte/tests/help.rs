@@ -1,4 +1,4 @@
-//! Examples of help texts, run as they are printed: those of `ab`, `report`, `serve` and `emulate`. Only what would take long or
+//! Negative numbers as values, and the examples of help texts, run as they are printed: those of `ab`, `report`, `serve` and `emulate`. Only what would take long or
 //! needs another machine is replaced: numbers of connections, ports and names of hosts; servers check their configuration.
 
 #![expect(
@@ -148,4 +148,24 @@ fn every_example_of_emulate_starts_and_stops() {
         count += 1;
     }
     assert_eq!(count, 2, "{text}");
+}
+
+/// The parser of the option rejects a negative number, and names what it expects. `-4` and `-6` stay options.
+#[test]
+fn a_negative_number_is_a_value_of_the_option_before_it() {
+    for (words, expected) in [
+        ("bench --rate -5 https://localhost/", "'-5' for '--rate"),
+        ("bench -n -1 https://localhost/", "'-1' for '--requests"),
+        ("get --retry -1 https://localhost/", "'-1' for '--retry"),
+        ("sim --loss -1", "'-1' for '--loss"),
+        ("serve --workers -2 --self-signed", "'-2' for '--workers"),
+        ("emulate --tun -6", "unexpected argument '-6'"),
+        ("bench -4 --rate 5", "required arguments"),
+    ] {
+        let output = Command::new(BINARY).args(words.split(' ')).output();
+        let output = output.expect("the binary runs");
+        let printed = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(printed.contains(expected), "{words}: {printed}");
+        assert_eq!(output.status.code(), Some(2), "{words}");
+    }
 }

@@ -15,7 +15,7 @@ use clap::{
 use toml::de::{DeTable, DeValue};
 
 use super::{super::nearest, arguments::Arguments};
-use crate::{failure::Failure, files};
+use crate::{commands, failure::Failure, files};
 
 #[cfg(test)]
 mod tests;
@@ -111,7 +111,8 @@ fn hashed(command: &Command, matches: &ArgMatches) -> String {
 }
 
 fn command() -> Command {
-    Arguments::augment_args(Command::new("lastbyte serve"))
+    let command = Arguments::augment_args(Command::new("lastbyte serve"));
+    commands::with_negative_values(command)
 }
 
 fn with_name(flags: &[OsString]) -> Vec<OsString> {
