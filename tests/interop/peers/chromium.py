@@ -1,6 +1,7 @@
 """Chromium, headless, controlled through the DevTools protocol over two pipes."""
 
 import base64
+import fcntl
 import json
 import os
 import pathlib
@@ -43,6 +44,13 @@ GALLERY = """(async () => {
 })()"""
 
 
+def moved(end):
+    """An end of a pipe under a number above 3 and 4, which mean others to the browser."""
+    other = fcntl.fcntl(end, fcntl.F_DUPFD, 10)
+    os.close(end)
+    return other
+
+
 class Browser:
     """A process, and the two pipes to it."""
 
@@ -53,6 +61,7 @@ class Browser:
         self.ends = time.monotonic() + ask.seconds
         from_us, to_browser = os.pipe()
         from_browser, to_us = os.pipe()
+        from_us, to_us = moved(from_us), moved(to_us)
         host = f"[{ask.host}]" if ":" in ask.host else ask.host
         flags = [
             "--headless=new", "--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-background-networking",

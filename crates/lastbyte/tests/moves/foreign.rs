@@ -40,6 +40,7 @@ fn is_there(client: &str) -> bool {
         "lastbyte" => true,
         "gtlsclient" => succeeds("gtlsclient", &["--help"]),
         "p_quicgo" => quic_go().is_some(),
+        "chromium" => succeeds("chromium", &["--version", "--no-sandbox"]),
         package => succeeds("python3", &["-c", &format!("import {package}")]),
     };
     if !is_there {
@@ -81,6 +82,7 @@ fn download(client: &str, folder: &Path, path: &str) -> Vec<OsString> {
             let ask = serde_json::json!({
                 "mode": "plain", "paths": [path.trim_start_matches('/')], "folder": folder,
                 "host": "10.9.0.1", "port": 4433, "authority": AUTHORITY, "seconds": 60,
+                "identity": folder.parent(),
             })
             .to_string();
             let words = ["python3", "-W", "ignore", &script, &ask];
@@ -123,18 +125,19 @@ fn start_server(folder: &Path, id: &str) -> Serving {
 }
 
 impl Fleet {
-    fn start(name: &str) -> Self {
+    fn start(name: &str, clients: &[&'static str]) -> Self {
         let host = Host::start();
         let folder = folder(name);
         certificate(&folder, "a");
+        fs::copy(folder.join("a.key"), folder.join("key.pem")).expect("room");
         fs::write(folder.join("lb.toml"), LB).expect("room");
         let servers = ["1", "2"].map(|id| start_server(&folder, id));
         let words = ["lb", "--config", "lb.toml", "--listen", AUTHORITY];
         let more = ["--metrics", "0", "--workers", "2"];
         let lb = Serving::spawn(&mut command(&folder, &[&words[..], &more].concat()));
-        let clients = CLIENTS.into_iter().filter(|client| is_there(client));
+        let clients = clients.iter().copied();
         Self {
-            clients: clients.collect(),
+            clients: clients.filter(|client| is_there(client)).collect(),
             folder,
             host,
             servers,
@@ -166,7 +169,7 @@ impl Fleet {
             })
             .collect();
         let all = before + clients.len() as u64;
-        self.lb.wait_for(OPENED, |opened| opened == all);
+        self.lb.wait_for(OPENED, |opened| opened >= all);
         let requests = |fleet: &Self| -> u64 {
             fleet
                 .servers
@@ -188,6 +191,18 @@ impl Fleet {
         }
     }
 
+    /// The balancer has dropped nothing, and the first server has received all that was sent to it.
+    fn check_datagrams(&self) {
+        let (_, text) = self.lb.get_plain("/metrics");
+        for line in text.lines().filter(|line| line.contains("_dropped_")) {
+            assert!(line.starts_with('#') || line.ends_with(" 0"), "{line}");
+        }
+        let sent = self
+            .lb
+            .metric("lastbyte_lb_server_sent_datagrams_total{server=\"1\"}");
+        self.servers[0].wait_for(RECEIVED, |received| received == sent);
+    }
+
     fn reconfigure(&mut self, text: &str) -> String {
         fs::write(self.folder.join("next.toml"), text).expect("room");
         fs::rename(self.folder.join("next.toml"), self.folder.join("lb.toml")).expect("renamed");
@@ -207,7 +222,7 @@ fn third_party_clients_survive_all_that_operators_do() {
     alone_or_skipped(
         "foreign::third_party_clients_survive_all_that_operators_do",
         || {
-            let mut fleet = Fleet::start("moves-foreign");
+            let mut fleet = Fleet::start("moves-foreign", &CLIENTS);
             let count = fleet.clients.len() as u64;
             let drained = LB.replacen("4501\"", "4501\"\ndrain = true", 1);
             let (ids, servers) = drained.split_once("[[servers]]").expect("two parts");
@@ -248,14 +263,7 @@ fn third_party_clients_survive_all_that_operators_do() {
             assert_eq!(fleet.lb.metric(OPENED), 2 * count);
             assert_eq!(fleet.lb.metric(BY_HASH), 2 * count);
             assert!(fleet.lb.metric(BY_ID) > 10 * count);
-            let (_, text) = fleet.lb.get_plain("/metrics");
-            for line in text.lines().filter(|line| line.contains("_dropped_")) {
-                assert!(line.starts_with('#') || line.ends_with(" 0"), "{line}");
-            }
-            let sent = fleet
-                .lb
-                .metric("lastbyte_lb_server_sent_datagrams_total{server=\"1\"}");
-            fleet.servers[0].wait_for(RECEIVED, |received| received == sent);
+            fleet.check_datagrams();
         },
     );
 }
@@ -266,7 +274,7 @@ fn a_stateless_reset_reaches_third_party_clients() {
     alone_or_skipped(
         "foreign::a_stateless_reset_reaches_third_party_clients",
         || {
-            let mut fleet = Fleet::start("moves-killed");
+            let mut fleet = Fleet::start("moves-killed", &CLIENTS);
             fleet.reconfigure(&LB.replacen("4501\"", "4501\"\ndrain = true", 1));
             // Larger than what passes meanwhile, without a byte on the disk.
             let file = fs::File::create(fleet.folder.join("body")).expect("room");
@@ -323,4 +331,36 @@ fn a_stateless_reset_reaches_third_party_clients() {
             fleet.download("/100kB", 100_000, |_| {});
         },
     );
+}
+
+/// Chromium loads a page from a server that is drained meanwhile, to the end. Another Chromium gets the other server.
+#[test]
+fn chromium_finishes_its_page_while_the_server_is_drained() {
+    let name = "foreign::chromium_finishes_its_page_while_the_server_is_drained";
+    alone_or_skipped(name, || {
+        let mut fleet = Fleet::start("moves-chromium", &["chromium"]);
+        if fleet.clients.is_empty() {
+            return;
+        }
+        let accepted = |fleet: &Fleet| [0, 1].map(|index| fleet.servers[index].metric(ACCEPTED));
+        let mut before = [0; 2];
+        fleet.download("/delay/5s/1MB", 1_000_000, |fleet| {
+            before = accepted(fleet);
+            let drained = if before[0] > 0 { "4501\"" } else { "4502\"" };
+            let text = LB.replacen(drained, &format!("{drained}\ndrain = true"), 1);
+            let line = fleet.reconfigure(&text);
+            assert!(line.contains("(1 draining)"), "{line}");
+        });
+        // All of the page came over the connections that it had before.
+        assert!(before.contains(&0), "{before:?}");
+        assert_eq!(accepted(&fleet), before);
+        fleet.download("/100kB", 100_000, |_| {});
+        let after = accepted(&fleet);
+        let new = [0, 1].map(|index| after[index] - before[index]);
+        let (drained, other) = if before[0] > 0 { (0, 1) } else { (1, 0) };
+        assert!(new[drained] == 0 && new[other] > 0, "{before:?} {after:?}");
+        assert_eq!(fleet.lb.metric(OPENED), after[0] + after[1]);
+        assert!(fleet.lb.metric(BY_ID) > 20);
+        fleet.check_datagrams();
+    });
 }
