@@ -246,6 +246,38 @@ fn connections_that_change_their_port_lose_no_request() {
     assert_eq!(json["errors"], serde_json::json!({}));
 }
 
+/// The server sees the given addresses in turn: those of connections that begin between two moves.
+#[cfg(target_os = "linux")]
+#[test]
+fn connections_move_to_the_given_addresses_in_turn() {
+    let folder = folder("bench-migrate-to");
+    certificate(&folder, "a");
+    let flags = ["--cert", "a.pem", "--key", "a.key"];
+    let log = ["--access-log", "access.ndjson"];
+    let server = Serving::start(&folder, &[&flags[..], &log].concat());
+    let to = ["--migrate", "200ms", "--migrate-to", "127.0.0.2,127.0.0.3"];
+    let run = |more: &[&str]| {
+        let all = [&["--json", "-D", "900ms"], more, &to].concat();
+        let output = bench(&folder, &all, &server.url("/1kB"));
+        assert!(output.status.success(), "{}", stderr(&output));
+        json(&output)
+    };
+    let json = run(&["-c", "10", "-m", "2"]);
+    let context = format!("{json:#}");
+    assert!(count(&json, "/migrations/done") >= 10, "{context}");
+    assert_eq!(count(&json, "/migrations/failed"), 0, "{context}");
+    assert_eq!(count(&json, "/requests/failed"), 0, "{context}");
+    let expected = serde_json::json!(["127.0.0.2", "127.0.0.3"]);
+    assert_eq!(json["settings"]["migrate_to"], expected);
+    let json = run(&["-c", "2", "--no-keepalive"]);
+    assert_eq!(count(&json, "/requests/failed"), 0, "{json:#}");
+    server.end();
+    let log = serving::lines(&folder.join("access.ndjson"));
+    let remotes: BTreeSet<String> = log.iter().map(|line| line["remote"].to_string()).collect();
+    let expected = ["\"127.0.0.1\"", "\"127.0.0.2\"", "\"127.0.0.3\""];
+    assert_eq!(remotes, expected.map(str::to_owned).into());
+}
+
 /// Without a dynamic table, the same headers take more bytes; the savings are those of the bytes.
 #[test]
 fn header_savings_depend_on_the_table_size() {
@@ -506,6 +538,19 @@ fn options_that_contradict_each_other_are_usage_errors() {
         ),
         (&["--migrate", "1ms"], "expected at least 100 ms"),
         (
+            &["--migrate", "1s", "--migrate-to", "::1"],
+            "connections cannot move to `::1` (expected an address of the same family as 127.0.0.1)",
+        ),
+        (
+            &["--migrate", "1s", "--migrate-to", "192.0.2.1"],
+            "expected an address of this machine",
+        ),
+        (&["--migrate-to", "127.0.0.2"], "--migrate <INTERVAL>"),
+        (
+            &["--migrate", "1s", "--network", "lte"],
+            "connections over model paths cannot move to another port",
+        ),
+        (
             &["--http", "2", "--encoder-header-table-size", "0"],
             "`--encoder-header-table-size` has no effect on this version of HTTP (expected HTTP/3)",
         ),
@@ -592,7 +637,13 @@ fn the_page_names_the_keys_of_the_json() {
     assert_eq!(keys, of_page);
     let csv = stdout(&place.bench(&["-n", "10", "--network", "lte", "--csv"], "/1kB"));
     let columns: BTreeSet<&str> = csv.lines().next().expect("a header").split(',').collect();
-    let lists = ["settings.urls", "latency_histogram", "errors", "warnings"];
+    let lists = [
+        "settings.urls",
+        "settings.migrate_to",
+        "latency_histogram",
+        "errors",
+        "warnings",
+    ];
     let single = keys
         .iter()
         .map(String::as_str)

@@ -259,6 +259,8 @@ struct Http3Load<'a> {
     probe: Option<(Time, ReachabilityProbe)>,
     /// When the connections move to another port.
     migrate_at: Option<Time>,
+    /// How often they have moved.
+    moves: usize,
     /// The socket that they move to, for the worker.
     next_socket: Option<Socket>,
     /// Whether no connection is left, nor will be established again.
@@ -346,6 +348,7 @@ impl<'a> Http3Load<'a> {
             next_tick: Time::ZERO,
             probe: None,
             migrate_at: None,
+            moves: 0,
             next_socket: None,
             has_given_up: false,
             is_ending: false,

@@ -24,6 +24,7 @@
 //!     handshake: Handshake::Full,
 //!     mix: None,
 //!     migrate: None,
+//!     migrate_to: Vec::new(),
 //!     seed: 1,
 //!     network: None,
 //!     connection_log: None,

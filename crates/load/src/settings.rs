@@ -5,7 +5,7 @@ use core::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use lastbyte_client::Url;
 use lastbyte_emulate::PathModel;
@@ -104,6 +104,8 @@ pub struct Settings {
     pub mix: Option<Mix>,
     /// The interval at which each connection moves to another local port, over HTTP/3. Default: never.
     pub migrate: Option<Duration>,
+    /// The local addresses that they move to in turn. Default: none, and the system chooses the address.
+    pub migrate_to: Vec<IpAddr>,
     /// The seed of Poisson arrivals and of the mix.
     pub seed: u64,
     /// Model paths, with HTTP/3 on Linux. Default: none, the real network alone.

@@ -4,6 +4,7 @@ use core::{net::SocketAddr, time::Duration};
 use std::{net::IpAddr, sync::mpsc, thread};
 
 use lastbyte_client::{Family, Scheme, connect_target, resolve_blocking};
+use lastbyte_udp::{Options, Socket};
 
 use crate::{
     error::Error,
@@ -49,6 +50,15 @@ impl Target {
         let client = &settings.client;
         let ip =
             resolve(&target.host, client.family, client.connect_timeout).map_err(Error::Resolve)?;
+        for local in &settings.migrate_to {
+            let socket = Socket::bind(SocketAddr::new(*local, 0), &Options::default());
+            let expected = match (local.is_ipv6() == ip.is_ipv6(), socket) {
+                (true, Ok(_)) => continue,
+                (true, Err(error)) => format!("{error}; expected an address of this machine"),
+                (false, _) => format!("expected an address of the same family as {ip}"),
+            };
+            return invalid(format!("connections cannot move to `{local}` ({expected})"));
+        }
         Ok(Self {
             address: SocketAddr::new(ip, target.port),
             server_name: origin.host.clone(),

@@ -78,6 +78,22 @@ fn every_connection_fails_over_a_path_that_loses_everything() {
     assert!(down("dropped") > 0 && down("delivered") == 0, "{json:#}");
 }
 
+/// The path of a client goes on when its connection is established again: the first packet of the path is lost once, and not
+/// once per connection.
+#[test]
+fn the_next_connection_of_a_client_has_the_same_path() {
+    let place = Place::new("bench-network-again");
+    let text = "rtt = \"10ms\"\n[up]\nlose = [0]\n";
+    fs::write(place.folder.join("first.toml"), text).expect("a file");
+    let network = ["-n", "12", "-c", "2", "--network", "first.toml"];
+    for way in [&["--no-keepalive"][..], &["--mix", "resumed=1"]] {
+        let json = place.json(&[&network, way].concat(), "/1kB");
+        assert_eq!(count(&json, "/requests/succeeded"), 12, "{json:#}");
+        assert_eq!(count(&json, "/connections/established"), 12, "{json:#}");
+        assert_eq!(count(&json, "/paths/up/dropped"), 2, "{json:#}");
+    }
+}
+
 /// The four-arm experiment over real sockets: each connection has a path of the population, and the server's log has a line
 /// with an arm for each.
 #[test]

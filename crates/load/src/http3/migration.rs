@@ -1,4 +1,4 @@
-//! Connections that move to another local port (RFC 9000 §9).
+//! Connections that move to another local port or address (RFC 9000 §9).
 
 use core::net::SocketAddr;
 
@@ -18,11 +18,16 @@ impl Http3Load<'_> {
             return;
         }
         self.migrate_at = Some(now + interval);
-        let any = SocketAddr::new(self.locals[0].ip(), 0);
-        let socket = match Socket::bind(any, &Options::default()) {
+        let to = &self.state.settings.migrate_to;
+        let ip = match self.moves.checked_rem(to.len()) {
+            Some(index) => to[index],
+            None => self.locals[0].ip(),
+        };
+        self.moves += 1;
+        let socket = match Socket::bind(SocketAddr::new(ip, 0), &Options::default()) {
             Ok(socket) => socket,
             Err(error) => {
-                let why = format!("cannot open a socket to move to: {error}");
+                let why = format!("cannot open a socket at {ip} to move to: {error}");
                 return self.state.recorder.on_error(1, &why);
             }
         };
@@ -46,7 +51,7 @@ impl Http3Load<'_> {
             match moved {
                 Ok(()) => client.is_moving = true,
                 Err(why) => {
-                    let why = format!("cannot move to another port: {why}");
+                    let why = format!("cannot move: {why}");
                     self.state.recorder.counts.migrations_failed += 1;
                     self.state.recorder.on_error(1, &why);
                 }

@@ -48,6 +48,7 @@ fn settings(server: &Server, path: &str, requests: u64) -> Settings {
         handshake: Handshake::Full,
         mix: None,
         migrate: None,
+        migrate_to: Vec::new(),
         seed: 1,
         network: None,
         connection_log: None,

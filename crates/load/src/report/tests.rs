@@ -35,6 +35,7 @@ fn settings(arrivals: Arrivals, amount: Amount) -> Settings {
         handshake: Handshake::Full,
         mix: None,
         migrate: None,
+        migrate_to: Vec::new(),
         seed: 1,
         network: None,
         connection_log: None,

@@ -1,7 +1,7 @@
 //! Arguments of `lastbyte bench`.
 
 use core::{num::NonZeroUsize, time::Duration};
-use std::path::PathBuf;
+use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use lastbyte_client::{ConnectTo, Url};
@@ -206,6 +206,14 @@ pub(crate) struct Connection {
     /// Move each connection to another local port at this interval (HTTP/3)
     #[arg(long, value_name = "INTERVAL", value_parser = migration)]
     pub(crate) migrate: Option<Duration>,
+    /// Local addresses that --migrate moves to in turn, comma-separated
+    #[arg(
+        long,
+        value_name = "ADDRESSES",
+        value_delimiter = ',',
+        requires = "migrate"
+    )]
+    pub(crate) migrate_to: Vec<IpAddr>,
     /// Size of the dynamic table for response headers (HTTP/2 and 3)
     #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
     pub(crate) header_table_size: u32,

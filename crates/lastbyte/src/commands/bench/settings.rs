@@ -103,6 +103,7 @@ pub(super) fn settings(
         handshake,
         mix,
         migrate: it.migrate,
+        migrate_to: it.migrate_to.clone(),
         seed: load.seed,
     })
 }
