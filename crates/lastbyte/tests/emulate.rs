@@ -104,7 +104,7 @@ fn handshakes_take_the_round_trips_of_the_protocol() {
             .iter()
             .map(|fetch| {
                 let millis = |key: &str| fetch[key].as_f64().expect("a number");
-                // Not a moment less than so many round trips, and less than one more.
+                // At least this number of round trips, and less than one more.
                 let trips = |millis: f64| (millis / RTT).floor() as u64;
                 (
                     fetch["handshake"].as_str().expect("text"),

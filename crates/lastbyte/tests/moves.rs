@@ -214,7 +214,7 @@ impl Setup {
 /// Round trips of the path take 60 ms; without the move, the download ends by the idle timeout after 30 s.
 const GAP_MAX: Duration = Duration::from_secs(1);
 
-/// The Wi-Fi and its address disappear: the download goes on over LTE, on the same connection to the same server.
+/// The Wi-Fi and its address disappear: the download continues over LTE, on the same connection to the same server.
 #[test]
 fn a_download_moves_when_the_address_disappears() {
     alone_or_skipped("a_download_moves_when_the_address_disappears", || {

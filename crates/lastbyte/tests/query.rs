@@ -578,7 +578,7 @@ fn results_before_an_error_are_printed_and_none_after() {
 #[test]
 fn a_closed_pipe_ends_silently_and_a_full_disk_is_an_error() {
     let folder = bad_files("query-pipe");
-    // The shell tells the exit code of the query, not of `head`.
+    // The shell reports the exit code of the query, not of `head`.
     let line = "{ QUERY '_[\"a\"]' rows rows; echo $? >&2; } | head -n 1";
     let (stdout, stderr, _) = run_with_threads(&folder, line);
     assert_eq!((stdout.as_str(), stderr.as_str()), ("0\n", "0\n"));

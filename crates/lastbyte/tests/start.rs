@@ -97,7 +97,7 @@ impl Machine {
         output.expect("bash runs")
     }
 
-    /// A server goes on in the background.
+    /// A server continues in the background.
     fn serve(&mut self, line: &str) {
         let mut words = line.split_whitespace();
         let mut command = self.command(words.next().expect("a program"));

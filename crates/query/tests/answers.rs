@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What a query prints and tells of one input.
+/// Output and errors of a query for one input.
 fn answer(query: &str, bytes: &[u8], options: &Options) -> (String, String, bool) {
     let query = Query::compile(query, &[], options.clone()).unwrap();
     let (mut out, mut errors) = (Vec::new(), Vec::new());

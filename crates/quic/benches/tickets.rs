@@ -1,4 +1,4 @@
-//! What handshakes cost, full and resumed with 0-RTT, with stateless tickets and without; and what a saved session costs.
+//! Cost of handshakes, full and resumed with 0-RTT, with and without stateless tickets; and of a saved session.
 //!
 //! Both ends are in memory, and each iteration is a whole handshake of both, with its tickets.
 //!

@@ -75,7 +75,7 @@ struct Node {
     started: Instant,
     endpoint: Endpoint,
     buffer: Vec<u8>,
-    /// Of so many datagrams received, this many are lost.
+    /// Percentage of received datagrams to drop.
     loss_percent: u64,
     random: u64,
 }

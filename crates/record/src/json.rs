@@ -1,6 +1,6 @@
 //! Writes JSON member by member into a string, without a tree.
 //!
-//! Owns: commas, quotes and escapes. A number that JSON cannot represent, such as infinity, is written as `null`.
+//! Handles commas, quotes and escapes. A number that JSON cannot represent, such as infinity, is written as `null`.
 
 use std::fmt::Write;
 

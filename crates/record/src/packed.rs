@@ -1,6 +1,6 @@
 //! Logs that are compressed as they are written.
 //!
-//! Owns: the compression of whole lines, [`PackedLines`]. Never: opens a file, or waits for one.
+//! Compresses whole lines ([`PackedLines`]). Opens no file, and does not block.
 //!
 //! A compressed log is a series of gzip members (RFC 1952 §2.2) or Zstandard frames (RFC 8878 §3). Each holds whole lines and
 //! is written with one call, so the log is readable up to the last complete member after a crash:

@@ -1,10 +1,10 @@
-//! A server with a handler of one's own, over HTTP/1.1, 2 and 3: what is known is answered at once, what is not is answered
+//! A server with a custom handler, over HTTP/1.1, 2 and 3: responses at once, and responses written
 //! piece by piece from another thread.
 //!
 //!     cargo run -p lastbyte-server --example handler
-//!     curl -k https://localhost:4433/          # who asks, and how
+//!     curl -k https://localhost:4433/          # client address and HTTP version
 //!     curl -kN https://localhost:4433/count    # ten lines, one a second
-//!     curl -k https://localhost:4433/ -d hello # as long as what was sent
+//!     curl -k https://localhost:4433/ -d hello # the length of the body
 
 use std::{error::Error, io::Read as _, sync::Arc, time::Duration};
 

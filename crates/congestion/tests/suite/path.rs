@@ -25,7 +25,7 @@ pub(crate) struct Path {
     pub(crate) queue: u64,
     /// Packets are marked with CE when more than this is queued.
     pub(crate) mark_above: Option<u64>,
-    /// One packet in so many is lost at random; 0 for none.
+    /// One packet in this many is lost at random; 0 for none.
     pub(crate) loss_one_in: u64,
     pub(crate) seed: u64,
 }

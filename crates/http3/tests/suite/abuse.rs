@@ -89,7 +89,7 @@ fn answer_all(pair: &mut Pair) -> usize {
 #[test]
 fn rfc9114_7_2_8_extras_with_each_of_2000_requests_per_second_are_no_flood() {
     let mut transport = transport_config();
-    // With 100 requests at a time, so that there can be so many.
+    // With up to 100 requests at a time.
     transport.max_ack_delay = Duration::from_millis(5);
     let mut pair = server_over(&transport, &Config::default());
     // 400 bytes each: with 2000 requests a second, 800 kB a second of insertions.

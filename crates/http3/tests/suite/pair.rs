@@ -27,7 +27,7 @@ use lastbyte_wire::{ConnectionId, Direction, Side, StreamId, packet::Version};
 /// One way.
 pub(crate) const DELAY: Duration = Duration::from_millis(10);
 
-/// What the path does to one datagram in so many; 0 for never.
+/// The impairment of one datagram in this many; 0 for none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) lose: u64,

@@ -13,7 +13,7 @@ use crate::{
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A body of so many bytes, as a source.
+/// A body of this many bytes, as a source.
 fn respond(pair: &mut Pair, id: StreamId, len: usize) {
     let (http3, quic) = pair.server.http3();
     let response = Response::new(200).with("content-length", len.to_string());
@@ -51,7 +51,7 @@ fn server_for(stream_window: u64, connection_window: u64, config: &Config) -> Pa
     pair
 }
 
-/// The client reads so many bytes, of the first streams that have any.
+/// The client reads this many bytes, of the first streams that have any.
 fn read_some(pair: &mut Pair, ids: &[StreamId], count: usize) {
     let mut left = count;
     for id in ids {

@@ -1,6 +1,6 @@
 //! The configuration file of a load balancer and its servers (TOML).
 //!
-//! Owns: the keys, and errors that name the file. `lastbyte lb` reads all of it, `lastbyte serve --lb-config` the layout of
+//! Owns the keys, and errors that name the file. `lastbyte lb` reads all of it, `lastbyte serve --lb-config` the layout of
 //! connection IDs. `lastbyte_balancer` validates the values.
 
 use std::{net::SocketAddr, path::Path};

@@ -1,6 +1,6 @@
 //! `lastbyte lb`: balances QUIC by connection ID, and TCP by address, between servers.
 //!
-//! Owns: options, the configuration file and its reload, signals, and messages to the operator. `lastbyte_balancer` forwards
+//! Owns options, the configuration file and its reload, signals, and messages to the operator. `lastbyte_balancer` forwards
 //! datagrams; the modules here forward TCP, check servers and serve metrics, on the thread of the command.
 
 mod health;

@@ -1,6 +1,6 @@
 //! `lastbyte serve`: serves a directory, objects by size, or an upstream server over HTTP/1.1, 2 and 3.
 //!
-//! Owns: options, files and signals, and the messages to the operator. `lastbyte_server` does the serving.
+//! Owns options, files and signals, and the messages to the operator. `lastbyte_server` does the serving.
 
 #![expect(
     clippy::disallowed_methods,

@@ -191,7 +191,7 @@ impl Serving {
         lastbyte(folder, &all)
     }
 
-    /// The same, and it goes on beside the test. With `-v` among the arguments, [`Running::until`] tells how far it is.
+    /// The same, in the background. With `-v` among the arguments, [`Running::until`] waits for its progress.
     pub(crate) fn begin(&self, folder: &Path, path: &str, arguments: &[&str]) -> Running {
         let url = self.url(path);
         let mut all = vec!["get", "-k", &url];

@@ -24,7 +24,7 @@ use super::{RTT, Running, lastbyte, served};
 /// Where clients connect to.
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
-/// Not a moment less than so many round trips, and less than one more.
+/// At least this number of round trips, and less than one more.
 fn trips(millis: f64) -> u64 {
     (millis / RTT).floor() as u64
 }

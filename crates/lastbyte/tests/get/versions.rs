@@ -1,4 +1,4 @@
-//! By which version of HTTP, and who is asked: over TLS and TCP as over QUIC.
+//! The version of HTTP, and the server contacted: over TLS and TCP as over QUIC.
 
 use std::process::Output;
 

@@ -92,7 +92,7 @@ fn a_server_without_free_descriptors_waits_and_does_not_spin() {
     limit(&serving, NO_MORE);
     let waiting = TcpStream::connect(("127.0.0.1", serving.port)).expect("it listens");
     let before = ticks(id);
-    // Two seconds of the server's time, in which HTTP/3 goes on.
+    // Two seconds of the server's time, in which HTTP/3 continues.
     let answer = serving.get(&folder, "/delay/2s/1000", &["--http", "3"]);
     assert_eq!(answer.stdout.len(), 1000, "{}", stderr(&answer));
     let used = ticks(id) - before;

@@ -376,7 +376,7 @@ fn float(out: &mut String, conversion: char, it: f64, spec: &Spec) -> Eval<()> {
     )
 }
 
-/// With so many digits after the point, whatever their number is.
+/// With this number of digits after the point, without a limit.
 fn fixed(magnitude: f64, precision: usize) -> String {
     let places = precision.min(PLACES_MAX);
     format!("{magnitude:.places$}") + &"0".repeat(precision - places)

@@ -195,7 +195,7 @@ fn config(datagram: u16, spec: &str) -> Arc<Config> {
 }
 
 impl Pair {
-    /// Two ends that begin to shake hands, with datagrams of this size; the path loses one datagram in so many, 0 for
+    /// Two ends that start a handshake, with datagrams of this size; the path loses one datagram in this many, 0 for
     /// none.
     pub(crate) fn new(crypto: &Crypto, datagram: u16, spec: &str, lose_one_in: u64) -> Self {
         let now = Time::from_nanos(1_000_000_000);

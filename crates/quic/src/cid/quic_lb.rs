@@ -1,7 +1,7 @@
 //! Routable connection IDs: load balancers and socket filters find the server, and the worker on it, in the ID
 //! (QUIC-LB, draft-ietf-quic-load-balancers §3 to §5).
 //!
-//! Owns: encoding and decoding of such IDs ([`QuicLb`]), and a generator of them ([`QuicLbIds`]). Routing is done
+//! Owns encoding and decoding of such IDs ([`QuicLb`]), and a generator of them ([`QuicLbIds`]). Routing is done
 //! elsewhere.
 //!
 //! | octets | plaintext |

@@ -1,6 +1,6 @@
 //! The sources of retransmittable frames: they write frames into packets and receive the receipts of those frames back.
 //!
-//! Owns: CRYPTO data, streams, datagrams, connection IDs, and frames too small for an object of their own. ACK frames
+//! Owns CRYPTO data, streams, datagrams, connection IDs, and frames too small for their own object. ACK frames
 //! are not included, since they need no receipt, and neither are path challenges, which belong to one path.
 
 use core::time::Duration;

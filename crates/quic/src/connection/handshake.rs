@@ -1,6 +1,6 @@
 //! The handshake and the keys it produces (RFC 9001 §4).
 //!
-//! Owns: the session, the version, the keys of every packet type, the handshake stage, and what is needed until
+//! Owns the session, the version, the keys of every packet type, the handshake stage, and what is needed until
 //! confirmation: packets waiting for keys, a client's token, the parameters remembered for 0-RTT. It opens and seals
 //! packets. It knows nothing of packets in flight, paths or frames; `advance.rs` applies the consequences for those.
 //!

@@ -1,6 +1,6 @@
 //! The paths of a connection: the one in use and a few others (RFC 9000 §8.2, §9).
 //!
-//! Owns: which paths are known, the challenges on each, the connection ID that each uses, the datagram size, and the
+//! Owns the known paths, the challenges on each, the connection ID that each uses, the datagram size, and the
 //! state saved of a previous path. It neither decides whether the connection may migrate nor writes packets;
 //! `migration.rs` and `transmit.rs` do.
 

@@ -1,6 +1,6 @@
 //! The peer's transport parameters (RFC 9000 §7.4, §18.2) and the defaults before they are known.
 //!
-//! Owns: decoding, the checks against the handshake (§7.3, RFC 9368 §4), and the defaults.
+//! Owns decoding, the checks against the handshake (§7.3, RFC 9368 §4), and the defaults.
 
 use core::time::Duration;
 

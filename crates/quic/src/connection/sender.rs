@@ -1,6 +1,6 @@
 //! What decides whether a packet is sent, and with which number: permits, probes, skipped numbers.
 //!
-//! Owns: pending probes (RFC 9002 §6.2.4), the time at which the pacer releases the next datagram, the packet numbers
+//! Owns pending probes (RFC 9002 §6.2.4), the time at which the pacer releases the next datagram, the packet numbers
 //! to skip (RFC 9000 §21.4), the count of consecutive non-ack-eliciting packets, and the receipts of the packet being
 //! built.
 

@@ -1,6 +1,6 @@
 //! HMAC as two digests (RFC 2104).
 //!
-//! Owns: the padding of keys. Never: compares tags, which takes constant time.
+//! Pads keys. Tags are compared elsewhere, in constant time.
 //!
 //! Decision: not aws-lc's HMAC. Its keys and contexts are 700 bytes long, are copied three times for each tag, and most keys of
 //! a handshake make one tag only. Two digests of a buffer on the stack cost less than half.

@@ -3,7 +3,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-/// The frames that fit into so many bytes: offset and data.
+/// The frames that fit into this many bytes: offset and data.
 fn written(stream: &mut CryptoStream, room: usize) -> Vec<(u64, Vec<u8>)> {
     let mut buffer = vec![0; room];
     let mut writer = Writer::new(&mut buffer);

@@ -53,7 +53,7 @@ fn pair(range: RangeInclusive<PacketNumber>) -> (u64, u64) {
     (range.start().get(), range.end().get())
 }
 
-/// An ACK frame of so many bytes at most says the newest ranges.
+/// An ACK frame of limited size contains the newest ranges.
 fn check_frame(set: &PacketNumberRanges, expected: &[(u64, u64)], bytes_max: usize) {
     let mut buffer = [0; 1500];
     let mut writer = Writer::new(&mut buffer);

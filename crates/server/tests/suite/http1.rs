@@ -338,7 +338,7 @@ fn data_after_a_request_does_not_abort_its_response() {
     serving.end();
 }
 
-/// A record can be read when all of it is there: it has to fit into what TCP sends before it hears of the client.
+/// A record can be read when all of it has arrived: it must fit into TCP's initial window.
 #[test]
 fn the_head_of_a_large_response_is_in_a_small_record() {
     let serving = Serving::site(Site::generated());

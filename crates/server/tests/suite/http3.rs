@@ -162,7 +162,7 @@ impl Application for Client {
     }
 }
 
-/// Asks, takes so much of the body at most, and vanishes.
+/// Sends a request, reads at most this much of the body, and disappears.
 pub(crate) fn ask(serving: &Serving, request: Request, body: Vec<u8>, takes: usize) -> Got {
     let asking = Asking {
         request,
@@ -467,12 +467,12 @@ impl Handler for Faulty {
     }
 }
 
-/// Nobody would serve its part of the clients: who runs the server learns of it, and ends it.
+/// A panicked worker would leave its share of the clients unserved: the server reports it, so that its caller can end it.
 #[test]
 fn a_panic_of_a_worker_is_reported() {
     let serving = Serving::start(settings(Faulty));
     let mut client = simple_get().worker(&serving, crypto(&serving));
-    // No answer comes: it ends with what tells the test so.
+    // No response arrives, so the client gives up.
     client.application().gives_up_after = Some(Duration::from_secs(1));
     client.run().expect("it runs");
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -63,7 +63,7 @@ fn pending_requests_are_completed_on_shutdown() {
     idle.send(b"GET /1 HTTP/1.1\r\nhost: x\r\n\r\n");
     idle.head();
     idle.take(1);
-    // That the other request is at hand, and not on its way, is known by the order of things on one thread.
+    // The order of events on one thread guarantees that the other request has arrived.
     let server = serving.server;
     let ending = std::thread::Builder::new()
         .spawn(move || server.shut_down(PATIENCE))

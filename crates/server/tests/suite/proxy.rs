@@ -215,7 +215,7 @@ fn early_hints_trailers_and_bodies_are_proxied_over_http3() {
     assert_eq!(trailed.body, b"hello");
     let trailers = trailed.trailers.expect("trailers");
     assert_eq!(trailers.get("x-end"), Some(&b"1"[..]));
-    // Without a length it goes on in chunks.
+    // Without a length it is forwarded in chunks.
     let body: Vec<u8> = (0..1_000_000_u32)
         .map(|index| (index % 251) as u8)
         .collect();

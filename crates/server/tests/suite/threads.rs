@@ -172,7 +172,7 @@ fn an_endless_response_does_not_block_other_connections_of_its_thread() {
         other.send(b"GET /1000 HTTP/1.1\r\nhost: x\r\n\r\n");
         other.head();
         other.take(1000);
-        // The endless one goes on as well.
+        // The endless one continues as well.
         while moved.load(Ordering::Relaxed) == before {
             thread::yield_now();
         }

@@ -81,7 +81,7 @@ fn section_2_4_1_and_2_4_2_factors_of_loss_and_marks() {
     assert!((prague.beta(Cause::Loss) - 0.5).abs() < 1e-9);
 }
 
-/// The bytes by which the window grows in a round trip of so many datagrams, in frames of two.
+/// Growth of the window in a round trip of this many datagrams, acknowledged in pairs.
 fn growth(prague: &mut Prague, datagrams: u64, rtt: &Rtt) -> u64 {
     let start = datagrams * 1000;
     let mut window = start;
@@ -189,7 +189,7 @@ impl Flow {
         packets.collect()
     }
 
-    /// The window after an ACK frame for these packets, of which so many were marked.
+    /// The window after an ACK frame for these packets, of which this many were marked.
     fn ack(&mut self, packets: &[Packet], newly_marked: u64) -> u64 {
         for packet in packets {
             self.in_flight -= 1000;

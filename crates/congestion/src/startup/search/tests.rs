@@ -14,7 +14,7 @@ struct Flow {
     now: Time,
     sent: u64,
     delivered: u64,
-    /// What leaves the bottleneck's queue so many steps from now, if there is capacity.
+    /// Bytes that leave the bottleneck's queue in each later step, if there is capacity.
     way: [u64; 10],
     queue: u64,
     /// In the step before.

@@ -1,6 +1,6 @@
 //! Health checks: `GET /healthz` over HTTP/1.1, as `lastbyte serve --metrics` answers it.
 //!
-//! Owns: the state of each server, by its ID, and the requests in flight, at most one per server. A server without an
+//! Owns the state of each server, by its ID, and the requests in flight, at most one per server. A server without an
 //! address for checks counts as healthy.
 
 use std::{collections::BTreeMap, io, net::SocketAddr, time::Duration};

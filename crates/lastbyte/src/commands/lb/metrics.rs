@@ -1,6 +1,6 @@
 //! Metrics in the text format of Prometheus, and the balancer's own health.
 //!
-//! Owns: the listener, with a bounded number of connections, each of which gets one response.
+//! Owns the listener, with a bounded number of connections, each of which gets one response.
 
 use std::{collections::BTreeMap, fmt::Write as _, rc::Rc, time::Duration};
 

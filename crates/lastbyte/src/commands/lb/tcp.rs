@@ -1,6 +1,6 @@
 //! TCP connections, for HTTP/1.1 and 2: passed through to the server that the consistent hash of the addresses selects.
 //!
-//! Owns: the connections, a bounded number. TLS ends at the server. A server closes connections that are idle, which ends
+//! Owns the connections, a bounded number. TLS ends at the server. A server closes connections that are idle, which ends
 //! them here as well, whether or not their clients close them.
 
 use std::{cell::Cell, net::SocketAddr, pin::pin, rc::Rc, sync::Arc, time::Duration};

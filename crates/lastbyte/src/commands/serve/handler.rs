@@ -1,6 +1,6 @@
 //! The handler of requests: the site, pages of a corpus, upstream servers and sinks, by route.
 //!
-//! Owns: the share of each in the process's files and connections.
+//! Owns the share of each in the process's files and connections.
 
 use std::{fmt, num::NonZeroUsize, path::Path, sync::Arc, thread};
 

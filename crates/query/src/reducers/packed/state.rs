@@ -9,7 +9,7 @@ use super::super::scope::Keyed;
 use super::{Begin, PackedColumn, PackedReducer, PackedScope, Part, Slot};
 use crate::reducers::accumulator::Wanted;
 
-/// The maximum of a count in a state: sums of so many do not overflow.
+/// The maximum of a count in a state, so that sums do not overflow.
 const COUNT_MAX: u64 = 1 << 48;
 
 impl PackedScope {

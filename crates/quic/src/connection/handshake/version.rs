@@ -1,6 +1,6 @@
 //! Compatible version negotiation, without an extra round trip (RFC 9368 §2.3, RFC 9369 §4.1).
 //!
-//! Owns: when the version changes, and which packets of which version are accepted. It does not choose the version; the
+//! Owns changes of the version, and the rule for packets of each version. It does not choose the version; the
 //! server's session does, from the client's list. `peer_parameters.rs` checks the choice (§4).
 //!
 //! A server changes when it has read the `ClientHello`, a client when it opens the server's first packet in another

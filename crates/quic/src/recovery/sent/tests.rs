@@ -334,7 +334,7 @@ fn rfc9000_14_4_lost_mtu_probes_do_not_count_in_a_run_of_losses() {
 fn rfc9002_7_6_2_an_acknowledged_packet_ends_a_run_of_losses_after_it_was_dropped() {
     let count = 4 * SentPackets::SURPLUS_MAX as u64;
     let mut sent = with(count);
-    // Dropped because it is surrounded by so many completed packets, between two that are lost.
+    // Dropped because many completed packets surround it, between two that are lost.
     acked(&mut sent, count / 2, count - 3).expect("sent");
     assert_eq!(sent.len() as u64, count);
     sent.expire(Time::ZERO);

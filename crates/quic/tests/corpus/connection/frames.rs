@@ -66,7 +66,7 @@ fn varint(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// What follows a frame's type: so many integers, then data behind its length, then so many bytes.
+/// The layout after a frame's type: a number of integers, then data with its length, then a number of bytes.
 const SHAPES: &[(u64, usize, bool, usize)] = &[
     (0x00, 0, false, 0),
     (0x01, 0, false, 0),
