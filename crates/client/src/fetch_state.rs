@@ -240,6 +240,11 @@ impl<'a> FetchStates<'a> {
         }
     }
 
+    /// Adds a fetch to the list.
+    pub(crate) fn push(&mut self, fetch: Fetch) {
+        self.all.push(FetchState::new(fetch));
+    }
+
     pub(crate) fn on_interim(&mut self, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
         if let Some(it) = self.all.get_mut(fetch) {
             it.interim_count += 1;

@@ -127,7 +127,7 @@ pub use failure::Failure;
 pub use family::Family;
 pub use fetch::{Fetch, Follow, Outcome, Stream, Timing, Upload};
 pub use head::{Head, Version};
-pub use listener::{Handshake, Listener, Move, Transport};
+pub use listener::{Handshake, Listener, Move, Next, Transport};
 pub use memory::Memory;
 pub use proxy::{Exceptions, Proxies, Proxy};
 pub use reachability::ReachabilityProbe;

@@ -148,6 +148,12 @@ impl Client<'_> {
                 self.share(now, number, handle, endpoint);
                 return None;
             }
+            let host = &self.servers.all[number].origin.host;
+            if self.settings.versions_of(host) == Versions::Http11 {
+                // Each request needs a connection of its own, and there is no other version to try.
+                self.send_waiting_over_tcp(now, number);
+                return None;
+            }
             self.start_attempts(now, number);
         }
         self.run_happy_eyeballs(now, number, endpoint);
@@ -160,7 +166,7 @@ impl Client<'_> {
     fn find_shared(&self, number: usize, endpoint: &Endpoint) -> Option<Handle> {
         let server = &self.servers.all[number];
         let is_wanted = self.settings.coalesces
-            && self.settings.versions.has_quic()
+            && self.settings.versions_of(&server.origin.host).has_quic()
             && server.origin.scheme == Scheme::Https
             && self.settings.proxies.of(&server.origin).is_none()
             && !server.is_misdirected;
@@ -223,7 +229,7 @@ impl Client<'_> {
             None => resolve::connect_target(&server.origin, &settings.connect_to),
         };
         let query_https = settings.https_records
-            && settings.versions == Versions::Any
+            && settings.versions_of(&server.origin.host) == Versions::Any
             && target == server.origin
             && target.scheme == Scheme::Https
             && dns::may_have_https_record(&target, !settings.dns_servers.is_empty());
@@ -317,7 +323,7 @@ impl Client<'_> {
         let mut candidates = self.candidates(number);
         let server = &mut self.servers.all[number];
         let origin = &server.origin;
-        let versions = self.settings.versions;
+        let versions = self.settings.versions_of(&origin.host);
         let has_quic = versions.has_quic()
             && self.settings.tls13
             && origin.scheme == Scheme::Https

@@ -97,7 +97,7 @@ impl Client<'_> {
         };
         let connection = self.connections;
         self.connections += 1;
-        let versions = self.settings.versions;
+        let versions = self.settings.versions_of(&server.origin.host);
         let proxies = &self.settings.proxies;
         let proxy_route = proxies.of(&server.origin).map(|proxy| ProxyRoute {
             authorization: proxy.credentials.as_deref().map(basic),
@@ -327,9 +327,10 @@ impl Client<'_> {
                 self.fetches.listener.on_disconnected(connection, &why);
                 let server = &mut self.servers.all[number];
                 let was_beside = server.tcp_connecting.remove(&connection);
-                if was_beside && !server.tcp_open.is_empty() {
-                    // The server accepts no further connection; the requests wait for the open ones.
-                    server.tcp_max = Some(server.tcp_open.len());
+                if was_beside {
+                    // The server accepts no further connection; the requests wait for the others.
+                    let others = [server.tcp_open.len(), server.tcp_connecting.len()];
+                    server.tcp_max = others.into_iter().find(|count| *count > 0);
                 }
                 if let Some(attempts) = &mut server.happy_eyeballs {
                     attempts.on_tcp_failed(failure);

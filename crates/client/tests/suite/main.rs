@@ -3,6 +3,7 @@
 mod dns;
 mod fetches;
 mod http1;
+mod next;
 mod raw;
 mod recorder;
 mod server;
