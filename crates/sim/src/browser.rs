@@ -8,7 +8,6 @@
 //! | file | owns |
 //! |---|---|
 //! | `browser/world.rs` | the event loop: links, connections, name resolution |
-//! | `browser/pool.rs` | which request goes on which connection, and when: limits and priorities of HTTP/1.1 |
 //! | `browser/http3.rs` | both ends of an HTTP/3 connection |
 //! | `browser/tcp.rs` | both ends of an HTTP/1.1 or 2 connection |
 //!
@@ -18,18 +17,26 @@ use core::{fmt, str::FromStr, time::Duration};
 use std::sync::Arc;
 
 use lastbyte_congestion::Spec;
-use lastbyte_page::{Moment, Page, View};
+use lastbyte_http3::Fields;
+use lastbyte_page::{Moment, Page, Resource, View};
 
 use crate::scenario::{Path, Transport};
 
 mod http3;
-mod pool;
 mod tcp;
 #[cfg(test)]
 mod tests;
 mod world;
 
 pub use world::load_page;
+
+/// The fields of the request of `resource` on this host, as a browser sends them, with the size that the page describes.
+#[must_use]
+pub fn request_fields(resource: &Resource, host: &str) -> Fields {
+    let mut fields = Fields::new();
+    http3::push_fields(&mut fields, resource, host);
+    fields
+}
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

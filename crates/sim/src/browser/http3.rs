@@ -11,7 +11,7 @@ use std::{
 
 use lastbyte_congestion::Time;
 use lastbyte_http3::{
-    self as http3, Body, BodySink, Code, Event, Priority, Request, RequestError, Response,
+    self as http3, Body, BodySink, Code, Event, Fields, Priority, Request, RequestError, Response,
 };
 use lastbyte_page::{Page, Resource};
 use lastbyte_quic::connection::{self, Connection};
@@ -75,7 +75,8 @@ impl PageClient {
     fn send(&mut self, connection: &mut Connection, index: u16) -> Result<(), RequestError> {
         let resource = &self.page.resources[usize::from(index)];
         let host = &self.page.hosts[usize::from(resource.host)].name;
-        let request = request(resource, host, index);
+        let mut request = Request::new("GET", "https", host, &format!("/{index}"));
+        push_fields(request.fields_mut(), resource, host);
         let stream = self.http3.request(connection, &request, Body::Empty);
         self.http3.recycle(request.into_fields());
         self.open.insert(stream?, (index, 0));
@@ -289,26 +290,24 @@ impl ServerProtocol for PageServer {
     }
 }
 
-/// A request with the size of its resource: what HTTP/1.1 would write is a line, a `host` field and these fields.
-fn request(resource: &Resource, host: &str, index: u16) -> Request {
-    let mut request = Request::new("GET", "https", host, &format!("/{index}"));
+/// The fields of a request with the size of its resource: what HTTP/1.1 would write is a line, a `host` field and these.
+pub(super) fn push_fields(fields: &mut Fields, resource: &Resource, host: &str) {
     let mut size = "GET / HTTP/1.1\r\nhost: \r\n\r\n".len() + host.len();
     for (name, value) in REQUEST_FIELDS {
         if name != "priority" {
             size += name.len() + value.len() + 4;
-            request.fields_mut().push(name, value);
+            fields.push(name, value);
         }
     }
     let priority = Priority {
         urgency: resource.priority.urgency,
         is_incremental: resource.priority.is_incremental,
     };
-    request.fields_mut().push("priority", priority.to_string());
+    fields.push("priority", priority.to_string());
     let rest = resource.request_header as usize;
     if let Some(filler) = rest.checked_sub(size + "cookie: \r\n".len()) {
-        request.fields_mut().push("cookie", fill(filler));
+        fields.push("cookie", fill(filler));
     }
-    request
 }
 
 /// A response with the size of its resource.

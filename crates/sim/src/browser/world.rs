@@ -11,14 +11,13 @@ use std::{
 
 use lastbyte_congestion::{Registry, Spec, Time};
 use lastbyte_link::{self as link, DropReason, Link};
-use lastbyte_page::Load;
+use lastbyte_page::{InFlight, Load, Pool, Use};
 use lastbyte_quic::ack::EcnCodepoint;
 use lastbyte_wire::Side;
 
 use super::{
     Arrival, HttpVersion, PageLoad, PageOutcome, TlsVersion,
     http3::{PageClient, PageServer},
-    pool::{InFlight, Key, Pool, Use},
     tcp::TcpConnection,
 };
 use crate::{
@@ -71,6 +70,15 @@ enum Packet {
 struct Addressed {
     to: usize,
     packet: Packet,
+}
+
+/// What connections belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// Those of HTTP/1.1 to a host.
+    Host(u16),
+    /// That of HTTP/2 or 3 to a group of hosts.
+    Group(u16, HttpVersion),
 }
 
 /// Both ends of a connection.
@@ -356,16 +364,9 @@ impl<'a> World<'a> {
 
     /// Marks an HTTP/1.1 connection as idle.
     fn release(&mut self, resource: u16) {
-        let description = &self.input.page.resources[usize::from(resource)];
-        if let Some(pool) = self.pools.get_mut(&Key::Host(description.host))
-            && let Some((_, used)) = pool
-                .connections
-                .iter_mut()
-                .find(|(_, used)| *used == Use::Busy(resource))
-        {
-            *used = Use::Idle;
-            self.can_dispatch_queued = true;
-            self.in_flight.remove(description.priority.urgency);
+        let host = self.input.page.resources[usize::from(resource)].host;
+        if let Some(pool) = self.pools.get_mut(&Key::Host(host)) {
+            self.can_dispatch_queued |= pool.release(resource, &mut self.in_flight);
         }
     }
 
@@ -427,15 +428,8 @@ impl<'a> World<'a> {
         };
         let has_rendered = self.has_rendered;
         while let Some(pool) = self.pools.get_mut(&key)
-            && let Some(place) = pool.idle()
-            && let Some(resource) = pool.pop(&self.in_flight, has_rendered)
+            && let Some((connection, resource)) = pool.assign(&mut self.in_flight, has_rendered)
         {
-            let urgency = self.input.page.resources[usize::from(resource)]
-                .priority
-                .urgency;
-            self.in_flight.add(urgency);
-            let connection = pool.connections[place].0;
-            pool.connections[place].1 = Use::Busy(resource);
             self.request(connection, resource)?;
         }
         let wanted = self.pools.get(&key);
