@@ -77,7 +77,7 @@ pub struct Load<'a> {
 pub struct Moment {
     /// When it was discovered, and requested from the driver or the cache.
     pub requested: Option<Time>,
-    /// When the first byte of its response arrived.
+    /// When the first byte of its response arrived. What comes from the cache has none.
     pub first_byte: Option<Time>,
     /// When its last byte arrived.
     pub complete: Option<Time>,
@@ -416,8 +416,11 @@ impl<'a> Load<'a> {
 
     fn receive(&mut self, resource: u16, received: u64, now: Time) {
         let description = &self.page.resources[usize::from(resource)];
+        let is_cached = self.is_cached(resource);
         let state = &mut self.states[usize::from(resource)];
-        state.moment.first_byte.get_or_insert(now);
+        if !is_cached {
+            state.moment.first_byte.get_or_insert(now);
+        }
         let added = received
             .min(description.body)
             .saturating_sub(state.received);
@@ -492,13 +495,11 @@ impl<'a> Load<'a> {
     }
 
     fn render(&mut self, at: Time) {
+        let document = self.states[usize::from(self.document)].moment;
         if self.first_render.is_none()
             && self.blocking == 0
             && self.main_thread_done.is_none()
-            && self.states[usize::from(self.document)]
-                .moment
-                .first_byte
-                .is_some()
+            && document.first_byte.or(document.complete).is_some()
         {
             self.first_render = Some(at);
             self.curve.show(at);

@@ -485,6 +485,9 @@ fn a_cached_page_loads_without_a_request() {
     assert_eq!(load.next_request(), None);
     load.on_deadline(at(2));
     assert_eq!(load.loaded(), Some(at(2)));
+    assert_eq!(load.first_render(), Some(at(2)));
+    let moment = load.moment(0);
+    assert_eq!((moment.first_byte, moment.complete), (None, Some(at(2))));
 }
 
 #[test]
