@@ -2,8 +2,15 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "a test reads the files that the program writes"
+    clippy::disallowed_types,
+    reason = "a test reads the files that the program writes, and asks servers"
 )]
+
+#[path = "compare/load.rs"]
+mod load;
+#[path = "common/serving.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod serving;
 
 use std::{
     collections::BTreeSet,
@@ -180,10 +187,15 @@ fn errors_name_the_value_and_what_is_expected() {
 
 #[test]
 fn the_page_of_the_documentation_lists_all_options() {
-    let output = compare(Path::new("."), &["--help"]);
-    let help = String::from_utf8(output.stdout).expect("UTF-8");
-    let options = help
-        .split_whitespace()
+    let outputs = [&["--help"][..], &["load", "--help"]];
+    let outputs = outputs.map(|words| compare(Path::new("."), words).stdout);
+    let help = String::from_utf8(outputs.concat()).expect("UTF-8");
+    // Not those of other commands in the examples.
+    let lines = help
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'));
+    let options = lines
+        .flat_map(str::split_whitespace)
         .filter(|word| word.starts_with("--"));
     for option in options.filter(|option| option.len() > 2) {
         let option = option.trim_end_matches([',', ']', '.', ':']);

@@ -8,7 +8,7 @@ use lastbyte_page::View;
 use lastbyte_sim::{Handshake, HttpVersion, TlsVersion};
 use lastbyte_units as units;
 
-use super::{loss, record};
+use super::{load, loss, record, run::view};
 use crate::commands::values;
 
 const EXAMPLES: &str = "\
@@ -26,6 +26,7 @@ Columns, model and sources: docs/compare.md.";
 /// What else `compare` does.
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
+    Load(load::Arguments),
     Loss(loss::Arguments),
     Record(record::Record),
     Generate(record::Generate),
@@ -106,21 +107,4 @@ pub(crate) struct Arguments {
     /// Print the summary as JSON
     #[arg(long)]
     pub(super) json: bool,
-}
-
-fn view(text: &str) -> Result<View, String> {
-    match text {
-        "first" => Ok(View::First),
-        "repeat" => Ok(View::Repeat),
-        _ => Err(format!(
-            "unknown view `{text}` (expected `first` or `repeat`)"
-        )),
-    }
-}
-
-pub(super) const fn view_name(view: View) -> &'static str {
-    match view {
-        View::First => "first",
-        View::Repeat => "repeat",
-    }
 }

@@ -5,35 +5,32 @@ use std::sync::Arc;
 
 use lastbyte_page::{Kind, Moment, Page, Party, View};
 use lastbyte_report::compare::{LoadKey, LoadTimes};
-use lastbyte_sim::{ClientAcks, Handshake, PageLoad, PageOutcome, Path, Transport, load_page};
+use lastbyte_sim::PageOutcome;
 use lastbyte_units::{SplitMix64, Time};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{
-    arguments::{Arguments, view_name},
-    arms::Arm,
-};
-use crate::failure::Failure;
-
-/// A page load that takes longer is given up.
-pub(super) const TIME_LIMIT: Duration = Duration::from_secs(300);
+use super::arms::Arm;
 
 /// The parts of a run.
 pub(super) struct Setting<'a> {
-    pub(super) arguments: &'a Arguments,
     pub(super) arms: &'a [Arm],
-    pub(super) networks: &'a [(String, Path)],
+    /// Their names.
+    pub(super) networks: Vec<String>,
     pub(super) pages: &'a [Arc<Page>],
+    pub(super) views: &'a [View],
+    /// Loads of each page with each arm, network and view.
+    pub(super) repeats: u32,
+    pub(super) seed: u64,
     /// The network whose waterfalls are kept.
     pub(super) shown: usize,
 }
 
-/// A page load to simulate.
+/// A page load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     pub(super) key: LoadKey,
-    repeat: u32,
-    seed: u64,
+    pub(super) repeat: u32,
+    pub(super) seed: u64,
 }
 
 /// The result of a page load.
@@ -44,9 +41,9 @@ pub(super) struct Loaded {
     connections: u32,
     requests: u32,
     failed: u32,
-    packets: u64,
-    bytes: [u64; 2],
-    drops: u64,
+    pub(super) packets: u64,
+    pub(super) bytes: [u64; 2],
+    pub(super) drops: u64,
     pub(super) parts: [Sums; PARTS],
     pub(super) bars: Option<Vec<[Option<f64>; 3]>>,
 }
@@ -72,17 +69,22 @@ pub(super) const fn part(place: usize) -> (&'static str, &'static str) {
 }
 
 impl Setting<'_> {
+    /// The number of loads of each page.
+    pub(super) fn loads_of_a_page(&self) -> usize {
+        self.networks.len() * self.views.len() * self.repeats as usize * self.arms.len()
+    }
+
     /// All page loads, page by page, so that an interrupted run has some pages on all networks.
     pub(super) fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
         for page in 0..self.pages.len() {
             for network in 0..self.networks.len() {
-                for view in 0..self.arguments.view.len() {
-                    for repeat in 0..self.arguments.repeats {
+                for view in 0..self.views.len() {
+                    for repeat in 0..self.repeats {
                         // All arms of a page meet the same losses, as far as their packets are the same.
                         let seed = [page, network, view, repeat as usize]
                             .into_iter()
-                            .fold(self.arguments.seed, |seed, index| {
+                            .fold(self.seed, |seed, index| {
                                 SplitMix64::new(seed).at(index as u64)
                             });
                         for arm in 0..self.arms.len() {
@@ -101,43 +103,8 @@ impl Setting<'_> {
         jobs
     }
 
-    fn input(&self, job: &Job) -> PageLoad {
-        let arguments = self.arguments;
-        let arm = &self.arms[job.key.arm];
-        let view = arguments.view[job.key.view];
-        let mut path = self.networks[job.key.network].1.clone();
-        path.overhead = path.overhead.max(HEADERS);
-        let acks = path.client_acks.unwrap_or(ClientAcks::Chromium);
-        let handshake = arguments.handshake.unwrap_or(match view {
-            View::First => Handshake::Full,
-            View::Repeat => Handshake::Resumed,
-        });
-        PageLoad {
-            view,
-            congestion: arm.congestion.clone(),
-            transport: Transport {
-                handshake,
-                datagram_size: arguments.datagram_size,
-                max_ack_delay: acks.max_ack_delay(),
-                ack_decimation: acks.decimation(),
-                ..Transport::default()
-            },
-            tls: arguments.tls,
-            early_hints: arguments.early_hints,
-            dns: arguments.dns,
-            seed: job.seed,
-            time_limit: TIME_LIMIT,
-            ..PageLoad::new(Arc::clone(&self.pages[job.key.page]), arm.version, path)
-        }
-    }
-
-    /// Simulates a page load.
-    pub(super) fn load(&self, job: &Job) -> Result<Loaded, Failure> {
-        let outcome = load_page(&self.input(job)).map_err(Failure::usage)?;
-        Ok(self.keep(job, &outcome))
-    }
-
-    fn keep(&self, job: &Job, outcome: &PageOutcome) -> Loaded {
+    /// What is kept of a load.
+    pub(super) fn keep(&self, job: &Job, outcome: &PageOutcome) -> Loaded {
         let millis = |span: Option<Duration>| span.map(|span| span.as_secs_f64() * 1e3);
         let page = &self.pages[job.key.page];
         let mut parts = [Sums::default(); PARTS];
@@ -183,31 +150,25 @@ impl Setting<'_> {
     }
 
     /// A row of loads.ndjson.
-    pub(super) fn row(&self, job: &Job, loaded: &Loaded) -> String {
+    pub(super) fn row(&self, job: &Job, loaded: &Loaded) -> Value {
         let arm = &self.arms[job.key.arm];
         let [load, render, index] = loaded
             .outcome_ms
             .map(|ms| ms.map(|ms| (ms * 1e3).round() / 1e3));
-        let row = json!({
+        json!({
             "page": self.pages[job.key.page].name,
-            "network": self.networks[job.key.network].0,
+            "network": self.networks[job.key.network],
             "arm": arm.name,
             "http": arm.version.name(),
-            "view": view_name(self.arguments.view[job.key.view]),
+            "view": view_name(self.views[job.key.view]),
             "repeat": job.repeat,
-            "seed": job.seed % lastbyte_units::SEED_END,
             "load_ms": load,
             "first_render_ms": render,
             "byte_index_ms": index,
             "connections": loaded.connections,
             "responses": loaded.requests,
             "failed": loaded.failed,
-            "packets": loaded.packets,
-            "bytes_down": loaded.bytes[0],
-            "bytes_up": loaded.bytes[1],
-            "drops_down": loaded.drops,
-        });
-        format!("{row}\n")
+        })
     }
 }
 
@@ -221,5 +182,20 @@ impl Loaded {
     }
 }
 
-/// Headers of IPv4 and UDP, in bytes: the least that a packet has beside its payload.
-const HEADERS: u32 = 28;
+/// Parses the name of a view.
+pub(super) fn view(text: &str) -> Result<View, String> {
+    match text {
+        "first" => Ok(View::First),
+        "repeat" => Ok(View::Repeat),
+        _ => Err(format!(
+            "unknown view `{text}` (expected `first` or `repeat`)"
+        )),
+    }
+}
+
+pub(super) const fn view_name(view: View) -> &'static str {
+    match view {
+        View::First => "first",
+        View::Repeat => "repeat",
+    }
+}

@@ -1,0 +1,269 @@
+//! The corpus, and what is made of page loads: files, tables, messages.
+
+use core::{fmt::Write as _, time::Duration};
+use std::{collections::BTreeMap, io::Write, path::Path, sync::Arc};
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use lastbyte_page::{Page, View};
+use lastbyte_report::compare::{Metric, PageFacts, PageLoads, PartTimes, Selection, Waterfall};
+
+use super::run::{self, Job, Loaded, Setting, view_name};
+use crate::{failure::Failure, files};
+
+/// The most loads of a run: each takes about a kilobyte of memory until its end.
+const LOADS_MAX: usize = 4_000_000;
+/// The built-in corpus.
+const CORPUS_PAGES: usize = 300;
+const CORPUS_SEED: u64 = 1;
+/// The files in the directory of --out.
+const FILES: [&str; 3] = ["report.html", "report.svg", "summary.json"];
+/// The file beside them that has a row per load.
+pub(super) const ROWS: &str = "loads.ndjson";
+
+/// What the report says of the loads as a whole.
+pub(super) struct About {
+    pub(super) subtitle: String,
+    pub(super) facts: Vec<(String, String)>,
+    /// When a load is given up.
+    pub(super) limit: Duration,
+    /// How many loads there are without an interrupt.
+    pub(super) total: usize,
+}
+
+/// Checks that no view is there twice.
+pub(super) fn check_views(views: &[View]) -> Result<(), Failure> {
+    match views.split_first() {
+        Some((first, rest)) if rest.contains(first) => Err(Failure::Usage(format!(
+            "--view: `{}` twice (expected each once)",
+            view_name(*first)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the number of loads.
+pub(super) fn check_count(pages: usize, each: usize) -> Result<(), Failure> {
+    let loads = pages.saturating_mul(each);
+    if loads > LOADS_MAX {
+        return Err(Failure::Usage(format!(
+            "{loads} page loads (expected at most {LOADS_MAX}: fewer --pages, --network or --repeats)"
+        )));
+    }
+    Ok(())
+}
+
+/// Creates the directory of --out, in which there are no files of an earlier run unless they may be overwritten.
+pub(super) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
+    files::create_folder(out)?;
+    if !force {
+        for file in [ROWS].into_iter().chain(FILES) {
+            files::check_absent(&out.join(file))?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints the summary as JSON, or tables.
+pub(super) fn print(loads: &PageLoads, out: &Path, is_json: bool) -> Result<(), Failure> {
+    let text = if is_json {
+        format!("{:#}\n", loads.json())
+    } else {
+        table(loads, out)
+    };
+    let mut stdout = std::io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::stdout(&error))
+}
+
+#[expect(clippy::print_stderr, reason = "talk goes to stderr")]
+pub(super) fn print_notice(what: &str) {
+    eprintln!("{what}");
+}
+
+/// The pages to load.
+pub(super) fn corpus(file: Option<&Path>) -> Result<Vec<Arc<Page>>, Failure> {
+    let pages = match file {
+        None => lastbyte_page::generate(CORPUS_PAGES, CORPUS_SEED),
+        Some(file) => {
+            let text = files::read_text(file).map_err(Failure::Usage)?;
+            let name = file.display().to_string();
+            let pages: Result<Vec<Page>, _> = lastbyte_page::read_corpus(&name, &text).collect();
+            pages.map_err(Failure::usage)?
+        }
+    };
+    if pages.is_empty() {
+        let name = file.map_or("built-in".into(), Path::to_string_lossy);
+        return Err(Failure::Usage(format!(
+            "`{name}` has no pages (expected a corpus: docs/corpus.md)"
+        )));
+    }
+    Ok(pages.into_iter().map(Arc::new).collect())
+}
+
+/// What the corpus is called.
+pub(super) fn corpus_name(file: Option<&Path>) -> String {
+    file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string())
+}
+
+/// The data of the report.
+pub(super) fn gather(
+    setting: &Setting<'_>,
+    jobs: &[Job],
+    results: &[Loaded],
+    about: About,
+) -> PageLoads {
+    let mut parts: BTreeMap<(usize, usize, usize, usize), PartTimes> = BTreeMap::new();
+    let mut waterfalls = Vec::new();
+    let mut incomplete = 0;
+    let mut loads = Vec::new();
+    for (job, result) in jobs.iter().zip(results) {
+        let key = job.key;
+        loads.push(result.times(key));
+        incomplete += usize::from(result.outcome_ms[0].is_none());
+        if let Some(bars) = &result.bars {
+            waterfalls.push(Waterfall {
+                key,
+                bars: bars.clone(),
+            });
+        }
+        for (place, sums) in result.parts.iter().enumerate() {
+            if sums.responses > 0 {
+                let name = run::part(place);
+                let part = parts
+                    .entry((place, key.view, key.arm, 0))
+                    .or_insert_with(|| PartTimes {
+                        part: (name.0.to_owned(), name.1.to_owned()),
+                        arm: key.arm,
+                        view: key.view,
+                        ..PartTimes::default()
+                    });
+                part.responses += u64::from(sums.responses);
+                part.first_byte_ms += f64::from(sums.first_byte_ms);
+                part.last_byte_ms += f64::from(sums.last_byte_ms);
+            }
+        }
+    }
+    let mut warnings = Vec::new();
+    if incomplete > 0 {
+        warnings.push(format!(
+            "{incomplete} of {} page loads were not complete after {} s; they are not compared.",
+            results.len(),
+            about.limit.as_secs()
+        ));
+    }
+    if results.len() < about.total {
+        warnings.push(format!(
+            "Interrupted after {} of {} page loads.",
+            results.len(),
+            about.total
+        ));
+    }
+    let names: Vec<&str> = setting.arms.iter().map(|arm| arm.name.as_str()).collect();
+    PageLoads {
+        title: format!("Page loads: {}", names.join(" / ")),
+        subtitle: about.subtitle,
+        facts: about.facts,
+        warnings,
+        arms: names.into_iter().map(str::to_owned).collect(),
+        networks: setting.networks.clone(),
+        views: setting
+            .views
+            .iter()
+            .map(|view| view_name(*view).to_owned())
+            .collect(),
+        pages: setting.pages.iter().map(|page| page_facts(page)).collect(),
+        loads,
+        waterfalls,
+        parts: parts.into_values().collect(),
+    }
+}
+
+fn page_facts(page: &Page) -> PageFacts {
+    let resources = page.resources.iter().map(|resource| {
+        let host = &page.hosts[usize::from(resource.host)];
+        let kind = resource.kind.name().to_owned();
+        (kind, host.name.clone(), resource.body)
+    });
+    PageFacts {
+        name: page.name.clone(),
+        hosts: page.hosts.len(),
+        bytes: page.resources.iter().map(|resource| resource.body).sum(),
+        resources: resources.collect(),
+    }
+}
+
+pub(super) fn write(out: &Path, loads: &PageLoads) -> Result<(), Failure> {
+    let texts = [loads.html(), loads.svg(), format!("{:#}\n", loads.json())];
+    for (name, text) in FILES.into_iter().zip(texts) {
+        files::write(&out.join(name), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The result on each network as a table: page load time of the first view.
+fn table(loads: &PageLoads, out: &Path) -> String {
+    let mut text = String::new();
+    for arm in 1..loads.arms.len() {
+        let selection = Selection {
+            arm,
+            view: 0,
+            metric: Metric::Load,
+        };
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header([
+            "network",
+            "pages",
+            "faster",
+            "speedup",
+            "95 %",
+            "p5",
+            "p50",
+            "p95",
+            "slower by > 5 %",
+        ]);
+        for (name, verdict) in loads.networks.iter().zip(loads.verdicts(selection)) {
+            let factor =
+                |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.2}"));
+            let share = |value: Option<f64>| {
+                value.map_or_else(|| "–".to_owned(), |it| format!("{:.0} %", it * 100.0))
+            };
+            let interval = verdict.speedup.map(|it| it.interval);
+            let interval = interval.map_or_else(
+                || "–".to_owned(),
+                |(low, high)| format!("{low:.2}–{high:.2}"),
+            );
+            let row = [
+                name.clone(),
+                verdict.pages.to_string(),
+                share(verdict.faster.map(|it| it.value)),
+                factor(verdict.speedup.map(|it| it.value)),
+                interval,
+                factor(verdict.range.map(|it| it.0)),
+                factor(verdict.median),
+                factor(verdict.range.map(|it| it.1)),
+                share(verdict.losers),
+            ];
+            table.add_row(row.map(Cell::new));
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if let Some(column) = table.column_mut(0) {
+            column.set_padding((0, 1));
+        }
+        // Writing to a `String` cannot fail.
+        let _ = write!(
+            text,
+            "{} compared with {}: page load time, {} view. Speedup: geometric mean over pages, with its 95 % interval, and percentiles of pages.\n{}\n\n",
+            loads.arms[arm],
+            loads.arms[0],
+            loads.views[0],
+            table.trim_fmt()
+        );
+    }
+    let _ = writeln!(text, "{}", out.join("report.html").display());
+    text
+}
