@@ -9,6 +9,7 @@ use super::grammar::{Kind, Member, Span, last_block};
 use super::kernel::{BLOCK, Block, Kernel, STRETCH, Stretch};
 use crate::parse::{Keys, Parser, Projection};
 use crate::value::Value;
+use std::hint::black_box;
 
 /// No plan is learned from longer lines, in bytes.
 const LENGTH_MAX: usize = 64 * 1024;
@@ -340,17 +341,18 @@ fn canonical(line: &[u8]) -> bool {
 /// that do not follow; differences after its end do not count. Near the end of the bytes it may return `false` for a match.
 #[inline(always)]
 fn holds(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> bool {
-    let wide = length / STRETCH * STRETCH + STRETCH;
-    let (Some(bytes), Some(pool)) = (bytes.get(..wide), pool.get(..wide)) else {
+    let end = length % STRETCH;
+    let (Some((bytes, last)), Some((pool, last_literal))) = (
+        bytes.split_at_checked(length - end),
+        pool.split_at_checked(length - end),
+    ) else {
         return false;
     };
-    let (bytes, _) = bytes.as_chunks::<STRETCH>();
-    let (pool, _) = pool.as_chunks::<STRETCH>();
-    let (Some((last, bytes)), Some((last_literal, pool))) = (bytes.split_last(), pool.split_last())
-    else {
+    let (Some(last), Some(last_literal)) = (last.first_chunk(), last_literal.first_chunk()) else {
         return false;
     };
-    kernel.first_difference(last, last_literal) >= length % STRETCH && kernel.are_equal(bytes, pool)
+    kernel.first_difference(last, last_literal) >= end
+        && (length == end || kernel.are_equal(bytes.as_chunks().0, pool.as_chunks().0))
 }
 
 /// The number of leading bytes that equal the literal.
@@ -374,11 +376,29 @@ fn same(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> usize 
 #[inline(always)]
 fn digits(kernel: impl Kernel, bytes: &[u8]) -> Option<(usize, Kind)> {
     let block: &Block = bytes.first_chunk()?;
-    let count = kernel.first_non_digit(block);
+    let count = match few_digits(*block.first_chunk()?) {
+        Some(count) => count,
+        // `black_box` keeps this a branch: the next literal would wait for a conditional move.
+        None => black_box(kernel.first_non_digit(block)),
+    };
     // No branch on the number of digits, which is unpredictable: a leading zero is valid only if it is the single digit.
     let zeros = usize::from(block[0] == b'0') * count;
     let plain = count.wrapping_sub(1) < BLOCK - 1 && zeros < 2;
     plain.then_some((count, Kind::Digits))
+}
+
+/// The number of digits at the start of a word, if the next byte lacks a bit that all digits have, as a comma does. The scan
+/// waits for the end of a number, which takes few instructions here, but not for the check that digits stand before it.
+#[inline(always)]
+fn few_digits(word: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let word = u64::from_le_bytes(word);
+    let ends = !word & (ONES * 0x10);
+    let before = ends.wrapping_sub(1) & !ends;
+    // A digit is 0x30 to 0x39: adding six keeps the high half. Only other bytes carry into the next one.
+    let others = (word ^ (ONES * 0x30)) | (word.wrapping_add(ONES * 6) ^ (ONES * 0x30));
+    let is_number = ends != 0 && others & before & (ONES * 0xf0) == 0;
+    is_number.then_some(ends.trailing_zeros() as usize / 8)
 }
 
 /// A short string of plain text.

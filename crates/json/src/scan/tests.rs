@@ -335,6 +335,29 @@ fn lines() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+#[test]
+fn numbers_of_any_length_before_any_byte_match_the_parser() {
+    for length in (1..40).step_by(if cfg!(miri) { 13 } else { 1 }) {
+        // Two lines from which the place is learned.
+        let mut lines = b"{\"a\":1,\"b\":2}\n{\"a\":34,\"b\":2}\n".to_vec();
+        for end in (0..=u8::MAX).filter(|byte| *byte != b'\n') {
+            for first in [b'0', b'7'] {
+                lines.extend(b"{\"a\":");
+                lines.push(first);
+                lines.extend(&b"1234567890".repeat(4)[1..length]);
+                lines.push(end);
+                lines.extend(b",\"b\":2}\n");
+            }
+            lines.extend(b"{\"a\":");
+            lines.extend(&b"1234567890".repeat(4)[..length]);
+            lines.extend(b",\"b\":2}\n");
+        }
+        for projection in projections() {
+            check(&lines, &projection);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: if cfg!(miri) { 8 } else { 2000 },
