@@ -2,9 +2,10 @@
 //!
 //! No crate of the core reads a clock. The caller passes `now` in nanoseconds since an epoch of its choice. Durations are [`core::time::Duration`].
 
-use core::{fmt, ops::Add, time::Duration};
+use core::{fmt, num::NonZeroU64, ops::Add, time::Duration};
 
-/// A point in time: nanoseconds since the caller's epoch. Arithmetic saturates.
+/// A point in time: nanoseconds since the caller's epoch. Arithmetic saturates. An `Option<Time>` takes no more memory than a
+/// `Time`.
 ///
 /// ```
 /// use core::time::Duration;
@@ -15,31 +16,35 @@ use core::{fmt, ops::Add, time::Duration};
 /// assert_eq!(later.since(start), Duration::from_millis(39));
 /// assert_eq!(start.since(later), Duration::ZERO);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(
+    /// One more than the nanoseconds; [`Time::MAX`] is `u64::MAX` of both.
+    NonZeroU64,
+);
 
 impl Time {
     /// The epoch.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
     /// The latest time, 584 years after the epoch. Stands for "never".
-    pub const MAX: Self = Self(u64::MAX);
+    pub const MAX: Self = Self(NonZeroU64::MAX);
 
     /// Creates a time `nanos` nanoseconds after the epoch.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        Self::ZERO.plus(nanos)
     }
 
     /// Nanoseconds since the epoch.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        let one_more = self.0.get();
+        one_more - (one_more != u64::MAX) as u64
     }
 
     /// The duration from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.nanos_since(earlier))
     }
 
     /// `nanos` nanoseconds later. Saturates.
@@ -60,7 +65,13 @@ impl Time {
     /// Nanoseconds from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub const fn nanos_since(self, earlier: Self) -> u64 {
-        self.0.saturating_sub(earlier.0)
+        self.0.get().saturating_sub(earlier.0.get())
+    }
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Self::ZERO
     }
 }
 
@@ -74,7 +85,7 @@ impl Add<Duration> for Time {
 
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", Duration::from_nanos(self.0))
+        write!(f, "{:?}", Duration::from_nanos(self.as_nanos()))
     }
 }
 
@@ -105,6 +116,16 @@ mod tests {
         assert_eq!(Time::MAX + Duration::from_secs(1), Time::MAX);
         assert_eq!(Time::ZERO + Duration::MAX, Time::MAX);
         assert_eq!(Time::ZERO.since(Time::MAX), Duration::ZERO);
-        assert_eq!(Time::MAX.since(Time::ZERO), Duration::from_nanos(u64::MAX));
+        assert_eq!(Time::from_nanos(u64::MAX), Time::MAX);
+        assert_eq!(Time::MAX.as_nanos(), u64::MAX);
+        let longest = Duration::from_nanos(u64::MAX - 1);
+        assert_eq!(Time::MAX.since(Time::ZERO), longest);
+    }
+
+    #[test]
+    fn an_optional_time_takes_no_more_memory() {
+        assert_eq!(size_of::<Option<Time>>(), size_of::<Time>());
+        assert_eq!(Time::from_nanos(0), Time::default());
+        assert_eq!(Time::from_nanos(7).as_nanos(), 7);
     }
 }
