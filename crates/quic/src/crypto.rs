@@ -189,6 +189,12 @@ pub trait Session: fmt::Debug + Send {
         context: Option<&[u8]>,
         out: &mut [u8],
     ) -> Result<(), ExportError>;
+
+    /// At a server whose handshake is complete, and whose output and keys were taken: a session with less memory that behaves
+    /// the same, and replaces this one. `None` if there is none.
+    fn established(&mut self) -> Option<Box<dyn Session>> {
+        None
+    }
 }
 
 /// The source of a client's sessions.

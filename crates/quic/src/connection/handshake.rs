@@ -312,6 +312,9 @@ impl Handshake {
         if let Some(keys) = &mut self.one_rtt {
             keys.on_handshake_confirmed();
         }
+        if let Some(session) = self.session.established() {
+            self.session = session;
+        }
         Some(now.since(self.started_at))
     }
 

@@ -100,6 +100,9 @@ pub(crate) fn drive(
             .receive(&from_server, chunk)
             .map_err(|error| (true, error))?;
         if from_client.is_empty() && from_server.is_empty() {
+            if let Some(session) = server.session.established() {
+                server.session = session;
+            }
             return Ok(());
         }
     }

@@ -22,7 +22,7 @@ use std::{collections::VecDeque, fmt, sync::Arc};
 
 use lastbyte_wire::{TransportError, packet::Version};
 use rustls::{
-    CipherSuite, Error, HandshakeKind,
+    Error, HandshakeKind,
     quic::{self, Connection, KeyChange},
 };
 
@@ -42,7 +42,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use config::{ConfigError, TlsClient, TlsServer};
-use established::{Established, ExporterLog};
+use established::{Established, ExporterLog, suite_name};
 
 /// The same version in rustls' type.
 pub(super) const fn version(version: Version) -> quic::Version {
@@ -54,7 +54,7 @@ pub(super) const fn version(version: Version) -> quic::Version {
 
 /// A handshake with rustls.
 struct TlsSession {
-    progress: Progress,
+    connection: Box<Connection>,
     /// Data to be sent, at most [`CRYPTO_OUT_MAX`] bytes per space.
     outgoing: PerSpace<Vec<u8>>,
     /// The space of rustls' next output.
@@ -85,15 +85,6 @@ struct Choice {
     hello: Vec<u8>,
 }
 
-/// The state of the TLS library.
-enum Progress {
-    /// rustls reads and writes messages; a client's for the whole life of the connection, as tickets can arrive any
-    /// time.
-    Rustls(Box<Connection>),
-    /// A server's handshake is complete.
-    Established(Box<Established>),
-}
-
 /// How sessions are stored for resumption, apart from rustls.
 enum Resumption {
     /// Not here: by the configuration's stores.
@@ -107,7 +98,7 @@ enum Resumption {
 impl TlsSession {
     fn new(connection: Connection, version: Version, resumption: Resumption) -> Self {
         Self {
-            progress: Progress::Rustls(Box::new(connection)),
+            connection: Box::new(connection),
             outgoing: PerSpace::default(),
             writing: Space::Initial,
             keys: VecDeque::new(),
@@ -187,7 +178,7 @@ impl TlsSession {
             .server
             .connect(first, best.version, &best.parameters)
             .ok()?;
-        self.progress = Progress::Rustls(Box::new(connection));
+        *self.connection = connection;
         self.resumption = resumption;
         self.version = best.version;
         Some(first)
@@ -200,9 +191,7 @@ impl TlsSession {
         data: &[u8],
         first: Option<Version>,
     ) -> Result<(), SessionError> {
-        let Progress::Rustls(connection) = &mut self.progress else {
-            return Err(Established::unexpected_message());
-        };
+        let connection = &mut *self.connection;
         let result = match &mut self.resumption {
             Resumption::Client(watch) if space == Space::Application => {
                 watch.read(connection, data)
@@ -221,7 +210,7 @@ impl TlsSession {
         {
             tickets.on_answered(kind == HandshakeKind::Resumed);
         }
-        if matches!(**connection, Connection::Server(_))
+        if matches!(connection, Connection::Server(_))
             && space == Space::Initial
             && let Some(keys) = kdf_hook::with_labels(first, || connection.zero_rtt_keys())
         {
@@ -233,32 +222,15 @@ impl TlsSession {
         if self.is_client() && self.outgoing.get_mut(Space::Initial).len() > len_before {
             self.retried = true;
         }
-        self.release_rustls();
         Ok(())
-    }
-
-    /// Once a server's handshake is complete and its tickets are written, rustls has nothing more to do.
-    fn release_rustls(&mut self) {
-        if let Progress::Rustls(connection) = &self.progress
-            && let Connection::Server(server) = &**connection
-            && let Resumption::Server(tickets, log) = &mut self.resumption
-            && !server.is_handshaking()
-            && let Some(established) = Established::new(server, log, tickets.take_resumed())
-        {
-            self.progress = Progress::Established(Box::new(established));
-            self.resumption = Resumption::Stores;
-        }
     }
 
     /// Takes rustls' output and keys.
     fn pump(&mut self) -> Result<(), SessionError> {
         loop {
-            let Progress::Rustls(connection) = &mut self.progress else {
-                return Ok(());
-            };
             let out = self.outgoing.get_mut(self.writing);
             let before = out.len();
-            let change = kdf_hook::with_labels(self.labels, || connection.write_hs(out));
+            let change = kdf_hook::with_labels(self.labels, || self.connection.write_hs(out));
             if let Resumption::Server(tickets, _) = &mut self.resumption
                 && self.writing == Space::Application
             {
@@ -287,7 +259,7 @@ impl TlsSession {
     }
 
     fn is_client(&self) -> bool {
-        matches!(&self.progress, Progress::Rustls(connection) if matches!(**connection, Connection::Client(_)))
+        matches!(*self.connection, Connection::Client(_))
     }
 }
 
@@ -358,10 +330,7 @@ impl Session for TlsSession {
     }
 
     fn is_handshaking(&self) -> bool {
-        match &self.progress {
-            Progress::Rustls(connection) => connection.is_handshaking(),
-            Progress::Established(_) => false,
-        }
+        self.connection.is_handshaking()
     }
 
     fn peer_parameters(&self) -> Option<&[u8]> {
@@ -369,10 +338,7 @@ impl Session for TlsSession {
         if self.is_client() && !self.has_one_rtt_keys {
             return None;
         }
-        match &self.progress {
-            Progress::Rustls(connection) => connection.quic_transport_parameters(),
-            Progress::Established(established) => established.parameters.as_deref(),
-        }
+        self.connection.quic_transport_parameters()
     }
 
     fn remembered_parameters(&self) -> Option<&[u8]> {
@@ -380,19 +346,13 @@ impl Session for TlsSession {
     }
 
     fn alpn(&self) -> Option<&[u8]> {
-        match &self.progress {
-            Progress::Rustls(connection) => connection.alpn_protocol(),
-            Progress::Established(established) => established.alpn.as_deref(),
-        }
+        self.connection.alpn_protocol()
     }
 
     fn server_name(&self) -> Option<&str> {
-        match &self.progress {
-            Progress::Rustls(connection) => match &**connection {
-                Connection::Client(_) => self.server_name.as_deref(),
-                Connection::Server(server) => server.server_name(),
-            },
-            Progress::Established(established) => established.server_name.as_deref(),
+        match &*self.connection {
+            Connection::Client(_) => self.server_name.as_deref(),
+            Connection::Server(server) => server.server_name(),
         }
     }
 
@@ -400,10 +360,7 @@ impl Session for TlsSession {
         if !self.offered {
             return EarlyData::Unavailable;
         }
-        let Progress::Rustls(connection) = &self.progress else {
-            return EarlyData::Accepted;
-        };
-        match &**connection {
+        match &*self.connection {
             Connection::Server(_) => EarlyData::Accepted,
             Connection::Client(_) if self.retried => EarlyData::Rejected,
             Connection::Client(client) if client.is_early_data_accepted() => EarlyData::Accepted,
@@ -413,28 +370,20 @@ impl Session for TlsSession {
     }
 
     fn is_resumed(&self) -> Option<bool> {
-        let kind = match &self.progress {
-            Progress::Rustls(connection) => connection.handshake_kind(),
-            Progress::Established(established) => established.kind,
-        }?;
-        Some(kind == HandshakeKind::Resumed)
+        Some(self.connection.handshake_kind()? == HandshakeKind::Resumed)
     }
 
     fn tickets_received(&self) -> u32 {
-        match &self.progress {
-            Progress::Rustls(connection) => match &**connection {
-                Connection::Client(client) => client.tls13_tickets_received(),
-                Connection::Server(_) => 0,
-            },
-            Progress::Established(_) => 0,
+        match &*self.connection {
+            Connection::Client(client) => client.tls13_tickets_received(),
+            Connection::Server(_) => 0,
         }
     }
 
     fn resumed_ticket(&self) -> Option<&ResumedTicket> {
-        match (&self.progress, &self.resumption) {
-            (Progress::Established(established), _) => established.resumed.as_ref(),
-            (_, Resumption::Server(tickets, _)) => tickets.resumed(),
-            (_, Resumption::Stores | Resumption::Client(_)) => None,
+        match &self.resumption {
+            Resumption::Server(tickets, _) => tickets.resumed(),
+            Resumption::Stores | Resumption::Client(_) => None,
         }
     }
 
@@ -446,25 +395,14 @@ impl Session for TlsSession {
     }
 
     fn cipher_suite(&self) -> Option<&'static str> {
-        let suite = match &self.progress {
-            Progress::Rustls(connection) => connection.negotiated_cipher_suite()?.suite(),
-            Progress::Established(established) => established.suite.common.suite,
-        };
-        Some(match suite {
-            CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
-            CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
-            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
-            _ => "another",
-        })
+        Some(suite_name(
+            self.connection.negotiated_cipher_suite()?.suite(),
+        ))
     }
 
     fn peer_certificate(&self) -> Option<&[u8]> {
-        match &self.progress {
-            Progress::Rustls(connection) => {
-                connection.peer_certificates()?.first().map(AsRef::as_ref)
-            }
-            Progress::Established(established) => established.certificate.as_deref(),
-        }
+        let certificates = self.connection.peer_certificates()?;
+        certificates.first().map(AsRef::as_ref)
     }
 
     fn export_keying_material(
@@ -473,26 +411,36 @@ impl Session for TlsSession {
         context: Option<&[u8]>,
         out: &mut [u8],
     ) -> Result<(), ExportError> {
-        match &self.progress {
-            Progress::Rustls(connection) => connection
-                .export_keying_material(out, label, context)
-                .map(drop)
-                .map_err(|_| ExportError),
-            Progress::Established(established) => {
-                established.export_keying_material(label, context, out)
-            }
+        self.connection
+            .export_keying_material(out, label, context)
+            .map(drop)
+            .map_err(|_| ExportError)
+    }
+
+    /// Once a server's tickets are written, rustls has nothing more to do.
+    fn established(&mut self) -> Option<Box<dyn Session>> {
+        let early_data = self.early_data();
+        let has_output = Space::ALL
+            .into_iter()
+            .any(|space| !self.outgoing.get(space).is_empty());
+        let (Connection::Server(server), Resumption::Server(tickets, log)) =
+            (&*self.connection, &mut self.resumption)
+        else {
+            return None;
+        };
+        if server.is_handshaking() || has_output || !self.keys.is_empty() {
+            return None;
         }
+        let resumed = tickets.take_resumed();
+        let established = Established::new(server, self.version, early_data, log, resumed)?;
+        Some(Box::new(established))
     }
 }
 
 impl fmt::Debug for TlsSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let progress: &dyn fmt::Debug = match &self.progress {
-            Progress::Rustls(connection) => connection,
-            Progress::Established(_) => &"Established",
-        };
         f.debug_struct("TlsSession")
-            .field("progress", progress)
+            .field("connection", &self.connection)
             .field("reading", &self.reading())
             .field("failed", &self.failed)
             .finish_non_exhaustive()

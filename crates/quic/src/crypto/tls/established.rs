@@ -12,14 +12,16 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use lastbyte_wire::TransportError;
+use lastbyte_wire::{TransportError, packet::Version};
 use rustls::{
-    HandshakeKind, KeyLog, SupportedCipherSuite, Tls13CipherSuite,
+    CipherSuite, HandshakeKind, KeyLog, SupportedCipherSuite, Tls13CipherSuite,
     crypto::tls13::{HkdfExpander, OkmBlock},
     quic::ServerConnection,
 };
 
-use crate::crypto::{ExportError, SessionError, tickets::ResumedTicket};
+use crate::crypto::{
+    EarlyData, ExportError, NewKeys, Session, SessionError, Space, tickets::ResumedTicket,
+};
 
 #[cfg(test)]
 mod tests;
@@ -75,13 +77,15 @@ impl fmt::Debug for ExporterLog {
 
 /// A server's session whose handshake is complete.
 pub(super) struct Established {
-    pub(super) parameters: Option<Box<[u8]>>,
-    pub(super) alpn: Option<Box<[u8]>>,
-    pub(super) server_name: Option<Box<str>>,
-    pub(super) certificate: Option<Box<[u8]>>,
-    pub(super) kind: Option<HandshakeKind>,
-    pub(super) suite: &'static Tls13CipherSuite,
-    pub(super) resumed: Option<ResumedTicket>,
+    version: Version,
+    early_data: EarlyData,
+    kind: Option<HandshakeKind>,
+    parameters: Option<Box<[u8]>>,
+    alpn: Option<Box<[u8]>>,
+    server_name: Option<Box<str>>,
+    certificate: Option<Box<[u8]>>,
+    suite: &'static Tls13CipherSuite,
+    resumed: Option<Box<ResumedTicket>>,
     exporter: OkmBlock,
 }
 
@@ -89,6 +93,8 @@ impl Established {
     /// The session of a complete handshake. `None` if its exporter secret is not known.
     pub(super) fn new(
         connection: &ServerConnection,
+        version: Version,
+        early_data: EarlyData,
         log: &ExporterLog,
         resumed: Option<ResumedTicket>,
     ) -> Option<Self> {
@@ -97,6 +103,8 @@ impl Established {
         };
         let certificates = connection.peer_certificates().unwrap_or_default();
         Some(Self {
+            version,
+            early_data,
             parameters: connection.quic_transport_parameters().map(Box::from),
             alpn: connection.alpn_protocol().map(Box::from),
             server_name: connection.server_name().map(Box::from),
@@ -104,20 +112,83 @@ impl Established {
             kind: connection.handshake_kind(),
             suite,
             exporter: log.take()?,
-            resumed,
+            resumed: resumed.map(Box::new),
         })
     }
+}
 
-    /// The error for any message of the client.
-    pub(super) fn unexpected_message() -> SessionError {
-        SessionError::new(
+impl Session for Established {
+    fn read_crypto(&mut self, space: Space, _: &[u8]) -> Result<(), SessionError> {
+        if space != Space::Application {
+            return Err(SessionError::misplaced(space, Space::Application));
+        }
+        Err(SessionError::new(
             TransportError::from_tls_alert(UNEXPECTED_MESSAGE),
             "a handshake message after the handshake",
-        )
+        ))
+    }
+
+    fn write_crypto(&mut self, _: Space, _: &mut Vec<u8>) -> usize {
+        0
+    }
+
+    fn next_keys(&mut self) -> Option<NewKeys> {
+        None
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Only a client follows.
+    fn follow(&mut self, _: Version) {}
+
+    fn is_handshaking(&self) -> bool {
+        false
+    }
+
+    fn peer_parameters(&self) -> Option<&[u8]> {
+        self.parameters.as_deref()
+    }
+
+    fn remembered_parameters(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn alpn(&self) -> Option<&[u8]> {
+        self.alpn.as_deref()
+    }
+
+    fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+
+    fn early_data(&self) -> EarlyData {
+        self.early_data
+    }
+
+    fn is_resumed(&self) -> Option<bool> {
+        Some(self.kind? == HandshakeKind::Resumed)
+    }
+
+    fn tickets_received(&self) -> u32 {
+        0
+    }
+
+    fn resumed_ticket(&self) -> Option<&ResumedTicket> {
+        self.resumed.as_deref()
+    }
+
+    fn cipher_suite(&self) -> Option<&'static str> {
+        Some(suite_name(self.suite.common.suite))
+    }
+
+    fn peer_certificate(&self) -> Option<&[u8]> {
+        self.certificate.as_deref()
     }
 
     /// RFC 8446 §7.5.
-    pub(super) fn export_keying_material(
+    fn export_keying_material(
         &self,
         label: &[u8],
         context: Option<&[u8]>,
@@ -138,6 +209,22 @@ impl Established {
             exporter.expand_slice(info, out)
         })?
         .map_err(|_| ExportError)
+    }
+}
+
+impl fmt::Debug for Established {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Established(..)")
+    }
+}
+
+/// The name of a cipher suite in logs.
+pub(super) fn suite_name(suite: CipherSuite) -> &'static str {
+    match suite {
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+        _ => "another",
     }
 }
 
