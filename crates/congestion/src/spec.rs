@@ -45,7 +45,7 @@ type StartupMaker = dyn Fn(&Config) -> Box<dyn Startup> + Send + Sync;
 /// Creates an avoidance for a controller with these settings.
 type AvoidanceMaker = dyn Fn(&Config) -> Box<dyn Avoidance> + Send + Sync;
 /// Creates a controller with these settings for a path.
-type ControllerMaker = dyn Fn(&Config, &Environment) -> Box<dyn Controller> + Send + Sync;
+type ControllerMaker = dyn Fn(&Arc<Config>, &Environment) -> Box<dyn Controller> + Send + Sync;
 
 /// The presets, startups, avoidances and keys available in specs.
 ///
@@ -227,6 +227,7 @@ impl Registry {
                 known: self.keys.iter().map(|key| key.name.to_owned()).collect(),
             });
         }
+        let make = move |config: &Arc<Config>, environment: &Environment| make(config, environment);
         let preset = Preset::of_controller(name, summary, keys, Arc::new(make));
         self.presets.push(preset);
         Ok(self)
@@ -311,7 +312,7 @@ impl Registry {
         let (config, make) = preset.resolve(self, &settings, text)?;
         Ok(Spec {
             text: text.to_owned(),
-            config,
+            config: Arc::new(config),
             make,
         })
     }
@@ -431,7 +432,8 @@ fn names<'a>(table: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
 #[derive(Clone)]
 pub struct Spec {
     text: String,
-    config: Config,
+    /// Shared with the controllers.
+    config: Arc<Config>,
     make: Arc<ControllerMaker>,
 }
 
@@ -450,7 +452,7 @@ impl ControllerFactory for Spec {
 impl Spec {
     /// The resulting settings, including defaults.
     #[must_use]
-    pub const fn config(&self) -> &Config {
+    pub fn config(&self) -> &Config {
         &self.config
     }
 }

@@ -37,7 +37,7 @@ mod proportional;
 mod rate_limited;
 mod resume;
 
-use alloc::boxed::Box;
+use alloc::{boxed::Box, sync::Arc};
 
 use lastbyte_units::Time;
 
@@ -67,7 +67,7 @@ use crate::{
 /// A startup and an avoidance, composed.
 #[derive(Debug)]
 pub struct WindowController {
-    config: Config,
+    config: Arc<Config>,
     max_datagram_size: u64,
     window: u64,
     /// `u64::MAX` while infinite.
@@ -147,11 +147,12 @@ impl WindowController {
     /// Creates a controller for a path whose datagrams carry `max_datagram_size` bytes of UDP payload.
     #[must_use]
     pub fn new(
-        config: Config,
+        config: impl Into<Arc<Config>>,
         max_datagram_size: u64,
         startup: Box<dyn Startup>,
         avoidance: Box<dyn Avoidance>,
     ) -> Self {
+        let config = config.into();
         let max_datagram_size = max_datagram_size.clamp(1, DATAGRAM_SIZE_MAX);
         let minimum = minimum_window(&config, max_datagram_size);
         let window = initial_window(&config, max_datagram_size).max(minimum);

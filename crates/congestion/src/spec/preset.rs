@@ -335,7 +335,7 @@ impl Window {
             .ok_or_else(|| unknown(congestion))?;
         Ok(Arc::new(move |config, environment| {
             Box::new(WindowController::new(
-                config.clone(),
+                Arc::clone(config),
                 environment.max_datagram_size,
                 startup(config),
                 avoidance(config),
