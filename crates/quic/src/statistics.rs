@@ -89,8 +89,13 @@ pub struct PathCounts {
 }
 
 /// Counters of frames by type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrameCounts([u64; FrameKind::ALL.len()]);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// The lower 32 bits of each count, since few connections count further.
+    low: [u32; FrameKind::ALL.len()],
+    /// The upper bits, once there are any.
+    high: Option<Box<[u32; FrameKind::ALL.len()]>>,
+}
 
 macro_rules! frame_kinds {
     ($($kind:ident $name:literal,)*) => {
@@ -212,13 +217,23 @@ impl FrameCounts {
     /// The number of frames of this type; for padding, the number of bytes.
     #[must_use]
     pub fn of(&self, kind: FrameKind) -> u64 {
-        self.0.get(kind as usize).copied().unwrap_or_default()
+        let high = self.high.as_ref().map_or(0, |high| high[kind as usize]);
+        u64::from(high) << 32 | u64::from(self.low[kind as usize])
     }
 
     pub(crate) fn add(&mut self, kind: FrameKind, count: u64) {
-        if let Some(counter) = self.0.get_mut(kind as usize) {
-            *counter = counter.saturating_add(count);
+        let low = &mut self.low[kind as usize];
+        let sum = u64::from(*low).saturating_add(count);
+        *low = sum as u32;
+        if sum >> 32 != 0 {
+            self.carry(kind, sum >> 32);
         }
+    }
+
+    #[cold]
+    fn carry(&mut self, kind: FrameKind, carry: u64) {
+        let high = &mut self.high.get_or_insert_default()[kind as usize];
+        *high = u32::try_from(carry).map_or(u32::MAX, |carry| high.saturating_add(carry));
     }
 
     pub(crate) fn count(&mut self, frame: &Frame<'_>) {
@@ -245,5 +260,18 @@ mod tests {
             let others = FrameKind::ALL.into_iter().filter(|other| *other != kind);
             assert!(others.map(FrameKind::name).all(|name| name != kind.name()));
         }
+    }
+
+    #[test]
+    fn counts_go_beyond_32_bits() {
+        let mut counts = FrameCounts::default();
+        for count in [u64::from(u32::MAX), 3, 5 << 32] {
+            counts.add(FrameKind::Padding, count);
+        }
+        assert_eq!(counts.of(FrameKind::Padding), (6 << 32) + 2);
+        assert_eq!(counts.of(FrameKind::Stream), 0);
+        counts.add(FrameKind::Padding, u64::MAX);
+        counts.add(FrameKind::Padding, u64::MAX);
+        assert!(counts.of(FrameKind::Padding) >= u64::from(u32::MAX) << 32);
     }
 }

@@ -24,6 +24,8 @@ pub use preferred_address::PreferredAddress;
 pub use reserved::ReservedParameter;
 pub use version_information::VersionInformation;
 
+use alloc::boxed::Box;
+
 use crate::{ConnectionId, StatelessResetToken, StreamCount, VarInt};
 
 /// The transport parameters of one endpoint (RFC 9000 §18.2).
@@ -64,7 +66,7 @@ pub struct TransportParameters {
     /// Whether the peer must not migrate away from the address of the handshake. Default `false`.
     pub disable_active_migration: bool,
     /// The server's preferred address. Optional for servers, prohibited for clients.
-    pub preferred_address: Option<PreferredAddress>,
+    pub preferred_address: Option<Box<PreferredAddress>>,
     /// The number of the peer's connection IDs that the sender stores. Default and minimum 2.
     pub active_connection_id_limit: VarInt,
     /// The source connection ID of the sender's first Initial packet. Mandatory for both endpoints.
@@ -82,7 +84,7 @@ pub struct TransportParameters {
     /// neither `ACK_FREQUENCY` nor `IMMEDIATE_ACK` frames (draft-ietf-quic-ack-frequency §3).
     pub min_ack_delay_us: Option<VarInt>,
     /// A reserved parameter to send. Always `None` after decoding, because received reserved parameters are ignored.
-    pub reserved: Option<ReservedParameter>,
+    pub reserved: Option<Box<ReservedParameter>>,
 }
 
 impl TransportParameters {

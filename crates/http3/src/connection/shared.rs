@@ -100,7 +100,8 @@ impl Shared {
             side,
             now: Time::from_nanos(0),
             decoder: Decoder::new(config.qpack_table_capacity, config.qpack_blocked_streams),
-            events: VecDeque::new(),
+            // Usually one is pending at a time: the settings, then a request.
+            events: VecDeque::with_capacity(1),
             guard: Guard {
                 resets: Allowance::new(limits.resets),
                 priority_updates: Allowance::new(limits.priority_updates),

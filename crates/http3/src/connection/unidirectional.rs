@@ -2,8 +2,6 @@
 //!
 //! Owns the type of each, and checks that there is exactly one of each required type, which stays open.
 
-use std::collections::BTreeMap;
-
 use lastbyte_wire::{Direction, Reader, Side, StreamId};
 
 use super::{
@@ -28,9 +26,36 @@ enum Use {
     None,
 }
 
+/// The types by stream, ascending: usually those of the three critical streams.
+#[derive(Debug, Default)]
+struct Uses(Vec<(StreamId, Use)>);
+
+impl Uses {
+    fn find(&self, id: StreamId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&id, |(known, _)| *known)
+    }
+
+    fn get(&self, id: StreamId) -> Option<Use> {
+        let (_, which) = self.0.get(self.find(id).ok()?)?;
+        Some(*which)
+    }
+
+    fn insert(&mut self, id: StreamId, which: Use) {
+        match self.find(id) {
+            Ok(at) => self.0[at].1 = which,
+            Err(at) => self.0.insert(at, (id, which)),
+        }
+    }
+
+    fn remove(&mut self, id: StreamId) -> Option<Use> {
+        let at = self.find(id).ok()?;
+        Some(self.0.remove(at).1)
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct PeerStreams {
-    uses: BTreeMap<StreamId, Use>,
+    uses: Uses,
     has_control: bool,
     has_encoder: bool,
     has_decoder: bool,
@@ -55,14 +80,14 @@ impl Connection {
 
     /// Reads what has arrived on a stream.
     pub(super) fn read_unidirectional(&mut self, transport: &mut dyn Transport, id: StreamId) {
-        if let Some(Use::Unknown { bytes, len }) = self.peer.uses.get(&id).copied() {
+        if let Some(Use::Unknown { bytes, len }) = self.peer.uses.get(id) {
             match self.read_type(transport, id, bytes, len) {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => return self.fail(error),
             }
         }
-        let Some(which) = self.peer.uses.get(&id).copied() else {
+        let Some(which) = self.peer.uses.get(id) else {
             return;
         };
         let (peer, shared, encoder) = (&mut self.peer, &mut self.shared, &mut self.encoder);
@@ -123,7 +148,7 @@ impl Connection {
         let Some(stream_type) = stream_type else {
             // It may end before its type is complete (RFC 9114 §6.2).
             if is_at_end {
-                self.peer.uses.remove(&id);
+                self.peer.uses.remove(id);
             } else {
                 self.peer.uses.insert(id, Use::Unknown { bytes, len });
             }
@@ -136,7 +161,7 @@ impl Connection {
             let code = Code::STREAM_CREATION_ERROR.into();
             // It has just been read from.
             let _ = transport.stop_sending(id, code, now);
-            self.peer.uses.remove(&id);
+            self.peer.uses.remove(id);
             return Ok(false);
         }
         if is_at_end {
@@ -174,7 +199,7 @@ impl Connection {
 
     /// A stream ended or was reset, which is not permitted for critical streams.
     pub(super) fn on_unidirectional_end(&mut self, id: StreamId) {
-        if let Some(Use::Control | Use::Encoder | Use::Decoder) = self.peer.uses.remove(&id) {
+        if let Some(Use::Control | Use::Encoder | Use::Decoder) = self.peer.uses.remove(id) {
             self.fail(error(
                 Code::CLOSED_CRITICAL_STREAM,
                 "a control or QPACK stream was closed",

@@ -110,7 +110,7 @@ impl PeerParameters {
 
     /// The server's preferred address.
     pub(super) fn preferred_address(&self) -> Option<&PreferredAddress> {
-        self.get()?.preferred_address.as_ref()
+        self.get()?.preferred_address.as_deref()
     }
 
     /// Whether the peer accepts packets whose fixed bit is 0 (RFC 9287).

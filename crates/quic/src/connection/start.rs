@@ -279,7 +279,7 @@ pub(super) struct Offer {
     pub(super) reset_token: Option<StatelessResetToken>,
     pub(super) original_destination: Option<ConnectionId>,
     pub(super) retry_source: Option<ConnectionId>,
-    pub(super) preferred: Option<PreferredAddress>,
+    pub(super) preferred: Option<Box<PreferredAddress>>,
 }
 
 impl Offer {
@@ -302,7 +302,7 @@ impl Offer {
             max_ack_delay_ms: millis(config.max_ack_delay),
             active_connection_id_limit: VarInt::from_u32(ACTIVE_CONNECTION_ID_LIMIT as u32),
             disable_active_migration: !config.allows_migration,
-            preferred_address: self.preferred,
+            preferred_address: self.preferred.clone(),
             max_datagram_frame_size: VarInt::from_u32(config.max_datagram_frame_size.into()),
             grease_quic_bit: config.grease,
             version_information: Some(VersionInformation {
@@ -323,18 +323,18 @@ impl Offer {
 fn preferred_address(
     config: &Config,
     ids: &mut (dyn ConnectionIdGenerator + Send),
-) -> Option<PreferredAddress> {
+) -> Option<Box<PreferredAddress>> {
     let preferred = config.preferred_address;
     if preferred.ipv4.is_none() && preferred.ipv6.is_none() {
         return None;
     }
     let connection_id = ids.generate();
-    Some(PreferredAddress {
+    Some(Box::new(PreferredAddress {
         ipv4: preferred.ipv4,
         ipv6: preferred.ipv6,
         connection_id,
         reset_token: ids.reset_token(&connection_id),
-    })
+    }))
 }
 
 /// Number of the peer's connection IDs stored.

@@ -55,9 +55,9 @@ pub struct OneRttKeys {
     seal: PacketKey,
     open: PacketKey,
     /// The key before `open`.
-    old: Option<OldKey>,
+    old: Option<Box<OldKey>>,
     /// The keys after `seal` and `open`.
-    next: Option<NextKeys>,
+    next: Option<Box<NextKeys>>,
     updates: KeyUpdates,
     /// Number of updates so far: its lowest bit is the key phase.
     generation: u64,
@@ -338,15 +338,15 @@ impl OneRttKeys {
 
     fn advance(&mut self) {
         let next = match self.next.take() {
-            Some(next) => next,
+            Some(next) => *next,
             None => self.updates.next(),
         };
         self.seal = next.seal;
         let old = std::mem::replace(&mut self.open, next.open);
-        self.old = Some(OldKey {
+        self.old = Some(Box::new(OldKey {
             open: old,
             until: None,
-        });
+        }));
         self.generation += 1;
         self.numbers = GenerationNumbers::default();
         self.sealed = 0;
@@ -366,7 +366,8 @@ impl OneRttKeys {
     }
 
     fn make_next(&mut self) {
-        self.next.get_or_insert_with(|| self.updates.next());
+        self.next
+            .get_or_insert_with(|| Box::new(self.updates.next()));
     }
 
     /// When to call [`Self::on_timeout`].

@@ -15,6 +15,8 @@ mod tests;
 
 /// Maximum number of unacknowledged parts.
 pub(super) const PARTS_MAX: usize = 64;
+/// The memory of a written part is reused from this many bytes on.
+const REUSED_MIN: usize = 1024;
 
 enum Part {
     Written(VecDeque<u8>),
@@ -143,6 +145,7 @@ impl Body {
 
     /// All bytes before `offset` are acknowledged.
     pub(super) fn release(&mut self, offset: u64) {
+        let mut left = self.parts.len();
         while let Some(part) = self.parts.front_mut() {
             let done = offset.saturating_sub(self.start);
             let len = part.len();
@@ -152,8 +155,8 @@ impl Body {
                     bytes.drain(..gone);
                     self.written = self.written.saturating_sub(gone);
                     self.start += gone as u64;
-                    // The last one is kept, since the next write reuses its memory.
-                    if done < len || self.parts.len() == 1 {
+                    // A long one is kept if it is the last, since the next write reuses its memory.
+                    if done < len || (left == 1 && bytes.capacity() >= REUSED_MIN) {
                         return;
                     }
                 }
@@ -161,7 +164,10 @@ impl Body {
                 Part::Source(..) => self.start += len,
             }
             self.parts.pop_front();
+            left -= 1;
         }
+        // A critical stream of HTTP/3 has nothing to send for most of its life.
+        self.parts = VecDeque::new();
     }
 
     /// Nothing will be sent any more: frees all memory.

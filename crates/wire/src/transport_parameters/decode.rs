@@ -1,5 +1,7 @@
 //! Decoding of transport parameters (RFC 9000 §18).
 
+use alloc::boxed::Box;
+
 use super::{
     ParameterId, PreferredAddress, TransportParameterError, TransportParameterErrorKind,
     TransportParameters, VersionInformation,
@@ -77,7 +79,7 @@ impl TransportParameters {
             ParameterId::MAX_ACK_DELAY => self.max_ack_delay_ms = value.varint()?,
             ParameterId::DISABLE_ACTIVE_MIGRATION => self.disable_active_migration = true,
             ParameterId::PREFERRED_ADDRESS => {
-                self.preferred_address = Some(PreferredAddress::decode(value)?);
+                self.preferred_address = Some(Box::new(PreferredAddress::decode(value)?));
             }
             ParameterId::ACTIVE_CONNECTION_ID_LIMIT => {
                 self.active_connection_id_limit = value.varint()?;

@@ -259,7 +259,7 @@ fn rfc9000_18_1_reserved_parameters() {
         assert_eq!(reserved.id().name(), None);
         assert_eq!(reserved.value(), [1, 2, 3]);
         let parameters = TransportParameters {
-            reserved: Some(reserved),
+            reserved: Some(Box::new(reserved)),
             ..TransportParameters::default()
         };
         let decoded = TransportParameters::decode(&parameters.to_vec(), Side::Client);

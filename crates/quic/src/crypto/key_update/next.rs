@@ -22,7 +22,7 @@ pub struct KeyUpdates(Source);
 enum Source {
     /// Which version's labels are used, if not those of the version known to rustls.
     Tls(Box<quic::Secrets>, Option<Version>),
-    Plain(plain::KeyUpdates),
+    Plain(Box<plain::KeyUpdates>),
 }
 
 impl KeyUpdates {
@@ -30,8 +30,8 @@ impl KeyUpdates {
         Self(Source::Tls(Box::new(secrets), labels))
     }
 
-    pub(in crate::crypto) const fn plain(updates: plain::KeyUpdates) -> Self {
-        Self(Source::Plain(updates))
+    pub(in crate::crypto) fn plain(updates: plain::KeyUpdates) -> Self {
+        Self(Source::Plain(Box::new(updates)))
     }
 
     /// The keys of the following generation.

@@ -20,12 +20,12 @@ fn rfc9000_7_4_1_parameters_remembered_for_0_rtt() {
         original_destination_connection_id: Some(id(&[1])),
         retry_source_connection_id: Some(id(&[1])),
         stateless_reset_token: Some(StatelessResetToken::new([1; 16])),
-        preferred_address: Some(PreferredAddress {
+        preferred_address: Some(Box::new(PreferredAddress {
             ipv4: None,
             ipv6: None,
             connection_id: id(&[1]),
             reset_token: StatelessResetToken::new([1; 16]),
-        }),
+        })),
         min_ack_delay_us: Some(VarInt::from_u32(1)),
         ..remembered.clone()
     };

@@ -66,7 +66,7 @@ prop_compose! {
             ack_delay_exponent: small.2,
             max_ack_delay_ms: VarInt::from_u32(max_ack_delay_ms),
             disable_active_migration: small.3[0],
-            preferred_address,
+            preferred_address: preferred_address.map(Box::new),
             active_connection_id_limit: VarInt::from_u32(small.1),
             initial_source_connection_id: ids[1],
             retry_source_connection_id: ids[2],
