@@ -63,7 +63,10 @@ pub(super) struct Body {
     /// The offset of the first byte of the first part.
     start: u64,
     end: u64,
-    parts: VecDeque<Part>,
+    /// The first part, since most streams have no more at a time.
+    first: Option<Part>,
+    /// The parts after it.
+    rest: VecDeque<Part>,
     /// Bytes in the written parts.
     written: usize,
 }
@@ -84,16 +87,26 @@ impl Body {
     }
 
     pub(super) fn has_room_for_parts(&self, count: usize) -> bool {
-        self.parts.len() + count <= PARTS_MAX
+        self.parts() + count <= PARTS_MAX
+    }
+
+    fn parts(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
+    fn append(&mut self, part: Part) {
+        if self.first.is_none() {
+            self.first = Some(part);
+        } else {
+            self.rest.push_back(part);
+        }
     }
 
     /// Appends bytes. The caller ensures that there is room.
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        match self.parts.back_mut() {
+        match self.rest.back_mut().or(self.first.as_mut()) {
             Some(Part::Written(last)) => last.extend(bytes),
-            _ => self
-                .parts
-                .push_back(Part::Written(bytes.iter().copied().collect())),
+            _ => self.append(Part::Written(bytes.iter().copied().collect())),
         }
         self.written += bytes.len();
         self.end = self.end.saturating_add(bytes.len() as u64);
@@ -103,14 +116,14 @@ impl Body {
         let len = source.len();
         if len > 0 {
             self.end = self.end.saturating_add(len);
-            self.parts.push_back(Part::Source(source, len));
+            self.append(Part::Source(source, len));
         }
     }
 
     /// Fills `buffer` with the bytes from `offset` on, which must exist.
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
         // Usually there is one part, or the first contains everything.
-        if let Some(part) = self.parts.front()
+        if let Some(part) = &self.first
             && offset.saturating_add(buffer.len() as u64) <= self.start.saturating_add(part.len())
         {
             return part.read_at(offset.saturating_sub(self.start), buffer);
@@ -125,7 +138,7 @@ impl Body {
             "no such data"
         );
         let mut rest = buffer;
-        for part in &self.parts {
+        for part in self.first.iter().chain(&self.rest) {
             let part_end = part_start.saturating_add(part.len());
             if wanted.start < part_end {
                 let len = wanted.end.min(part_end).saturating_sub(wanted.start);
@@ -145,8 +158,7 @@ impl Body {
 
     /// All bytes before `offset` are acknowledged.
     pub(super) fn release(&mut self, offset: u64) {
-        let mut left = self.parts.len();
-        while let Some(part) = self.parts.front_mut() {
+        while let Some(part) = &mut self.first {
             let done = offset.saturating_sub(self.start);
             let len = part.len();
             match part {
@@ -156,18 +168,15 @@ impl Body {
                     self.written = self.written.saturating_sub(gone);
                     self.start += gone as u64;
                     // A long one is kept if it is the last, since the next write reuses its memory.
-                    if done < len || (left == 1 && bytes.capacity() >= REUSED_MIN) {
+                    if done < len || (self.rest.is_empty() && bytes.capacity() >= REUSED_MIN) {
                         return;
                     }
                 }
                 Part::Source(..) if done < len => return,
                 Part::Source(..) => self.start += len,
             }
-            self.parts.pop_front();
-            left -= 1;
+            self.first = self.rest.pop_front();
         }
-        // A critical stream of HTTP/3 has nothing to send for most of its life.
-        self.parts = VecDeque::new();
     }
 
     /// Nothing will be sent any more: frees all memory.
@@ -185,8 +194,8 @@ impl fmt::Debug for Body {
         f.debug_struct("Body")
             .field("start", &self.start)
             .field("end", &self.end)
-            .field("parts", &self.parts.len())
+            .field("parts", &self.parts())
             .field("written", &self.written)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -32,7 +32,7 @@ proptest! {
         }
         body.release(model.len() as u64);
         prop_assert_eq!(body.written(), 0);
-        prop_assert!(body.parts.len() <= 1);
+        prop_assert!(body.parts() <= 1);
     }
 }
 
@@ -57,4 +57,20 @@ fn errors_of_a_source_are_returned() {
     body.push(Box::new(Broken));
     assert_eq!(body.read_at(0, &mut [0; 4]), Ok(()));
     assert!(body.read_at(0, &mut [0; 5]).is_err());
+}
+
+#[test]
+fn an_acknowledged_body_keeps_only_a_long_buffer() {
+    for (len, kept) in [(100, 0), (REUSED_MIN, 1)] {
+        let mut body = Body::default();
+        body.write(&vec![7; len]);
+        body.release(len as u64 - 1);
+        assert_eq!(body.parts(), 1);
+        body.release(len as u64);
+        assert_eq!(body.parts(), kept, "{len} bytes");
+        body.write(b"more");
+        let mut read = [0; 4];
+        assert_eq!(body.read_at(len as u64, &mut read), Ok(()));
+        assert_eq!(&read, b"more");
+    }
 }
