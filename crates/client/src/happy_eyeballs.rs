@@ -128,17 +128,22 @@ impl HappyEyeballs {
         self.next_at = at;
     }
 
-    /// Finds an attempt to an address whose port is closed.
+    /// Finds an attempt to an address whose port is closed. A port of this machine is probed at once if there is another
+    /// address: `localhost` is ::1 first, where many servers do not listen.
     pub(crate) fn find_refused(&mut self, now: Time) -> Option<(Handle, Failure)> {
+        let has_next = !self.addresses.is_empty();
         self.attempts.iter_mut().find_map(|attempt| {
+            let is_here = attempt.remote.ip().to_canonical().is_loopback();
+            let delay = if is_here && has_next {
+                Duration::ZERO
+            } else {
+                PROBE_DELAY
+            };
             let error = match &attempt.probe {
                 Some(probe) => probe.answer()?,
-                None if attempt.start + PROBE_DELAY > now => return None,
+                None if attempt.start + delay > now => return None,
                 None => match ReachabilityProbe::send(attempt.remote) {
-                    Ok(probe) => {
-                        attempt.probe = Some(probe);
-                        return None;
-                    }
+                    Ok(probe) => attempt.probe.insert(probe).answer()?,
                     Err(error) => error,
                 },
             };
@@ -214,7 +219,41 @@ const fn specificity(failure: &Failure) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use lastbyte_quic::{
+        connection::{Config, NetworkPath},
+        crypto::plain::PlainClient,
+        endpoint::{Endpoint, EndpointConfig},
+    };
+
     use super::*;
+
+    /// Attempts to port 1, which is closed, and then to `others`: whether the first is refused as it starts.
+    fn is_refused_at_once(remote: &str, others: &[&str]) -> bool {
+        let remote = remote.parse().expect("an address");
+        let path = NetworkPath {
+            local: "0.0.0.0:0".parse().expect("an address"),
+            remote,
+        };
+        let mut endpoint = Endpoint::new(EndpointConfig::client(), [7; 32]).expect("an endpoint");
+        let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
+        let crypto = Arc::new(PlainClient::new(1, vec![b"h3".to_vec()]));
+        let handle = endpoint.connect(Time::ZERO, path, "localhost", &config, crypto, Vec::new());
+        let others = others
+            .iter()
+            .map(|other| other.parse().expect("an address"));
+        let mut attempts = HappyEyeballs::new(Time::ZERO, others, None);
+        attempts.on_started(Time::ZERO, handle.expect("an attempt"), remote, false);
+        // The kernel answers while it sends, or soon after.
+        (0..100_000).any(|_| attempts.find_refused(Time::ZERO).is_some())
+    }
+
+    #[test]
+    fn a_closed_port_of_this_machine_is_noticed_at_once_if_there_is_another_address() {
+        assert!(is_refused_at_once("127.0.0.1:1", &["127.0.0.2:1"]));
+        assert!(!is_refused_at_once("127.0.0.1:1", &[]));
+    }
 
     #[test]
     fn refusals_over_quic_and_tcp_are_both_reported() {
