@@ -245,8 +245,8 @@ fn exit_codes_are_those_of_curl() {
         "127.0.0.1:0".parse().expect("an address"),
         &lastbyte_udp::Options::default(),
     );
-    let silent = silent.expect("a socket").local_address();
-    let url = format!("https://{silent}/");
+    let silent = silent.expect("a socket");
+    let url = format!("https://{}/", silent.local_address());
     let output = place.get(&["--http3-only", "--connect-timeout", "300ms", &url]);
     assert_eq!(code(&output), 28, "{}", stderr(&output));
 }
