@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lastbyte_client::{
-    Failure, Fetch, Identity, Memory, Outcome, Settings, Transport, Trust, Upload, Version,
+    Failure, Family, Fetch, Identity, Memory, Outcome, Settings, Transport, Trust, Upload, Version,
     Versions,
 };
 use lastbyte_quic::{connection::Config, endpoint::RetryPolicy};
@@ -227,6 +227,7 @@ fn tcp_is_used_if_udp_does_not_work() {
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert!(recorder.bodies[0] == body(5000));
     settings.versions = Versions::Http3;
+    settings.family = Family::Ipv4;
     settings.connect_timeout = Duration::from_millis(300);
     let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&tcp.url("5000")));
     assert!(

@@ -53,7 +53,7 @@ fn json_lines_have_the_outcome() {
          \"method\":\"GET\",\"authority\":\"example.com\",\"path\":\"/a?b\",\"status\":200,\"bytes\":2326,\"ms\":1.5,\
          \"early\":true,\"complete\":false,\"conn_id\":12,\"worker\":1,\"arm\":\"a\",\"site\":\"fra\",\
          \"config\":\"0123456789abcdef\",\"referer\":\"https://example.com/\",\
-         \"user_agent\":\"say \\\"hi\\\"\\\\ \u{7f}\"}"
+         \"user_agent\":\"say \\\"hi\\\"\\\\ \\u007f\"}"
     );
     let mut over_tcp = record();
     over_tcp.connection.origin.arm = None;

@@ -43,7 +43,7 @@ use crate::{
 ///     hosts: vec![Host::first_party("www.example")],
 ///     resources: vec![Resource::new(0, Kind::Document, 20_000)],
 /// };
-/// let path = PathText::resolved("vdsl")?.path(&mut |file| Err(file.to_owned()))?;
+/// let path = PathText::named("vdsl")?.path(&mut |file| Err(file.to_owned()))?;
 /// let outcome = load_page(&PageLoad::new(Arc::new(page), HttpVersion::Http3, path))?;
 /// assert!(outcome.loaded.is_some_and(|at| (70..150).contains(&at.as_millis())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
