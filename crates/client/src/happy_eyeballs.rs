@@ -129,7 +129,7 @@ impl HappyEyeballs {
     }
 
     /// Finds an attempt to an address whose port is closed. A port of this machine is probed at once if there is another
-    /// address: `localhost` is ::1 first, where many servers do not listen.
+    /// address: `localhost` is `::1` first, where many servers do not listen.
     pub(crate) fn find_refused(&mut self, now: Time) -> Option<(Handle, Failure)> {
         let has_next = !self.addresses.is_empty();
         self.attempts.iter_mut().find_map(|attempt| {
