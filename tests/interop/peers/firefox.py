@@ -48,6 +48,8 @@ class Browser:
         wishes = dict(PREFERENCES)
         if begin_with_h3:
             wishes["network.http.http3.alt-svc-mapping-for-testing"] = f"localhost;h3=:{ask.port}"
+            # By default it tries HTTP/2 as well if a handshake takes longer than 100 ms, as on a busy machine.
+            wishes["network.http.http3.backup_timer_delay"] = 10_000
         wishes.update(more or {})
         (self.profile / "user.js").write_text(
             "".join(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in wishes.items()))
