@@ -45,6 +45,15 @@ impl Running {
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address }
     }
+
+    /// Shuts it down, and returns when it has ended.
+    fn end(mut self) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(sent.expect("kill runs").success());
+        let status = self.child.wait().expect("ended");
+        assert!(status.success(), "{status}");
+    }
 }
 
 impl Drop for Running {
