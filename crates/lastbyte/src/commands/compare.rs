@@ -20,8 +20,8 @@ pub(crate) use self::arguments::Arguments;
 use self::{
     arguments::Action,
     results::{
-        About, ROWS, check_count, check_views, corpus, corpus_name, gather, prepare, print,
-        print_notice, write,
+        About, ROWS, check_count, check_views, corpus, corpus_name, gather, handshake_name,
+        prepare, print, print_notice, write,
     },
     run::Loaded,
     simulation::{Simulation, TIME_LIMIT},
@@ -142,10 +142,6 @@ fn unknown_network(name: &str, networks: &[(String, lastbyte_sim::Path)]) -> Fai
 }
 
 fn facts(arguments: &Arguments, done: usize) -> Vec<(String, String)> {
-    let handshake = arguments.handshake.map_or_else(
-        || "full at the first view, resumed at the repeat view".to_owned(),
-        |handshake| handshake.name().to_owned(),
-    );
     let facts = [
         ("version", report::version()),
         ("command", report::again()),
@@ -159,7 +155,7 @@ fn facts(arguments: &Arguments, done: usize) -> Vec<(String, String)> {
             },
         ),
         ("page loads", done.to_string()),
-        ("handshake", handshake),
+        ("handshake", handshake_name(arguments.handshake)),
         ("name resolution", units::show_span(arguments.dns)),
         ("QUIC packets", format!("{} B", arguments.datagram_size)),
         (

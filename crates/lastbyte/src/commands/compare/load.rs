@@ -22,8 +22,8 @@ use super::{
     arms,
     driver::{self, Visit, Visited},
     results::{
-        About, ROWS, check_count, check_views, corpus, corpus_name, gather, prepare, print,
-        print_notice, write,
+        About, ROWS, check_count, check_views, corpus, corpus_name, gather, handshake_name,
+        prepare, print, print_notice, write,
     },
     run::{self, Job, Loaded, Setting},
 };
@@ -286,17 +286,13 @@ impl Run<'_> {
 
     fn facts(&self, done: usize) -> Vec<(String, String)> {
         let arguments = self.arguments;
-        let handshake = arguments.handshake.map_or_else(
-            || "full at the first view, resumed at the repeat view".to_owned(),
-            |handshake| handshake.name().to_owned(),
-        );
         let facts = [
             ("version", report::version()),
             ("command", report::again()),
             ("corpus", corpus_name(arguments.corpus.as_deref())),
             ("server", arguments.server.clone()),
             ("page loads", done.to_string()),
-            ("handshake", handshake),
+            ("handshake", handshake_name(arguments.handshake)),
             ("method", "docs/compare.md".to_owned()),
         ];
         facts.map(|(name, value)| (name.to_owned(), value)).into()

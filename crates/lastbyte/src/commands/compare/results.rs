@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, io::Write, path::Path, sync::Arc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_page::{Page, View};
 use lastbyte_report::compare::{Metric, PageFacts, PageLoads, PartTimes, Selection, Waterfall};
+use lastbyte_sim::Handshake;
 
 use super::run::{self, Job, Loaded, Setting, view_name};
 use crate::{failure::Failure, files};
@@ -105,6 +106,14 @@ pub(super) fn corpus(file: Option<&Path>) -> Result<Vec<Arc<Page>>, Failure> {
 /// What the corpus is called.
 pub(super) fn corpus_name(file: Option<&Path>) -> String {
     file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string())
+}
+
+/// How connections are opened.
+pub(super) fn handshake_name(handshake: Option<Handshake>) -> String {
+    handshake.map_or_else(
+        || "full at the first view, resumed at the repeat view".to_owned(),
+        |handshake| handshake.name().to_owned(),
+    )
 }
 
 /// The data of the report.
