@@ -292,7 +292,7 @@ impl Connection {
     }
 
     /// Sets whether the application expects data from the peer, such as a response. As long as it does, the connection
-    /// sends a PING after a third of the idle timeout, or ten seconds, without a packet (RFC 9000 §10.1.2).
+    /// sends a PING after a second without a packet, and then less often (RFC 9000 §10.1.2, [`idle`](crate::idle)).
     pub const fn set_awaiting(&mut self, is_awaiting: bool) {
         self.idle.set_awaiting(is_awaiting);
     }
@@ -438,9 +438,10 @@ impl Connection {
                 consider(at);
             }
         }
-        consider(self.idle.deadline(self.probe_timeout()));
+        let probe_timeout = self.probe_timeout();
+        consider(self.idle.deadline(probe_timeout));
         if self.handshake.is_confirmed() {
-            consider(self.idle.keep_alive_at());
+            consider(self.idle.keep_alive_at(probe_timeout));
         }
         consider(self.sender.release_at());
         consider(self.handshake.deadline());
@@ -455,17 +456,16 @@ impl Connection {
         if self.is_closing() {
             return;
         }
-        if self
-            .idle
-            .deadline(self.probe_timeout())
-            .is_some_and(|at| at <= now)
-        {
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        let probe_timeout = self.probe_timeout();
+        if is_due(self.idle.deadline(probe_timeout)) {
             self.end(now, CloseReason::IdleTimeout, Duration::ZERO);
             return;
         }
         self.sender.on_timeout(now);
         self.handshake.on_timeout(now);
-        if self.handshake.is_confirmed() && self.idle.keep_alive_at().is_some_and(|at| at <= now) {
+        if self.handshake.is_confirmed() && is_due(self.idle.keep_alive_at(probe_timeout)) {
+            self.idle.on_keep_alive();
             self.sender.request_probes(Space::Application, 1);
         }
         self.sources.local_ids.on_timeout(now);

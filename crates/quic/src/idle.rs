@@ -8,7 +8,11 @@ use core::time::Duration;
 
 use lastbyte_congestion::Time;
 
-/// Longest silence of a peer from which data is expected, before a PING is sent.
+/// Silence of a peer from which data is expected, before the first PING is sent. A NAT that has lost its state delivers nothing of
+/// the peer until it has seen a packet of ours.
+pub const AWAITING_MIN: Duration = Duration::from_secs(1);
+
+/// Longest silence between PINGs to a peer from which data is expected.
 pub const AWAITING_MAX: Duration = Duration::from_secs(10);
 
 /// The idle timer of a connection.
@@ -18,6 +22,8 @@ pub struct IdleTimer {
     timeout: Option<Duration>,
     keep_alive: Option<Duration>,
     is_awaiting: bool,
+    /// PINGs sent to a peer from which data is expected, since its last ack-eliciting packet.
+    pings: u8,
     restarted_at: Time,
     /// Whether an ack-eliciting packet was sent since the last one received.
     has_sent: bool,
@@ -32,6 +38,7 @@ impl IdleTimer {
             timeout: (!local.is_zero()).then_some(local),
             keep_alive,
             is_awaiting: false,
+            pings: 0,
             restarted_at: now,
             has_sent: false,
         }
@@ -44,17 +51,29 @@ impl IdleTimer {
         }
     }
 
-    /// Sets whether data is expected from the peer. As long as it is, a PING is sent after a third of the timeout
-    /// without a packet, and at most [`AWAITING_MAX`]: the connection survives a slow response, and a peer that has
-    /// lost its state can answer with a stateless reset.
+    /// Sets whether data is expected from the peer. As long as it is, a PING is sent after [`AWAITING_MIN`] without a packet, or a
+    /// probe timeout if that is longer, and then after intervals that double up to [`AWAITING_MAX`] until an ack-eliciting packet
+    /// arrives; but each after at most a third of the timeout. The connection survives a slow response, a NAT that has lost its
+    /// state learns where the client is, and a peer that has lost its own can answer with a stateless reset.
     pub const fn set_awaiting(&mut self, is_awaiting: bool) {
         self.is_awaiting = is_awaiting;
+        if !is_awaiting {
+            self.pings = 0;
+        }
     }
 
     /// A packet was received and processed.
-    pub fn on_received(&mut self, now: Time) {
+    pub fn on_received(&mut self, now: Time, is_ack_eliciting: bool) {
         self.restarted_at = now;
         self.has_sent = false;
+        if is_ack_eliciting {
+            self.pings = 0;
+        }
+    }
+
+    /// The PING that was due ([`IdleTimer::keep_alive_at`]) is being sent.
+    pub const fn on_keep_alive(&mut self) {
+        self.pings = self.pings.saturating_add(1);
     }
 
     /// An ack-eliciting packet was sent.
@@ -72,16 +91,18 @@ impl IdleTimer {
         Some(self.restarted_at + timeout)
     }
 
-    /// When a PING is due to keep the connection alive (RFC 9000 §10.1.2); `None` for never.
+    /// When a PING is due to keep the connection alive (RFC 9000 §10.1.2); `None` for never. `probe_timeout` is the current one.
     #[must_use]
-    pub fn keep_alive_at(&self) -> Option<Time> {
+    pub fn keep_alive_at(&self, probe_timeout: Duration) -> Option<Time> {
         // Not needed while an ack-eliciting packet is in flight.
         if self.has_sent {
             return None;
         }
         let awaiting = self.is_awaiting.then(|| {
             let timeout = self.timeout.unwrap_or(Duration::MAX);
-            (timeout / 3).min(AWAITING_MAX)
+            let first = AWAITING_MIN.max(probe_timeout);
+            let doubled = first.saturating_mul(1 << self.pings.min(8));
+            doubled.min(AWAITING_MAX).min(timeout / 3)
         });
         let pause = [self.keep_alive, awaiting].into_iter().flatten().min()?;
         Some(self.restarted_at + pause)

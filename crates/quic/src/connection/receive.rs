@@ -191,7 +191,7 @@ impl Connection {
             ecn: arrived.ecn,
             min_rtt,
         });
-        self.idle.on_received(now);
+        self.idle.on_received(now, flags.is_ack_eliciting);
         // ACK frames refer to the space of their packet.
         if let Some(largest) = self.sources.take_ack_known(space) {
             self.received.get_mut(space).on_ack_acknowledged(largest);

@@ -205,6 +205,31 @@ fn rfc9000_8_2_1_the_shortest_ack_from_a_new_address_permits_a_path_challenge() 
     finish(&mut pair, id);
 }
 
+/// A NAT has restarted: what the server sends is lost until the client has sent something, and the client only waits.
+#[test]
+fn a_client_that_waits_finds_out_by_its_ping_that_a_nat_has_restarted() {
+    let stall = |is_awaiting| {
+        let mut pair = Pair::new(1, Faults::default());
+        pair.shake_hands();
+        let id = pair.start_transfer(b"please");
+        pair.client.set_awaiting(is_awaiting);
+        pair.pass(DELAY * 10);
+        pair.nat.insert(CLIENT, ELSEWHERE);
+        let start = pair.now;
+        let streams = pair.server.streams();
+        streams
+            .send_source(id, Box::new(body(1000, 2)))
+            .expect("open");
+        pair.run_until("the response, or a long silence", |pair| {
+            let is_long = pair.now.since(start) > crate::idle::AWAITING_MAX;
+            is_long || pair.arrived.contains_key(&(false, id))
+        });
+        pair.now.since(start)
+    };
+    assert!(stall(true) < crate::idle::AWAITING_MIN + DELAY * 10);
+    assert!(stall(false) > crate::idle::AWAITING_MAX);
+}
+
 /// Only challenges may be sent to a new address, and a client whose window is full cannot answer one before an
 /// acknowledgment arrives; before the handshake is confirmed it has no probes either.
 #[test]
