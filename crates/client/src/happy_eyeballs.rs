@@ -186,11 +186,12 @@ impl HappyEyeballs {
         }
     }
 
-    /// The failure to report at the timeout; `None` if no failure is more specific than the timeout itself.
-    pub(crate) fn take_failure(&mut self) -> Option<Failure> {
+    /// The failure to report at the timeout; `None` for the timeout itself. A refused connection is not reported: another attempt
+    /// was still pending.
+    pub(crate) fn take_failure_at_timeout(&mut self) -> Option<Failure> {
         self.failure
             .take()
-            .filter(|failure| specificity(failure) > 0)
+            .filter(|failure| specificity(failure) > 1)
     }
 
     pub(crate) fn attempts(&self) -> impl Iterator<Item = Handle> + '_ {
@@ -263,6 +264,19 @@ mod tests {
         attempts.on_tcp_failed(refused("TCP refused"));
         let reported = attempts.take_final_failure().map(|it| it.to_string());
         assert_eq!(reported.as_deref(), Some("no QUIC server; TCP refused"));
+    }
+
+    #[test]
+    fn at_the_timeout_a_refused_connection_is_not_reported_but_a_failed_handshake_is() {
+        let failures = [
+            (Failure::Connect("refused".to_owned()), false),
+            (Failure::QuicHandshake("closed".to_owned()), true),
+        ];
+        for (failure, is_reported) in failures {
+            let mut attempts = HappyEyeballs::new(Time::ZERO, core::iter::empty(), None);
+            attempts.on_failed(None, failure);
+            assert_eq!(attempts.take_failure_at_timeout().is_some(), is_reported);
+        }
     }
 
     #[test]

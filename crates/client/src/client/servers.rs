@@ -348,7 +348,7 @@ impl Client<'_> {
                 return;
             };
             if attempts.start + timeout <= now {
-                let why = attempts.take_failure();
+                let why = attempts.take_failure_at_timeout();
                 let why = why.unwrap_or(Failure::ConnectTimeout(timeout));
                 self.abandon_attempts(now, number, None, endpoint);
                 self.fail_waiting(now, number, &why);
