@@ -32,7 +32,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::notice};
 
 /// A command and its subcommands, where the value of an option can be a negative number: the option's own parser rejects it
 /// and names what it expects. Positional arguments and optional values cannot, because `-4` and `-6` are options.
@@ -49,13 +49,12 @@ pub(crate) fn with_negative_values(command: Command) -> Command {
 }
 
 /// Prints a usage error (exit code 2), or the requested help. `is_get`: the command has the options of curl.
-#[expect(clippy::print_stderr, reason = "errors go to stderr")]
 pub(crate) fn usage(mut error: clap::Error, is_get: bool) -> ExitCode {
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg).cloned()
     {
         if is_get && let Some(what) = get::refusal(&given) {
-            eprintln!("error: {what}");
+            notice(format!("error: {what}"));
             return ExitCode::from(2);
         }
         // Its list of options is that of a command line which was not given.

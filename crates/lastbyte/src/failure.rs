@@ -1,10 +1,8 @@
 //! Failures of commands: an error message on stderr and an exit code.
 
-use std::{
-    fmt::{self, Write as _},
-    io,
-    process::ExitCode,
-};
+use std::{fmt, io, process::ExitCode};
+
+use crate::terminal::notice;
 
 /// Failure of a command.
 #[derive(Debug)]
@@ -35,49 +33,18 @@ impl Failure {
         }
     }
 
-    #[expect(clippy::print_stderr, reason = "errors go to stderr")]
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Usage(what) => {
-                eprintln!("error: {}", printable(&shortened(what)));
+                notice(format!("error: {}", shortened(what)));
                 ExitCode::from(2)
             }
             Self::Run(what) => {
-                eprintln!("error: {}", printable(&shortened(what)));
+                notice(format!("error: {}", shortened(what)));
                 ExitCode::FAILURE
             }
             Self::BrokenPipe => ExitCode::SUCCESS,
         }
-    }
-}
-
-/// A message with control characters escaped, except line breaks and tabs. Messages quote names and contents of files, and a
-/// terminal would obey the sequences in them.
-pub(crate) fn printable(message: &str) -> String {
-    let mut text = String::with_capacity(message.len());
-    for character in message.chars() {
-        if character.is_control() && !matches!(character, '\n' | '\t') {
-            // Writing to a `String` does not fail.
-            let _ = write!(text, "{}", character.escape_default());
-        } else {
-            text.push(character);
-        }
-    }
-    text
-}
-
-/// Messages of others on stderr, as [`printable`] text.
-pub(crate) struct Messages;
-
-impl io::Write for Messages {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = printable(&String::from_utf8_lossy(bytes));
-        io::stderr().write_all(text.as_bytes())?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
     }
 }
 

@@ -7,7 +7,6 @@ mod vary;
 use core::{fmt::Write as _, num::NonZeroUsize, time::Duration};
 use std::{
     ffi::OsStr,
-    io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -36,6 +35,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::Interrupt,
+    terminal::{notice, print_styled},
 };
 
 const EXAMPLES: &str = "\
@@ -190,7 +190,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             .iter()
             .any(|arm| arm.share.total_cmp(&experiment.arms[0].share).is_ne())
     {
-        print_notice(
+        notice(
             "the shares of the arms have no effect on paired connections: each path is in every arm (--unpaired draws one arm per path)",
         );
     }
@@ -219,13 +219,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         }
         text
     };
-    let mut stdout = anstream::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::stdout(&error))?;
+    print_styled(&text)?;
     if interrupt.is_pressed() {
-        print_notice(&format!(
+        notice(format!(
             "interrupted: {done} of {total} connections are in `{}`, and above",
             log.display()
         ));
@@ -254,11 +250,6 @@ fn transfers(experiment: &Experiment, seed: u64) -> Vec<(Label, Scenario)> {
         (label, experiment.scenario(&plan))
     })
     .collect()
-}
-
-#[expect(clippy::print_stderr, reason = "talk goes to stderr")]
-fn print_notice(what: &str) {
-    eprintln!("{what}");
 }
 
 /// Reads an experiment file, or takes the built-in experiment.
@@ -438,7 +429,7 @@ fn page(
             Ok(Some((page, verdicts)))
         }
         Err(Failure::Run(why) | Failure::Usage(why)) => {
-            print_notice(&format!("no report: {why}"));
+            notice(format!("no report: {why}"));
             Ok(None)
         }
         Err(other) => Err(other),

@@ -17,7 +17,7 @@ mod plot;
 mod settings;
 
 use std::{
-    io::{self, Write as _},
+    io,
     process::ExitCode,
     sync::{Arc, mpsc},
     thread,
@@ -28,7 +28,7 @@ use lastbyte_load::{Control, Error, LineSink, Measurement, Settings, report};
 
 pub(crate) use self::arguments::Arguments;
 use self::{live::Live, log::LogFile};
-use crate::{failure::Failure, jobs::Interrupt};
+use crate::{failure::Failure, jobs::Interrupt, terminal::print};
 
 /// The exit code of an interrupted program in shells: 128 + SIGINT.
 const INTERRUPTED: u8 = 130;
@@ -83,14 +83,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::run(format!("no response: {why}{hint}")));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
-    written.map_err(|error| Failure::stdout(&error))
 }
 
 /// Runs with a view of the progress, if stderr is a terminal.

@@ -21,7 +21,7 @@ use self::{
     arguments::Action,
     results::{
         About, ROWS, check_count, check_views, corpus, corpus_name, gather, handshake_name,
-        prepare, print, print_notice, write,
+        prepare, print_loads, write,
     },
     run::Loaded,
     simulation::{Simulation, TIME_LIMIT},
@@ -31,6 +31,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
+    terminal::notice,
 };
 
 /// Maximum number of arms that a page distinguishes.
@@ -122,9 +123,9 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
     let rows: String = rows.collect();
     files::write(&arguments.out.join(ROWS), rows.as_bytes())?;
     write(&arguments.out, &loads)?;
-    print(&loads, &arguments.out, arguments.json)?;
+    print_loads(&loads, &arguments.out, arguments.json)?;
     if interrupt.is_pressed() {
-        print_notice(&format!(
+        notice(format!(
             "interrupted: {keeps} of {total} page loads are in `{}`, and above",
             arguments.out.display()
         ));

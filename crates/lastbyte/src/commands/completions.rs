@@ -1,14 +1,11 @@
 //! `lastbyte completions`: completion scripts for shells, generated from the options.
 
-use std::{
-    io::{Write as _, stdout},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +30,6 @@ pub(crate) fn run(arguments: &Arguments, mut program: Command) -> Result<ExitCod
     // Into memory first: the generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, "lastbyte", &mut script);
-    let written = stdout().write_all(&script);
-    written.map_err(|error| Failure::stdout(&error))?;
+    print(script)?;
     Ok(ExitCode::SUCCESS)
 }

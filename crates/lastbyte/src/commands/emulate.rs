@@ -1,7 +1,6 @@
 //! `lastbyte emulate`: emulates a network path between real clients and a real server.
 
 use std::{
-    io::Write,
     net::{SocketAddr, ToSocketAddrs},
     process::ExitCode,
     sync::mpsc,
@@ -22,7 +21,10 @@ use super::{
     path::{PathArguments, describe, refuse_cross},
     values,
 };
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    terminal::{notice, print},
+};
 
 const EXAMPLES: &str = "\
 Examples, beside a server (`lastbyte serve --self-signed`), each in a terminal:
@@ -163,7 +165,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             String::new()
         };
         let device = tunnel.name();
-        print_status(&format!(
+        notice(format!(
             "{v4}{v6} -> this machine over {name}, through {device}"
         ));
         wait(&stopped, tunnel.running());
@@ -183,7 +185,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             StartError::Path(_) => Failure::usage(error),
             StartError::Listen(..) | StartError::System(_) => Failure::run(error),
         })?;
-        print_status(&format!("{} -> {to} over {name}", relay.address()));
+        notice(format!("{} -> {to} over {name}", relay.address()));
         wait(&stopped, relay.running());
         relay.stop()
     }
@@ -193,9 +195,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         table(&report)
     };
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .map_err(|error| Failure::stdout(&error))?;
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -208,11 +208,6 @@ fn wait(stopped: &mpsc::Receiver<()>, running: &Running) {
 const REBIND_MIN: Duration = Duration::from_millis(10);
 /// The interval at which the thread is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
-
-#[expect(clippy::print_stderr, reason = "status messages go to stderr")]
-fn print_status(line: &str) {
-    eprintln!("{line}");
-}
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {
     let mut found = text

@@ -21,7 +21,7 @@ mod settings;
 mod timing;
 mod write_out;
 
-use std::{ffi::OsString, io::Write, path::Path, process::ExitCode};
+use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use lastbyte_client::{Fetch, RunError, run as fetch};
 use lastbyte_congestion::Registry;
@@ -43,17 +43,17 @@ pub(super) use self::{
     request::field,
 };
 use crate::{
-    failure::{Failure, printable},
+    failure::Failure,
     jobs::Interrupt,
+    terminal::{notice, print},
 };
 
 /// Returns the arguments of a command line, with those of the files that it names (`-K`).
-#[expect(clippy::print_stderr, reason = "errors go to stderr")]
 pub(crate) fn expand_arguments(
     given: impl IntoIterator<Item = OsString>,
 ) -> Result<Vec<OsString>, ExitCode> {
     arguments::expanded(given).map_err(|(code, what)| {
-        eprintln!("error: ({code}) {}", printable(&what));
+        notice(format!("error: ({code}) {what}"));
         ExitCode::from(code)
     })
 }
@@ -138,18 +138,13 @@ fn write_timing(arguments: &Arguments, fetches: &[Fetch], rounds: &[Round]) -> R
         Some(Timing::Json) => timing::json(fetches, rounds),
         None | Some(Timing::Text) => timing::text(fetches, rounds),
     };
-    let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::stdout(&error))
+    print(text)
 }
 
 /// Prints the error unless `--silent` is given, and returns the exit code.
-#[expect(clippy::print_stderr, reason = "errors go to stderr")]
 fn failed(arguments: &Arguments, code: u8, what: &str) -> ExitCode {
     if !arguments.shown.silent || arguments.shown.show_error {
-        eprintln!("error: ({code}) {}", printable(what));
+        notice(format!("error: ({code}) {what}"));
     }
     ExitCode::from(code)
 }

@@ -9,7 +9,6 @@ mod tcp;
 
 use std::{
     fmt::Write as _,
-    io::Write,
     net::SocketAddr,
     num::NonZeroUsize,
     os::unix::fs::MetadataExt as _,
@@ -36,7 +35,7 @@ use tokio::{
 
 use self::health::Health;
 use super::{fleet_file::FleetFile, serve::descriptors, values};
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::notice};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,7 +102,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = FleetFile::read(&arguments.config)?;
     if arguments.check {
-        print_notice("configuration OK\n");
+        notice("configuration OK");
         return Ok(ExitCode::SUCCESS);
     }
     let limits = limits(arguments);
@@ -151,8 +150,8 @@ fn limits(arguments: &Arguments) -> Limits {
     let tcp = arguments.tcp_connections.min(available / 4);
     let flows = arguments.max_flows.min(available - 2 * tcp);
     if (flows, tcp) != (arguments.max_flows, arguments.tcp_connections) {
-        print_notice(&format!(
-            "limiting client addresses to {flows} and TCP connections to {tcp}: the limit of open files is {open_files} (`ulimit -n`)\n"
+        notice(format!(
+            "limiting client addresses to {flows} and TCP connections to {tcp}: the limit of open files is {open_files} (`ulimit -n`)"
         ));
     }
     let default = FlowLimits::default();
@@ -207,7 +206,7 @@ async fn balance(
             .await
             .map_err(|error| cannot(&format!("on `{address}`"), &error))?;
         let address = listener.local_addr().unwrap_or(address);
-        print_notice(&format!("serving metrics on {address}\n"));
+        notice(format!("serving metrics on {address}"));
         let sources = metrics::Sources {
             forwarder: Rc::clone(&control.forwarder),
             tcp: Rc::clone(&tcp_counts),
@@ -216,8 +215,8 @@ async fn balance(
         tokio::task::spawn_local(metrics::serve(listener, sources));
     }
     let servers = control.file.fleet.servers.len();
-    print_notice(&format!(
-        "listening on {} ({servers} servers)\n",
+    notice(format!(
+        "listening on {} ({servers} servers)",
         loopback(address)
     ));
     let mut ticks = time::interval(CHECK_INTERVAL);
@@ -239,7 +238,7 @@ async fn balance(
             _ = probes.tick() => control.health.probe(),
             result = control.health.result() => {
                 if let Some(change) = control.health.apply(&result) {
-                    print_notice(&change);
+                    notice(&change);
                     control.publish();
                 }
             }
@@ -251,7 +250,7 @@ async fn balance(
             is_new
         });
     }
-    print_notice(&report(&control.forwarder, &tcp_counts));
+    notice(&report(&control.forwarder, &tcp_counts));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -264,21 +263,21 @@ impl Control {
         // Before it is read: a change meanwhile is then noticed.
         self.seen = seen(&self.path);
         match FleetFile::read(&self.path) {
-            Ok(file) if file == self.file => print_notice("reloaded: no change\n"),
+            Ok(file) if file == self.file => notice("reloaded: no change"),
             Ok(file) => {
                 self.health.set_servers(&file);
                 self.file = file;
                 self.publish();
                 let (servers, ids) = (&self.file.fleet.servers, &self.file.fleet.ids);
                 let draining = servers.iter().filter(|server| server.drain).count();
-                print_notice(&format!(
-                    "reloaded: {} servers ({draining} draining), {} layouts of connection IDs\n",
+                notice(format!(
+                    "reloaded: {} servers ({draining} draining), {} layouts of connection IDs",
                     servers.len(),
                     ids.len()
                 ));
             }
-            Err(Failure::Usage(why) | Failure::Run(why)) => print_notice(&format!(
-                "error: {why}\nreload failed; keeping the current configuration\n"
+            Err(Failure::Usage(why) | Failure::Run(why)) => notice(format!(
+                "error: {why}\nreload failed; keeping the current configuration"
             )),
             Err(Failure::BrokenPipe) => {}
         }
@@ -330,10 +329,4 @@ fn report(forwarder: &Forwarder, tcp: &tcp::Counts) -> String {
         tcp.accepted.get()
     );
     text
-}
-
-/// Prints a message to stderr.
-fn print_notice(text: &str) {
-    // There is no other place to report that stderr is closed.
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -4,8 +4,8 @@ mod follow;
 #[cfg(feature = "parquet")]
 mod parquet;
 
-use crate::failure::{Messages, printable};
 use crate::jobs::Interrupt;
+use crate::terminal::{Messages, notice};
 use clap::ValueEnum;
 use lastbyte_query::{ByteSource, Follow, Format, Input, Memory, Options, Query};
 use rustix::event::{PollFd, PollFlags};
@@ -325,7 +325,6 @@ fn check_parquet(arguments: &Arguments) -> Result<(), String> {
 
 /// Writes the records of the results as a Parquet file to stdout. Returns whether there was no error.
 #[cfg(feature = "parquet")]
-#[expect(clippy::print_stderr, reason = "messages of the command")]
 fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
     let mut table = parquet::Table::new(io::stdout());
     let mut failure = None;
@@ -337,10 +336,10 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         }
     });
     for error in &outcome.errors {
-        eprintln!("{}", printable(&error.to_string()));
+        notice(error.to_string());
     }
     if let Some(skipped) = &outcome.skipped {
-        eprintln!("{skipped}");
+        notice(skipped.to_string());
     }
     let finished = match failure {
         Some(message) => Err(message),
@@ -349,9 +348,9 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
     match finished {
         Ok(true) => return outcome.errors.is_empty(),
         Ok(false) => {
-            eprintln!("no records: no Parquet file is written, since its columns are unknown");
+            notice("no records: no Parquet file is written, since its columns are unknown");
         }
-        Err(message) => eprintln!("{}", printable(&message)),
+        Err(message) => notice(message),
     }
     false
 }
@@ -367,9 +366,8 @@ const USAGE: u8 = 2;
 /// Exit code after SIGINT, as in shells.
 const INTERRUPTED: u8 = 130;
 
-#[expect(clippy::print_stderr, reason = "messages of the command")]
 fn failed(message: &str) -> ExitCode {
-    eprintln!("{}", printable(message));
+    notice(message);
     ExitCode::from(USAGE)
 }
 

@@ -3,7 +3,7 @@
 use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
     ffi::OsStr,
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
@@ -16,7 +16,7 @@ use lastbyte_report::comparison::{Comparison, Error, Metric, Settings};
 use lastbyte_units as units;
 
 use super::{summary::table, values};
-use crate::{failure::Failure, files};
+use crate::{failure::Failure, files, terminal::print_styled};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -182,11 +182,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         text.push_str(&verdicts(&comparison, &page));
         text
     };
-    let mut stdout = anstream::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::stdout(&error))?;
+    print_styled(&text)?;
     match comparison.trouble() {
         None => Ok(ExitCode::SUCCESS),
         Some(trouble) => Err(Failure::Run(format!(

@@ -3,7 +3,7 @@
 mod race;
 
 use core::{fmt::Write as _, num::NonZeroUsize};
-use std::{io::Write as _, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use lastbyte_congestion::Registry;
@@ -21,6 +21,7 @@ use super::{ab, values};
 use crate::{
     failure::Failure,
     jobs::{Interrupt, run_all},
+    terminal::{notice, print},
 };
 
 const EXAMPLES: &str = "\
@@ -148,21 +149,12 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     } else {
         report.text()
     };
-    let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::stdout(&error))?;
+    print(text)?;
     if interrupt.is_pressed() {
-        print_notice("interrupted: the results above are of the paths done so far");
+        notice("interrupted: the results above are of the paths done so far");
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-#[expect(clippy::print_stderr, reason = "talk goes to stderr")]
-fn print_notice(what: &str) {
-    eprintln!("{what}");
 }
 
 /// The keys and values of each candidate, in the order of the options.

@@ -57,7 +57,7 @@ use tokio::{
 
 pub(crate) use self::arguments::Arguments;
 use self::arguments::Retry;
-use crate::{commands::fleet_file::FleetFile, failure::Failure, files};
+use crate::{commands::fleet_file::FleetFile, failure::Failure, files, terminal::notice};
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let hash = settings.identity.public_key_hash();
     Server::check(&settings).map_err(Failure::usage)?;
     if arguments.check {
-        print_notice("configuration OK\n")?;
+        notice("configuration OK");
         return Ok(ExitCode::SUCCESS);
     }
     let mut takeover = None;
@@ -97,10 +97,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     // A slightly lower limit is not worth a message.
     let is_much_less = settings.tcp.connections < wanted - wanted / 10;
     if let (true, Some(limit)) = (is_much_less, descriptors) {
-        print_notice(&format!(
-            "limiting TCP connections to {} (expected {wanted}): the limit of open files is {limit} (`ulimit -n`)\n",
+        notice(format!(
+            "limiting TCP connections to {} (expected {wanted}): the limit of open files is {limit} (`ulimit -n`)",
             settings.tcp.connections
-        ))?;
+        ));
     }
     let mut logs = Vec::new();
     settings.log = start_log(arguments, arguments.log.as_deref(), &mut logs)?;
@@ -121,21 +121,21 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         handover::finish(takeover)?;
     }
     if one_for_all && server.workers() == 1 {
-        print_notice(ONE_WORKER)?;
+        notice(ONE_WORKER);
     }
-    print_notice(&format!("configuration {config_hash}\n"))?;
-    print_notice(&greeting(arguments, &server, hash.as_deref(), &aead))?;
+    notice(format!("configuration {config_hash}"));
+    notice(&greeting(arguments, &server, hash.as_deref(), &aead));
 
     runtime.block_on(async {
         loop {
             let request = tokio::select! {
                 request = signals.next() => request,
                 () = handover::taken(&mut successor) => {
-                    let _ = print_notice("a later process has taken over\n");
+                    notice("a later process has taken over");
                     return;
                 }
                 worker = server.worker_failed() => {
-                    let _ = print_notice(&format!("error: HTTP/3 worker {worker} failed\n"));
+                    notice(format!("error: HTTP/3 worker {worker} failed"));
                     Request::ShutDown
                 }
             };
@@ -153,12 +153,12 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
                 }
                 Err(Failure::BrokenPipe) => String::new(),
             };
-            let _ = print_notice(&outcome);
+            notice(&outcome);
         }
     });
-    print_notice("shutting down\n")?;
+    notice("shutting down");
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
-    let code = print_report(&report)?;
+    let code = print_report(&report);
     for (thread, path) in logs {
         finish_log(thread, &path)?;
     }
@@ -166,7 +166,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 }
 
 /// Printed if systemd passed one UDP socket and no number of workers was given.
-const ONE_WORKER: &str = "HTTP/3 has one worker because one UDP socket was passed; for more, repeat `ListenDatagram=` for each worker and set `ReusePort=yes`\n";
+const ONE_WORKER: &str = "HTTP/3 has one worker because one UDP socket was passed; for more, repeat `ListenDatagram=` for each worker and set `ReusePort=yes`";
 
 /// The options, with those of the configuration file, and their hash for the logs.
 fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
@@ -335,7 +335,7 @@ async fn end(server: Server, limit: Duration, signals: &mut Signals) -> Result<R
 }
 
 /// Prints totals of connections, requests and datagrams.
-fn print_report(report: &Report) -> Result<ExitCode, Failure> {
+fn print_report(report: &Report) -> ExitCode {
     let (quic, tcp) = (&report.statistics, &report.tcp);
     let mut text = format!(
         "HTTP/3: {} connections, {} requests ({} as 0-RTT)\n",
@@ -367,8 +367,8 @@ fn print_report(report: &Report) -> Result<ExitCode, Failure> {
             }
         }
     }
-    print_notice(&text)?;
-    Ok(code)
+    notice(&text);
+    code
 }
 
 fn start_log(
@@ -391,13 +391,12 @@ fn start_log(
 }
 
 /// Warns about a file of secrets that any user can read.
-fn warn_if_exposed(path: &Path) -> Result<(), Failure> {
-    match files::exposed_mode(path) {
-        Some(mode) => print_notice(&format!(
-            "warning: any user can read `{}`: mode {mode:04o} (expected 0600)\n",
+fn warn_if_exposed(path: &Path) {
+    if let Some(mode) = files::exposed_mode(path) {
+        notice(format!(
+            "warning: any user can read `{}`: mode {mode:04o} (expected 0600)",
             path.display()
-        )),
-        None => Ok(()),
+        ));
     }
 }
 
@@ -405,19 +404,11 @@ fn ticket_keys(arguments: &Arguments) -> Result<Option<Vec<u8>>, Failure> {
     let Some(path) = &arguments.ticket_keys else {
         return Ok(None);
     };
-    warn_if_exposed(path)?;
+    warn_if_exposed(path);
     let keys = files::read(path).map_err(Failure::Usage)?;
     Server::check_ticket_keys(&keys)
         .map_err(|error| Failure::Usage(format!("`{}`: {error}", path.display())))?;
     Ok(Some(keys))
-}
-
-/// Prints a message to stderr.
-fn print_notice(text: &str) -> Result<(), Failure> {
-    let mut stderr = std::io::stderr().lock();
-    stderr
-        .write_all(text.as_bytes())
-        .map_err(|error| Failure::stdout(&error))
 }
 
 fn finish_log(thread: LogThread, path: &Path) -> Result<(), Failure> {
@@ -440,7 +431,7 @@ fn finish_log(thread: LogThread, path: &Path) -> Result<(), Failure> {
 
 fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
     if let (Some(certificates), Some(key)) = (&arguments.cert, &arguments.key) {
-        warn_if_exposed(key)?;
+        warn_if_exposed(key);
         return Identity::read(certificates, key).map_err(Failure::usage);
     }
     let days = lastbyte_driver::Clock::since_epoch().as_secs() / 86_400;
@@ -541,10 +532,10 @@ fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
         return Ok(None);
     };
     let file = files::append_private(&path)?;
-    print_notice(&format!(
-        "writing TLS secrets to `{}`: they decrypt all connections\n",
+    notice(format!(
+        "writing TLS secrets to `{}`: they decrypt all connections",
         path.display()
-    ))?;
+    ));
     let file = Mutex::new(file);
     Ok(Some(Arc::new(move |line: &str| {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -557,10 +548,10 @@ type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>
 
 fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     files::create_folder(folder)?;
-    print_notice(&format!(
-        "writing a qlog file for each connection to `{}`\n",
+    notice(format!(
+        "writing a qlog file for each connection to `{}`",
         folder.display()
-    ))?;
+    ));
     let folder = folder.to_owned();
     // Each process numbers its connections from 0, and several write to one directory during a rolling restart.
     let process = lastbyte_driver::Clock::since_epoch().as_millis();
@@ -573,7 +564,7 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
                 if let Failure::Run(why) = failure
                     && !has_failed.swap(true, Ordering::Relaxed)
                 {
-                    let _ = print_notice(&format!("warning: {why} (reported once)\n"));
+                    notice(format!("warning: {why} (reported once)"));
                 }
                 return None;
             }

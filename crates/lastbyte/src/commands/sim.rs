@@ -7,7 +7,6 @@ mod table;
 
 use core::time::Duration;
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -32,6 +31,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
+    terminal::{notice, print},
 };
 
 /// One simulation.
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         let rows: Result<Vec<Vec<Row>>, Failure> = results.into_iter().collect();
         rows?.concat()
     };
-    print(arguments.json, &jobs, &rows)?;
+    print_rows(arguments.json, &jobs, &rows)?;
     if !arguments.plot.is_empty() && !interrupt.is_pressed() {
         plot::draw(&arguments.plot, &jobs)?;
     }
@@ -100,7 +100,7 @@ pub(super) fn replay(
         }
         rows.extend(Row::all(&job.label, &outcome));
     }
-    print(is_json, &jobs, &rows)?;
+    print_rows(is_json, &jobs, &rows)?;
     plot::draw(plots, &jobs)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -274,7 +274,7 @@ fn run_and_listen(
     Ok(rows)
 }
 
-fn print(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
+fn print_rows(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
     let mut text = String::new();
     if is_json {
         text.push('[');
@@ -290,15 +290,10 @@ fn print(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
         };
         text.push_str(&table::tables(rows, path));
     }
-    let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::stdout(&error))
+    print(text)
 }
 
 /// Warnings about settings and transfers that did not have the requested result.
-#[expect(clippy::print_stderr, reason = "warnings go to stderr")]
 fn verdict(rows: &[Row], responses: usize, interrupt: &Interrupt) -> ExitCode {
     let is_complete = |row: &&Row| {
         let later = row.next_ttlb.iter().flatten().count();
@@ -310,17 +305,17 @@ fn verdict(rows: &[Row], responses: usize, interrupt: &Interrupt) -> ExitCode {
             Some(failure) => format!("the connection ended: {failure}"),
             None => "incomplete at the --time-limit".to_owned(),
         };
-        eprintln!(
+        notice(format!(
             "warning: {} of {} transfers did not complete; the first: {} over {}, seed {}: {why}",
             incomplete.len(),
             rows.len(),
             first.label.arm,
             first.label.network,
             first.label.seed
-        );
+        ));
     }
     if interrupt.is_pressed() {
-        eprintln!("interrupted: the results above are partial");
+        notice("interrupted: the results above are partial");
         return ExitCode::from(130);
     }
     if incomplete.is_empty() {

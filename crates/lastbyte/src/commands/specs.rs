@@ -1,15 +1,11 @@
 //! `lastbyte specs`: lists the presets and keys of congestion control, or resolves specs.
 
-use std::{
-    fmt::Write as _,
-    io::{self, Write as _},
-    process::ExitCode,
-};
+use std::{fmt::Write as _, process::ExitCode};
 
 use clap::Args;
 use lastbyte_congestion::{ControllerFactory, Environment, Registry, SpecError};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,8 +33,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         let resolved: Result<Vec<String>, SpecError> = resolved.collect();
         resolved.map_err(Failure::usage)?.join("\n")
     };
-    let written = io::stdout().write_all(text.as_bytes());
-    written.map_err(|error| Failure::stdout(&error))?;
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }
 

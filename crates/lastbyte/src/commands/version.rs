@@ -1,12 +1,9 @@
 //! `lastbyte --version`: the version, with the commit where the build script knows it.
 
-use std::{
-    io::{Write as _, stdout},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use super::values::Aead;
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::print};
 
 /// Prints the version and, if `verbose`, the libraries that this machine would use by default.
 pub(crate) fn run(verbose: bool) -> Result<ExitCode, Failure> {
@@ -19,8 +16,6 @@ pub(crate) fn run(verbose: bool) -> Result<ExitCode, Failure> {
     } else {
         format!("lastbyte {version}\n")
     };
-    stdout()
-        .write_all(text.as_bytes())
-        .map_err(|error| Failure::stdout(&error))?;
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }

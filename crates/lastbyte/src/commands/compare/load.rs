@@ -23,15 +23,16 @@ use super::{
     driver::{self, Visit, Visited},
     results::{
         About, ROWS, check_count, check_views, corpus, corpus_name, gather, handshake_name,
-        prepare, print, print_notice, write,
+        prepare, print_loads, write,
     },
     run::{self, Job, Loaded, Setting},
 };
 use crate::{
     commands::{credentials::Credentials, get, report, values},
-    failure::{Failure, printable},
+    failure::Failure,
     files,
     jobs::{Interrupt, progress_bar},
+    terminal::notice,
 };
 
 const EXAMPLES: &str = "\
@@ -208,15 +209,15 @@ impl Run<'_> {
         };
         let loads = gather(&self.setting, &jobs[..done], &results, about);
         write(out, &loads)?;
-        print(&loads, out, self.arguments.json)?;
+        print_loads(&loads, out, self.arguments.json)?;
         if let Some(first) = errors.first() {
             let count = errors.len();
-            print_notice(&printable(&format!(
+            notice(format!(
                 "{count} of {done} page loads failed; the first: {first}"
-            )));
+            ));
         }
         if self.interrupt.is_pressed() {
-            print_notice(&format!(
+            notice(format!(
                 "interrupted: {done} of {} page loads are in `{}`, and above",
                 jobs.len(),
                 out.display()

@@ -1,7 +1,7 @@
 //! `lastbyte compare loss`: time to last byte of objects against packet loss, over TCP and QUIC with several congestion controls.
 
 use core::{fmt::Write as _, num::NonZeroUsize, time::Duration};
-use std::{io::Write, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::Args;
 use lastbyte_congestion::Registry;
@@ -21,6 +21,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
+    terminal::print,
 };
 
 const EXAMPLES: &str = "\
@@ -312,11 +313,7 @@ impl Arguments {
         } else {
             self.table(&study)
         };
-        let mut stdout = std::io::stdout().lock();
-        let written = stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| stdout.flush());
-        written.map_err(|error| Failure::stdout(&error))?;
+        print(text)?;
         Ok(if interrupt.is_pressed() {
             ExitCode::from(130)
         } else {

@@ -3,7 +3,7 @@
 use core::num::NonZeroUsize;
 use std::{
     collections::BTreeMap,
-    io::{Read as _, Write},
+    io::Read as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -14,8 +14,9 @@ use lastbyte_units as units;
 
 use crate::{
     commands::values,
-    failure::{Failure, printable},
+    failure::Failure,
     files,
+    terminal::{notice, print},
 };
 
 const RECORD_EXAMPLES: &str = "\
@@ -90,12 +91,12 @@ impl Record {
             add(&mut skipped, recording.skipped);
         }
         write(self.out.as_deref(), &text)?;
-        print_notice(&format!("pages: {pages}"));
+        notice(format!("pages: {pages}"));
         for (what, count) in skipped {
-            print_notice(&format!("left out: {count} requests: {what}"));
+            notice(format!("left out: {count} requests: {what}"));
         }
         for (what, count) in assumed {
-            print_notice(&format!("assumed for {count} requests: {what}"));
+            notice(format!("assumed for {count} requests: {what}"));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -139,14 +140,5 @@ fn write(out: Option<&Path>, text: &str) -> Result<(), Failure> {
     if let Some(out) = out {
         return files::write(out, text.as_bytes());
     }
-    let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::stdout(&error))
-}
-
-#[expect(clippy::print_stderr, reason = "talk goes to stderr")]
-fn print_notice(what: &str) {
-    eprintln!("{}", printable(what));
+    print(text)
 }

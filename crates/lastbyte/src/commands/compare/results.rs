@@ -1,7 +1,7 @@
 //! The corpus, and what is made of page loads: files, tables, messages.
 
 use core::{fmt::Write as _, time::Duration};
-use std::{collections::BTreeMap, io::Write, path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_page::{Page, View};
@@ -9,7 +9,7 @@ use lastbyte_report::compare::{Metric, PageFacts, PageLoads, PartTimes, Selectio
 use lastbyte_sim::Handshake;
 
 use super::run::{self, Job, Loaded, Setting, view_name};
-use crate::{failure::Failure, files};
+use crate::{failure::Failure, files, terminal::print};
 
 /// The most loads of a run: each takes about a kilobyte of memory until its end.
 const LOADS_MAX: usize = 4_000_000;
@@ -65,22 +65,13 @@ pub(super) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
 }
 
 /// Prints the summary as JSON, or tables.
-pub(super) fn print(loads: &PageLoads, out: &Path, is_json: bool) -> Result<(), Failure> {
+pub(super) fn print_loads(loads: &PageLoads, out: &Path, is_json: bool) -> Result<(), Failure> {
     let text = if is_json {
         format!("{:#}\n", loads.json())
     } else {
         table(loads, out)
     };
-    let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::stdout(&error))
-}
-
-#[expect(clippy::print_stderr, reason = "talk goes to stderr")]
-pub(super) fn print_notice(what: &str) {
-    eprintln!("{what}");
+    print(text)
 }
 
 /// The pages to load.

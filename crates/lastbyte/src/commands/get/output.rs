@@ -30,6 +30,7 @@ use crate::{
     failure::Failure,
     files::{cannot_write, create, create_folder},
     jobs::Interrupt,
+    terminal::notice,
 };
 
 /// Number of ticks, of a tenth of a second each, before the progress bar appears.
@@ -191,13 +192,9 @@ impl<'a> Outputs<'a> {
 
     /// Prints a message unconditionally.
     fn warn(&self, text: &str) {
-        let print = || {
-            // There is no way to report that stderr is closed.
-            let _ = io::stderr().lock().write_all(text.as_bytes());
-        };
         match &self.bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
+            Some(bar) => bar.suspend(|| notice(text)),
+            None => notice(text),
         }
     }
 
@@ -209,7 +206,7 @@ impl<'a> Outputs<'a> {
         for line in fields {
             let value = String::from_utf8_lossy(line.value);
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{mark} {}: {}", line.name, printable(&value));
+            let _ = writeln!(text, "{mark} {}: {}", line.name, without_controls(&value));
         }
         text.push(mark);
         text.push('\n');
@@ -276,7 +273,7 @@ fn resolved(lookup: &Lookup) -> String {
     };
     match &https.found {
         Err(why) => {
-            let _ = writeln!(text, "* HTTPS record of {host}: {}", printable(why));
+            let _ = writeln!(text, "* HTTPS record of {host}: {}", without_controls(why));
         }
         Ok(found) if found.is_empty() => {
             let _ = writeln!(text, "* HTTPS record of {host}: none");
@@ -286,8 +283,8 @@ fn resolved(lookup: &Lookup) -> String {
                 let _ = writeln!(
                     text,
                     "* HTTPS record of {host}: {} at {}:{}",
-                    printable(&service.alpn.join(", ")),
-                    printable(service.target.as_ref().unwrap_or(host)),
+                    without_controls(&service.alpn.join(", ")),
+                    without_controls(service.target.as_ref().unwrap_or(host)),
                     service.port.unwrap_or(lookup.origin.port)
                 );
             }
@@ -296,8 +293,8 @@ fn resolved(lookup: &Lookup) -> String {
     text
 }
 
-/// Escapes text from a server for the terminal.
-fn printable(text: &str) -> String {
+/// Text of a server for a line of a message: without control characters, line breaks included.
+fn without_controls(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
@@ -454,7 +451,10 @@ impl Listener for Outputs<'_> {
     }
 
     fn on_disconnected(&mut self, connection: usize, why: &str) {
-        self.print_notice(&format!("* Connection {connection}: {}\n", printable(why)));
+        self.print_notice(&format!(
+            "* Connection {connection}: {}\n",
+            without_controls(why)
+        ));
     }
 
     fn on_move(&mut self, connection: usize, step: &Move) {

@@ -1,15 +1,16 @@
 //! Files that are kept from one run to the next: alternative services, sessions, cookies.
 
-use std::{
-    io::{Read as _, Write},
-    path::Path,
-};
+use std::{io::Read as _, path::Path};
 
 use lastbyte_client::{AltSvc, CookieJar, Memory, SessionFile};
 use lastbyte_driver::Clock;
 
 use super::arguments::Arguments;
-use crate::{failure::Failure, files};
+use crate::{
+    failure::Failure,
+    files,
+    terminal::{notice, print},
+};
 
 /// The files with state of earlier runs.
 pub(super) struct SavedState<'a> {
@@ -26,11 +27,13 @@ impl<'a> SavedState<'a> {
             match SessionFile::open(path, Clock::since_epoch) {
                 Ok((file, warning)) => {
                     if let Some(warning) = warning {
-                        warn(arguments, path, &warning);
+                        warn_of_file(arguments, path, &warning);
                     }
                     sessions = Some(file);
                 }
-                Err(error) => warn(arguments, path, &format!("cannot keep sessions: {error}")),
+                Err(error) => {
+                    warn_of_file(arguments, path, &format!("cannot keep sessions: {error}"))
+                }
             }
         }
         let memory = sessions
@@ -42,7 +45,7 @@ impl<'a> SavedState<'a> {
             let text = files::read_text(path).map_err(Failure::Run)?;
             let (services, wrong) = AltSvc::from_text(&text);
             if wrong > 0 {
-                warn(
+                warn_of_file(
                     arguments,
                     path,
                     &format!("ignored {wrong} invalid lines (expected curl's format)"),
@@ -68,7 +71,7 @@ impl<'a> SavedState<'a> {
             (&self.sessions, &self.arguments.connection.session_store)
             && let Err(error) = sessions.save()
         {
-            warn(
+            warn_of_file(
                 self.arguments,
                 path,
                 &format!("cannot keep sessions: {error}"),
@@ -81,11 +84,10 @@ impl<'a> SavedState<'a> {
         if let (Some(path), Some(jar)) = (&self.arguments.request.cookie_jar, memory.cookies()) {
             let text = jar.to_text(Clock::since_epoch());
             if path.as_os_str() == "-" {
-                let written = std::io::stdout().lock().write_all(text.as_bytes());
-                written.map_err(|error| Failure::stdout(&error))?;
+                print(text)?;
             } else if files::replace(path, text.as_bytes()).is_err() {
                 // The fetches succeeded all the same, as with curl.
-                warn(self.arguments, path, "cannot write cookies");
+                warn_of_file(self.arguments, path, "cannot write cookies");
             }
         }
         Ok(())
@@ -119,7 +121,7 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
             Ok(text) => {
                 let wrong = jar.read(&text, Clock::since_epoch());
                 if wrong > 0 {
-                    warn(
+                    warn_of_file(
                         arguments,
                         path,
                         &format!("ignored {wrong} lines that are not cookies"),
@@ -128,7 +130,7 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
             }
             // On the first run the file does not exist yet, and may be created at the end.
             Err(_) if it.cookie_jar.as_deref() == Some(path) && !path.exists() => {}
-            Err(what) => print_notice(arguments, &what),
+            Err(what) => warn(arguments, &what),
         }
     }
     if it.junk_session_cookies {
@@ -138,14 +140,13 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
 }
 
 /// Prints a warning about a file.
-fn warn(arguments: &Arguments, path: &Path, what: &str) {
-    print_notice(arguments, &format!("`{}`: {what}", path.display()));
+fn warn_of_file(arguments: &Arguments, path: &Path, what: &str) {
+    warn(arguments, &format!("`{}`: {what}", path.display()));
 }
 
 /// Prints a warning.
-fn print_notice(arguments: &Arguments, what: &str) {
+fn warn(arguments: &Arguments, what: &str) {
     if !arguments.shown.silent {
-        // There is no way to report that stderr is closed.
-        let _ = writeln!(std::io::stderr(), "warning: {what}");
+        notice(format!("warning: {what}"));
     }
 }

@@ -13,7 +13,7 @@ use super::{
     exit::{exit_code, result},
     timing::{Round, parts},
 };
-use crate::{failure::Failure, files};
+use crate::{failure::Failure, files, terminal::print};
 
 /// A parsed format.
 #[derive(Debug)]
@@ -126,11 +126,7 @@ impl WriteOut {
             }
             // There is no way to report that stderr is closed.
             let _ = io::stderr().write_all(stderr.as_bytes());
-            let mut lock = io::stdout().lock();
-            let written = lock.write_all(stdout.as_bytes());
-            written
-                .and_then(|()| lock.flush())
-                .map_err(|error| Failure::stdout(&error))?;
+            print(stdout)?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use lastbyte_server::{
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 use super::{arguments::Arguments, descriptors, replay::Replay, route::Target};
-use crate::{failure::Failure, files};
+use crate::{failure::Failure, files, terminal::notice};
 
 /// The handler of all requests.
 pub(super) fn handler(
@@ -34,7 +34,7 @@ pub(super) fn handler(
         (None, Some(corpus)) => {
             let port = arguments.listen.port();
             let replay = Replay::open(corpus, port, arguments.header.clone())?;
-            super::print_notice(&replay.notice())?;
+            notice(&replay.notice());
             Arc::new(replay)
         }
         (None, None) => parts.site(
