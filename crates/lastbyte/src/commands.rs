@@ -32,7 +32,10 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use crate::{failure::Failure, terminal::notice};
+use crate::{
+    failure::Failure,
+    terminal::{notice, report},
+};
 
 /// A command and its subcommands, where the value of an option can be a negative number: the option's own parser rejects it
 /// and names what it expects. Positional arguments and optional values cannot, because `-4` and `-6` are options.
@@ -71,7 +74,7 @@ pub(crate) fn usage(mut error: clap::Error, is_get: bool) -> ExitCode {
     match printed {
         // There is no way to report that stderr is closed.
         _ if error.use_stderr() => ExitCode::from(2),
-        Err(error) => Failure::stdout(&error).report(),
+        Err(error) => report(&Failure::stdout(&error)),
         Ok(()) => ExitCode::SUCCESS,
     }
 }

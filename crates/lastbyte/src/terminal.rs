@@ -6,6 +6,7 @@
 use std::{
     fmt::Write as _,
     io::{self, Write},
+    process::ExitCode,
 };
 
 use crate::failure::Failure;
@@ -32,6 +33,17 @@ pub(crate) fn notice(message: impl AsRef<str>) {
         text.push('\n');
     }
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes the error of a command to stderr, and returns its exit code.
+pub(crate) fn report(failure: &Failure) -> ExitCode {
+    let (what, code) = match failure {
+        Failure::Usage(what) => (what, ExitCode::from(2)),
+        Failure::Run(what) => (what, ExitCode::FAILURE),
+        Failure::BrokenPipe => return ExitCode::SUCCESS,
+    };
+    notice(format!("error: {}", shortened(what)));
+    code
 }
 
 /// A message with control characters escaped, except line breaks and tabs. Messages quote names and contents of files, and a
@@ -61,5 +73,48 @@ impl Write for Messages {
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+/// Maximum length of a line of an error, in characters: some quote a line of a file.
+const LINE_MAX: usize = 1000;
+
+/// The text, without the middle of long lines.
+fn shortened(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let len = line.chars().count();
+        if len <= LINE_MAX {
+            return line.to_owned();
+        }
+        let start: String = line.chars().take(LINE_MAX / 4).collect();
+        let end: String = line.chars().skip(len - LINE_MAX / 4).collect();
+        format!("{start} … {end}")
+    });
+    let lines: Vec<String> = lines.collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_contain_no_sequences_for_terminals() {
+        let message = "a `\u{1b}]0;x\u{7}\u{9b}31m`\r\n\tüb";
+        assert_eq!(
+            printable(message),
+            "a `\\u{1b}]0;x\\u{7}\\u{9b}31m`\\r\n\tüb"
+        );
+    }
+
+    #[test]
+    fn long_lines_of_errors_lose_their_middle() {
+        let short = "a\nb";
+        assert_eq!(shortened(short), short);
+        let long = format!("`x`: invalid host `{}` (expected a name)", "é".repeat(5000));
+        let text = shortened(&long);
+        assert!(text.starts_with("`x`: invalid host `éé"), "{text}");
+        assert!(text.ends_with("éé` (expected a name)"), "{text}");
+        assert!(text.chars().count() < LINE_MAX, "{text}");
     }
 }

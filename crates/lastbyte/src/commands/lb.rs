@@ -250,7 +250,7 @@ async fn balance(
             is_new
         });
     }
-    notice(&report(&control.forwarder, &tcp_counts));
+    notice(report(&control.forwarder, &tcp_counts));
     Ok(ExitCode::SUCCESS)
 }
 

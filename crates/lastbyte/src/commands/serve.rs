@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         notice(ONE_WORKER);
     }
     notice(format!("configuration {config_hash}"));
-    notice(&greeting(arguments, &server, hash.as_deref(), &aead));
+    notice(greeting(arguments, &server, hash.as_deref(), &aead));
 
     runtime.block_on(async {
         loop {

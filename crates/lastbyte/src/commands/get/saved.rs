@@ -32,7 +32,7 @@ impl<'a> SavedState<'a> {
                     sessions = Some(file);
                 }
                 Err(error) => {
-                    warn_of_file(arguments, path, &format!("cannot keep sessions: {error}"))
+                    warn_of_file(arguments, path, &format!("cannot keep sessions: {error}"));
                 }
             }
         }

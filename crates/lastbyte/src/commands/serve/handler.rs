@@ -34,7 +34,7 @@ pub(super) fn handler(
         (None, Some(corpus)) => {
             let port = arguments.listen.port();
             let replay = Replay::open(corpus, port, arguments.header.clone())?;
-            notice(&replay.notice());
+            notice(replay.notice());
             Arc::new(replay)
         }
         (None, None) => parts.site(
