@@ -10,7 +10,7 @@ use crate::value::exception::{Eval, Flow, argument_error, error, type_error, wro
 use crate::value::inspect::inspect;
 use crate::value::proc::{Kind, Proc};
 use crate::value::table::Table;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 /// A block in Rust, called for each element.
@@ -18,9 +18,22 @@ pub(crate) type Native<'a> = &'a mut dyn FnMut(&mut Vm, &[Value]) -> Eval;
 
 /// The block of a call.
 pub(crate) enum Block<'a> {
-    Proc(Rc<Proc>, RefCell<Option<Rc<Env>>>),
+    /// Written at the call.
+    Written(Closure<'a>, OnceCell<Rc<Proc>>, LastEnv),
+    Proc(Rc<Proc>, LastEnv),
     Native(RefCell<Native<'a>>),
 }
+
+/// The code of a block, with the variables that it sees and the target of a `break` in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Closure<'a> {
+    code: &'a Rc<Code>,
+    outer: &'a Rc<Env>,
+    tag: u64,
+}
+
+/// The environment of a block's last call.
+type LastEnv = RefCell<Option<Rc<Env>>>;
 
 impl<'a> Block<'a> {
     pub(crate) fn of(proc: Rc<Proc>) -> Block<'a> {
@@ -34,8 +47,24 @@ impl<'a> Block<'a> {
     /// The number of its parameters, as far as it decides which values it receives.
     pub(crate) fn parameters(&self) -> Option<&Parameters> {
         match self {
+            Block::Written(closure, ..) => Some(&closure.code.parameters),
             Block::Proc(proc, _) => match &proc.kind {
                 Kind::Code(code, _) => Some(&code.parameters),
+                _ => None,
+            },
+            Block::Native(_) => None,
+        }
+    }
+
+    /// Its code, unless it is a lambda's.
+    fn closure(&self) -> Option<(Closure<'_>, &LastEnv)> {
+        match self {
+            Block::Written(closure, _, last) => Some((*closure, last)),
+            Block::Proc(proc, last) => match &proc.kind {
+                Kind::Code(code, outer) if !proc.lambda => {
+                    let tag = proc.tag;
+                    Some((Closure { code, outer, tag }, last))
+                }
                 _ => None,
             },
             Block::Native(_) => None,
@@ -55,15 +84,15 @@ impl Vm {
             None => return run(self, None),
             Some(BlockNode::Code(code)) => {
                 let tag = self.tag();
-                let proc = Proc {
-                    kind: Kind::Code(Rc::clone(code), Rc::clone(env)),
-                    lambda: false,
+                let closure = Closure {
+                    code,
+                    outer: env,
                     tag,
                 };
-                let block = Block::of(Rc::new(proc));
+                let block = Block::Written(closure, OnceCell::new(), LastEnv::default());
                 let result = run(self, Some(&block));
-                if let Block::Proc(_, kept) = block
-                    && let Some(env) = kept.into_inner()
+                if let Block::Written(_, _, last) = block
+                    && let Some(env) = last.into_inner()
                 {
                     self.spare.block_over(env);
                 }
@@ -137,6 +166,15 @@ impl Vm {
     pub(crate) fn block_value(block: Option<&Block<'_>>) -> Option<Rc<Proc>> {
         match block {
             Some(Block::Proc(proc, _)) => Some(Rc::clone(proc)),
+            Some(Block::Written(closure, proc, _)) => {
+                let Closure { code, outer, tag } = *closure;
+                let proc = proc.get_or_init(|| {
+                    let kind = Kind::Code(Rc::clone(code), Rc::clone(outer));
+                    let lambda = false;
+                    Rc::new(Proc { kind, lambda, tag })
+                });
+                Some(Rc::clone(proc))
+            }
             _ => None,
         }
     }
@@ -168,24 +206,24 @@ impl Vm {
         args: &[Value],
         keywords: bool,
     ) -> Eval {
+        if let Some((Closure { code, outer, tag }, last)) = block.closure() {
+            // The environment of the last call, if there is no other reference.
+            let env = match last.borrow_mut().take() {
+                Some(env) if Rc::strong_count(&env) == 1 => {
+                    env.clear();
+                    env
+                }
+                _ => self.spare.block(code.locals, outer),
+            };
+            let result = self.run_block(code, &env, args, keywords, None, tag);
+            *last.borrow_mut() = Some(env);
+            return result;
+        }
         match block {
             Block::Native(run) => (run.borrow_mut())(self, args),
-            Block::Proc(proc, kept) => match &proc.kind {
-                Kind::Code(code, outer) if !proc.lambda => {
-                    // The environment of the last call, if there is no other reference.
-                    let env = match kept.borrow_mut().take() {
-                        Some(env) if Rc::strong_count(&env) == 1 => {
-                            env.clear();
-                            env
-                        }
-                        _ => self.spare.block(code.locals, outer),
-                    };
-                    let result = self.run_block(code, &env, args, keywords, None, proc.tag);
-                    *kept.borrow_mut() = Some(env);
-                    result
-                }
-                _ => self.call_proc_with(proc, args, keywords, None),
-            },
+            Block::Proc(proc, _) => self.call_proc_with(proc, args, keywords, None),
+            // It has a closure.
+            Block::Written(..) => Ok(Value::Nil),
         }
     }
 
@@ -198,7 +236,10 @@ impl Vm {
         value: impl Fn(&T) -> &Value,
         mut each: impl FnMut(T, Value) -> Eval<()>,
     ) -> Eval<()> {
-        let Block::Proc(proc, kept) = block else {
+        let closure = block.closure();
+        let Some((Closure { code, outer, tag }, last)) =
+            closure.filter(|(closure, _)| closure.code.parameters.takes_one())
+        else {
             for thing in things {
                 self.target.clone_from(value(&thing));
                 let result = self.call_block(block, std::slice::from_ref(value(&thing)))?;
@@ -206,32 +247,19 @@ impl Vm {
             }
             return Ok(());
         };
-        let simple = match &proc.kind {
-            Kind::Code(code, outer) if !proc.lambda && code.parameters.takes_one() => {
-                Some((code, outer))
-            }
-            _ => None,
-        };
-        let mut env = kept.borrow_mut().take();
+        let mut env = last.borrow_mut().take();
         for thing in things {
             let given = value(&thing);
             self.target.clone_from(given);
-            let result = match simple {
-                Some((code, outer)) => {
-                    let env = match &mut env {
-                        Some(env) if Rc::strong_count(env) == 1 => env,
-                        place => place.insert(self.spare.block(code.locals, outer)),
-                    };
-                    env.begin(given);
-                    self.run_body(code, env, proc.tag)?
-                }
-                None => self.call_block(block, std::slice::from_ref(given))?,
+            let env = match &mut env {
+                Some(env) if Rc::strong_count(env) == 1 => env,
+                place => place.insert(self.spare.block(code.locals, outer)),
             };
+            env.begin(given);
+            let result = self.run_body(code, env, tag)?;
             each(thing, result)?;
         }
-        if env.is_some() {
-            *kept.borrow_mut() = env;
-        }
+        *last.borrow_mut() = env;
         Ok(())
     }
 
