@@ -111,15 +111,10 @@ pub(crate) fn call(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Found {
-    let (is_enumerator, is_lazy) = match receiver {
-        Value::Enumerator(it) => (true, it.lazy),
-        _ => (false, false),
-    };
+    let is_lazy = matches!(receiver, Value::Enumerator(it) if it.lazy);
     match method {
-        M::WithIndex | M::WithObject if !is_enumerator => return Ok(None),
         M::Force | M::Eager if !is_lazy => return Ok(None),
         M::First => {
-            arity(args, 0, 1)?;
             return Ok(Some(match args.first() {
                 None => first(vm, receiver, 1)?.pop().unwrap_or_default(),
                 Some(count) => Value::array(first(
@@ -130,38 +125,16 @@ pub(crate) fn call(
             }));
         }
         M::Take => {
-            arity(args, 1, 1)?;
             let count = array::size_argument(&args[0], "attempt to take negative size")?;
             return Ok(Some(Value::array(first(vm, receiver, count)?)));
-        }
-        M::TakeWhile
-        | M::Find
-        | M::Detect
-        | M::FindIndex
-        | M::IncludeQ
-        | M::MemberQ
-        | M::AnyQ
-        | M::AllQ
-        | M::NoneQ => {
-            return search(vm, receiver, method, args, block);
-        }
-        M::EachWithIndex | M::WithIndex | M::EachWithObject | M::WithObject | M::EachEntry => {
-            return each_with(vm, receiver, method, args, block);
-        }
-        // Elements are counted without keeping them.
-        M::Count => {
-            return count(vm, receiver, args, block);
         }
         M::ToA | M::Entries | M::Force => {
             return to_vec(vm, receiver).map(|list| Some(Value::array(list)));
         }
-        M::Lazy => {
-            let mut it =
-                crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
-            it.lazy = true;
-            return Ok(Some(Value::Enumerator(Rc::new(it))));
-        }
         _ => {}
+    }
+    if let Some(value) = walk(vm, receiver, method, args, block)? {
+        return Ok(Some(value));
     }
     if !SHARED.contains(&method) {
         return Ok(None);
@@ -187,6 +160,44 @@ pub(crate) fn call(
     }))
 }
 
+/// Methods that take one element after the other, of an Array as well.
+pub(super) fn walk(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    match (method, receiver) {
+        (
+            M::TakeWhile
+            | M::Find
+            | M::Detect
+            | M::FindIndex
+            | M::IncludeQ
+            | M::MemberQ
+            | M::AnyQ
+            | M::AllQ
+            | M::NoneQ
+            | M::OneQ,
+            _,
+        )
+        | (M::Index, Value::Array(_)) => search(vm, receiver, method, args, block),
+        (M::EachWithIndex | M::EachWithObject | M::EachEntry, _)
+        | (M::WithIndex | M::WithObject, Value::Enumerator(_)) => {
+            each_with(vm, receiver, method, args, block)
+        }
+        (M::Count, _) => count(vm, receiver, args, block),
+        (M::Lazy, _) => {
+            let mut it =
+                crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
+            it.lazy = true;
+            Ok(Some(Value::Enumerator(Rc::new(it))))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Methods that stop at the first element that decides the result.
 fn search(
     vm: &mut Vm,
@@ -197,8 +208,13 @@ fn search(
 ) -> Found {
     let enough = || Err(Box::new(Flow::Enough));
     let mut list = Vec::new();
-    let (mut found, mut at) = (None, 0_usize);
-    if matches!(method, M::TakeWhile | M::Find | M::Detect) && block.is_none() {
+    let (mut found, mut at, mut several) = (None, 0_usize, false);
+    let needs_block = match method {
+        M::TakeWhile | M::Find | M::Detect => true,
+        M::FindIndex | M::Index => args.is_empty(),
+        _ => false,
+    };
+    if needs_block && block.is_none() {
         return Ok(Some(enumerator(receiver, method, args)));
     }
     // What `find` is given is called when nothing is found.
@@ -208,7 +224,7 @@ fn search(
     };
     each(vm, receiver, &mut |vm, it| {
         let hit = match (method, args.first(), block) {
-            (M::IncludeQ | M::MemberQ | M::FindIndex, Some(wanted), _) => {
+            (M::IncludeQ | M::MemberQ | M::FindIndex | M::Index, Some(wanted), _) => {
                 crate::value::compare::equal(&it, wanted)
             }
             (_, Some(pattern), _) => vm.case_equal(pattern, &it)?,
@@ -224,8 +240,11 @@ fn search(
                 list.push(it);
             }
         } else if hit {
+            several = found.is_some();
             found = Some((at, it));
-            return enough();
+            if method != M::OneQ || several {
+                return enough();
+            }
         }
         at += 1;
         Ok(())
@@ -237,8 +256,9 @@ fn search(
             None if otherwise.is_nil() => Value::Nil,
             None => vm.send(&otherwise, M::Call, &[], None)?,
         },
-        M::FindIndex => Value::option(found.map(|(at, _)| at)),
+        M::FindIndex | M::Index => Value::option(found.map(|(at, _)| at)),
         M::IncludeQ | M::MemberQ | M::AnyQ => Value::Bool(found.is_some()),
+        M::OneQ => Value::Bool(found.is_some() && !several),
         _ => Value::Bool(found.is_none()),
     }))
 }
@@ -342,7 +362,6 @@ const SHARED: &[M] = &[
     M::EachSlice,
     M::EachCons,
     M::Cycle,
-    M::OneQ,
     M::Reduce,
     M::Inject,
     M::Sum,

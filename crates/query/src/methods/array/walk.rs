@@ -1,10 +1,11 @@
 //! Methods that call a block with the elements of an Array. All of Enumerable uses them once its elements are known.
 
 use super::super::Found;
+use super::super::enumerable::{self, each};
 use super::super::object::enumerator;
 use crate::names::M;
 use crate::value::compare::equal;
-use crate::value::exception::{Eval, argument_error, arity, wrong_arguments};
+use crate::value::exception::{Eval, argument_error, wrong_arguments};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
@@ -12,24 +13,6 @@ use crate::value::{List, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
-
-/// Calls a function for each element until it returns `false`. The Array may change meanwhile.
-fn each(
-    vm: &mut Vm,
-    list: &List,
-    run: &mut dyn FnMut(&mut Vm, usize, Value) -> Eval<bool>,
-) -> Eval<()> {
-    let mut at = 0;
-    loop {
-        let Some(it) = list.borrow().get(at).cloned() else {
-            return Ok(());
-        };
-        if !run(vm, at, it)? {
-            return Ok(());
-        }
-        at += 1;
-    }
-}
 
 pub(super) fn call(
     vm: &mut Vm,
@@ -43,16 +26,8 @@ pub(super) fn call(
         return Ok(Some(value));
     }
     if !WITH_BLOCK.contains(&method) {
-        return Ok(None);
+        return enumerable::walk(vm, receiver, method, args, block);
     }
-    if !args.is_empty() && matches!(method, M::Find | M::Detect) {
-        return crate::methods::enumerable::call(vm, receiver, method, args, block);
-    }
-    let takes = usize::from(matches!(
-        method,
-        M::EachWithObject | M::EachSlice | M::EachCons
-    ));
-    arity(args, takes, takes)?;
     if matches!(method, M::EachSlice | M::EachCons) {
         part_size(method, &args[0])?;
     }
@@ -65,7 +40,6 @@ pub(super) fn call(
 /// Methods that return an Enumerator if there is no block.
 const WITH_BLOCK: &[M] = &[
     M::Each,
-    M::EachEntry,
     M::Map,
     M::Collect,
     M::FlatMap,
@@ -76,17 +50,10 @@ const WITH_BLOCK: &[M] = &[
     M::Reject,
     M::FilterMap,
     M::Partition,
-    M::Find,
-    M::Detect,
-    M::FindIndex,
-    M::Index,
     M::Rindex,
     M::GroupBy,
-    M::EachWithIndex,
-    M::EachWithObject,
     M::EachIndex,
     M::ReverseEach,
-    M::TakeWhile,
     M::DropWhile,
     M::EachSlice,
     M::EachCons,
@@ -114,28 +81,11 @@ fn without_block(
     block: Option<&Block<'_>>,
 ) -> Found {
     Ok(Some(match method {
-        M::AnyQ | M::AllQ | M::NoneQ | M::OneQ => return quantify(vm, list, method, args, block),
-        M::Count => match (args.first(), block) {
-            (Some(wanted), _) => {
-                Value::size(list.borrow().iter().filter(|it| equal(it, wanted)).count())
-            }
-            (None, Some(block)) => {
-                let mut count = 0_usize;
-                each(vm, list, &mut |vm, _, it| {
-                    count += usize::from(vm.call1(block, it)?.truthy());
-                    Ok(true)
-                })?;
-                Value::size(count)
-            }
-            (None, None) => Value::size(list.borrow().len()),
-        },
-        M::FindIndex | M::Index if !args.is_empty() => {
-            Value::option(list.borrow().iter().position(|it| equal(it, &args[0])))
-        }
+        M::Count if args.is_empty() && block.is_none() => Value::size(list.borrow().len()),
         M::Rindex if !args.is_empty() => {
             Value::option(list.borrow().iter().rposition(|it| equal(it, &args[0])))
         }
-        M::Reduce | M::Inject => inject(vm, list, args, block)?,
+        M::Reduce | M::Inject => inject(vm, receiver, args, block)?,
         M::Tally => {
             let table = Table::default();
             for it in list.borrow().iter() {
@@ -148,40 +98,33 @@ fn without_block(
             Value::hash(table)
         }
         M::Grep | M::GrepV => {
-            arity(args, 1, 1)?;
             let mut out = Vec::new();
-            each(vm, list, &mut |vm, _, it| {
+            each(vm, receiver, &mut |vm, it| {
                 if vm.case_equal(&args[0], &it)? == (method == M::Grep) {
                     out.push(match block {
                         Some(block) => vm.call1(block, it)?,
                         None => it,
                     });
                 }
-                Ok(true)
+                Ok(())
             })?;
             Value::array(out)
         }
-        M::Lazy => {
-            let mut it =
-                crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
-            it.lazy = true;
-            Value::Enumerator(Rc::new(it))
-        }
-        M::SliceBefore | M::SliceAfter => return slice_at(vm, list, method, args, block),
+        M::SliceBefore | M::SliceAfter => return slice_at(vm, receiver, method, args, block),
         _ => return Ok(None),
     }))
 }
 
 fn slice_at(
     vm: &mut Vm,
-    list: &Rc<List>,
+    receiver: &Value,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Found {
     let mut out: Vec<Value> = Vec::new();
     let mut part = Vec::new();
-    each(vm, list, &mut |vm, _, it| {
+    each(vm, receiver, &mut |vm, it| {
         let hit = match (args.first(), block) {
             (Some(pattern), _) => vm.case_equal(pattern, &it)?,
             (None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
@@ -194,44 +137,12 @@ fn slice_at(
         if method == M::SliceAfter && hit {
             out.push(Value::array(std::mem::take(&mut part)));
         }
-        Ok(true)
+        Ok(())
     })?;
     if !part.is_empty() {
         out.push(Value::array(part));
     }
     Ok(Some(Value::array(out)))
-}
-
-fn quantify(
-    vm: &mut Vm,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Found {
-    arity(args, 0, 1)?;
-    let mut hits = 0_usize;
-    let mut seen = 0_usize;
-    each(vm, list, &mut |vm, _, it| {
-        seen += 1;
-        let hit = match (args.first(), block) {
-            (Some(pattern), _) => vm.case_equal(pattern, &it)?,
-            (None, Some(block)) => vm.call1(block, it)?.truthy(),
-            (None, None) => it.truthy(),
-        };
-        hits += usize::from(hit);
-        Ok(match method {
-            M::AnyQ | M::NoneQ => !hit,
-            M::AllQ => hit,
-            _ => hits < 2,
-        })
-    })?;
-    Ok(Some(Value::Bool(match method {
-        M::AnyQ => hits > 0,
-        M::AllQ => hits == seen,
-        M::NoneQ => hits == 0,
-        _ => hits == 1,
-    })))
 }
 
 fn with_block(
@@ -242,16 +153,16 @@ fn with_block(
     args: &[Value],
     block: &Block<'_>,
 ) -> Eval {
-    if let Some(values) = collected(vm, list, method, block)? {
+    if let Some(values) = collected(vm, receiver, list, method, block)? {
         return Ok(Value::array(values));
     }
     if let Some(value) = walked(vm, receiver, list, method, args, block)? {
         return Ok(value);
     }
-    if let Some(value) = searched(vm, list, method, block)? {
+    if let Some(value) = divided(vm, receiver, list, method, block)? {
         return Ok(value);
     }
-    parted(vm, list, method, block).map(Value::array)
+    parted(vm, receiver, method, block).map(Value::array)
 }
 
 /// Calls the block for its effects.
@@ -264,31 +175,21 @@ fn walked(
     block: &Block<'_>,
 ) -> Found {
     match method {
-        M::Each | M::EachEntry => {
-            each(vm, list, &mut |vm, _, it| vm.call1(block, it).map(|_| true))?;
+        M::Each => {
+            each(vm, receiver, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
         }
         M::EachIndex => {
-            each(vm, list, &mut |vm, at, _| {
-                vm.call1(block, Value::size(at)).map(|_| true)
-            })?;
+            let mut at = 0;
+            while at < list.borrow().len() {
+                vm.call1(block, Value::size(at))?;
+                at += 1;
+            }
         }
         M::ReverseEach => {
             let elements = list.borrow().clone();
             for it in elements.into_iter().rev() {
                 vm.call1(block, it)?;
             }
-        }
-        M::EachWithIndex => {
-            each(vm, list, &mut |vm, at, it| {
-                vm.call_block(block, &[it, Value::size(at)]).map(|_| true)
-            })?;
-        }
-        M::EachWithObject => {
-            arity(args, 1, 1)?;
-            each(vm, list, &mut |vm, _, it| {
-                vm.call_block(block, &[it, args[0].clone()]).map(|_| true)
-            })?;
-            return Ok(Some(args[0].clone()));
         }
         M::EachSlice | M::EachCons => {
             let size = part_size(method, &args[0])?;
@@ -307,40 +208,21 @@ fn walked(
     Ok(Some(receiver.clone()))
 }
 
-/// Finds, groups and divides elements.
-fn searched(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Found {
-    let mut found = Value::Nil;
-    match method {
+/// Finds the last, groups and divides elements.
+fn divided(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, block: &Block<'_>) -> Found {
+    Ok(Some(match method {
         M::Partition => {
             let (mut out, mut rest) = (Vec::new(), Vec::new());
-            each(vm, list, &mut |vm, _, it| {
+            each(vm, receiver, &mut |vm, it| {
                 if vm.call1(block, it.clone())?.truthy() {
                     &mut out
                 } else {
                     &mut rest
                 }
                 .push(it);
-                Ok(true)
+                Ok(())
             })?;
-            return Ok(Some(Value::pair(Value::array(out), Value::array(rest))));
-        }
-        M::Find | M::Detect => {
-            each(vm, list, &mut |vm, _, it| {
-                let hit = vm.call1(block, it.clone())?.truthy();
-                if hit {
-                    found = it;
-                }
-                Ok(!hit)
-            })?;
-        }
-        M::FindIndex | M::Index => {
-            each(vm, list, &mut |vm, at, it| {
-                let hit = vm.call1(block, it)?.truthy();
-                if hit {
-                    found = Value::size(at);
-                }
-                Ok(!hit)
-            })?;
+            Value::pair(Value::array(out), Value::array(rest))
         }
         M::Rindex => {
             let elements = list.borrow().clone();
@@ -349,28 +231,28 @@ fn searched(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Found
                     return Ok(Some(Value::size(at)));
                 }
             }
-            return Ok(Some(Value::Nil));
+            Value::Nil
         }
         M::GroupBy => {
             let table = Table::default();
-            each(vm, list, &mut |vm, _, it| {
+            each(vm, receiver, &mut |vm, it| {
                 let key = vm.call1(block, it.clone())?;
                 match table.get(&key) {
                     Some(Value::Array(group)) => group.borrow_mut().push(it),
                     _ => table.insert(key, Value::array(vec![it])),
                 }
-                Ok(true)
+                Ok(())
             })?;
-            return Ok(Some(Value::hash(table)));
+            Value::hash(table)
         }
         _ => return Ok(None),
-    }
-    Ok(Some(found))
+    }))
 }
 
 /// The elements, or the values of the block, that a method keeps.
 fn collected(
     vm: &mut Vm,
+    receiver: &Value,
     list: &Rc<List>,
     method: M,
     block: &Block<'_>,
@@ -379,46 +261,39 @@ fn collected(
     match method {
         M::Map | M::Collect => {
             out.reserve(list.borrow().len());
-            each(vm, list, &mut |vm, _, it| {
+            each(vm, receiver, &mut |vm, it| {
                 out.push(vm.call1(block, it)?);
-                Ok(true)
+                Ok(())
             })?;
         }
-        M::FlatMap | M::CollectConcat => each(vm, list, &mut |vm, _, it| {
+        M::FlatMap | M::CollectConcat => each(vm, receiver, &mut |vm, it| {
             match vm.call1(block, it)? {
                 Value::Array(more) => out.extend(more.borrow().iter().cloned()),
                 other => out.push(other),
             }
-            Ok(true)
+            Ok(())
         })?,
-        M::Select | M::Filter | M::FindAll | M::Reject => each(vm, list, &mut |vm, _, it| {
+        M::Select | M::Filter | M::FindAll | M::Reject => each(vm, receiver, &mut |vm, it| {
             if vm.call1(block, it.clone())?.truthy() == (method != M::Reject) {
                 out.push(it);
             }
-            Ok(true)
+            Ok(())
         })?,
-        M::FilterMap => each(vm, list, &mut |vm, _, it| {
+        M::FilterMap => each(vm, receiver, &mut |vm, it| {
             let value = vm.call1(block, it)?;
             if value.truthy() {
                 out.push(value);
             }
-            Ok(true)
-        })?,
-        M::TakeWhile => each(vm, list, &mut |vm, _, it| {
-            let hit = vm.call1(block, it.clone())?.truthy();
-            if hit {
-                out.push(it);
-            }
-            Ok(hit)
+            Ok(())
         })?,
         M::DropWhile => {
             let mut dropping = true;
-            each(vm, list, &mut |vm, _, it| {
+            each(vm, receiver, &mut |vm, it| {
                 dropping = dropping && vm.call1(block, it.clone())?.truthy();
                 if !dropping {
                     out.push(it);
                 }
-                Ok(true)
+                Ok(())
             })?;
         }
         _ => return Ok(None),
@@ -427,12 +302,12 @@ fn collected(
 }
 
 /// Methods that return runs of adjacent elements.
-fn parted(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Eval<Vec<Value>> {
+fn parted(vm: &mut Vm, receiver: &Value, method: M, block: &Block<'_>) -> Eval<Vec<Value>> {
     let mut out = Vec::new();
     match method {
         M::ChunkWhile | M::SliceWhen => {
             let mut part: Vec<Value> = Vec::new();
-            each(vm, list, &mut |vm, _, it| {
+            each(vm, receiver, &mut |vm, it| {
                 if let Some(last) = part.last() {
                     let hit = vm.call_block(block, &[last.clone(), it.clone()])?.truthy();
                     if hit == (method == M::SliceWhen) {
@@ -440,7 +315,7 @@ fn parted(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Eval<Ve
                     }
                 }
                 part.push(it);
-                Ok(true)
+                Ok(())
             })?;
             if !part.is_empty() {
                 out.push(Value::array(part));
@@ -448,7 +323,7 @@ fn parted(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Eval<Ve
         }
         M::Chunk => {
             let mut part: Option<(Value, Vec<Value>)> = None;
-            each(vm, list, &mut |vm, _, it| {
+            each(vm, receiver, &mut |vm, it| {
                 let key = vm.call1(block, it.clone())?;
                 match &mut part {
                     Some((known, elements)) if equal(known, &key) => elements.push(it),
@@ -459,7 +334,7 @@ fn parted(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Eval<Ve
                         part = (!key.is_nil()).then(|| (key, vec![it]));
                     }
                 }
-                Ok(true)
+                Ok(())
             })?;
             if let Some((key, elements)) = part {
                 out.push(Value::pair(key, Value::array(elements)));
@@ -470,8 +345,7 @@ fn parted(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Eval<Ve
     Ok(out)
 }
 
-fn inject(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) -> Eval {
-    arity(args, 0, 2)?;
+fn inject(vm: &mut Vm, receiver: &Value, args: &[Value], block: Option<&Block<'_>>) -> Eval {
     let (mut total, operator) = match (args, block) {
         ([], Some(_)) => (None, None),
         ([initial], Some(_)) => (Some(initial.clone()), None),
@@ -495,14 +369,14 @@ fn inject(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>
         }
         None => None,
     };
-    each(vm, list, &mut |vm, _, it| {
+    each(vm, receiver, &mut |vm, it| {
         total = Some(match (total.take(), operator, block) {
             (None, ..) => it,
             (Some(total), Some(operator), _) => vm.send(&total, operator, &[it], None)?,
             (Some(total), None, Some(block)) => vm.call_block(block, &[total, it])?,
             (Some(total), None, None) => total,
         });
-        Ok(true)
+        Ok(())
     })?;
     Ok(total.unwrap_or_default())
 }
