@@ -4,9 +4,19 @@ use lastbyte_query::{Input, Options, Query};
 use proptest::prelude::*;
 use proptest::sample::select;
 
+/// Helpers of the queries.
+const HELPERS: &str = r#"
+def is_a(row, n) = row["a"] == n && row["b"] != "x"
+def in_range(value, from, to) = value >= from && value < to
+def both(row) = is_a(row, 1) || in_range(row["b"], 0, 8)
+def unused(row, n, m = 1) = row["a"] == m && row["b"] == n
+def endless(row) = endless(row)
+"#;
+
 /// What is printed, and the errors, for these rows.
 fn answer(query: &str, rows: &str) -> (String, String) {
-    let query = Query::compile(query, &[], Options::default())
+    let helpers = [("helpers.rb".to_owned(), HELPERS.to_owned())];
+    let query = Query::compile(query, &helpers, Options::default())
         .unwrap_or_else(|wrong| panic!("{query}: {wrong}"));
     let (mut out, mut errors) = (Vec::new(), Vec::new());
     query.run(
@@ -192,6 +202,99 @@ proptest! {
         query in query(),
         rows in prop::collection::vec(select(ROWS), 1..5),
     ) {
+        let rows = rows.join("\n") + "\n";
+        prop_assert_eq!(answer(&query, &rows), answer(&whole(&query), &rows), "{} of {}", query, rows);
+    }
+}
+
+/// A condition that a line may decide.
+fn condition() -> impl Strategy<Value = String> {
+    let field = || select(vec![r#"_["a"]"#, r#"_["b"]"#, r#"_["c"]"#]);
+    let operand = || {
+        prop_oneof![
+            4 => field().prop_map(str::to_owned),
+            1 => field().prop_map(|field| format!("{field}.to_i")),
+            4 => select(vec![
+                "0",
+                "1",
+                "7",
+                "-1",
+                "123456789012345678",
+                "1234567890123456789",
+                "nil",
+                "1.0",
+                "\"x\"",
+                "\"\"",
+                "\"é\"",
+            ])
+            .prop_map(str::to_owned),
+        ]
+    };
+    let operator = select(vec!["<", "<=", ">", ">=", "==", "==", "!=", "+"]);
+    let leaf = prop_oneof![
+        6 => (operand(), operator, operand()).prop_map(|(a, op, b)| format!("({a} {op} {b})")),
+        1 => field().prop_map(str::to_owned),
+        1 => operand().prop_map(|value| format!("is_a(_, {value})")),
+        1 => (operand(), operand()).prop_map(|(a, b)| format!("in_range(_[\"a\"], {a}, {b})")),
+        1 => Just("both(_)".to_owned()),
+        1 => operand().prop_map(|value| format!("unused(_, {value})")),
+    ];
+    leaf.prop_recursive(2, 6, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} && {b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} || {b})")),
+            inner.prop_map(|a| format!("!{a}")),
+        ]
+    })
+}
+
+/// A row with any of three fields.
+fn row() -> impl Strategy<Value = String> {
+    let value = prop_oneof![
+        3 => select(vec!["0", "1", "7", "8"]),
+        1 => select(vec![
+            "-1",
+            "1.0",
+            "1e3",
+            "123456789012345678",
+            "1234567890123456789",
+            "12345678901234567890",
+            r#""x""#,
+            r#""""#,
+            r#""\u0078""#,
+            r#""é""#,
+            "null",
+            "true",
+            "false",
+            "[1]",
+            r#"{"x":1}"#,
+        ]),
+    ];
+    prop::collection::vec((select(vec!["a", "b", "c"]), value), 0..5).prop_map(|fields| {
+        let fields: Vec<String> = fields
+            .iter()
+            .map(|(key, value)| format!("\"{key}\":{value}"))
+            .collect();
+        format!("{{{}}}", fields.join(","))
+    })
+}
+
+#[test]
+fn a_condition_that_calls_itself_ends() {
+    let (out, errors) = answer("select(endless(_)) >> count()", "{\"a\":1}\n");
+    assert_eq!(out, "");
+    assert!(errors.contains("stack level too deep"), "{errors}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
+    #[test]
+    fn conditions_decided_from_lines_do_not_change_results(
+        condition in condition(),
+        then in select(vec!["", " >> _[\"a\"]", " >> count()", " >> select(_[\"b\"])", " >> limit(1)"]),
+        rows in prop::collection::vec(row(), 1..12),
+    ) {
+        let query = format!("select({condition}){then}");
         let rows = rows.join("\n") + "\n";
         prop_assert_eq!(answer(&query, &rows), answer(&whole(&query), &rows), "{} of {}", query, rows);
     }

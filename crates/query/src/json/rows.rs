@@ -1,6 +1,7 @@
 //! Rows as values, from the fields that the scanner found in a line. A row without references is reused for the next one.
 
 use super::build::{Key, Keys, Parser};
+use super::condition::{Condition, Scalar};
 use crate::value::Value;
 use crate::value::table::Table;
 use lastbyte_json::Build;
@@ -57,6 +58,24 @@ impl Reader {
     /// Whether that line, with its line feed, equals the printed row. `false` may be wrong.
     pub(crate) fn is_verbatim(&self) -> bool {
         self.scanner.is_verbatim()
+    }
+
+    /// Whether a condition holds for that line's row; `None` if only the evaluator can tell.
+    #[inline]
+    pub(crate) fn holds(&self, condition: &Condition, bytes: &[u8]) -> Option<bool> {
+        let found = self.scanner.found();
+        condition.holds(&|field| {
+            found[field].map_or(Scalar::Nil, |span| {
+                let raw = &bytes[span.start..span.end];
+                match span.kind {
+                    Kind::Digits if raw.len() <= DIGITS_MAX => Scalar::Int(digits(bytes, span)),
+                    Kind::Plain => Scalar::Text(&raw[1..raw.len() - 1]),
+                    Kind::Other if raw == b"null" => Scalar::Nil,
+                    Kind::Other if raw == b"false" => Scalar::False,
+                    _ => Scalar::Other,
+                }
+            })
+        })
     }
 
     /// The row of that line, if it was one; `None` when only the parser can tell. There should be
@@ -165,10 +184,7 @@ fn put(
     let raw = &bytes[span.start..span.end];
     match span.kind {
         Kind::Digits if raw.len() <= DIGITS_MAX => {
-            let number = match bytes[span.start..].first_chunk() {
-                Some(word) if raw.len() <= WORD => of_word(*word, raw.len()),
-                _ => integer(raw),
-            };
+            let number = digits(bytes, span);
             match place {
                 Value::Int(known) => *known = number,
                 other => *other = Value::Int(number),
@@ -193,6 +209,16 @@ fn put(
         },
     }
     true
+}
+
+/// The number of at most [`DIGITS_MAX`] digits.
+#[inline]
+fn digits(bytes: &[u8], span: Span) -> i64 {
+    let length = span.end - span.start;
+    match bytes[span.start..].first_chunk() {
+        Some(word) if length <= WORD => of_word(*word, length),
+        _ => integer(&bytes[span.start..span.end]),
+    }
 }
 
 /// The number of up to [`WORD`] digits at the start of a word, in three multiplications.

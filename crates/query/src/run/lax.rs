@@ -139,7 +139,7 @@ impl Pipeline<'_> {
                         let before = parsed..parser.position();
                         parsed = before.end;
                         line += memchr::memchr_iter(b'\n', &window.rest()[before]).count();
-                        if let Err(stop) = self.row(&name, line, row) {
+                        if let Err(stop) = self.row(&name, line, 0, row) {
                             break Some(stop);
                         }
                     }

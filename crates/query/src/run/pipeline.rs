@@ -7,11 +7,13 @@ use super::work::Work;
 use crate::class::Class;
 use crate::error::{RunError, SkippedLines};
 use crate::json::build::{Keys, Parser};
+use crate::json::condition::Condition;
 use crate::json::rows::Reader;
 use crate::plan::{self, parallel::Parallel};
 use crate::reducers::packed::PackedScope;
 use crate::reducers::portable::PackedRows;
 use crate::reducers::scope::Scope;
+use crate::tree::Program;
 use crate::value::Value;
 use crate::value::env::Env;
 use crate::value::exception::{Eval, Flow, error};
@@ -22,17 +24,21 @@ use lastbyte_json::parse::{ParseError, Projection};
 use lastbyte_json::scan::{Line, Reprinter};
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A reader, with the plans that it has learned.
 pub(super) type SharedReader = Rc<RefCell<Reader>>;
 
 pub(super) struct Pipeline<'a> {
+    program: Rc<Program>,
     pub(super) vm: Vm,
     pub(super) stages: Vec<Running>,
     pub(super) output: Output<'a>,
     on_error: &'a mut (dyn FnMut(RunError) + 'a),
     pub(super) reader: SharedReader,
+    /// The first stage, if lines can tell whether it keeps their rows.
+    first: Option<Condition>,
     /// The stages only select rows, which are printed unchanged.
     passes_on: bool,
     /// Prints unchanged rows whose lines are not in the output format.
@@ -81,10 +87,9 @@ impl<'a> Pipeline<'a> {
         reader: Option<SharedReader>,
     ) -> Pipeline<'a> {
         let passed_on = plan::passed_on(&vm.program).filter(|_| output.is_compact());
-        let reader = reader.unwrap_or_else(|| {
-            let read = passed_on.as_ref().unwrap_or(&projection);
-            Rc::new(RefCell::new(Reader::new(read)))
-        });
+        let read = passed_on.as_ref().unwrap_or(&projection);
+        let reader = reader.unwrap_or_else(|| Rc::new(RefCell::new(Reader::new(read))));
+        let first = Condition::of(&vm.program, read);
         let stages = vm
             .program
             .stages
@@ -95,11 +100,13 @@ impl<'a> Pipeline<'a> {
             })
             .collect();
         Pipeline {
+            program: Rc::clone(&vm.program),
             vm,
             stages,
             output,
             on_error,
             reader,
+            first,
             passes_on: passed_on.is_some(),
             reprinter: Reprinter::default(),
             reprinted: String::new(),
@@ -207,7 +214,7 @@ impl<'a> Pipeline<'a> {
 
     /// Top-level code of the helper files.
     pub(super) fn start_helpers(&mut self) -> bool {
-        let program = Rc::clone(&self.vm.program);
+        let program = Rc::clone(&self.program);
         for (body, locals) in &program.start {
             if let Err(flow) = self.vm.eval(body, &Vm::top(*locals)) {
                 self.report(&flow, "helper file");
@@ -239,20 +246,12 @@ impl<'a> Pipeline<'a> {
         while at < bytes.len() {
             *number += 1;
             let line = self.reader.borrow_mut().line(bytes, at);
-            let found = match line {
-                Line::Row(end) => self.found(bytes).map(|row| (row, end)),
-                Line::Blank(end) => {
-                    at = end;
-                    continue;
-                }
+            let end = match line {
+                Line::Row(end) => self.scanned(name, *number, bytes, at..end)?.then_some(end),
+                Line::Blank(end) => Some(end),
                 Line::Odd => None,
             };
-            at = if let Some((row, end)) = found {
-                if self.passes_on {
-                    self.pass_on(name, *number, &row, &bytes[at..end])?;
-                } else {
-                    self.row(name, *number, row)?;
-                }
+            at = if let Some(end) = end {
                 end
             } else {
                 let rest = &bytes[at..];
@@ -264,12 +263,38 @@ impl<'a> Pipeline<'a> {
         Ok(())
     }
 
-    /// The row that the reader has found.
-    fn found(&mut self, bytes: &[u8]) -> Option<Value> {
+    /// Runs the row that the reader has found in a line; `false` if only the parser can tell what it is.
+    fn scanned(
+        &mut self,
+        name: &str,
+        number: usize,
+        bytes: &[u8],
+        line: Range<usize>,
+    ) -> Result<bool, Stop> {
+        let first = self.first.as_ref();
+        let kept = first.and_then(|first| self.reader.borrow().holds(first, bytes));
+        if kept == Some(false) {
+            return Ok(true);
+        }
+        let at = usize::from(kept == Some(true));
         // Without other references, the last row is reused for this one.
         self.vm.row = Value::Nil;
         self.vm.target = Value::Nil;
-        self.reader.borrow_mut().row(bytes)
+        // No stage takes a row that is printed from its line.
+        let row = if self.passes_on && at == self.stages.len() {
+            Some(Value::Nil)
+        } else {
+            self.reader.borrow_mut().row(bytes)
+        };
+        let Some(row) = row else {
+            return Ok(false);
+        };
+        if self.passes_on {
+            self.pass_on(name, number, at, &row, &bytes[line])?;
+        } else {
+            self.row(name, number, at, row)?;
+        }
+        Ok(true)
     }
 
     /// Makes this the pipeline of a thread that has parts of the input.
@@ -368,7 +393,7 @@ impl<'a> Pipeline<'a> {
             return Ok(());
         }
         match Parser::new(line, &mut self.keys).only(&self.projection) {
-            Ok(row) => self.row(name, number, row),
+            Ok(row) => self.row(name, number, 0, row),
             Err(wrong) => self.bad_line(name, number, column(line, wrong.at), &wrong),
         }
     }
@@ -398,20 +423,34 @@ impl<'a> Pipeline<'a> {
         Ok(())
     }
 
-    pub(super) fn row(&mut self, name: &str, number: usize, row: Value) -> Result<(), Stop> {
+    /// Runs a row from a stage on.
+    pub(super) fn row(
+        &mut self,
+        name: &str,
+        number: usize,
+        at: usize,
+        row: Value,
+    ) -> Result<(), Stop> {
         self.number = number;
         let pushed = match self.vm.tick() {
-            Ok(()) => self.push(0, row),
+            Ok(()) => self.push(at, row),
             Err(flow) => Err((0, flow)),
         };
         self.pushed(name, number, pushed)
     }
 
-    /// Prints a row if all stages keep it: unchanged, if that is its printed form.
-    fn pass_on(&mut self, name: &str, number: usize, row: &Value, line: &[u8]) -> Result<(), Stop> {
+    /// Prints a row if all stages from this one on keep it: unchanged, if that is its printed form.
+    fn pass_on(
+        &mut self,
+        name: &str,
+        number: usize,
+        at: usize,
+        row: &Value,
+        line: &[u8],
+    ) -> Result<(), Stop> {
         self.number = number;
-        let verbatim = self.reader.borrow().is_verbatim();
-        for at in 0..self.stages.len() {
+        let is_verbatim = self.reader.borrow().is_verbatim();
+        for at in at..self.stages.len() {
             match self.evaluate(at, row.clone()) {
                 Ok(None | Some(Value::Dropped)) => return Ok(()),
                 Ok(Some(value)) if value.same(row) => {}
@@ -423,7 +462,7 @@ impl<'a> Pipeline<'a> {
                 Err(flow) => return self.pushed(name, number, Err((at, flow))),
             }
         }
-        if verbatim && let Ok(text) = std::str::from_utf8(line) {
+        if is_verbatim && let Ok(text) = std::str::from_utf8(line) {
             self.output.write_text(text);
             return self.pushed(name, number, Ok(()));
         }
@@ -502,21 +541,19 @@ impl<'a> Pipeline<'a> {
 
     /// A stage's value for a row; `None` when it is a reducing stage.
     fn evaluate(&mut self, at: usize, row: Value) -> Eval<Option<Value>> {
-        let program = Rc::clone(&self.vm.program);
-        let stage = &program.stages[at];
-        let running = &mut self.stages[at];
-        if Rc::strong_count(&running.env) == 1 {
-            running.env.clear();
+        let stage = &self.program.stages[at];
+        let Running { env, scope } = &mut self.stages[at];
+        if Rc::strong_count(env) == 1 {
+            env.clear();
         } else {
-            running.env = Vm::top(stage.locals);
+            *env = Vm::top(stage.locals);
         }
-        let env = Rc::clone(&running.env);
-        running.scope.rewind();
-        std::mem::swap(&mut self.vm.scope, &mut running.scope);
+        scope.rewind();
+        std::mem::swap(&mut self.vm.scope, scope);
         self.vm.target = row.clone();
         self.vm.row = row;
-        let result = self.vm.eval(&stage.body, &env);
-        std::mem::swap(&mut self.vm.scope, &mut self.stages[at].scope);
+        let result = self.vm.eval(&stage.body, env);
+        std::mem::swap(&mut self.vm.scope, scope);
         let value = match result {
             Ok(value) => value,
             Err(flow) => match *flow {
@@ -524,7 +561,6 @@ impl<'a> Pipeline<'a> {
                 other => return Err(Box::new(other)),
             },
         };
-        let scope = &mut self.stages[at].scope;
         if scope.is_empty() {
             return Ok(if stage.reducing { None } else { Some(value) });
         }
