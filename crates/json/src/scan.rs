@@ -7,7 +7,7 @@
 //! | `grammar` | JSON without values: where things end |
 //! | `members` | keys and values one by one, for lines that follow no plan |
 //! | `reprint` | prints a row from its line |
-//! | `wanted` | which keys are looked for |
+//! | `selection` | which keys are looked for |
 //! | `kernel` | operations on a block of bytes, with the CPU's vector instructions |
 //!
 //! The scanner accepts only lines that the parser ([`crate::parse`]) accepts, and finds the same values. It leaves all other
@@ -24,7 +24,7 @@ mod line;
 mod members;
 mod plan;
 mod reprint;
-mod wanted;
+mod selection;
 
 pub use grammar::{Kind, Span};
 pub use line::{Line, Scanner};

@@ -2,7 +2,7 @@
 
 use crate::class::Class;
 use crate::methods::enumerable::to_vec;
-use crate::reducers::accumulator::{Accumulator, Wanted};
+use crate::reducers::accumulator::{Accumulator, Shares};
 use crate::reducers::column::Column;
 use crate::reducers::histogram::Histogram;
 use crate::reducers::scope::{Keyed, Reducer, Scope};
@@ -63,7 +63,7 @@ pub(crate) fn call(
                 |vm| {
                     Ok(Accumulator::Percentile {
                         values: Column::default(),
-                        wanted: wanted(vm, &asked)?,
+                        shares: shares(vm, &asked)?,
                     })
                 },
                 first(),
@@ -150,14 +150,14 @@ fn sum_from(vm: &mut Vm, initial: Option<Value>) -> Eval<Accumulator> {
 }
 
 fn plain(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>) -> Eval<Reducer> {
-    let begin = make(vm)?;
+    let initial = make(vm)?;
     Ok(if vm.chunk {
         Reducer::Chunk {
-            part: begin.for_chunk(),
-            begin: Box::new(begin),
+            part: initial.for_chunk(),
+            initial: Box::new(initial),
         }
     } else {
-        Reducer::Plain(begin)
+        Reducer::Plain(initial)
     })
 }
 
@@ -410,7 +410,7 @@ fn apply_whole(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
 }
 
 /// Checks the requested percentiles.
-fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
+fn shares(vm: &mut Vm, value: &Value) -> Eval<Shares> {
     let one = |value: &Value| match value {
         Value::Int(_) | Value::Float(_) | Value::Rational(_) => {
             float_of(value).filter(|p| (0.0..=1.0).contains(p))
@@ -431,10 +431,10 @@ fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
             list.iter()
                 .map(one)
                 .collect::<Option<Vec<f64>>>()
-                .map(Wanted::Many)
+                .map(Shares::Many)
                 .ok_or_else(refused)
         }
-        other => one(other).map(Wanted::One).ok_or_else(refused),
+        other => one(other).map(Shares::One).ok_or_else(refused),
     }
 }
 

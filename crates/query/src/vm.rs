@@ -4,9 +4,9 @@
 mod assign;
 pub(crate) mod block;
 pub(crate) mod call;
+mod env_pool;
 mod eval;
 mod library;
-mod spare;
 
 use crate::class::Class;
 use crate::memory::Memory;
@@ -20,8 +20,8 @@ use crate::value::env::{Env, Frame};
 use crate::value::exception::{Eval, error};
 use crate::value::proc::Proc;
 use block::Block;
+use env_pool::EnvPool;
 pub(crate) use library::{Library, Step};
-use spare::Spare;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ pub(crate) struct Vm {
     /// Enumerators that walk endless sequences stop here.
     depth: u32,
     tags: u64,
-    spare: Spare,
+    env_pool: EnvPool,
     /// Memory limit.
     pub(crate) memory: Option<Memory>,
     /// Set to end the run.
@@ -90,7 +90,7 @@ impl Vm {
             random: crate::value::random::Random::seeded(0),
             depth: 0,
             tags: 0,
-            spare: Spare::default(),
+            env_pool: EnvPool::default(),
             memory: None,
             interrupt: None,
             ticks: 0,

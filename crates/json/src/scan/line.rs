@@ -5,7 +5,7 @@ use super::grammar::{self, Member, Next, Span};
 use super::kernel::{Kernel, Run, Simd};
 use super::members::{self, Visit};
 use super::plan::{Followed, Plan};
-use super::wanted::{Fields, Wanted};
+use super::selection::{Fields, Selection};
 use crate::fast_hash::{self, FastMap};
 use crate::parse::Projection;
 
@@ -45,7 +45,7 @@ pub struct Scanner {
 
 #[derive(Debug)]
 struct State {
-    wanted: Wanted,
+    selection: Selection,
     /// The values of the last row, by their place among the fields (or in the plan, when all are wanted).
     found: Vec<Option<Span>>,
     plans: Vec<Plan>,
@@ -93,10 +93,10 @@ impl Scanner {
     }
 
     pub(super) fn with(simd: Simd, projection: &Projection) -> Scanner {
-        let wanted = Wanted::of(projection);
+        let selection = Selection::of(projection);
         let state = State {
-            found: vec![None; wanted.len()],
-            wanted,
+            found: vec![None; selection.len()],
+            selection,
             plans: Vec::new(),
             numbers: Vec::new(),
             learned: 0,
@@ -214,7 +214,7 @@ impl State {
                 }
                 None => return no_row(bytes, start),
             };
-            self.note(bytes, &member);
+            self.record(bytes, &member);
             at = member.value.end;
             let lead = &bytes[member.start..member.value.start];
             if let Some((plan, atom)) = left
@@ -240,16 +240,16 @@ impl State {
     /// Scans the rest of a line without a plan. Returns the offset of the next line; `None` if this one is not JSON.
     #[inline(always)]
     fn rest(&mut self, kernel: impl Kernel, bytes: &[u8], at: usize, first: bool) -> Option<usize> {
-        match &self.wanted {
-            Wanted::All => members::walk(kernel, bytes, at, first, &mut ()),
-            Wanted::Fields(fields) => {
+        match &self.selection {
+            Selection::All => members::walk(kernel, bytes, at, first, &mut ()),
+            Selection::Fields(fields) => {
                 let found = &mut self.found;
-                let mut noting = Noting {
+                let mut recorder = FieldRecorder {
                     bytes,
                     fields,
                     found,
                 };
-                members::walk(kernel, bytes, at, first, &mut noting)
+                members::walk(kernel, bytes, at, first, &mut recorder)
             }
         }
     }
@@ -268,8 +268,8 @@ impl State {
 
     /// Keeps a value that is wanted and was met outside of a plan.
     #[inline(always)]
-    fn note(&mut self, bytes: &[u8], member: &Member) {
-        if let Wanted::Fields(fields) = &self.wanted {
+    fn record(&mut self, bytes: &[u8], member: &Member) {
+        if let Selection::Fields(fields) = &self.selection {
             let key = &bytes[member.key.0..member.key.1];
             if let Some(slot) = fields.slot(key, member.plain_key) {
                 self.found[slot] = Some(member.value);
@@ -301,10 +301,10 @@ impl State {
             }
             self.learn(bytes, end);
         }
-        match self.wanted {
-            Wanted::Fields(_) => Line::Row(end),
+        match self.selection {
+            Selection::Fields(_) => Line::Row(end),
             // The offsets of the values of such a row are unknown.
-            Wanted::All => Line::Odd,
+            Selection::All => Line::Odd,
         }
     }
 
@@ -322,10 +322,10 @@ impl State {
     }
 
     fn learn(&mut self, bytes: &[u8], end: usize) {
-        let whole = matches!(self.wanted, Wanted::All);
-        let slot = |key: &[u8]| match &self.wanted {
-            Wanted::All => None,
-            Wanted::Fields(fields) => fields.slot(key, false),
+        let whole = matches!(self.selection, Selection::All);
+        let slot = |key: &[u8]| match &self.selection {
+            Selection::All => None,
+            Selection::Fields(fields) => fields.slot(key, false),
         };
         let Some(plan) = Plan::learn(bytes, &self.members, end, whole, slot) else {
             return;
@@ -368,13 +368,13 @@ fn no_row(bytes: &[u8], start: usize) -> Line {
 }
 
 /// Records the wanted values of a line.
-struct Noting<'a> {
+struct FieldRecorder<'a> {
     bytes: &'a [u8],
     fields: &'a Fields,
     found: &'a mut [Option<Span>],
 }
 
-impl Visit for Noting<'_> {
+impl Visit for FieldRecorder<'_> {
     #[inline(always)]
     fn member(&mut self, key: (usize, usize), plain_key: bool, value: Span) -> bool {
         if (!plain_key || self.fields.may_have(self.bytes, key))

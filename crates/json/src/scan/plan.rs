@@ -32,7 +32,7 @@ struct Atom {
 struct Step {
     /// End of the literal in the pool; it starts at the end of the one before.
     end: usize,
-    value: Want,
+    value: Expected,
     /// Where the value is noted.
     slot: usize,
     /// The value's, or the number of atoms after the last literal.
@@ -41,7 +41,7 @@ struct Step {
 
 /// The value expected after a literal.
 #[derive(Clone, Copy, Debug)]
-enum Want {
+enum Expected {
     Digits,
     Plain,
     Any,
@@ -148,9 +148,9 @@ impl Plan {
                 self.steps.push(Step {
                     end: self.pool.len(),
                     value: match kind {
-                        Kind::Digits => Want::Digits,
-                        Kind::Plain => Want::Plain,
-                        _ => Want::Any,
+                        Kind::Digits => Expected::Digits,
+                        Kind::Plain => Expected::Plain,
+                        _ => Expected::Any,
                     },
                     slot: if self.whole {
                         at
@@ -169,7 +169,7 @@ impl Plan {
         self.pool.extend_from_slice(&self.model[tail..]);
         self.steps.push(Step {
             end: self.pool.len(),
-            value: Want::End,
+            value: Expected::End,
             slot: NOWHERE,
             atom: self.atoms.len(),
         });
@@ -253,10 +253,10 @@ impl Plan {
             };
             (rest, pool) = (after, more);
             let quick = match step.value {
-                Want::Digits => digits(kernel, rest),
-                Want::Plain => plain(kernel, rest),
-                Want::Any => None,
-                Want::End => return Followed::End(begin + length, regular),
+                Expected::Digits => digits(kernel, rest),
+                Expected::Plain => plain(kernel, rest),
+                Expected::Any => None,
+                Expected::End => return Followed::End(begin + length, regular),
             };
             let start = begin + length;
             let value = match quick {

@@ -41,7 +41,7 @@ impl Reprinter {
     /// Appends to `out` the row of this line (with or without its line feed) as parsing and printing it would, and a line
     /// feed. Returns `false` and appends nothing if the line must be parsed: it may not be a row, or a key occurs twice.
     pub fn print(&mut self, line: &[u8], out: &mut String) -> bool {
-        let begin = out.len();
+        let start = out.len();
         let Ok(text) = std::str::from_utf8(line) else {
             return false;
         };
@@ -50,7 +50,7 @@ impl Reprinter {
         if printed {
             out.push_str("}\n");
         } else {
-            out.truncate(begin);
+            out.truncate(start);
         }
         printed
     }

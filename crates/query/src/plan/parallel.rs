@@ -146,7 +146,7 @@ impl Walk<'_> {
             }
             Node::Begin(begin) => self.begin(begin),
             Node::Call(call) => {
-                tame(call.method)
+                is_independent(call.method)
                     && self.pure(&call.receiver)
                     && self.arguments(&call.arguments)
                     && self.block(call.block.as_ref())
@@ -235,7 +235,7 @@ impl Walk<'_> {
     fn block(&mut self, block: Option<&BlockNode>) -> bool {
         match block {
             None => true,
-            Some(BlockNode::Symbol(method)) => tame(*method),
+            Some(BlockNode::Symbol(method)) => is_independent(*method),
             Some(BlockNode::Passed(node)) => self.pure(node),
             Some(BlockNode::Code(code)) => self.code(code),
         }
@@ -264,7 +264,7 @@ impl Walk<'_> {
 }
 
 /// Methods except those that call others by name, keep something, or compare identities.
-fn tame(method: M) -> bool {
+fn is_independent(method: M) -> bool {
     !matches!(
         method,
         M::Send

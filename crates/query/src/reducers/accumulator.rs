@@ -43,7 +43,7 @@ pub(crate) enum Accumulator {
     /// The values, and which percentiles of them.
     Percentile {
         values: Column,
-        wanted: Wanted,
+        shares: Shares,
     },
     Group(Vec<Value>),
     /// The values as keys, in order of first appearance.
@@ -56,7 +56,7 @@ pub(crate) enum Accumulator {
 
 /// One percentile, or a list of them.
 #[derive(Clone)]
-pub(crate) enum Wanted {
+pub(crate) enum Shares {
     One(f64),
     Many(Vec<f64>),
 }
@@ -118,9 +118,9 @@ impl Accumulator {
                 squares: *squares,
                 sample: *sample,
             },
-            Accumulator::Percentile { values, wanted } => Accumulator::Percentile {
+            Accumulator::Percentile { values, shares } => Accumulator::Percentile {
                 values: values.copy(),
-                wanted: wanted.clone(),
+                shares: shares.clone(),
             },
             Accumulator::Group(list) => Accumulator::Group(copies(list)),
             Accumulator::Distinct(values) => Accumulator::Distinct(Table::from_pairs(
@@ -138,9 +138,9 @@ impl Accumulator {
             Accumulator::Count(_) => Accumulator::Count(0),
             Accumulator::Min(_) => Accumulator::Min(Value::Nil),
             Accumulator::Max(_) => Accumulator::Max(Value::Nil),
-            Accumulator::Percentile { wanted, .. } => Accumulator::Percentile {
+            Accumulator::Percentile { shares, .. } => Accumulator::Percentile {
                 values: Column::default(),
-                wanted: wanted.clone(),
+                shares: shares.clone(),
             },
             Accumulator::Group(_) => Accumulator::Group(Vec::new()),
             Accumulator::Distinct(_) => Accumulator::Distinct(Table::default()),
@@ -276,11 +276,11 @@ impl Accumulator {
                     Value::Float((squares / divisor as f64).sqrt())
                 }
             }
-            Accumulator::Percentile { mut values, wanted } => {
+            Accumulator::Percentile { mut values, shares } => {
                 values.sort()?;
-                match wanted {
-                    Wanted::One(p) => nearest_rank(&values, p),
-                    Wanted::Many(list) => {
+                match shares {
+                    Shares::One(p) => nearest_rank(&values, p),
+                    Shares::Many(list) => {
                         Value::array(list.iter().map(|p| nearest_rank(&values, *p)).collect())
                     }
                 }

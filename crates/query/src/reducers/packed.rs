@@ -3,7 +3,7 @@
 
 mod state;
 
-use super::accumulator::{Accumulator, Wanted};
+use super::accumulator::{Accumulator, Shares};
 use super::column::Column;
 use super::histogram::{Histogram, Width};
 use super::portable::{Heap, Packer, Portable, heap_weight};
@@ -73,65 +73,65 @@ enum Part {
 }
 
 /// The initial state of an accumulator.
-enum Begin {
+enum Initial {
     Count,
     Sum(Portable, Portable),
     Min,
     Max,
     Average,
     Deviation(bool),
-    Percentile(Wanted),
+    Percentile(Shares),
     Group,
     Distinct,
     Top(usize),
     Histogram(Width),
 }
 
-impl Begin {
-    fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Begin> {
+impl Initial {
+    fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Initial> {
         Some(match accumulator {
-            Accumulator::Count(_) => Begin::Count,
+            Accumulator::Count(_) => Initial::Count,
             Accumulator::Sum { total, initial } => {
-                Begin::Sum(packer.pack(total)?, packer.pack(initial)?)
+                Initial::Sum(packer.pack(total)?, packer.pack(initial)?)
             }
-            Accumulator::Min(_) => Begin::Min,
-            Accumulator::Max(_) => Begin::Max,
-            Accumulator::Average { .. } => Begin::Average,
-            Accumulator::Deviation { sample, .. } => Begin::Deviation(*sample),
-            Accumulator::Percentile { wanted, .. } => Begin::Percentile(wanted.clone()),
-            Accumulator::Group(_) => Begin::Group,
-            Accumulator::Distinct(_) => Begin::Distinct,
-            Accumulator::Top(top) => Begin::Top(top.count),
-            Accumulator::Histogram(it) => Begin::Histogram(it.width),
+            Accumulator::Min(_) => Initial::Min,
+            Accumulator::Max(_) => Initial::Max,
+            Accumulator::Average { .. } => Initial::Average,
+            Accumulator::Deviation { sample, .. } => Initial::Deviation(*sample),
+            Accumulator::Percentile { shares, .. } => Initial::Percentile(shares.clone()),
+            Accumulator::Group(_) => Initial::Group,
+            Accumulator::Distinct(_) => Initial::Distinct,
+            Accumulator::Top(top) => Initial::Top(top.count),
+            Accumulator::Histogram(it) => Initial::Histogram(it.width),
             Accumulator::Chunk(_) => return None,
         })
     }
 
     fn make(&self, heap: &mut Heap) -> Accumulator {
         match self {
-            Begin::Count => Accumulator::Count(0),
-            Begin::Sum(total, initial) => Accumulator::Sum {
+            Initial::Count => Accumulator::Count(0),
+            Initial::Sum(total, initial) => Accumulator::Sum {
                 total: heap.unpack(total),
                 initial: heap.unpack(initial),
             },
-            Begin::Min => Accumulator::Min(Value::Nil),
-            Begin::Max => Accumulator::Max(Value::Nil),
-            Begin::Average => Accumulator::average(),
-            Begin::Deviation(sample) => Accumulator::deviation(*sample),
-            Begin::Percentile(wanted) => Accumulator::Percentile {
+            Initial::Min => Accumulator::Min(Value::Nil),
+            Initial::Max => Accumulator::Max(Value::Nil),
+            Initial::Average => Accumulator::average(),
+            Initial::Deviation(sample) => Accumulator::deviation(*sample),
+            Initial::Percentile(shares) => Accumulator::Percentile {
                 values: Column::default(),
-                wanted: wanted.clone(),
+                shares: shares.clone(),
             },
-            Begin::Group => Accumulator::Group(Vec::new()),
-            Begin::Distinct => Accumulator::Distinct(Table::default()),
-            Begin::Top(count) => Accumulator::Top(Top::of(*count)),
-            Begin::Histogram(width) => Accumulator::Histogram(Histogram::of(*width)),
+            Initial::Group => Accumulator::Group(Vec::new()),
+            Initial::Distinct => Accumulator::Distinct(Table::default()),
+            Initial::Top(count) => Accumulator::Top(Top::of(*count)),
+            Initial::Histogram(width) => Accumulator::Histogram(Histogram::of(*width)),
         }
     }
 }
 
 enum PackedReducer {
-    Plain(Begin, Part),
+    Plain(Initial, Part),
     Sort(Vec<Portable>, Vec<Portable>),
     Keyed(Keyed, Vec<(Portable, Slot)>),
 }
@@ -149,7 +149,7 @@ pub(crate) struct PackedScope {
 }
 
 /// A scope of a chunk, on the thread that joins.
-pub(crate) struct ArrivedScope {
+pub(crate) struct UnpackedScope {
     slot: Slot,
     heap: Heap,
 }
@@ -168,15 +168,15 @@ impl PackedScope {
         self.slot.weight() + heap_weight(&self.heap)
     }
 
-    pub(crate) fn arrive(self) -> ArrivedScope {
-        ArrivedScope {
+    pub(crate) fn unpack(self) -> UnpackedScope {
+        UnpackedScope {
             slot: self.slot,
             heap: Heap::new(self.heap),
         }
     }
 }
 
-impl ArrivedScope {
+impl UnpackedScope {
     /// Whether it can be joined to a scope.
     pub(crate) fn fits(&mut self, scope: &Scope) -> bool {
         self.slot.fits(&mut self.heap, scope)
@@ -212,7 +212,7 @@ impl Slot {
         let reducers = self.reducers.iter().enumerate();
         let mut fits = reducers.map(|(at, part)| match (scope.reducers.get(at), part) {
             (Some(Some(Reducer::Plain(known))), PackedReducer::Plain(_, part)) => part.fits(known),
-            (None, PackedReducer::Plain(begin, part)) => part.fits(&begin.make(heap)),
+            (None, PackedReducer::Plain(initial, part)) => part.fits(&initial.make(heap)),
             (
                 Some(Some(Reducer::Sort { keys, rows, .. })),
                 PackedReducer::Sort(more_keys, more_rows),
@@ -257,7 +257,7 @@ impl Slot {
         for (at, part) in self.reducers.into_iter().enumerate() {
             if at == scope.reducers.len() {
                 scope.reducers.push(Some(match &part {
-                    PackedReducer::Plain(begin, _) => Reducer::Plain(begin.make(heap)),
+                    PackedReducer::Plain(initial, _) => Reducer::Plain(initial.make(heap)),
                     PackedReducer::Sort(..) => Reducer::Sort {
                         keys: Vec::new(),
                         rows: Vec::new(),
@@ -317,8 +317,8 @@ fn join_part(
 impl PackedReducer {
     fn pack(packer: &mut Packer, reducer: &Reducer) -> Option<PackedReducer> {
         Some(match reducer {
-            Reducer::Chunk { begin, part } => {
-                PackedReducer::Plain(Begin::of(packer, begin)?, Part::of(packer, part)?)
+            Reducer::Chunk { initial, part } => {
+                PackedReducer::Plain(Initial::of(packer, initial)?, Part::of(packer, part)?)
             }
             // The block is the first row's, which only that row's thread has.
             Reducer::Sort { by: Some(_), .. } | Reducer::Plain(_) | Reducer::Reduce(_) => {

@@ -24,7 +24,7 @@ pub(crate) enum Reducer {
     Plain(Accumulator),
     /// On a thread with a part of the input: its values, and the initial state of the whole run.
     Chunk {
-        begin: Box<Accumulator>,
+        initial: Box<Accumulator>,
         part: Accumulator,
     },
     /// Rows with their keys, or with the block that compares them.
@@ -86,8 +86,8 @@ impl Reducer {
     fn copy(&self) -> Reducer {
         match self {
             Reducer::Plain(accumulator) => Reducer::Plain(accumulator.copy()),
-            Reducer::Chunk { begin, part } => Reducer::Chunk {
-                begin: Box::new(begin.copy()),
+            Reducer::Chunk { initial, part } => Reducer::Chunk {
+                initial: Box::new(initial.copy()),
                 part: part.copy(),
             },
             Reducer::Sort { keys, rows, by } => Reducer::Sort {
@@ -137,9 +137,9 @@ impl Reducer {
     fn finish(self, vm: &mut dyn Evaluator) -> Eval<Vec<Value>> {
         Ok(match self {
             Reducer::Plain(accumulator) => vec![accumulator.finish(vm)?],
-            Reducer::Chunk { mut begin, part } => {
-                begin.merge(vm, part)?;
-                vec![(*begin).finish(vm)?]
+            Reducer::Chunk { mut initial, part } => {
+                initial.merge(vm, part)?;
+                vec![(*initial).finish(vm)?]
             }
             Reducer::Reduce(value) => vec![value],
             Reducer::Sort { keys, rows, by } => sorted(vm, keys, rows, by)?,

@@ -104,10 +104,10 @@ impl<R: Read> Csv<R> {
             (At::Quote, _) => {
                 return Err(self.wrong("a quoted field continues after its closing quote"));
             }
-            (At::Start, b'"') => self.begin_quoted(),
+            (At::Start, b'"') => self.start_quoted(),
             (At::Plain, b'"') if self.keys.is_none() && self.text == MARK => {
                 self.text.clear();
-                self.begin_quoted();
+                self.start_quoted();
             }
             (_, b'"') => {
                 return Err(self.wrong("a quote in a field that does not begin with one"));
@@ -120,7 +120,7 @@ impl<R: Read> Csv<R> {
         Ok(())
     }
 
-    fn begin_quoted(&mut self) {
+    fn start_quoted(&mut self) {
         self.at = At::Quoted;
         self.quoted = true;
         self.quote_line = self.line;

@@ -89,7 +89,7 @@ impl Pipeline<'_> {
 
     fn open(&mut self, input: Input, query: &Query) -> Option<Lines> {
         let name = input.name.clone();
-        self.begin_file(&name);
+        self.start_file(&name);
         match Lines::open(input, query.options.line_bytes_max) {
             Ok(lines) => Some(lines.until(query.options.interrupt.clone())),
             Err(failure) => {

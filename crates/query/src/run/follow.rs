@@ -1,7 +1,7 @@
 //! Results of the rows so far, while more are expected.
 
 use super::Options;
-use super::output::{Kept, Output};
+use super::output::{Output, Results};
 use super::pipeline::{Pipeline, SharedReader};
 use crate::library::LIBRARY;
 use crate::vm::Vm;
@@ -41,7 +41,7 @@ impl Pipeline<'_> {
         vm.constants.clone_from(&self.vm.constants);
         let mut copy = Pipeline::new(
             vm,
-            Output::keep(self.output.form()).with_sentinels(options.sentinels),
+            Output::buffered(self.output.form()).with_sentinels(options.sentinels),
             &mut on_error,
             self.projection.clone(),
             Some(SharedReader::clone(&self.reader)),
@@ -50,7 +50,7 @@ impl Pipeline<'_> {
             copy.scope = own.scope.copy();
         }
         copy.finish();
-        if let Kept::Text(groups) = copy.output.take() {
+        if let Results::Text(groups) = copy.output.take() {
             let text = groups.concat();
             if !text.is_empty() && text != self.shown {
                 self.output.flush();

@@ -243,7 +243,7 @@ impl Read for Zstd {
                     if self.source.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
-                    self.begin()?;
+                    self.start_frame()?;
                 }
                 State::In if self.decoder.is_finished() => {
                     let (given, own) = (
@@ -263,7 +263,7 @@ impl Read for Zstd {
 
 impl Zstd {
     /// Starts a frame, or skips a skippable one.
-    fn begin(&mut self) -> io::Result<()> {
+    fn start_frame(&mut self) -> io::Result<()> {
         match self.decoder.reset(&mut self.source) {
             Ok(()) => self.state = State::In,
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {

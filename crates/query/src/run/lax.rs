@@ -99,7 +99,7 @@ impl Pipeline<'_> {
     /// Runs a file whose values may span lines.
     pub(super) fn lax(&mut self, input: Input, query: &Query) -> Result<(), Stop> {
         let (name, is_live) = (input.name.clone(), input.live);
-        self.begin_file(&name);
+        self.start_file(&name);
         let mut reader = match input.open() {
             Ok(reader) => reader,
             Err(reason) => {

@@ -55,18 +55,18 @@ impl Form {
 }
 
 /// Results of a part of the input, kept until it is their turn.
-pub(super) enum Kept {
+pub(super) enum Results {
     /// In the groups in which it is to be written.
     Text(Vec<String>),
     Values(Vec<Plain>),
 }
 
-impl Kept {
+impl Results {
     /// Approximate size in bytes.
     pub(super) fn weight(&self) -> usize {
         match self {
-            Kept::Text(groups) => groups.iter().map(String::len).sum(),
-            Kept::Values(values) => values.iter().map(Plain::weight).sum(),
+            Results::Text(groups) => groups.iter().map(String::len).sum(),
+            Results::Values(values) => values.iter().map(Plain::weight).sum(),
         }
     }
 }
@@ -74,7 +74,7 @@ impl Kept {
 enum Target<'a> {
     Writer(&'a mut (dyn Write + Send)),
     OnRow(&'a mut OnRow<'a>),
-    Keep(Kept),
+    Buffer(Results),
 }
 
 pub(super) struct Output<'a> {
@@ -118,12 +118,12 @@ impl<'a> Output<'a> {
     }
 
     /// Keeps results in the form in which [`Output::write`] takes them.
-    pub(super) fn keep(form: Form) -> Output<'a> {
-        let kept = match form {
-            Form::Text { .. } => Kept::Text(Vec::new()),
-            Form::Values | Form::Records => Kept::Values(Vec::new()),
+    pub(super) fn buffered(form: Form) -> Output<'a> {
+        let results = match form {
+            Form::Text { .. } => Results::Text(Vec::new()),
+            Form::Values | Form::Records => Results::Values(Vec::new()),
         };
-        Output::new(Target::Keep(kept), form)
+        Output::new(Target::Buffer(results), form)
     }
 
     fn new(target: Target<'a>, form: Form) -> Output<'a> {
@@ -194,8 +194,8 @@ impl<'a> Output<'a> {
                     self.failure = Some(ErrorKind::BrokenPipe.into());
                 }
             }
-            Target::Keep(Kept::Values(values)) => values.push(value),
-            Target::Keep(Kept::Text(_)) | Target::Writer(_) => {}
+            Target::Buffer(Results::Values(values)) => values.push(value),
+            Target::Buffer(Results::Text(_)) | Target::Writer(_) => {}
         }
     }
 
@@ -241,10 +241,10 @@ impl<'a> Output<'a> {
     }
 
     /// Writes what another output has kept.
-    pub(super) fn write(&mut self, kept: Kept) {
-        match kept {
-            Kept::Text(groups) => groups.iter().for_each(|group| self.write_text(group)),
-            Kept::Values(values) => values.into_iter().for_each(|value| self.emit(value)),
+    pub(super) fn write(&mut self, results: Results) {
+        match results {
+            Results::Text(groups) => groups.iter().for_each(|group| self.write_text(group)),
+            Results::Values(values) => values.into_iter().for_each(|value| self.emit(value)),
         }
     }
 
@@ -262,23 +262,23 @@ impl<'a> Output<'a> {
                     let written = writer.write_all(self.pending.as_bytes());
                     self.failure = written.and_then(|()| writer.flush()).err();
                 }
-                Target::Keep(Kept::Text(groups)) => {
+                Target::Buffer(Results::Text(groups)) => {
                     groups.push(std::mem::take(&mut self.pending));
                 }
-                Target::Keep(Kept::Values(_)) | Target::OnRow(_) => {}
+                Target::Buffer(Results::Values(_)) | Target::OnRow(_) => {}
             }
         }
         self.pending.clear();
     }
 
     /// Takes the results kept so far.
-    pub(super) fn take(&mut self) -> Kept {
+    pub(super) fn take(&mut self) -> Results {
         self.flush();
         match (&mut self.target, self.form) {
-            (Target::Keep(Kept::Values(values)), _) => Kept::Values(std::mem::take(values)),
-            (Target::Keep(Kept::Text(groups)), _) => Kept::Text(std::mem::take(groups)),
-            (_, Form::Values | Form::Records) => Kept::Values(Vec::new()),
-            (_, Form::Text { .. }) => Kept::Text(Vec::new()),
+            (Target::Buffer(Results::Values(values)), _) => Results::Values(std::mem::take(values)),
+            (Target::Buffer(Results::Text(groups)), _) => Results::Text(std::mem::take(groups)),
+            (_, Form::Values | Form::Records) => Results::Values(Vec::new()),
+            (_, Form::Text { .. }) => Results::Text(Vec::new()),
         }
     }
 

@@ -72,7 +72,7 @@ impl Query {
         loop {
             // A part with an error runs again, and reports it then.
             let mut on_error = |_| {};
-            let output = Output::keep(form);
+            let output = Output::buffered(form);
             let mut pipeline = match (&program, &projection) {
                 (Some(program), Some(projection)) => {
                     let mut vm = Vm::new(Rc::clone(program), &LIBRARY);
@@ -97,7 +97,7 @@ impl Query {
                 }
                 let result = match &mut pipeline {
                     Some(pipeline) if !scheduler.only_read() => {
-                        pipeline.begin_file(&names[file].0);
+                        pipeline.start_file(&names[file].0);
                         pipeline.part(&buffer[..length], parallel)
                     }
                     _ => None,
@@ -169,7 +169,7 @@ impl Pipeline<'_> {
             self.rest(lines, name, number, &query.options)?;
             return self.in_order(inputs, query);
         }
-        scheduler.begin(
+        scheduler.start(
             std::iter::once(Reader::Open(lines)).chain(inputs.into_iter().map(Reader::Closed)),
         );
         let mut number = number;
@@ -198,7 +198,7 @@ impl Pipeline<'_> {
         mut number: usize,
         parallel: Parallel,
     ) -> Result<(), Stop> {
-        self.begin_file(name);
+        self.start_file(name);
         for part in 0.. {
             if live && part > 0 {
                 self.show()?;

@@ -2,7 +2,7 @@
 
 use super::Query;
 use super::input::Input;
-use super::output::{Kept, Output};
+use super::output::{Output, Results};
 use super::work::Work;
 use crate::class::Class;
 use crate::error::{RunError, SkippedLines};
@@ -33,7 +33,7 @@ pub(super) type SharedReader = Rc<RefCell<Reader>>;
 pub(super) struct Pipeline<'a> {
     program: Rc<Program>,
     pub(super) vm: Vm,
-    pub(super) stages: Vec<Running>,
+    pub(super) stages: Vec<StageState>,
     pub(super) output: Output<'a>,
     on_error: &'a mut (dyn FnMut(RunError) + 'a),
     pub(super) reader: SharedReader,
@@ -62,7 +62,7 @@ pub(super) struct Pipeline<'a> {
 }
 
 /// A stage between two rows.
-pub(super) struct Running {
+pub(super) struct StageState {
     env: Rc<Env>,
     pub(super) scope: Scope,
 }
@@ -94,7 +94,7 @@ impl<'a> Pipeline<'a> {
             .program
             .stages
             .iter()
-            .map(|stage| Running {
+            .map(|stage| StageState {
                 env: Vm::top(stage.locals),
                 scope: Scope::default(),
             })
@@ -182,7 +182,7 @@ impl<'a> Pipeline<'a> {
         }
         for (name, states) in states {
             for state in states {
-                let mut part = state.arrive();
+                let mut part = state.unpack();
                 let scope = &mut self.stages[at].scope;
                 let misfit = if !part.fits(&Scope::default()) {
                     "the state is cut off or was changed"
@@ -225,7 +225,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Sets `$FILENAME`.
-    pub(super) fn begin_file(&mut self, name: &str) {
+    pub(super) fn start_file(&mut self, name: &str) {
         self.vm.file_name = Value::Str(Rc::new(Text::frozen(name.to_owned())));
     }
 
@@ -311,7 +311,11 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Runs a part of the input; `None` if it must run in order, with the state of the earlier parts.
-    pub(super) fn part(&mut self, bytes: &[u8], parallel: Parallel) -> Option<(usize, Work, Kept)> {
+    pub(super) fn part(
+        &mut self,
+        bytes: &[u8],
+        parallel: Parallel,
+    ) -> Option<(usize, Work, Results)> {
         let mut lines = 0;
         let done = self.block("", &mut lines, bytes);
         let results = self.output.take();
@@ -356,7 +360,7 @@ impl<'a> Pipeline<'a> {
                 }
             }
             (Work::Merge(part), Parallel::Merge(at)) => {
-                let mut part = part.arrive();
+                let mut part = part.unpack();
                 let scope = &mut self.stages[at].scope;
                 if !part.fits(scope) {
                     return Ok(false);
@@ -380,7 +384,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Writes the results of a thread.
-    pub(super) fn write(&mut self, results: Kept) -> Result<(), Stop> {
+    pub(super) fn write(&mut self, results: Results) -> Result<(), Stop> {
         self.output.write(results);
         if self.output.failure().is_some() {
             return Err(Stop::Run);
@@ -542,7 +546,7 @@ impl<'a> Pipeline<'a> {
     /// A stage's value for a row; `None` when it is a reducing stage.
     fn evaluate(&mut self, at: usize, row: Value) -> Eval<Option<Value>> {
         let stage = &self.program.stages[at];
-        let Running { env, scope } = &mut self.stages[at];
+        let StageState { env, scope } = &mut self.stages[at];
         if Rc::strong_count(env) == 1 {
             env.clear();
         } else {

@@ -4,7 +4,7 @@
 
 use super::Input;
 use super::lines::{Failure, Lines, trim};
-use super::output::Kept;
+use super::output::Results;
 use super::work::Work;
 use crate::run::Query;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) enum PartResult {
     Done {
         lines: usize,
         work: Work,
-        results: Kept,
+        results: Results,
         /// The lines, if they may have to run again.
         block: Option<Block>,
     },
@@ -129,7 +129,7 @@ impl Scheduler {
     }
 
     /// Sets the files, in order.
-    pub(super) fn begin(&self, readers: impl Iterator<Item = Reader>) {
+    pub(super) fn start(&self, readers: impl Iterator<Item = Reader>) {
         let file = |reader| File { reader, next: 0 };
         self.state().files = readers.map(file).collect();
         self.turns.notify_all();

@@ -77,7 +77,7 @@ impl Query {
             // The first state is joined to nothing.
             let mut states = states.into_iter();
             match bytes {
-                Some(bytes) if states.all(|state| state.arrive().fits(&Scope::default())) => {
+                Some(bytes) if states.all(|state| state.unpack().fits(&Scope::default())) => {
                     write_state(out, &bytes, on_error);
                 }
                 _ => on_error(RunError::NotMergeable { stage: at }),
@@ -129,7 +129,7 @@ impl Query {
         let Ok(at) = self.merging_stage() else {
             return (None, None);
         };
-        let output = Output::keep(Form::Values);
+        let output = Output::buffered(Form::Values);
         let prepared = self.prepare(output.form());
         let mut vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
         vm.memory = self.options.memory;

@@ -52,7 +52,7 @@ impl Env {
     }
 
     /// As for a new call: the first local is this, the others nothing.
-    pub(crate) fn begin(&self, value: &Value) {
+    pub(crate) fn reset(&self, value: &Value) {
         let mut locals = self.locals.borrow_mut();
         if let Some((first, others)) = locals.split_first_mut() {
             first.clone_from(value);

@@ -94,7 +94,7 @@ impl Vm {
                 if let Block::Written(_, _, last) = block
                     && let Some(env) = last.into_inner()
                 {
-                    self.spare.block_over(env);
+                    self.env_pool.recycle_block(env);
                 }
                 return match result {
                     Err(flow) => match *flow {
@@ -213,7 +213,7 @@ impl Vm {
                     env.clear();
                     env
                 }
-                _ => self.spare.block(code.locals, outer),
+                _ => self.env_pool.block(code.locals, outer),
             };
             let result = self.run_block(code, &env, args, keywords, None, tag);
             *last.borrow_mut() = Some(env);
@@ -253,9 +253,9 @@ impl Vm {
             self.target.clone_from(given);
             let env = match &mut env {
                 Some(env) if Rc::strong_count(env) == 1 => env,
-                place => place.insert(self.spare.block(code.locals, outer)),
+                place => place.insert(self.env_pool.block(code.locals, outer)),
             };
-            env.begin(given);
+            env.reset(given);
             let result = self.run_body(code, env, tag)?;
             each(thing, result)?;
         }

@@ -104,7 +104,7 @@ impl Vm {
             receiver,
             tag,
         };
-        self.spare.helper(code.locals, frame)
+        self.env_pool.helper(code.locals, frame)
     }
 
     /// Runs a helper after `bind` has assigned its parameters.
@@ -118,7 +118,7 @@ impl Vm {
         let outer_match = std::mem::take(&mut self.last_match);
         let result = bind(self, &env).and_then(|()| self.deeper(|vm| vm.eval(&code.body, &env)));
         self.last_match = outer_match;
-        self.spare.helper_over(env);
+        self.env_pool.recycle_helper(env);
         match result {
             Err(flow) => match *flow {
                 Flow::Return(to, value) if to == tag => Ok(value),

@@ -13,15 +13,15 @@ const MEMBERS_MAX: usize = if cfg!(miri) { 5 } else { 40 };
 type Found = ((usize, usize), bool, Span);
 
 /// The members of a line, and where the next begins.
-fn by_glance(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<(Vec<Found>, usize)> {
-    let mut members = Noted(Vec::new());
+fn walked(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<(Vec<Found>, usize)> {
+    let mut members = Recorder(Vec::new());
     let end = walk(kernel, bytes, start, true, &mut members)?;
     Some((members.0, end))
 }
 
-struct Noted(Vec<Found>);
+struct Recorder(Vec<Found>);
 
-impl Visit for Noted {
+impl Visit for Recorder {
     fn member(&mut self, key: (usize, usize), plain_key: bool, value: Span) -> bool {
         self.0.push((key, plain_key, value));
         true
@@ -47,7 +47,7 @@ fn check(bytes: &[u8], start: usize) -> bool {
     let mut row = false;
     for simd in Simd::all() {
         let (found, known) = with_kernel!(simd, kernel => (
-            by_glance(kernel, bytes, start),
+            walked(kernel, bytes, start),
             by_grammar(kernel, bytes, start)
         ));
         let text = String::from_utf8_lossy(&bytes[start..]);

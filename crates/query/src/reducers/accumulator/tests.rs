@@ -1,6 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
-use super::{Accumulator, Wanted};
+use super::{Accumulator, Shares};
 use crate::library::LIBRARY;
 use crate::lower;
 use crate::reducers::column::Column;
@@ -30,7 +30,7 @@ fn kinds() -> Vec<fn() -> Accumulator> {
         || Accumulator::Group(Vec::new()),
         || Accumulator::Percentile {
             values: Column::default(),
-            wanted: Wanted::Many(vec![0.0, 0.25, 0.5, 1.0]),
+            shares: Shares::Many(vec![0.0, 0.25, 0.5, 1.0]),
         },
     ]
 }

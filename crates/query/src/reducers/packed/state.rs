@@ -6,8 +6,8 @@ use super::super::encoding::{
 use super::super::histogram::Width;
 use super::super::portable::Portable;
 use super::super::scope::Keyed;
-use super::{Begin, PackedColumn, PackedReducer, PackedScope, Part, Slot};
-use crate::reducers::accumulator::Wanted;
+use super::{Initial, PackedColumn, PackedReducer, PackedScope, Part, Slot};
+use crate::reducers::accumulator::Shares;
 
 /// The maximum of a count in a state, so that sums do not overflow.
 const COUNT_MAX: u64 = 1 << 48;
@@ -73,9 +73,9 @@ impl Slot {
 impl PackedReducer {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            PackedReducer::Plain(begin, part) => {
+            PackedReducer::Plain(initial, part) => {
                 out.push(0);
-                begin.write(out);
+                initial.write(out);
                 part.write(out);
             }
             PackedReducer::Sort(keys, rows) => {
@@ -98,7 +98,7 @@ impl PackedReducer {
 
     fn read(bytes: &mut Bytes<'_>, depth: usize) -> Option<PackedReducer> {
         Some(match bytes.byte()? {
-            0 => PackedReducer::Plain(Begin::read(bytes)?, Part::read(bytes)?),
+            0 => PackedReducer::Plain(Initial::read(bytes)?, Part::read(bytes)?),
             1 => {
                 let (keys, rows) = (read_values(bytes)?, read_values(bytes)?);
                 if !keys.is_empty() && keys.len() != rows.len() {
@@ -119,8 +119,8 @@ impl PackedReducer {
 
     fn check(&self, checker: &mut Checker<'_>) -> Option<()> {
         match self {
-            PackedReducer::Plain(begin, part) => {
-                if let Begin::Sum(total, initial) = begin {
+            PackedReducer::Plain(initial, part) => {
+                if let Initial::Sum(total, initial) = initial {
                     checker.check(total)?;
                     checker.check(initial)?;
                 }
@@ -146,66 +146,66 @@ fn read_values(bytes: &mut Bytes<'_>) -> Option<Vec<Portable>> {
     bytes.all(1, |bytes| Portable::read(bytes, 0))
 }
 
-impl Begin {
+impl Initial {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Begin::Count => out.push(0),
-            Begin::Sum(total, initial) => {
+            Initial::Count => out.push(0),
+            Initial::Sum(total, initial) => {
                 out.push(1);
                 total.write(out);
                 initial.write(out);
             }
-            Begin::Min => out.push(2),
-            Begin::Max => out.push(3),
-            Begin::Average => out.push(4),
-            Begin::Deviation(sample) => out.push(5 + u8::from(*sample)),
-            Begin::Percentile(Wanted::One(p)) => {
+            Initial::Min => out.push(2),
+            Initial::Max => out.push(3),
+            Initial::Average => out.push(4),
+            Initial::Deviation(sample) => out.push(5 + u8::from(*sample)),
+            Initial::Percentile(Shares::One(p)) => {
                 out.push(7);
                 write_float(out, *p);
             }
-            Begin::Percentile(Wanted::Many(list)) => {
+            Initial::Percentile(Shares::Many(list)) => {
                 out.push(8);
                 write_all(out, list, |out, p| write_float(out, *p));
             }
-            Begin::Group => out.push(9),
-            Begin::Distinct => out.push(10),
-            Begin::Top(count) => {
+            Initial::Group => out.push(9),
+            Initial::Distinct => out.push(10),
+            Initial::Top(count) => {
                 out.push(11);
                 write_count(out, *count as u64);
             }
-            Begin::Histogram(Width::Whole(width)) => {
+            Initial::Histogram(Width::Whole(width)) => {
                 out.push(12);
                 write_int(out, *width);
             }
-            Begin::Histogram(Width::Real(width)) => {
+            Initial::Histogram(Width::Real(width)) => {
                 out.push(13);
                 write_float(out, *width);
             }
-            Begin::Histogram(Width::Doubling) => out.push(14),
+            Initial::Histogram(Width::Doubling) => out.push(14),
         }
     }
 
-    fn read(bytes: &mut Bytes<'_>) -> Option<Begin> {
+    fn read(bytes: &mut Bytes<'_>) -> Option<Initial> {
         let share = |bytes: &mut Bytes<'_>| bytes.float().filter(|p| (0.0..=1.0).contains(p));
         Some(match bytes.byte()? {
-            0 => Begin::Count,
-            1 => Begin::Sum(Portable::read(bytes, 0)?, Portable::read(bytes, 0)?),
-            2 => Begin::Min,
-            3 => Begin::Max,
-            4 => Begin::Average,
-            sample @ (5 | 6) => Begin::Deviation(sample == 6),
-            7 => Begin::Percentile(Wanted::One(share(bytes)?)),
-            8 => Begin::Percentile(Wanted::Many(bytes.all(8, share)?)),
-            9 => Begin::Group,
-            10 => Begin::Distinct,
-            11 => Begin::Top(usize::try_from(bytes.count()?).ok().filter(|it| *it > 0)?),
-            12 => Begin::Histogram(Width::Whole(bytes.int().filter(|width| *width > 0)?)),
-            13 => Begin::Histogram(Width::Real(
+            0 => Initial::Count,
+            1 => Initial::Sum(Portable::read(bytes, 0)?, Portable::read(bytes, 0)?),
+            2 => Initial::Min,
+            3 => Initial::Max,
+            4 => Initial::Average,
+            sample @ (5 | 6) => Initial::Deviation(sample == 6),
+            7 => Initial::Percentile(Shares::One(share(bytes)?)),
+            8 => Initial::Percentile(Shares::Many(bytes.all(8, share)?)),
+            9 => Initial::Group,
+            10 => Initial::Distinct,
+            11 => Initial::Top(usize::try_from(bytes.count()?).ok().filter(|it| *it > 0)?),
+            12 => Initial::Histogram(Width::Whole(bytes.int().filter(|width| *width > 0)?)),
+            13 => Initial::Histogram(Width::Real(
                 bytes
                     .float()
                     .filter(|width| width.is_finite() && *width > 0.0)?,
             )),
-            14 => Begin::Histogram(Width::Doubling),
+            14 => Initial::Histogram(Width::Doubling),
             _ => return None,
         })
     }

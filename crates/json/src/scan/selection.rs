@@ -3,7 +3,7 @@
 use crate::parse::{self, Projection};
 
 #[derive(Debug)]
-pub(super) enum Wanted {
+pub(super) enum Selection {
     Fields(Fields),
     All,
 }
@@ -16,10 +16,10 @@ pub(super) struct Fields {
     sketches: [u64; 4],
 }
 
-impl Wanted {
-    pub(super) fn of(projection: &Projection) -> Wanted {
+impl Selection {
+    pub(super) fn of(projection: &Projection) -> Selection {
         let Projection::Fields(fields) = projection else {
-            return Wanted::All;
+            return Selection::All;
         };
         let keys = fields.iter().map(|(key, _)| key.clone().into_bytes());
         let keys: Vec<Vec<u8>> = keys.collect();
@@ -32,14 +32,14 @@ impl Wanted {
             let sketch = sketch(u64::from_le_bytes(last), key.len());
             sketches[usize::from(sketch >> 6)] |= 1 << (sketch & 63);
         }
-        Wanted::Fields(Fields { keys, sketches })
+        Selection::Fields(Fields { keys, sketches })
     }
 
     /// The number of slots for values.
     pub(super) fn len(&self) -> usize {
         match self {
-            Wanted::Fields(fields) => fields.keys.len(),
-            Wanted::All => 0,
+            Selection::Fields(fields) => fields.keys.len(),
+            Selection::All => 0,
         }
     }
 }

@@ -5,15 +5,15 @@ use crate::value::env::{Env, Frame};
 use std::rc::Rc;
 
 #[derive(Default)]
-pub(crate) struct Spare {
+pub(crate) struct EnvPool {
     helpers: Vec<Rc<Env>>,
     blocks: Vec<Rc<Env>>,
 }
 
 /// Maximum number kept of each kind.
-const SPARE_MAX: usize = 16;
+const POOL_MAX: usize = 16;
 
-impl Spare {
+impl EnvPool {
     /// For a helper's call.
     pub(crate) fn helper(&mut self, locals: usize, frame: Frame) -> Rc<Env> {
         if let Some(mut env) = self.helpers.pop()
@@ -44,22 +44,22 @@ impl Spare {
         Env::new(locals, parent, frame)
     }
 
-    pub(crate) fn helper_over(&mut self, env: Rc<Env>) {
-        keep(&mut self.helpers, env);
+    pub(crate) fn recycle_helper(&mut self, env: Rc<Env>) {
+        recycle(&mut self.helpers, env);
     }
 
-    pub(crate) fn block_over(&mut self, env: Rc<Env>) {
-        keep(&mut self.blocks, env);
+    pub(crate) fn recycle_block(&mut self, env: Rc<Env>) {
+        recycle(&mut self.blocks, env);
     }
 }
 
 /// Keeps an environment without other references, and clears it.
-fn keep(spare: &mut Vec<Rc<Env>>, mut env: Rc<Env>) {
+fn recycle(pool: &mut Vec<Rc<Env>>, mut env: Rc<Env>) {
     if let Some(own) = Rc::get_mut(&mut env)
-        && spare.len() < SPARE_MAX
+        && pool.len() < POOL_MAX
     {
         own.locals.get_mut().clear();
         own.parent = None;
-        spare.push(env);
+        pool.push(env);
     }
 }
