@@ -48,7 +48,7 @@ pub enum RetireError {
 
 impl LocalIds {
     /// Maximum number of IDs issued, even if the peer accepts more.
-    pub const IDS_MAX: usize = 8;
+    pub const IDS_MAX: usize = 4;
 
     /// The ID of the handshake, of sequence number 0.
     #[must_use]
