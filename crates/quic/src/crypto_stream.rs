@@ -13,6 +13,10 @@ use crate::{receipt::Receipt, space::SpaceState};
 /// at least 4096; a certificate chain with post-quantum signatures, some 20 KB in reordered packets, needs more.
 pub const RECEIVE_MAX: u64 = 32 * 1024;
 
+/// How many bytes of CRYPTO data in 1-RTT packets are read: a server's tickets. Each costs a client the derivation of a key. What
+/// is beyond is discarded (RFC 9000 §7.5).
+pub const POST_HANDSHAKE_MAX: u64 = 64 * 1024;
+
 /// The CRYPTO data of one space.
 #[derive(Clone, Debug)]
 pub struct CryptoStream {

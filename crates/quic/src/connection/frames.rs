@@ -15,7 +15,7 @@ use super::{
 use crate::{
     ack_frequency::PathState,
     close::CloseReason,
-    crypto_stream::CryptoBufferExceeded,
+    crypto_stream::{CryptoBufferExceeded, POST_HANDSHAKE_MAX},
     recovery::IncomingAck,
     space::Space,
     stream::{StreamError, StreamSink},
@@ -230,6 +230,10 @@ impl Connection {
     }
 
     fn handle_crypto(&mut self, space: Space, frame: &Crypto<'_>) -> Result<bool, Fatal> {
+        let end = frame.offset.get() + frame.data.len() as u64;
+        if space == Space::Application && end > POST_HANDSHAKE_MAX {
+            return Ok(false);
+        }
         let handshake = &mut self.handshake;
         self.sources.crypto.get_mut(space).on_received(
             frame.offset.get(),

@@ -1,6 +1,7 @@
 use lastbyte_wire::{Direction, Encode, VarInt, Writer};
 
 use super::*;
+use crate::crypto_stream::POST_HANDSHAKE_MAX;
 
 /// Adds custom frames to the client's next packet.
 fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
@@ -163,6 +164,39 @@ fn rfc9000_21_9_ack_frames_after_the_first_in_a_packet_count_as_useless() {
     assert_eq!(
         packets_until_closed(&mut ready(), 2 * burst, |_| acks(1)),
         2 * burst
+    );
+}
+
+#[test]
+fn rfc9000_7_5_tickets_beyond_64_kib_are_discarded_until_the_flood_closes_the_connection() {
+    /// A `NewSessionTicket` of 4 + 12 bytes.
+    const TICKET: [u8; 16] = [4, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let send_tickets = |pair: &mut Pair, len: u64| {
+        let crypto = pair.server.sources.crypto.get_mut(Space::Application);
+        let tickets = TICKET.repeat(len as usize / TICKET.len());
+        crypto.outgoing().extend(tickets);
+    };
+    let mut pair = ready();
+    send_tickets(&mut pair, 8 * POST_HANDSHAKE_MAX);
+    pair.run_until("tickets", |pair| {
+        let crypto = pair.server.sources.crypto.get(Space::Application);
+        !crypto.wants_to_send() && pair.server.recovery.in_flight() == 0
+    });
+    let read = u64::from(pair.client.session().tickets_received()) * TICKET.len() as u64;
+    let range = POST_HANDSHAKE_MAX - 2000..=POST_HANDSHAKE_MAX;
+    assert!(range.contains(&read), "{read}");
+    pair.transfer(&body(1000, 1), &body(100_000, 2));
+
+    send_tickets(&mut pair, 64 * POST_HANDSHAKE_MAX);
+    while pair.client.close_reason().is_none() {
+        assert!(pair.step(), "still open");
+    }
+    let (code, reason) = violation(&pair.client);
+    assert_eq!(code, TransportError::PROTOCOL_VIOLATION);
+    assert!(reason.contains("control frames"), "{reason}");
+    assert_eq!(
+        u64::from(pair.client.session().tickets_received()) * TICKET.len() as u64,
+        read
     );
 }
 
