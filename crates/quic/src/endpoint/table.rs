@@ -64,12 +64,9 @@ impl<K: Key, V: Copy> Table<K, V> {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        if self.find(&key).is_some() {
-            return false;
-        }
-        self.place((key, value));
-        self.len += 1;
-        true
+        let is_new = self.place((key, value));
+        self.len += usize::from(is_new);
+        is_new
     }
 
     /// Removes the key, if `is_it` accepts its value.
@@ -99,26 +96,31 @@ impl<K: Key, V: Copy> Table<K, V> {
         self.slots.len().wrapping_sub(1)
     }
 
-    fn find(&self, key: &K) -> Option<usize> {
+    /// The slot of a key, or else the first free one for it, which exists unless there are no slots.
+    fn slot(&self, key: &K) -> usize {
         let mut at = self.preferred(key);
-        loop {
-            let (other, _) = self.slots.get(at)?.as_ref()?;
-            if other == key {
-                return Some(at);
-            }
+        while let Some(Some((other, _))) = self.slots.get(at)
+            && other != key
+        {
             at = (at + 1) & self.mask();
         }
+        at
     }
 
-    /// Puts a new entry into the first free slot, which must exist.
-    fn place(&mut self, entry: (K, V)) {
-        let mut at = self.preferred(&entry.0);
-        while let Some(slot) = self.slots.get_mut(at) {
-            if slot.is_none() {
+    fn find(&self, key: &K) -> Option<usize> {
+        let at = self.slot(key);
+        self.slots.get(at)?.is_some().then_some(at)
+    }
+
+    /// Adds an entry, for which there must be a free slot, unless its key is there.
+    fn place(&mut self, entry: (K, V)) -> bool {
+        let at = self.slot(&entry.0);
+        match self.slots.get_mut(at) {
+            Some(slot @ None) => {
                 *slot = Some(entry);
-                return;
+                true
             }
-            at = (at + 1) & self.mask();
+            _ => false,
         }
     }
 
