@@ -175,7 +175,8 @@ class Server:
                 "bulk": ([PEERS + "/p_s2n", "raw", address, length[1:]], 1),
                 "32k": ([PEERS + "/p_s2n", "rawload", address, "32k", str(count), "10", "10"], count),
                 "1b": ([PEERS + "/p_s2n", "rawload", address, "1", str(count), "10", "10"], count),
-                "full": ([PEERS + "/p_s2n", "rawhs", address, "1", str(count), "8"], count),
+                # One client for all servers: its datagrams decide how often a server wakes.
+                "full": ([PEERS + "/p_quinn", "rawhs", address, "1", str(count), "8"], count),
             }.get(case)
         program = PEERS + "/p_quinn"
         if case == "bulk":

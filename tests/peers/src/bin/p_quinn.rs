@@ -6,6 +6,7 @@
 //! p_quinn get    ADDR PATH [FILE]              one HTTP/3 GET; the body goes to FILE
 //! p_quinn load   ADDR PATH N CONNS STREAMS     N HTTP/3 GETs over CONNS connections, STREAMS at a time on each
 //! p_quinn hs     ADDR PATH N CONC full|resume|0rtt   one connection for each request
+//! p_quinn rawhs  ADDR SIZE N CONC              one connection for each raw stream
 //! ```
 //!
 //! `/<n>[k|m|g]` has that many bytes. A raw stream carries an 8-byte little-endian length; the answer has that many bytes.
@@ -276,6 +277,18 @@ async fn get(s: &mut Send3, addr: SocketAddr, path: &str, mut to: Option<File>) 
     Ok(n)
 }
 
+/// The length of the answer to a raw stream that asks for this many bytes.
+async fn raw_get(c: &quinn::Connection, size: u64) -> R<usize> {
+    let (mut s, mut r) = c.open_bi().await?;
+    s.write_all(&size.to_le_bytes()).await?;
+    s.finish()?;
+    let mut n = 0;
+    while let Some(ch) = r.read_chunk(1 << 20, true).await? {
+        n += ch.bytes.len();
+    }
+    Ok(n)
+}
+
 fn report(what: &str, reqs: usize, bytes: usize, t: Instant, extra: &str) {
     let s = t.elapsed().as_secs_f64();
     println!("{what} reqs={reqs} bytes={bytes} s={s:.3} {extra}");
@@ -290,15 +303,35 @@ async fn main() -> R<()> {
         "raw" => {
             let e = client("bulk", false)?;
             let c = e.connect(addr, "localhost")?.await?;
-            let (mut s, mut r) = c.open_bi().await?;
             let t = Instant::now();
-            s.write_all(&(size(&a[3]) as u64).to_le_bytes()).await?;
-            s.finish()?;
-            let mut n = 0;
-            while let Some(ch) = r.read_chunk(1 << 20, true).await? {
-                n += ch.bytes.len();
-            }
+            let n = raw_get(&c, size(&a[3]) as u64).await?;
             report("raw", 1, n, t, "");
+        }
+        "rawhs" => {
+            let (n, conc): (usize, usize) = (a[4].parse()?, a[5].parse()?);
+            let (e, size) = (client("bulk", false)?, size(&a[3]) as u64);
+            let left = Arc::new(std::sync::atomic::AtomicIsize::new(n as isize));
+            let t = Instant::now();
+            let mut tasks = vec![];
+            for _ in 0..conc {
+                let (e, left) = (e.clone(), left.clone());
+                tasks.push(tokio::spawn(async move {
+                    let mut done = (0, 0);
+                    while left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) > 0 {
+                        let c = e.connect(addr, "localhost")?.await?;
+                        done.1 += raw_get(&c, size).await?;
+                        done.0 += 1;
+                        c.close(0u32.into(), b"");
+                    }
+                    R::Ok(done)
+                }));
+            }
+            let mut tot = (0, 0);
+            for x in tasks {
+                let d = x.await??;
+                tot = (tot.0 + d.0, tot.1 + d.1);
+            }
+            report("rawhs", tot.0, tot.1, t, "");
         }
         "get" => {
             let e = client("h3", false)?;
@@ -355,6 +388,7 @@ async fn main() -> R<()> {
             for _ in 0..conc {
                 let (e, left, path, early) =
                     (e.clone(), left.clone(), a[3].clone(), mode == "0rtt");
+                let resumes = mode != "full";
                 tasks.push(tokio::spawn(async move {
                     let mut d = (0, 0, 0);
                     while left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) > 0 {
@@ -379,6 +413,10 @@ async fn main() -> R<()> {
                                 d.2 += 1
                             }
                         }
+                        if resumes {
+                            // Of the next connection: the response to 0-RTT comes before it.
+                            TICKETS.acquire().await?.forget();
+                        }
                         c.close(0x100u32.into(), b"");
                     }
                     R::Ok(d)
@@ -399,7 +437,7 @@ async fn main() -> R<()> {
         }
         what => {
             return Err(format!(
-                "unknown command `{what}` (expected server, raw, get, load or hs)"
+                "unknown command `{what}` (expected server, raw, get, load, hs or rawhs)"
             )
             .into());
         }
