@@ -302,6 +302,24 @@ impl Connection {
         self.shared.recycle(fields);
     }
 
+    /// Frees buffers that are empty, and what is allocated again on demand. To be called when the transport reports that the
+    /// connection is [idle](lastbyte_quic::connection::Event::Idle).
+    pub fn release_memory(&mut self) {
+        self.shared.release_memory();
+        self.encoder.release_memory();
+        self.own.release_memory();
+        self.peer.release_memory();
+        if self.streams.is_empty() {
+            // An empty map may keep a node.
+            self.streams = BTreeMap::new();
+        }
+        self.ready.shrink_to_fit();
+        self.receive_errors.shrink_to_fit();
+        self.heads.shrink_to_fit();
+        self.outgoing = Vec::new();
+        self.section = Vec::new();
+    }
+
     /// Why the connection failed, if it did.
     #[must_use]
     pub const fn error(&self) -> Option<ConnectionError> {

@@ -880,6 +880,7 @@ impl Application for Http3Load<'_> {
                     client.is_confirmed = true;
                     client.awaits_tickets = false;
                 }
+                Event::Idle => self.clients[index].http3.release_memory(),
                 Event::ZeroRtt { is_accepted: true } => {
                     self.state.recorder.counts.early_data_accepted += 1;
                 }

@@ -81,6 +81,11 @@ impl ReceivedPackets {
         }
     }
 
+    /// Frees memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.ranges.release_memory();
+    }
+
     /// Whether a packet with this number has been processed, or may have been: such a packet must be dropped (RFC 9000
     /// §12.3).
     #[must_use]

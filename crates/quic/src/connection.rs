@@ -442,6 +442,7 @@ impl Connection {
         consider(self.idle.deadline(probe_timeout));
         if self.handshake.is_confirmed() {
             consider(self.idle.keep_alive_at(probe_timeout));
+            consider(self.release_at());
         }
         consider(self.sender.release_at());
         consider(self.handshake.deadline());
@@ -468,6 +469,9 @@ impl Connection {
             self.idle.on_keep_alive();
             self.sender.request_probes(Space::Application, 1);
         }
+        if self.handshake.is_confirmed() && is_due(self.release_at()) {
+            self.release_memory();
+        }
         self.sources.local_ids.on_timeout(now);
         self.expire_paths(now);
         let context = self.timer_context();
@@ -485,6 +489,23 @@ impl Connection {
         }
         self.recovery_follows_mtu(now);
         self.tracer.metrics(now, &self.recovery);
+    }
+
+    /// When memory is to be freed: never while packets are in flight.
+    fn release_at(&self) -> Option<Time> {
+        let is_in_flight = self.recovery.sent(Space::Application).has_ack_eliciting();
+        self.idle.release_at().filter(|_| !is_in_flight)
+    }
+
+    /// Frees buffers that are empty, and what is allocated again on demand.
+    fn release_memory(&mut self) {
+        self.idle.on_released();
+        self.handshake.release_memory();
+        self.sources.release_memory();
+        self.sender.release_memory();
+        self.recovery.release_memory();
+        self.received.get_mut(Space::Application).release_memory();
+        self.events.push(Event::Idle);
     }
 
     /// Notifies recovery if the datagram size has changed.

@@ -16,6 +16,7 @@
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
 //! | [`tickets`] | stateless tickets with 0-RTT, and stored client sessions (RFC 9001 §4.5, §4.6) |
 //! | [`hmac`], [`hkdf`], [`kdf_hook`] | key derivation, and what of it is ours to see and to change |
+//! | [`traffic`] | 1-RTT keys derived again, for a connection that was idle |
 //! | [`plain`] | the same messages without cryptography, for simulators: one seed, the same bytes |
 //! | [`retry`], [`token`], [`reset`] | RFC 9001 §5.8, RFC 9000 §8.1, §10.3.2 |
 //!
@@ -62,6 +63,7 @@ pub(crate) mod testing;
 pub mod tickets;
 pub mod tls;
 pub mod token;
+mod traffic;
 #[cfg(test)]
 pub(crate) mod vectors;
 
@@ -191,8 +193,13 @@ pub trait Session: fmt::Debug + Send {
     ) -> Result<(), ExportError>;
 
     /// At a server whose handshake is complete, and whose output and keys were taken: a session with less memory that behaves
-    /// the same, and replaces this one. `None` if there is none.
+    /// the same, replaces this one, and has [`Session::one_rtt_keys`]. `None` if there is none.
     fn established(&mut self) -> Option<Box<dyn Session>> {
+        None
+    }
+
+    /// At an established server: the 1-RTT keys of the first generation, derived once more.
+    fn one_rtt_keys(&self) -> Option<Keys> {
         None
     }
 }

@@ -78,6 +78,12 @@ impl Datagrams {
     /// Maximum number of bytes in each queue.
     pub const BYTES_MAX: usize = 1 << 20;
 
+    /// Frees memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.outgoing.waiting.shrink_to_fit();
+        self.incoming.waiting.shrink_to_fit();
+    }
+
     /// The peer's `max_datagram_frame_size` (RFC 9221 §3).
     pub fn on_peer_parameter(&mut self, max_datagram_frame_size: u64) {
         self.peer_max = max_datagram_frame_size;

@@ -62,7 +62,7 @@ mod table;
 mod timers;
 mod version;
 
-use core::{fmt, net::SocketAddr};
+use core::{fmt, net::SocketAddr, ops::Range};
 use std::{collections::VecDeque, sync::Arc};
 
 use lastbyte_congestion::{SavedPath, Time};
@@ -339,6 +339,18 @@ impl<D> Endpoint<D> {
     pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
         let handles = self.slots.handles();
         handles.filter(|handle| self.peek(*handle).is_some())
+    }
+
+    /// The connections with these indices ([`Handle::index`]), read-only. The time that this takes depends only on how many
+    /// indices these are, so that a caller can visit all connections in parts.
+    pub fn connections_at(&self, indices: Range<u32>) -> impl Iterator<Item = &Connection> {
+        self.slots.range(indices).filter_map(Slot::connection)
+    }
+
+    /// One more than the highest index of a connection so far.
+    #[must_use]
+    pub const fn index_end(&self) -> u32 {
+        self.slots.end()
     }
 
     /// The extra data of the token that an accepted client presented from an earlier connection; empty if none.

@@ -1,4 +1,4 @@
-//! Idle timeout and keep-alive (RFC 9000 §10.1).
+//! Idle timeout and keep-alive (RFC 9000 §10.1), and when an idle connection frees memory.
 //!
 //! The timeout is the smaller of the values that both sides advertise, but at least three probe timeouts, so that a few
 //! lost packets do not end a connection. It restarts with each packet received, and with the first ack-eliciting packet
@@ -15,6 +15,9 @@ pub const AWAITING_MIN: Duration = Duration::from_secs(1);
 /// Longest silence between PINGs to a peer from which data is expected.
 pub const AWAITING_MAX: Duration = Duration::from_secs(10);
 
+/// The pause after which a connection frees what it can allocate again: longer than most pauses within a page load.
+pub const RELEASE_AFTER: Duration = Duration::from_secs(1);
+
 /// The idle timer of a connection.
 #[derive(Clone, Debug)]
 pub struct IdleTimer {
@@ -27,6 +30,8 @@ pub struct IdleTimer {
     restarted_at: Time,
     /// Whether an ack-eliciting packet was sent since the last one received.
     has_sent: bool,
+    /// Whether memory was freed since the last packet received.
+    has_released: bool,
 }
 
 impl IdleTimer {
@@ -41,6 +46,7 @@ impl IdleTimer {
             pings: 0,
             restarted_at: now,
             has_sent: false,
+            has_released: false,
         }
     }
 
@@ -66,6 +72,7 @@ impl IdleTimer {
     pub fn on_received(&mut self, now: Time, is_ack_eliciting: bool) {
         self.restarted_at = now;
         self.has_sent = false;
+        self.has_released = false;
         if is_ack_eliciting {
             self.pings = 0;
         }
@@ -106,6 +113,17 @@ impl IdleTimer {
         });
         let pause = [self.keep_alive, awaiting].into_iter().flatten().min()?;
         Some(self.restarted_at + pause)
+    }
+
+    /// When memory is to be freed; `None` if it was.
+    #[must_use]
+    pub fn release_at(&self) -> Option<Time> {
+        (!self.has_released).then_some(self.restarted_at + RELEASE_AFTER)
+    }
+
+    /// Memory was freed.
+    pub const fn on_released(&mut self) {
+        self.has_released = true;
     }
 }
 

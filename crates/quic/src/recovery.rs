@@ -353,6 +353,11 @@ impl Recovery {
         pacer.next_release(now, &pacing)
     }
 
+    /// Frees buffers that are empty.
+    pub(crate) fn release_memory(&mut self) {
+        self.spaces.get_mut(Space::Application).release_memory();
+    }
+
     // ---- sending --------------------------------------------------------------------------------------------------
 
     /// A packet with the next number of its space is sent, with the receipts of its frames.

@@ -225,6 +225,22 @@ impl Streams {
         });
     }
 
+    /// Frees buffers that are empty.
+    pub(crate) fn release_memory(&mut self) {
+        for stream in self.live.values_mut() {
+            if let Some(send) = &mut stream.send {
+                send.release_memory();
+            }
+            if let Some(receive) = &mut stream.receive {
+                receive.assembler.release_memory();
+            }
+        }
+        self.rings.clear();
+        self.queues.scheduler.release_memory();
+        self.queues.control.shrink_to_fit();
+        self.queues.events.streams.shrink_to_fit();
+    }
+
     /// Statistics of data sent.
     #[must_use]
     pub const fn statistics(&self) -> Statistics {

@@ -6,7 +6,7 @@
 //!
 //! A server runs in a process of its own, with one thread for HTTP/3 and one for HTTP/1.1 and 2. Connections are opened to
 //! it, complete their handshakes, exchange the settings of HTTP, and then all are idle. The resident memory of the server is
-//! read before, and with all of them. Connections of HTTP/3 then send a request each that the server holds, and it is read
+//! read before, and two seconds later with all of them. Connections of HTTP/3 then send a request each that the server holds, and it is read
 //! again. All connections of HTTP/3 share one socket of the client. Those over TCP need a descriptor each at both ends, so
 //! there are as many as the limit permits (`ulimit -n`).
 
@@ -52,6 +52,10 @@ const IDLE: Duration = Duration::from_secs(3600);
 const AT_A_TIME: usize = 50;
 /// Between two times.
 const PAUSE: Duration = Duration::from_millis(5);
+/// Until memory is read: an idle connection frees some after a second.
+const REST: Duration = Duration::from_secs(2);
+/// The server rests this many times as long as a scrape took, before the next one.
+const SCRAPE_REST: u32 = 10;
 /// A resource that the server answers after the longest delay that it allows.
 const HELD: &str = "/delay/60s/1";
 
@@ -200,7 +204,7 @@ impl Started {
     }
 }
 
-/// How long a scrape of all metrics takes.
+/// How long a scrape of all metrics takes, if none was shortly before.
 fn scrape(metrics: SocketAddr) -> Outcome<Duration> {
     let begun = Instant::now();
     let mut stream = TcpStream::connect(metrics)?;
@@ -210,7 +214,9 @@ fn scrape(metrics: SocketAddr) -> Outcome<Duration> {
     if !text.contains("lastbyte_connections{") {
         return Err("no metrics".into());
     }
-    Ok(begun.elapsed())
+    let elapsed = begun.elapsed();
+    std::thread::sleep(elapsed * SCRAPE_REST);
+    Ok(elapsed)
 }
 
 fn client_config(roots: &Arc<RootCertStore>, protocol: &[u8]) -> Outcome<ClientConfig> {
@@ -239,6 +245,8 @@ struct Idle {
     /// How many requests were sent, and how many are wanted.
     asked: usize,
     wanted_requests: usize,
+    /// When all have been idle for a while.
+    rested_at: Option<Time>,
 }
 
 impl Application for Idle {
@@ -322,9 +330,20 @@ impl Application for Idle {
             }
         }
         let is_asking = self.asked < self.wanted_requests.min(self.handles.len());
+        if self.open + self.lost < self.wanted || is_asking {
+            return Turn {
+                deadline: is_asking.then_some(now + PAUSE),
+                is_done: false,
+            };
+        }
+        let rested_at = *self.rested_at.get_or_insert(now + REST);
+        let is_done = now >= rested_at;
+        if is_done {
+            self.rested_at = None;
+        }
         Turn {
-            deadline: is_asking.then_some(now + PAUSE),
-            is_done: self.open + self.lost >= self.wanted && !is_asking,
+            deadline: Some(rested_at),
+            is_done,
         }
     }
 }
@@ -348,6 +367,7 @@ fn quic(count: usize) -> Outcome<()> {
         lost: 0,
         asked: 0,
         wanted_requests: 0,
+        rested_at: None,
     };
     let mut endpoint = EndpointConfig::client();
     endpoint.limits.connections = usize::MAX;

@@ -21,7 +21,7 @@ use lastbyte_driver::{Application, Datagram, Predecessor, Statistics as WorkerSt
 use lastbyte_http3::{self as http3, Code, Event, Origin, Request};
 use lastbyte_quic::{
     cid::QuicLbIds,
-    connection::{Connection, Stage},
+    connection::{self, Connection, Stage},
     endpoint::{Closed, Endpoint, Handle},
     trace::Trace,
 };
@@ -409,7 +409,11 @@ impl Application for Http3Server {
         connection: &mut Connection,
         served: &mut Box<Served>,
     ) {
-        while connection.poll_event().is_some() {}
+        while let Some(event) = connection.poll_event() {
+            if event == connection::Event::Idle {
+                served.release_memory();
+            }
+        }
         if !served.is_counted && connection.stage() != Stage::Handshaking {
             served.is_counted = true;
             self.measure.on_handshake(connection);

@@ -63,6 +63,7 @@ impl Client<'_> {
                 let origin = &self.servers.all[link.server].origin;
                 self.memory.put_token(origin, token);
             }
+            Event::Idle => link.http3.release_memory(),
             Event::Moved(path) => self.on_moved(handle, path),
             Event::PathFailed(path) => self.on_move_failed(handle, path),
             Event::Closed(close) => {

@@ -47,6 +47,11 @@ const fn error(code: Code, reason: &'static str) -> ConnectionError {
 }
 
 impl ControlStream {
+    pub(super) fn release_memory(&mut self) {
+        self.payload.shrink_to_fit();
+        self.frames.shrink_to_fit();
+    }
+
     /// Reads received bytes.
     pub(super) fn take(
         &mut self,

@@ -67,6 +67,10 @@ impl OwnStreams {
         }
     }
 
+    pub(super) fn release_memory(&mut self) {
+        self.outbox.shrink_to_fit();
+    }
+
     fn has(&self, id: StreamId) -> bool {
         [self.control, self.encoder, self.decoder].contains(&Some(id))
     }

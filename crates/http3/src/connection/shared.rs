@@ -123,6 +123,12 @@ impl Shared {
         }
     }
 
+    pub(super) fn release_memory(&mut self) {
+        self.decoder.release_memory();
+        self.events.shrink_to_fit();
+        self.spare = Vec::new();
+    }
+
     pub(super) fn fields(&mut self) -> Fields {
         self.spare.pop().unwrap_or_default()
     }

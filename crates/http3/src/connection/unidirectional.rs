@@ -62,6 +62,13 @@ pub(super) struct PeerStreams {
     pub(super) control: ControlStream,
 }
 
+impl PeerStreams {
+    pub(super) fn release_memory(&mut self) {
+        self.uses.0.shrink_to_fit();
+        self.control.release_memory();
+    }
+}
+
 const fn error(code: Code, reason: &'static str) -> ConnectionError {
     ConnectionError::new(code, reason)
 }

@@ -111,6 +111,13 @@ impl Decoder {
         self.table.inserted()
     }
 
+    /// Frees memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.table.release_memory();
+        self.partial.shrink_to_fit();
+        self.instructions.shrink_to_fit();
+    }
+
     // ---- the encoder stream ------------------------------------------------------------------------------------------
 
     /// Processes data of the peer's encoder stream (§4.3).

@@ -158,6 +158,15 @@ impl Encoder {
         &mut self.instructions
     }
 
+    /// Frees memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.table.release_memory();
+        self.outstanding.shrink_to_fit();
+        self.instructions.shrink_to_fit();
+        self.lines = Vec::new();
+        self.partial.shrink_to_fit();
+    }
+
     // ---- sections ----------------------------------------------------------------------------------------------------
 
     /// Whether the next section refers to the static table only.

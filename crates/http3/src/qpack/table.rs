@@ -77,6 +77,11 @@ impl Table {
         entry.text.split_at_checked(entry.name_len)
     }
 
+    pub(super) fn release_memory(&mut self) {
+        self.entries.shrink_to_fit();
+        self.spare = Vec::new();
+    }
+
     /// Sets the capacity, and evicts what no longer fits (§3.2.3).
     pub(super) fn set_capacity(&mut self, capacity: u64) {
         self.capacity = capacity;

@@ -40,6 +40,11 @@ impl PacketNumberRanges {
         }
     }
 
+    /// Frees memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
+
     /// Adds a number.
     pub fn insert(&mut self, number: u64) -> Insertion {
         if number < self.floor {

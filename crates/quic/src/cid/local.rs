@@ -119,6 +119,11 @@ impl LocalIds {
         self.refill_at = self.refill_at.filter(|at| *at > now);
     }
 
+    /// Frees memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.ids.shrink_to_fit();
+    }
+
     /// The IDs that identify this connection.
     pub fn iter(&self) -> impl Iterator<Item = ConnectionId> + '_ {
         self.ids.iter().map(|issued| issued.id)

@@ -115,6 +115,14 @@ impl PeerIds {
         self.all().filter_map(|known| known.reset_token)
     }
 
+    /// Frees memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.spare.shrink_to_fit();
+        self.reserved.shrink_to_fit();
+        self.to_retire.shrink_to_fit();
+        self.retired.shrink_to_fit();
+    }
+
     /// Counter of changes of the tokens.
     #[must_use]
     pub const fn changes(&self) -> u64 {

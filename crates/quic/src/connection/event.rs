@@ -26,6 +26,9 @@ pub enum Event {
     /// reserved for it. The connection stays on its current path. If a server falls back to the client's previous
     /// address, only [`Event::Moved`] is reported.
     PathFailed(NetworkPath),
+    /// Nothing was received for a second, and nothing is in flight. The connection has freed what it can allocate again, and
+    /// so can the application. The event comes once, until the peer sends again.
+    Idle,
     /// The connection is closing; no further events follow.
     Closed(CloseReason),
 }

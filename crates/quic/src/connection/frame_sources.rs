@@ -128,6 +128,14 @@ impl FrameSources {
         self.crypto.discard(space);
     }
 
+    /// Frees buffers that are empty.
+    pub(super) fn release_memory(&mut self) {
+        self.streams.release_memory();
+        self.datagrams.release_memory();
+        self.local_ids.release_memory();
+        self.peer_ids.release_memory();
+    }
+
     /// Discards all CRYPTO data: the handshake restarts in another version.
     pub(super) fn restart_crypto(&mut self) {
         self.crypto = SpaceStates::new(CryptoStream::new());

@@ -56,6 +56,8 @@ pub(super) struct Handshake {
     /// Whether the handshake is confirmed and the session had nothing to send; this holds until CRYPTO data is
     /// received.
     session_is_done: bool,
+    /// Whether the session can derive the first 1-RTT keys again.
+    restores_keys: bool,
     /// Keys of Initial and Handshake packets.
     keys: PerSpace<Option<Box<Keys>>>,
     /// 0-RTT keys: a client seals with them, a server opens.
@@ -85,6 +87,7 @@ impl Handshake {
             state: Some(Box::new(state)),
             session,
             session_is_done: false,
+            restores_keys: false,
             keys: PerSpace::new(Some(Box::new(initial_keys)), None, None),
             zero_rtt: None,
             zero_rtt_until: None,
@@ -169,9 +172,21 @@ impl Handshake {
         self.one_rtt.as_deref()
     }
 
-    /// The 1-RTT keys, mutable.
+    /// The 1-RTT keys, mutable. Those of a connection that was idle are derived again.
+    #[inline]
     pub(super) fn one_rtt_mut(&mut self) -> Option<&mut OneRttKeys> {
-        self.one_rtt.as_deref_mut()
+        let keys = self.one_rtt.as_deref_mut()?;
+        if keys.is_released() {
+            keys.restore(self.session.one_rtt_keys()?);
+        }
+        Some(keys)
+    }
+
+    /// Frees the 1-RTT keys if they can be derived again.
+    pub(super) fn release_memory(&mut self) {
+        if let Some(keys) = self.one_rtt.as_mut().filter(|_| self.restores_keys) {
+            keys.release();
+        }
     }
 
     /// Whether the peer has validated our address. A server's address always counts as validated (RFC 9002 §6.2.2.1).
@@ -314,6 +329,7 @@ impl Handshake {
         }
         if let Some(session) = self.session.established() {
             self.session = session;
+            self.restores_keys = true;
         }
         Some(now.since(self.started_at))
     }

@@ -46,6 +46,11 @@ impl Sender {
         }
     }
 
+    /// Frees buffers that are empty.
+    pub(super) fn release_memory(&mut self) {
+        self.receipts.shrink_to_fit();
+    }
+
     // ---- permits -------------------------------------------------------------------------------------------------
 
     /// What congestion control and pacing permit for datagrams of this size.

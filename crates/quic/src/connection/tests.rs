@@ -3,6 +3,7 @@
 mod congestion;
 mod datagrams;
 mod ecn;
+mod idle;
 mod limits;
 mod migration;
 mod mtu;

@@ -220,12 +220,12 @@ impl MessageDecrypter for NoRecordKey {
 }
 
 /// Derives keys with this hash.
-struct HookedHkdf(&'static Algorithm);
+pub(super) struct HookedHkdf(&'static Algorithm);
 
 struct HookedExpander(Prk);
 
-static SHA256: HookedHkdf = HookedHkdf(&digest::SHA256);
-static SHA384: HookedHkdf = HookedHkdf(&digest::SHA384);
+pub(super) static SHA256: HookedHkdf = HookedHkdf(&digest::SHA256);
+pub(super) static SHA384: HookedHkdf = HookedHkdf(&digest::SHA384);
 
 impl Hkdf for HookedHkdf {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {

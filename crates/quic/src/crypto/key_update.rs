@@ -25,6 +25,8 @@
 //!   them made, once: its time shows the key phase of that one packet, which §6.3 allows.
 //! - *The old key is kept for three PTO* from the first packet opened with its successor (§6.5).
 //! - *We update at half of the confidentiality limit*, long before late acknowledgments could force a stop.
+//! - *Keys of the first generation can be freed* while a connection is idle ([`OneRttKeys::release`]): those of AES-GCM take
+//!   more than a kilobyte in each direction.
 //! - *The next update waits* three PTO from the acknowledgment of the last one, as §6.5 advises.
 
 use std::time::Duration;
@@ -32,7 +34,7 @@ use std::time::Duration;
 use lastbyte_congestion::Time;
 use lastbyte_wire::packet::{FinishedPacket, PacketNumber, Protected};
 
-use super::{HeaderKey, Keys, OpenError, Opened, PacketKey, SealError};
+use super::{Keys, OpenError, Opened, PacketKey, SealError};
 
 mod error_kind;
 mod next;
@@ -50,20 +52,21 @@ const CLOSING_PACKETS: u64 = 8;
 /// The keys of 1-RTT packets.
 #[derive(Debug)]
 pub struct OneRttKeys {
-    seal_header: HeaderKey,
-    open_header: HeaderKey,
-    seal: PacketKey,
-    open: PacketKey,
-    /// The key before `open`.
+    /// The current keys. `None` between [`OneRttKeys::release`] and [`OneRttKeys::restore`].
+    keys: Option<Keys>,
+    /// The limits of each packet key (§6.6).
+    confidentiality_limit: u64,
+    integrity_limit: u64,
+    /// The key before the current one.
     old: Option<Box<OldKey>>,
-    /// The keys after `seal` and `open`.
+    /// The keys after the current ones.
     next: Option<Box<NextKeys>>,
     updates: KeyUpdates,
     /// Number of updates so far: its lowest bit is the key phase.
     generation: u64,
     /// Packet numbers of this generation.
     numbers: GenerationNumbers,
-    /// Packets sealed with `seal`.
+    /// Packets sealed with the current key.
     sealed: u64,
     /// Packets that failed authentication, over all generations, and with all other keys of the connection.
     forged: u64,
@@ -113,10 +116,9 @@ impl OneRttKeys {
     #[must_use]
     pub fn new(keys: Keys, updates: KeyUpdates) -> Self {
         Self {
-            seal_header: keys.seal.header,
-            open_header: keys.open.header,
-            seal: keys.seal.packet,
-            open: keys.open.packet,
+            confidentiality_limit: keys.seal.packet.confidentiality_limit(),
+            integrity_limit: keys.open.packet.integrity_limit(),
+            keys: Some(keys),
             old: None,
             next: None,
             updates,
@@ -141,6 +143,26 @@ impl OneRttKeys {
         self.generation
     }
 
+    /// Frees the current keys, of a connection that is idle, if they are those that the handshake made.
+    pub fn release(&mut self) {
+        if self.generation == 0 {
+            self.keys = None;
+        }
+    }
+
+    /// Whether the keys were freed and must be restored before the next packet.
+    #[must_use]
+    pub const fn is_released(&self) -> bool {
+        self.keys.is_none()
+    }
+
+    /// Sets the current keys again, which are those of the handshake.
+    pub fn restore(&mut self, keys: Keys) {
+        if self.generation == 0 {
+            self.keys = Some(keys);
+        }
+    }
+
     /// Seals a finished packet, whose header has [`Self::key_phase`], and protects its header.
     ///
     /// # Errors
@@ -154,11 +176,11 @@ impl OneRttKeys {
         packet: &FinishedPacket,
         written: &mut [u8],
     ) -> Result<(), SealError> {
-        if self.sealed >= self.seal.confidentiality_limit() {
+        if self.sealed >= self.confidentiality_limit {
             return Err(SealError::LimitReached);
         }
-        self.seal_header
-            .protect(&self.seal, number, packet, written)?;
+        let keys = self.keys.as_ref().ok_or(SealError::Malformed)?;
+        keys.seal.protect(number, packet, written)?;
         self.sealed += 1;
         self.numbers.first_sealed.get_or_insert(number);
         Ok(())
@@ -179,7 +201,8 @@ impl OneRttKeys {
         probe_timeout: impl FnOnce() -> Duration,
     ) -> Result<OneRttOpened<'a>, OpenError> {
         self.on_timeout(now);
-        let mask = self.open_header.mask(packet.sample());
+        let keys = self.keys.as_ref().ok_or(OpenError::NotAuthentic)?;
+        let mask = keys.open.header.mask(packet.sample());
         let packet = packet.unmask(mask);
         let number = packet.number().expand(largest_received);
         let candidate = self.candidate(packet.key_phase(), number);
@@ -187,7 +210,7 @@ impl OneRttKeys {
             self.make_next();
         }
         let opened = match candidate {
-            Candidate::Current => Some(&self.open),
+            Candidate::Current => self.keys.as_ref().map(|keys| &keys.open.packet),
             Candidate::Old => self.old.as_ref().map(|old| &old.open),
             Candidate::Next => self.next.as_ref().map(|next| &next.open),
         }
@@ -220,7 +243,7 @@ impl OneRttKeys {
     /// 9001 §6.6). Returns the error of the last.
     pub fn count_forged(&mut self, count: u64) -> OpenError {
         self.forged = self.forged.saturating_add(count);
-        if self.forged >= self.open.integrity_limit() {
+        if self.forged >= self.integrity_limit {
             OpenError::IntegrityLimitReached
         } else {
             OpenError::NotAuthentic
@@ -327,22 +350,26 @@ impl OneRttKeys {
     /// Updates the keys if the number of packets sealed with them requires it and an update is permitted. To be called
     /// before a packet is started; returns whether there was an update.
     pub fn update_if_due(&mut self, now: Time) -> bool {
-        self.sealed >= self.seal.confidentiality_limit() / 2 && self.update(now).is_ok()
+        self.sealed >= self.confidentiality_limit / 2 && self.update(now).is_ok()
     }
 
     /// Whether only the packets reserved for `CONNECTION_CLOSE` are left (RFC 9001 §6.6).
     #[must_use]
     pub fn is_spent(&self) -> bool {
-        self.sealed.saturating_add(CLOSING_PACKETS) >= self.seal.confidentiality_limit()
+        self.sealed.saturating_add(CLOSING_PACKETS) >= self.confidentiality_limit
     }
 
     fn advance(&mut self) {
+        let Some(keys) = &mut self.keys else {
+            debug_assert!(false, "released keys are restored before they are used");
+            return;
+        };
         let next = match self.next.take() {
             Some(next) => *next,
             None => self.updates.next(),
         };
-        self.seal = next.seal;
-        let old = std::mem::replace(&mut self.open, next.open);
+        keys.seal.packet = next.seal;
+        let old = std::mem::replace(&mut keys.open.packet, next.open);
         self.old = Some(Box::new(OldKey {
             open: old,
             until: None,

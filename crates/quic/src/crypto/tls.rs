@@ -42,7 +42,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use config::{ConfigError, TlsClient, TlsServer};
-use established::{Established, ExporterLog, suite_name};
+use established::{Established, SecretLog, suite_name};
 
 /// The same version in rustls' type.
 pub(super) const fn version(version: Version) -> quic::Version {
@@ -89,8 +89,8 @@ struct Choice {
 enum Resumption {
     /// Not here: by the configuration's stores.
     Stores,
-    /// A server's tickets, and the secret for exported keying material once they are written.
-    Server(ServerTickets, Arc<ExporterLog>),
+    /// A server's tickets, and the secrets of an established session.
+    Server(ServerTickets, Arc<SecretLog>),
     /// The client's sessions to be saved.
     Client(SessionWatch),
 }

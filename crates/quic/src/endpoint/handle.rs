@@ -2,7 +2,7 @@
 //!
 //! Owns the slots, and the generation by which a stale handle is detected.
 
-use core::fmt;
+use core::{fmt, ops::Range};
 
 #[cfg(test)]
 mod tests;
@@ -106,6 +106,19 @@ impl<T> Slab<T> {
         entry.generation = entry.generation.wrapping_add(1);
         self.free.push(handle.index);
         entry.value.take()
+    }
+
+    /// One more than the highest index so far.
+    pub(super) const fn end(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    /// The values with these indices.
+    pub(super) fn range(&self, indices: Range<u32>) -> impl Iterator<Item = &T> {
+        let len = self.entries.len();
+        let indices = (indices.start as usize).min(len)..(indices.end as usize).min(len);
+        let entries = self.entries.get(indices).unwrap_or_default();
+        entries.iter().filter_map(|entry| entry.value.as_ref())
     }
 
     /// All handles, by index.

@@ -117,3 +117,17 @@ fn of_keep_alive_and_an_awaited_response_the_earlier_ping_counts() {
     idle.set_awaiting(true);
     assert_eq!(pings(&mut idle, PROBE, 4), [1, 3, 7, 11].map(at));
 }
+
+#[test]
+fn memory_is_freed_once_after_a_pause() {
+    let mut idle = IdleTimer::new(at(0), s(30), None);
+    assert_eq!(idle.release_at(), Some(at(0) + RELEASE_AFTER));
+    idle.on_received(at(3), true);
+    assert_eq!(idle.release_at(), Some(at(3) + RELEASE_AFTER));
+    idle.on_released();
+    assert_eq!(idle.release_at(), None);
+    idle.on_ack_eliciting_sent(at(7));
+    assert_eq!(idle.release_at(), None, "the peer's next packet counts");
+    idle.on_received(at(8), true);
+    assert_eq!(idle.release_at(), Some(at(8) + RELEASE_AFTER));
+}

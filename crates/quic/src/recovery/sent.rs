@@ -616,6 +616,19 @@ impl SentPackets {
         forgotten
     }
 
+    /// Room for this many packets, skipped numbers and receipts is allocated.
+    #[cfg(test)]
+    pub(crate) fn memory(&self) -> usize {
+        self.slots.capacity() + self.skipped.capacity() + self.receipts.capacity()
+    }
+
+    /// Frees memory that is not in use.
+    pub fn release_memory(&mut self) {
+        self.slots.shrink_to_fit();
+        self.skipped.shrink_to_fit();
+        self.receipts.shrink_to_fit();
+    }
+
     /// Number of receipts kept of the slots before this one.
     fn receipts_before(&self, index: usize) -> usize {
         self.slots.get(index).map_or(self.receipts.len(), |slot| {

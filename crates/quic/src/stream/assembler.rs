@@ -182,6 +182,11 @@ impl Assembler {
         }
     }
 
+    /// Frees memory that is not in use. The ring is in use.
+    pub(super) fn release_memory(&mut self) {
+        self.held.release_memory();
+    }
+
     /// Grows the ring to hold everything from the read offset to `end`.
     fn reach(&mut self, end: u64, pool: &mut RingPool) {
         let end = self.held.end().unwrap_or(end).max(end);

@@ -179,6 +179,17 @@ impl Body {
         }
     }
 
+    /// Frees buffers that are empty.
+    pub(super) fn release_memory(&mut self) {
+        if self.parts() == 1
+            && let Some(Part::Written(bytes)) = &self.first
+            && bytes.is_empty()
+        {
+            self.first = None;
+        }
+        self.rest.shrink_to_fit();
+    }
+
     /// Nothing will be sent any more: frees all memory.
     pub(super) fn clear(&mut self) {
         *self = Self {

@@ -33,6 +33,11 @@ impl RangeSet {
         self.spans.clear();
     }
 
+    /// Frees memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.spans.shrink_to_fit();
+    }
+
     /// The lowest range.
     pub(super) fn first(&self) -> Option<Range<u64>> {
         self.spans.front().map(|span| span.start..span.end)

@@ -135,6 +135,15 @@ impl Scheduler {
         self.fresh > 0
     }
 
+    /// Frees the levels without streams.
+    pub(super) fn release_memory(&mut self) {
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            if self.occupied & (1 << number) == 0 {
+                *level = None;
+            }
+        }
+    }
+
     /// The stream that sends next.
     pub(super) fn next(&self, has_credit: bool) -> Option<StreamId> {
         let mut occupied = self.occupied;

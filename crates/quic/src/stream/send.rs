@@ -77,6 +77,13 @@ impl SendPart {
         }
     }
 
+    /// Frees buffers that are empty.
+    pub(super) fn release_memory(&mut self) {
+        self.acked.release_memory();
+        self.lost.release_memory();
+        self.body.release_memory();
+    }
+
     pub(super) const fn state(&self) -> SendState {
         self.state
     }

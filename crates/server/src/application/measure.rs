@@ -3,21 +3,24 @@
 //! Each worker has its own counters, and totals of the transport's statistics of closed connections. Other threads
 //! receive a copy, by a command.
 //!
-//! A copy contains the totals over all connections, which take about 3 µs each. So it is computed in slices of
-//! [`SLICE`] connections, one in each turn of the worker: datagrams wait for at most 0.2 ms, whatever the number of
-//! connections.
+//! A copy contains the totals over all connections. So it is computed in slices of [`SLICE`] connections, one in each
+//! turn of the worker, and nothing else of it takes time that grows with the number of connections: between two slices,
+//! the worker receives and sends as usual.
 
-use std::{collections::BTreeMap, time::Duration, vec};
+use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use lastbyte_driver::Statistics as WorkerStatistics;
 use lastbyte_quic::{
     connection::Connection,
-    endpoint::{Closed, Endpoint, Handle},
+    endpoint::{Closed, Endpoint},
 };
-use lastbyte_record::connection_log::{Snapshot, keys::STATISTICS, schema::Value};
+use lastbyte_record::connection_log::{Snapshot, schema::Value};
 use tokio::sync::oneshot;
 
-use crate::{arms::ArmsInUse, metrics::histogram::Histogram};
+use crate::{
+    arms::ArmsInUse,
+    metrics::{histogram::Histogram, summed},
+};
 
 /// Counters over all connections of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,42 +69,40 @@ impl Statistics {
 pub(super) struct Measure {
     pub(super) statistics: Statistics,
     pub(super) worker: WorkerStatistics,
-    /// The transport's statistics in the order of the log's schema, summed over closed connections.
+    /// The transport's statistics in the order of [`summed`], summed over closed connections.
     ended: Vec<u64>,
     /// Time to the last byte of the first response, by arm.
     ttlb: BTreeMap<String, Histogram>,
     /// The copy being computed.
-    pass: Option<Pass<Handle>>,
+    pass: Option<Pass>,
     /// The receivers of that copy.
     answers: Vec<oneshot::Sender<Measured>>,
 }
 
-/// Connections per slice.
-const SLICE: usize = 64;
+/// Connections per slice, or empty slots of the endpoint.
+const SLICE: u32 = 32;
 
-/// Totals over all connections, in slices. Each connection that existed at the start is added once: with its current
-/// statistics in its slice, or with its final ones when it closes before that. Some of those that open later are left
-/// out. So a total is never smaller than that of an earlier pass.
+/// Totals over all connections, in slices by their index. Each connection that existed at the start is added once: with
+/// its current statistics in its slice, or with its final ones when it closes before that. Some of those that open later
+/// are left out. So a total is never smaller than that of an earlier pass.
 #[derive(Debug)]
-struct Pass<H> {
+struct Pass {
     sums: Vec<u64>,
-    /// Connections not added yet, in ascending order.
-    left: vec::IntoIter<H>,
+    /// The indices of connections not added yet.
+    left: Range<u32>,
 }
 
-impl<H: Ord> Pass<H> {
-    /// Whether a connection that closes now has not been added.
-    fn is_ahead(&self, closed: &H) -> bool {
-        let next = self.left.as_slice().first();
-        next.is_some_and(|next| closed >= next)
+impl Pass {
+    /// Whether a connection with this index that closes now has not been added.
+    fn is_ahead(&self, closed: u32) -> bool {
+        self.left.contains(&closed)
     }
 
-    /// Adds the connections of a slice. Returns whether it was the last.
-    fn advance(&mut self, mut add: impl FnMut(&mut Vec<u64>, H)) -> bool {
-        for handle in self.left.by_ref().take(SLICE) {
-            add(&mut self.sums, handle);
-        }
-        self.left.as_slice().is_empty()
+    /// The indices of the next slice.
+    fn next_slice(&mut self) -> Range<u32> {
+        let start = self.left.start;
+        self.left.start = self.left.end.min(start.saturating_add(SLICE));
+        start..self.left.start
     }
 }
 
@@ -110,7 +111,7 @@ impl<H: Ord> Pass<H> {
 pub(crate) struct Measured {
     pub(crate) statistics: Statistics,
     pub(crate) worker: WorkerStatistics,
-    /// In the order of the log's schema, summed over all connections, open and closed.
+    /// In the order of [`summed`], summed over all connections, open and closed.
     pub(crate) transport: Vec<u64>,
     pub(crate) ttlb: BTreeMap<String, Histogram>,
     /// Open connections.
@@ -149,7 +150,7 @@ impl Measure {
     pub(super) fn on_closed<D>(&mut self, closed: &Closed<D>) {
         add(&mut self.ended, &closed.connection);
         if let Some(pass) = &mut self.pass
-            && pass.is_ahead(&closed.handle)
+            && pass.is_ahead(closed.handle.index())
         {
             add(&mut pass.sums, &closed.connection);
         }
@@ -161,7 +162,7 @@ impl Measure {
         self.answers.push(answer);
         self.pass.get_or_insert_with(|| Pass {
             sums: self.ended.clone(),
-            left: endpoint.handles().collect::<Vec<_>>().into_iter(),
+            left: 0..endpoint.index_end(),
         });
     }
 
@@ -170,12 +171,10 @@ impl Measure {
         let Some(pass) = &mut self.pass else {
             return false;
         };
-        let is_complete = pass.advance(|sums, handle| {
-            if let Some(connection) = endpoint.peek(handle) {
-                add(sums, connection);
-            }
-        });
-        if !is_complete {
+        for connection in endpoint.connections_at(pass.next_slice()) {
+            add(&mut pass.sums, connection);
+        }
+        if !pass.left.is_empty() {
             return true;
         }
         let transport = self.pass.take().map_or(Vec::new(), |pass| pass.sums);
@@ -196,9 +195,10 @@ impl Measure {
 }
 
 fn add(sums: &mut Vec<u64>, connection: &Connection) {
-    sums.resize(STATISTICS.len(), 0);
+    let fields = summed();
+    sums.resize(fields.len(), 0);
     let snapshot = Snapshot::of(connection);
-    for (sum, field) in sums.iter_mut().zip(STATISTICS) {
+    for (sum, field) in sums.iter_mut().zip(fields) {
         if let Value::Integer(value) = field.value(&snapshot) {
             *sum = sum.saturating_add(value);
         }
@@ -207,7 +207,7 @@ fn add(sums: &mut Vec<u64>, connection: &Connection) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
 
@@ -215,79 +215,76 @@ mod tests {
     fn a_slice_is_bounded() {
         let mut pass = Pass {
             sums: Vec::new(),
-            left: (0..10 * SLICE).collect::<Vec<_>>().into_iter(),
+            left: 0..10 * SLICE + 1,
         };
-        let (mut slices, mut total) = (0, 0);
-        loop {
-            let mut added = 0;
-            let is_complete = pass.advance(|_, _| added += 1);
-            assert!(added <= SLICE);
-            slices += 1;
-            total += added;
-            if is_complete {
-                break;
-            }
+        let mut next = 0;
+        for left in (0..=10).rev() {
+            let slice = pass.next_slice();
+            assert_eq!(slice.start, next);
+            assert!(slice.len() <= SLICE as usize);
+            next = slice.end;
+            assert_eq!(pass.left.is_empty(), left == 0);
         }
-        assert_eq!((slices, total), (10, 10 * SLICE));
+        assert_eq!(next, 10 * SLICE + 1);
+        assert!(pass.next_slice().is_empty());
     }
 
-    /// Connections open, count and close between slices, and slots are reused. Handles are slots and generations.
+    /// Connections open, count and close between slices, and indices are reused.
     #[test]
     fn each_connection_is_added_once_and_sums_never_decrease() {
         // A linear congruential generator.
         let mut state = 7_u64;
-        let mut below = move |limit: u64| {
+        let mut below = move |limit: u32| {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            (state >> 33) % limit
+            (state >> 33) as u32 % limit
         };
-        let mut open = BTreeMap::<(u64, u64), u64>::new();
-        let (mut generation, mut ended, mut before) = (0, 0, 0);
+        // By index: the number of the connection, and its count.
+        let mut open = BTreeMap::<u32, (u64, u64)>::new();
+        let (mut opened, mut ended, mut before) = (0, 0, 0);
         for _ in 0..200 {
-            let at_start = open.clone();
+            let at_start: Vec<u64> = open.values().map(|(number, _)| *number).collect();
+            let end = open.last_key_value().map_or(0, |(index, _)| index + 1);
             let mut pass = Pass {
                 sums: vec![ended],
-                left: open.keys().copied().collect::<Vec<_>>().into_iter(),
+                left: 0..end,
             };
-            let mut added = BTreeMap::<(u64, u64), u32>::new();
-            while !pass.advance(|sums, handle| {
-                if let Some(count) = open.get(&handle) {
-                    sums[0] += count;
-                    *added.entry(handle).or_default() += 1;
+            let mut added = BTreeSet::new();
+            while !pass.left.is_empty() {
+                for (number, count) in open.range(pass.next_slice()).map(|(_, one)| one) {
+                    pass.sums[0] += count;
+                    assert!(added.insert(*number), "{number} twice");
                 }
-            }) {
                 for _ in 0..20 {
-                    let slot = below(300);
-                    let live = open.range((slot, 0)..(slot + 1, 0)).next();
-                    match live.map(|(handle, count)| (*handle, *count)) {
+                    let index = below(300);
+                    match open.get(&index).copied() {
                         None => {
-                            generation += 1;
-                            open.insert((slot, generation), 1);
+                            opened += 1;
+                            open.insert(index, (opened, 1));
                         }
-                        Some((handle, count)) if below(2) == 0 => {
-                            open.remove(&handle);
+                        Some((number, count)) if below(2) == 0 => {
+                            open.remove(&index);
                             ended += count;
-                            if pass.is_ahead(&handle) {
+                            if pass.is_ahead(index) {
                                 pass.sums[0] += count;
-                                *added.entry(handle).or_default() += 1;
+                                assert!(added.insert(number), "{number} twice");
                             }
                         }
-                        Some((handle, count)) => {
-                            open.insert(handle, count + below(10));
+                        Some((number, count)) => {
+                            open.insert(index, (number, count + u64::from(below(10))));
                         }
                     }
                 }
             }
-            assert!(added.values().all(|times| *times == 1), "{added:?}");
-            assert!(at_start.keys().all(|handle| added.contains_key(handle)));
+            assert!(at_start.iter().all(|number| added.contains(number)));
             assert!(pass.sums[0] >= before);
             before = pass.sums[0];
             // Between two passes.
-            for slot in 0..300 {
-                if open.range((slot, 0)..(slot + 1, 0)).next().is_none() && below(3) == 0 {
-                    generation += 1;
-                    open.insert((slot, generation), below(5));
+            for index in 0..300 {
+                if !open.contains_key(&index) && below(3) == 0 {
+                    opened += 1;
+                    open.insert(index, (opened, u64::from(below(5))));
                 }
             }
         }

@@ -72,6 +72,15 @@ impl Served {
             .is_some_and(|first| first.stream == stream)
     }
 
+    /// Frees what an idle connection does not need.
+    pub(super) fn release_memory(&mut self) {
+        self.http3.release_memory();
+        release(&mut self.delayed);
+        release(&mut self.running);
+        release(&mut self.records);
+        self.held.shrink_to_fit();
+    }
+
     /// Records the header of a response.
     pub(super) fn note(&mut self, stream: StreamId, status: u16, body_len: u64) {
         if let Some(entry) = self.records.get_mut(&stream) {
@@ -205,6 +214,13 @@ impl Served {
         connection_log::write(&mut line, &header, &Snapshot::of(connection), &experiment);
         log.write(line);
         ttlb
+    }
+}
+
+/// An empty map may keep a node.
+fn release<K, V>(map: &mut BTreeMap<K, V>) {
+    if map.is_empty() {
+        *map = BTreeMap::new();
     }
 }
 

@@ -1,12 +1,14 @@
-use std::collections::{BTreeMap, BTreeSet};
-
-use lastbyte_record::connection_log::keys::STATISTICS;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::AtomicUsize,
+};
 
 use super::{
     histogram::Histogram,
-    text::{is_sum, name_of, prometheus},
+    text::{name_of, prometheus},
     *,
 };
+use crate::budget::Limits;
 
 fn numbers() -> Numbers {
     let mut histogram = Histogram::default();
@@ -14,7 +16,7 @@ fn numbers() -> Numbers {
         histogram.add(Duration::from_millis(millis));
     }
     let measured = Measured {
-        transport: vec![7; STATISTICS.len()],
+        transport: vec![7; summed().len()],
         ttlb: BTreeMap::from([("a \"b\"".to_owned(), histogram)]),
         connections: 3,
         ..Measured::default()
@@ -33,7 +35,7 @@ fn numbers() -> Numbers {
 fn every_counter_is_summed_over_workers_under_its_own_name() {
     let text = prometheus(&numbers());
     let mut names = BTreeSet::new();
-    for field in STATISTICS.iter().filter(|field| is_sum(field)) {
+    for field in summed() {
         let name = name_of(field);
         assert!(text.contains(&format!("\n{name} 14\n")), "{name}");
         assert!(names.insert(name), "{}", field.key);
@@ -73,6 +75,52 @@ fn the_text_has_the_prometheus_format() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+}
+
+#[test]
+fn clients_that_wait_receive_one_response_and_the_next_comes_after_a_pause() {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    let computed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&computed);
+    let sources = Sources {
+        workers: Vec::new(),
+        tcp: Box::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            tcp::Statistics::default()
+        }),
+        budget: Budget::new(Limits::default()),
+        logs: Vec::new(),
+        is_draining: Arc::default(),
+        clock: Clock::new(),
+        began: Time::ZERO,
+    };
+    let responses = Arc::new(Responses {
+        sources,
+        last: Mutex::new(None),
+    });
+    runtime.block_on(async {
+        for round in 1..=3 {
+            let last = responses.last.lock().await;
+            let waiting: Vec<_> = (0..10)
+                .map(|_| tokio::spawn(Arc::clone(&responses).metrics()))
+                .collect();
+            // All of them ask now.
+            tokio::task::yield_now().await;
+            let rested = last.as_ref().map(|last| last.rested);
+            drop(last);
+            let mut texts = BTreeSet::new();
+            for waiting in waiting {
+                texts.insert(waiting.await.expect("a response"));
+            }
+            assert_eq!(texts.len(), 1);
+            assert_eq!(computed.load(Ordering::Relaxed), round);
+            let last = responses.last.lock().await;
+            assert!(last.as_ref().map(|last| last.began) >= rested);
+        }
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Owns the names of metrics, which must not change: dashboards depend on them.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, sync::LazyLock};
 
 use lastbyte_record::connection_log::{
     Snapshot,
@@ -47,11 +47,18 @@ fn escaped(text: &str) -> String {
 }
 
 /// Whether a statistic of the transport can be summed over connections: a counter, not a state or a maximum.
-pub(super) fn is_sum(field: &Field<Snapshot>) -> bool {
+fn is_sum(field: &Field<Snapshot>) -> bool {
     let is_count = matches!(field.unit, Unit::Count | Unit::Bytes | Unit::Flag);
     let key = field.key.name();
     let is_named = key.starts_with("num-") || key.starts_with("cc.num-");
     is_count && is_named && !key.contains("max-delayed") && !key.contains("largest")
+}
+
+/// The statistics of the transport that are summed over connections.
+pub(crate) fn summed() -> &'static [&'static Field<Snapshot>] {
+    static SUMMED: LazyLock<Vec<&Field<Snapshot>>> =
+        LazyLock::new(|| STATISTICS.iter().filter(|field| is_sum(field)).collect());
+    &SUMMED
 }
 
 /// `num-packets.ack-received` as `lastbyte_quic_packets_ack_received_total`.
@@ -67,7 +74,7 @@ pub(super) fn name_of(field: &Field<Snapshot>) -> String {
 pub(super) fn prometheus(numbers: &Numbers) -> String {
     let mut text = Text(String::new());
     let mut quic = Statistics::default();
-    let mut transport = vec![0_u64; STATISTICS.len()];
+    let mut transport = vec![0_u64; summed().len()];
     let mut ttlb: BTreeMap<&str, Histogram> = BTreeMap::new();
     let (mut connections, mut handshakes) = (0, 0);
     for measured in numbers.workers.iter().flatten() {
@@ -87,10 +94,8 @@ pub(super) fn prometheus(numbers: &Numbers) -> String {
     of_ttlb(&mut text, &ttlb);
     of_workers(&mut text, numbers);
     of_logs(&mut text, numbers);
-    for (field, sum) in STATISTICS.iter().zip(transport) {
-        if is_sum(field) {
-            text.one(&name_of(field), "counter", field.meaning, sum);
-        }
+    for (field, sum) in summed().iter().zip(transport) {
+        text.one(&name_of(field), "counter", field.meaning, sum);
     }
     text.0
 }

@@ -72,7 +72,7 @@ impl Handshake {
         let (mut generation, mut is_key_update) = (0, false);
         let opened = match packet_type {
             // A server must not process 1-RTT packets before the handshake is complete (RFC 9001 §5.7).
-            PacketType::OneRtt => match self.one_rtt.as_mut().filter(|_| !is_handshaking) {
+            PacketType::OneRtt => match self.one_rtt_mut().filter(|_| !is_handshaking) {
                 None => return Err(self.keep(&packet, ecn)),
                 Some(keys) => keys
                     .unprotect(packet, largest, now, probe_timeout)

@@ -84,7 +84,7 @@ impl Handshake {
             }
             PacketType::ZeroRtt => self.zero_rtt.as_ref()?.protect(number, &finished, written),
             PacketType::OneRtt => {
-                let keys = self.one_rtt.as_mut()?;
+                let keys = self.one_rtt_mut()?;
                 if keys.is_spent() && is_open {
                     Err(SealError::LimitReached)
                 } else {

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use lastbyte_wire::{ConnectionId, Side, packet::Version};
 use rustls::quic;
 
-use super::{Choice, ExporterLog, Resumption, TlsSession};
+use super::{Choice, Resumption, SecretLog, TlsSession};
 use crate::crypto::{
     ClientCrypto, Keys, ServerCrypto, Session, StartError, VersionOffer, initial,
     kdf_hook::is_hooked,
@@ -167,7 +167,7 @@ impl TlsServer {
                 let tickets = ServerTickets::new(tickets, random, (first, version), parameters);
                 let mut config = rustls::ServerConfig::clone(&self.config);
                 config.session_storage = tickets.store();
-                let log = Arc::new(ExporterLog::new(Arc::clone(&config.key_log)));
+                let log = Arc::new(SecretLog::new(Arc::clone(&config.key_log)));
                 config.key_log = Arc::clone(&log) as _;
                 (Arc::new(config), Resumption::Server(tickets, log))
             }

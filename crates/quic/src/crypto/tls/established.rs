@@ -1,11 +1,11 @@
 //! A server's session once its handshake is complete and its tickets are written.
 //!
-//! Owns the values that a [`Session`](crate::crypto::Session) still has to return, and the exporter secret (RFC 8446
-//! §7.5). It accepts no messages: a client may not send any from here on, neither `KeyUpdate` (RFC 9001 §6) nor a
+//! Owns the values that a [`Session`](crate::crypto::Session) still has to return, the exporter secret (RFC 8446 §7.5), and
+//! the traffic secrets, from which the first 1-RTT keys can be derived again. It accepts no messages: a client may not send any from here on, neither `KeyUpdate` (RFC 9001 §6) nor a
 //! certificate, which a QUIC server does not request after the handshake (RFC 9001 §4.4).
 //!
 //! Decision: rustls uses about 4 KB for a connection, including its configuration, which would be kept as long as the
-//! connection. rustls passes the exporter secret only to the key log, so a key log of ours takes it from there.
+//! connection. rustls passes secrets only to the key log, so a key log of ours takes them from there.
 
 use std::{
     fmt,
@@ -20,43 +20,50 @@ use rustls::{
 };
 
 use crate::crypto::{
-    EarlyData, ExportError, NewKeys, Session, SessionError, Space, tickets::ResumedTicket,
+    EarlyData, ExportError, Keys, NewKeys, Session, SessionError, Space, tickets::ResumedTicket,
+    traffic,
 };
 
 #[cfg(test)]
 mod tests;
 
-/// The label with which rustls logs the exporter secret.
-const EXPORTER_LABEL: &str = "EXPORTER_SECRET";
+/// The labels with which rustls logs the exporter secret, and the traffic secrets of client and server.
+const LABELS: [&str; 3] = [
+    "EXPORTER_SECRET",
+    "CLIENT_TRAFFIC_SECRET_0",
+    "SERVER_TRAFFIC_SECRET_0",
+];
 /// The alert `unexpected_message` (RFC 8446 §6).
 const UNEXPECTED_MESSAGE: u8 = 10;
 
-/// A key log that stores the exporter secret of one connection, and passes on everything that the configuration's own
-/// key log wants.
-pub(super) struct ExporterLog {
+/// A key log that stores secrets of one connection, and passes on everything that the configuration's own key log wants.
+pub(super) struct SecretLog {
     next: Arc<dyn KeyLog>,
-    secret: Mutex<Option<OkmBlock>>,
+    /// In the order of [`LABELS`].
+    secrets: Mutex<[Option<OkmBlock>; 3]>,
 }
 
-impl ExporterLog {
+impl SecretLog {
     pub(super) fn new(next: Arc<dyn KeyLog>) -> Self {
         Self {
             next,
-            secret: Mutex::new(None),
+            secrets: Mutex::default(),
         }
     }
 
-    fn take(&self) -> Option<OkmBlock> {
-        let mut secret = self.secret.lock().unwrap_or_else(PoisonError::into_inner);
-        secret.take()
+    fn take(&self) -> [Option<OkmBlock>; 3] {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *secrets)
     }
 }
 
-impl KeyLog for ExporterLog {
+impl KeyLog for SecretLog {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        if label == EXPORTER_LABEL && secret.len() <= OkmBlock::MAX_LEN {
-            let mut kept = self.secret.lock().unwrap_or_else(PoisonError::into_inner);
-            *kept = Some(OkmBlock::new(secret));
+        if let Some(at) = LABELS.iter().position(|known| *known == label)
+            && secret.len() <= OkmBlock::MAX_LEN
+        {
+            let mut kept = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+            kept[at] = Some(OkmBlock::new(secret));
         }
         if self.next.will_log(label) {
             self.next.log(label, client_random, secret);
@@ -64,14 +71,14 @@ impl KeyLog for ExporterLog {
     }
 
     fn will_log(&self, label: &str) -> bool {
-        label == EXPORTER_LABEL || self.next.will_log(label)
+        LABELS.contains(&label) || self.next.will_log(label)
     }
 }
 
 /// Secrets are not shown.
-impl fmt::Debug for ExporterLog {
+impl fmt::Debug for SecretLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ExporterLog(..)")
+        f.write_str("SecretLog(..)")
     }
 }
 
@@ -87,21 +94,25 @@ pub(super) struct Established {
     suite: &'static Tls13CipherSuite,
     resumed: Option<Box<ResumedTicket>>,
     exporter: OkmBlock,
+    /// The traffic secrets of client and server.
+    traffic: [OkmBlock; 2],
 }
 
 impl Established {
-    /// The session of a complete handshake. `None` if its exporter secret is not known.
+    /// The session of a complete handshake. `None` if its secrets are not known, or are of no use.
     pub(super) fn new(
         connection: &ServerConnection,
         version: Version,
         early_data: EarlyData,
-        log: &ExporterLog,
+        log: &SecretLog,
         resumed: Option<ResumedTicket>,
     ) -> Option<Self> {
         let Some(SupportedCipherSuite::Tls13(suite)) = connection.negotiated_cipher_suite() else {
             return None;
         };
+        traffic::derivation(suite)?;
         let certificates = connection.peer_certificates().unwrap_or_default();
+        let [exporter, client, server] = log.take();
         Some(Self {
             version,
             early_data,
@@ -111,7 +122,8 @@ impl Established {
             certificate: certificates.first().map(|first| Box::from(first.as_ref())),
             kind: connection.handshake_kind(),
             suite,
-            exporter: log.take()?,
+            exporter: exporter?,
+            traffic: [client?, server?],
             resumed: resumed.map(Box::new),
         })
     }
@@ -209,6 +221,15 @@ impl Session for Established {
             exporter.expand_slice(info, out)
         })?
         .map_err(|_| ExportError)
+    }
+
+    fn one_rtt_keys(&self) -> Option<Keys> {
+        let derivation = traffic::derivation(self.suite)?;
+        Some(traffic::keys(
+            derivation,
+            self.version,
+            self.traffic.each_ref(),
+        ))
     }
 }
 

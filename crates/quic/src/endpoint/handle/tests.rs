@@ -16,4 +16,13 @@ fn handles_do_not_alias() {
     assert_eq!(slab.handle_at(first.index()), Some(third));
     assert_eq!(slab.handles().collect::<Vec<_>>(), [third, second]);
     assert_eq!(slab.len(), 2);
+
+    slab.insert('d');
+    slab.remove(second);
+    assert_eq!(slab.end(), 3);
+    let range = |indices| slab.range(indices).copied().collect::<String>();
+    assert_eq!(
+        [0..3, 0..2, 1..3, 2..9, 3..4, 7..9].map(range),
+        ["cd", "c", "d", "d", "", ""]
+    );
 }

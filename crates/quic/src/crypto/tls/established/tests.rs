@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
+use lastbyte_congestion::Time;
 use lastbyte_wire::{TransportError, packet::Version};
 
 use crate::crypto::{
-    ClientCrypto as _, EarlyData, ExportError, ServerCrypto as _, Space,
+    AeadProvider, ClientCrypto as _, EarlyData, ExportError, OpenError, ServerCrypto as _, Space,
     key_log::KeyLogLines,
-    testing::{End, drive},
+    testing::{End, PTO, drive, number, open_short, passes, short_packet},
     tickets::testing::Fleet,
     tls::{
         TlsClient, TlsServer,
-        testing::{all_suites, client_config, identity, server_config},
+        testing::{SUITES, all_suites, client_config, ends, identity, provider, server_config},
     },
 };
 
@@ -45,6 +46,46 @@ fn the_established_server_keeps_little_state_and_behaves_the_same() {
     assert_eq!(s.resumed_ticket(), None);
     assert_eq!(s.tickets_received(), 0);
     assert!(c.tickets_received() > 0);
+}
+
+#[test]
+fn the_first_one_rtt_keys_can_be_derived_again() {
+    let suites = SUITES.map(|(suite, _)| suite);
+    for (version, aead) in [
+        (Version::V1, AeadProvider::AwsLc),
+        (Version::V2, AeadProvider::AwsLc),
+        (Version::V1, AeadProvider::Ring),
+    ] {
+        for suite in suites {
+            let fleet = Fleet::of(provider(&[aead.suite(suite)]));
+            let server = fleet.server(fleet.tickets(&[1]));
+            let (mut c, mut s) = ends(&fleet.client(), &server, version);
+            drive(&mut c, &mut s, usize::MAX).unwrap();
+            passes(c.keys(), s.keys(), 1);
+            passes(s.keys(), c.keys(), 1);
+
+            s.keys().release();
+            assert!(s.keys().is_released());
+            let mut packet = short_packet(c.keys(), 2, &[1; 20]).unwrap();
+            let opened = open_short(s.keys(), &mut packet, Time::ZERO);
+            assert_eq!(opened.unwrap_err(), OpenError::NotAuthentic);
+            assert!(short_packet(s.keys(), 2, &[1; 20]).is_err());
+
+            let keys = s.session.one_rtt_keys().unwrap();
+            s.keys().restore(keys);
+            passes(c.keys(), s.keys(), 3);
+            passes(s.keys(), c.keys(), 3);
+
+            // The next generation follows from the restored one.
+            c.keys().on_handshake_confirmed();
+            c.keys().on_ack(number(1), 0, Time::ZERO, PTO).unwrap();
+            c.keys().update(Time::ZERO).unwrap();
+            passes(c.keys(), s.keys(), 4);
+            passes(s.keys(), c.keys(), 4);
+            s.keys().release();
+            assert!(!s.keys().is_released(), "they cannot be derived again");
+        }
+    }
 }
 
 #[test]
