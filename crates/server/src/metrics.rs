@@ -11,6 +11,7 @@
     reason = "the listener is opened on one thread and used on another"
 )]
 
+pub(crate) mod counters;
 pub(crate) mod histogram;
 mod text;
 
@@ -38,7 +39,6 @@ use tokio::{
     time,
 };
 
-pub(crate) use self::text::summed;
 use super::{
     application::{Command, Measured},
     budget::Budget,

@@ -175,11 +175,17 @@ impl Handshake {
     /// The 1-RTT keys, mutable. Those of a connection that was idle are derived again.
     #[inline]
     pub(super) fn one_rtt_mut(&mut self) -> Option<&mut OneRttKeys> {
-        let keys = self.one_rtt.as_deref_mut()?;
-        if keys.is_released() {
-            keys.restore(self.session.one_rtt_keys()?);
+        if self.one_rtt.as_deref().is_some_and(OneRttKeys::is_released) {
+            self.restore_keys();
         }
-        Some(keys)
+        self.one_rtt.as_deref_mut()
+    }
+
+    #[cold]
+    fn restore_keys(&mut self) {
+        if let (Some(keys), Some(derived)) = (&mut self.one_rtt, self.session.one_rtt_keys()) {
+            keys.restore(derived);
+        }
     }
 
     /// Frees the 1-RTT keys if they can be derived again.

@@ -432,7 +432,8 @@ impl Session for TlsSession {
             return None;
         }
         let resumed = tickets.take_resumed();
-        let established = Established::new(server, self.version, early_data, log, resumed)?;
+        let versions = (self.version, version(self.version));
+        let established = Established::new(server, versions, early_data, log, resumed)?;
         Some(Box::new(established))
     }
 }

@@ -8,7 +8,6 @@
 
 use std::sync::LazyLock;
 
-use lastbyte_wire::packet::Version;
 use rustls::{
     CipherSuiteCommon, Tls13CipherSuite,
     crypto::{
@@ -20,7 +19,7 @@ use rustls::{
     quic,
 };
 
-use super::{Keys, kdf_hook, tls};
+use super::{Keys, kdf_hook};
 
 /// The label of the client's initial secret (RFC 9001 §5.2).
 const CLIENT_LABEL: &[u8] = b"client in";
@@ -107,9 +106,12 @@ pub(super) fn derivation(negotiated: &Tls13CipherSuite) -> Option<quic::Suite> {
 }
 
 /// A server's keys of the first generation, from the secrets of client and server.
-pub(super) fn keys(derivation: quic::Suite, version: Version, secrets: [&OkmBlock; 2]) -> Keys {
+pub(super) fn keys(
+    derivation: quic::Suite,
+    version: quic::Version,
+    secrets: [&OkmBlock; 2],
+) -> Keys {
     let secrets = secrets.map(AsRef::as_ref).concat();
-    let version = tls::version(version);
     derivation
         .keys(&secrets, rustls::Side::Server, version)
         .into()

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     arms::ArmsInUse,
-    metrics::{histogram::Histogram, summed},
+    metrics::{counters::summed, histogram::Histogram},
 };
 
 /// Counters over all connections of a worker.

@@ -4,6 +4,7 @@ use std::{
 };
 
 use super::{
+    counters::summed,
     histogram::Histogram,
     text::{name_of, prometheus},
     *,

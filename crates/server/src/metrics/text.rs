@@ -2,15 +2,11 @@
 //!
 //! Owns the names of metrics, which must not change: dashboards depend on them.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::LazyLock};
+use std::{collections::BTreeMap, fmt::Write as _};
 
-use lastbyte_record::connection_log::{
-    Snapshot,
-    keys::STATISTICS,
-    schema::{Field, Unit},
-};
+use lastbyte_record::connection_log::{Snapshot, schema::Field};
 
-use super::{Numbers, histogram::Histogram};
+use super::{Numbers, counters::summed, histogram::Histogram};
 use crate::application::Statistics;
 
 /// A text that is built metric by metric.
@@ -44,21 +40,6 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
-}
-
-/// Whether a statistic of the transport can be summed over connections: a counter, not a state or a maximum.
-fn is_sum(field: &Field<Snapshot>) -> bool {
-    let is_count = matches!(field.unit, Unit::Count | Unit::Bytes | Unit::Flag);
-    let key = field.key.name();
-    let is_named = key.starts_with("num-") || key.starts_with("cc.num-");
-    is_count && is_named && !key.contains("max-delayed") && !key.contains("largest")
-}
-
-/// The statistics of the transport that are summed over connections.
-pub(crate) fn summed() -> &'static [&'static Field<Snapshot>] {
-    static SUMMED: LazyLock<Vec<&Field<Snapshot>>> =
-        LazyLock::new(|| STATISTICS.iter().filter(|field| is_sum(field)).collect());
-    &SUMMED
 }
 
 /// `num-packets.ack-received` as `lastbyte_quic_packets_ack_received_total`.

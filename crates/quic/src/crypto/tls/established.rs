@@ -16,7 +16,7 @@ use lastbyte_wire::{TransportError, packet::Version};
 use rustls::{
     CipherSuite, HandshakeKind, KeyLog, SupportedCipherSuite, Tls13CipherSuite,
     crypto::tls13::{HkdfExpander, OkmBlock},
-    quic::ServerConnection,
+    quic::{self, ServerConnection},
 };
 
 use crate::crypto::{
@@ -85,6 +85,8 @@ impl fmt::Debug for SecretLog {
 /// A server's session whose handshake is complete.
 pub(super) struct Established {
     version: Version,
+    /// The same in rustls' type.
+    key_version: quic::Version,
     early_data: EarlyData,
     kind: Option<HandshakeKind>,
     parameters: Option<Box<[u8]>>,
@@ -102,7 +104,7 @@ impl Established {
     /// The session of a complete handshake. `None` if its secrets are not known, or are of no use.
     pub(super) fn new(
         connection: &ServerConnection,
-        version: Version,
+        (version, key_version): (Version, quic::Version),
         early_data: EarlyData,
         log: &SecretLog,
         resumed: Option<ResumedTicket>,
@@ -115,6 +117,7 @@ impl Established {
         let [exporter, client, server] = log.take();
         Some(Self {
             version,
+            key_version,
             early_data,
             parameters: connection.quic_transport_parameters().map(Box::from),
             alpn: connection.alpn_protocol().map(Box::from),
@@ -225,11 +228,8 @@ impl Session for Established {
 
     fn one_rtt_keys(&self) -> Option<Keys> {
         let derivation = traffic::derivation(self.suite)?;
-        Some(traffic::keys(
-            derivation,
-            self.version,
-            self.traffic.each_ref(),
-        ))
+        let secrets = self.traffic.each_ref();
+        Some(traffic::keys(derivation, self.key_version, secrets))
     }
 }
 
