@@ -64,7 +64,7 @@ pub use config::{Config, Statistics};
 pub use error::{ReadError, StreamError, UnknownStream, WriteError};
 pub use event::StreamEvent;
 pub use receive::{KeepAll, StreamSink};
-pub use scheduler::Priority;
+pub use scheduler::{Class, Place, Priority, Scheduler};
 pub use source::{Source, SourceError};
 pub use state::{ReceiveState, SendState};
 
@@ -73,7 +73,6 @@ use entry::{ControlSet, Stream};
 use event::EventQueue;
 use ids::{LocalStreams, PeerStreams, PerDirection};
 use receive::ReceivePart;
-use scheduler::Scheduler;
 use send::SendPart;
 
 /// Before the first RTT sample (RFC 9002 §6.2.2).

@@ -13,6 +13,8 @@
 //! | `in_flight` | a connection as its requests see it, and their number |
 //! | `body` | response bodies, from sources and from exchanges |
 //! | `observed` | measurements of a connection, for the connection log |
+//! | `turns` | which response over HTTP/2 is sent next |
+//! | `transport` | the stream under HTTP/2, which sends once for many frames |
 //! | `pace` | a response over HTTP/2 that its client does not read |
 //! | `stalled` | a peer that reads nothing for too long |
 //! | `lingering` | the close of a socket without loss of written data |
@@ -35,6 +37,8 @@ mod plain;
 mod request;
 mod stalled;
 mod threads;
+mod transport;
+mod turns;
 
 pub(crate) use self::plain::Text;
 use self::threads::Threads;

@@ -126,6 +126,16 @@ impl TcpInfo {
 /// The value that Linux uses for an infinite threshold (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_THRESHOLD: u64 = 0x7fff_ffff;
 
+/// Limits the unsent bytes in the kernel's send buffer of a TCP socket, or of the sockets that a listener accepts, so that
+/// the application decides late what is sent next.
+///
+/// # Errors
+///
+/// Returns an error if this is not a TCP socket.
+pub fn limit_unsent(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    socket2::SockRef::from(&socket).set_tcp_notsent_lowat(bytes)
+}
+
 /// The name of the congestion control algorithm of a connection, such as `cubic` or `bbr`.
 #[must_use]
 pub fn tcp_congestion(socket: impl AsFd) -> Option<String> {

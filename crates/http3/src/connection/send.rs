@@ -15,10 +15,7 @@ use super::{
 use crate::{
     Body, Code, Event, Fields, Request, RequestError, Response, SendError, Transport,
     frame::{FrameHeader, FrameType},
-    message::{
-        check::{self, Facts, RequestKind},
-        priority_of,
-    },
+    message::check::{self, Facts, RequestKind},
     qpack::EncodeOptions,
 };
 
@@ -139,7 +136,7 @@ impl Connection {
         if fields.get("priority").is_some()
             && let Some(stream) = self.streams.get_mut(&id)
         {
-            stream.priority = priority_of(fields, stream.priority);
+            stream.priority = response.priority(stream.priority);
             let priority = stream.priority.for_transport();
             let _ = transport.set_priority(id, priority);
         }

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::check;
-use crate::{Fields, fields::Prepared, qpack::encode_static};
+use super::{check, priority_of};
+use crate::{Fields, Priority, fields::Prepared, qpack::encode_static};
 
 /// The header of a response: its status and its fields.
 ///
@@ -84,6 +84,13 @@ impl Response {
     #[must_use]
     pub const fn is_informational(&self) -> bool {
         matches!(self.status, 100..200)
+    }
+
+    /// The priority of the response, given that of its request: parameters of a `priority` field take precedence (RFC 9218
+    /// §8).
+    #[must_use]
+    pub fn priority(&self, of_request: Priority) -> Priority {
+        priority_of(&self.fields, of_request)
     }
 
     /// The fields.

@@ -61,7 +61,7 @@ impl Default for Priority {
 
 /// The pending data of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub enum Class {
     /// Data that needs no connection credit: retransmissions, or an end without data.
     Unmetered,
     /// New data within the stream's own limit.
@@ -70,7 +70,7 @@ pub(super) enum Class {
 
 /// The position of a stream in the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub struct Place {
     priority: Priority,
     class: Class,
     /// The turn of an incremental stream, otherwise 0.
@@ -115,8 +115,9 @@ impl Level {
     }
 }
 
+/// The queues. Public because the order is the same over HTTP/2.
 #[derive(Debug, Default)]
-pub(super) struct Scheduler {
+pub struct Scheduler {
     /// The levels used so far.
     levels: [Option<Box<Level>>; Priority::URGENCY_MAX as usize + 2],
     /// Bit n is set if there is a stream on level n.
@@ -144,8 +145,9 @@ impl Scheduler {
         }
     }
 
-    /// The stream that sends next.
-    pub(super) fn next(&self, has_credit: bool) -> Option<StreamId> {
+    /// The stream that sends next; if there is no connection credit, among those that need none.
+    #[must_use]
+    pub fn next(&self, has_credit: bool) -> Option<StreamId> {
         let mut occupied = self.occupied;
         while let Some(Some(level)) = self.levels.get(occupied.trailing_zeros() as usize) {
             if let Some(id) = level.next(has_credit) {
@@ -156,8 +158,23 @@ impl Scheduler {
         None
     }
 
+    /// The streams with new data, in the order of their turns, except that those of each kind of an urgency come together.
+    pub fn fresh(&self) -> impl Iterator<Item = StreamId> {
+        self.levels.iter().flatten().flat_map(|level| {
+            let incremental = || level.incremental.iter().map(|(_, id)| *id);
+            let (first, last) = if level.is_turn_of_incremental {
+                (Some(incremental()), None)
+            } else {
+                (None, Some(incremental()))
+            };
+            let sequential = level.sequential.iter().copied();
+            let first = first.into_iter().flatten();
+            first.chain(sequential).chain(last.into_iter().flatten())
+        })
+    }
+
     /// Moves a stream to its queue, or out of all. `at` is its present position.
-    pub(super) fn place(
+    pub fn place(
         &mut self,
         id: StreamId,
         at: &mut Option<Place>,
@@ -186,7 +203,7 @@ impl Scheduler {
     }
 
     /// The stream sent new data: others have their turn.
-    pub(super) fn on_sent(&mut self, id: StreamId, at: &mut Option<Place>) {
+    pub fn on_sent(&mut self, id: StreamId, at: &mut Option<Place>) {
         let Some(place) = at.filter(|place| place.class == Class::Fresh) else {
             return;
         };

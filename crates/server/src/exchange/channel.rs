@@ -155,6 +155,20 @@ impl<T: Size> Drop for Sender<T> {
 pub(crate) struct Receiver<T: Size>(Arc<Shared<T>>);
 
 impl<T: Size> Receiver<T> {
+    /// Waits for an element, or the end of the sender. Returns the sizes of the next element and of all elements; 0 if there
+    /// will be none.
+    pub(crate) fn poll_size(&self, context: &mut Context<'_>) -> Poll<(usize, usize)> {
+        let mut state = self.0.state();
+        match state.queue.front() {
+            Some(piece) => Poll::Ready((piece.size(), state.size)),
+            None if !state.has_sender => Poll::Ready((0, 0)),
+            None => {
+                note(&mut state.receiver, context.waker());
+                Poll::Pending
+            }
+        }
+    }
+
     /// The next element, in order; `None` when there will be none.
     pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.state();

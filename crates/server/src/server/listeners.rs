@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use lastbyte_udp::{Socket, Steering, bind_group};
+use lastbyte_udp::{Socket, Steering, bind_group, limit_unsent};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, listen, socket_with,
     sockopt::{set_socket_reuseaddr, set_socket_reuseport},
@@ -46,6 +46,9 @@ impl Listeners {
     }
 }
 
+/// Bytes of responses over TCP that wait in the kernel for its congestion window. They were sent in the order that was right
+/// when they were passed to it.
+const UNSENT_MAX: u32 = 64 << 10;
 /// Number of attempts to find a port that is free over both transports.
 const TRIES: usize = 20;
 
@@ -78,6 +81,10 @@ pub(super) fn bind(settings: &mut Settings) -> Result<Listeners, StartError> {
         Some(listener) => Some(listener),
         None => settings.metrics.map(open_one).transpose()?,
     };
+    for listener in &listeners.tcp {
+        // Without it, urgent responses only wait longer.
+        let _ = limit_unsent(listener, UNSENT_MAX);
+    }
     let others = listeners.plain.iter().chain(&listeners.metrics);
     for listener in listeners.tcp.iter().chain(others) {
         listener.set_nonblocking(true).map_err(StartError::System)?;

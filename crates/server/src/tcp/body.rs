@@ -8,14 +8,14 @@ use std::{
     fmt, io,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use hyper::body::{Body, Frame, SizeHint};
 use lastbyte_congestion::Time;
-use lastbyte_http3::Fields;
+use lastbyte_http3::{Fields, Response};
 use lastbyte_quic::stream::Source;
 
 use super::{
@@ -70,26 +70,35 @@ impl Report {
         observed: Option<Observed>,
     ) -> Self {
         Self {
-            connection: Arc::clone(&in_flight.0),
+            connection: Arc::clone(&in_flight.connection),
             in_flight: Some(in_flight),
             record: record.map(Box::new),
             observed,
         }
     }
 
-    /// The status of the response, and the length of its body.
-    pub(super) fn on_status(&mut self, status: u16, body_len: u64) {
+    /// The header of the response, and the length of its body.
+    pub(super) fn on_response(&mut self, response: &Response, body_len: u64) {
         if let Some((record, _)) = self.record.as_deref_mut() {
-            record.status = status;
+            record.status = response.status();
             record.body_len = body_len;
+        }
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.on_head(response);
         }
     }
 
     /// The announced length of the body.
-    pub(super) fn on_head(&self, content_length: Option<u64>) {
+    pub(super) fn on_content_length(&self, content_length: Option<u64>) {
         if let Some(observed) = &self.observed {
             observed.on_head(content_length);
         }
+    }
+
+    fn poll_turn(&self, context: &mut Context<'_>, lens: (usize, u64)) -> Poll<()> {
+        self.in_flight
+            .as_ref()
+            .map_or(Poll::Ready(()), |it| it.poll_turn(context, lens))
     }
 
     fn finish(&mut self, is_complete: bool) {
@@ -124,7 +133,7 @@ impl Drop for Report {
 
 impl ResponseBody {
     pub(super) fn whole(source: Option<Box<dyn Source>>, report: Report) -> Self {
-        report.on_head(Some(source.as_ref().map_or(0, |source| source.len())));
+        report.on_content_length(Some(source.as_ref().map_or(0, |source| source.len())));
         let kind = source.map_or(Kind::Empty, |source| Kind::Source { source, at: 0 });
         Self::new(kind, report)
     }
@@ -161,7 +170,9 @@ impl ResponseBody {
                 if left == 0 {
                     return Poll::Ready(None);
                 }
-                let mut piece = vec![0; left.min(PIECE_LEN) as usize];
+                let len = left.min(PIECE_LEN) as usize;
+                ready!(self.report.poll_turn(context, (len, left)));
+                let mut piece = vec![0; len];
                 if source.read_at(*at, &mut piece).is_err() {
                     return self.fail(context);
                 }
@@ -169,6 +180,8 @@ impl ResponseBody {
                 Poll::Ready(Some(Ok(Frame::data(piece.into()))))
             }
             Kind::Pieces { pieces, left } => loop {
+                let (len, all) = ready!(pieces.poll_size(context));
+                ready!(self.report.poll_turn(context, (len, all as u64)));
                 return match pieces.poll_next(context) {
                     Poll::Pending => Poll::Pending,
                     Poll::Ready(Some(ResponsePart::Data(bytes))) => {

@@ -26,12 +26,12 @@ use super::{
     pace::{PacedExecutor, Slowest},
     request,
     stalled::Stalled,
+    transport::{Sent, Transport},
+    turns::{ROOM, Turns},
 };
 
 /// The ALPN identifier of HTTP/2 (RFC 9113 §3.2).
 const HTTP2: &[u8] = b"h2";
-/// Bytes of a response that wait for room in an HTTP/2 connection, for each stream, plus one piece.
-const SEND_BUFFER: usize = 16 << 10;
 /// Bytes of a response that wait for room in an HTTP/1.1 connection, plus one piece; and bytes of a request that are
 /// read at a time.
 const BUFFER: usize = 64 << 10;
@@ -122,11 +122,12 @@ async fn handshake(
             config_hash: config_hash.clone(),
         });
     }
-    let requests = Connection::new(&shared, (remote, number), config_hash, observation);
+    let new = |turns| Connection::new(&shared, (remote, number), config_hash, observation, turns);
     Some(if is_http2 {
-        serve_http2(&shared, tls, requests)
+        let turns = Arc::<Turns>::default();
+        serve_http2(&shared, tls, new(Some(Arc::clone(&turns))), turns)
     } else {
-        serve_http1(&shared, tls, requests)
+        serve_http1(&shared, tls, new(None))
     })
 }
 
@@ -171,7 +172,12 @@ fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
     })
 }
 
-fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()> {
+fn serve_http2(
+    shared: &Shared,
+    tls: Tls,
+    requests: Arc<Connection>,
+    turns: Arc<Turns>,
+) -> Stage<()> {
     let mut stopped = shared.stopped.clone();
     let limits = shared.limits;
     let slowest = Slowest {
@@ -180,25 +186,26 @@ fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
     };
     let of_connection = Arc::clone(&requests);
     let service = service_fn(move |request| request::serve(&of_connection, request));
-    let mut connection = Box::pin(
-        http2::Builder::new(PacedExecutor::new(slowest))
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(limits.streams)
-            .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
-            .max_send_buf_size(SEND_BUFFER)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_pending_accept_reset_streams(PENDING_RESETS)
-            // Detects a client that is gone while nothing is being sent.
-            .keep_alive_interval(limits.idle / 2)
-            .keep_alive_timeout(limits.stall)
-            .serve_connection(TokioIo::new(tls), service),
-    );
+    let transport = Transport::new(tls);
+    let connection = http2::Builder::new(PacedExecutor::new(slowest))
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
+        // Of each stream, plus one piece.
+        .max_send_buf_size(ROOM)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_pending_accept_reset_streams(PENDING_RESETS)
+        // Detects a client that is gone while nothing is being sent.
+        .keep_alive_interval(limits.idle / 2)
+        .keep_alive_timeout(limits.stall)
+        .serve_connection(TokioIo::new(transport.clone()), service);
+    let mut connection = Sent::new(connection, transport, turns);
     Box::pin(async move {
         let mut seen = 0;
         loop {
             tokio::select! {
-                _ = connection.as_mut() => return,
+                () = &mut connection => return,
                 _ = stopped.wait_for(|stopped| *stopped) => break,
                 () = time::sleep(limits.idle) => {
                     let started = requests.started();
@@ -212,16 +219,16 @@ fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
         }
         // Otherwise it was idle for too long.
         let is_shutdown = *stopped.borrow();
-        if is_shutdown && ends_before_request(connection.as_mut(), &requests).await {
+        if is_shutdown && ends_before_request(&mut connection, &requests).await {
             return;
         }
-        connection.as_mut().graceful_shutdown();
+        connection.connection.as_mut().graceful_shutdown();
         // The last response is followed by a PING, and its last bytes may wait for a window: the server does not wait for clients
         // that answer neither (RFC 9113 §6.8).
         loop {
             let idle_before = requests.is_idle();
             tokio::select! {
-                _ = connection.as_mut() => return,
+                () = &mut connection => return,
                 () = time::sleep(limits.stall) => {
                     if idle_before && requests.is_idle() {
                         return;
@@ -235,9 +242,12 @@ fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
 /// Runs a connection until it has received a request, for up to [`NEXT_REQUEST`]. Returns whether it is over before that.
 ///
 /// Before a shutdown: a client that has just connected is about to send a request, and would have to connect again.
-async fn ends_before_request(mut connection: Pin<&mut impl Future>, requests: &Connection) -> bool {
+async fn ends_before_request(
+    connection: &mut (impl Future + Unpin),
+    requests: &Connection,
+) -> bool {
     let until = future::poll_fn(|context| {
-        if requests.started() == 0 && connection.as_mut().poll(context).is_ready() {
+        if requests.started() == 0 && Pin::new(&mut *connection).poll(context).is_ready() {
             return Poll::Ready(true);
         }
         if requests.started() > 0 {

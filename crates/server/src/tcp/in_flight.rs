@@ -7,11 +7,17 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    task::{Context, Poll},
 };
 
 use lastbyte_driver::Clock;
+use lastbyte_http3::{Priority, Response};
 
-use super::{Shared, observed::Observation};
+use super::{
+    Shared,
+    observed::Observation,
+    turns::{Turn, Turns},
+};
 use crate::budget::ConnectionBudget;
 
 /// State shared by the requests of a connection.
@@ -26,6 +32,8 @@ pub(super) struct Connection {
     /// The limit on its buffered bytes of bodies.
     pub(super) budget: Arc<ConnectionBudget>,
     pub(super) clock: Clock,
+    /// Over HTTP/2.
+    pub(super) turns: Option<Arc<Turns>>,
     started: AtomicUsize,
     in_flight: AtomicUsize,
 }
@@ -36,6 +44,7 @@ impl Connection {
         (remote, number): (SocketAddr, u64),
         config_hash: Option<Arc<str>>,
         observation: Option<Arc<Observation>>,
+        turns: Option<Arc<Turns>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
@@ -45,16 +54,23 @@ impl Connection {
             observation,
             budget: shared.budget.connection(),
             clock: Clock::new(),
+            turns,
             started: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
         })
     }
 
-    /// A request starts.
-    pub(super) fn begin(self: &Arc<Self>) -> InFlight {
+    /// A request with this priority starts.
+    pub(super) fn begin(self: &Arc<Self>, priority: impl FnOnce() -> Priority) -> InFlight {
         self.started.fetch_add(1, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight(Arc::clone(self))
+        InFlight {
+            connection: Arc::clone(self),
+            turn: self
+                .turns
+                .as_ref()
+                .and_then(|turns| turns.begin(priority())),
+        }
     }
 
     /// The number of requests so far.
@@ -70,11 +86,38 @@ impl Connection {
 
 /// A request, in flight until this is dropped.
 #[derive(Debug)]
-pub(super) struct InFlight(pub(super) Arc<Connection>);
+pub(super) struct InFlight {
+    pub(super) connection: Arc<Connection>,
+    turn: Option<Turn>,
+}
+
+impl InFlight {
+    /// Its response has a header.
+    pub(super) fn on_head(&mut self, response: &Response) {
+        if let (Some(turns), Some(turn)) = (&self.connection.turns, &mut self.turn) {
+            turns.prioritise(turn, response.priority(turn.priority()));
+        }
+    }
+
+    /// Waits until a piece of the response may be sent. `len` is the number of bytes that are there, with the piece.
+    pub(super) fn poll_turn(
+        &self,
+        context: &mut Context<'_>,
+        (piece, len): (usize, u64),
+    ) -> Poll<()> {
+        match (&self.connection.turns, self.turn) {
+            (Some(turns), Some(turn)) => turns.poll_take(context, turn, (piece, len)),
+            _ => Poll::Ready(()),
+        }
+    }
+}
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        if let (Some(turns), Some(turn)) = (&self.connection.turns, self.turn) {
+            turns.end(turn);
+        }
+        self.connection.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

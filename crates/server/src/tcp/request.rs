@@ -14,7 +14,7 @@ use std::{
 
 use http::{StatusCode, header};
 use hyper::body::{Body as _, Incoming};
-use lastbyte_http3::{Fields, Request, Response, target};
+use lastbyte_http3::{Fields, Priority, Request, Response, target};
 use tokio::time;
 
 use super::{
@@ -48,8 +48,9 @@ type DelayedResponse = Pin<Box<dyn Future<Output = http::Response<ResponseBody>>
 
 /// Responds to a request of a connection.
 pub(super) fn serve(connection: &Arc<Connection>, request: http::Request<Incoming>) -> Responding {
+    let in_flight = connection.begin(|| priority(request.headers()));
     Responding {
-        received: Some((connection.begin(), request)),
+        received: Some((in_flight, request)),
         later: None,
     }
 }
@@ -72,13 +73,30 @@ impl Future for Responding {
     }
 }
 
+/// The priority in the `priority` fields (RFC 9218 §5), of which several are one list (RFC 8941 §4.2).
+fn priority(fields: &http::HeaderMap) -> Priority {
+    let mut lines = fields.get_all("priority").iter();
+    let default = Priority::default();
+    match (lines.next(), lines.next()) {
+        (None, _) => default,
+        (Some(line), None) => default.updated(line.as_bytes()),
+        _ => {
+            let lines = fields
+                .get_all("priority")
+                .iter()
+                .map(http::HeaderValue::as_bytes);
+            default.updated(&lines.collect::<Vec<_>>().join(&b", "[..]))
+        }
+    }
+}
+
 enum Responded {
     Now(http::Response<ResponseBody>),
     DelayedResponse(DelayedResponse),
 }
 
 fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
-    let connection = Arc::clone(&in_flight.0);
+    let connection = Arc::clone(&in_flight.connection);
     let shared = &connection.shared;
     let version = match request.version() {
         http::Version::HTTP_2 => Version::Http2,
@@ -194,7 +212,7 @@ fn head(response: &Response) -> http::Response<()> {
 }
 
 fn whole(answer: FullResponse, mut report: Report) -> http::Response<ResponseBody> {
-    report.on_status(answer.response.status(), answer.body_len());
+    report.on_response(&answer.response, answer.body_len());
     head(&answer.response).map(|()| ResponseBody::whole(answer.body, report))
 }
 
@@ -221,8 +239,8 @@ async fn run(
             Some(ResponsePart::Head(response)) => {
                 let len = response.fields().get("content-length");
                 let len = len.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-                report.on_head(len);
-                report.on_status(response.status(), len.unwrap_or(0));
+                report.on_content_length(len);
+                report.on_response(&response, len.unwrap_or(0));
                 let has_no_body = is_head || matches!(response.status(), 204 | 304);
                 return head(&response).map(|()| {
                     if has_no_body {

@@ -23,7 +23,7 @@ fn serving(limits: Limits) -> Serving {
 }
 
 /// A connection of HTTP/2, by hand: the preface, an empty SETTINGS frame (RFC 9113 §3.4, §6.5), and then frames.
-fn http2(serving: &Serving) -> Client {
+pub(crate) fn http2(serving: &Serving) -> Client {
     let mut config = (*serving.client(rustls::ALL_VERSIONS)).clone();
     config.alpn_protocols = vec![b"h2".to_vec()];
     let mut client = Client::connect(serving.address(), config.into());
@@ -32,16 +32,16 @@ fn http2(serving: &Serving) -> Client {
     client
 }
 
-const DATA: u8 = 0;
+pub(crate) const DATA: u8 = 0;
 const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
-const WINDOW_UPDATE: u8 = 8;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
 const ACK: u8 = 1;
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     frame.extend([kind, flags]);
     frame.extend(stream.to_be_bytes());
@@ -50,18 +50,32 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// `GET` of a path, in fields that are written out (RFC 7541 §6.2.2), on a stream that is then at its end.
-fn get(stream: u32, path: &str) -> Vec<u8> {
+pub(crate) fn get(stream: u32, path: &str) -> Vec<u8> {
+    get_with(stream, path, &[])
+}
+
+/// As [`get`], with further fields.
+pub(crate) fn get_with(stream: u32, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
     // :method GET, :scheme https, of the static table; :authority and :path with values of their own.
     let mut block = vec![0x82, 0x87, 0x01, 9];
     block.extend(b"localhost");
     block.extend([0x04, path.len() as u8]);
     block.extend(path.as_bytes());
+    for (name, value) in fields {
+        block.extend([0, name.len() as u8]);
+        block.extend(name.as_bytes());
+        block.push(value.len() as u8);
+        block.extend(value.as_bytes());
+    }
     // END_STREAM and END_HEADERS.
     frame(HEADERS, 0x5, stream, &block)
 }
 
 /// The next frame: its kind, its stream and its payload. Pings that `answers` selects are answered.
-fn next_frame(client: &mut Client, answers: fn(&[u8]) -> bool) -> Option<(u8, u32, Vec<u8>)> {
+pub(crate) fn next_frame(
+    client: &mut Client,
+    answers: fn(&[u8]) -> bool,
+) -> Option<(u8, u32, Vec<u8>)> {
     let mut head = [0; 9];
     if let Err(error) = client.stream.read_exact(&mut head) {
         let is_late = error.kind() == std::io::ErrorKind::WouldBlock;

@@ -65,3 +65,17 @@ fn other_sockets_have_no_tcp_info() {
     assert!(TcpInfo::of(&socket).is_err());
     assert_eq!(tcp_congestion(&socket), None);
 }
+
+#[test]
+fn accepted_sockets_have_the_limit_of_their_listener() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    limit_unsent(&listener, 12_345).expect("Linux has it");
+    let address = listener.local_addr().expect("an address");
+    let client = TcpStream::connect(address).expect("a connection");
+    let (server, _) = listener.accept().expect("it is there");
+    let limit = |socket: &TcpStream| socket2::SockRef::from(socket).tcp_notsent_lowat();
+    assert_eq!(limit(&server).expect("Linux has it"), 12_345);
+    assert_ne!(limit(&client).expect("Linux has it"), 12_345);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    limit_unsent(&socket, 1).expect_err("it is not TCP");
+}

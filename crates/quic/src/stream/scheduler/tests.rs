@@ -114,3 +114,38 @@ fn retransmissions_go_first_within_their_urgency_and_need_no_credit() {
     assert_eq!(bench.scheduler.next(false), None);
     assert!(bench.scheduler.has_fresh() && !bench.scheduler.has_unmetered());
 }
+
+/// Removed one after the other, the streams come in the order in which they are listed, kinds apart.
+#[test]
+fn the_first_of_the_streams_with_new_data_sends_next() {
+    let mut bench = Bench::default();
+    for (number, urgency, incremental) in [
+        (0, 3, true),
+        (4, 3, false),
+        (8, 1, false),
+        (12, 3, true),
+        (16, 7, true),
+        (20, 3, false),
+    ] {
+        bench.fresh(number, urgency, incremental);
+    }
+    let listed = |bench: &Bench| {
+        bench
+            .scheduler
+            .fresh()
+            .map(StreamId::get)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&bench), [8, 4, 20, 0, 12, 16]);
+    bench.put(8, None);
+    assert_eq!(bench.order(1), [4]);
+    // Now it is the turn of those that share.
+    assert_eq!(listed(&bench), [0, 12, 4, 20, 16]);
+    let first = |bench: &Bench| bench.scheduler.fresh().next();
+    while let Some(first) = first(&bench) {
+        assert_eq!(bench.scheduler.next(true), Some(first));
+        bench.order(1);
+        bench.put(first.get() as u32, None);
+    }
+    assert_eq!(bench.scheduler.next(true), None);
+}
