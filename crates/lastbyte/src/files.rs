@@ -26,7 +26,10 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| cannot(&error))?;
     let mut text = String::new();
     let read = file.take(TEXT_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| cannot(&error))?;
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => cannot(&"not a text in UTF-8"),
+        _ => cannot(&error),
+    })?;
     if text.len() as u64 > TEXT_MAX {
         return Err(cannot(&format_args!(
             "too large (expected at most {} MiB)",

@@ -435,7 +435,9 @@ fn named(name: &str) -> Result<(String, PathText), Failure> {
             let hint = match super::nearest(name, known) {
                 Some(near) => format!("; did you mean `{near}`?"),
                 None if name.contains(',') => "; --network can be repeated".to_owned(),
-                None if file.is_file() => "; the name of the file does not".to_owned(),
+                None if file.is_file() => {
+                    format!("; `{name}` is a file, but its name does not end in .toml")
+                }
                 None => String::new(),
             };
             Failure::Usage(format!("{error}{hint}"))
