@@ -51,6 +51,7 @@
 //! | `application` | HTTP/3 on a worker |
 //! | [`tcp`] | HTTP/1.1 and 2 |
 //! | `tls` | certificates and tickets of all listeners |
+//! | `wakers` | wakers of tasks that wait |
 //! | [`server`] | start, reload and shutdown |
 //! | [`handover`] | replacement by a later process, without a lost connection |
 //!
@@ -99,6 +100,7 @@ pub mod site;
 pub mod sites;
 pub mod tcp;
 mod tls;
+mod wakers;
 
 pub use application::Statistics;
 pub use arms::{Arm, Arms};

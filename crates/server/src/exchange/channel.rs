@@ -12,7 +12,10 @@ use std::{
 };
 
 use super::ExchangeAborted;
-use crate::budget::ConnectionBudget;
+use crate::{
+    budget::ConnectionBudget,
+    wakers::{note, wake},
+};
 
 /// The size of an element, for the bound of a channel.
 pub(crate) trait Size {
@@ -78,19 +81,6 @@ impl<T> Shared<T> {
         } else {
             None
         }
-    }
-}
-
-fn note(slot: &mut Option<Waker>, waker: &Waker) {
-    match slot {
-        Some(known) => known.clone_from(waker),
-        None => *slot = Some(waker.clone()),
-    }
-}
-
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
     }
 }
 

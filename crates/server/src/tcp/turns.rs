@@ -30,6 +30,8 @@ use lastbyte_http3::Priority;
 use lastbyte_quic::stream::{self, Class, Place, Scheduler};
 use lastbyte_wire::{Direction, Side, StreamId};
 
+use crate::wakers::{note, wake};
+
 #[cfg(test)]
 mod tests;
 
@@ -250,19 +252,6 @@ impl State {
             }
         }
         (woken, false)
-    }
-}
-
-fn note(slot: &mut Option<Waker>, waker: &Waker) {
-    match slot {
-        Some(known) => known.clone_from(waker),
-        None => *slot = Some(waker.clone()),
-    }
-}
-
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
     }
 }
 
