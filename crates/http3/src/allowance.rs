@@ -25,7 +25,7 @@ impl Rate {
 
 /// The tokens left of a [`Rate`], in billionths, so that fractions of a second count.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
+pub struct Allowance {
     rate: Rate,
     left: u64,
     at: Option<Time>,
@@ -34,7 +34,9 @@ pub(crate) struct Allowance {
 const BILLION: u64 = 1_000_000_000;
 
 impl Allowance {
-    pub(crate) const fn new(rate: Rate) -> Self {
+    /// All tokens of the burst are left.
+    #[must_use]
+    pub const fn new(rate: Rate) -> Self {
         Self {
             rate,
             left: rate.burst as u64 * BILLION,
@@ -47,7 +49,8 @@ impl Allowance {
     }
 
     /// Takes this many tokens. Returns whether enough were left.
-    pub(crate) fn take(&mut self, amount: u64, now: Time) -> bool {
+    #[must_use]
+    pub fn take(&mut self, amount: u64, now: Time) -> bool {
         let passed = self
             .at
             .map_or(Duration::ZERO, |at| now.max(at).since(at))
@@ -68,7 +71,7 @@ impl Allowance {
     }
 
     /// Returns this many tokens.
-    pub(crate) fn give(&mut self, amount: u64) {
+    pub fn give(&mut self, amount: u64) {
         let gained = amount.saturating_mul(BILLION);
         self.left = self.left.saturating_add(gained).min(self.most());
     }

@@ -101,7 +101,7 @@ pub mod qpack;
 mod settings;
 mod transport;
 
-pub use allowance::Rate;
+pub use allowance::{Allowance, Rate};
 pub use code::Code;
 pub use config::{Config, Limits, StallLimit};
 pub use connection::{BodySink, Connection, Sink, Statistics};

@@ -101,13 +101,23 @@ impl Report {
             .map_or(Poll::Ready(()), |it| it.poll_turn(context, lens))
     }
 
+    /// hyper dropped the response before it had all of it: the client does not want it.
+    fn cancel(&mut self) {
+        if self.in_flight.is_some() {
+            self.connection.on_end(true);
+        }
+        self.finish(false);
+    }
+
     fn finish(&mut self, is_complete: bool) {
         // At most once.
         if self.in_flight.take().is_none() {
             return;
         }
         let shared = &self.connection.shared;
-        if !is_complete {
+        if is_complete {
+            self.connection.on_end(false);
+        } else {
             count(&shared.counts.cut_off);
         }
         if let Some(observed) = &self.observed {
@@ -125,9 +135,8 @@ impl Report {
 }
 
 impl Drop for Report {
-    /// The client cancelled the request before the response was complete.
     fn drop(&mut self) {
-        self.finish(false);
+        self.cancel();
     }
 }
 
@@ -261,8 +270,9 @@ impl Drop for ResponseBody {
         if !self.is_over {
             // hyper stops polling once it has as many bytes as announced, or the end.
             let has_all = matches!(self.kind, Kind::Pieces { left: Some(0), .. });
-            let is_complete = has_all || self.is_end_stream();
-            self.report.finish(is_complete);
+            if has_all || self.is_end_stream() {
+                self.report.finish(true);
+            }
         }
     }
 }

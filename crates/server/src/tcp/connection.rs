@@ -201,7 +201,8 @@ fn serve_http2(
         .keep_alive_timeout(limits.stall)
         .serve_connection(TokioIo::new(transport.clone()), service);
     let mut connection = Sent::new(connection, transport, turns);
-    Box::pin(async move {
+    let cancelling = Arc::clone(&requests);
+    let mut serving = Box::pin(async move {
         let mut seen = 0;
         loop {
             tokio::select! {
@@ -236,7 +237,14 @@ fn serve_http2(
                 }
             }
         }
-    })
+    });
+    Box::pin(future::poll_fn(move |context| {
+        if serving.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        // Each cancellation is a frame, for which the connection is polled.
+        cancelling.poll_cancelled_too_many()
+    }))
 }
 
 /// Runs a connection until it has received a request, for up to [`NEXT_REQUEST`]. Returns whether it is over before that.

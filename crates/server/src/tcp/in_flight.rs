@@ -4,14 +4,14 @@ use std::{
     fmt,
     net::SocketAddr,
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
 };
 
 use lastbyte_driver::Clock;
-use lastbyte_http3::{Priority, Response};
+use lastbyte_http3::{Allowance, Limits, Priority, Response};
 
 use super::{
     Shared,
@@ -36,6 +36,9 @@ pub(super) struct Connection {
     pub(super) turns: Option<Arc<Turns>>,
     started: AtomicUsize,
     in_flight: AtomicUsize,
+    /// Requests that the client may cancel: as many as over HTTP/3.
+    cancels: Mutex<Allowance>,
+    has_cancelled_too_many: AtomicBool,
 }
 
 impl Connection {
@@ -57,6 +60,8 @@ impl Connection {
             turns,
             started: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
+            cancels: Mutex::new(Allowance::new(Limits::default().resets)),
+            has_cancelled_too_many: AtomicBool::new(false),
         })
     }
 
@@ -76,6 +81,25 @@ impl Connection {
     /// The number of requests so far.
     pub(super) fn started(&self) -> usize {
         self.started.load(Ordering::Relaxed)
+    }
+
+    /// A response ended: it was answered, or the client cancelled it ("rapid reset", RFC 9113 §10.5).
+    pub(super) fn on_end(&self, is_cancelled: bool) {
+        let mut cancels = self.cancels.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_cancelled {
+            cancels.give(1);
+        } else if !cancels.take(1, self.clock.now()) {
+            self.has_cancelled_too_many.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Ready once the client cancelled more requests than it may. Wakes no task.
+    pub(super) fn poll_cancelled_too_many(&self) -> Poll<()> {
+        if self.has_cancelled_too_many.load(Ordering::Relaxed) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 
     /// Whether no request is in flight.

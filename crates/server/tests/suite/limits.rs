@@ -127,6 +127,46 @@ fn rfc9113_5_2_a_stream_whose_window_stays_closed_is_reset() {
     serving.end();
 }
 
+/// Cancels requests whose responses have begun, each after `answered` others, and returns how many until the server closes.
+fn cancelled_until_closed(answered: u32, most: u32) -> u32 {
+    let serving = serving(Limits::default());
+    let mut client = http2(&serving);
+    let mut stream = 1;
+    let mut unsent = Vec::new();
+    let mut ask = |path: &str| {
+        unsent.extend(get(stream, path));
+        // It may be closed already.
+        let asked = client.stream.write_all(&unsent);
+        unsent.clear();
+        let mut frames = std::iter::from_fn(|| next_frame(&mut client, |_| true));
+        let begins = |frame: (u8, u32, Vec<u8>)| (frame.0, frame.1) == (HEADERS, stream);
+        let has_begun = asked.is_ok() && frames.any(begins);
+        if path != "/0" {
+            unsent = frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes());
+        }
+        stream += 2;
+        has_begun
+    };
+    // More than a window, so that it never ends.
+    let is_open = |_: &u32| (0..answered).all(|_| ask("/0")) && ask("/100k");
+    let cancelled = (0..most).take_while(is_open).count();
+    drop(client);
+    serving.end();
+    cancelled as u32
+}
+
+/// Each is accepted before it is cancelled, so that h2 does not count it.
+#[test]
+fn rfc9113_10_5_rapid_resets_close_the_connection() {
+    let cancelled = cancelled_until_closed(0, 2000);
+    assert!((200..2000).contains(&cancelled), "{cancelled}");
+    assert_eq!(
+        cancelled_until_closed(1, 300),
+        300,
+        "answered ones permit as many"
+    );
+}
+
 /// What h2 asks with before the last GOAWAY; other PINGs, by which it finds out whether a client is there, are answered.
 const LAST_PING: [u8; 8] = [0x0b, 0x7b, 0xa2, 0xf0, 0x8b, 0x9b, 0xfe, 0x54];
 
