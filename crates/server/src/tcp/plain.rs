@@ -64,14 +64,17 @@ pub(super) async fn serve(stream: TcpStream, limits: Limits, https_port: u16) {
 
 fn redirect(request: &http::Request<Incoming>, https_port: u16) -> http::Response<Text> {
     let host = request.uri().host().map(str::to_owned).or_else(|| {
-        let host = request.headers().get(header::HOST)?.to_str().ok()?;
-        let authority: http::uri::Authority = host.parse().ok()?;
+        let mut hosts = request.headers().get_all(header::HOST).iter();
+        let host = hosts.next().filter(|_| hosts.next().is_none())?;
+        let authority: http::uri::Authority = host.to_str().ok()?.parse().ok()?;
         Some(authority.host().to_owned())
     });
     let target = request
         .uri()
         .path_and_query()
-        .map_or("/", |all| all.as_str());
+        .map_or("", |all| all.as_str());
+    // Other targets, of OPTIONS and CONNECT, would be parts of the host.
+    let host = host.filter(|_| target.starts_with('/'));
     let location = host.and_then(|host| {
         let port = match https_port {
             443 => String::new(),
@@ -86,7 +89,9 @@ fn redirect(request: &http::Request<Incoming>, https_port: u16) -> http::Respons
         response.headers_mut().insert(header::LOCATION, location);
         response
     } else {
-        let mut response = http::Response::new(Text::new("Missing Host header field\n"));
+        let mut response = http::Response::new(Text::new(
+            "Invalid request target, or not one valid Host header field\n",
+        ));
         *response.status_mut() = StatusCode::BAD_REQUEST;
         response
     }

@@ -18,9 +18,14 @@ use crate::serving::{Client, Folder, PATIENCE, Response, Serving, identity, sett
 
 /// A request in clear text.
 pub(crate) fn plain(address: SocketAddr, path: &str) -> Response {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: example.com\r\nconnection: close\r\n\r\n");
+    plain_text(address, &request)
+}
+
+/// A request in clear text, as it is.
+fn plain_text(address: SocketAddr, request: &str) -> Response {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: example.com\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("it is taken");
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("an answer");
@@ -163,6 +168,26 @@ fn plain_http_redirects_to_https() {
         (answer.status, answer.field("location")),
         (308, Some(to.as_str()))
     );
+    serving.end();
+}
+
+#[test]
+fn rfc9112_3_2_plain_http_redirects_paths_of_one_host_only() {
+    let mut settings = settings(Site::generated());
+    settings.plain = Some("127.0.0.1:0".parse().expect("an address"));
+    let serving = Serving::start(settings);
+    let address = serving.server.plain_address().expect("it listens");
+    for request in [
+        "OPTIONS * HTTP/1.1\r\nhost: example.com",
+        "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com",
+        "GET / HTTP/1.1\r\nhost: example.com\r\nhost: example.org",
+        "GET / HTTP/1.1\r\nhost: example.com/a",
+        "GET / HTTP/1.1",
+    ] {
+        let answer = plain_text(address, &format!("{request}\r\n\r\n"));
+        let got = (answer.status, answer.field("location"));
+        assert_eq!(got, (400, None), "{request}");
+    }
     serving.end();
 }
 
