@@ -194,8 +194,7 @@ async fn balance(
     let address = control.forwarder.address();
     let tcp_counts = Rc::new(tcp::Counts::default());
     if tcp_connections > 0 {
-        let listener = TcpListener::bind(address)
-            .await
+        let listener = tcp::listen(address)
             .map_err(|error| cannot(&format!("on `{address}` over TCP"), &error))?;
         let counts = Rc::clone(&tcp_counts);
         tokio::task::spawn_local(tcp::serve(listener, current, tcp_connections, counts));

@@ -3,13 +3,13 @@
 //! Owns the connections, a bounded number. TLS ends at the server. A server closes connections that are idle, which ends
 //! them here as well, whether or not their clients close them.
 
-use std::{cell::Cell, net::SocketAddr, pin::pin, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::Cell, io, net::SocketAddr, pin::pin, rc::Rc, sync::Arc, time::Duration};
 
 use lastbyte_balancer::Table;
 use lastbyte_server::tcp::{Admission, Stalled};
 use tokio::{
     io::{AsyncWriteExt, copy},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::watch,
     time,
 };
@@ -19,6 +19,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// Time limit for a client that reads nothing, twice that of servers by default; and for one that does not close its side
 /// after the server.
 const STALL: Duration = Duration::from_secs(60);
+/// Maximum connections that wait to be accepted. The system may permit fewer (`net.core.somaxconn`).
+const BACKLOG: u32 = 1024;
 /// The pause after a failure to accept, such as the limit of open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -34,6 +36,18 @@ pub(super) struct Counts {
 
 fn increment(cell: &Cell<u64>) {
     cell.set(cell.get() + 1);
+}
+
+/// A listener. tokio's own has a backlog of 128: a client beyond that repeats its SYN after a second.
+pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Passes connections through, at most `limit` at a time.
@@ -134,6 +148,21 @@ mod tests {
             let ended = time::timeout(PATIENCE, all).await;
             ended.expect("the relay ends").1
         })
+    }
+
+    #[test]
+    fn a_burst_of_connections_waits_to_be_accepted() {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let any = "127.0.0.1:0".parse().expect("an address");
+            let listener = listen(any).expect("a port");
+            let address = listener.local_addr().expect("it listens");
+            let mut connected = Vec::new();
+            for _ in 0..500 {
+                let connecting = time::timeout(PATIENCE, TcpStream::connect(address)).await;
+                connected.push(connecting.expect("there is room").expect("it listens"));
+            }
+        });
     }
 
     #[test]
