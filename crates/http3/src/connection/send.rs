@@ -399,7 +399,8 @@ impl Connection {
         }
         if !stream.is_hidden {
             self.shared.events.push_back(Event::Sent { stream: id });
-            if self.shared.side == Side::Server {
+            // A response to a request that was reset is not what the client asked for.
+            if self.shared.side == Side::Server && !stream.is_counted {
                 self.shared.guard.resets.give(1);
                 self.shared.on_completed();
             }

@@ -85,6 +85,36 @@ fn answer_all(pair: &mut Pair) -> usize {
     count
 }
 
+/// A server that answers a request whose body was reset, for instance with 400, has done the work nevertheless.
+#[test]
+fn rfc9114_10_5_rapid_resets_of_uploads_close_the_connection_even_if_they_are_answered() {
+    let mut pair = server();
+    let upload = [head(&get_with(&[(":method", "POST")])), data("a part")].concat();
+    let (mut given_up, mut answered) = (0, 0);
+    pair.run_until("the end", |pair| {
+        let opened: Vec<_> = std::iter::from_fn(|| pair.client.quic.streams().open(BIDI))
+            .take(20)
+            .collect();
+        for id in &opened {
+            pair.client.say(*id, &upload, false);
+        }
+        pair.pass(4 * DELAY);
+        for id in &opened {
+            let streams = pair.client.quic.streams();
+            let _ = streams.reset(*id, Code::REQUEST_CANCELLED.into());
+            given_up += 1;
+        }
+        pair.pass(4 * DELAY);
+        if pair.client.quic.close_reason().is_none() {
+            answered += answer_all(pair);
+        }
+        pair.client.quic.close_reason().is_some() || given_up > 2000
+    });
+    assert!(answered > 100, "{answered}");
+    assert!((200..500).contains(&given_up), "{given_up}");
+    assert_eq!(failure(&mut pair, Side::Server), Some(Code::EXCESSIVE_LOAD));
+}
+
 /// RFC 9114 §9: an implementation MUST ignore unknown frames; a peer may send one with each request (§7.2.8).
 #[test]
 fn rfc9114_7_2_8_extras_with_each_of_2000_requests_per_second_are_no_flood() {
