@@ -19,7 +19,7 @@ mod outgoing;
 mod tunnel;
 
 pub(crate) use self::connect::tls_failure;
-pub use self::exchange::is_unprocessed;
+pub use self::exchange::{is_cut_off, is_unprocessed};
 
 use core::{net::SocketAddr, time::Duration};
 use std::{

@@ -15,10 +15,14 @@ mod faults;
 mod network;
 #[path = "bench/plot.rs"]
 mod plot;
+#[path = "../../client/tests/suite/raw.rs"]
+mod raw;
 #[path = "bench/schema.rs"]
 mod schema;
 #[path = "common/serving.rs"]
 mod serving;
+#[path = "../../client/tests/suite/tls.rs"]
+mod tls;
 
 use std::{
     collections::BTreeSet,

@@ -542,6 +542,7 @@ impl Shared {
     ) -> Result<(), ExchangeError> {
         let response = sender.send(message).await?;
         self.on_head(index, &response, request);
+        let version = response.version();
         let mut body = response.into_body();
         while let Some(frame) = body.frame().await {
             let frame = frame?;
@@ -550,6 +551,12 @@ impl Shared {
             {
                 self.state.borrow_mut().recorder.counts.data_bytes += data.len() as u64;
             }
+        }
+        if lastbyte_client::is_cut_off(&body, version) {
+            return Err(ExchangeError {
+                why: "the server reset the stream before the end of the response".to_owned(),
+                is_unsent: false,
+            });
         }
         Ok(())
     }

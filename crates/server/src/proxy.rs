@@ -346,6 +346,7 @@ async fn forward_response(
     client: &Client,
 ) -> bool {
     let (head, mut body) = response.into_parts();
+    let is_http2 = head.version == http::Version::HTTP_2;
     let answer = fields::response(&head);
     let begun = send_part(shared, client, outgoing.begin(answer)).await;
     if begun.is_err() {
@@ -359,6 +360,8 @@ async fn forward_response(
                 () = outgoing.aborted() => return false,
             };
             match next {
+                // A reset with `NO_ERROR` before the end (RFC 9113 §8.1), which hyper reports as the end.
+                Ok(None) if is_http2 && !body.is_end_stream() => return false,
                 Ok(None) => break,
                 Ok(Some(Ok(frame))) => match frame.into_data() {
                     Ok(mut bytes) => {

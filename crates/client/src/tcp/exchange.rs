@@ -239,7 +239,8 @@ async fn receive(
     };
     let phrase = response.extensions().get::<hyper::ext::ReasonPhrase>();
     let phrase = phrase.map(|phrase| String::from_utf8_lossy(phrase.as_bytes()).into_owned());
-    let version = version(response.version());
+    let http_version = response.version();
+    let version = version(http_version);
     let reason = match version {
         Version::Http2 | Version::Http3 => String::new(),
         _ => phrase.unwrap_or_else(|| reason(response.status())),
@@ -262,6 +263,12 @@ async fn receive(
             frame = frame => frame,
         };
         let frame = match frame {
+            None if is_cut_off(&body, http_version) => {
+                let why = "the server reset the stream before the end of the response";
+                let why = ExchangeError::Other(why.to_owned());
+                context.events.post(Event::ExchangeFailed { exchange, why });
+                return None;
+            }
             None => break,
             Some(Ok(frame)) => frame,
             Some(Err(error)) => {
@@ -325,6 +332,13 @@ fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
 #[must_use]
 pub fn is_unprocessed(error: &hyper::Error) -> bool {
     matches!(classify(error, true), ExchangeError::NotProcessed(_))
+}
+
+/// Whether a body that has no more frames was reset before its end (RFC 9113 §8.1). hyper reports a reset with the code
+/// `NO_ERROR` as the end.
+#[must_use]
+pub fn is_cut_off(body: &Incoming, version: hyper::Version) -> bool {
+    version == hyper::Version::HTTP_2 && !body.is_end_stream()
 }
 
 /// Whether the server shut the connection down gracefully before it processed this request (RFC 9113 §6.8). The h2 crate

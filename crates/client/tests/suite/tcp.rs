@@ -118,12 +118,15 @@ fn uploads_arrive_over_http2_whatever_their_length() {
         assert!(outcome.failure.is_none(), "{outcome:?}");
         assert!(recorder.bodies[0] == sent);
     }
-    let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&server.url("reset")));
-    let failure = outcome.failure;
-    assert!(
-        matches!(failure, Some(Failure::Partial { received: 9, .. })),
-        "{failure:?}"
-    );
+    // RFC 9113 §8.1: the latter must not be taken for the end.
+    for path in ["reset", "reset-without-error"] {
+        let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&server.url(path)));
+        let failure = outcome.failure;
+        assert!(
+            matches!(failure, Some(Failure::Partial { received: 9, .. })),
+            "{path}: {failure:?}"
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    io,
+    fmt, io,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -227,6 +227,18 @@ async fn answer(
             let body = body.boxed();
             builder.header("content-length", "1000").body(body)
         }
+        // As "reset", with the code NO_ERROR.
+        "reset-without-error" => {
+            let frames: [io::Result<Frame<Bytes>>; 2] = [
+                Ok(Frame::data(Bytes::from_static(b"only this"))),
+                Err(io::Error::other(WithoutError(h2::Reason::NO_ERROR.into()))),
+            ];
+            let body = Frames {
+                rest: frames.into_iter().collect(),
+                turns: 0,
+            };
+            builder.body(body.boxed())
+        }
         // Announces HTTP/3 on this port.
         "alternative" => {
             let value = request.uri().query().unwrap_or_default().to_owned();
@@ -240,6 +252,22 @@ async fn answer(
         },
     };
     response.map_err(io::Error::other)
+}
+
+/// An error whose cause is a reason to reset a stream, as hyper looks for.
+#[derive(Debug)]
+struct WithoutError(h2::Error);
+
+impl fmt::Display for WithoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for WithoutError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
 }
 
 /// Frames with pauses between them, so that each frame is sent before the next.

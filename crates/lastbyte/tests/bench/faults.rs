@@ -5,10 +5,13 @@ use std::process::{Child, Stdio};
 use serde_json::Value;
 
 use super::{
-    Place, VERSIONS, certificate, command, count, folder, free_port, json, stderr,
+    Place, VERSIONS, certificate, command, count, folder, free_port, json, lastbyte, stderr,
     wait_for_requests,
 };
-use crate::serving::Serving;
+use crate::{
+    serving::Serving,
+    tls::{Tls, TlsOptions},
+};
 
 /// Starts `bench` for an hour, over four connections.
 fn begin(folder: &std::path::Path, arguments: &[&str], url: &str) -> Child {
@@ -102,6 +105,18 @@ fn early_data_that_a_replaced_server_rejects_is_counted() {
         count(&json, "/handshakes/early_data_rejected") > 0,
         "{json:#}"
     );
+}
+
+/// With `NO_ERROR` (RFC 9113 §8.1).
+#[test]
+fn http2_responses_that_are_reset_before_their_end_are_errors() {
+    let server = Tls::start(&TlsOptions::default());
+    let folder = folder("bench-reset");
+    let arguments = ["bench", "--json", "-k", "--http", "2", "-n", "3"];
+    let url = server.url("reset-without-error");
+    let json = json(&lastbyte(&folder, &[&arguments[..], &[&url]].concat()));
+    assert_eq!(count(&json, "/requests/errored"), 3, "{json:#}");
+    assert!(has_error(&json, "before the end"), "{json:#}");
 }
 
 #[test]

@@ -170,7 +170,14 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                 HandlerResponse::Task(task) => {
                     let (exchange, channels) = exchange(&connection.budget);
                     task(exchange);
-                    run(&connection.shared, channels, body, report, is_head).await
+                    run(
+                        &connection.shared,
+                        channels,
+                        (version, body),
+                        report,
+                        is_head,
+                    )
+                    .await
                 }
             };
             finish(&connection, response, must_close())
@@ -220,13 +227,13 @@ fn whole(answer: FullResponse, mut report: Report) -> http::Response<ResponseBod
 async fn run(
     shared: &Arc<Shared>,
     channels: Channels,
-    body: Option<Incoming>,
+    (version, body): (Version, Option<Incoming>),
     mut report: Report,
     is_head: bool,
 ) -> http::Response<ResponseBody> {
     let Channels { incoming, outgoing } = channels;
     if let Some(body) = body {
-        tokio::spawn(forward(Arc::clone(shared), body, incoming));
+        tokio::spawn(forward(Arc::clone(shared), version, body, incoming));
     }
     loop {
         match poll_fn(|context| outgoing.poll_next(context)).await {
@@ -261,7 +268,12 @@ async fn run(
 }
 
 /// Passes on the body of a request, as fast as it is read. Only the time spent waiting for the client counts.
-async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece>) {
+async fn forward(
+    shared: Arc<Shared>,
+    version: Version,
+    mut body: Incoming,
+    incoming: Sender<Piece>,
+) {
     let (mut waited, mut moved) = (Duration::ZERO, 0);
     loop {
         let has_room = poll_fn(|context| incoming.poll_ready(context)).await;
@@ -287,12 +299,13 @@ async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece
                     }
                 }
             },
-            Ok(None) => {
+            // hyper reports a reset with `NO_ERROR` as the end, too (RFC 9113 §8.1).
+            Ok(None) if version != Version::Http2 || body.is_end_stream() => {
                 incoming.push(Piece::End);
                 return;
             }
             // Truncated or too slow: dropped without an end.
-            Ok(Some(Err(_))) | Err(_) => return,
+            Ok(None | Some(Err(_))) | Err(_) => return,
         }
         if waited >= shared.limits.stall {
             if moved < shared.limits.stall_bytes {

@@ -1,13 +1,19 @@
 //! The order of responses over HTTP/2 (RFC 9218).
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::mpsc::{Sender, channel},
+    thread,
+};
 
 use lastbyte_http3::Request;
-use lastbyte_server::{FullResponse, Handler, HandlerResponse, Peer, Site};
+use lastbyte_server::{FullResponse, Handler, HandlerResponse, Peer, Site, exchange::Piece};
 
 use crate::{
-    limits::{DATA, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, get_with, http2, next_frame},
-    serving::{Client, Serving, settings},
+    limits::{
+        DATA, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, get_with, http2, next_frame,
+    },
+    serving::{Client, PATIENCE, Serving, settings},
 };
 
 /// Bytes of other responses that may be sent before a more urgent one, or in turns with it: what the server passes to h2 at a time,
@@ -160,6 +166,58 @@ fn a_response_whose_window_is_closed_does_not_delay_less_urgent_ones() {
     client.send(&frame(WINDOW_UPDATE, 0, 197, &2_000_000_u32.to_be_bytes()));
     let received = until(&mut client, 197, 1_000_000);
     assert_eq!(received.len(), 1, "{received:?}");
+    drop(client);
+    serving.end();
+}
+
+/// Sends the body of each request, if it is complete.
+struct Receiving(Sender<Option<Vec<u8>>>);
+
+impl Handler for Receiving {
+    fn handle(&self, _: &Request, _: &Peer) -> HandlerResponse {
+        let received = self.0.clone();
+        HandlerResponse::Task(Box::new(move |mut exchange| {
+            let receive = async move {
+                let mut body = Vec::new();
+                loop {
+                    match exchange.incoming.next().await {
+                        Some(Piece::Data(bytes)) => body.extend_from_slice(&bytes),
+                        Some(Piece::Trailers(_)) => {}
+                        Some(Piece::End) => break Some(body),
+                        None => break None,
+                    }
+                }
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime.expect("a runtime");
+            let work = move || drop(received.send(runtime.block_on(receive)));
+            thread::Builder::new().spawn(work).expect("a thread");
+        }))
+    }
+}
+
+/// `POST /`, without the end of its body.
+fn post(client: &mut Client, stream: u32) {
+    let block = [&[0x83, 0x87, 0x84, 0x01, 9][..], b"localhost"].concat();
+    client.send(&frame(HEADERS, 0x4, stream, &block));
+    client.send(&frame(DATA, 0, stream, b"a part"));
+}
+
+#[test]
+fn rfc9113_8_1_a_request_body_reset_without_an_error_is_not_complete() {
+    let (sender, bodies) = channel();
+    let serving = Serving::start(settings(Receiving(sender)));
+    let mut client = http2(&serving);
+    // NO_ERROR, CANCEL.
+    for (stream, code) in [(1, 0_u32), (3, 8)] {
+        post(&mut client, stream);
+        client.send(&frame(RST_STREAM, 0, stream, &code.to_be_bytes()));
+        assert_eq!(bodies.recv_timeout(PATIENCE), Ok(None), "{code}");
+    }
+    post(&mut client, 5);
+    client.send(&frame(DATA, 1, 5, b", and the end"));
+    let whole = Some(b"a part, and the end".to_vec());
+    assert_eq!(bodies.recv_timeout(PATIENCE), Ok(whole));
     drop(client);
     serving.end();
 }

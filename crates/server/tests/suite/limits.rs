@@ -33,7 +33,7 @@ pub(crate) fn http2(serving: &Serving) -> Client {
 }
 
 pub(crate) const DATA: u8 = 0;
-const HEADERS: u8 = 1;
+pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
 const PING: u8 = 6;

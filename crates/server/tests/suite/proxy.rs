@@ -18,6 +18,7 @@ use lastbyte_server::proxy::{Limits, Proxy, Upstream};
 
 use crate::{
     http3::ask,
+    limits::{DATA, HEADERS, RST_STREAM, SETTINGS, frame},
     serving::{PATIENCE, Serving, settings},
 };
 
@@ -352,6 +353,56 @@ fn an_upstream_can_use_http2_without_tls() {
         let text = String::from_utf8(answer.body).expect("text");
         assert_eq!(text, "HTTP/2.0 http://localhost/base/x?y 1");
     }
+    serving.end();
+}
+
+/// A server that speaks HTTP/2 in clear text, and resets its response with `NO_ERROR` before its end.
+fn behind_h2c_that_resets() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let serve = move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let mut preface = [0; 24];
+        stream.read_exact(&mut preface).expect("a preface");
+        stream.write_all(&frame(SETTINGS, 0, 0, &[])).expect("room");
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head).expect("a frame");
+            let [a, b, c, kind, ..] = head;
+            let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
+            stream.read_exact(&mut payload).expect("a frame");
+            if kind == HEADERS {
+                break;
+            }
+        }
+        // :status 200, END_HEADERS.
+        let response = [
+            frame(HEADERS, 0x4, 1, &[0x88]),
+            frame(DATA, 0, 1, b"a part"),
+            frame(RST_STREAM, 0, 1, &[0; 4]),
+        ];
+        stream.write_all(&response.concat()).expect("room");
+        let _ = stream.read_to_end(&mut Vec::new());
+    };
+    thread::Builder::new().spawn(serve).expect("a thread");
+    address
+}
+
+#[test]
+fn rfc9113_8_1_a_response_reset_without_an_error_is_not_complete() {
+    let upstream: Upstream = format!("h2c://{}", behind_h2c_that_resets())
+        .parse()
+        .expect("a server");
+    let proxy = Proxy::new(upstream, None, Limits::default(), 1).expect("threads");
+    let serving = Serving::start(settings(proxy));
+    let mut client = serving.connect();
+    client.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    let head = client.head();
+    assert!(head.contains("transfer-encoding: chunked"), "{head}");
+    // The connection ends without the last chunk.
+    let body = client.rest();
+    assert_eq!(body.escape_ascii().to_string(), "6\\r\\na part\\r\\n");
     serving.end();
 }
 
