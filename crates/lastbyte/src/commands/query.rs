@@ -147,7 +147,6 @@ enum Output {
     Pretty,
     Tsv,
     Csv,
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -198,11 +197,13 @@ fn start(
             "a state is not text: write it to a file (`--partial … > part.state`)".to_owned(),
         );
     }
-    #[cfg(feature = "parquet")]
     if arguments.output == Output::Parquet {
         check_parquet(arguments)?;
-        let inputs = inputs(arguments, files, None, interrupt)?;
-        return Ok(write_parquet(&query, inputs));
+        #[cfg(feature = "parquet")]
+        return Ok(write_parquet(
+            &query,
+            inputs(arguments, files, None, interrupt)?,
+        ));
     }
     let inputs = inputs(arguments, files, follow.as_ref(), interrupt)?;
     let (out, errors) = (&mut io::stdout(), &mut Messages);
@@ -237,7 +238,6 @@ fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>)
             Output::Tsv => Format::Tsv,
             Output::Csv => Format::Csv,
             // Its records are no text.
-            #[cfg(feature = "parquet")]
             Output::Parquet => Format::default(),
         },
         lax: arguments.lax,
@@ -304,8 +304,10 @@ fn is_csv_name(name: &str) -> bool {
     has(&path, "csv")
 }
 
-#[cfg(feature = "parquet")]
 fn check_parquet(arguments: &Arguments) -> Result<(), String> {
+    if !cfg!(feature = "parquet") {
+        return Err("this build cannot write Parquet (compile it with `--features parquet`, as in `cargo build --release --features parquet`)".to_owned());
+    }
     let other = [
         (arguments.follow, "--follow"),
         (arguments.partial, "--partial"),
