@@ -2,19 +2,21 @@
 
 use std::net::IpAddr;
 
-use domain::{
-    base::{
-        Message, MessageBuilder, Name, ParsedName, Rtype,
-        iana::{Class, Rcode},
-        name::ToName as _,
-    },
-    rdata::{A, Aaaa, Cname, Https},
-};
-
 use super::service::Service;
 
 /// The largest answer over UDP in bytes, which avoids IP fragmentation on practically all paths.
 const UDP_LEN_MAX: u16 = 1232;
+/// The longest name in wire format (RFC 1035 §3.1).
+const NAME_LEN_MAX: usize = 255;
+/// The longest label (RFC 1035 §2.3.4), and the first byte of a pointer (RFC 1035 §4.1.4).
+const LABEL_LEN_MAX: usize = 63;
+const POINTER: usize = 0xc0;
+/// The length of a header.
+const HEADER_LEN: usize = 12;
+const CNAME: u16 = 5;
+const OPT: u16 = 41;
+/// The Internet's class.
+const IN: u16 = 1;
 /// The most CNAME records that are followed in an answer.
 const CNAMES_MAX: usize = 8;
 /// The most services or addresses that are used.
@@ -29,11 +31,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const fn rtype(self) -> Rtype {
+    const fn code(self) -> u16 {
         match self {
-            Self::A => Rtype::A,
-            Self::Aaaa => Rtype::AAAA,
-            Self::Https => Rtype::HTTPS,
+            Self::A => 1,
+            Self::Aaaa => 28,
+            Self::Https => 65,
         }
     }
 }
@@ -61,125 +63,237 @@ pub(super) enum AnswerError {
 
 /// Encodes a query; `None` if the name is invalid.
 pub(super) fn query(id: u16, name: &str, kind: Kind) -> Option<Vec<u8>> {
-    let name: Name<Vec<u8>> = name.parse().ok()?;
-    let mut builder = MessageBuilder::new_vec();
-    builder.header_mut().set_id(id);
-    builder.header_mut().set_rd(true);
-    let mut builder = builder.question();
-    builder.push((name, kind.rtype())).ok()?;
-    let mut builder = builder.additional();
-    let sized = builder.opt(|options| {
-        options.set_udp_payload_size(UDP_LEN_MAX);
-        Ok(())
-    });
-    sized.ok()?;
-    Some(builder.finish())
+    let name = encoded(name)?;
+    let [id_high, id_low] = id.to_be_bytes();
+    // Recursion is desired; one question, and one additional record.
+    let mut message = vec![id_high, id_low, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1];
+    message.extend_from_slice(&name);
+    for number in [kind.code(), IN] {
+        message.extend(number.to_be_bytes());
+    }
+    // Its owner is the root, its class the length of answers, and it has no flags and options.
+    message.push(0);
+    for number in [OPT, UDP_LEN_MAX, 0, 0, 0] {
+        message.extend(number.to_be_bytes());
+    }
+    Some(message)
 }
 
 /// Decodes the answer to a query.
 pub(super) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, AnswerError> {
-    let name: Name<Vec<u8>> = name.parse().map_err(|_| AnswerError::Unrelated)?;
-    let message = Message::from_slice(bytes).map_err(|_| AnswerError::Unrelated)?;
-    let header = message.header();
-    let question = message
-        .sole_question()
-        .map_err(|_| AnswerError::Unrelated)?;
-    let is_answer = header.qr()
-        && header.id() == id
-        && question.qname().name_eq(&name)
-        && question.qtype() == kind.rtype()
-        && question.qclass() == Class::IN;
+    let name = encoded(name).ok_or(AnswerError::Unrelated)?;
+    let header = bytes
+        .first_chunk::<HEADER_LEN>()
+        .ok_or(AnswerError::Unrelated)?;
+    let number = |place| u16::from_be_bytes([header[place], header[place + 1]]);
+    let mut reader = Reader {
+        message: bytes,
+        place: HEADER_LEN,
+    };
+    let question = (reader.name(), reader.number(), reader.number());
+    let is_answer = header[2] & 0x80 != 0
+        && number(0) == id
+        && number(4) == 1
+        && question == (Some(name.clone()), Some(kind.code()), Some(IN));
     if !is_answer {
         return Err(AnswerError::Unrelated);
     }
-    if header.tc() {
+    if header[2] & 2 != 0 {
         return Err(AnswerError::Truncated);
     }
-    match header.rcode() {
-        Rcode::NOERROR | Rcode::NXDOMAIN => {}
-        code => {
-            return Err(AnswerError::Failed(format!(
-                "the DNS server returned {code}"
-            )));
+    let error = match header[3] & 15 {
+        // NXDOMAIN is an answer without records.
+        0 | 3 => {
+            let read = read(&mut reader, number(6), name, kind);
+            return read.map_err(|what| {
+                AnswerError::Failed(format!("invalid answer from the DNS server: {what}"))
+            });
         }
-    }
-    let read = read(message, &name, kind);
-    read.map_err(|what| AnswerError::Failed(format!("invalid answer from the DNS server: {what}")))
+        1 => "FORMERR",
+        2 => "SERVFAIL",
+        4 => "NOTIMP",
+        5 => "REFUSED",
+        code => &format!("error {code}"),
+    };
+    Err(AnswerError::Failed(format!(
+        "the DNS server returned {error}"
+    )))
 }
 
-type Parsed<'a> = ParsedName<&'a [u8]>;
-
-fn read(message: &Message<[u8]>, name: &Name<Vec<u8>>, kind: Kind) -> Result<Answer, String> {
-    let invalid = |error: domain::base::wire::ParseError| error.to_string();
-    let records = || message.answer().map_err(invalid);
+fn read(reader: &mut Reader<'_>, count: u16, name: Vec<u8>, kind: Kind) -> Result<Answer, String> {
+    let records: Option<Vec<_>> = (0..count).map(|_| reader.record()).collect();
+    let records = records.ok_or("a record is cut off, or its name is invalid")?;
     // The canonical name (RFC 1034 §3.6.2).
-    let mut owner = name.to_name::<Vec<u8>>();
+    let mut owner = name;
     for _ in 0..CNAMES_MAX {
-        let mut next = None;
-        for record in records()?.limit_to_in::<Cname<Parsed<'_>>>() {
-            let record = record.map_err(invalid)?;
-            if record.owner().name_eq(&owner) {
-                next = Some(record.data().cname().to_name::<Vec<u8>>());
-                break;
-            }
-        }
-        let Some(next) = next else { break };
-        owner = next;
+        let is_alias = |it: &&Record<'_>| it.kind == CNAME && it.owner == owner;
+        let Some(alias) = records.iter().find(is_alias) else {
+            break;
+        };
+        let mut data = alias.data;
+        let target = data.name().filter(|_| data.rest().is_empty());
+        owner = target.ok_or("invalid CNAME record")?;
     }
     let mut answer = Answer::default();
-    match kind {
-        Kind::A => {
-            for record in records()?.limit_to_in::<A>() {
-                let record = record.map_err(invalid)?;
-                if record.owner().name_eq(&owner) {
-                    answer.addresses.push(record.data().addr().into());
-                }
-            }
+    for record in records {
+        if record.kind != kind.code() || record.owner != owner {
+            continue;
         }
-        Kind::Aaaa => {
-            for record in records()?.limit_to_in::<Aaaa>() {
-                let record = record.map_err(invalid)?;
-                if record.owner().name_eq(&owner) {
-                    answer.addresses.push(record.data().addr().into());
-                }
+        let data = record.data.rest();
+        match kind {
+            Kind::A => {
+                let address: [u8; 4] = data.try_into().map_err(|_| "invalid A record")?;
+                answer.addresses.push(address.into());
             }
-        }
-        Kind::Https => {
-            for record in records()?.limit_to_in::<Https<&[u8], Parsed<'_>>>() {
-                let record = record.map_err(invalid)?;
-                if record.owner().name_eq(&owner) {
-                    take(&mut answer, record.data())?;
-                }
+            Kind::Aaaa => {
+                let address: [u8; 16] = data.try_into().map_err(|_| "invalid AAAA record")?;
+                answer.addresses.push(address.into());
             }
-            answer.services.sort_by_key(|service| service.priority);
+            Kind::Https => take(&mut answer, record.data)?,
         }
     }
+    answer.services.sort_by_key(|service| service.priority);
     answer.addresses.truncate(RECORDS_MAX);
     answer.services.truncate(RECORDS_MAX);
     Ok(answer)
 }
 
-fn take(answer: &mut Answer, record: &Https<&[u8], Parsed<'_>>) -> Result<(), String> {
-    let is_root = record.target().is_root();
-    let target = host(record.target());
-    let is_usable = is_root || target.is_some();
-    if record.is_alias() {
+fn take(answer: &mut Answer, mut data: Reader<'_>) -> Result<(), String> {
+    let invalid = "invalid HTTPS record";
+    let priority = data.number().ok_or(invalid)?;
+    let name = data.name().ok_or(invalid)?;
+    let target = host(&name);
+    let mut parameters = Vec::new();
+    while !data.rest().is_empty() {
+        let key = data.number().ok_or(invalid)?;
+        let len = data.number().ok_or(invalid)?;
+        parameters.push((key, data.take(len.into()).ok_or(invalid)?));
+    }
+    if priority == 0 {
         // The root as the target means that there is no service (RFC 9460 §2.5.1).
         answer.alias = answer.alias.take().or(target);
         return Ok(());
     }
-    let parameters = record.params().iter_raw();
-    let parameters = parameters.map(|it| (it.key().to_int(), *it.value()));
-    let service = Service::parse(record.priority(), target, parameters)?;
+    let is_usable = name == ROOT || target.is_some();
+    let service = Service::parse(priority, target, parameters)?;
     answer.services.extend(service.filter(|_| is_usable));
     Ok(())
 }
 
-/// A name in the form of URLs: in lower case, without the final dot. `None` for the root, and for labels of other than letters,
-/// digits, `-` and `_`, which no URL, certificate or TLS server name can contain.
-fn host(name: &impl domain::base::name::ToName) -> Option<String> {
-    let name = name.to_name::<Vec<u8>>();
-    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let is_usable = !name.is_root() && name.iter().all(|label| label.iter().all(is_host));
-    is_usable.then(|| name.to_string().to_ascii_lowercase())
+/// The root in wire format.
+const ROOT: [u8; 1] = [0];
+
+/// A name in wire format and in lower case; `None` if it is invalid.
+fn encoded(name: &str) -> Option<Vec<u8>> {
+    let mut encoded = Vec::new();
+    for label in name.strip_suffix('.').unwrap_or(name).split('.') {
+        let is_valid = label.bytes().all(|it| it.is_ascii_graphic() && it != b'\\');
+        if !is_valid || !(1..=LABEL_LEN_MAX).contains(&label.len()) {
+            return None;
+        }
+        encoded.push(label.len() as u8);
+        encoded.extend(label.bytes().map(|it| it.to_ascii_lowercase()));
+    }
+    encoded.push(0);
+    (encoded.len() <= NAME_LEN_MAX).then_some(encoded)
+}
+
+/// A name in the form of URLs: without the final dot. `None` for the root, and for labels of other than letters, digits, `-`
+/// and `_`, which no URL, certificate or TLS server name can contain.
+fn host(mut name: &[u8]) -> Option<String> {
+    let mut host = String::new();
+    while let Some((len, rest)) = name.split_first() {
+        let (label, rest) = rest.split_at_checked(usize::from(*len))?;
+        if label.is_empty() {
+            break;
+        }
+        if !host.is_empty() {
+            host.push('.');
+        }
+        for byte in label {
+            let is_host = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            host.push(is_host.then_some(char::from(*byte))?);
+        }
+        name = rest;
+    }
+    (!host.is_empty()).then_some(host)
+}
+
+/// A record of the Internet's class, or of another one, which has the kind 0.
+struct Record<'a> {
+    /// In wire format and in lower case.
+    owner: Vec<u8>,
+    kind: u16,
+    data: Reader<'a>,
+}
+
+/// A place in a message, which ends where the record ends.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    message: &'a [u8],
+    place: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a [u8] {
+        self.message.get(self.place..).unwrap_or_default()
+    }
+
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let taken = self.rest().get(..len)?;
+        self.place += len;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u16> {
+        let number = self.take(2)?.try_into().ok()?;
+        Some(u16::from_be_bytes(number))
+    }
+
+    /// A name in wire format and in lower case, without compression (RFC 1035 §4.1.4). Labels and pointers are bounded together.
+    fn name(&mut self) -> Option<Vec<u8>> {
+        let mut name = Vec::new();
+        let mut labels = *self;
+        let mut end = None;
+        for _ in 0..NAME_LEN_MAX {
+            let len = usize::from(*labels.take(1)?.first()?);
+            match len {
+                0 => {
+                    name.push(0);
+                    self.place = end.unwrap_or(labels.place);
+                    return (name.len() <= NAME_LEN_MAX).then_some(name);
+                }
+                1..=LABEL_LEN_MAX => {
+                    let label = labels.take(len)?;
+                    name.push(len as u8);
+                    name.extend(label.iter().map(u8::to_ascii_lowercase));
+                }
+                POINTER.. => {
+                    let low = usize::from(*labels.take(1)?.first()?);
+                    end = end.or(Some(labels.place));
+                    labels.place = (len - POINTER) << 8 | low;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn record(&mut self) -> Option<Record<'a>> {
+        let owner = self.name()?;
+        let kind = self.number()?;
+        let class = self.number()?;
+        let _time_to_live = self.take(4)?;
+        let len = usize::from(self.number()?);
+        let place = self.place;
+        self.take(len)?;
+        Some(Record {
+            owner,
+            kind: if class == IN { kind } else { 0 },
+            data: Reader {
+                message: &self.message[..place + len],
+                place,
+            },
+        })
+    }
 }

@@ -1,5 +1,8 @@
 use domain::{
-    base::{Message, MessageBuilder, Name, Rtype, iana::Rcode, rdata::UnknownRecordData},
+    base::{
+        Message, MessageBuilder, Name, Rtype, iana::Rcode, message_builder::TreeCompressor,
+        rdata::UnknownRecordData,
+    },
     rdata::{A, Cname},
 };
 use proptest::prelude::*;
@@ -212,6 +215,73 @@ fn only_addresses_of_the_queried_name_are_used() {
     let found = answer(&bytes, 9, "a.example", Kind::A).expect("an answer");
     let expected: IpAddr = "192.0.2.1".parse().expect("an address");
     assert_eq!(found.addresses, [expected]);
+}
+
+/// A query has the form that `domain` writes, and compressed names are read (RFC 1035 §4.1.4).
+#[test]
+fn names_are_those_of_another_encoder() {
+    for host in ["a.example", "A.Example.", "_8443._https.a.example"] {
+        let query = query(7, host, Kind::Https).expect("a name");
+        let query = Message::from_octets(query).expect("a message");
+        let question = query.sole_question().expect("a question");
+        assert_eq!(*question.qname(), name(host));
+        assert_eq!(question.qtype(), Rtype::HTTPS);
+        assert!(query.header().rd());
+        assert_eq!(query.opt().expect("EDNS").udp_payload_size(), 1232);
+    }
+    let labels = |count, last: &str| format!("{}{last}", "a.".repeat(count));
+    for (host, is_valid) in [
+        ("", false),
+        (".", false),
+        ("a..example", false),
+        ("a b.example", false),
+        (&"a".repeat(63), true),
+        (&"a".repeat(64), false),
+        (&labels(126, "a"), true),
+        (&labels(126, "aa"), false),
+    ] {
+        assert_eq!(query(7, host, Kind::A).is_some(), is_valid, "{host}");
+        let known: Result<Name<Bytes>, _> = host.parse();
+        let is_known = known.is_ok_and(|name| !name.is_root());
+        assert!(!is_valid || is_known, "{host}");
+    }
+
+    let host = "www.a.example";
+    let question = query(7, host, Kind::A).expect("a name");
+    let question = Message::from_octets(question).expect("a message");
+    let builder = MessageBuilder::from_target(TreeCompressor::new(Bytes::new()));
+    let mut builder = builder
+        .expect("room")
+        .start_answer(&question, Rcode::NOERROR)
+        .expect("room");
+    let cname = Cname::new(name("CDN.a.example"));
+    builder.push((name(host), 60, cname)).expect("room");
+    let owner = name("cdn.a.example");
+    let data = A::from_octets(192, 0, 2, 1);
+    builder.push((owner, 60, data)).expect("room");
+    let bytes = builder.finish().into_target();
+    // Two owners and a target, of which only the first label is written, or none.
+    assert_eq!(bytes.len(), 12 + 19 + 2 * 10 + 2 + 6 + 6 + 4);
+    let found = answer(&bytes, 7, host, Kind::A).expect("an answer");
+    let expected: IpAddr = "192.0.2.1".parse().expect("an address");
+    assert_eq!(found.addresses, [expected]);
+}
+
+/// A message of the largest size whose pointers lead to themselves, or to the one before.
+#[test]
+fn pointers_of_a_name_are_bounded() {
+    for back in [0, 2] {
+        let mut bytes = query(7, "a.example", Kind::A).expect("a name");
+        bytes.truncate(12 + 11 + 4);
+        bytes[2] |= 0x80;
+        bytes[6..8].fill(0xff);
+        while bytes.len() < 0xffff {
+            let [high, low] = ((bytes.len() - back) as u16).to_be_bytes();
+            bytes.extend([0xc0 | high, low]);
+        }
+        let found = answer(&bytes, 7, "a.example", Kind::A);
+        assert!(matches!(found, Err(AnswerError::Failed(_))), "{found:?}");
+    }
 }
 
 fn origin(host: &str, port: u16) -> Origin {
