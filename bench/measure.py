@@ -26,6 +26,8 @@ PAGE = os.path.join(ROOT, "docs", "performance.md")
 PEERS = os.environ["BENCH_PEERS"]
 LASTBYTE = os.environ["BENCH_LASTBYTE"]
 SIZES = {"32k": 32 << 10, "1": 1}
+#: The row of `lastbyte get` as the client.
+GET = "lastbyte h3, `get`"
 
 CASES = {
     "bulk": "one response of {bulk} from a file, CPU s/GB",
@@ -126,14 +128,14 @@ def peak_memory(pid):
 
 
 class Server:
-    def __init__(self, bench, command, port, protocol, makes_bodies=False):
+    def __init__(self, bench, command, port, protocol, makes_bodies=False, cores="0"):
         self.bench, self.command, self.port = bench, command, port
-        self.protocol, self.makes_bodies = protocol, makes_bodies
+        self.protocol, self.makes_bodies, self.cores = protocol, makes_bodies, cores
 
     def start(self, wrapper=()):
         environment = dict(os.environ, TLS=self.bench.scratch)
         self.log = open(f"{self.bench.scratch}/server-{self.port}.log", "wb")
-        self.process = subprocess.Popen(["taskset", "-c", "0", *wrapper, *self.command], env=environment,
+        self.process = subprocess.Popen(["taskset", "-c", self.cores, *wrapper, *self.command], env=environment,
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
         # The local address, and the state: listening, or a UDP socket.
         table, state = ("tcp", "0A") if self.protocol == "h2" else ("udp", "07")
@@ -223,6 +225,20 @@ def measured(server, case):
         unit = body / 1e9 if case == "bulk" else responses / 1e6
         return {"server": used / unit, "client": client / unit, "seconds": seconds, "responses": responses,
                 "bytes": body, "peak": peak_memory(server.process.pid), "load": os.getloadavg()[0]}
+    finally:
+        server.stop()
+
+
+def received(server):
+    """`lastbyte get` receives the file of the case bulk. CPU seconds for 1e9 bytes of the server and of `get`."""
+    server.start()
+    try:
+        before, used = cpu_seconds(server.process.pid), os.times()
+        subprocess.run(["taskset", "-c", "1", LASTBYTE, "get", "-k", "-s", "-o", "/dev/null", "--http3-only",
+                        f"https://127.0.0.1:{server.port}/bulk"], check=True, timeout=300)
+        client = sum(os.times()[2:4]) - sum(used[2:4])
+        unit = server.bench.bulk / 1e9
+        return {"server": (cpu_seconds(server.process.pid) - before) / unit, "client": client / unit}
     finally:
         server.stop()
 
@@ -393,7 +409,7 @@ def timed_tables(results, servers, cases):
     median = lambda case, name, key: statistics.median(run[key] for run in results[case][name])
     cells = lambda key: table(["server", *cases], [
         [name, *(number(median(case, name, key)) if results[case].get(name) else "–" for case in cases)]
-        for name in [*servers, "floor"] if any(results[case].get(name) for case in cases)])
+        for name in [*servers, GET, "floor"] if any(results[case].get(name) for case in cases)])
     ratios = []
     for ours, others in (("lastbyte h3", servers), ("lastbyte h2", ["nginx h2", "h2o h2"])):
         for name in others:
@@ -404,6 +420,9 @@ def timed_tables(results, servers, cases):
                 pairs = [a["server"] / b["server"] for a, b in zip(results[case].get(ours, []), results[case].get(name, []))]
                 row.append(f"{statistics.median(pairs):.2f} ({min(pairs):.2f}–{max(pairs):.2f})" if pairs else "–")
             ratios.append(row)
+    if pairs := [a["client"] / b["client"] for a, b in zip(*(results.get("bulk", {}).get(it, []) for it in (GET, "floor")))]:
+        ratios.append(["client: lastbyte get / floor", f"{statistics.median(pairs):.2f} ({min(pairs):.2f}–{max(pairs):.2f})"]
+                      + ["–"] * (len(cases) - 1))
     peaks = table(["server", *cases], [
         [name, *(f"{median(case, name, 'peak') / 1e6:.1f}" if results[case].get(name) else "–" for case in cases)]
         for name in servers if any(results[case].get(name) for case in cases)])
@@ -472,6 +491,8 @@ def run(arguments, cases, bench):
                     with open(arguments.json, "a") as file:
                         file.write(json.dumps({"round": number_of_round, "case": case, "peer": name, **outcome}) + "\n")
             if case == "bulk":
+                if "lastbyte h3" in servers:
+                    results[case].setdefault(GET, []).append(received(servers["lastbyte h3"]))
                 results[case].setdefault("floor", []).append(floor(bench))
         print(f"round {number_of_round + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
     facts = "\n".join(f"- {line}" for line in machine())

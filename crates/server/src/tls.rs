@@ -53,7 +53,9 @@ pub(crate) struct Credentials {
 /// Maximum plaintext of a TLS record over TCP, in bytes. A client can read nothing of a record before it has received
 /// all of it: one of 16 KiB does not fit into Linux's initial window of ten packets, so the header in it would be read
 /// a round trip late.
-const RECORD_LEN: usize = 8 << 10;
+pub(crate) const RECORD_CONTENT: usize = (8 << 10) - RECORD_HEADER;
+/// Type, version and length of a record (RFC 8446 §5.1). rustls counts them as part of a fragment.
+const RECORD_HEADER: usize = 5;
 
 /// The TLS configurations of a server.
 pub(crate) struct TlsConfigs {
@@ -120,7 +122,7 @@ pub(crate) fn configure(settings: TlsSettings<'_>) -> Result<TlsConfigs, String>
         .with_no_client_auth()
         .with_cert_resolver(certificate.clone());
     tcp.alpn_protocols = settings.tcp_protocols;
-    tcp.max_fragment_size = Some(RECORD_LEN);
+    tcp.max_fragment_size = Some(RECORD_HEADER + RECORD_CONTENT);
     // Stateless, for TLS 1.3 and 1.2. It does not support 0-RTT, and there is none over TCP here.
     tcp.ticketer = tcp_tickets.clone();
     if let Some(key_log) = key_log {

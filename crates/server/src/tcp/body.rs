@@ -27,10 +27,12 @@ use super::{
 use crate::{
     access::{Ending, Record},
     exchange::{ResponsePart, channel::Receiver},
+    tls::RECORD_CONTENT,
 };
 
-/// Bytes read from a source at a time.
-const PIECE_LEN: u64 = 16 << 10;
+/// Bytes read from a source at a time. With the header of a DATA frame (9 bytes), they fill two TLS records; a frame of 16 KiB
+/// would take a third, of 19 bytes.
+const PIECE_LEN: u64 = 2 * RECORD_CONTENT as u64 - 9;
 
 /// The body of a response.
 pub(super) struct ResponseBody {
