@@ -1,4 +1,4 @@
-//! Congestion control for QUIC that composes: any startup with any avoidance, BBRv3, and a pacer.
+//! Congestion control for QUIC that composes: any startup with any avoidance, BBRv3, C4, and a pacer.
 //!
 //! Everything is a pure state machine. Time is an argument, and so is the seed of the little randomness; nothing is
 //! allocated after construction; no input causes a panic. The crate deals with windows, rates and round trips, not with
@@ -72,6 +72,7 @@ extern crate alloc;
 pub mod avoidance;
 mod bandwidth;
 pub mod bbr;
+pub mod c4;
 pub mod config;
 pub mod controller;
 mod history;
@@ -86,6 +87,7 @@ mod window;
 
 pub use bandwidth::Bandwidth;
 pub use bbr::Bbr;
+pub use c4::C4;
 pub use config::{AppLimited, Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize};
 pub use controller::{
     Ack, Controller, ControllerFactory, EcnCe, Environment, IdleRestart, Loss, Pacing, Packet,

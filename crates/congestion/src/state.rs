@@ -9,7 +9,7 @@ use crate::{bandwidth::Bandwidth, saved_path::SavedPath};
 /// A controller's current state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// The name of the startup's growth rule, whatever preset it comes from, or of a monolithic algorithm (`bbr`).
+    /// The name of the startup's growth rule, whatever preset it comes from, or of a monolithic algorithm (`bbr`, `c4`).
     pub startup: &'static str,
     /// The avoidance's name; `None` for a monolithic algorithm.
     pub avoidance: Option<&'static str>,
@@ -49,6 +49,12 @@ pub enum Phase {
     ProbeBandwidthUp,
     /// BBR `ProbeRTT`: draining the path to measure its minimum delay.
     ProbeRtt,
+    /// C4: sending at the nominal rate.
+    Cruising,
+    /// C4: sending slightly more, to learn whether there is more.
+    Probing,
+    /// C4: sending more, after a successful probe.
+    Pushing,
 }
 
 impl Phase {
@@ -66,6 +72,9 @@ impl Phase {
             Self::ProbeBandwidthRefill => "probe-bw-refill",
             Self::ProbeBandwidthUp => "probe-bw-up",
             Self::ProbeRtt => "probe-rtt",
+            Self::Cruising => "cruising",
+            Self::Probing => "probing",
+            Self::Pushing => "pushing",
         }
     }
 }

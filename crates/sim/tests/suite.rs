@@ -8,6 +8,8 @@ mod anatomy;
 mod arms;
 #[path = "suite/background.rs"]
 mod background;
+#[path = "suite/c4.rs"]
+mod c4;
 #[path = "suite/client_acks.rs"]
 mod client_acks;
 #[path = "suite/closed_forms.rs"]
@@ -28,5 +30,7 @@ mod quicly;
 mod reordering;
 #[path = "suite/resume.rs"]
 mod resume;
+#[path = "suite/shares.rs"]
+mod shares;
 #[path = "suite/workloads.rs"]
 mod workloads;

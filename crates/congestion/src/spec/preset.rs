@@ -6,6 +6,7 @@ use core::fmt;
 use super::{ControllerMaker, Registry, Settings, SpecError};
 use crate::{
     bbr::{self, Bbr},
+    c4::{self, C4},
     config::{AppLimited, Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
     window::WindowController,
 };
@@ -162,22 +163,34 @@ pub(super) const PRESETS: &[Preset] = &[
     },
 ];
 
-/// The monolithic preset.
-pub(super) fn bbr() -> Preset {
-    Preset {
-        name: "bbr",
-        summary: "BBRv3 (draft-ietf-ccwg-bbr-06)",
-        kind: Kind::Whole {
-            keys: &["initial-window"],
-            make: Arc::new(|config, environment| {
+/// The monolithic presets.
+pub(super) fn monolithic() -> [Preset; 2] {
+    let keys = &["initial-window"];
+    [
+        Preset::of_controller(
+            "bbr",
+            "BBRv3 (draft-ietf-ccwg-bbr-06)",
+            keys,
+            Arc::new(|config, environment| {
                 Box::new(Bbr::new(bbr::Config {
                     initial_window: config.initial_window.bytes(environment.max_datagram_size),
                     max_datagram_size: environment.max_datagram_size,
                     seed: environment.seed,
                 }))
             }),
-        },
-    }
+        ),
+        Preset::of_controller(
+            "c4",
+            "C4, for media: low delay (draft-huitema-ccwg-c4-spec after -04)",
+            keys,
+            Arc::new(|config, environment| {
+                Box::new(C4::new(c4::Config {
+                    initial_window: config.initial_window.bytes(environment.max_datagram_size),
+                    max_datagram_size: environment.max_datagram_size,
+                }))
+            }),
+        ),
+    ]
 }
 
 /// The initial window of every preset.

@@ -28,6 +28,7 @@ pub(crate) const SPECS: &[&str] = &[
     "careful-resume",
     "rapid-start:resume=on,resume-max=500p",
     "bbr",
+    "c4",
     "prague",
     "prague:classic-ecn-fallback=on",
     "rapid-start:congestion=prague",

@@ -57,6 +57,11 @@ const BANDS: &[(&str, &str, f64, f64)] = &[
     // BBRv3 tolerates 2 % of loss; with a queue of a BDP or less it gets more than a loss-based flow, not all.
     ("bbr", "cubic", 0.40, 0.80),
     ("bbr", "newreno", 0.40, 0.80),
+    ("c4", "c4", 0.35, 0.65),
+    // Below 2 MB/s, one loss is no congestion for C4.
+    ("c4", "cubic", 0.40, 0.80),
+    ("c4", "newreno", 0.50, 0.90),
+    ("c4", "bbr", 0.35, 0.70),
 ];
 
 #[test]
@@ -89,6 +94,7 @@ fn each_controller_fills_a_link_alone() {
         ("rapid-start", 0.97),
         ("bbr", 0.93),
         ("prague", 0.95),
+        ("c4", 0.97),
     ] {
         let path = path(40);
         let outcomes = run(path, &[FlowSpec::endless(spec, 40)], LENGTH);
@@ -143,7 +149,7 @@ fn marks_instead_of_drops_lose_nothing() {
 
 #[test]
 fn a_late_flow_is_not_starved() {
-    for spec in ["newreno", "cubic", "pico", "bbr"] {
+    for spec in ["newreno", "cubic", "pico", "bbr", "c4"] {
         let flows = [
             FlowSpec::endless(spec, 40),
             FlowSpec::endless(spec, 40).starting(Duration::from_secs(5)),

@@ -36,7 +36,7 @@ Examples:
 
 Networks: dsl, vdsl, home-wifi, public-wifi, corporate-wifi, lte, 5g, leo, geo, congested, bdp20, bdp40; or a TOML file (docs/network.md). Options override the network's settings. Units: docs/units.md.
 
-An arm is a congestion control spec: a preset (slow-start, jumpstart, rapid-no-jump, rapid-start, hystart, search, newreno, cubic, rate-limited, careful-resume, pico, prague, bbr), optionally with keys changed after a colon: rapid-start:congestion=newreno,startup-beta=0.7. `lastbyte specs` lists presets and keys.
+An arm is a congestion control spec: a preset (slow-start, jumpstart, rapid-no-jump, rapid-start, hystart, search, newreno, cubic, rate-limited, careful-resume, pico, prague, bbr, c4), optionally with keys changed after a colon: rapid-start:congestion=newreno,startup-beta=0.7. `lastbyte specs` lists presets and keys.
 
 Times count from the client's first datagram. TTFB: first byte of the first response; TTFB RTT: the same in round trips of the path without queues. TTLB: last byte of the first response, after all bytes before it. With --requests or --parallel, the column \"later ms\" is the median time of the other responses, each from its request to its last byte, or as the first if it was requested with it.
 
