@@ -139,7 +139,7 @@ fn halves(stretch: &Stretch) -> [&Block; 2] {
 
 /// Operations on a block. A search returns [`BLOCK`] if there is no such byte.
 pub(super) trait Kernel: Copy {
-    /// Whether two texts of the same length are equal. Reads them to their ends in any case.
+    /// Whether two texts of the same length are equal.
     fn are_equal(self, stretches: &[Stretch], others: &[Stretch]) -> bool;
     /// The first byte that differs; [`STRETCH`] if there is none.
     fn first_difference(self, stretch: &Stretch, other: &Stretch) -> usize;

@@ -236,52 +236,50 @@ impl Plan {
         let steps = self.steps.get(first..).unwrap_or_default();
         let mut rest = bytes.get(start..).unwrap_or_default();
         let mut pool = self.pool.get(literal..).unwrap_or_default();
-        // Where the literal before the last value began, in the line and in the pool.
-        let mut before = None;
+        // Where the literal before the last value began, in the line and in the pool: here, if there was none.
+        let mut before = (start, literal);
         let mut regular = true;
         for step in steps {
-            let begin = bytes.len() - rest.len();
             let length = step.end - literal;
             if !holds(kernel, rest, pool, length) {
                 let same = same(kernel, rest, pool, length);
                 if same < length {
-                    return self.left(step, atom, (begin, literal), same, before);
+                    let begin = (bytes.len() - rest.len(), literal);
+                    return self.left(step, atom, begin, same, before);
                 }
             }
-            let (Some(after), Some(more)) = (rest.get(length..), pool.get(length..)) else {
+            let (Some(value), Some(more)) = (rest.get(length..), pool.get(length..)) else {
                 break;
             };
-            (rest, pool) = (after, more);
+            let begin = (bytes.len() - rest.len(), literal);
+            let start = bytes.len() - value.len();
+            // The next step waits for this length only, not for where the value starts.
             let quick = match step.value {
-                Expected::Digits => digits(kernel, rest),
-                Expected::Plain => plain(kernel, rest),
+                Expected::Digits => digits(kernel, value),
+                Expected::Plain => plain(kernel, value),
                 Expected::Any => None,
-                Expected::End => return Followed::End(begin + length, regular),
+                Expected::End => return Followed::End(start, regular),
             };
-            let start = begin + length;
-            let value = match quick {
-                Some((length, kind)) => Span {
-                    start,
-                    end: start + length,
-                    kind,
-                },
+            let (length, kind) = match quick {
+                Some(quick) => quick,
                 None => match kernel.value(bytes, start) {
-                    Some(value) => {
-                        regular &= matches!(value.kind, Kind::Digits | Kind::Plain);
-                        value
+                    Some(Span { end, kind, .. }) => {
+                        regular &= matches!(kind, Kind::Digits | Kind::Plain);
+                        (end - start, kind)
                     }
                     // A blank before the value, perhaps.
-                    None => return self.before(step.atom, (begin, literal)),
+                    None => return self.before(step.atom, begin),
                 },
             };
-            if let Some(found) = found.get_mut(step.slot) {
-                *found = Some(value);
-            }
-            rest = match rest.get(value.end - start..) {
-                Some(rest) => rest,
-                None => break,
+            let Some(after) = value.get(length..) else {
+                break;
             };
-            before = Some((begin, literal));
+            if let Some(found) = found.get_mut(step.slot) {
+                let end = start + length;
+                *found = Some(Span { start, end, kind });
+            }
+            (rest, pool) = (after, more);
+            before = begin;
             literal = step.end;
         }
         Followed::To(self.atom_count(), bytes.len() - rest.len())
@@ -302,14 +300,14 @@ impl Plan {
         from: usize,
         (begin, literal): (usize, usize),
         same: usize,
-        before: Option<(usize, usize)>,
+        before: (usize, usize),
     ) -> Followed {
+        if same == 0 && before.1 == literal {
+            return Followed::To(from, begin);
+        }
         if same == 0 {
             // The previous value may continue.
-            return match before {
-                Some(before) => self.before(self.leads_at(literal) - 1, before),
-                None => Followed::To(from, begin),
-            };
+            return self.before(self.leads_at(literal) - 1, before);
         }
         // The last lead that starts before this byte: if one starts at it, the previous value may continue.
         let here = literal + same;
@@ -376,25 +374,27 @@ fn same(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> usize 
 #[inline(always)]
 fn digits(kernel: impl Kernel, bytes: &[u8]) -> Option<(usize, Kind)> {
     let block: &Block = bytes.first_chunk()?;
-    let count = match few_digits(*block.first_chunk()?) {
-        Some(count) => count,
-        // `black_box` keeps this a branch: the next literal would wait for a conditional move.
-        None => black_box(kernel.first_non_digit(block)),
-    };
-    // No branch on the number of digits, which is unpredictable: a leading zero is valid only if it is the single digit.
-    let zeros = usize::from(block[0] == b'0') * count;
-    let plain = count.wrapping_sub(1) < BLOCK - 1 && zeros < 2;
-    plain.then_some((count, Kind::Digits))
+    let word = u64::from_le_bytes(*block.first_chunk()?);
+    // A zero before another digit, or before what is no end of a number either.
+    if word & 0xf0ff == 0x3030 {
+        return None;
+    }
+    if let Some(count) = few_digits(word) {
+        return Some((count, Kind::Digits));
+    }
+    // `black_box` keeps this a branch: the next literal would wait for a conditional move.
+    let count = black_box(kernel.first_non_digit(block));
+    (count.wrapping_sub(1) < BLOCK - 1).then_some((count, Kind::Digits))
 }
 
-/// The number of digits at the start of a word, if the next byte lacks a bit that all digits have, as a comma does. The scan
-/// waits for the end of a number, which takes few instructions here, but not for the check that digits stand before it.
+/// The number of digits at the start of a word, if there are any, and the next byte lacks a bit that all digits have, as a
+/// comma does. The scan waits for the end of a number, which takes few instructions here, but not for the check that digits
+/// stand before it.
 #[inline(always)]
-fn few_digits(word: [u8; 8]) -> Option<usize> {
+fn few_digits(word: u64) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
-    let word = u64::from_le_bytes(word);
     let ends = !word & (ONES * 0x10);
-    let before = ends.wrapping_sub(1) & !ends;
+    let before = ends.wrapping_sub(1) & !ends | 0xf0;
     // A digit is 0x30 to 0x39: adding six keeps the high half. Only other bytes carry into the next one.
     let others = (word ^ (ONES * 0x30)) | (word.wrapping_add(ONES * 6) ^ (ONES * 0x30));
     let is_number = ends != 0 && others & before & (ONES * 0xf0) == 0;

@@ -7,7 +7,7 @@ use super::{Block, Kernel, Marks, Next, Run, Span, Stretch, grammar};
 use std::arch::x86_64::{
     __m256i, __m512i, _mm256_cmpeq_epi8_mask, _mm256_cmplt_epi8_mask, _mm256_cmplt_epu8_mask,
     _mm256_loadu_si256, _mm256_set1_epi8, _mm256_sub_epi8, _mm512_cmpneq_epi8_mask,
-    _mm512_loadu_si512, _mm512_setzero_si512, _mm512_ternarylogic_epi64, _mm512_test_epi64_mask,
+    _mm512_cmpneq_epi64_mask, _mm512_loadu_si512,
 };
 
 kernel!(
@@ -40,16 +40,9 @@ fn first_difference(stretch: &Stretch, other: &Stretch) -> usize {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn are_equal(stretches: &[Stretch], others: &[Stretch]) -> bool {
-    let mut differences = _mm512_setzero_si512();
-    for (stretch, other) in stretches.iter().zip(others) {
-        // A bit of the constant for each case of three bits: those before, or the other two if they differ.
-        differences = _mm512_ternarylogic_epi64::<0b1111_0110>(
-            differences,
-            load_stretch(stretch),
-            load_stretch(other),
-        );
-    }
-    _mm512_test_epi64_mask(differences, differences) == 0
+    stretches.iter().zip(others).all(|(stretch, other)| {
+        _mm512_cmpneq_epi64_mask(load_stretch(stretch), load_stretch(other)) == 0
+    })
 }
 
 #[inline]
