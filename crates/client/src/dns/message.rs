@@ -261,9 +261,10 @@ impl<'a> Reader<'a> {
                 0 => {
                     name.push(0);
                     self.place = end.unwrap_or(labels.place);
-                    return (name.len() <= NAME_LEN_MAX).then_some(name);
+                    return Some(name);
                 }
-                1..=LABEL_LEN_MAX => {
+                // A message has thousands of records, and each may point to the same long name.
+                1..=LABEL_LEN_MAX if name.len() + len + 1 < NAME_LEN_MAX => {
                     let label = labels.take(len)?;
                     name.push(len as u8);
                     name.extend(label.iter().map(u8::to_ascii_lowercase));
