@@ -246,6 +246,11 @@ impl<'a> FetchStates<'a> {
     }
 
     pub(crate) fn on_interim(&mut self, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
+        if head.response.status() == 101 {
+            // RFC 9110 §15.2.2: it is the last message of HTTP on the connection, and there is nothing to switch to.
+            let why = "the server switched protocols (101), which is not supported";
+            return Err(Stop::Failed(Failure::Protocol(why.to_owned())));
+        }
         if let Some(it) = self.all.get_mut(fetch) {
             it.interim_count += 1;
             if it.interim_count > INTERIM_MAX {

@@ -317,6 +317,10 @@ fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
     }
     if !was_sent || error.is_canceled() {
         ExchangeError::NotProcessed(error_chain(error))
+    } else if error.is_parse_too_large() {
+        // hyper has one error for both.
+        let why = "the response header, or the length it announces, is too large";
+        ExchangeError::Protocol(why.to_owned())
     } else if error.is_parse() {
         ExchangeError::Protocol(error_chain(error))
     } else if error.is_user() {

@@ -89,6 +89,16 @@ fn interim_responses_and_trailers_are_reported_in_order() {
 }
 
 #[test]
+fn endless_interim_responses_end_at_the_limit() {
+    let server = server();
+    let (outcome, recorder) = fetch(&server, "hints");
+    let failure = outcome.failure.expect("no final response");
+    let why = failure.to_string();
+    assert!(why.contains("too many interim responses"), "{why}");
+    assert_eq!(recorder.heads.len(), 32);
+}
+
+#[test]
 fn an_upload_arrives_whole() {
     let server = server();
     let sent = body(3_000_000);

@@ -96,6 +96,21 @@ fn invalid_responses_have_distinct_failures() {
             "{path}: {failure:?}"
         );
     }
+    for (path, what) in [
+        ("switch", "switched protocols (101)"),
+        (
+            "large-head",
+            "header, or the length it announces, is too large",
+        ),
+        (
+            "huge-length",
+            "header, or the length it announces, is too large",
+        ),
+    ] {
+        let failure = failure(path);
+        let is_named = matches!(&failure, Failure::Protocol(why) if why.contains(what));
+        assert!(is_named, "{path}: {failure:?}");
+    }
     for path in ["empty", "cut-head"] {
         let failure = failure(path);
         assert!(matches!(failure, Failure::Empty), "{path}: {failure:?}");

@@ -179,6 +179,14 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
             while send(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n") {}
             false
         }
+        "switch" => {
+            send(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n");
+            false
+        }
+        "huge-length" => {
+            send(b"HTTP/1.1 200 OK\r\ncontent-length: 18446744073709551615\r\n\r\nonly this");
+            false
+        }
         "cut" => {
             send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this");
             false

@@ -189,6 +189,13 @@ impl Site {
                 let trailers = Fields::new().with("x-sum", "5");
                 http3.trailers(quic, stream, &trailers).expect("open");
             }
+            // Our own client permits 32 (`lastbyte_http3::Limits::informational`).
+            "hints" => {
+                for _ in 0..40 {
+                    let interim = Response::new(103);
+                    http3.inform(quic, stream, &interim).expect("room");
+                }
+            }
             path => {
                 let (response, body) = match path.parse::<usize>() {
                     Ok(len) if request.method() == "HEAD" => (len_of(ok, len), Body::Empty),
