@@ -31,14 +31,25 @@ mod pool;
 mod slots;
 pub mod upstream;
 
-use std::{convert::Infallible, fmt, future::poll_fn, io, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    fmt,
+    future::poll_fn,
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming};
 use lastbyte_http3::{Request, Response};
 use tokio::{
     runtime,
-    sync::{mpsc, oneshot},
+    sync::{Notify, mpsc, oneshot},
     task, time,
 };
 
@@ -103,6 +114,9 @@ struct Shared {
 
 /// Interim responses waiting for the client; later ones are dropped, as they are hints.
 const HINTS_MAX: usize = 8;
+/// The most interim responses to one request. An upstream that sends them without end would otherwise keep a thread
+/// busy until [`Limits::response`].
+const INTERIM_MAX: usize = 100;
 /// Pieces of a response, in bytes: a client that reads this much is not stalled.
 const PIECE: usize = 16 << 10;
 
@@ -155,6 +169,13 @@ impl Handler for Proxy {
             Ok(head) => head,
             Err(why) => return FullResponse::text(400, format!("{why}\n")).into(),
         };
+        if fields::forwards_left(request) == Ok(Some(0)) {
+            // RFC 9110 §7.6.2: the request is for this server.
+            return match request.method() {
+                "OPTIONS" => FullResponse::bare(204).into(),
+                _ => FullResponse::text(501, "TRACE is not supported\n").into(),
+            };
+        }
         let Some(runtime) = self.runtime.as_ref().map(runtime::Runtime::handle).cloned() else {
             return FullResponse::text(503, "Service unavailable: the server is shutting down\n")
                 .into();
@@ -242,11 +263,22 @@ async fn send(
     let is_head = head.method == http::Method::HEAD;
     let (hint, mut hints) = mpsc::channel(HINTS_MAX);
     let mut request = http::Request::from_parts(head, body);
+    let interim_count = AtomicUsize::new(0);
+    let flood = Arc::new(Notify::new());
+    let flooded = Arc::clone(&flood);
     hyper::ext::on_informational(&mut request, move |response| {
+        if interim_count.fetch_add(1, Ordering::Relaxed) >= INTERIM_MAX {
+            flood.notify_one();
+            return;
+        }
         let mut interim = Response::new(response.status().as_u16());
         fields::copy_response(response.headers(), false, interim.fields_mut());
         let _ = hint.try_send(interim);
     });
+    let too_many = || {
+        let why = format!("more than {INTERIM_MAX} interim responses");
+        Some(Err(SendFailure::Broken(why)))
+    };
     let progress = request.body().progress();
     let mut seen = 0;
     let asked = shared.pool.send(request);
@@ -256,11 +288,16 @@ async fn send(
         tokio::select! {
             biased;
             () = outgoing.aborted() => return,
+            () = flooded.notified() => break too_many(),
             Some(interim) = hints.recv() => {
                 // 100 concerns only one hop (RFC 9110 §15.2.1); 101 was not requested.
                 if !matches!(interim.status(), 100 | 101) {
                     let informed = outgoing.inform(interim);
-                    if send_part(shared, client, informed).await.is_err() {
+                    let informed = tokio::select! {
+                        () = flooded.notified() => break too_many(),
+                        informed = send_part(shared, client, informed) => informed,
+                    };
+                    if informed.is_err() {
                         return;
                     }
                 }

@@ -82,6 +82,24 @@ fn target(request: &Request, upstream: &Upstream) -> Result<PathAndQuery, Refuse
         .ok_or(Refused("invalid character in the request target"))
 }
 
+/// How many more times a TRACE or OPTIONS request may be forwarded, if that is limited (RFC 9110 §7.6.2).
+pub(super) fn forwards_left(request: &Request) -> Result<Option<u64>, Refused> {
+    if !matches!(request.method(), "TRACE" | "OPTIONS") {
+        return Ok(None);
+    }
+    let mut values = request.fields().get_all("max-forwards");
+    let Some(value) = values.next().map(<[u8]>::trim_ascii) else {
+        return Ok(None);
+    };
+    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    if !is_number || values.next().is_some() {
+        return Err(Refused("invalid max-forwards"));
+    }
+    let number = std::str::from_utf8(value).unwrap_or_default();
+    // Larger than any that matters.
+    Ok(Some(number.parse().unwrap_or(u64::MAX)))
+}
+
 /// The header of a request to the upstream.
 ///
 /// # Errors
@@ -122,6 +140,9 @@ pub fn request(
     let mut cookie = Vec::new();
     if request.fields().join("cookie", "; ", &mut cookie) {
         map.insert(header::COOKIE, value(&cookie)?);
+    }
+    if let Some(left) = forwards_left(request)? {
+        map.insert(header::MAX_FORWARDS, left.saturating_sub(1).into());
     }
     let client = peer.remote.ip().to_canonical();
     let fields = request.fields();

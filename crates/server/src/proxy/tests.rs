@@ -255,6 +255,30 @@ fn rfc9112_3_2_invalid_paths_and_hosts_are_not_forwarded() {
 }
 
 #[test]
+fn rfc9110_7_6_2_max_forwards_of_trace_and_options_counts_down() {
+    let limited = |method: &str, value: &str| {
+        Request::new(method, "https", "example.com", "/").with("max-forwards", value)
+    };
+    for (method, value, expected) in [
+        ("OPTIONS", "10", "9"),
+        ("TRACE", " 1 ", "0"),
+        ("TRACE", "18446744073709551616", "18446744073709551614"),
+        ("GET", "10", "10"),
+        ("GET", "0", "0"),
+        ("GET", "many", "many"),
+    ] {
+        let head = passed(&limited(method, value), "http://behind").expect(value);
+        assert_eq!(all(&head, "max-forwards"), [expected], "{method} {value}");
+    }
+    for value in ["", "-1", "+1", "1, 1", "many"] {
+        let refused = passed(&limited("TRACE", value), "http://behind");
+        assert!(refused.is_err(), "{value}");
+    }
+    let twice = limited("OPTIONS", "1").with("max-forwards", "1");
+    assert!(passed(&twice, "http://behind").is_err());
+}
+
+#[test]
 fn rfc9110_6_5_1_trailers_do_not_route_frame_or_authenticate() {
     let trailers = lastbyte_http3::Fields::new()
         .with("x-sum", " 1 ")

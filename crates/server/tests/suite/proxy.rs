@@ -122,6 +122,14 @@ fn answers(head: &str, body: &[u8], stream: &mut TcpStream) {
             stream,
             "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: x-hop\r\nx-hop: 1\r\n\r\nok",
         ),
+        "/100-hints" | "/101-hints" => {
+            let hint = "HTTP/1.1 103 Early Hints\r\n\r\n";
+            say(stream, &hint.repeat(path[1..4].parse().expect("a number")));
+            // A limit that is not reached leaves the proxy without a response.
+            if path == "/100-hints" {
+                say(stream, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+            }
+        }
         "/trailers" => say(
             stream,
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-end\r\n\r\n5\r\nhello\r\n0\r\nx-end: 1\r\n\r\n",
@@ -255,6 +263,13 @@ fn upstream_failures_are_error_responses_or_resets() {
     }
     let cut = get(&serving, "/cut");
     assert!(cut.was_reset && !cut.is_whole, "{cut:?}");
+    assert_eq!(serving.get("/100-hints", "").status, 200);
+    let answer = serving.get("/101-hints", "");
+    let why = "lastbyte; error=http_protocol_error; details=\"more than 100 interim responses\"";
+    assert_eq!(
+        (answer.status, answer.field("proxy-status")),
+        (502, Some(why))
+    );
     let cut = serving.get("/cut", "");
     assert_eq!(
         (cut.status, cut.field("content-length"), cut.body.as_slice()),
@@ -270,6 +285,26 @@ fn upstream_failures_are_error_responses_or_resets() {
     let got = get(&serving, "/");
     assert_eq!(got.status, 502);
     assert!(status_of(&got).starts_with("lastbyte; error=connection_refused; details="));
+    serving.end();
+}
+
+#[test]
+fn rfc9110_7_6_2_the_proxy_answers_requests_that_may_not_be_forwarded() {
+    let behind = Behind::start(answers);
+    let serving = front(behind.address, Limits::default());
+    let ask = |method: &str, limit: u32| {
+        let line = "/ HTTP/1.1\r\nhost: localhost\r\nconnection: close";
+        serving.ask(&format!("{method} {line}\r\nmax-forwards: {limit}\r\n\r\n"))
+    };
+    assert_eq!(
+        (ask("OPTIONS", 0).status, ask("TRACE", 0).status),
+        (204, 501)
+    );
+    assert_eq!(behind.connections.load(Ordering::Relaxed), 0);
+    for method in ["OPTIONS", "TRACE"] {
+        let head = String::from_utf8(ask(method, 1).body).expect("text");
+        assert!(head.contains("max-forwards: 0\r\n"), "{head}");
+    }
     serving.end();
 }
 
