@@ -28,8 +28,8 @@
 //!    so that Initial would not end before packets are lost. "If the data rate did increase" after Probing (§4.4) means: by three
 //!    quarters of what was added, as §4.7 requires of Pushing (3/16 of 1/4).
 //! 6. Eras in which the application had nothing to send do not count towards the end of Cruising, as in §4, nor of Initial.
-//!    A measurement in such an era raises the nominal rate, but is not the first one: the few packets of a handshake would set
-//!    the pacing rate of the first flight.
+//!    The first estimate is of a packet that was sent with half of the initial window in flight or more: the few packets of a
+//!    handshake would set the pacing rate of the first flight.
 //! 7. Congestion reduces the nominal rate only in Cruising (§5.5). §4.7 can be read as if it did in Pushing as well, for packets sent
 //!    before.
 //! 8. The nominal max RTT at the end of Initial (§4.2) is limited like a measurement (§3.2): 250 ms above the running minimum.
@@ -238,7 +238,8 @@ impl C4 {
         };
         self.recent_max_rate = self.recent_max_rate.max(Some(rate));
         let is_congested = self.mode == Mode::Recovery && self.is_congested;
-        if is_congested || (self.nominal_rate.is_none() && self.era.is_app_limited) {
+        let is_small = sample.in_flight < self.statistics.initial_window / 2;
+        if is_congested || (self.nominal_rate.is_none() && is_small) {
             return;
         }
         self.nominal_rate = self.nominal_rate.max(Some(rate));

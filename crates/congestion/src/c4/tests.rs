@@ -521,10 +521,10 @@ fn section_5_5_2_congestion_in_a_row_falls_back_to_what_was_measured() {
 #[test]
 fn a_handshake_is_not_the_first_estimate() {
     let mut sender = Sender::new();
-    sender.send();
-    sender.c4.on_app_limited(sender.now, DATAGRAM);
-    sender.now = sender.now + ROUND;
-    sender.acknowledge(ROUND, 0);
+    sender.round(4);
+    sender.round(10);
     assert_eq!(sender.c4.nominal_rate, None);
     assert!(sender.c4.pacing(&sender.rtt).rate.is_unlimited());
+    sender.round(10);
+    assert_near(sender.rate(), 90_000.0, 0.1);
 }
