@@ -81,8 +81,6 @@ mod random;
 mod recovery;
 mod startup;
 
-use core::time::Duration;
-
 use lastbyte_units::Time;
 
 use self::{
@@ -277,12 +275,7 @@ impl Controller for Bbr {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        let min_rtt = if ack.rtt.has_sample() {
-            ack.rtt.min()
-        } else {
-            Duration::ZERO
-        };
-        let Some(sample) = self.sampler.take_sample(min_rtt) else {
+        let Some(sample) = self.sampler.take_sample(ack.rtt.min_or_zero()) else {
             return;
         };
         self.update_model_and_state(ack, &sample);

@@ -561,28 +561,21 @@ impl Controller for C4 {
     }
 
     fn on_lost(&mut self, loss: &Loss<'_>) {
+        if !loss.persistent && !self.signals.has_loss(self.nominal_rate) {
+            return;
+        }
+        let congestion = Congestion {
+            kind: Signal::Loss,
+            beta: signals::BETA_MAX,
+        };
+        self.on_congestion(loss.now, congestion);
+        self.update_window(0, true);
         if loss.persistent {
             self.statistics.persistent_congestions += 1;
-            self.on_congestion(
-                loss.now,
-                Congestion {
-                    kind: Signal::Loss,
-                    beta: signals::BETA_MAX,
-                },
-            );
             self.nominal_rate = None;
             self.enter(Mode::Initial);
             self.initial_window = self.window_min();
             self.set_window(0);
-        } else if self.signals.has_loss(self.nominal_rate) {
-            self.on_congestion(
-                loss.now,
-                Congestion {
-                    kind: Signal::Loss,
-                    beta: signals::BETA_MAX,
-                },
-            );
-            self.update_window(0, true);
         }
     }
 
@@ -592,12 +585,7 @@ impl Controller for C4 {
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         let marks = self.signals.end_ack(ack, self.nominal_rate);
-        let min_rtt = if ack.rtt.has_sample() {
-            ack.rtt.min()
-        } else {
-            Duration::ZERO
-        };
-        let Some(sample) = self.sampler.take_sample(min_rtt) else {
+        let Some(sample) = self.sampler.take_sample(ack.rtt.min_or_zero()) else {
             return;
         };
         self.update_rate(&sample);

@@ -122,6 +122,15 @@ impl Rtt {
         Duration::from_nanos(self.min)
     }
 
+    /// The smallest sample; zero while there is none.
+    pub(crate) const fn min_or_zero(&self) -> Duration {
+        if self.has_sample() {
+            self.min()
+        } else {
+            Duration::ZERO
+        }
+    }
+
     /// Whether any sample has been taken. Without one, all values are assumptions: do not pace by them.
     #[must_use]
     pub const fn has_sample(&self) -> bool {
