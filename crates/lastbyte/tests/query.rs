@@ -277,9 +277,37 @@ fn usage_errors_exit_with_2() {
         assert!(output.stdout.is_empty(), "{words}");
         assert!(!output.stderr.is_empty(), "{words}");
     }
-    let output = shell(&folder, "lastbyte query '_[“arm”]' conns.ndjson");
-    let text = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(text.contains("typographic quotes"), "{text}");
+    for (words, expected) in [
+        ("'_[“arm”]' conns.ndjson", "typographic quotes"),
+        (
+            "conns.ndjson",
+            "no query: `conns.ndjson` is a file (expected a query, and then files)",
+        ),
+        ("'count()' -o xml conns.ndjson", "invalid value 'xml'"),
+    ] {
+        let output = shell(&folder, &format!("lastbyte query {words}"));
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// As with jq.
+#[test]
+fn options_follow_the_query_or_precede_it() {
+    let folder = folder("query-order");
+    for line in [
+        "lastbyte query -o tsv '{n: count()}' conns.ndjson",
+        "lastbyte query '{n: count()}' -o tsv conns.ndjson",
+        "lastbyte query '{n: count()}' conns.ndjson -o tsv",
+        "cp conns.ndjson ./-o; lastbyte query -o tsv -- '{n: count()}' -o",
+    ] {
+        let output = shell(&folder, line);
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "\"n\"\t5\n",
+            "{line}"
+        );
+    }
 }
 
 #[test]

@@ -137,7 +137,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'V', long, action = clap::ArgAction::Version)]
     version: Option<bool>,
     /// Query, and files to read (none or `-`: stdin)
-    #[arg(required = true, value_name = "QUERY [FILE]…", trailing_var_arg = true)]
+    #[arg(required = true, value_name = "QUERY [FILE]…")]
     words: Vec<String>,
 }
 
@@ -188,7 +188,12 @@ fn start(
         .then(|| follow::settings(io::stdout().is_terminal()));
     let helpers = helpers(&arguments.helpers)?;
     let options = options(arguments, interrupt, follow.clone());
-    let query = Query::compile(text, &helpers, options).map_err(|wrong| wrong.to_string())?;
+    let query = Query::compile(text, &helpers, options).map_err(|wrong| {
+        if files.is_empty() && Path::new(text).is_file() {
+            return format!("no query: `{text}` is a file (expected a query, and then files)");
+        }
+        wrong.to_string()
+    })?;
     if arguments.partial || arguments.merge {
         query.check_mergeable().map_err(|wrong| wrong.to_string())?;
     }
