@@ -249,6 +249,9 @@ fn exit_codes_are_those_of_curl() {
     let url = format!("https://{}/", silent.local_address());
     let output = place.get(&["--http3-only", "--connect-timeout", "300ms", &url]);
     assert_eq!(code(&output), 28, "{}", stderr(&output));
+    // As in curl, limits of zero are none.
+    let output = place.get(&["-m", "0", "--max-filesize", "0", &one]);
+    assert_eq!(output.stdout, body(1), "{}", stderr(&output));
 }
 
 #[test]

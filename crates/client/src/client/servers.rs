@@ -355,6 +355,10 @@ impl Client<'_> {
                 return;
             }
             if let Some((handle, failure)) = attempts.find_refused(now) {
+                if let Some(link) = self.links.get(&handle) {
+                    let listener = &mut self.fetches.listener;
+                    listener.on_disconnected(link.number, &failure.to_string());
+                }
                 attempts.on_failed(Some(handle), failure);
                 self.drop_link(now, handle, endpoint);
                 continue;

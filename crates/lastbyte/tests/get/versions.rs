@@ -219,6 +219,23 @@ fn alternative_services_are_stored_in_the_format_of_curl() {
 }
 
 #[test]
+fn refused_addresses_are_logged() {
+    let place = Place::new("get-refused");
+    let address = format!("localhost:{}:[::1],127.0.0.1", place.server.port);
+    let output = place.get(&["-v", "--resolve", &address, &place.url("9")]);
+    assert_eq!(output.stdout, body(9));
+    let printed = stderr(&output);
+    assert!(
+        printed.contains("* Connection 0: no QUIC server at [::1]:"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("* Connection 1: QUIC version 1"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn plain_http_is_used_on_request() {
     let server = super::raw::ScriptedServer::start();
     let output = get(&["-v", &server.url("9")]);

@@ -360,7 +360,7 @@ pub(crate) struct Connection {
     /// Use IPv6 only
     #[arg(short = '6', long, overrides_with = "ipv4")]
     pub(crate) ipv6: bool,
-    /// Time limit of each transfer: seconds, or with a unit (1500ms)
+    /// Time limit of each transfer: seconds, or with a unit (1500ms); 0: no limit
     #[arg(short = 'm', long, value_name = "SPAN", value_parser = span)]
     pub(crate) max_time: Option<Duration>,
     /// Time limit for connecting: seconds, or with a unit

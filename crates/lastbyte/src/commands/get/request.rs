@@ -83,7 +83,7 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         fetch.is_decoded = it.compressed;
         fetch.fails_on_error_status = arguments.shown.fail;
         fetch.resume_from = resume_from(arguments, index, &fetch.url)?;
-        fetch.size_max = it.max_filesize;
+        fetch.size_max = it.max_filesize.filter(|max| *max > 0);
         fetch.retry = retry;
         all.push(fetch);
     }

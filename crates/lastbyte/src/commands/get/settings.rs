@@ -74,7 +74,7 @@ pub(super) fn settings(arguments: &Arguments, registry: &Registry) -> Result<Set
     settings.connect_to.clone_from(&it.connect_to);
     settings.dns_servers.clone_from(&it.dns_servers);
     settings.connect_timeout = it.connect_timeout;
-    settings.time_limit = it.max_time;
+    settings.time_limit = it.max_time.filter(|limit| !limit.is_zero());
     // As with curl, each option has a default if the other is given.
     settings.speed_limit = match (it.speed_limit, it.speed_time) {
         (None, None) | (Some(0), _) => None,
