@@ -25,7 +25,7 @@ pub(crate) mod version;
 #[cfg(test)]
 mod tests;
 
-use std::{io::Write as _, process::ExitCode};
+use std::{ffi::OsString, io::Write as _, process::ExitCode};
 
 use clap::{
     Command,
@@ -51,12 +51,17 @@ pub(crate) fn with_negative_values(command: Command) -> Command {
     command.mut_subcommands(with_negative_values)
 }
 
-/// Prints a usage error (exit code 2), or the requested help. `is_get`: the command has the options of curl.
-pub(crate) fn usage(mut error: clap::Error, is_get: bool) -> ExitCode {
+/// Prints a usage error (exit code 2), or the requested help, of a command line.
+pub(crate) fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg).cloned()
     {
-        if is_get && let Some(what) = get::refusal(&given) {
+        let refused = match words.get(1).and_then(|command| command.to_str()) {
+            Some("get") => get::refusal(&given),
+            Some("bench") => bench::refusal(&given),
+            _ => None,
+        };
+        if let Some(what) = refused {
             notice(format!("error: {what}"));
             return ExitCode::from(2);
         }

@@ -63,16 +63,15 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Ok(words) => words,
         Err(code) => return code,
     };
-    let is_get = words.get(1).is_some_and(|command| command == "get");
     let mut command = commands::with_negative_values(Arguments::command());
-    let parsed = command.try_get_matches_from_mut(words);
+    let parsed = command.try_get_matches_from_mut(&words);
     let parsed = parsed.and_then(|mut matches| {
         let arguments = Arguments::from_arg_matches_mut(&mut matches);
         arguments.map_err(|error| error.format(&mut command))
     });
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(error) => return commands::usage(error, is_get),
+        Err(error) => return commands::usage(error, &words),
     };
     let result = match arguments.command {
         // Without a command there is `--version`.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `arguments` | the options |
 //! | `compare` | the change between two runs |
+//! | `h2load` | refusals of h2load's options that are not supported |
 //! | `live` | display on the terminal during a run |
 //! | `log` | the file of the connection log |
 //! | `plot` | the page of `--plot` |
@@ -11,6 +12,7 @@
 
 mod arguments;
 mod compare;
+mod h2load;
 mod live;
 mod log;
 mod plot;
@@ -26,7 +28,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastbyte_load::{Control, Error, LineSink, Measurement, Settings, report};
 
-pub(crate) use self::arguments::Arguments;
+pub(crate) use self::{arguments::Arguments, h2load::refusal};
 use self::{live::Live, log::LogFile};
 use crate::{failure::Failure, jobs::Interrupt, terminal::print};
 
