@@ -54,7 +54,7 @@ pub enum Queue {
     Pie(Pie),
     /// A queue for L4S packets, ECT(1), and one for all others, coupled (RFC 9332).
     DualPi2(DualPi2),
-    /// One queue per flow, served in turn, each with COBALT, as Linux' CAKE. Of CAKE, this has neither `DiffServ` tins, nor
+    /// One queue per flow, served in turn, each with COBALT, as Linux's CAKE. Of CAKE, this has neither `DiffServ` tins, nor
     /// fairness between hosts, nor its ACK filter, nor the set-associative hash that avoids collisions; its shaper is the
     /// rate of the link.
     Cake(FqCoDel),

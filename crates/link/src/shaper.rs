@@ -1,6 +1,6 @@
 //! A token-bucket shaper: packets wait for tokens, where a policer drops them.
 //!
-//! This is the model of Linux' `tbf` with a peak rate, and of access lines that let the first megabytes of a transfer pass
+//! This is the model of Linux's `tbf` with a peak rate, and of access lines that let the first megabytes of a transfer pass
 //! faster ("`PowerBoost`").
 
 use crate::{

@@ -117,7 +117,7 @@ pub struct PageLoad {
     pub view: View,
     /// The highest version that the browser uses. Hosts without HTTP/3 use HTTP/2 in place of it.
     pub version: HttpVersion,
-    /// Congestion control of both ends. `None` for Linux' CUBIC over TCP, and for `cubic` over QUIC.
+    /// Congestion control of both ends. `None` for Linux's CUBIC over TCP, and for `cubic` over QUIC.
     pub congestion: Option<Spec>,
     /// The access link, which all connections share, and the round-trip time to the first host.
     pub path: Path,

@@ -38,9 +38,9 @@
 //! | `incoming` | reassembly, SACK blocks, duplicate SACK | RFC 2018, RFC 2883; Linux `tcp_data_queue_ofo` |
 //! | `acks` | quick and delayed acknowledgments | RFC 5681 §4.2; Linux `__tcp_ack_snd_check` |
 //! | `window` | receive window that grows by dynamic right-sizing | Linux `tcp_rcv_space_adjust` |
-//! | `cubic` | Linux' CUBIC and `HyStart` | Linux `tcp_cubic.c` |
+//! | `cubic` | Linux's CUBIC and `HyStart` | Linux `tcp_cubic.c` |
 //!
-//! Linux' functions are named as the source of its rules. Rules and constants that no RFC states were not checked against the
+//! Linux's functions are named as the source of its rules. Rules and constants that no RFC states were not checked against the
 //! kernel's source text: they are assumed, and docs/sim.md compares the model with a running kernel. Sizes of TLS flights are
 //! estimates.
 //!

@@ -161,7 +161,7 @@ fn facts(arguments: &Arguments, done: usize) -> Vec<(String, String)> {
         ("QUIC packets", format!("{} B", arguments.datagram_size)),
         (
             "congestion control",
-            "Linux' CUBIC over TCP and cubic over QUIC, unless the arm names another".to_owned(),
+            "Linux's CUBIC over TCP and cubic over QUIC, unless the arm names another".to_owned(),
         ),
         ("model and sources", "docs/compare.md".to_owned()),
     ];

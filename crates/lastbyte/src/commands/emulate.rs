@@ -257,17 +257,23 @@ fn table(report: &Report) -> String {
         (0, 0) => String::new(),
         (missed, foreign) => format!("; {missed} dropped before the path, {foreign} unrelated"),
     };
+    let delay = match report.late.count() {
+        0 => "no packets".to_owned(),
+        _ => format!(
+            "P50 {:.0?}, P90 {:.0?}, P99 {:.0?}, max {:.0?}",
+            late(0.5),
+            late(0.9),
+            late(0.99),
+            report.late.max(),
+        ),
+    };
     format!(
         "{table}\n{} clients; {} packets refused, {} not sent, {} for removed clients{device}\n\
-         extra delay added by this machine: P50 {:.0?}, P90 {:.0?}, P99 {:.0?}, max {:.0?}\n",
+         extra delay added by this machine: {delay}\n",
         report.clients,
         report.refused,
         report.unsent,
         report.up.stray + report.down.stray,
-        late(0.5),
-        late(0.9),
-        late(0.99),
-        report.late.max(),
     )
 }
 

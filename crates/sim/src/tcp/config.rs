@@ -18,7 +18,7 @@ pub struct Config {
     /// The IP header, in bytes. Default: 20; IPv6 has 40, and a segment size of 1428.
     pub ip_header: u32,
     /// Whether segments are paced, as with the `fq` queueing discipline. Controllers without an avoidance (BBR) pace in any case. Default: no,
-    /// as with Linux' default `pfifo_fast` and `fq_codel`.
+    /// as with Linux's default `pfifo_fast` and `fq_codel`.
     pub is_paced: bool,
     /// Whether the window shrinks after a pause (`tcp_slow_start_after_idle`). Default: yes.
     pub slow_start_after_idle: bool,

@@ -41,7 +41,7 @@ pub(super) struct Sender {
     /// End of the peer's receive window.
     edge: u64,
     controller: Box<dyn Controller>,
-    /// Whether the controller has a window as Linux' own, which proportional rate reduction replaces in recovery.
+    /// Whether the controller has a window as Linux's own, which proportional rate reduction replaces in recovery.
     is_window_based: bool,
     is_paced: bool,
     slow_start_after_idle: bool,

@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     /// Arm: "[NAME=]VERSION [SPEC]", VERSION 1.1, 2 or 3; repeatable [default: six]
     ///
     /// The default is `2`, `2 bbr`, `3 newreno`, `3 cubic`, `3 bbr` and `3 rapid-start`. Versions 1.1 and 2 are TCP with TLS 1.3,
-    /// without SPEC with Linux' CUBIC.
+    /// without SPEC with Linux's CUBIC.
     #[arg(long, value_name = "ARM")]
     arm: Vec<String>,
     /// Transfers of each size with each arm and loss
