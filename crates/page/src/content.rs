@@ -35,6 +35,8 @@ pub struct Content {
 pub struct Contents {
     /// By resource.
     pub contents: Vec<Content>,
+    /// Values of the `link` fields of a 103 (Early Hints) response to the request of the document (RFC 8297).
+    pub hints: Vec<String>,
     /// The number of resources to which no other resource refers, because a browser has no way to do so.
     pub unreachable: usize,
     /// The number of bodies longer than described, because their text needs more room.
@@ -103,7 +105,9 @@ pub fn contents(page: &Page, index: usize, port: u16) -> Contents {
         })
         .collect();
     let described = page.resources.iter().map(|resource| resource.body);
+    let hinted = (0..page.resources.len()).filter(|it| page.resources[*it].is_hinted);
     Contents {
+        hints: hinted.filter_map(|it| writer.hint(it)).collect(),
         longer: contents
             .iter()
             .zip(described)
@@ -151,6 +155,22 @@ impl Writer<'_> {
             443 => format!("//{host}/{index}/{resource}"),
             port => format!("//{host}:{port}/{index}/{resource}"),
         }
+    }
+
+    /// The value of a `link` field that asks for a resource.
+    fn hint(&self, resource: usize) -> Option<String> {
+        let kind = match self.kind(resource) {
+            Kind::Stylesheet => "style",
+            Kind::Script => "script",
+            Kind::Image => "image",
+            Kind::Font => "font; crossorigin",
+            Kind::Fetch => "fetch; crossorigin",
+            Kind::Document | Kind::Media | Kind::Other => return None,
+        };
+        Some(format!(
+            "<https:{}>; rel=preload; as={kind}",
+            self.url(resource)
+        ))
     }
 
     /// The texts of a body, with the least offset of each.

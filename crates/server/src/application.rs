@@ -192,6 +192,11 @@ impl Http3Server {
                     &mut self.date,
                 );
             }
+            HandlerResponse::Hinted(hint, span, answer) => {
+                // Failing to send a hint must not fail the request.
+                let _ = served.http3.inform(connection, stream, &hint);
+                served.delayed.insert((now + span, stream), answer);
+            }
             HandlerResponse::After(span, answer) => {
                 served.delayed.insert((now + span, stream), answer);
             }

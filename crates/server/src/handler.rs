@@ -1,12 +1,13 @@
 //! Request handlers, for all versions of HTTP.
 //!
-//! Defines the trait, its arguments, and the three kinds of response. Headers are those of [`lastbyte_http3`] for all
+//! Defines the trait, its arguments, and the kinds of response. Headers are those of [`lastbyte_http3`] for all
 //! versions: names in lower case, the target in `:path`, and no connection-specific fields.
 //!
 //! | response | for |
 //! |---|---|
 //! | [`HandlerResponse::Now`] | responses known at once: files, generated objects, errors. No allocation besides the response's own |
 //! | [`HandlerResponse::After`] | the same after a delay; nothing is opened or read until then |
+//! | [`HandlerResponse::Hinted`] | the same, with an interim response at once |
 //! | [`HandlerResponse::Task`] | responses that other threads produce piece by piece, and requests whose body is needed: a proxy |
 
 use std::{fmt, net::SocketAddr, time::Duration};
@@ -66,6 +67,9 @@ pub enum HandlerResponse {
     Now(FullResponse),
     /// A response after a delay.
     After(Duration, DelayedResponse),
+    /// An interim response such as 103 Early Hints (RFC 8297), and a response after a delay. Clients of HTTP/1.1 and 2 do
+    /// not receive the first.
+    Hinted(Response, Duration, DelayedResponse),
     /// A response from another thread or task. The function is called immediately, on the worker's thread, and passes the
     /// exchange on.
     Task(Task),
@@ -82,6 +86,7 @@ impl fmt::Debug for HandlerResponse {
         match self {
             Self::Now(response) => f.debug_tuple("Now").field(response).finish(),
             Self::After(span, _) => f.debug_tuple("After").field(span).finish(),
+            Self::Hinted(hint, span, _) => f.debug_tuple("Hinted").field(hint).field(span).finish(),
             Self::Task(_) => f.write_str("Task"),
         }
     }

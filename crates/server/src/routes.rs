@@ -200,7 +200,7 @@ fn host_of(authority: &str) -> &str {
 
 /// Sends `link` fields as 103 Early Hints (RFC 8297), before another handler responds.
 ///
-/// Over HTTP/3, and only if the response is a [`HandlerResponse::Task`]: one that is known at once has the fields itself.
+/// Over HTTP/3, and unless the response is known at once: then it has the fields itself.
 pub struct Hints {
     /// By path.
     links: BTreeMap<String, Vec<String>>,
@@ -241,19 +241,24 @@ impl Handler for Hints {
         };
         match reply {
             HandlerResponse::Now(answer) => linked(answer, &links).into(),
-            HandlerResponse::After(span, later) => {
-                HandlerResponse::After(span, Box::new(move || linked(later(), &links)))
+            HandlerResponse::After(span, later) | HandlerResponse::Hinted(_, span, later) => {
+                let hint = early_hints(&links);
+                HandlerResponse::Hinted(hint, span, Box::new(move || linked(later(), &links)))
             }
             HandlerResponse::Task(task) => HandlerResponse::Task(Box::new(move |mut exchange| {
-                let mut hint = Response::new(103);
-                for link in &links {
-                    hint.fields_mut().push("link", link);
-                }
-                exchange.outgoing.hint(hint);
+                exchange.outgoing.hint(early_hints(&links));
                 task(exchange);
             })),
         }
     }
+}
+
+/// A 103 (Early Hints) response with these links (RFC 8297).
+fn early_hints(links: &[String]) -> Response {
+    let hint = Response::new(103);
+    links
+        .iter()
+        .fold(hint, |hint, link| hint.with("link", link))
 }
 
 fn linked(answer: FullResponse, links: &[String]) -> FullResponse {

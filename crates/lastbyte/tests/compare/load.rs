@@ -183,6 +183,33 @@ fn the_repeat_view_resumes_sessions_and_reads_the_cache() {
     assert_eq!(kind("quic", "zero_rtt"), 2);
 }
 
+/// RFC 8297 §2: over HTTP/3 a hinted resource is requested before the document has arrived.
+#[test]
+fn early_hints_are_sent_over_http3_and_followed() {
+    let folder = folder("compare-load-hints");
+    let corpus = concat!(
+        r#"{"v":1,"name":"hints","hosts":[{"name":"www.example","http3":true}],"resources":["#,
+        r#"{"host":0,"kind":"document","body":3000,"wait":300000},"#,
+        r#"{"host":0,"kind":"stylesheet","body":5000,"bytes":[0,2000],"blocking":true,"urgency":0,"hinted":true},"#,
+        r#"{"host":0,"kind":"image","body":700,"bytes":[0,2000],"urgency":3}]}"#,
+    );
+    for (flags, follows) in [
+        (&["--self-signed", "--early-hints"][..], true),
+        (&["--self-signed"], false),
+    ] {
+        let serving = serve(&folder, corpus, flags);
+        let output = load(&folder, &serving, &["-k"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        for row in rows(&folder) {
+            assert_eq!(row["failed"], 0, "{row}");
+            let (requested, first_byte) = (times(&row, 0), times(&row, 1));
+            assert!(requested[2] >= first_byte[0], "{row}");
+            let is_early = requested[1] < first_byte[0];
+            assert_eq!(is_early, follows && row["http"] == "3", "{row}");
+        }
+    }
+}
+
 #[test]
 fn a_host_that_the_certificate_does_not_name_fails_its_page_only() {
     let folder = folder("compare-load-hosts");

@@ -189,3 +189,33 @@ fn generated_pages_can_be_replayed() {
         assert!((1.0..1.1).contains(&ratio), "{}: {ratio}", page.name);
     }
 }
+
+/// RFC 8297 §2.
+#[test]
+fn hinted_resources_have_links_as_the_document_refers_to_them() {
+    let hinted = |host, kind| Resource {
+        trigger: Some(at(50)),
+        is_hinted: true,
+        ..Resource::new(host, kind, 100)
+    };
+    let image = Resource {
+        is_hinted: false,
+        ..hinted(0, Kind::Image)
+    };
+    let page = page(vec![
+        Resource::new(0, Kind::Document, 1000),
+        hinted(1, Kind::Stylesheet),
+        hinted(0, Kind::Font),
+        image,
+    ]);
+    let made = contents(&page, 3, 8443);
+    assert_eq!(
+        made.hints,
+        [
+            "<https://cdn.example:8443/3/1>; rel=preload; as=style",
+            "<https://www.example:8443/3/2>; rel=preload; as=font; crossorigin",
+        ]
+    );
+    let document = text(&made.contents[0]);
+    assert!(document.contains("//cdn.example:8443/3/1"), "{document}");
+}

@@ -1,3 +1,4 @@
+use core::time::Duration;
 use std::task::{Context, Poll, Waker};
 
 use super::*;
@@ -16,25 +17,34 @@ fn peer() -> Peer {
 }
 
 /// Responds with its name, at once or from a task.
-struct Named(&'static str, bool);
+struct Named(&'static str, Kind);
+
+/// When it responds.
+#[derive(Clone, Copy)]
+enum Kind {
+    Now,
+    After,
+    Task,
+}
 
 impl Handler for Named {
     fn handle(&self, _: &Request, _: &Peer) -> HandlerResponse {
         let answer = FullResponse::text(200, self.0);
-        if !self.1 {
-            return answer.into();
+        match self.1 {
+            Kind::Now => answer.into(),
+            Kind::After => HandlerResponse::After(Duration::ZERO, Box::new(|| answer)),
+            Kind::Task => HandlerResponse::Task(Box::new(move |exchange| {
+                let mut outgoing = Box::pin(exchange.outgoing.respond(answer));
+                let context = &mut Context::from_waker(Waker::noop());
+                let sent = Future::poll(outgoing.as_mut(), context);
+                assert!(sent.is_ready());
+            })),
         }
-        HandlerResponse::Task(Box::new(move |exchange| {
-            let mut outgoing = Box::pin(exchange.outgoing.respond(answer));
-            let context = &mut Context::from_waker(Waker::noop());
-            let sent = Future::poll(outgoing.as_mut(), context);
-            assert!(sent.is_ready());
-        }))
     }
 }
 
 fn routes(places: &[&'static str]) -> Routes {
-    let handler = |name| Arc::new(Named(name, false)) as Arc<dyn Handler>;
+    let handler = |name| Arc::new(Named(name, Kind::Now)) as Arc<dyn Handler>;
     let routes = places.iter().map(|place| {
         let parsed = place.parse().expect("a place");
         (parsed, handler(place))
@@ -121,9 +131,9 @@ fn invalid_places_are_refused() {
 }
 
 /// The parts of the response to a request for `path`.
-fn hinted(path: &str, is_task: bool) -> Vec<(u16, usize)> {
+fn hinted(path: &str, kind: Kind) -> Vec<(u16, usize)> {
     let link = |path: &str| (path.to_owned(), "</a.css>; rel=preload".to_owned());
-    let handler = Arc::new(Named("slow", is_task));
+    let handler = Arc::new(Named("slow", kind));
     let hints = Hints::new([link("/a"), link("/a"), link("/b")], handler);
     let request = Request::new("GET", "https", "a", path);
     let of = |response: &Response| {
@@ -132,7 +142,8 @@ fn hinted(path: &str, is_task: bool) -> Vec<(u16, usize)> {
     };
     match hints.handle(&request, &peer()) {
         HandlerResponse::Now(answer) => vec![of(&answer.response)],
-        HandlerResponse::After(..) => panic!("no delay"),
+        HandlerResponse::After(_, later) => vec![of(&later().response)],
+        HandlerResponse::Hinted(hint, _, later) => vec![of(&hint), of(&later().response)],
         HandlerResponse::Task(task) => {
             let budget = Budget::new(Limits::default()).connection();
             let (exchange, channels) = exchange(&budget);
@@ -154,7 +165,9 @@ fn hinted(path: &str, is_task: bool) -> Vec<(u16, usize)> {
 /// RFC 8297 §2.
 #[test]
 fn hints_precede_a_slow_response_and_are_part_of_one_known_at_once() {
-    assert_eq!(hinted("/a?x", true), [(103, 2), (200, 0)]);
-    assert_eq!(hinted("/a", false), [(200, 2)]);
-    assert_eq!(hinted("/c", true), [(200, 0)]);
+    assert_eq!(hinted("/a?x", Kind::Task), [(103, 2), (200, 0)]);
+    assert_eq!(hinted("/a", Kind::After), [(103, 2), (200, 2)]);
+    assert_eq!(hinted("/a", Kind::Now), [(200, 2)]);
+    assert_eq!(hinted("/c", Kind::Task), [(200, 0)]);
+    assert_eq!(hinted("/c", Kind::After), [(200, 0)]);
 }

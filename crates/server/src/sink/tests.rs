@@ -19,7 +19,7 @@ fn upload(sink: &Sink, method: &str, pieces: Vec<Piece>) -> Option<(u16, String)
     };
     let answer = match sink.handle(&request, &peer) {
         HandlerResponse::Now(answer) => answer,
-        HandlerResponse::After(..) => panic!("no delay"),
+        HandlerResponse::After(..) | HandlerResponse::Hinted(..) => panic!("no delay"),
         HandlerResponse::Task(task) => {
             let budget = Budget::new(Limits::default()).connection();
             let (exchange, channels) = exchange(&budget);

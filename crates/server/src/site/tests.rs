@@ -16,7 +16,9 @@ fn ask_with(site: &Site, method: &str, path: &str, fields: &[(&str, &str)]) -> F
     match site.handle(&request, &peer()) {
         HandlerResponse::Now(answer) => answer,
         HandlerResponse::After(_, later) => later(),
-        HandlerResponse::Task(_) => panic!("a site answers by itself"),
+        HandlerResponse::Hinted(..) | HandlerResponse::Task(_) => {
+            panic!("a site answers by itself")
+        }
     }
 }
 
@@ -229,7 +231,9 @@ fn delays_and_statuses_follow_the_path() {
                 assert_eq!(answer.response.status(), 404);
                 None
             }
-            HandlerResponse::Task(_) => panic!("a site answers by itself"),
+            HandlerResponse::Hinted(..) | HandlerResponse::Task(_) => {
+                panic!("a site answers by itself")
+            }
         }
     };
     assert_eq!(delay("/delay/50ms/1k"), Some((50, 200, 1024)));

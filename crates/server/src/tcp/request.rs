@@ -162,7 +162,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                     discard(&connection.shared, body).await;
                     whole(answer, report)
                 }
-                HandlerResponse::After(span, answer) => {
+                HandlerResponse::After(span, answer) | HandlerResponse::Hinted(_, span, answer) => {
                     time::sleep(span).await;
                     discard(&connection.shared, body).await;
                     whole(answer(), report)

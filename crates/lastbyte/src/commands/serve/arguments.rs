@@ -146,6 +146,9 @@ pub(crate) struct Arguments {
     /// The document of page N, from 0, is /N/0. Requests for any host are answered. For tests only: docs/compare.md.
     #[arg(long, value_name = "FILE", help_heading = "Site", conflicts_with_all = ["proxy", "directory", "generated"])]
     pub(super) pages: Option<PathBuf>,
+    /// Send 103 Early Hints before documents of --pages that have hints (HTTP/3)
+    #[arg(long, help_heading = "Site", requires = "pages")]
+    pub(super) early_hints: bool,
     /// Add a field to responses to GET and HEAD: 'cache-control: max-age=60'
     #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = field)]
     pub(super) header: Vec<(String, String)>,
@@ -157,7 +160,7 @@ pub(crate) struct Arguments {
     pub(super) route: Vec<Route>,
     /// Send a link as 103 Early Hints: '/=</app.css>; rel=preload; as=style'
     ///
-    /// Over HTTP/3, before the response of an upstream server; other responses have the field themselves. Repeatable.
+    /// Over HTTP/3, before responses of upstream servers and delayed ones; others have the field themselves. Repeatable.
     #[arg(long, value_name = "LINK", help_heading = "Site", value_parser = hint)]
     pub(super) hint: Vec<(String, String)>,
     /// Forward all requests to this upstream server

@@ -33,9 +33,15 @@ pub(super) fn handler(
         (Some(upstream), _) => parts.proxy(upstream)?,
         (None, Some(corpus)) => {
             let port = arguments.listen.port();
-            let replay = Replay::open(corpus, port, arguments.header.clone())?;
+            let mut replay = Replay::open(corpus, port, arguments.header.clone())?;
             notice(replay.notice());
-            Arc::new(replay)
+            let hints = replay.take_hints();
+            let replay: Arc<dyn Handler> = Arc::new(replay);
+            if arguments.early_hints {
+                Arc::new(Hints::new(hints, replay))
+            } else {
+                replay
+            }
         }
         (None, None) => parts.site(
             arguments.directory.as_deref(),

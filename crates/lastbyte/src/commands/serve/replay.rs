@@ -22,6 +22,8 @@ const FILLER: &str = "x-filler";
 pub(super) struct Replay {
     pages: Vec<Vec<Arc<Entry>>>,
     fields: Vec<(String, String)>,
+    /// Links for 103 Early Hints, by the path of a document.
+    hints: Vec<(String, String)>,
     unreachable: usize,
     longer: usize,
 }
@@ -59,6 +61,7 @@ impl Replay {
         let mut replay = Self {
             pages: Vec::new(),
             fields,
+            hints: Vec::new(),
             unreachable: 0,
             longer: 0,
         };
@@ -75,6 +78,10 @@ impl Replay {
         let made = content::contents(page, index, port);
         self.unreachable += made.unreachable;
         self.longer += made.longer;
+        let document = format!("/{index}/{}", page.document());
+        let hints = made.hints.into_iter();
+        self.hints
+            .extend(hints.map(|hint| (document.clone(), hint)));
         let entries = made
             .contents
             .into_iter()
@@ -91,6 +98,11 @@ impl Replay {
                 })
             });
         self.pages.push(entries.collect());
+    }
+
+    /// The links of all pages for 103 Early Hints, by the path of the document.
+    pub(super) fn take_hints(&mut self) -> Vec<(String, String)> {
+        core::mem::take(&mut self.hints)
     }
 
     /// Warnings for the operator.
