@@ -22,7 +22,7 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "get",
     "sim",
     "emulate",
@@ -31,6 +31,7 @@ const COMMANDS: [&str; 14] = [
     "plot",
     "report",
     "query",
+    "search",
     "specs",
     "serve",
     "lb",
@@ -75,7 +76,7 @@ fn bash_completes_commands_and_options() {
 #[test]
 fn every_command_has_a_manual_page() {
     let directory = env!("CARGO_TARGET_TMPDIR").to_owned() + "/man";
-    fs::create_dir_all(&directory).expect("a directory");
+    let _ = fs::remove_dir_all(&directory);
     assert_eq!(stdout(&["man", "--out", &directory]), "");
     for command in COMMANDS {
         let path = format!("{directory}/lastbyte-{command}.1");
@@ -84,6 +85,20 @@ fn every_command_has_a_manual_page() {
         let title = format!(".TH LASTBYTE-{} 1", command.to_uppercase());
         assert!(page.contains(&title), "{command}: {page}");
     }
+    // Each page that a page lists is there.
+    let mut listed = 0;
+    for entry in fs::read_dir(&directory).expect("a directory") {
+        let page = fs::read_to_string(entry.expect("an entry").path()).expect("a page");
+        let names = page.lines().filter_map(|line| line.strip_suffix("(1)"));
+        for name in names.map(|name| name.replace('\\', "")) {
+            listed += 1;
+            let path = format!("{directory}/{name}.1");
+            assert!(fs::exists(&path).is_ok_and(|exists| exists), "{path}");
+        }
+    }
+    assert!(listed > COMMANDS.len(), "{listed}");
+    let nested = fs::read_to_string(format!("{directory}/lastbyte-compare-load.1"));
+    assert_eq!(nested.expect("a page"), stdout(&["man", "compare", "load"]));
     let page = fs::read_to_string(format!("{directory}/lastbyte.1")).expect("a page");
     assert!(
         page.contains(".TH LASTBYTE 1") && page.contains("lastbyte\\-get(1)"),
@@ -98,10 +113,10 @@ fn every_command_has_a_manual_page() {
         error.contains("unknown command `fetch` (expected get, "),
         "{error}"
     );
-    let refused = lastbyte(&["man", "--out", "/nonexistent/man"]);
+    let refused = lastbyte(&["man", "--out", "/dev/null/man"]);
     assert_eq!(refused.status.code(), Some(1));
     let error = String::from_utf8(refused.stderr).expect("UTF-8");
-    assert!(error.contains("/nonexistent/man/lastbyte.1"), "{error}");
+    assert!(error.contains("/dev/null/man"), "{error}");
 }
 
 #[test]

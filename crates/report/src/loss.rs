@@ -249,13 +249,20 @@ impl LossStudy {
 }
 
 impl Median {
-    /// The median, its interval, and how many transfers were incomplete.
+    /// The median, its interval, and how many transfers were incomplete. A unit that all have is written once.
     #[must_use]
     pub fn text(&self) -> String {
         let time = |ms: f64| Unit::Milliseconds.format(ms);
         let mut text = self.median_ms.map_or_else(|| "–".to_owned(), time);
         if let Some((low, high)) = self.interval_ms {
-            let _ = write!(text, " ({}–{})", time(low), time(high));
+            let bounds = [time(low), time(high)];
+            let unit = text.find(' ').map_or("", |at| &text[at..]);
+            let [low, high] = match bounds.each_ref().map(|bound| bound.strip_suffix(unit)) {
+                [Some(low), Some(high)] => [low, high],
+                _ => bounds.each_ref().map(String::as_str),
+            };
+            let interval = format!(" ({low}–{high})");
+            text.push_str(&interval);
         }
         if self.incomplete > 0 {
             let _ = write!(text, ", {} incomplete", self.incomplete);

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write as _, stdout},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -17,49 +17,58 @@ Examples:
   lastbyte man get
   # The page of the program.
   lastbyte man
-  # All pages, to an existing directory.
+  # All pages, to a directory.
   lastbyte man --out .";
 
 /// Print the manual page of a command, or write all pages to a directory.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Command; without one, the page of the program
+    /// Command, such as `get` or `compare load`; without one, the page of the program
     #[arg(value_name = "COMMAND")]
-    command: Option<String>,
+    command: Vec<String>,
     /// Write the pages of all commands to this directory
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     out: Option<PathBuf>,
 }
 
 /// Runs the command. `program` has the options.
-pub(crate) fn run(arguments: &Arguments, mut program: Command) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments, program: Command) -> Result<ExitCode, Failure> {
+    let mut program = without_help(program);
     program.build();
     if let Some(directory) = &arguments.out {
-        for command in pages(&program) {
-            let path = directory.join(format!("{}.1", page_name(command)));
-            files::write(&path, &page(command).map_err(Failure::run)?)?;
-        }
+        files::create_folder(directory)?;
+        write(directory, &program)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let command = match &arguments.command {
-        None => &program,
-        Some(name) => program.find_subcommand(name).ok_or_else(|| {
-            let names: Vec<&str> = pages(&program).skip(1).map(Command::get_name).collect();
-            let expected = names.join(", ");
-            Failure::usage(format!("unknown command `{name}` (expected {expected})"))
-        })?,
-    };
+    let mut command = &program;
+    for name in &arguments.command {
+        command = command.find_subcommand(name).ok_or_else(|| {
+            let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+            let expected = match names[..] {
+                [] => format!("`{}` has none", page_name(command).replace('-', " ")),
+                _ => format!("expected {}", names.join(", ")),
+            };
+            Failure::usage(format!("unknown command `{name}` ({expected})"))
+        })?;
+    }
     let written = page(command).and_then(|page| stdout().write_all(&page));
     written.map_err(|error| Failure::stdout(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The program and its commands.
-fn pages(program: &Command) -> impl Iterator<Item = &Command> {
-    let commands = program.get_subcommands();
-    let commands = commands.filter(|command| command.get_name() != "help");
-    std::iter::once(program).chain(commands)
+/// The commands without those named `help`, which have no pages.
+fn without_help(command: Command) -> Command {
+    let command = command.disable_help_subcommand(true);
+    command.mut_subcommands(without_help)
+}
+
+/// Writes the pages of a command and of its commands.
+fn write(directory: &Path, command: &Command) -> Result<(), Failure> {
+    let path = directory.join(format!("{}.1", page_name(command)));
+    files::write(&path, &page(command).map_err(Failure::run)?)?;
+    let mut commands = command.get_subcommands();
+    commands.try_for_each(|command| write(directory, command))
 }
 
 fn page_name(command: &Command) -> String {

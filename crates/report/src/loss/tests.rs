@@ -105,3 +105,16 @@ fn a_legend_that_is_too_long_has_several_rows() {
         one.height
     );
 }
+
+#[test]
+fn a_unit_is_written_once_unless_it_changes() {
+    let median = |interval_ms| Median {
+        median_ms: Some(976.0),
+        interval_ms: Some(interval_ms),
+        transfers: 10,
+        incomplete: 0,
+    };
+    assert_eq!(median((375.0, 990.0)).text(), "976 ms (375–990)");
+    let text = median((0.05, 990.0)).text();
+    assert_eq!(text, "976 ms (50 µs–990 ms)");
+}
