@@ -68,6 +68,12 @@ pub trait Avoidance: fmt::Debug + Send {
         false
     }
 
+    /// Whether marks of packets sent since the latest reduction reduce the window again. Default: yes.
+    fn responds_to_marks(&self, now: Time, rtt: &Rtt) -> bool {
+        let _ = (now, rtt);
+        true
+    }
+
     /// Every ACK frame of a scalable rule, before growth. Default: ignored.
     fn on_marks(&mut self, marks: &Marks<'_>) {
         let _ = marks;

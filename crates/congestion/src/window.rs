@@ -605,6 +605,9 @@ impl Controller for WindowController {
         let marked = ce.newly_marked.saturating_mul(self.max_datagram_size);
         self.batch.marked = self.batch.marked.saturating_add(marked);
         if !self.recovery.answers(ce.largest_acked.send_index()) && self.next > 0 {
+            if !self.avoidance.responds_to_marks(ce.now, ce.rtt) {
+                return;
+            }
             let in_flight = self.batch.in_flight_before(ce.in_flight);
             let was_found = self.stage == Stage::Found;
             self.begin_episode(ce.now, Cause::EcnCe, in_flight, ce.rtt);

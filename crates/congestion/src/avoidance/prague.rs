@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! alpha    += g × (F − alpha)               once a virtual round trip; F = marked / acknowledged bytes in it, g = 1/16
-//! marks:      cwnd ×= 1 − alpha / 2         at most once a round trip
+//! marks:      cwnd ×= 1 − alpha / 2         at most once a virtual round trip
 //! each ACK:   cwnd += M × (acknowledged − marked) / cwnd × (srtt / rtt_virt)²
 //! loss:       cwnd ×= 0.5
 //! rtt_virt  = max(srtt, 25 ms) from the 500th round trip on, srtt before
@@ -15,25 +15,29 @@
 //! |---|---|
 //! | packets are marked ECT(1) | 2.2; RFC 9331 §4.1 |
 //! | marks are counted, as QUIC's ACK frames do | 2.3.1 |
-//! | alpha: the moving average of the share of marks, from the first mark on, starting at 1 | 2.3.2 |
-//! | loss: as NewReno | 2.4.1 |
-//! | one decrease a round trip, in proportion to alpha; the first ends startup | 2.4.2 |
+//! | alpha: the moving average of the share of marked bytes, once a round trip | 2.3.2 |
+//! | loss: as Reno | 2.4.1 |
+//! | one decrease a round trip, in proportion to alpha | 2.4.2 |
 //! | growth by unmarked bytes, also in the round trip after a decrease | 2.4.3 |
-//! | a flow with a short round trip grows no faster than one with 25 ms, once it has lasted for 500 | 2.4.4 |
+//! | a flow with a short round trip grows no faster than one with 25 ms, once it has lasted for 500; its round trips for alpha and for decreases are 25 ms, too | 2.4.4 |
+//! | the first mark ends startup | 2.4.5 |
 //! | pacing at a window a round trip, in bursts of 250 µs or two datagrams | 2.5.1, 2.5.2 |
 //!
-//! The draft's full text was not available. Sections 2.3.2, 2.4.2 and 2.4.4 and their constants are as quiche (pull request
-//! 1708) and a port to quinn cite them; the start of alpha, 250 µs, and the increase are those of Linux (`tcp_prague.c`
-//! of the L4S team); the other section numbers are assumed.
+//! Sections and rules are those of the editors' source of revision 00 (repository `prague-cc`, 2021), which was read in full. Of
+//! revision 04, the abstract was available, and what quiche (pull request 1708) and a port to quinn cite of sections 2.3.2, 2.4.2
+//! and 2.4.4; nothing in these differs.
 //!
 //! Decisions:
 //! - A scalable rule may be combined with any startup: `rapid-start:congestion=prague`.
-//! - The factor at loss is Linux's; Apple's implementation follows CUBIC. A loss and a mark in the same round trip are two
-//!   reductions; Linux undoes the first.
+//! - Alpha starts at 1, and is updated from the first mark on, as in Linux (`tcp_prague.c` of the L4S team, `prague_alpha_mode=1`); the
+//!   draft names no start. A round trip ends when the smoothed round-trip time has passed, not with the acknowledgment of a packet.
+//! - The 500 round trips count from the start of the flow, as in §2.4.4; Linux counts from the end of slow start.
+//! - The factor at loss is that of the draft; Apple's implementation follows CUBIC. A loss and a mark in the same round trip are two
+//!   reductions, as the draft permits; Linux undoes the first.
 //! - Marks are counted in packets by QUIC, and each stands for a full datagram.
 //! - With `classic-ecn-fallback=on`, a bottleneck that marks ECT(1) as classic ECN does is detected, and the reduction by marks grows
 //!   (RFC 9331 §4.3; `prague/classic.rs`). It is off by default, as in Linux.
-//! - Not implemented: windows below two datagrams.
+//! - Not implemented: windows below two datagrams (§3.5, future work); ECT(0) instead of ECT(1) for private networks (§2.2).
 
 use core::time::Duration;
 
@@ -51,10 +55,14 @@ pub struct Prague {
     beta: f64,
     /// The moving average of the share of bytes that were marked: 0 to 1.
     alpha: f64,
-    /// The present virtual round trip; `None` before the first mark.
+    /// The present virtual round trip; `None` before the first ACK frame.
     round: Option<Round>,
-    /// Virtual round trips since the first mark.
+    /// Virtual round trips so far.
     rounds: u32,
+    /// Whether the bottleneck has marked a packet.
+    has_marks: bool,
+    /// When marks last reduced the window.
+    reduced_at: Option<Time>,
     /// The fraction of a byte by which the window exceeds its whole bytes.
     fraction: f64,
     /// Whether the bottleneck looks like classic ECN; `None` if that makes no difference.
@@ -87,6 +95,8 @@ impl Prague {
             alpha: 1.0,
             round: None,
             rounds: 0,
+            has_marks: false,
+            reduced_at: None,
             fraction: 0.0,
             classic: config
                 .settings
@@ -121,8 +131,11 @@ impl Avoidance for Prague {
         }
     }
 
-    fn on_congestion(&mut self, _: &Reduction<'_>) {
+    fn on_congestion(&mut self, reduction: &Reduction<'_>) {
         self.fraction = 0.0;
+        if reduction.cause == Cause::EcnCe {
+            self.reduced_at = Some(reduction.now);
+        }
     }
 
     fn on_slow_start_exit(&mut self, _: u64) {
@@ -157,13 +170,19 @@ impl Avoidance for Prague {
         true
     }
 
+    fn responds_to_marks(&self, now: Time, rtt: &Rtt) -> bool {
+        let virtual_round_trip = self.virtual_round_trip(rtt);
+        self.rounds < Self::TRANSITION
+            || self
+                .reduced_at
+                .is_none_or(|at| now.since(at) >= virtual_round_trip)
+    }
+
     fn on_marks(&mut self, marks: &Marks<'_>) {
         if let Some(classic) = &mut self.classic {
             classic.on_ack(marks.rtt, marks.window);
         }
-        if self.round.is_none() && marks.marked == 0 {
-            return;
-        }
+        self.has_marks |= marks.marked > 0;
         let length = self.virtual_round_trip(marks.rtt);
         let round = self.round.get_or_insert(Round {
             started_at: marks.now,
@@ -176,10 +195,12 @@ impl Avoidance for Prague {
             return;
         }
         let share = (round.marked as f64 / round.acked as f64).min(1.0);
-        self.alpha += Self::GAIN * (share - self.alpha);
         self.rounds = self.rounds.saturating_add(1);
-        if let Some(classic) = &mut self.classic {
-            classic.on_round(marks.rtt.min());
+        if self.has_marks {
+            self.alpha += Self::GAIN * (share - self.alpha);
+            if let Some(classic) = &mut self.classic {
+                classic.on_round(marks.rtt.min());
+            }
         }
         *round = Round {
             started_at: marks.now,

@@ -96,3 +96,16 @@ fn without_marks_prague_is_newreno() {
     let sender = outcome.flows[0].server.as_ref().expect("a server");
     assert!(sender.recovery.packets_lost > 0);
 }
+
+/// Section 2.4.4 of the draft: after 500 round trips, a flow with a short round trip gets no more than one with 25 ms, nor less.
+#[test]
+fn prague_flows_of_5_and_25_ms_share_equally() {
+    let mut path = dual_pi2();
+    path.down.delay = Duration::from_micros(2500);
+    path.up.delay = Duration::from_micros(2500);
+    let (mut shares, _) = share(path, &["prague"], &["prague rtt 25ms"]);
+    let part = shares.first();
+    assert!((0.45..=0.62).contains(&part), "{part}");
+    assert!(shares.utilisation() > 0.95, "{}", shares.utilisation());
+    assert!(shares.wait_ms(0, 0.99) < 3.0);
+}

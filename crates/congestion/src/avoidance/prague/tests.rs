@@ -35,11 +35,9 @@ fn section_2_3_2_alpha_is_the_moving_average_of_marks() {
     let mut prague = prague();
     // Without a mark nothing is known of the bottleneck, and alpha stays.
     rounds(&mut prague, 50, 0, &rtt);
-    assert_eq!((prague.alpha, prague.rounds), (1.0, 0));
-    // The first frame with marks starts a round.
-    rounds(&mut prague, 1, 100, &rtt);
+    assert_eq!((prague.alpha, prague.rounds), (1.0, 49));
     rounds(&mut prague, 1, 25, &rtt);
-    let first = 1.0 + (125.0 / 200.0 - 1.0) / 16.0;
+    let first = 1.0 + (0.25 - 1.0) / 16.0;
     assert!((prague.alpha - first).abs() < 1e-9, "{}", prague.alpha);
     rounds(&mut prague, 1, 25, &rtt);
     let second = first + (0.25 - first) / 16.0;
@@ -120,6 +118,45 @@ fn section_2_4_4_short_round_trips_grow_as_if_they_were_25_ms() {
     assert_eq!(prague.rounds, 501);
     // Long ones are not changed.
     assert!(growth(&mut prague, 50, &rtt(40)) > 900);
+}
+
+#[test]
+fn section_2_4_4_the_500_round_trips_are_those_of_the_flow() {
+    let short = rtt(5);
+    let mut prague = prague();
+    rounds(&mut prague, 501, 0, &short);
+    assert_eq!((prague.alpha, prague.rounds), (1.0, 500));
+    assert!(growth(&mut prague, 50, &short) < 50);
+}
+
+#[test]
+fn section_2_4_4_marks_reduce_once_in_25_ms() {
+    let short = rtt(5);
+    let mut prague = prague();
+    let at = |ms: u32| Time::ZERO + MILLISECOND * ms;
+    let reduce = |prague: &mut Prague, now: Time, cause: Cause| {
+        prague.on_congestion(&Reduction {
+            now,
+            full: 50_000,
+            is_measured: false,
+            after: 25_000,
+            cause,
+            rtt: &short,
+            max_datagram_size: 1000,
+        });
+    };
+    // Before the 500th round trip, packets alone decide.
+    reduce(&mut prague, at(10), Cause::EcnCe);
+    assert!(prague.responds_to_marks(at(11), &short));
+    rounds(&mut prague, 501, 1, &short);
+    assert!(!prague.responds_to_marks(at(34), &short));
+    assert!(prague.responds_to_marks(at(35), &short));
+    // A loss is another matter.
+    reduce(&mut prague, at(100), Cause::Loss);
+    assert!(prague.responds_to_marks(at(101), &short));
+    // Nor do long round trips wait longer than their packets take.
+    reduce(&mut prague, at(200), Cause::EcnCe);
+    assert!(prague.responds_to_marks(at(240), &rtt(40)));
 }
 
 #[test]
