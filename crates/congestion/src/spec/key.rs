@@ -129,8 +129,8 @@ pub(super) const KEYS: &[Key] = &[
     ),
     Key::choice(
         "search-exit",
-        &["keep", "drain"],
-        "window at the end of growth=search: kept, or lowered to what a round trip delivers (keep)",
+        &["drain", "keep"],
+        "window at the end of growth=search: drained to what a round trip delivers, or kept (drain)",
     ),
     Key::switch(
         "fast-convergence",

@@ -126,7 +126,7 @@ fn keys_are_accepted_in_any_order() {
         "slow-start:idle=rfc2861,respect-app-limited=off,pacing-gain=1.5,fast-convergence=off,queue-threshold=max,\
          beta-ecn=0.85,startup-beta=0.6,beta=0.7,first-flight-rtts=1,min-window=4p,initial-window=64KiB,\
          recovery=proportional,first-flight=initial-window,growth=rapid,congestion=newreno,variant=draft-02,jump-window=1MB,\
-         search-threshold=0.3,search-exit=drain,rate-limited-increase=off,resume=on,resume-max=100p,\
+         search-threshold=0.3,search-exit=keep,rate-limited-increase=off,resume=on,resume-max=100p,\
          classic-ecn-fallback=on",
     );
     assert_eq!(
@@ -148,7 +148,7 @@ fn keys_are_accepted_in_any_order() {
                 ("queue-threshold", Value::Choice("max")),
                 ("variant", Value::Choice("draft-02")),
                 ("search-threshold", Value::Number(0.3)),
-                ("search-exit", Value::Choice("drain")),
+                ("search-exit", Value::Choice("keep")),
                 ("classic-ecn-fallback", Value::Switch(true)),
             ]
             .into_iter()

@@ -17,17 +17,23 @@
 //! | threshold of 0.26 (key `search-threshold`) | `THRESH` |
 //! | no check before a window and a round trip have passed, or if the round trip exceeds the history | `prev_idx > W`, `curr_idx − prev_idx < EXTRA_BINS` |
 //! | history is discarded after a pause of more than [`W`] bins | "Handling missed bins", optional |
+//! | then the window falls from the bytes in flight by two of three bytes acknowledged, to the bytes delivered in the first round-trip time, and startup ends | drain phase; SEARCH 4.0 of the draft's authors |
 //!
 //! # Decisions
 //!
-//! - Only the abstract of the draft's revision 09 was available. The rules are those of neqo's implementation of it
-//!   (`neqo-transport/src/cc/search.rs`), and were compared with picoquic's of an earlier revision, which compares
-//!   delivery with delivery.
+//! - Of the draft's revisions 09 and 10, the abstract was available. Constants, checks and section numbers are those of neqo's
+//!   implementation of 09 (`neqo-transport/src/cc/search.rs`); the drain phase is that of the authors' implementations for Linux and
+//!   FreeBSD (SEARCH 4.0, repository `maryam-ataei/TCP_SS_SEARCH_ALG`, `tcp_cubic_search4_0.c` and `cc_newreno_search.c`). Where these
+//!   have other constants than neqo's, the latter are used: Linux's threshold is 0.35, and 40 bins of history replace 15 in both.
+//! - The drain phase of the authors adds one segment for each three that are acknowledged to those in flight. In bytes, the window is what
+//!   was in flight less two thirds of what was acknowledged since: the same for a sender that uses its window. With
+//!   `search-exit=keep` startup ends at the present window, as in neqo, whose authors found that the drained window is too small for CUBIC.
+//! - The first round-trip time is counted in whole bins for the drain's target, rounded up: 3 bins, 1.05 of it. The target is at
+//!   least the window at the first sample, which is the initial window (`TCP_INIT_CWND` in the authors').
 //! - The bytes sent between two bin ends are interpolated with the bin before the boundary, as in neqo, which names the
-//!   draft's use of the bin after it a mistake.
-//! - Startup ends at the present window (`search-exit=keep`), as in neqo. The draft drains the queue that has built up; with
-//!   `search-exit=drain` the window falls at once to the bytes delivered in one minimum round-trip time, an estimate of the
-//!   bandwidth-delay product. The draft's gradual schedule is not implemented: its text was not available.
+//!   draft's use of the bin after it a mistake, and in the authors' implementations.
+//! - The authors' newest code discards the history when the application limits the sender. Then as little is delivered as was sent a
+//!   round trip before, so that nothing is detected; the history is kept here.
 //! - Bins hold 64-bit byte counts; the draft's scaling to 16 bits only saves memory.
 
 use core::time::Duration;
@@ -45,6 +51,8 @@ const EXTRA: u64 = 15;
 const BIN_PERCENT: u32 = 35;
 /// The default of `search-threshold`.
 const THRESHOLD: f64 = 0.26;
+/// Bins that the first round trip takes, rounded up.
+const ROUND_TRIP: u64 = 100_u64.div_ceil(BIN_PERCENT as u64);
 /// Bins kept: the current one, a window, a round trip.
 const BINS: usize = (W + EXTRA + 1) as usize;
 
@@ -52,15 +60,21 @@ const BINS: usize = (W + EXTRA + 1) as usize;
 #[derive(Clone, Debug)]
 pub struct Search {
     threshold: f64,
-    exit: Exit,
+    drains: bool,
+    /// The window at the first sample, the least that it is drained to.
+    initial: Option<u64>,
     history: Option<History>,
+    drain: Option<Drain>,
 }
 
-/// The window when startup ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Exit {
-    Keep,
-    Drain,
+/// The path was found full. Sizes are in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Drain {
+    /// The window at which startup ends.
+    target: u64,
+    /// In flight when the path was found full, and delivered until then.
+    in_flight: u64,
+    delivered: u64,
 }
 
 /// Bytes sent and delivered until the end of each bin.
@@ -86,22 +100,22 @@ impl Search {
     pub fn new(settings: &Settings) -> Self {
         Self {
             threshold: settings.number("search-threshold").unwrap_or(THRESHOLD),
-            exit: match settings.choice("search-exit") {
-                Some("drain") => Exit::Drain,
-                _ => Exit::Keep,
-            },
+            drains: settings.choice("search-exit") != Some("keep"),
+            initial: None,
             history: None,
+            drain: None,
         }
     }
 
-    /// Ends the bins that have passed. Returns the history if it shows that the path is full.
-    fn full(&mut self, ack: &StartupAck<'_>) -> Option<&History> {
+    /// Ends the bins that have passed. Returns what to drain if they show that the path is full.
+    fn full(&mut self, ack: &StartupAck<'_>) -> Option<Drain> {
         ack.rtt_sample?;
         let rtt = ack.rtt.latest();
         let now = Bin {
             sent: ack.sent,
             delivered: ack.delivered,
         };
+        let initial = *self.initial.get_or_insert(ack.window);
         let Some(history) = &mut self.history else {
             self.history = History::start(ack.now, rtt, now);
             return None;
@@ -113,8 +127,23 @@ impl Search {
             self.history = None;
             return None;
         }
-        let is_full = history.norm_diff(rtt)? >= self.threshold;
-        self.history.as_ref().filter(|_| is_full)
+        (history.norm_diff(rtt)? >= self.threshold).then(|| Drain {
+            target: history.delivered_in(ROUND_TRIP).max(initial),
+            in_flight: ack.in_flight,
+            delivered: ack.delivered,
+        })
+    }
+}
+
+impl Drain {
+    fn growth(&self, ack: &StartupAck<'_>) -> Growth {
+        let acked = ack.delivered.saturating_sub(self.delivered);
+        let window = self.in_flight.saturating_sub(acked - acked / 3);
+        Growth {
+            bytes: 0,
+            limit: Some(window.max(self.target)),
+            done: window <= self.target,
+        }
     }
 }
 
@@ -162,19 +191,13 @@ impl History {
         };
         let fraction = (rtt % bin) as f64 / bin as f64;
         let sent = sent(previous) * (1.0 - fraction) + sent(previous - 1) * fraction;
-        (sent > 0.0).then(|| (sent - self.delivered() as f64) / sent)
+        (sent > 0.0).then(|| (sent - self.delivered_in(W) as f64) / sent)
     }
 
-    /// Bytes delivered in the latest window.
-    fn delivered(&self) -> u64 {
-        let start = self.at(self.index.saturating_sub(W)).delivered;
+    /// Bytes delivered in as many bins, up to the latest.
+    fn delivered_in(&self, bins: u64) -> u64 {
+        let start = self.at(self.index.saturating_sub(bins)).delivered;
         self.at(self.index).delivered.saturating_sub(start)
-    }
-
-    /// Bytes delivered in a time of this length, at the mean rate of the latest window.
-    fn delivered_in(&self, time: Duration) -> u64 {
-        let window = self.bin.as_secs_f64() * W as f64;
-        (self.delivered() as f64 * time.as_secs_f64() / window) as u64
     }
 
     fn at(&self, index: u64) -> Bin {
@@ -195,11 +218,17 @@ impl Startup for Search {
     }
 
     fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth {
-        let exit = self.exit;
-        match self.full(ack) {
+        let found = match self.drain {
+            None => self.full(ack),
+            found => found,
+        };
+        match found {
             None => Growth::by(ack.bytes),
-            Some(_) if exit == Exit::Keep => Growth::end_at(u64::MAX),
-            Some(history) => Growth::end_at(history.delivered_in(ack.rtt.min())),
+            Some(_) if !self.drains => Growth::end_at(u64::MAX),
+            Some(drain) => {
+                self.drain = found;
+                drain.growth(ack)
+            }
         }
     }
 }

@@ -89,7 +89,7 @@ fn each_controller_fills_a_link_alone() {
         ("pico", 0.97),
         ("hystart", 0.97),
         ("search", 0.97),
-        ("search:search-exit=drain", 0.95),
+        ("search:search-exit=keep", 0.95),
         ("rate-limited", 0.97),
         ("rapid-start", 0.97),
         ("bbr", 0.93),

@@ -26,7 +26,7 @@ fn each_arm_is_faster_than_the_baseline_where_the_path_is_long() {
 fn search_ends_startup_after_the_path_is_full_and_loses_less_in_deep_queues() {
     for (mbit, rtt, queue) in [(50, 40, 200), (100, 30, 150), (20, 80, 400)] {
         let size = mbit * 125_000 * rtt / 1000 * 30;
-        let [slow, search, drain] = ["cubic", "search", "search:search-exit=drain"].map(|arm| {
+        let [slow, search, drain] = ["cubic", "search:search-exit=keep", "search"].map(|arm| {
             let outcome = run(&transfer(bottleneck(mbit, rtt, queue), arm, size));
             let state = &outcome.flows[0]
                 .server

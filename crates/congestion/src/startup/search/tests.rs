@@ -119,29 +119,86 @@ fn a_path_that_is_never_full_does_not_end_startup() {
     }
 }
 
+fn keep() -> Flow {
+    let settings = [("search-exit", Value::Choice("keep"))];
+    Flow::with(&settings.into_iter().collect())
+}
+
 #[test]
 fn a_full_path_ends_startup_within_five_round_trips() {
     for capacity in [6400, 25_600, 102_400] {
-        let (late, growth) = Flow::new().slow_start(capacity).expect("full");
+        let (late, growth) = keep().slow_start(capacity).expect("full");
         assert!((2.0..=5.0).contains(&late), "{capacity}: {late}");
         assert_eq!(growth, Growth::end_at(u64::MAX), "the window is kept");
     }
 }
 
+/// A flow with this many bytes in flight whose path was found full with this target.
+fn draining(in_flight: u64, target: u64) -> Flow {
+    let mut flow = Flow::new();
+    flow.delivered = 1_000_000;
+    flow.sent = flow.delivered + in_flight;
+    flow.search.drain = Some(Drain {
+        target,
+        in_flight,
+        delivered: flow.delivered,
+    });
+    flow
+}
+
 #[test]
-fn with_drain_the_window_falls_to_the_delivery_of_a_round_trip() {
-    let settings = [("search-exit", Value::Choice("drain"))];
-    let mut flow = Flow::with(&settings.into_iter().collect());
-    let (_, growth) = flow.slow_start(25_600).expect("full");
-    let limit = growth.limit.expect("a limit");
-    // Ten steps of 25600 bytes are a round trip. Part of the window may be from before the path was full.
-    assert!((180_000..=256_000).contains(&limit), "{limit}");
+fn section_3_2_the_drain_adds_one_segment_for_three_that_are_acknowledged() {
+    let mut flow = draining(60_000, 30_000);
+    // Each ACK frame of 3000 bytes allows 1000 to be sent, and the sender does.
+    for lowered in 1..=14 {
+        flow.delivered += 3000;
+        let growth = flow.ack(Some(ms(150)));
+        assert_eq!(growth.limit, Some(60_000 - 2000 * lowered));
+        assert!(!growth.done && growth.bytes == 0);
+        flow.sent += 1000;
+    }
+    // Startup ends at the target, and not below it.
+    flow.delivered += 6000;
+    assert_eq!(flow.ack(Some(ms(150))), Growth::end_at(30_000));
+}
+
+#[test]
+fn section_3_2_a_drain_without_round_trip_samples_ends_as_well() {
+    let mut flow = draining(60_000, 30_000);
+    flow.delivered += 45_000;
+    assert_eq!(flow.ack(None), Growth::end_at(30_000));
+    // Nothing to drain: the target is above what is in flight.
+    let mut flow = draining(20_000, 30_000);
+    assert_eq!(flow.ack(None), Growth::end_at(30_000));
+}
+
+#[test]
+fn section_3_2_the_target_is_the_delivery_of_a_round_trip_and_at_least_the_initial_window() {
+    let mut flow = Flow::new();
+    // Not yet drained when found full: the limit is above the target, and what is in flight.
+    assert_eq!(flow.slow_start(25_600).map(|(_, end)| end.done), Some(true));
+    let drain = flow.search.drain.expect("it was drained");
+    // 3 bins of 35 ms are 10.5 steps, of 25 600 bytes each, counted to the next step.
+    assert!(
+        (25_600 * 10..=25_600 * 11).contains(&drain.target),
+        "{drain:?}"
+    );
+    assert!(drain.in_flight > drain.target, "{drain:?}");
+    // A window of 1000 bytes is that of the first sample.
+    assert_eq!(flow.search.initial, Some(1000));
+    let mut slow = Flow::new();
+    slow.search.initial = Some(1 << 40);
+    let end = slow.slow_start(25_600).expect("full").1;
+    assert_eq!(end, Growth::end_at(1 << 40));
 }
 
 #[test]
 fn a_higher_threshold_ends_startup_later() {
     let late = |threshold: f64| {
-        let settings = [("search-threshold", Value::Number(threshold))];
+        let settings = [
+            ("search-threshold", Value::Number(threshold)),
+            ("search-exit", Value::Choice("keep")),
+        ];
         let mut flow = Flow::with(&settings.into_iter().collect());
         flow.slow_start(25_600).expect("full").0
     };
