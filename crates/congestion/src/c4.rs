@@ -7,6 +7,7 @@
 //! | state | rate and window, of the nominal ones | until |
 //! |---|---|---|
 //! | Initial | 2 | the nominal rate has not increased for 3 eras, or congestion |
+//! | Resuming, after an earlier connection's visit (RFC 9959) | half of the saved window, in a round trip | 2 eras, or congestion; then Recovery |
 //! | Recovery | 15/16, to drain a queue 7/8 | one era |
 //! | Cruising | 1 | 2 eras, or congestion |
 //! | Probing | 17/16, with CE marks 33/32 | one era, or congestion; then Recovery |
@@ -45,8 +46,10 @@
 //!     looked for only after a measurement, not after the estimate at the end of Initial.
 //! 13. A Recovery that drains a queue has alpha 7/8, as in the section on draining; the table in §4.1 has 3/4. "If the path RTT is
 //!     reduced": an era's minimum is below the running minimum. A cycle, for trimming, begins with Cruising.
-//! 14. Resuming (§4.3) is not implemented: the draft does not say how the saved round-trip time is confirmed before the saved window
-//!     is used, as RFC 9959 §3.2 requires.
+//! 14. Resuming (§4.3) is entered from Initial, as in the state diagram, once RFC 9959 allows a jump: the initial window is acknowledged
+//!     without a loss, and the minimum round-trip time fits the saved one (§3.2 and §4.2.1 there). What is remembered is used as
+//!     §3.3 there requires: at most half of the saved window, in the present round-trip time. A queue is drained after it, as after
+//!     Initial and Pushing. Without `resume=on` (`Config::resume_max`) it is not entered.
 
 mod signals;
 
@@ -62,6 +65,7 @@ use crate::{
     },
     rtt::Rtt,
     sampler::{DeliveryRateSampler, RateSample},
+    saved_path::SavedPath,
     state::{Phase, State, Statistics},
 };
 
@@ -83,6 +87,8 @@ const FLAT_ERAS: u32 = 3;
 const FLAT_ERAS_FOR_DELAY: u32 = 2;
 /// A loss ends Initial if more packets than this were acknowledged (§4.2).
 const PACKETS_FOR_LOSS: u64 = 20;
+/// Eras of Resuming, the first without those in which the application had nothing to send (§4.3).
+const RESUMING_ERAS: u32 = 2;
 /// Eras of Cruising (§4.5), the least number of eras of Pushing (§4.7), and the number after which it becomes Initial (§4).
 const CRUISING_ERAS: u32 = 2;
 const PUSHING_ERAS_MIN: u32 = 2;
@@ -99,11 +105,15 @@ pub struct Config {
     pub initial_window: u64,
     /// The size of a full datagram, in bytes of UDP payload. Zero counts as one; values above 65 527 are clamped.
     pub max_datagram_size: u64,
+    /// The largest window that Resuming uses, in bytes; `None` to ignore what an earlier connection saved.
+    pub resume_max: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Initial,
+    /// Window and pacing rate are these.
+    Resuming(u64, Bandwidth),
     Recovery,
     Cruising,
     Probing,
@@ -129,7 +139,7 @@ enum Signal {
 /// ```
 /// use lastbyte_congestion::{C4, Controller, c4::Config};
 ///
-/// let c4 = C4::new(Config { initial_window: 12_000, max_datagram_size: 1200 });
+/// let c4 = C4::new(Config { initial_window: 12_000, max_datagram_size: 1200, resume_max: None });
 /// assert_eq!(c4.window(), 12_000);
 /// assert_eq!(c4.state().phase.name(), "startup");
 /// ```
@@ -140,6 +150,7 @@ pub struct C4 {
     /// The send index of the next packet.
     next_send_index: u64,
     packets_acked: u64,
+    bytes_acked: u64,
     signals: Signals,
 
     nominal_rate: Option<Bandwidth>,
@@ -168,6 +179,9 @@ pub struct C4 {
     needs_drain: bool,
     /// `initial_cwnd` (§4.2).
     initial_window: u64,
+    resume_max: Option<u64>,
+    /// What an earlier connection saved, until it is used or does not fit.
+    saved: Option<SavedPath>,
 
     window: u64,
     statistics: Statistics,
@@ -201,6 +215,7 @@ impl C4 {
             sampler: DeliveryRateSampler::default(),
             next_send_index: 0,
             packets_acked: 0,
+            bytes_acked: 0,
             signals: Signals::default(),
             nominal_rate: None,
             nominal_max_rtt: None,
@@ -226,6 +241,8 @@ impl C4 {
             cycle_from: None,
             needs_drain: false,
             initial_window: window,
+            resume_max: config.resume_max,
+            saved: None,
             window,
             statistics: Statistics::new(window),
         }
@@ -320,7 +337,7 @@ impl C4 {
                 let beta = congestion.beta.clamp(0.0, signals::BETA_MAX);
                 self.nominal_rate = self.nominal_rate.map(|rate| rate.scaled(1.0 - beta));
             }
-            Mode::Probing | Mode::Pushing => {}
+            Mode::Resuming(..) | Mode::Probing | Mode::Pushing => {}
         }
         self.statistics.loss_episodes += 1;
         self.statistics.ecn_episodes += u64::from(congestion.kind == Signal::Ecn);
@@ -329,8 +346,10 @@ impl C4 {
     }
 
     fn enter_recovery(&mut self, now: Time) {
-        if self.mode == Mode::Initial {
-            if let Some(rate) = self.nominal_rate.filter(|rate| *rate > Bandwidth::ZERO) {
+        if let Mode::Initial | Mode::Resuming(..) = self.mode {
+            if let Some(rate) = self.nominal_rate.filter(|rate| *rate > Bandwidth::ZERO)
+                && self.mode == Mode::Initial
+            {
                 let estimate = self.limited(rate.time_for(self.window / 2));
                 self.nominal_max_rtt = self.nominal_max_rtt.max(Some(estimate));
             }
@@ -339,7 +358,10 @@ impl C4 {
                 self.statistics.window_exiting_startup = Some(self.window);
             }
         }
-        self.needs_drain |= matches!(self.mode, Mode::Initial | Mode::Pushing);
+        self.needs_drain |= matches!(
+            self.mode,
+            Mode::Initial | Mode::Resuming(..) | Mode::Pushing
+        );
         self.is_congested = false;
         self.enter(Mode::Recovery);
         if core::mem::take(&mut self.needs_drain) {
@@ -380,7 +402,11 @@ impl C4 {
     fn end_era(&mut self, now: Time) {
         self.learn_nominal_max_rtt();
         let era = self.era;
-        self.eras += u32::from(!era.is_app_limited);
+        let is_extended = match self.mode {
+            Mode::Resuming(..) => era.is_app_limited && self.eras == 0,
+            _ => era.is_app_limited,
+        };
+        self.eras += u32::from(!is_extended);
         match self.mode {
             Mode::Initial => {
                 if self.has_increased(era.rate, INITIAL_INCREASE) {
@@ -392,6 +418,7 @@ impl C4 {
                     return self.enter_recovery(now);
                 }
             }
+            Mode::Resuming(..) if self.eras >= RESUMING_ERAS => return self.enter_recovery(now),
             Mode::Recovery => return self.end_recovery(era.alpha_previous <= 1.0),
             Mode::Cruising if self.eras >= CRUISING_ERAS => return self.enter(Mode::Probing),
             Mode::Probing => return self.enter_recovery(now),
@@ -403,9 +430,27 @@ impl C4 {
                     return self.enter(Mode::Initial);
                 }
             }
-            Mode::Cruising | Mode::Pushing => {}
+            Mode::Resuming(..) | Mode::Cruising | Mode::Pushing => {}
         }
         self.begin_era(era.alpha);
+    }
+
+    /// §4.3, if the path is confirmed to be the one that was saved (RFC 9959 §3.2).
+    fn resume(&mut self, rtt: &Rtt) {
+        let (Some(saved), Some(max)) = (self.saved, self.resume_max) else {
+            return;
+        };
+        if self.bytes_acked < self.statistics.initial_window || self.nominal_rate.is_none() {
+            return;
+        }
+        self.saved = None;
+        let window = max.min(saved.window / 2).min(WINDOW_MAX);
+        if self.mode != Mode::Initial || !saved.is_of_path(rtt.min()) || window <= self.window {
+            return;
+        }
+        let rate = Bandwidth::from_delivery(window, rtt.smoothed());
+        self.statistics.jump_window = Some(window);
+        self.enter(Mode::Resuming(window, rate));
     }
 
     /// Whether the nominal rate has increased by this factor.
@@ -455,6 +500,9 @@ impl C4 {
     }
 
     fn pacing_rate(&self) -> Option<Bandwidth> {
+        if let Mode::Resuming(_, rate) = self.mode {
+            return Some(rate);
+        }
         let rate = self.nominal_rate?.scaled(self.era.alpha);
         Some(match self.mode {
             Mode::Initial => rate.max(INITIAL_RATE_MIN),
@@ -467,6 +515,9 @@ impl C4 {
 
     /// §4.1; in Initial, §4.2.
     fn update_window(&mut self, newly_acked: u64, is_app_limited: bool) {
+        if let Mode::Resuming(window, _) = self.mode {
+            return self.set_window(window);
+        }
         if self.mode == Mode::Initial {
             if !is_app_limited {
                 let grown = newly_acked >> (3 * self.flat_eras);
@@ -505,7 +556,8 @@ impl Mode {
     /// `alpha_current` (§4.1, table 1).
     const fn alpha(self, has_marks: bool) -> f64 {
         match self {
-            Self::Initial => 2.0,
+            // Resuming has a rate of its own. Above 1, its samples are no measure of the nominal max RTT.
+            Self::Initial | Self::Resuming(..) => 2.0,
             Self::Recovery => 15.0 / 16.0,
             Self::Cruising => 1.0,
             Self::Probing if has_marks => 33.0 / 32.0,
@@ -517,6 +569,7 @@ impl Mode {
     const fn phase(self) -> Phase {
         match self {
             Self::Initial => Phase::Startup,
+            Self::Resuming(..) => Phase::Resuming,
             Self::Recovery => Phase::Recovery,
             Self::Cruising => Phase::Cruising,
             Self::Probing => Phase::Probing,
@@ -551,6 +604,7 @@ impl Controller for C4 {
     fn on_packet_acked(&mut self, now: Time, packet: &Packet) {
         self.sampler.on_packet_acked(now, packet);
         self.packets_acked = self.packets_acked.saturating_add(1);
+        self.bytes_acked = self.bytes_acked.saturating_add(packet.bytes);
         self.signals.on_acked();
         self.era.is_over |= packet.receipt.send_index() >= self.era.first;
     }
@@ -558,6 +612,7 @@ impl Controller for C4 {
     fn on_packet_lost(&mut self, _now: Time, packet: &Packet) {
         self.sampler.on_packet_lost(packet);
         self.signals.on_lost();
+        self.saved = None;
     }
 
     fn on_lost(&mut self, loss: &Loss<'_>) {
@@ -603,6 +658,7 @@ impl Controller for C4 {
         if core::mem::take(&mut self.era.is_over) {
             self.end_era(ack.now);
         }
+        self.resume(ack.rtt);
         self.update_window(sample.newly_acked, sample.app_limited);
     }
 
@@ -613,6 +669,17 @@ impl Controller for C4 {
     fn on_mtu(&mut self, max_datagram_size: u64) {
         self.max_datagram_size = max_datagram_size.clamp(1, DATAGRAM_SIZE_MAX);
         self.set_window(self.window);
+    }
+
+    fn on_saved_path(&mut self, saved: &SavedPath) {
+        if self.uses_saved_path() {
+            self.saved = Some(*saved);
+            self.statistics.saved_path = Some(*saved);
+        }
+    }
+
+    fn uses_saved_path(&self) -> bool {
+        self.resume_max.is_some()
     }
 
     fn is_scalable(&self) -> bool {

@@ -10,3 +10,10 @@ pub struct SavedPath {
     /// `saved_rtt`: the minimum round-trip time at that time.
     pub rtt: Duration,
 }
+
+impl SavedPath {
+    /// Whether a minimum round-trip time may be of the path for which these were saved (RFC 9959 §4.2.1).
+    pub(crate) fn is_of_path(&self, rtt: Duration) -> bool {
+        rtt > self.rtt / 2 && rtt <= self.rtt.saturating_mul(10)
+    }
+}

@@ -1,8 +1,8 @@
 //! Controllers by name: `rapid-start:variant=quicly,congestion=pico,initial-window=44160B,beta=0.7`.
 //!
 //! A spec is the name of a preset, optionally followed by a colon and [keys](Registry::keys) that change it, each at
-//! most once. All presets accept the same keys (`bbr` and `c4` only `initial-window`); a key that the chosen rules do not use
-//! has no effect, so that several arms of an experiment can share a setting.
+//! most once. All presets accept the same keys (`bbr` only `initial-window`, `c4` also `resume`); a key that the chosen
+//! rules do not use has no effect, so that several arms of an experiment can share a setting.
 //!
 //! All presets start with 30 datagrams, the baseline of the experiment in which Rapid Start was measured, so that arms
 //! differ only in what their names say; `initial-window=10p` is the 10 of RFC 9002 §7.2. The four arms halve the window

@@ -49,6 +49,8 @@ pub enum Phase {
     ProbeBandwidthUp,
     /// BBR `ProbeRTT`: draining the path to measure its minimum delay.
     ProbeRtt,
+    /// C4: sending at half the rate that an earlier connection used.
+    Resuming,
     /// C4: sending at the nominal rate.
     Cruising,
     /// C4: sending slightly more, to learn whether there is more.
@@ -72,6 +74,7 @@ impl Phase {
             Self::ProbeBandwidthRefill => "probe-bw-refill",
             Self::ProbeBandwidthUp => "probe-bw-up",
             Self::ProbeRtt => "probe-rtt",
+            Self::Resuming => "resuming",
             Self::Cruising => "cruising",
             Self::Probing => "probing",
             Self::Pushing => "pushing",

@@ -27,6 +27,7 @@ impl Sender {
             c4: C4::new(Config {
                 initial_window: 10 * DATAGRAM,
                 max_datagram_size: DATAGRAM,
+                resume_max: Some(1 << 20),
             }),
             rtt: Rtt::default(),
             now: Time::ZERO,
@@ -279,6 +280,98 @@ fn section_4_2_initial_grows_by_what_is_acknowledged_and_ends_after_three_flat_e
     let estimate = window as f64 / 2.0 / sender.rate();
     let found = sender.c4.nominal_max_rtt.expect("measured").as_secs_f64();
     assert_near(found, estimate.max(ROUND.as_secs_f64()), 0.01);
+}
+
+/// A sender with this window and round-trip time saved, whose initial window of ten packets was sent.
+fn returning(window: u64, rtt: Duration) -> Sender {
+    let mut sender = Sender::new();
+    sender.c4.on_saved_path(&SavedPath { window, rtt });
+    sender.round(10);
+    assert_eq!(sender.c4.state().phase, Phase::Startup);
+    sender
+}
+
+#[test]
+fn section_4_3_window_and_rate_are_pegged_to_half_of_the_saved_for_two_eras() {
+    let mut sender = returning(400 * DATAGRAM, ROUND);
+    assert_eq!(
+        sender.c4.statistics.saved_path.map(|saved| saved.window),
+        Some(400 * DATAGRAM)
+    );
+    // The tenth acknowledgment confirms the path (RFC 9959 §3.2).
+    for _ in 0..9 {
+        sender.acknowledge(ROUND, 0);
+        assert_eq!(sender.c4.state().phase, Phase::Startup);
+    }
+    sender.acknowledge(ROUND, 0);
+    assert_eq!(sender.c4.state().phase, Phase::Resuming);
+    assert_eq!(sender.c4.state().statistics.jump_window, Some(200_000));
+    for _ in 0..2 {
+        assert_eq!(sender.c4.window(), 200 * DATAGRAM);
+        assert_eq!(sender.c4.pacing(&sender.rtt).rate, rate(2_000_000));
+        assert_eq!(sender.c4.state().phase, Phase::Resuming);
+        sender.round(200);
+    }
+    // The first acknowledgment of what was sent in the second era ends it; what the path delivered is the nominal rate.
+    sender.round(200);
+    assert_eq!(sender.c4.state().phase, Phase::Recovery);
+    assert_near(sender.rate(), 2_000_000.0, 0.02);
+    assert_near(sender.c4.era.alpha, DRAIN, 1e-9);
+    sender.until(Phase::Cruising, 180);
+    assert_eq!(sender.c4.saved, None);
+}
+
+#[test]
+fn section_4_3_the_first_era_lasts_while_the_application_has_nothing_to_send() {
+    let mut sender = returning(400 * DATAGRAM, ROUND);
+    sender.round(0);
+    for _ in 0..5 {
+        sender.c4.on_app_limited(sender.now, sender.in_flight());
+        sender.round(2);
+        assert_eq!(sender.c4.state().phase, Phase::Resuming);
+        assert_eq!(sender.c4.window(), 200 * DATAGRAM);
+    }
+    // The second ends, whether the application has something to send or not.
+    let rounds = sender.until(Phase::Recovery, 200);
+    assert!((2..=4).contains(&rounds), "{rounds}");
+}
+
+#[test]
+fn section_4_3_congestion_ends_it_without_a_reduction_of_the_nominal_rate() {
+    let mut sender = returning(400 * DATAGRAM, ROUND);
+    sender.round(200);
+    let before = sender.rate();
+    for _ in 0..15 {
+        sender.lose(false);
+    }
+    assert_eq!(sender.c4.state().phase, Phase::Recovery);
+    assert_near(sender.rate(), before, 1e-9);
+    assert!(sender.c4.window() < 20 * DATAGRAM);
+}
+
+#[test]
+fn section_4_3_nothing_is_resumed_unless_rfc9959_permits() {
+    let phase = |prepare: &dyn Fn(&mut Sender), window: u64, rtt: Duration| {
+        let mut sender = returning(window, rtt);
+        prepare(&mut sender);
+        sender.round(20);
+        sender.c4.state().phase
+    };
+    let none = |_: &mut Sender| {};
+    // The largest window is that of the configuration.
+    assert_eq!(phase(&none, u64::MAX, ROUND), Phase::Resuming);
+    // §3.2 and §4.2.1: a round-trip time of at most half of the saved one, or more than ten times.
+    assert_eq!(phase(&none, 400_000, ms(199)), Phase::Resuming);
+    assert_eq!(phase(&none, 400_000, ms(200)), Phase::Startup);
+    assert_eq!(phase(&none, 400_000, ms(10)), Phase::Resuming);
+    assert_eq!(phase(&none, 400_000, ms(9)), Phase::Startup);
+    // §3.2: a loss before the initial window is acknowledged.
+    let lose = |sender: &mut Sender| sender.lose(false);
+    assert_eq!(phase(&lose, 400_000, ROUND), Phase::Startup);
+    // Half of it is no more than the window by then.
+    assert_eq!(phase(&none, 36_000, ROUND), Phase::Startup);
+    let off = |sender: &mut Sender| sender.c4.resume_max = None;
+    assert_eq!(phase(&off, 400_000, ROUND), Phase::Startup);
 }
 
 #[test]

@@ -182,11 +182,14 @@ pub(super) fn monolithic() -> [Preset; 2] {
         Preset::of_controller(
             "c4",
             "C4, for media: low delay (draft-huitema-ccwg-c4-spec after -04)",
-            keys,
+            &["initial-window", "resume", "resume-max"],
             Arc::new(|config, environment| {
                 Box::new(C4::new(c4::Config {
                     initial_window: config.initial_window.bytes(environment.max_datagram_size),
                     max_datagram_size: environment.max_datagram_size,
+                    resume_max: config
+                        .resume
+                        .map(|max| max.bytes(environment.max_datagram_size)),
                 }))
             }),
         ),
@@ -257,6 +260,11 @@ impl Preset {
             ..Config::default()
         };
         config.settings.retain(|key| !registry.is_common(key));
+        let resumes = matches!(&self.kind, Kind::Window(window) if window.resumes);
+        config.resume = settings
+            .switch("resume")
+            .unwrap_or(resumes)
+            .then(|| settings.window("resume-max").unwrap_or(RESUME_MAX));
         match &self.kind {
             Kind::Whole { make, .. } => Ok((config, Arc::clone(make))),
             Kind::Window(window) => {
@@ -314,11 +322,6 @@ impl Window {
         if let Some(size) = settings.window("min-window") {
             config.minimum_window = size;
         }
-        let resume_max = settings.window("resume-max").unwrap_or(RESUME_MAX);
-        config.resume = settings
-            .switch("resume")
-            .unwrap_or(self.resumes)
-            .then_some(resume_max);
         config.app_limited = match (
             settings.switch("rate-limited-increase"),
             settings.switch("respect-app-limited"),

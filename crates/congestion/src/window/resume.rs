@@ -31,8 +31,6 @@
 //!   the jump, or its loss is detected.
 //! - Safe Retreat ends with the recovery period, not earlier than at the acknowledgment of the last unvalidated packet.
 
-use core::time::Duration;
-
 use crate::{rtt::Rtt, saved_path::SavedPath};
 
 /// The state of Careful Resume.
@@ -115,7 +113,7 @@ impl Resume {
             return None;
         }
         let jump = max_jump.min(saved.window / 2);
-        if !is_of_path(sender.rtt.min(), saved.rtt) || jump <= sender.window {
+        if !saved.is_of_path(sender.rtt.min()) || jump <= sender.window {
             self.stop();
             return None;
         }
@@ -186,11 +184,6 @@ impl Resume {
         self.stop();
         Some(pipe)
     }
-}
-
-/// Whether a minimum round-trip time may be of the path for which `saved` was stored (§4.2.1).
-fn is_of_path(rtt: Duration, saved: Duration) -> bool {
-    rtt > saved / 2 && rtt <= saved.saturating_mul(10)
 }
 
 #[cfg(test)]
