@@ -3,8 +3,10 @@
 //! Each call catches up on everything that completed at or before `now`, in chronological order and with the original
 //! times. A packet whose transmission ends at `now` has left before a packet that arrives at `now`.
 
+use alloc::collections::VecDeque;
+
 use crate::{
-    Event, Observer, Rate, Time, Trace,
+    Count, Event, Observer, Rate, Time, Trace, Wifi,
     packet::Item,
     propagation::Propagation,
     queue::{Discipline, Queue, Sink},
@@ -12,6 +14,7 @@ use crate::{
     schedule::{self, Schedule},
     shaper::{Shaper, ShaperBucket},
     trace::{self, OPPORTUNITY_BYTES},
+    wifi,
 };
 
 /// The rate of the bottleneck. Default: [`Capacity::Unlimited`].
@@ -28,6 +31,8 @@ pub enum Capacity {
     Shaper(Shaper),
     /// Recorded delivery opportunities.
     Trace(Trace),
+    /// Transmissions of several packets each, with the medium's overhead.
+    Wifi(Wifi),
 }
 
 impl Capacity {
@@ -39,12 +44,13 @@ impl Capacity {
             Self::Schedule(schedule) => schedule.nominal(),
             Self::Shaper(shaper) => shaper.rate,
             Self::Trace(trace) => trace.nominal(),
+            Self::Wifi(wifi) => wifi.rate,
         }
     }
 }
 
 /// When a packet leaves the bottleneck and its propagation delay starts. Has no effect with a trace, where a packet
-/// leaves at the opportunity that carries its last byte.
+/// leaves at the opportunity that carries its last byte, and with Wi-Fi, where it leaves with the last bit of its aggregate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Departure {
     /// With its last bit, as with store-and-forward. The one-way delay is queueing delay + bytes / rate + propagation
@@ -63,6 +69,7 @@ enum Server {
     Schedule(schedule::Cursor),
     Shaper(ShaperBucket),
     Trace(trace::Cursor),
+    Wifi(wifi::Sender),
 }
 
 /// The packet in transmission.
@@ -82,6 +89,8 @@ pub(crate) struct Bottleneck<T> {
     server: Server,
     departure: Departure,
     service: Option<Service<T>>,
+    /// With Wi-Fi: the packets that are transmitted together with the one in service.
+    aggregate: VecDeque<Item<T>>,
     /// Unused capacity in the last nanosecond of the previous packet, in nanobits. Reset if no packet follows
     /// immediately.
     credit: u64,
@@ -101,9 +110,14 @@ impl<T: Clone> Bottleneck<T> {
                 }
                 Capacity::Shaper(shaper) => Server::Shaper(ShaperBucket::new(shaper)),
                 Capacity::Trace(trace) => Server::Trace(trace::Cursor::new(trace.clone())),
+                Capacity::Wifi(wifi) => Server::Wifi(wifi::Sender::new(*wifi, seed)),
             },
-            departure,
+            departure: match capacity {
+                Capacity::Trace(_) | Capacity::Wifi(_) => Departure::LastBit,
+                _ => departure,
+            },
             service: None,
+            aggregate: VecDeque::new(),
             credit: 0,
             counted_to: Time::ZERO,
         }
@@ -150,8 +164,11 @@ impl<T: Clone> Bottleneck<T> {
             return self.use_opportunities(now, sink, out);
         }
         while let Some(service) = self.service.take_if(|service| service.ends <= now) {
-            let ends = service.ends;
-            self.finish_service(ends, service, sink, out);
+            let Service { started, ends, .. } = service;
+            self.finish_service(ends, service.item, started, sink, out);
+            while let Some(item) = self.aggregate.pop_front() {
+                self.finish_service(ends, item, started, sink, out);
+            }
             self.start_service(ends, sink, out);
         }
     }
@@ -167,6 +184,9 @@ impl<T: Clone> Bottleneck<T> {
             self.credit = 0;
             return;
         };
+        if matches!(self.server, Server::Wifi(_)) {
+            return self.start_aggregate(now, item, sink);
+        }
         let credit = u128::from(self.credit);
         let work = work_of(item.packet.bytes);
         let ends = if work < credit {
@@ -182,7 +202,7 @@ impl<T: Clone> Bottleneck<T> {
                 },
                 Server::Schedule(cursor) => cursor.end_of(now, work),
                 Server::Shaper(bucket) => (bucket.end_of(now, work), 0),
-                Server::Unlimited | Server::Trace(_) => (Time::MAX, 0),
+                Server::Unlimited | Server::Trace(_) | Server::Wifi(_) => (Time::MAX, 0),
             };
             ends
         };
@@ -197,6 +217,34 @@ impl<T: Clone> Bottleneck<T> {
         });
     }
 
+    /// Starts to transmit this packet and those behind it that fit.
+    fn start_aggregate<O: Observer<T>>(
+        &mut self,
+        now: Time,
+        item: Item<T>,
+        sink: &mut Sink<'_, O>,
+    ) {
+        let mut work = work_of(item.packet.bytes);
+        while let Server::Wifi(sender) = &self.server
+            && sender.takes_more(self.aggregate.len() + 1, work)
+            && let Some(next) = self.dequeue(now, sink)
+        {
+            work += work_of(next.packet.bytes);
+            self.aggregate.push_back(next);
+        }
+        let Server::Wifi(sender) = &mut self.server else {
+            return;
+        };
+        self.service = Some(Service {
+            bytes_left: 0,
+            item,
+            started: now,
+            ends: sender
+                .transmit(work)
+                .map_or(Time::MAX, |time| now.plus(time)),
+        });
+    }
+
     fn dequeue<O: Observer<T>>(&mut self, now: Time, sink: &mut Sink<'_, O>) -> Option<Item<T>> {
         let item = self.queue.dequeue(now, sink)?;
         let waited = now.since(item.queued_at);
@@ -208,19 +256,17 @@ impl<T: Clone> Bottleneck<T> {
     fn finish_service<O: Observer<T>>(
         &mut self,
         now: Time,
-        service: Service<T>,
+        item: Item<T>,
+        started: Time,
         sink: &mut Sink<'_, O>,
         out: &mut Propagation<T>,
     ) {
-        let Service { item, started, .. } = service;
         sink.statistics.served.add(item.packet.bytes);
         sink.statistics.busy += now.since(self.counted_to);
         self.counted_to = now;
         let depth = self.queue.depth();
         sink.emit(now, Event::ServiceEnded { started }, &item, depth);
-        let has_departed =
-            self.departure == Departure::FirstBit && !matches!(self.server, Server::Trace(_));
-        if !has_departed {
+        if self.departure == Departure::LastBit {
             out.depart(now, item);
         }
     }
@@ -262,7 +308,7 @@ impl<T: Clone> Bottleneck<T> {
                     self.service = Some(service);
                     break;
                 }
-                self.finish_service(at, service, sink, out);
+                self.finish_service(at, service.item, service.started, sink, out);
                 if left == 0 {
                     break;
                 }
@@ -286,9 +332,7 @@ impl<T: Clone> Bottleneck<T> {
 
     /// The earliest time at which the next packet can leave the bottleneck.
     pub(crate) fn next_departure(&self) -> Option<Time> {
-        let leaves_at_once =
-            self.departure == Departure::FirstBit && !matches!(self.server, Server::Trace(_));
-        if leaves_at_once && self.queue.depth().packets == 0 {
+        if self.departure == Departure::FirstBit && self.queue.depth().packets == 0 {
             return None;
         }
         self.next_event()
@@ -298,14 +342,15 @@ impl<T: Clone> Bottleneck<T> {
         &self.queue
     }
 
-    /// The size in bytes of the packet in service, unless it has already departed.
-    pub(crate) fn in_service(&self) -> Option<u32> {
-        match (&self.server, self.departure) {
-            (Server::Trace(_), _) | (_, Departure::LastBit) => self
-                .service
-                .as_ref()
-                .map(|service| service.item.packet.bytes),
-            _ => None,
+    /// The packets in service, unless they have already departed.
+    pub(crate) fn in_service(&self) -> Count {
+        let mut count = Count::default();
+        if self.departure == Departure::LastBit {
+            let first = self.service.as_ref().map(|service| &service.item);
+            for item in first.into_iter().chain(&self.aggregate) {
+                count.add(item.packet.bytes);
+            }
         }
+        count
     }
 }

@@ -78,6 +78,7 @@ mod statistics;
 #[cfg(test)]
 mod testing;
 mod trace;
+mod wifi;
 
 pub use access::{Contention, WakeUp};
 pub use bottleneck::{Capacity, Departure};
@@ -94,3 +95,4 @@ pub use schedule::{Schedule, ScheduleError};
 pub use shaper::Shaper;
 pub use statistics::Statistics;
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
+pub use wifi::Wifi;

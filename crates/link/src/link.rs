@@ -172,11 +172,12 @@ impl<T: Clone> Link<T> {
     #[must_use]
     pub fn inside(&self) -> Count {
         let mut inside = self.propagation.inside();
-        let waiting = self.bottleneck.queue().depth();
-        inside.packets += waiting.packets;
-        inside.bytes += waiting.bytes;
-        if let Some(bytes) = self.bottleneck.in_service() {
-            inside.add(bytes);
+        for part in [
+            self.bottleneck.queue().depth(),
+            self.bottleneck.in_service(),
+        ] {
+            inside.packets += part.packets;
+            inside.bytes += part.bytes;
         }
         inside
     }

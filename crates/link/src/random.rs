@@ -17,6 +17,7 @@ pub(crate) enum Component {
     Hash = 5,
     Contention = 6,
     Aqm = 7,
+    Wifi = 8,
     /// The first loss model; the others use the following values.
     Loss = 0x1000,
 }

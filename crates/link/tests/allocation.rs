@@ -5,7 +5,7 @@ use std::time::Duration;
 use lastbyte_link::{
     Capacity, CoDel, Config, Contention, DropTail, DualPi2, Ecn, FqCoDel, GilbertElliott, Jitter,
     Limit, Link, Loss, Packet, Pie, Policer, Queue, Rate, Reordering, Schedule, Shaper, Spacing,
-    Spread, Time, Trace, WakeUp,
+    Spread, Time, Trace, WakeUp, Wifi,
 };
 use lastbyte_testkit::{CountingAllocator, allocation_count};
 
@@ -166,4 +166,13 @@ fn other_disciplines_and_a_shaper_do_not_allocate_either() {
         ..base.clone()
     };
     assert_allocates_nothing("shaper", &shaped);
+    let wifi = Config {
+        capacity: Capacity::Wifi(Wifi {
+            rate: Rate::from_bits_per_second(13_000_000),
+            packets: 64,
+            airtime: Duration::from_millis(20),
+        }),
+        ..base.clone()
+    };
+    assert_allocates_nothing("Wi-Fi", &wifi);
 }

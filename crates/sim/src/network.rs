@@ -9,7 +9,7 @@ use lastbyte_congestion::Registry;
 use lastbyte_link::{
     self as link, BlackHole, Capacity, CoDel, Contention, Departure, DropTail, DualPi2, FqCoDel,
     GilbertElliott, Jitter, Limit, Loss, Pie, Policer, Queue, Reordering, Schedule, Shaper,
-    Spacing, Spread, Trace, WakeUp,
+    Spacing, Spread, Trace, WakeUp, Wifi,
 };
 use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
@@ -80,6 +80,8 @@ pub struct LinkText {
     pub burst: Option<String>,
     /// With `burst`: the line rate, at which packets leave while there are tokens.
     pub peak_rate: Option<String>,
+    /// With `rate`: Wi-Fi. The most packets and the longest time of a transmission: `64p 4ms`.
+    pub aggregate: Option<String>,
     /// Rates with their start times, instead of `rate`: `["0s 30mbit", "5s 10mbit"]`.
     pub steps: Option<Vec<String>>,
     /// The period after which the steps repeat. Default: no repetition.
@@ -242,6 +244,7 @@ impl LinkText {
                 rate: None,
                 burst: None,
                 peak_rate: None,
+                aggregate: self.aggregate.filter(|_| other.rate.is_some()),
                 steps: None,
                 period: None,
                 trace: None,
@@ -254,6 +257,7 @@ impl LinkText {
             rate: other.rate.or(base.rate),
             burst: other.burst.or(base.burst),
             peak_rate: other.peak_rate.or(base.peak_rate),
+            aggregate: other.aggregate.or(base.aggregate),
             steps: other.steps.or(base.steps),
             period: other.period.or(base.period),
             trace: other.trace.or(base.trace),
@@ -352,6 +356,13 @@ impl LinkText {
                 "it is of `steps`, and there are none",
             ));
         }
+        let is_plain = self.rate.is_some() && self.burst.is_none() && self.departure.is_none();
+        if self.aggregate.is_some() && !is_plain {
+            return Err(SettingError::new(
+                key("aggregate"),
+                "it requires `rate`, without `burst` and `departure`",
+            ));
+        }
         let rate_of =
             |name: &str, text: &str| units::rate(text).map_err(|error| misread(&key(name), &error));
         match (&self.rate, &self.burst, &self.peak_rate) {
@@ -369,7 +380,13 @@ impl LinkText {
                 }
                 return Ok(Capacity::Shaper(shaper));
             }
-            (Some(rate), None, None) => return Ok(Capacity::Constant(rate_of("rate", rate)?)),
+            (Some(rate), None, None) => {
+                let rate = rate_of("rate", rate)?;
+                return match &self.aggregate {
+                    None => Ok(Capacity::Constant(rate)),
+                    Some(text) => wifi(&key("aggregate"), text, rate).map(Capacity::Wifi),
+                };
+            }
             (_, None, None) => {}
             _ => {
                 return Err(SettingError::new(
@@ -586,6 +603,22 @@ fn two_words<'a>(key: &str, text: &'a str, expected: &str) -> Result<[&'a str; 2
     let words: Vec<&str> = text.split_whitespace().collect();
     <[&str; 2]>::try_from(words)
         .map_err(|_| SettingError::new(key, format!("`{text}` (expected {expected})")))
+}
+
+/// The most packets of an aggregate: of 802.11be.
+const AGGREGATE_MAX: u16 = 1024;
+
+fn wifi(key: &str, text: &str, rate: link::Rate) -> Result<Wifi, SettingError> {
+    let expected = "1 to 1024 packets and a duration, such as `64p 4ms`";
+    let [packets, airtime] = two_words(key, text, expected)?;
+    let packets = packets.strip_suffix('p').and_then(|text| text.parse().ok());
+    Ok(Wifi {
+        rate,
+        packets: packets
+            .filter(|packets| (1..=AGGREGATE_MAX).contains(packets))
+            .ok_or_else(|| SettingError::new(key, format!("`{text}` (expected {expected})")))?,
+        airtime: units::span(airtime).map_err(|error| misread(key, &error))?,
+    })
 }
 
 fn limit(key: &str, text: &str) -> Result<Limit, SettingError> {

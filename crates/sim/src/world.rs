@@ -805,6 +805,7 @@ fn nominal(capacity: &Capacity) -> Option<Rate> {
         Capacity::Schedule(schedule) => Some(schedule.nominal()),
         Capacity::Shaper(shaper) => Some(shaper.rate),
         Capacity::Trace(trace) => Some(trace.nominal()),
+        Capacity::Wifi(wifi) => Some(wifi.rate),
     }
 }
 

@@ -32,5 +32,7 @@ mod reordering;
 mod resume;
 #[path = "suite/shares.rs"]
 mod shares;
+#[path = "suite/wifi.rs"]
+mod wifi;
 #[path = "suite/workloads.rs"]
 mod workloads;

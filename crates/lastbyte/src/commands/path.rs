@@ -256,6 +256,11 @@ fn rate_words(capacity: &Capacity) -> String {
             units::show_bytes(shaper.burst),
             units::show_rate(shaper.peak)
         ),
+        Capacity::Wifi(wifi) => format!(
+            "{} in aggregates of {} packets",
+            units::show_rate(wifi.rate),
+            wifi.packets
+        ),
         Capacity::Schedule(_) => "rate in steps".to_owned(),
         Capacity::Trace(_) => "rate of a trace".to_owned(),
     }

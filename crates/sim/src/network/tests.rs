@@ -237,6 +237,56 @@ fn disciplines_are_selected_by_name() {
 }
 
 #[test]
+fn aggregates_need_a_rate_and_limits() {
+    let capacity = |text: &str| path(&format!("[down]\n{text}")).map(|path| path.down.capacity);
+    assert_eq!(
+        capacity("rate = \"130mbit\"\naggregate = \"64p 4ms\""),
+        Ok(Capacity::Wifi(Wifi {
+            rate: link::Rate::from_bits_per_second(130_000_000),
+            packets: 64,
+            airtime: Duration::from_millis(4),
+        }))
+    );
+    for other in [
+        "",
+        "steps = [\"0s 20mbit\"]",
+        "rate = \"20mbit\"\nburst = \"2MB\"\npeak-rate = \"100mbit\"",
+        "rate = \"20mbit\"\ndeparture = \"first-bit\"",
+    ] {
+        let error = capacity(&format!("{other}\naggregate = \"64p 4ms\"")).expect_err(other);
+        assert_eq!(
+            error.to_string(),
+            "`down.aggregate`: it requires `rate`, without `burst` and `departure`"
+        );
+    }
+    for bad in ["64p", "0p 4ms", "1025p 4ms", "64 4ms"] {
+        let error = capacity(&format!("rate = \"20mbit\"\naggregate = \"{bad}\""));
+        assert_eq!(
+            error.expect_err(bad).to_string(),
+            format!(
+                "`down.aggregate`: `{bad}` (expected 1 to 1024 packets and a duration, such as `64p 4ms`)"
+            )
+        );
+    }
+    // Another rate is one of the same medium; a trace is not.
+    let file = LinkText {
+        rate: Some("130mbit".to_owned()),
+        aggregate: Some("64p 4ms".to_owned()),
+        ..LinkText::default()
+    };
+    let slower = LinkText {
+        rate: Some("20mbit".to_owned()),
+        ..LinkText::default()
+    };
+    let traced = LinkText {
+        trace: Some("lte.down".to_owned()),
+        ..LinkText::default()
+    };
+    assert!(file.clone().overridden_by(slower).aggregate.is_some());
+    assert!(file.overridden_by(traced).aggregate.is_none());
+}
+
+#[test]
 fn a_token_bucket_needs_all_three_of_its_keys() {
     let capacity = |text: &str| path(&format!("[down]\n{text}")).map(|path| path.down.capacity);
     let mbit = |mbit: u64| link::Rate::from_bits_per_second(mbit * 1_000_000);

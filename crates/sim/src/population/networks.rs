@@ -85,6 +85,7 @@ pub(super) fn facts(path: &Path, direction: Direction, draw: &Draw) -> DrawFacts
         Capacity::Schedule(schedule) => schedule.nominal(),
         Capacity::Shaper(shaper) => shaper.rate,
         Capacity::Trace(trace) => trace.nominal(),
+        Capacity::Wifi(wifi) => wifi.rate,
     };
     let longest = microseconds(QUEUE_MAX);
     let packet = u64::from(DATAGRAM) + u64::from(path.overhead);

@@ -8,6 +8,7 @@ use crate::{
     BlackHole, BurstLength, Bursts, Capacity, CoDel, Config, Contention, Delivery, Departure,
     DropTail, DualPi2, Ecn, FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss, Packet, PathChange,
     Pie, Policer, Queue, Rate, Reordering, Schedule, Shaper, Spacing, Spread, Time, Trace, WakeUp,
+    Wifi,
     testing::{EventLog, LogEntry},
 };
 
@@ -120,6 +121,13 @@ fn capacity() -> impl Strategy<Value = Capacity> {
             peak
         })),
         trace().prop_map(Capacity::Trace),
+        (rate(), 0u16..8, span(1_000_000)).prop_map(|(rate, packets, airtime)| {
+            Capacity::Wifi(Wifi {
+                rate,
+                packets,
+                airtime,
+            })
+        }),
     ]
 }
 
