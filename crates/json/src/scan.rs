@@ -5,7 +5,8 @@
 //! | `line` | a line at a time, with plans and without |
 //! | `plan` | the shape of rows, learned from rows: literal bytes and variable values |
 //! | `grammar` | JSON without values: where things end |
-//! | `members` | keys and values one by one, for lines that follow no plan |
+//! | `stretches` | 64 bytes at once, for lines that follow no plan |
+//! | `members` | keys and values one by one |
 //! | `reprint` | prints a row from its line |
 //! | `selection` | which keys are looked for |
 //! | `kernel` | operations on a block of bytes, with the CPU's vector instructions |
@@ -25,6 +26,7 @@ mod members;
 mod plan;
 mod reprint;
 mod selection;
+mod stretches;
 
 pub use grammar::{Kind, Span};
 pub use line::{Line, Scanner};

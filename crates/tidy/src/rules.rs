@@ -427,10 +427,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "connection::unidirectional",
         ],
     ),
-    (
-        "json",
-        &["scan::grammar", "scan::kernel", "scan::kernel::scalar"],
-    ),
+    ("json", &["scan::kernel", "scan::kernel::scalar"]),
     ("lastbyte", &["commands::ab", "commands::ab::connections"]),
     (
         "lastbyte",

@@ -3,7 +3,7 @@
 //!
 //! A line feed is passed only as the last byte of a line, so no search for it is needed in advance.
 
-use super::kernel::{BLOCK, Block, Kernel};
+use super::kernel::{BLOCK, Block, Kernel, Run};
 
 /// The parser's limit; the row itself is the first level.
 const DEPTH_MAX: u32 = 100;
@@ -97,9 +97,26 @@ pub(super) fn line_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The next key and value of the row, or its end; `None` when that is no JSON, or no object with members.
+/// The next key and value of the row, or its end; `None` when that is no JSON, or no object with members. Not inlined.
 #[inline(always)]
 pub(super) fn next(kernel: impl Kernel, bytes: &[u8], start: usize, first: bool) -> Option<Next> {
+    kernel.call(NextAt(bytes, start, first))
+}
+
+struct NextAt<'a>(&'a [u8], usize, bool);
+
+impl Run for NextAt<'_> {
+    type Output = Option<Next>;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Option<Next> {
+        let NextAt(bytes, start, first) = self;
+        read_next(kernel, bytes, start, first)
+    }
+}
+
+#[inline(always)]
+fn read_next(kernel: impl Kernel, bytes: &[u8], start: usize, first: bool) -> Option<Next> {
     let mut at = blanks(bytes, start);
     match (peek(bytes, at), first) {
         (b',', false) | (b'{', true) => at += 1,
@@ -115,7 +132,7 @@ pub(super) fn next(kernel: impl Kernel, bytes: &[u8], start: usize, first: bool)
         return None;
     }
     at = blanks(bytes, at + 1);
-    let value = value(kernel, bytes, at)?;
+    let value = read_value(kernel, bytes, at)?;
     Some(Next::Member(Member {
         start,
         key,
@@ -124,9 +141,25 @@ pub(super) fn next(kernel: impl Kernel, bytes: &[u8], start: usize, first: bool)
     }))
 }
 
-/// The value that starts at an offset.
+/// The value that starts at an offset. Not inlined.
 #[inline(always)]
 pub(super) fn value(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<Span> {
+    kernel.call(ValueAt(bytes, start))
+}
+
+struct ValueAt<'a>(&'a [u8], usize);
+
+impl Run for ValueAt<'_> {
+    type Output = Option<Span>;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Option<Span> {
+        read_value(kernel, self.0, self.1)
+    }
+}
+
+#[inline(always)]
+fn read_value(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<Span> {
     let (end, kind) = match peek(bytes, start) {
         b'{' | b'[' => (nested(kernel, bytes, start)?, Kind::Other),
         _ => scalar(kernel, bytes, start)?,

@@ -55,15 +55,21 @@ macro_rules! kernel {
             }
 
             #[inline(always)]
-            fn value(self, bytes: &[u8], at: usize) -> Option<Span> {
+            fn equal(self, stretch: &Stretch, byte: u8) -> u64 {
                 // SAFETY: `self` proves that the CPU has these features.
-                unsafe { value(self, bytes, at) }
+                unsafe { equal(stretch, byte) }
             }
 
             #[inline(always)]
-            fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
+            fn parity(self, bits: u64) -> u64 {
                 // SAFETY: `self` proves that the CPU has these features.
-                unsafe { next(self, bytes, at, first) }
+                unsafe { parity(bits) }
+            }
+
+            #[inline(always)]
+            fn call<R: Run>(self, task: R) -> R::Output {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { call(self, task) }
             }
         }
 
@@ -74,14 +80,8 @@ macro_rules! kernel {
 
         #[inline(never)]
         #[target_feature(enable = $features)]
-        fn value(kernel: $name, bytes: &[u8], at: usize) -> Option<Span> {
-            grammar::value(kernel, bytes, at)
-        }
-
-        #[inline(never)]
-        #[target_feature(enable = $features)]
-        fn next(kernel: $name, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
-            grammar::next(kernel, bytes, at, first)
+        fn call<R: Run>(kernel: $name, task: R) -> R::Output {
+            task.run(kernel)
         }
     };
 }
@@ -94,7 +94,6 @@ mod avx512;
 mod neon;
 mod scalar;
 
-use super::grammar::{self, Next, Span};
 use scalar::Scalar;
 
 /// Size of a block, in bytes.
@@ -150,11 +149,13 @@ pub(super) trait Kernel: Copy {
     fn first_special(self, block: &Block) -> usize;
     /// The classes of the bytes.
     fn marks(self, stretch: &Stretch) -> Marks;
+    /// A bit for each byte that equals this one.
+    fn equal(self, stretch: &Stretch, byte: u8) -> u64;
+    /// For each bit the parity of the bits up to it.
+    fn parity(self, bits: u64) -> u64;
 
-    /// [`grammar::value`], not inlined.
-    fn value(self, bytes: &[u8], at: usize) -> Option<Span>;
-    /// [`grammar::next`], not inlined.
-    fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next>;
+    /// Runs a task as a function that is not inlined.
+    fn call<R: Run>(self, task: R) -> R::Output;
 }
 
 /// A task that is generic over the kernel.

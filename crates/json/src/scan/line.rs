@@ -3,9 +3,10 @@
 
 use super::grammar::{self, Member, Next, Span};
 use super::kernel::{Kernel, Run, Simd};
-use super::members::{self, Visit};
+use super::members;
 use super::plan::{Followed, Plan};
-use super::selection::{Fields, Selection};
+use super::selection::Selection;
+use super::stretches;
 use crate::fast_hash::{self, FastMap};
 use crate::parse::Projection;
 
@@ -207,7 +208,7 @@ impl State {
                 counts.unexpected = counts.unexpected.max(UNEXPECTED_MAX + 1);
                 return self.end(kernel, bytes, start, end, counts);
             }
-            let member = match kernel.next(bytes, at, at == start) {
+            let member = match grammar::next(kernel, bytes, at, at == start) {
                 Some(Next::Member(member)) => member,
                 Some(Next::End(end)) => {
                     return self.end(kernel, bytes, start, end, counts);
@@ -243,13 +244,7 @@ impl State {
         match &self.selection {
             Selection::All => members::walk(kernel, bytes, at, first, &mut ()),
             Selection::Fields(fields) => {
-                let found = &mut self.found;
-                let mut recorder = FieldRecorder {
-                    bytes,
-                    fields,
-                    found,
-                };
-                members::walk(kernel, bytes, at, first, &mut recorder)
+                stretches::walk(kernel, bytes, at, first, fields, &mut self.found)
             }
         }
     }
@@ -295,7 +290,7 @@ impl State {
         if (counts.unexpected > UNEXPECTED_MAX || !counts.known) && self.may_learn() {
             self.members.clear();
             let mut at = start;
-            while let Some(Next::Member(member)) = kernel.next(bytes, at, at == start) {
+            while let Some(Next::Member(member)) = grammar::next(kernel, bytes, at, at == start) {
                 at = member.value.end;
                 self.members.push(member);
             }
@@ -364,24 +359,5 @@ fn no_row(bytes: &[u8], start: usize) -> Line {
     match grammar::line_end(bytes, start) {
         Some(end) => Line::Blank(end),
         None => Line::Odd,
-    }
-}
-
-/// Records the wanted values of a line.
-struct FieldRecorder<'a> {
-    bytes: &'a [u8],
-    fields: &'a Fields,
-    found: &'a mut [Option<Span>],
-}
-
-impl Visit for FieldRecorder<'_> {
-    #[inline(always)]
-    fn member(&mut self, key: (usize, usize), plain_key: bool, value: Span) -> bool {
-        if (!plain_key || self.fields.may_have(self.bytes, key))
-            && let Some(slot) = self.fields.slot(&self.bytes[key.0..key.1], plain_key)
-        {
-            self.found[slot] = Some(value);
-        }
-        true
     }
 }

@@ -1,7 +1,7 @@
 //! Walks the members of a row that follows no plan. Most keys and values fit into 64 bytes without escapes; then one look at
 //! these bytes finds where both end. [`super::grammar`] handles everything else.
 
-use super::grammar::{Kind, Next, Span};
+use super::grammar::{self, Kind, Next, Span};
 use super::kernel::{Kernel, STRETCH, Stretch};
 
 /// Receives members. A closure could not be forced to be inlined into code compiled for a certain CPU.
@@ -46,7 +46,7 @@ pub(super) fn walk(
             at = value.end;
             sign = b',';
         }
-        match kernel.next(bytes, at, sign == b'{')? {
+        match grammar::next(kernel, bytes, at, sign == b'{')? {
             Next::Member(member) => {
                 if !visit.member(member.key, member.plain_key, member.value) {
                     return None;

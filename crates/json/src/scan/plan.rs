@@ -5,7 +5,7 @@
 //! A line follows a plan if every byte equals that of a literal or belongs to a value that was scanned completely. So a line
 //! that follows a plan is JSON with exactly these keys, and its end needs no search.
 
-use super::grammar::{Kind, Member, Span, last_block};
+use super::grammar::{self, Kind, Member, Span, last_block};
 use super::kernel::{BLOCK, Block, Kernel, STRETCH, Stretch};
 use crate::parse::{Keys, Parser, Projection};
 use crate::value::Value;
@@ -262,7 +262,7 @@ impl Plan {
             };
             let (length, kind) = match quick {
                 Some(quick) => quick,
-                None => match kernel.value(bytes, start) {
+                None => match grammar::value(kernel, bytes, start) {
                     Some(Span { end, kind, .. }) => {
                         regular &= matches!(kind, Kind::Digits | Kind::Plain);
                         (end - start, kind)

@@ -1,5 +1,6 @@
-//! The wanted keys, and a quick test that rejects most other keys.
+//! The wanted keys, and a quick search for places where they may stand.
 
+use super::kernel::{Kernel, STRETCH};
 use crate::parse::{self, Projection};
 
 #[derive(Debug)]
@@ -12,8 +13,10 @@ pub(super) enum Selection {
 #[derive(Debug)]
 pub(super) struct Fields {
     keys: Vec<Vec<u8>>,
-    /// A bit for each [`sketch`] of a key.
-    sketches: [u64; 4],
+    /// Length and last byte of each key; a quote for the empty one.
+    ends: Vec<(usize, u8)>,
+    /// See [`Fields::window`].
+    window: usize,
 }
 
 impl Selection {
@@ -23,16 +26,13 @@ impl Selection {
         };
         let keys = fields.iter().map(|(key, _)| key.clone().into_bytes());
         let keys: Vec<Vec<u8>> = keys.collect();
-        let mut sketches = [0; 4];
-        for key in &keys {
-            let mut last = [0; 8];
-            for (to, from) in last.iter_mut().rev().zip(key.iter().rev()) {
-                *to = *from;
-            }
-            let sketch = sketch(u64::from_le_bytes(last), key.len());
-            sketches[usize::from(sketch >> 6)] |= 1 << (sketch & 63);
-        }
-        Selection::Fields(Fields { keys, sketches })
+        let end = |key: &Vec<u8>| (key.len(), key.last().copied().unwrap_or(b'"'));
+        let mut ends: Vec<_> = keys.iter().map(end).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let longest = ends.last().map_or(0, |(length, _)| *length);
+        let window = longest + 1 + STRETCH;
+        Selection::Fields(Fields { keys, ends, window })
     }
 
     /// The number of slots for values.
@@ -55,14 +55,36 @@ impl Fields {
         found
     }
 
-    /// Returns `false` only if a key without escapes at this place is not a wanted one.
+    /// Size of a window, in bytes: a stretch, and what a wanted key may need after it.
     #[inline(always)]
-    pub(super) fn may_have(&self, bytes: &[u8], (start, end): (usize, usize)) -> bool {
-        let Some(last) = bytes.get(..end).and_then(<[u8]>::last_chunk) else {
-            return true;
-        };
-        let sketch = sketch(u64::from_le_bytes(*last), end - start);
-        self.sketches[usize::from(sketch >> 6)] >> (sketch & 63) & 1 == 1
+    pub(super) fn window(&self) -> usize {
+        self.window
+    }
+
+    /// Where in the first stretch of a window a wanted key may start: a bit for the byte before each such place. A key with
+    /// its last byte and a quote stands there.
+    #[inline(always)]
+    pub(super) fn candidates(&self, kernel: impl Kernel, window: &[u8]) -> u64 {
+        let mut candidates = 0;
+        for (length, last) in &self.ends {
+            if let Some(window) = window.get(*length..=*length + STRETCH)
+                && let Some(stretch) = window.first_chunk()
+                && let Some(next) = window.last_chunk()
+            {
+                candidates |= kernel.equal(stretch, *last) & kernel.equal(next, b'"');
+            }
+        }
+        candidates
+    }
+
+    /// The index of the key without escapes that starts at an offset, if it is wanted, and the offset of the value after its
+    /// quote and colon.
+    #[inline(always)]
+    pub(super) fn key_at(&self, bytes: &[u8], start: usize) -> Option<(usize, usize)> {
+        let rest = bytes.get(start..)?;
+        let is = |key: &Vec<u8>| rest.get(key.len()) == Some(&b'"') && rest.starts_with(key);
+        let slot = self.keys.iter().position(is)?;
+        Some((slot, start + self.keys[slot].len() + 2))
     }
 
     #[cold]
@@ -71,14 +93,4 @@ impl Fields {
         let text = parse::unescaped(raw)?;
         self.keys.iter().position(|key| key == text.as_bytes())
     }
-}
-
-/// A hash of a key's length and its last eight bytes, since many keys have common prefixes. Bytes before a shorter key are
-/// masked out.
-#[inline(always)]
-fn sketch(last: u64, length: usize) -> u8 {
-    let over = 8_usize.saturating_sub(length) * 8;
-    let own = last.checked_shr(over as u32).unwrap_or(0);
-    let mixed = (own ^ length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 56) as u8
 }

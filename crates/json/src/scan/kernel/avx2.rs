@@ -2,19 +2,26 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{BLOCK, Block, Kernel, Marks, Next, Run, Span, Stretch, grammar, halves};
+use super::{BLOCK, Block, Kernel, Marks, Run, Stretch, halves};
 use std::arch::x86_64::{
-    __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_sub_epi8, _mm256_testz_si256,
-    _mm256_xor_si256,
+    __m256i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8,
+    _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256,
+    _mm256_set1_epi8, _mm256_setzero_si256, _mm256_sub_epi8, _mm256_testz_si256, _mm256_xor_si256,
 };
 
 kernel!(
     /// To have one proves that the CPU has AVX2, BMI1, BMI2 and POPCNT.
     Avx2,
-    "avx2,bmi1,bmi2,popcnt",
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt")
+    "avx2,bmi1,bmi2,popcnt,pclmulqdq",
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("pclmulqdq")
 );
+
+#[inline]
+#[target_feature(enable = "sse2,pclmulqdq")]
+fn parity(bits: u64) -> u64 {
+    let bits = _mm_set_epi64x(0, bits.cast_signed());
+    _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(bits, _mm_set1_epi8(-1))).cast_unsigned()
+}
 
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -63,6 +70,18 @@ fn first_non_digit(block: &Block) -> usize {
 #[target_feature(enable = "avx2,bmi1")]
 fn first_special(block: &Block) -> usize {
     _mm256_movemask_epi8(specials(load(block))).trailing_zeros() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn equal(stretch: &Stretch, byte: u8) -> u64 {
+    let [low, high] = halves(stretch).map(|half| {
+        gather(_mm256_cmpeq_epi8(
+            load(half),
+            _mm256_set1_epi8(byte.cast_signed()),
+        ))
+    });
+    low | high << BLOCK
 }
 
 #[inline]

@@ -3,19 +3,27 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{Block, Kernel, Marks, Next, Run, Span, Stretch, grammar};
+use super::{Block, Kernel, Marks, Run, Stretch};
 use std::arch::x86_64::{
-    __m256i, __m512i, _mm256_cmpeq_epi8_mask, _mm256_cmplt_epi8_mask, _mm256_cmplt_epu8_mask,
-    _mm256_loadu_si256, _mm256_set1_epi8, _mm256_sub_epi8, _mm512_cmpneq_epi8_mask,
-    _mm512_cmpneq_epi64_mask, _mm512_loadu_si512,
+    __m256i, __m512i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8,
+    _mm256_cmpeq_epi8_mask, _mm256_cmplt_epi8_mask, _mm256_cmplt_epu8_mask, _mm256_loadu_si256,
+    _mm256_set1_epi8, _mm256_sub_epi8, _mm512_cmpeq_epi8_mask, _mm512_cmpneq_epi8_mask,
+    _mm512_cmpneq_epi64_mask, _mm512_loadu_si512, _mm512_set1_epi8,
 };
 
 kernel!(
     /// To have one proves that the CPU has AVX-512 F, BW and VL, BMI1, BMI2 and POPCNT.
     Avx512,
-    "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt",
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt")
+    "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,pclmulqdq",
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("pclmulqdq")
 );
+
+#[inline]
+#[target_feature(enable = "sse2,pclmulqdq")]
+fn parity(bits: u64) -> u64 {
+    let bits = _mm_set_epi64x(0, bits.cast_signed());
+    _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(bits, _mm_set1_epi8(-1))).cast_unsigned()
+}
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
@@ -55,6 +63,12 @@ fn first_non_digit(block: &Block) -> usize {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1")]
 fn first_special(block: &Block) -> usize {
     specials(load(block)).trailing_zeros() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn equal(stretch: &Stretch, byte: u8) -> u64 {
+    _mm512_cmpeq_epi8_mask(load_stretch(stretch), _mm512_set1_epi8(byte.cast_signed()))
 }
 
 #[inline]

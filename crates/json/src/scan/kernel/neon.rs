@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{BLOCK, Block, Kernel, Marks, Next, Run, Span, Stretch, grammar, halves};
+use super::{BLOCK, Block, Kernel, Marks, Run, Stretch, halves};
 use std::arch::aarch64::{
     uint8x16_t, vandq_u8, vceqq_u8, vcgtq_u8, vcltq_u8, vdupq_n_u8, veorq_u8, vget_lane_u64,
     vgetq_lane_u64, vld1q_u8, vmaxvq_u8, vmvnq_u8, vorrq_u8, vpaddq_u8, vreinterpret_u64_u8,
@@ -86,6 +86,14 @@ fn first_special(block: &Block) -> usize {
 
 #[inline]
 #[target_feature(enable = "neon")]
+fn equal(stretch: &Stretch, byte: u8) -> u64 {
+    let [low, high] =
+        halves(stretch).map(|half| gather(load(half).map(|text| vceqq_u8(text, vdupq_n_u8(byte)))));
+    low | high << BLOCK
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
 fn marks(stretch: &Stretch) -> Marks {
     Marks::of(stretch, |half| {
         let text = load(half);
@@ -125,4 +133,10 @@ fn gather(marks: [uint8x16_t; 2]) -> u64 {
     let sums = vpaddq_u8(sums, sums);
     let sums = vpaddq_u8(sums, sums);
     vgetq_lane_u64::<0>(vreinterpretq_u64_u8(sums)) & 0xffff_ffff
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn parity(bits: u64) -> u64 {
+    super::scalar::parity(bits)
 }

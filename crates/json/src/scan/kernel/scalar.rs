@@ -1,6 +1,6 @@
 //! Eight bytes at once in a 64-bit word: for any CPU, and the reference for the other kernels.
 
-use super::{BLOCK, Block, Kernel, Marks, Next, STRETCH, Span, Stretch, grammar};
+use super::{BLOCK, Block, Kernel, Marks, Run, STRETCH, Stretch};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::scan) struct Scalar;
@@ -33,6 +33,13 @@ fn first(block: &Block, marks: impl Fn(u64) -> u64) -> usize {
         }
     }
     BLOCK
+}
+
+#[inline(always)]
+pub(super) fn parity(bits: u64) -> u64 {
+    [1, 2, 4, 8, 16, 32]
+        .iter()
+        .fold(bits, |bits, shift| bits ^ bits << shift)
 }
 
 impl Kernel for Scalar {
@@ -93,13 +100,21 @@ impl Kernel for Scalar {
         marks
     }
 
-    #[inline(never)]
-    fn value(self, bytes: &[u8], at: usize) -> Option<Span> {
-        grammar::value(self, bytes, at)
+    #[inline(always)]
+    fn equal(self, stretch: &Stretch, byte: u8) -> u64 {
+        let (words, _) = stretch.as_chunks::<8>();
+        let differ = |word: &[u8; 8]| gather(u64::from_le_bytes(*word) ^ (ONES * u64::from(byte)));
+        let words = words.iter().enumerate();
+        !words.fold(0, |bits, (at, word)| bits | differ(word) << (at * 8))
+    }
+
+    #[inline(always)]
+    fn parity(self, bits: u64) -> u64 {
+        parity(bits)
     }
 
     #[inline(never)]
-    fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
-        grammar::next(self, bytes, at, first)
+    fn call<R: Run>(self, task: R) -> R::Output {
+        task.run(self)
     }
 }

@@ -54,6 +54,19 @@ fn check_marks(stretch: &Stretch) {
     for simd in Simd::all() {
         let marks = with_kernel!(simd, kernel => kernel.marks(stretch));
         assert_eq!(marks, marks_by_bytes(stretch), "{simd:?}: {stretch:?}");
+        let byte = stretch[STRETCH / 2];
+        let equal = with_kernel!(simd, kernel => kernel.equal(stretch, byte));
+        let mut odd = false;
+        let parity = with_kernel!(simd, kernel => kernel.parity(equal));
+        for (at, other) in stretch.iter().enumerate() {
+            assert_eq!(
+                equal >> at & 1 == 1,
+                *other == byte,
+                "{simd:?}: {stretch:?}"
+            );
+            odd ^= *other == byte;
+            assert_eq!(parity >> at & 1 == 1, odd, "{simd:?}: {equal:064b}");
+        }
     }
 }
 

@@ -1,8 +1,11 @@
-//! Compares the fast path with the grammar, on every kernel.
+//! Compares the fast paths, of this module and of `stretches`, with the grammar, on every kernel.
 
 use super::super::grammar::next;
 use super::super::kernel::{Kernel, Simd, with_kernel};
+use super::super::selection::Selection;
+use super::super::stretches;
 use super::*;
+use crate::parse::Projection;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -42,7 +45,41 @@ fn by_grammar(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<(Vec<Fo
     }
 }
 
-/// Both find the same; whether the line is a row.
+/// The values of the first keys of a row, and of keys that it may have.
+fn wanted(
+    kernel: impl Kernel,
+    bytes: &[u8],
+    start: usize,
+    members: &[Found],
+) -> (Option<usize>, Vec<Option<Span>>, Vec<Option<Span>>) {
+    let keys = members
+        .iter()
+        .take(3)
+        .map(|((from, to), ..)| &bytes[*from..*to]);
+    let keys = keys.chain([&b""[..], b"a", b"ab", b"absent"]);
+    let mut keys: Vec<&str> = keys
+        .filter_map(|key| std::str::from_utf8(key).ok())
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let fields = keys
+        .iter()
+        .map(|key| (String::from(*key), Projection::Whole));
+    let Selection::Fields(fields) = Selection::of(&Projection::Fields(fields.collect())) else {
+        unreachable!("a projection of fields");
+    };
+    let mut found = vec![None; keys.len()];
+    let end = stretches::walk(kernel, bytes, start, true, &fields, &mut found);
+    let mut known = vec![None; keys.len()];
+    for ((from, to), plain, value) in members {
+        if let Some(slot) = fields.slot(&bytes[*from..*to], *plain) {
+            known[slot] = Some(*value);
+        }
+    }
+    (end, found, known)
+}
+
+/// All find the same; whether the line is a row.
 fn check(bytes: &[u8], start: usize) -> bool {
     let mut row = false;
     for simd in Simd::all() {
@@ -53,6 +90,14 @@ fn check(bytes: &[u8], start: usize) -> bool {
         let text = String::from_utf8_lossy(&bytes[start..]);
         row = known.is_some();
         assert_eq!(found, known, "{simd:?}: {text}");
+        let (members, known_end) = known.unzip();
+        let members = members.unwrap_or_default();
+        let (end, found, known) =
+            with_kernel!(simd, kernel => wanted(kernel, bytes, start, &members));
+        assert_eq!(end, known_end, "{simd:?}: {text}");
+        if row {
+            assert_eq!(found, known, "{simd:?}: {text}");
+        }
     }
     row
 }
@@ -71,6 +116,7 @@ fn value() -> impl Strategy<Value = String> {
         "{}",
         "[1,[\"]\"]]",
         "{\"a\":[{}],\"b\":\":\"}",
+        "{\"a\":1,\"b\":{\"ab\":\"x,y\",\"a\":{\"c\":20}},\"d\":\"\"}",
     ];
     prop_oneof![
         4 => "[0-9]|[1-9][0-9]{1,40}",
@@ -88,6 +134,24 @@ fn line(blank: &str) -> impl Strategy<Value = String> + use<> {
         let pairs = pairs.map(|(key, value)| format!("\"{key}\"{colon}{value}"));
         format!("{{{}}}", pairs.collect::<Vec<_>>().join(&comma))
     })
+}
+
+/// At the start of a row, and where one stretch ends and the next begins.
+#[test]
+fn all_sequences_of_tokens_match_the_reference_grammar() {
+    const TOKENS: [&str; 9] = [",", ":", "{", "}", "\"a\"", "\"", "0", "12", "-"];
+    let length = if cfg!(miri) { 1 } else { 4 };
+    for number in 0..TOKENS.len().pow(length) {
+        let tokens = (0..length).map(|at| TOKENS[number / TOKENS.len().pow(at) % TOKENS.len()]);
+        let tokens: String = tokens.collect();
+        for before in ["", "\"k\":1", "\"k\":\"\"", "\"k\":{", "\"k\":1,\"a\""] {
+            let at = 64 - before.len() - number % 12;
+            let text = "x".repeat(at.saturating_sub(6));
+            for start in ["{", &format!("{{\"{text}\":7,")] {
+                check(format!("{start}{before}{tokens}}}\n").as_bytes(), 0);
+            }
+        }
+    }
 }
 
 proptest! {
@@ -112,6 +176,18 @@ proptest! {
         bytes[at] = byte;
         bytes.push(b'\n');
         check(&bytes, 0);
+    }
+
+    #[test]
+    fn arbitrary_tokens_match_the_reference_grammar(
+        before in "[ -!#-\\[\\]-~]{0,64}",
+        tokens in proptest::collection::vec(select(vec![
+            ",", ":", "{", "}", "\"", "\"a\"", "\"ab\":1", ",\"a\":\"\"", ",\"k\":0", "0", "10", "\\", " ", "\"c\":{\"a\":2", "-", "é",
+        ]), 0..12),
+        end in "[}]{0,3}",
+    ) {
+        let bytes = format!("{{\"{before}\":7{}{end}\n", tokens.concat());
+        check(bytes.as_bytes(), 0);
     }
 
     #[test]
