@@ -1,5 +1,5 @@
 //! The largest number of bytes in flight, by which growth is limited while the sender is rate-limited
-//! (draft-ietf-ccwg-ratelimited-increase-09).
+//! (draft-ietf-ccwg-ratelimited-increase-11).
 //!
 //! ```text
 //! maxFS = initial window at the start; max(FlightSize, maxFS) with each packet sent; 0 at each reduction       §3
@@ -10,11 +10,10 @@
 //! Decisions:
 //! - `limit` of a startup is its factor per round trip, as its pacing gain gives it: 3 for Rapid Start. `limit` of CUBIC is 1.5 ×
 //!   maxFS, since its target is at most 1.5 windows (RFC 9438 §4.4).
-//! - The limit ends growth and never lowers the window, as in the example of the draft's appendix (`if (cwnd < 2 * maxFS)`).
-//!   After a reduction, maxFS is the first flight measured, which may be small; the formulas of §3 by themselves would then
-//!   reduce the window once more.
-//! - CUBIC's clock stops while the limit prevents growth (RFC 9438 §4.2).
-//! - The text is that of the draft's editors' copy after revision 03, whose rule and examples are those of 09 as far as known.
+//! - The limit ends growth and never lowers the window: §3 says "when increasing cwnd", though its formulas by themselves would
+//!   reduce the window once more after a reduction, when maxFS is the first flight measured, which may be small.
+//! - CUBIC's clock stops while the limit prevents growth (§4.5; RFC 9438 §4.2 and §5.8).
+//! - §3.2.1, about rate-based controllers, is not applied to BBR and C4, which have rules of their own.
 
 /// `maxFS`, in bytes.
 #[derive(Clone, Copy, Debug)]
