@@ -246,7 +246,7 @@ impl SentPackets {
 
     /// Acknowledges `first..=last`. `newly` is called for each packet that was not acknowledged before, ascending
     /// within a run; `receipts` is called with the receipts of a run after its packets, with those of consecutive
-    /// stream data joined.
+    /// stream data joined. Returns whether anything was newly acknowledged.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl SentPackets {
         last: u64,
         newly: &mut impl FnMut(&NewlyAcked),
         receipts: &mut impl FnMut(Receipt),
-    ) -> Result<(), AckedUnsent> {
+    ) -> Result<bool, AckedUnsent> {
         if last >= self.next {
             return Err(AckedUnsent { number: last });
         }
@@ -272,7 +272,7 @@ impl SentPackets {
         self.largest_acked = self.largest_acked.max(Some(last));
         // A range that was reported before, as are most ranges of an ACK frame but the first.
         let Some(oldest) = self.slots.front().map(|slot| slot.number) else {
-            return Ok(());
+            return Ok(false);
         };
         let mut end = self.index_from(last + 1);
         // All of it is completed, or has been dropped.
@@ -282,14 +282,21 @@ impl SentPackets {
         };
         let newest = end.checked_sub(1).and_then(|index| self.slots.get(index));
         if newest.is_none_or(is_known) {
-            return Ok(());
+            return Ok(false);
         }
         let start = self.index_from(first);
+        let (mut is_new, mut above) = (false, None);
         while end > start {
             if let Some(run_start) = self.run_start(end - 1) {
+                // The range joins the runs that it contains, so that ranges which repeat it take fewer steps.
+                let above = above.replace(end - 1);
+                if let Some(slot) = above.and_then(|above| self.slots.get_mut(above)) {
+                    slot.run_start = run_start;
+                }
                 end = self.index_from(run_start).min(end - 1);
                 continue;
             }
+            is_new = true;
             let mut lower = end - 1;
             while lower > start && self.run_start(lower - 1).is_none() {
                 lower -= 1;
@@ -298,8 +305,10 @@ impl SentPackets {
             self.receipts_of_run(lower..end, receipts);
             end = lower;
         }
-        self.trim(Time::ZERO);
-        Ok(())
+        if is_new {
+            self.trim(Time::ZERO);
+        }
+        Ok(is_new)
     }
 
     /// The index of the first skipped number from `first` on. The ranges of an ACK frame come in descending order, usually

@@ -115,9 +115,9 @@ impl Path {
             delay: VarInt::ZERO,
             ecn,
         };
-        let mut buffer = [0; 200];
+        let mut buffer = [0; 1200];
         let mut writer = Writer::new(&mut buffer);
-        report.encode(&mut writer, 200, 64).expect("fits");
+        report.encode(&mut writer, 1200, 512).expect("fits");
         let Ok(Frame::Ack(frame)) = Frame::decode(&mut Reader::new(writer.written())) else {
             panic!("an ACK frame");
         };
@@ -249,6 +249,24 @@ fn rfc9002_7_6_2_no_persistent_congestion_across_an_acknowledged_packet() {
     let outcome = path.ack(&[7..=7, 2..=2]).expect("sent");
     assert_eq!(outcome.lost, 3, "1, 3 and 4");
     assert!(path.recovery.congestion().window > 2400);
+}
+
+/// Each repeated range costs a search, and takes two bytes of an ACK frame.
+#[test]
+fn an_ack_frame_is_read_up_to_128_ranges_without_news() {
+    let mut path = Path::new("newreno:initial-window=500p");
+    path.send_many(500);
+    let ranges = |count: u32| (0..count).map(|index| 499 - 2 * index).map(|number| number..=number);
+    let ranges = |count: u32| ranges(count).collect::<Vec<RangeInclusive<u32>>>();
+    let acked = |path: &mut Path, count: u32| path.ack(&ranges(count)).expect("sent").newly_acked;
+    assert_eq!(acked(&mut path, 127), 127);
+    assert_eq!(acked(&mut path, 128), 1, "after 127 that are known");
+    assert_eq!(acked(&mut path, 200), 0, "after 128 that are known");
+    // News before them changes nothing about that.
+    path.send_many(2);
+    let mut with_news = ranges(200);
+    with_news.insert(0, 501..=501);
+    assert_eq!(path.ack(&with_news).expect("sent").newly_acked, 1);
 }
 
 #[test]

@@ -312,6 +312,35 @@ fn an_undecided_packet_adds_no_work_for_others() {
     assert_eq!(steps, 99_999, "one packet a time");
 }
 
+/// A peer that acknowledges each second packet, and then always all of them.
+#[test]
+fn a_repeated_range_joins_the_runs_that_it_contains() {
+    let mut sent = with(1001);
+    for number in (1..1000).rev().step_by(2) {
+        acked(&mut sent, number, number).expect("sent");
+    }
+    let runs = |sent: &SentPackets, last: u64| {
+        let mut end = sent.index_from(last + 1);
+        let mut runs = 0;
+        while let Some(run_start) = end.checked_sub(1).and_then(|last| sent.run_start(last)) {
+            end = sent.index_from(run_start);
+            runs += 1;
+        }
+        runs
+    };
+    assert_eq!(acked(&mut sent, 2, 998).map(|new| new.len()), Ok(499));
+    assert_eq!(runs(&sent, 999), 500);
+    let mut steps = 0;
+    for last in (501..=999).rev() {
+        steps += runs(&sent, last);
+        assert_eq!(acked(&mut sent, 1, last), Ok(vec![]));
+    }
+    assert!(steps < 5000, "{steps} for 499 ranges, and not 187 000");
+    // The first and the last packet are outstanding.
+    assert_eq!(acked(&mut sent, 0, 1000), Ok(vec![1000, 0]));
+    assert!(sent.is_empty());
+}
+
 #[test]
 fn rfc9000_14_4_lost_mtu_probes_do_not_count_in_a_run_of_losses() {
     let mut sent = SentPackets::new();
