@@ -16,10 +16,14 @@
 mod connect;
 mod exchange;
 mod outgoing;
+mod received;
 mod tunnel;
 
 pub(crate) use self::connect::tls_failure;
-pub use self::exchange::{is_cut_off, is_unprocessed};
+pub use self::{
+    exchange::{is_cut_off, is_unprocessed},
+    received::Received,
+};
 
 use core::{net::SocketAddr, time::Duration};
 use std::{

@@ -7,11 +7,9 @@
 //! |---|---|
 //! | `arrivals` | the streams of an open loop that wait for a request, and the timer |
 //! | `connect` | TCP, TLS and the handshake of HTTP |
-//! | `counted` | a byte stream that counts what it receives |
 
 mod arrivals;
 mod connect;
-mod counted;
 
 use core::{cell::RefCell, error::Error};
 use std::{io, rc::Rc, sync::Arc};
@@ -32,7 +30,6 @@ use tokio::{
 use self::{
     arrivals::Arrivals,
     connect::{Message, Sender, Server, TlsConfigs, chain},
-    counted::Received,
 };
 use crate::{
     dispatcher::Due,
@@ -313,12 +310,13 @@ impl Shared {
             client.has_first_byte = false;
         }
         let limit = self.settings.client.connect_timeout;
+        let received = Rc::clone(self);
         let established = timeout(
             limit,
             connect::establish(
                 &self.server,
                 self.handshake(index),
-                Rc::clone(self) as Rc<dyn Received>,
+                move |bytes, header_bytes| received.on_received(bytes, header_bytes),
             ),
         )
         .await;
@@ -637,7 +635,7 @@ impl Shared {
     }
 }
 
-impl Received for Shared {
+impl Shared {
     /// Counts what was received in the measured time.
     fn on_received(&self, bytes: u64, header_bytes: u64) {
         let now = self.clock.now();

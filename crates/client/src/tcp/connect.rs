@@ -20,6 +20,7 @@ use super::{
     Command, ConnectPlan, Event, ExchangeError, HEAD_LEN_MAX,
     exchange::{self, ExchangeContext},
     outgoing::Outgoing,
+    received::Received,
     tunnel,
 };
 use crate::{
@@ -108,19 +109,18 @@ enum RequestSender {
 }
 
 async fn http_handshake(stream: Box<dyn Stream>, version: Version) -> hyper::Result<RequestSender> {
-    let stream = TokioIo::new(stream);
     if version == Version::Http2 {
         let (sender, driver) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(STREAM_WINDOW_LEN)
             .initial_connection_window_size(CONNECTION_WINDOW_LEN)
-            .handshake(stream)
+            .handshake(TokioIo::new(Received::new(stream, true, |_, _| {})))
             .await?;
         return Ok(RequestSender::Http2(sender, tokio::spawn(driver)));
     }
     let (sender, driver) = http1::Builder::new()
         .max_buf_size(HEAD_LEN_MAX)
         .max_headers(FIELDS_MAX)
-        .handshake(stream)
+        .handshake(TokioIo::new(stream))
         .await?;
     Ok(RequestSender::Http1(sender, tokio::spawn(driver)))
 }

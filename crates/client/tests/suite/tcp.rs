@@ -130,6 +130,19 @@ fn uploads_arrive_over_http2_whatever_their_length() {
 }
 
 #[test]
+fn endless_interim_responses_over_http2_end_at_the_limit() {
+    let server = Tls::start(&TlsOptions {
+        is_interim: true,
+        ..TlsOptions::default()
+    });
+    let mut settings = settings(&[&server.certificate]);
+    settings.versions = Versions::Http2;
+    let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&server.url("1")));
+    let why = outcome.failure.expect("no final response").to_string();
+    assert!(why.contains("more than 100 interim responses"), "{why}");
+}
+
+#[test]
 fn sessions_are_resumed_over_tcp_from_one_run_to_the_next() {
     let server = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&server.certificate]);

@@ -20,7 +20,11 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::pki_types::PrivateKeyDer;
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    net::TcpListener,
+    sync::oneshot,
+};
 use tokio_rustls::TlsAcceptor;
 
 use super::raw::body;
@@ -37,6 +41,8 @@ pub(crate) struct TlsOptions {
     pub(crate) port: u16,
     /// The name in its certificate.
     pub(crate) name: &'static str,
+    /// Whether it responds over HTTP/2 by interim responses only.
+    pub(crate) is_interim: bool,
 }
 
 impl Default for TlsOptions {
@@ -47,6 +53,7 @@ impl Default for TlsOptions {
             clients: None,
             port: 0,
             name: "localhost",
+            is_interim: false,
         }
     }
 }
@@ -110,7 +117,7 @@ impl Tls {
         let (stop, stopped) = oneshot::channel();
         let (port_sender, port_receiver) = std::sync::mpsc::channel();
         let counts = (Arc::clone(&connections), Arc::clone(&resumed));
-        let port = options.port;
+        let (port, is_interim) = (options.port, options.is_interim);
         let work = move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -125,7 +132,7 @@ impl Tls {
                     .expect("a receiver");
                 let acceptor = TlsAcceptor::from(Arc::new(config));
                 tokio::select! {
-                    () = accept(listener, acceptor, counts) => {}
+                    () = accept(listener, acceptor, counts, is_interim) => {}
                     _ = stopped => {}
                 }
             });
@@ -166,12 +173,12 @@ impl Drop for Tls {
 
 type Counts = (Arc<AtomicUsize>, Arc<AtomicUsize>);
 
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, counts: Counts) {
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor, counts: Counts, is_interim: bool) {
     while let Ok((stream, _)) = listener.accept().await {
         let acceptor = acceptor.clone();
         let (connections, resumed) = (Arc::clone(&counts.0), Arc::clone(&counts.1));
         tokio::spawn(async move {
-            let Ok(stream) = acceptor.accept(stream).await else {
+            let Ok(mut stream) = acceptor.accept(stream).await else {
                 return;
             };
             connections.fetch_add(1, Ordering::SeqCst);
@@ -180,6 +187,11 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, counts: Counts) {
                 resumed.fetch_add(1, Ordering::SeqCst);
             }
             let is_http2 = session.alpn_protocol() == Some(b"h2");
+            if is_interim {
+                // Until the client closes the connection.
+                let _ = respond_by_interim_responses(&mut stream).await;
+                return;
+            }
             let stream = TokioIo::new(stream);
             if is_http2 {
                 let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
@@ -192,6 +204,31 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, counts: Counts) {
                     .await;
             }
         });
+    }
+}
+
+/// Waits for the first request over HTTP/2, and sends 103 again and again.
+async fn respond_by_interim_responses(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+) -> io::Result<Infallible> {
+    // SETTINGS, and HEADERS of stream 1 with `:status: 103` (RFC 9113 §6.2, RFC 7541 §6.2.2).
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const INTERIM: [u8; 14] = *b"\0\0\x05\x01\x04\0\0\0\x01\x08\x03103";
+    stream.write_all(&SETTINGS).await?;
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).await?;
+    loop {
+        let mut header = [0; 9];
+        stream.read_exact(&mut header).await?;
+        let [high, middle, low, kind, ..] = header;
+        let len = u32::from_be_bytes([0, high, middle, low]);
+        stream.read_exact(&mut vec![0; len as usize]).await?;
+        if kind == 1 {
+            break;
+        }
+    }
+    loop {
+        stream.write_all(&INTERIM).await?;
     }
 }
 

@@ -1,7 +1,7 @@
 //! TCP, TLS and the handshake of HTTP.
 
 use core::{error::Error, fmt::Write as _, future::Future, net::SocketAddr};
-use std::{rc::Rc, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -11,7 +11,7 @@ use hyper::{
     client::conn::{http1, http2},
 };
 use hyper_util::rt::TokioIo;
-use lastbyte_client::{Failure, Tls};
+use lastbyte_client::{Failure, Received, Tls};
 use rustls::{HandshakeKind, pki_types::ServerName};
 use tokio::{
     net::TcpStream,
@@ -19,7 +19,6 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use super::counted::{Counted, Received};
 use crate::mix::Handshake;
 
 /// The largest receive windows of HTTP/2 (RFC 9113 §6.9.1), halved: as h2load's, so that they never limit the server.
@@ -102,7 +101,7 @@ where
 pub(super) async fn establish(
     server: &Server,
     handshake: Handshake,
-    received: Rc<dyn Received>,
+    on_received: impl Fn(u64, u64) + Unpin + 'static,
 ) -> Result<Connection, Failure> {
     let address = server.address;
     let tcp = TcpStream::connect(address).await;
@@ -110,7 +109,7 @@ pub(super) async fn establish(
     // Requests are written as a whole, so Nagle's algorithm would only delay them. Failure has no consequence but delay.
     let _ = tcp.set_nodelay(true);
     let Some(configs) = &server.tls else {
-        return start_http(tcp, received, server, None).await;
+        return start_http(tcp, on_received, server, None).await;
     };
     let config = match handshake {
         Handshake::Full => &configs.full,
@@ -130,12 +129,12 @@ pub(super) async fn establish(
             "the server does not support HTTP/2".to_owned(),
         ));
     }
-    start_http(tls, received, server, Some(is_resumed)).await
+    start_http(tls, on_received, server, Some(is_resumed)).await
 }
 
 async fn start_http<S>(
     stream: S,
-    received: Rc<dyn Received>,
+    on_received: impl Fn(u64, u64) + Unpin + 'static,
     server: &Server,
     is_resumed: Option<bool>,
 ) -> Result<Connection, Failure>
@@ -143,7 +142,7 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
 {
     let failed = |error: hyper::Error| Failure::Connect(chain(&error));
-    let stream = TokioIo::new(Counted::new(stream, received, server.is_http2));
+    let stream = TokioIo::new(Received::new(stream, server.is_http2, on_received));
     let mut driver = JoinSet::new();
     let sender = if server.is_http2 {
         let (sender, connection) = http2::Builder::new(OnThisThread)

@@ -256,7 +256,11 @@ fn rfc9002_7_6_2_no_persistent_congestion_across_an_acknowledged_packet() {
 fn an_ack_frame_is_read_up_to_128_ranges_without_news() {
     let mut path = Path::new("newreno:initial-window=500p");
     path.send_many(500);
-    let ranges = |count: u32| (0..count).map(|index| 499 - 2 * index).map(|number| number..=number);
+    let ranges = |count: u32| {
+        (0..count)
+            .map(|index| 499 - 2 * index)
+            .map(|number| number..=number)
+    };
     let ranges = |count: u32| ranges(count).collect::<Vec<RangeInclusive<u32>>>();
     let acked = |path: &mut Path, count: u32| path.ack(&ranges(count)).expect("sent").newly_acked;
     assert_eq!(acked(&mut path, 127), 127);
