@@ -174,6 +174,7 @@ fn hyper_request(
     expects: bool,
     forward: Option<&ProxyRoute>,
 ) -> Result<hyper::Request<Outgoing>, String> {
+    let is_chunked = is_http1 && body.size_hint().exact().is_none();
     let method = Method::from_bytes(request.method().as_bytes())
         .map_err(|_| format!("invalid method `{}`", request.method()))?;
     let path = request.path().unwrap_or("/");
@@ -216,6 +217,10 @@ fn hyper_request(
     }
     if expects {
         add("expect", b"100-continue")?;
+    }
+    if is_chunked && request.fields().get("transfer-encoding").is_none() {
+        // Without it, hyper sends no body of unknown length for GET and HEAD, and reports no error.
+        add("transfer-encoding", b"chunked")?;
     }
     Ok(prepared)
 }

@@ -145,14 +145,23 @@ fn safe_requests_are_repeated_after_a_stale_connection() {
 fn uploads_arrive_with_known_and_unknown_length_and_with_expect() {
     let server = ScriptedServer::start();
     let sent = body(3_000_000);
-    for (path, upload) in [
-        ("echo", Upload::source(sent.clone())),
-        ("echo", Upload::stream(std::io::Cursor::new(sent.clone()))),
+    for (method, path, upload) in [
+        ("PUT", "echo", Upload::source(sent.clone())),
+        (
+            "PUT",
+            "echo",
+            Upload::stream(std::io::Cursor::new(sent.clone())),
+        ),
+        (
+            "GET",
+            "echo",
+            Upload::stream(std::io::Cursor::new(sent.clone())),
+        ),
         // The server ignores `expect`, so the client waits for its timeout of 1 s.
-        ("expect-silent", Upload::source(sent.clone())),
+        ("PUT", "expect-silent", Upload::source(sent.clone())),
     ] {
         let mut put = get(&server, path);
-        put.method = "PUT".to_owned();
+        put.method = method.to_owned();
         put.upload = Some(upload);
         let (outcome, recorder) = fetch_one(put);
         assert!(outcome.failure.is_none(), "{path}: {outcome:?}");
@@ -167,7 +176,7 @@ fn uploads_arrive_with_known_and_unknown_length_and_with_expect() {
     assert_eq!((&*recorder.bodies[0], outcome.sent), (&b"no"[..], 0));
     let heads = server.heads().into_iter().map(|(_, head)| head);
     let expecting = heads.filter(|head| head.contains("expect: 100-continue"));
-    assert_eq!(expecting.count(), 4);
+    assert_eq!(expecting.count(), 5);
 }
 
 #[test]

@@ -3,12 +3,11 @@
 use std::rc::Rc;
 
 use lastbyte_json::{Build, parse};
-use num_bigint::BigInt;
 
 use crate::value::Value;
-use crate::value::number;
 use crate::value::table::{Table, hash_of_str};
 use crate::value::text::Text;
+use crate::value::{number, numeral};
 
 pub(crate) type Keys = parse::Keys<Value>;
 pub(crate) type Parser<'a> = parse::Parser<'a, Value>;
@@ -54,7 +53,11 @@ impl Build for Value {
 
     #[inline]
     fn big_integer(digits: &str) -> Value {
-        digits.parse::<BigInt>().map_or(Value::Nil, number::integer)
+        let (sign, digits) = match digits.strip_prefix('-') {
+            Some(digits) => (-1, digits),
+            None => (1, digits),
+        };
+        numeral::big_integer(digits, 10).map_or(Value::Nil, |it| number::integer(it * sign))
     }
 
     #[inline]

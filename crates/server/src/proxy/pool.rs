@@ -24,7 +24,7 @@ use std::{
 };
 
 use hyper::{
-    body::Incoming,
+    body::{Body as _, Incoming},
     client::conn::{TrySendError, http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -211,6 +211,13 @@ impl Pool {
         };
         let (response, connection) = match connection {
             Connection::Http1(mut sender) => {
+                let mut request = request;
+                if request.body().size_hint().exact().is_none() {
+                    // Without it, hyper sends no body of unknown length for GET and HEAD, and reports no error.
+                    let chunked = http::HeaderValue::from_static("chunked");
+                    let fields = request.headers_mut();
+                    fields.insert(http::header::TRANSFER_ENCODING, chunked);
+                }
                 let response = sender.try_send_request(request).await.map_err(unsent)?;
                 (response, (Some(sender), None))
             }

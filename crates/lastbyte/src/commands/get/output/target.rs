@@ -177,7 +177,8 @@ impl Target {
     }
 }
 
-/// The `filename` of a `content-disposition` (RFC 6266 §4.1): only its last path segment (§4.3).
+/// The `filename` of a `content-disposition` (RFC 6266 §4.1): only its last path segment (§4.3). Names of hidden files are
+/// ignored: a server must not create a `.profile`.
 fn name_of(value: &str) -> Option<&str> {
     let at = value.to_ascii_lowercase().find("filename=")?;
     let rest = value.get(at + "filename=".len()..)?.trim_start();
@@ -186,7 +187,7 @@ fn name_of(value: &str) -> Option<&str> {
         None => rest.split(';').next()?.trim_end(),
     };
     let name = name.rsplit(['/', '\\']).next()?;
-    let is_name = !name.is_empty() && name != "." && name != ".." && !name.contains('\0');
+    let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains('\0');
     is_name.then_some(name)
 }
 
@@ -202,6 +203,8 @@ mod tests {
             ("attachment; filename=\"../../etc/passwd\"", Some("passwd")),
             ("attachment; filename=\"c:\\x\\y\"", Some("y")),
             ("attachment; filename=\"..\"", None),
+            ("attachment; filename=\".profile\"", None),
+            ("attachment; filename=a/.profile", None),
             ("attachment; filename=", None),
             ("inline", None),
         ] {
