@@ -31,3 +31,10 @@ pub(crate) fn named_by_connection(map: &HeaderMap) -> Vec<String> {
         .map(|name| name.trim().to_ascii_lowercase())
         .collect()
 }
+
+/// Whether the body has a transfer coding besides `chunked`, which is not decoded (RFC 9112 §7). hyper takes those of a request
+/// whose last one is `chunked`, and those of any response.
+pub(crate) fn has_unknown_coding(map: &HeaderMap) -> bool {
+    let mut values = map.get_all(header::TRANSFER_ENCODING).iter();
+    values.any(|value| !value.as_bytes().eq_ignore_ascii_case(b"chunked"))
+}

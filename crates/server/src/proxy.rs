@@ -62,6 +62,7 @@ use self::{
 use super::{
     exchange::{Exchange, ExchangeAborted, Outgoing, Piece},
     handler::{FullResponse, Handler, HandlerResponse, Peer},
+    hop_by_hop::has_unknown_coding,
 };
 
 /// Settings.
@@ -331,6 +332,10 @@ async fn send(
     if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
         let why = "unexpected protocol switch";
         return reply(outgoing, failed(502, "http_upgrade_failed", why)).await;
+    }
+    if has_unknown_coding(response.headers()) {
+        let answer = failed(502, "http_response_transfer_coding", "");
+        return reply(outgoing, answer).await;
     }
     if forward_response(shared, response, outgoing, is_head, client).await {
         lease.return_to_pool();

@@ -242,6 +242,14 @@ async fn receive(
             return None;
         }
     };
+    let mut codings = response.headers().get_all("transfer-encoding").iter();
+    let unknown = codings.find(|value| !value.as_bytes().eq_ignore_ascii_case(b"chunked"));
+    if let Some(value) = unknown {
+        let why = format!("unknown transfer coding {value:?} (expected chunked)");
+        let why = ExchangeError::Protocol(why);
+        context.events.post(Event::ExchangeFailed { exchange, why });
+        return None;
+    }
     let phrase = response.extensions().get::<hyper::ext::ReasonPhrase>();
     let phrase = phrase.map(|phrase| String::from_utf8_lossy(phrase.as_bytes()).into_owned());
     let http_version = response.version();

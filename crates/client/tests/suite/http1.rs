@@ -98,6 +98,7 @@ fn invalid_responses_have_distinct_failures() {
     }
     for (path, what) in [
         ("switch", "switched protocols (101)"),
+        ("gzip-chunked", "unknown transfer coding"),
         (
             "large-head",
             "header, or the length it announces, is too large",

@@ -183,6 +183,12 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
             send(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n");
             false
         }
+        "gzip-chunked" => {
+            send(
+                b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n2\r\nxx\r\n0\r\n\r\n",
+            );
+            false
+        }
         "huge-length" => {
             send(b"HTTP/1.1 200 OK\r\ncontent-length: 18446744073709551615\r\n\r\nonly this");
             false

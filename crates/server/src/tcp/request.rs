@@ -28,7 +28,7 @@ use crate::{
     arms::Origin,
     exchange::{Channels, Piece, ResponsePart, channel::Sender, exchange},
     handler::{FullResponse, HandlerResponse, Peer, Version},
-    hop_by_hop::{is_hop_by_hop, named_by_connection},
+    hop_by_hop::{has_unknown_coding, is_hop_by_hop, named_by_connection},
 };
 
 /// The most of an unwanted body that is read, so that a client that sends before it reads receives the response; beyond
@@ -351,6 +351,11 @@ type Translated = Result<Request, FullResponse>;
 fn translate(request: http::Request<Incoming>, version: Version) -> (Translated, Incoming) {
     let (head, body) = request.into_parts();
     let refuse = |text: &str| Err(FullResponse::text(400, text));
+    // RFC 9112 §6.1
+    if version != Version::Http2 && has_unknown_coding(&head.headers) {
+        let answer = FullResponse::text(501, "Unknown transfer coding (expected chunked)\n");
+        return (Err(answer), body);
+    }
     let mut hosts = head.headers.get_all(header::HOST).iter();
     let (host, second) = (hosts.next(), hosts.next());
     if second.is_some() {

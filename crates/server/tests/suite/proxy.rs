@@ -130,6 +130,14 @@ fn answers(head: &str, body: &[u8], stream: &mut TcpStream) {
                 say(stream, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
             }
         }
+        "/gzip" => say(
+            stream,
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\nconnection: close\r\n\r\nzipped",
+        ),
+        "/gzip-chunked" => say(
+            stream,
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n6\r\nzipped\r\n0\r\n\r\n",
+        ),
         "/trailers" => say(
             stream,
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-end\r\n\r\n5\r\nhello\r\n0\r\nx-end: 1\r\n\r\n",
@@ -258,6 +266,8 @@ fn upstream_failures_are_error_responses_or_resets() {
     for (path, expected, why) in [
         ("/lengths", 502, "http_protocol_error"),
         ("/nonsense", 502, "http_protocol_error"),
+        ("/gzip", 502, "http_response_transfer_coding"),
+        ("/gzip-chunked", 502, "http_response_transfer_coding"),
         ("/silent", 504, "http_response_timeout"),
     ] {
         let got = get(&serving, path);
@@ -504,6 +514,11 @@ fn a_request_body_aborted_by_the_client_is_a_client_error() {
     };
     let serving = front(behind.address, limits);
     let head = "POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    let zipped = head.replace("chunked", "gzip, chunked");
+    let mut client = serving.connect();
+    client.send(format!("{zipped}5\r\nhello\r\n0\r\n\r\n").as_bytes());
+    let answer = client.head();
+    assert!(answer.starts_with("HTTP/1.1 501 "), "{answer}");
     for (body, status) in [
         ("zz\r\nhello\r\n0\r\n\r\n", 400),
         ("5\r\nhello\r\nzz\r\n", 400),
