@@ -315,3 +315,13 @@ fn rfc9110_5_6_7_dates_are_parsed_in_all_three_formats() {
     assert_eq!(http_date(Duration::from_secs(MODIFIED)), DATE);
     assert_eq!(http_date(Duration::MAX), "Fri, 31 Dec 9999 23:59:59 GMT");
 }
+
+/// Over HTTP/2 and 3, long lists cost the client almost nothing.
+#[test]
+fn a_list_of_more_than_100_tags_matches_nothing() {
+    let list = |count: usize| format!("{}\"a\"", "\"b\", ".repeat(count - 1));
+    assert_eq!(status("GET", &[("if-none-match", &list(100))]), 304);
+    assert_eq!(status("GET", &[("if-none-match", &list(101))]), 200);
+    assert_eq!(status("GET", &[("if-match", &list(100))]), 200);
+    assert_eq!(status("GET", &[("if-match", &list(101))]), 412);
+}

@@ -45,7 +45,11 @@ impl EntityTag {
         self.opaque == other.opaque
     }
 
-    /// A list of tags: `"a", W/"b"`. `None` if it is invalid.
+    /// The most tags in a list.
+    pub const LIST_MAX: usize = 100;
+
+    /// A list of tags: `"a", W/"b"`. `None` if it is invalid, or has more than [`EntityTag::LIST_MAX`]: over HTTP/2 and 3, a
+    /// request of 84 bytes can refer to 15,000.
     #[must_use]
     pub fn parse_list(text: &[u8]) -> Option<Vec<Self>> {
         let mut rest = std::str::from_utf8(text).ok()?;
@@ -56,7 +60,7 @@ impl EntityTag {
             if rest.is_empty() {
                 return Some(tags);
             }
-            let (tag, behind) = Self::parse(rest)?;
+            let (tag, behind) = Self::parse(rest).filter(|_| tags.len() < Self::LIST_MAX)?;
             tags.push(tag);
             rest = behind.trim_start_matches([' ', '\t']);
             if !rest.is_empty() && !rest.starts_with(',') {
