@@ -221,6 +221,29 @@ impl core::str::FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
+        Self::parse(text, path_of)
+    }
+}
+
+impl Url {
+    /// Parses a URL whose path keeps its dot segments (`/a/../b`).
+    ///
+    /// # Errors
+    ///
+    /// As [`str::parse`].
+    pub fn with_dot_segments(text: &str) -> Result<Self, UrlError> {
+        Self::parse(text, |path| {
+            let path = path.split('#').next().unwrap_or_default();
+            let mut out = String::new();
+            if !path.starts_with('/') {
+                out.push('/');
+            }
+            push_ascii(path, &mut out);
+            out
+        })
+    }
+
+    fn parse(text: &str, path_of: impl Fn(&str) -> String) -> Result<Self, UrlError> {
         check(text)?;
         let (scheme, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),

@@ -99,3 +99,18 @@ fn credentials_are_parsed_and_not_displayed() {
     let plain: Url = "https://a.example/x".parse().expect("a URL");
     assert_eq!(plain.with_query("a=1").with_query("b").path(), "/x?a=1&b");
 }
+
+#[test]
+fn dot_segments_are_kept_on_request() {
+    for (text, path) in [
+        ("https://a/b/../c", "/b/../c"),
+        ("https://a/../../x?y=/../z#f", "/../../x?y=/../z"),
+        ("https://a/./%2e%2e/ä", "/./%2e%2e/%C3%A4"),
+        ("https://a", "/"),
+        ("https://a?x", "/?x"),
+    ] {
+        let url = Url::with_dot_segments(text).expect(text);
+        assert_eq!(url.path(), path, "{text}");
+    }
+    assert!(Url::with_dot_segments("https://a/ b").is_err());
+}

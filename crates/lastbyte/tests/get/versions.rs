@@ -248,6 +248,18 @@ fn plain_http_is_used_on_request() {
     );
 }
 
+#[test]
+fn dot_segments_are_sent_on_request() {
+    let server = super::raw::ScriptedServer::start();
+    for (flags, path) in [(&[][..], "get /9 "), (&["--path-as-is"], "get /a/../9 ")] {
+        let url = server.url("a/../9");
+        get(&[flags, &["-m", "5", &url]].concat());
+        let heads = server.heads();
+        let (_, head) = heads.last().expect("a request");
+        assert!(head.starts_with(path), "{head}");
+    }
+}
+
 /// Runs a command until it reports an HTTPS record, ten times at most: `get` waits 50 ms for the record after the addresses
 /// (RFC 8305 §3), and on a busy machine the answer may take longer.
 fn until_in_time(run: &dyn Fn() -> Output) -> Output {

@@ -192,6 +192,9 @@ pub(crate) struct Request {
     /// Send brackets and braces in URLs as they are
     #[arg(short = 'g', long)]
     pub(crate) globoff: bool,
+    /// Keep `/../` and `/./` in the paths of URLs
+    #[arg(long)]
+    pub(crate) path_as_is: bool,
     /// User-Agent to send
     #[arg(short = 'A', long, value_name = "NAME")]
     pub(crate) user_agent: Option<String>,

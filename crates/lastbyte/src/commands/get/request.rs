@@ -39,7 +39,7 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
     let mut all = Vec::new();
     for (index, text) in arguments.urls.0.iter().enumerate() {
         let upload_file = it.upload_file.get(index);
-        let mut url = parse(text)?;
+        let mut url = parse(text, it.path_as_is)?;
         if let Some(query) = &query {
             url = url.with_query(query);
         }
@@ -159,8 +159,13 @@ fn check(arguments: &Arguments) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn parse(text: &str) -> Result<Url, Refusal> {
-    text.parse().map_err(|error| {
+fn parse(text: &str, is_as_is: bool) -> Result<Url, Refusal> {
+    let parsed = if is_as_is {
+        Url::with_dot_segments(text)
+    } else {
+        text.parse()
+    };
+    parsed.map_err(|error| {
         let code = if matches!(error, UrlError::Scheme(_)) {
             1
         } else {

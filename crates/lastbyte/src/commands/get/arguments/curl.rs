@@ -10,7 +10,6 @@ const WITHOUT_EFFECT: &[(&str, Option<char>)] = &[
     ("no-npn", None),
     ("no-sessionid", None),
     ("parallel-immediate", None),
-    ("path-as-is", None),
     ("styled-output", None),
     ("tcp-nodelay", None),
     ("tlsv1", Some('1')),
