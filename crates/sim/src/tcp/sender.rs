@@ -339,13 +339,19 @@ impl Sender {
         self.edge = self.edge.max(segment.ack + segment.window);
         let has_advanced = segment.ack > self.una;
         let mut delivered = Delivered::default();
+        let mut has_retransmitted = false;
         while let Some(sent) = self.sent.acknowledge(segment.ack) {
+            has_retransmitted |= sent.retransmissions > 0;
             if sent.state != State::Sacked {
                 let (controller, rack) = (&mut *self.controller, &mut self.rack);
                 deliver(now, &sent, segment.echo, controller, rack, &mut delivered);
             }
         }
         self.una = segment.ack;
+        if has_retransmitted {
+            // The acknowledgment may have waited for a retransmission (`FLAG_RETRANS_DATA_ACKED`): its echo is the sample.
+            (delivered.first_rtt, delivered.last_rtt) = (None, None);
+        }
         let blocks = segment.sack.iter().take(segment.sack_count.into());
         for block in blocks.skip(usize::from(segment.is_dsack)) {
             let (controller, rack) = (&mut *self.controller, &mut self.rack);

@@ -262,6 +262,22 @@ fn cubic_is_paced_only_if_asked() {
     assert!(sent(true) < 30);
 }
 
+/// Segments that arrived while all acknowledgments were lost are acknowledged with the retransmission of an earlier one. They
+/// are no samples of the round-trip time (RFC 6298 §3), or timeouts would grow to the longest.
+#[test]
+fn acknowledgments_that_waited_for_a_retransmission_are_no_samples() {
+    let mut path = path(5_000_000, 30, 40, 0.237);
+    path[1].loss = vec![link::Loss::Bernoulli(0.29)];
+    let mut times: Vec<Duration> = (0..200)
+        .map(|seed| World::new(&Config::default(), &path, seed).fetch(230_000))
+        .collect();
+    times.sort();
+    // With such samples: 136 s and 1900 s.
+    let [median, p90] = [times[100], times[180]];
+    assert!(median < Duration::from_secs(40), "{median:?}");
+    assert!(p90 < Duration::from_secs(160), "{p90:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
