@@ -82,7 +82,7 @@ const BURST_TIME: Duration = Duration::from_millis(4);
 const BURST_MAX: u64 = 64 << 10;
 /// The least window and burst, in datagrams (§4.1).
 const DATAGRAMS_MIN: u64 = 2;
-/// Eras without a higher nominal rate: after so many, Initial ends (§4.2), also on signals of delay and marks.
+/// Eras without a higher nominal rate: after this many, Initial ends (§4.2), also on signals of delay and marks.
 const FLAT_ERAS: u32 = 3;
 const FLAT_ERAS_FOR_DELAY: u32 = 2;
 /// A loss ends Initial if more packets than this were acknowledged (§4.2).

@@ -171,7 +171,7 @@ struct Tally {
 /// Takes a body, or gives up in it.
 #[derive(Default)]
 struct Body {
-    /// After so many bytes, with an error.
+    /// After this many bytes, with an error.
     abort_at: Option<u64>,
     /// At the first byte, with the path to the server.
     vanish: Option<Relay>,

@@ -195,7 +195,7 @@ fn exit_codes_are_those_of_curl() {
         (&["https://a b/"], 3),
         (&["ftp://localhost/"], 1),
         (&["--http", "4", &one], 2),
-        // Nobody speaks it there.
+        // The server does not speak it.
         (&["--http", "2", &one], 7),
         (&["--http", "3", "http://localhost/"], 1),
         (&["--http3", "--http2", &one], 7),
@@ -229,7 +229,7 @@ fn exit_codes_are_those_of_curl() {
             ],
             77,
         ),
-        // Whom the system trusts does not vouch for it.
+        // No CA of the system has signed it.
         (&[&one], 60),
     ] {
         let output = get(arguments);

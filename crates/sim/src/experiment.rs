@@ -260,7 +260,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Returns a [`SettingError`] if a number is out of range, or the population has neighbours, which are observed on the link down,
+    /// Returns a [`SettingError`] if a number is out of range, or the population has neighbours, which are observed on the downlink,
     /// beside uploads.
     pub fn with_workload(mut self, workload: Workload) -> Result<Self, SettingError> {
         workload.check()?;

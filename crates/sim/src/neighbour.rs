@@ -1,7 +1,7 @@
 //! Neighbours: other users of a path, observed while a transfer runs. The difference between two arms is the harm that
 //! congestion control does to others.
 //!
-//! A neighbour is observed on the link down from the transfer's start until its horizon, which is the same in every arm: a transfer
+//! A neighbour is observed on the downlink from the transfer's start until its horizon, which is the same in every arm: a transfer
 //! that ends early leaves more of the path for its neighbour, which counts as well.
 
 use core::time::Duration;

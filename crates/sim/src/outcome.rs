@@ -18,9 +18,9 @@ pub struct Outcome {
     pub direction: Direction,
     /// Use of the bottleneck, from the first data to the end of the last response.
     pub bottleneck: BottleneckOutcome,
-    /// Counters of the link down.
+    /// Counters of the downlink.
     pub down: LinkStatistics,
-    /// Counters of the link up.
+    /// Counters of the uplink.
     pub up: LinkStatistics,
     /// The round-trip time of the path without queueing and serialisation delay.
     pub path_rtt: Duration,

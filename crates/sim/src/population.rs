@@ -13,7 +13,7 @@
 //! | `path` | the links of a draw |
 //! | `networks` | given networks in place of drawn paths |
 //! | `neighbours` | a neighbour on each path in place of cross traffic |
-//! | `uploads` | data on the link up |
+//! | `uploads` | data on the uplink |
 
 use core::time::Duration;
 
@@ -128,7 +128,7 @@ struct Class {
     cross_factor: f64,
 }
 
-/// The limits of the way up.
+/// The limits of the uplink.
 #[derive(Clone, Debug)]
 struct Up {
     rate: Option<UpRate>,
@@ -154,14 +154,14 @@ struct ContentionDraw {
     busy: Duration,
 }
 
-/// A radio that sleeps. It affects the link up, which carries the first packet.
+/// A radio that sleeps. It affects the uplink, which carries the first packet.
 #[derive(Clone, Debug)]
 struct WakeUpDraw {
     after: Duration,
     delay: Distribution,
 }
 
-/// Packets held back on the link down, on some paths.
+/// Packets held back on the downlink, on some paths.
 #[derive(Clone, Debug)]
 struct ReorderingDraw {
     paths: f64,
@@ -313,15 +313,15 @@ pub struct DrawFacts {
     pub jitter: Option<Duration>,
     /// Contention on the medium, in both directions.
     pub contention: Option<Contention>,
-    /// Wake-up of the radio, on the link up.
+    /// Wake-up of the radio, on the uplink.
     pub wake_up: Option<WakeUp>,
-    /// Packets held back on the link down.
+    /// Packets held back on the downlink.
     pub reordering: Option<Reordering>,
     /// Whether the rate varies.
     pub is_rate_variable: bool,
     /// The rate up, if it has a limit.
     pub up_rate: Option<Rate>,
-    /// What else limits the way up.
+    /// What else limits the uplink.
     pub up: UpFacts,
     /// Whether the class is one of poor access.
     pub is_poor: bool,
@@ -333,7 +333,7 @@ pub struct DrawFacts {
     pub ecn: bool,
 }
 
-/// What was drawn for the way up, beside its rate.
+/// What was drawn for the uplink, beside its rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UpFacts {
     /// How much the queue holds at the rate up; `None` for what the population says of all lines.
@@ -578,7 +578,7 @@ impl Population {
         if direction == Direction::Up && !self.neighbours.is_empty() {
             return Err(SettingError::new(
                 "neighbours",
-                "they are observed on the link down, and data go up",
+                "they are observed on the downlink, and data go up",
             ));
         }
         Ok(Self { direction, ..self })

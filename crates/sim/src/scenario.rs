@@ -47,8 +47,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// Prepares the path for uploads. If the link up has no rate, the links swap places. Acknowledgments are not batched on the link
-    /// down. Returns whether the links were swapped.
+    /// Prepares the path for uploads. If the uplink has no rate, the links swap places. Acknowledgments are not batched on the
+    /// downlink. Returns whether the links were swapped.
     pub fn turn_for_uploads(&mut self) -> bool {
         if !matches!(self.up.capacity, link::Capacity::Unlimited) {
             return false;

@@ -67,8 +67,8 @@ impl fmt::Display for SimError {
                 f,
                 "datagrams of {size} bytes: QUIC needs 1200 at least (RFC 9000, section 14), and UDP carries 65527"
             ),
-            Self::Link(Direction::Down, error) => write!(f, "the link down: {error}"),
-            Self::Link(Direction::Up, error) => write!(f, "the link up: {error}"),
+            Self::Link(Direction::Down, error) => write!(f, "the downlink: {error}"),
+            Self::Link(Direction::Up, error) => write!(f, "the uplink: {error}"),
             Self::Endpoint(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),
             Self::Handshake(reason) | Self::Page(reason) => f.write_str(reason),
@@ -167,9 +167,9 @@ struct World<'a, L> {
     constants: Vec<Constant>,
     down: Link<Datagram>,
     up: Link<Datagram>,
-    /// Extra round-trip time of each flow, added between the link up and the server.
+    /// Extra round-trip time of each flow, added between the uplink and the server.
     extra_delays: Vec<Duration>,
-    /// Datagrams between the link up and the server, by arrival time and sending order.
+    /// Datagrams between the uplink and the server, by arrival time and sending order.
     delayed: BTreeMap<(Time, u64), (EcnCodepoint, Datagram)>,
     /// The number of datagrams so delayed.
     delayed_count: u64,

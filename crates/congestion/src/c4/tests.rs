@@ -124,7 +124,7 @@ impl Sender {
         panic!("{phase} is not reached: {:?}", self.c4);
     }
 
-    /// A sender in Cruising whose nominal rate is that of so many packets a round, with the nominal max RTT of the path.
+    /// A sender in Cruising whose nominal rate is that of this many packets a round, with the nominal max RTT of the path.
     fn cruising(count: u64) -> Self {
         let mut sender = Self::new();
         sender.until(Phase::Cruising, count);

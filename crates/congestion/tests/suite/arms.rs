@@ -1,4 +1,4 @@
-//! The four arms over the networks of the author's own simulator: how long until so many bytes have arrived.
+//! The four arms over the networks of the author's own simulator: how long until this many bytes have arrived.
 //!
 //! The figures are those of quicly's `t/simulator` (commit b11d3634) with its `pico`, pacing, an initial window of 30
 //! packets of 1472 bytes, packets of 1280, one flow and no loss but overflow; milliseconds from the sender's first

@@ -7,7 +7,7 @@ use crate::path::{FlowSpec, Outcome, Path, run};
 
 const LENGTH: Duration = Duration::from_secs(30);
 
-/// 20 Mb/s and 40 ms, with a queue of so many milliseconds.
+/// 20 Mb/s and 40 ms, with a queue of this many milliseconds.
 fn path(queue_ms: u64) -> Path {
     Path::new(20, Duration::from_millis(queue_ms))
 }

@@ -102,7 +102,7 @@ pub(crate) struct Arguments {
     pause: Option<Duration>,
     /// Clients upload objects in place of downloading them
     ///
-    /// The arms are then congestion controls of the clients. A link up without a rate of its own has the limits of the link down.
+    /// The arms are then congestion controls of the clients. An uplink without a rate of its own has the limits of the downlink.
     #[arg(long)]
     upload: bool,
     /// Neighbour on each path, whose harm is measured: cubic, cbr:2mbit; repeatable

@@ -366,7 +366,7 @@ pub(crate) fn paths_of(
 /// Maximum number of networks of an experiment: each keeps its trace in memory.
 const NETWORKS_MAX: usize = 1000;
 
-/// The network of a file: its settings if its name ends in `.toml`, else a trace of the link down. A name in `.up` is the link up
+/// The network of a file: its settings if its name ends in `.toml`, else a trace of the downlink. A name in `.up` is the uplink
 /// of the `.down` beside it, and no network of its own.
 fn network_file(
     file: &Path,

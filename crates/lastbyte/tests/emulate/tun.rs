@@ -261,7 +261,7 @@ fn ours(port: u16, root: &CertificateDer<'_>) {
     });
 }
 
-/// Somebody else's client, if it is there.
+/// A third-party client, if it is installed.
 fn curls(port: u16) {
     thread::scope(|all| {
         let rows = [
@@ -415,7 +415,7 @@ fn the_device_is_removed_on_exit_and_its_counters_are_printed() {
                 .expect("it says where");
             assert_eq!(printed, *b"10.254.0.2");
             assert!(devices().contains("lastbyte"));
-            // Nobody listens there: that is learned over the path.
+            // No process listens there, which is learned over the path.
             let start = Instant::now();
             let error = TcpStream::connect(("10.254.0.2", 9)).expect_err("no listener");
             assert_eq!(error.kind(), ErrorKind::ConnectionRefused);

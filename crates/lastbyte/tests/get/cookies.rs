@@ -136,7 +136,7 @@ fn an_explicit_cookie_field_replaces_all_cookies() {
     assert_eq!(sent, ["cookie: mine=2"]);
 }
 
-/// Nobody else is to read it.
+/// Other users cannot read it.
 #[cfg(unix)]
 #[test]
 fn the_cookie_file_is_private_and_devices_are_not_replaced() {

@@ -42,7 +42,7 @@ pub(crate) struct Got {
 
 /// One connection, one request; then it is gone without a word.
 struct Client {
-    /// So many requests before it are cancelled in the same breath.
+    /// Number of requests before it that are cancelled in the same turn.
     cancels: usize,
     request: Option<(Request, Vec<u8>)>,
     http3: http3::Connection,

@@ -289,7 +289,7 @@ fn upstream_failures_are_error_responses_or_resets() {
         (200, Some("100"), &b"hello"[..])
     );
     serving.end();
-    // Nobody is there.
+    // No process listens there.
     let closed = TcpListener::bind("127.0.0.1:0")
         .expect("a port")
         .local_addr()

@@ -104,7 +104,7 @@ impl Client {
         }
     }
 
-    /// Comes to a server. Says how, and whether its address had to be shown by a Retry.
+    /// Connects to a server. Returns the kind of handshake, and whether a Retry validated its address.
     fn visit(&mut self, serving: &Serving) -> (Kind, bool) {
         let local = "127.0.0.1:0".parse().expect("an address");
         let socket = Socket::bind(local, &Options::default()).expect("a socket");

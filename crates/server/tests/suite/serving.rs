@@ -130,7 +130,7 @@ impl Client {
         self.stream.flush().expect("it is taken");
     }
 
-    /// So many bytes.
+    /// Reads this many bytes.
     pub(crate) fn take(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.stream.read_exact(&mut bytes).expect("they come");

@@ -119,10 +119,10 @@ struct World<'a> {
     unresolved: BTreeSet<(Time, u16)>,
     timers: Timers,
     touched: BTreeSet<usize>,
-    /// Packets between the link up and servers farther away, by arrival time and sending order.
+    /// Packets between the uplink and servers farther away, by arrival time and sending order.
     delayed: BTreeMap<(Time, u64), (EcnCodepoint, Addressed)>,
     delayed_count: u64,
-    /// How much nearer than the first host a server may be: subtracted from the delay of the link up.
+    /// How much nearer than the first host a server may be: subtracted from the delay of the uplink.
     nearest: Duration,
     arrivals: Vec<Arrival>,
     spare: Vec<Vec<u8>>,

@@ -150,7 +150,7 @@ fn up(population: &Population, facts: &DrawFacts) -> link::Config {
             .up_rate
             .map_or(Capacity::Unlimited, Capacity::Constant),
         contention: facts.contention,
-        // The client sends first, so the radio is awake when packets arrive on the link down.
+        // The client sends first, so the radio is awake when packets arrive on the downlink.
         wake_up: facts.wake_up,
         delay: facts.rtt.saturating_sub(facts.rtt / 2),
         jitter: limits.jitter.map(jitter),

@@ -644,7 +644,7 @@ fn noise_of_a_class_is_drawn_for_that_class_only() {
     assert!((share - 0.5).abs() < 0.08, "{share}");
 }
 
-/// The limits of the way up are drawn for their class only, and change nothing else.
+/// The limits of the uplink are drawn for their class only, and change nothing else.
 #[test]
 fn the_way_up_has_limits_of_its_own() {
     let plain = Population::standard();

@@ -1,12 +1,12 @@
-//! Uploads: the data take the link up.
+//! Uploads: the data take the uplink.
 //!
-//! A link up with its own rate stays unchanged. Without one, it gets the rate, queue, losses and policer of the link down. Rates
+//! An uplink with its own rate stays unchanged. Without one, it gets the rate, queue, losses and policer of the downlink. Rates
 //! of populations are measured for downloads, which are faster on most lines.
 
 use super::{Draw, DrawFacts, networks};
 use crate::listener::Direction;
 
-/// Moves the data and the cross traffic of a draw to the link up.
+/// Moves the data and the cross traffic of a draw to the uplink.
 pub(super) fn draw(mut draw: Draw) -> Draw {
     if draw.path.turn_for_uploads() {
         draw.facts.release = None;

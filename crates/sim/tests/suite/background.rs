@@ -279,7 +279,7 @@ fn upstream_traffic_fills_the_uplink() {
     };
     let outcome = alone(path(), &["cubic up"]);
     let used = outcome.up.delivered.bytes as f64 * 8.0 / LENGTH.as_secs_f64() / 2e6;
-    assert!((0.95..=1.0).contains(&used), "{used} of the link up");
+    assert!((0.95..=1.0).contains(&used), "{used} of the uplink");
     assert!(outcome.down.delivered.packets > 0, "it is acknowledged");
     let outcome = alone(path(), &["cbr:1mbit up"]);
     assert_eq!(outcome.down.sent.packets, 0);

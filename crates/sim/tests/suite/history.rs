@@ -179,5 +179,5 @@ fn invalid_scenarios_are_errors() {
     assert!(error(&|one| one.flows.clear()).contains("no flow"));
     assert!(error(&|one| one.flows[0].requests.clear()).contains("without requests"));
     assert!(error(&|one| one.transport.datagram_size = 1199).contains("1200"));
-    assert!(error(&|one| one.path.down.duplication = 2.0).contains("the link down"));
+    assert!(error(&|one| one.path.down.duplication = 2.0).contains("the downlink"));
 }

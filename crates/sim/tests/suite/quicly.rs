@@ -1,7 +1,7 @@
 //! Agreement with quicly's simulator.
 //!
 //! The figures are those of quicly's `t/simulator` (commit b11d3634) with its `pico`, pacing, an initial window of 30
-//! packets of 1472 bytes, packets of 1280, one flow and no loss but overflow: milliseconds until so many bytes could be
+//! packets of 1472 bytes, packets of 1280, one flow and no loss but overflow: milliseconds until this many bytes could be
 //! read, of an endless transfer. There a client sends, and all delay is on its way; here a server answers: the first
 //! byte arrives after two round trips either way. There is no HTTP there, and none here.
 

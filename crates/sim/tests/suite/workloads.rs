@@ -175,7 +175,7 @@ fn losses_of_an_upload_are_those_of_the_link_up() {
     assert_eq!(
         flow.drops.len() as u64,
         outcome.up.dropped_total().packets,
-        "drops of the link up"
+        "drops of the uplink"
     );
 }
 
@@ -224,7 +224,7 @@ fn uploads_of_a_population_complete_and_add_up() {
         let plan: Plan = experiment.connection(index, true);
         let scenario = experiment.scenario(&plan);
         let facts = &plan.draw.facts;
-        // Data have the line's rate, or the rate that the class has on the way up.
+        // Data have the line's rate, or the rate that the class has on the uplink.
         let capacity = &scenario.path.up.capacity;
         assert!(!matches!(capacity, link::Capacity::Unlimited), "{index}");
         limited += u32::from(facts.up_rate == Some(facts.rate));
@@ -233,7 +233,7 @@ fn uploads_of_a_population_complete_and_add_up() {
         assert_eq!(outcome.direction, Direction::Up);
     }
     assert!(complete >= 55, "{complete}");
-    assert!(limited > 0, "no class with a rate of its own on the way up");
+    assert!(limited > 0, "no class with a rate of its own on the uplink");
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     pub(crate) pause: Duration,
     /// Upload in place of download: the client sends the data
     ///
-    /// The arms are then congestion controls of the client. A link up without a rate of its own has the limits of the link down.
+    /// The arms are then congestion controls of the client. An uplink without a rate of its own has the limits of the downlink.
     #[arg(long, help_heading = "Transfer")]
     pub(crate) upload: bool,
     /// Number of flows of the same arm that share the path
