@@ -23,7 +23,7 @@ pub(super) struct Shutdown {
     last_word_at: Option<Time>,
     /// The peer's last GOAWAY.
     heard: Option<u64>,
-    /// When a message of a request ended last.
+    /// When a message of a request ended last, or a server sent its final GOAWAY.
     ended_at: Option<Time>,
     is_drained: bool,
 }
@@ -31,9 +31,10 @@ pub(super) struct Shutdown {
 /// Above all possible streams (§5.2).
 const NONE_YET: u64 = VarInt::MAX.get() - 3;
 
-/// How long a server waits after a response until it reports that none is left. The client has acknowledged it, but its
-/// application may not have read it, and some clients (quic-go 0.65) discard what is unread when the connection is closed.
-/// Most close it themselves before. The time is assumed.
+/// How long a server waits after a response, and after its final GOAWAY, until it reports that none is left. The client has
+/// acknowledged the response, but its application may not have read it, and some clients (quic-go 0.65) discard what is unread when the
+/// connection is closed. A request that crosses the GOAWAY is rejected, so that the client can retry it, where a closed connection would
+/// leave it in doubt. Most clients close the connection themselves before. The time is assumed.
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Shutdown {
@@ -105,6 +106,7 @@ impl Connection {
         {
             self.shutdown.last_word_at = None;
             self.send_goaway(transport, self.shutdown.accepted << 2);
+            self.shutdown.on_ended(self.shared.now);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Shutting down, priorities, compression and datagrams, against what a test writes.
 
+use std::time::Duration;
+
 use lastbyte_http3::{Code, Config, Connection, Event, Priority};
 use lastbyte_quic::stream::StreamEvent;
 use lastbyte_wire::{Side, StreamId};
@@ -22,10 +24,14 @@ fn rfc9114_5_2_a_request_after_goaway_is_rejected() {
     let (http3, quic) = pair.server.http3();
     http3.shut_down(quic, now);
     pair.pass(20 * DELAY);
+    // The server waits for such a request, although it has none.
+    assert!(!pair.server.events.contains(&Event::Drained));
     let id = pair.client.open(BIDI, &head(&GET), true);
     pair.pass(4 * DELAY);
     assert_eq!(reset_code(&pair, id), Some(Code::REQUEST_REJECTED));
     assert!(!got_request(&pair));
+    pair.pass(Duration::from_secs(1));
+    assert!(pair.server.events.contains(&Event::Drained));
 }
 
 #[test]
