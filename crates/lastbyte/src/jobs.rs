@@ -11,6 +11,10 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lastbyte_driver::Clock;
+
+/// Signals within this time are one: `timeout` sends SIGTERM to a process and to its group, which is the process again.
+pub(crate) const ONE_SIGNAL: Duration = Duration::from_millis(250);
 
 /// Whether Ctrl-C was pressed.
 #[derive(Clone, Debug)]
@@ -21,9 +25,13 @@ impl Interrupt {
     pub(crate) fn listen() -> Self {
         let flag = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&flag);
+        let clock = Clock::new();
+        let mut first = None;
         // Without a handler, the first Ctrl-C exits at once; that is acceptable.
         let _ = ctrlc::set_handler(move || {
-            if heard.swap(true, Ordering::Relaxed) {
+            let now = clock.now();
+            heard.store(true, Ordering::Relaxed);
+            if now.since(*first.get_or_insert(now)) > ONE_SIGNAL {
                 #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C exits at once")]
                 std::process::exit(130);
             }

@@ -560,8 +560,10 @@ fn an_interrupted_experiment_is_reported_up_to_its_end() {
         text.matches('\n').count()
     };
     let seen = whole_lines();
-    let pressed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+    // Two signals at once, as from `timeout`.
+    let pressed = Command::new("sh")
+        .args(["-c", "kill -INT $0; kill -TERM $0"])
+        .arg(child.id().to_string())
         .status()
         .expect("kill runs");
     assert!(pressed.success());

@@ -53,11 +53,14 @@ use tokio::{
     runtime,
     signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
+    time::Instant,
 };
 
 pub(crate) use self::arguments::Arguments;
 use self::arguments::Retry;
-use crate::{commands::fleet_file::FleetFile, failure::Failure, files, terminal::notice};
+use crate::{
+    commands::fleet_file::FleetFile, failure::Failure, files, jobs::ONE_SIGNAL, terminal::notice,
+};
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
@@ -310,7 +313,7 @@ impl Signals {
     }
 }
 
-/// Shuts down gracefully; a second signal exits at once.
+/// Shuts down gracefully; a second signal exits at once, unless it is the first one ([`ONE_SIGNAL`]).
 async fn end(server: Server, limit: Duration, signals: &mut Signals) -> Result<Report, Failure> {
     let (sender, report) = oneshot::channel();
     thread::Builder::new()
@@ -319,6 +322,7 @@ async fn end(server: Server, limit: Duration, signals: &mut Signals) -> Result<R
             let _ = sender.send(server.shut_down(limit));
         })
         .map_err(|error| Failure::Run(format!("cannot shut down gracefully: {error}")))?;
+    let later = Instant::now() + ONE_SIGNAL;
     tokio::pin!(report);
     loop {
         tokio::select! {
@@ -326,7 +330,7 @@ async fn end(server: Server, limit: Duration, signals: &mut Signals) -> Result<R
                 return report.map_err(|_| Failure::Run("the server failed during shutdown".into()));
             }
             request = signals.next() => {
-                if request == Request::ShutDown {
+                if request == Request::ShutDown && Instant::now() > later {
                     std::process::exit(130);
                 }
             }
