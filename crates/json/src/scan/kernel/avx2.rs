@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 };
 
 kernel!(
-    /// To have one proves that the CPU has AVX2, BMI1, BMI2 and POPCNT.
+    /// To have one proves that the CPU has AVX2, BMI1, BMI2, POPCNT and PCLMULQDQ.
     Avx2,
     "avx2,bmi1,bmi2,popcnt,pclmulqdq",
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("pclmulqdq")

@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 
 kernel!(
-    /// To have one proves that the CPU has AVX-512 F, BW and VL, BMI1, BMI2 and POPCNT.
+    /// To have one proves that the CPU has AVX-512 F, BW and VL, BMI1, BMI2, POPCNT and PCLMULQDQ.
     Avx512,
     "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,pclmulqdq",
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("pclmulqdq")
