@@ -45,16 +45,27 @@ pub(crate) fn leading_radix(s: &str, base: u32) -> Value {
 /// The integer of these digits, without a sign. The time of `from_str_radix` grows with the square of their number, so long ones
 /// are split: multiplying grows with a power of 1.5.
 pub(crate) fn big_integer(digits: &str, base: u32) -> Option<BigInt> {
-    const DIRECT_MAX: usize = 2000;
-    if digits.len() <= DIRECT_MAX || base.is_power_of_two() {
-        return BigInt::from_str_radix(digits, base).ok();
+    split(digits, base, &mut |digits| {
+        BigInt::from_str_radix(digits, base).ok()
+    })
+}
+
+/// [`big_integer`], with the conversion of the pieces.
+fn split(
+    digits: &str,
+    base: u32,
+    convert: &mut impl FnMut(&str) -> Option<BigInt>,
+) -> Option<BigInt> {
+    const PIECE_MAX: usize = 2000;
+    if digits.len() <= PIECE_MAX || base.is_power_of_two() {
+        return convert(digits);
     }
     let (high, low) = digits.split_at_checked(digits.len() / 2)?;
     if low.starts_with(['-', '+']) {
         return None;
     }
     let shift = BigInt::from(base).pow(u32::try_from(low.len()).ok()?);
-    Some(big_integer(high, base)? * shift + big_integer(low, base)?)
+    Some(split(high, base, convert)? * shift + split(low, base, convert)?)
 }
 
 /// `oct`: base 8, unless a prefix says otherwise.
