@@ -21,7 +21,7 @@ pub(crate) const ONE_SIGNAL: Duration = Duration::from_millis(250);
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Installs a handler. The first Ctrl-C stops the work after the jobs in progress, a second one exits at once.
+    /// Installs a handler. The first Ctrl-C stops the work after the jobs in progress, one after [`ONE_SIGNAL`] exits at once.
     pub(crate) fn listen() -> Self {
         let flag = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&flag);
