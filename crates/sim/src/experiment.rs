@@ -3,6 +3,8 @@
 //! Responsible for the keys of an experiment file and for the assignment of connections to arms ([`Experiment::connection`]).
 //! The same file and the same number give the same connection, in any order of calls. No file is opened here, and nothing is
 //! simulated.
+//!
+//! [`Experiment`] is not read by `serde` itself: its specs need the registry, and the population another file.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -15,12 +17,12 @@ use crate::{
     listener::Direction,
     neighbour::Neighbour,
     population::{
-        Draw, Population, ReturnsText, Sweep, factor,
+        Draw, Population, Returns, Sweep,
         random::{Field, Stream},
-        seed_of,
+        seed_of, text,
     },
     scenario::{FlowPlan, Protocol, Scenario, Transport},
-    setting::SettingError,
+    setting::{self, SettingError},
     workload::Workload,
 };
 
@@ -94,18 +96,23 @@ struct ExperimentText {
     #[serde(default = "population")]
     population: String,
     sites: Option<Vec<String>>,
-    time_limit: Option<String>,
-    protocol: Option<String>,
+    #[serde(default, deserialize_with = "text::span")]
+    time_limit: Option<Duration>,
+    #[serde(default, deserialize_with = "text::protocol")]
+    protocol: Protocol,
     requests: Option<u32>,
     parallel: Option<u32>,
-    pause: Option<String>,
-    direction: Option<String>,
+    #[serde(default, deserialize_with = "text::span")]
+    pause: Duration,
+    #[serde(default, deserialize_with = "text::direction")]
+    direction: Direction,
     #[serde(default)]
     sweep: Sweep,
-    returns: Option<ReturnsText>,
+    returns: Option<Returns>,
     #[serde(default)]
     neighbours: Vec<String>,
-    horizon: Option<String>,
+    #[serde(default, deserialize_with = "text::span")]
+    horizon: Option<Duration>,
     arms: Vec<ArmText>,
 }
 
@@ -114,7 +121,8 @@ struct ExperimentText {
 struct ArmText {
     name: String,
     spec: String,
-    share: Option<f64>,
+    #[serde(default = "text::one", deserialize_with = "text::weight")]
+    share: f64,
 }
 
 const fn connections() -> u64 {
@@ -159,8 +167,7 @@ impl Experiment {
         registry: &Registry,
         read: ReadPopulation<'_>,
     ) -> Result<Self, SettingError> {
-        let text: ExperimentText =
-            toml::from_str(text).map_err(|error| SettingError::new("", error))?;
+        let text: ExperimentText = setting::read(text)?;
         let arms = arms(&text.arms, registry)?;
         let baseline = match &text.baseline {
             None => 0,
@@ -188,30 +195,21 @@ impl Experiment {
                 ),
             ));
         }
-        let time_limit = match &text.time_limit {
-            Some(text) => units::span(text)
-                .map_err(|error| SettingError::new("time-limit", error.with_value()))?,
-            None => TIME_LIMIT,
-        };
+        let time_limit = text.time_limit.unwrap_or(TIME_LIMIT);
         if time_limit.is_zero() {
             return Err(SettingError::new(
                 "time-limit",
                 "0 (expected a span above zero)",
             ));
         }
-        let protocol = match &text.protocol {
-            None => Protocol::default(),
-            Some(name) => name
-                .parse()
-                .map_err(|error: String| SettingError::new("protocol", error))?,
-        };
         let mut population = if text.population == BUILT_IN {
             Population::standard()
         } else {
             let file =
                 read(&text.population).map_err(|reason| SettingError::new("population", reason))?;
-            Population::parse_with(&file, registry)
-                .map_err(|error| error.within(&format!("population {}", text.population)))?
+            Population::parse_with(&file, registry).map_err(|error| {
+                SettingError::new("population", format!("`{}`: {error}", text.population))
+            })?
         };
         if let Some(sites) = &text.sites {
             population = population.with_sites(sites)?;
@@ -219,28 +217,24 @@ impl Experiment {
         let population = population
             .scaled(&text.sweep)
             .map_err(|error| error.within("sweep"))?;
-        let population = match &text.returns {
+        let population = match text.returns {
             None => population,
-            Some(returns) => population
-                .with_returns(returns)
-                .map_err(|error| error.within("returns"))?,
+            Some(returns) => population.with_returns(returns),
         };
         let population = if text.neighbours.is_empty() {
             population
         } else {
             population.with_neighbours(
                 neighbours(&text.neighbours, registry)?,
-                match &text.horizon {
-                    Some(text) => {
-                        Some(horizon(units::span(text).map_err(|error| {
-                            SettingError::new("horizon", error.with_value())
-                        })?)?)
-                    }
-                    None => None,
-                },
+                text.horizon.map(horizon).transpose()?,
             )
         };
-        let workload = workload(&text)?;
+        let workload = Workload {
+            requests: text.requests.unwrap_or(1),
+            parallel: text.parallel.unwrap_or(1),
+            pause: text.pause,
+            direction: text.direction,
+        };
         Self {
             name: text.name,
             description: text.description,
@@ -250,7 +244,7 @@ impl Experiment {
             connections: text.connections,
             seed: text.seed,
             time_limit,
-            protocol,
+            protocol: text.protocol,
             workload: Workload::default(),
         }
         .with_workload(workload)
@@ -334,28 +328,6 @@ impl Experiment {
     }
 }
 
-/// The workload of an experiment.
-fn workload(text: &ExperimentText) -> Result<Workload, SettingError> {
-    Ok(Workload {
-        requests: text.requests.unwrap_or(1),
-        parallel: text.parallel.unwrap_or(1),
-        pause: match &text.pause {
-            Some(text) => {
-                units::span(text).map_err(|error| SettingError::new("pause", error.with_value()))?
-            }
-            None => Duration::ZERO,
-        },
-        direction: match text.direction.as_deref() {
-            None | Some("down") => Direction::Down,
-            Some("up") => Direction::Up,
-            Some(other) => {
-                let reason = format!("`{other}` (expected `down` or `up`)");
-                return Err(SettingError::new("direction", reason));
-            }
-        },
-    })
-}
-
 /// The neighbours of an experiment.
 ///
 /// # Errors
@@ -411,7 +383,7 @@ fn arms(texts: &[ArmText], registry: &Registry) -> Result<Vec<Arm>, SettingError
             spec: registry
                 .parse(&text.spec)
                 .map_err(|error| SettingError::new(format!("{place}.spec"), error))?,
-            share: factor(&format!("{place}.share"), text.share.unwrap_or(1.0))?,
+            share: text.share,
         });
     }
     if arms.iter().all(|arm| arm.share <= 0.0) {

@@ -28,9 +28,10 @@ pub trait Listener {
 impl Listener for () {}
 
 /// The direction of one of the two links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
     /// From the server to the clients.
+    #[default]
     Down,
     /// From the clients to the server.
     Up,

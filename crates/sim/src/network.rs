@@ -15,8 +15,11 @@ use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
 
 use crate::{
-    client_acks::ClientAcks, cross::CrossTraffic, moves::Move, scenario::Path,
-    setting::SettingError,
+    client_acks::ClientAcks,
+    cross::CrossTraffic,
+    moves::Move,
+    scenario::Path,
+    setting::{self, SettingError},
 };
 
 #[cfg(test)]
@@ -135,7 +138,7 @@ impl PathText {
     ///
     /// Returns an error if the text is not TOML, or has an unknown key.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
-        toml::from_str(text).map_err(|error| SettingError::new("", error))
+        setting::read(text)
     }
 
     /// The network of this name.

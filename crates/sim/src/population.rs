@@ -7,7 +7,7 @@
 //! | module | responsibility |
 //! |---|---|
 //! | [`distribution`] | distributions as text |
-//! | `text` | the keys of the file |
+//! | `text` | the values of the file |
 //! | `sweep` | factors that scale a population |
 //! | `random` | random streams |
 //! | `path` | the links of a draw |
@@ -16,9 +16,11 @@
 //! | `uploads` | data on the uplink |
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use lastbyte_congestion::{Registry, SavedPath, Spec};
 use lastbyte_link::{Contention, Policer, Rate, Reordering, Spacing, WakeUp};
+use serde::Deserialize;
 
 use crate::{
     client_acks::ClientAcks,
@@ -26,7 +28,7 @@ use crate::{
     listener::Direction,
     neighbour::{Neighbour, Observation},
     scenario::{Path, Transport},
-    setting::SettingError,
+    setting::{self, SettingError},
 };
 
 pub mod distribution;
@@ -35,35 +37,41 @@ mod networks;
 mod path;
 pub(crate) mod random;
 mod sweep;
-mod text;
+pub(crate) mod text;
 mod uploads;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::random::seed_of;
 pub use self::sweep::Sweep;
 use self::{
     distribution::Distribution,
     random::{Field, Stream},
-};
-pub(crate) use self::{
-    random::seed_of,
-    text::{ReturnsText, factor},
 };
 
 /// The file of the default population.
 pub const DEFAULT: &str = include_str!("../experiments/population.toml");
 
 /// Sites, access classes, and the settings common to all of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Population {
     name: String,
+    #[serde(default, rename = "description")]
+    _description: String,
+    #[serde(default, deserialize_with = "text::overhead")]
     overhead: u32,
     queue_floor: u64,
+    #[serde(deserialize_with = "text::discipline")]
     aqm: Discipline,
+    #[serde(deserialize_with = "text::shares")]
     random_loss: Distribution,
+    #[serde(deserialize_with = "text::sizes")]
     policer_bucket: Distribution,
+    #[serde(deserialize_with = "text::bytes")]
     up_queue: u64,
+    #[serde(deserialize_with = "text::share")]
     ecn_share: f64,
     returns: Option<Returns>,
     cross: Cross,
@@ -71,31 +79,42 @@ pub struct Population {
     acks: Vec<AckPolicy>,
     classes: Vec<Class>,
     sites: Vec<Site>,
+    #[serde(skip)]
     sweep: Sweep,
     /// Networks that replace the drawn paths, unless it is empty.
+    #[serde(skip)]
     networks: Vec<(String, Path)>,
     /// Neighbours that replace the cross traffic, unless it is empty.
+    #[serde(skip)]
     neighbours: Vec<Neighbour>,
     /// Observation time of neighbours; `None` if it depends on the path.
+    #[serde(skip)]
     horizon: Option<Duration>,
     /// Direction of the data.
+    #[serde(skip)]
     direction: Direction,
     /// Named variants that replace this population with equal probability, unless it is empty.
+    #[serde(skip)]
     variants: Vec<(String, Self)>,
 }
 
 /// Clients with a token of an earlier connection.
-#[derive(Clone, Debug)]
-struct Returns {
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Returns {
+    #[serde(deserialize_with = "text::share")]
     share: f64,
     /// The share of these whose path has changed.
+    #[serde(deserialize_with = "text::share")]
     changed: f64,
     /// The share of the line rate that the earlier connection used.
+    #[serde(deserialize_with = "text::shares")]
     used: Distribution,
 }
 
+/// The queue management of managed queues.
 #[derive(Clone, Copy, Debug)]
-enum Discipline {
+pub(crate) enum Discipline {
     CoDel,
     FqCoDel,
     Pie,
@@ -104,162 +123,208 @@ enum Discipline {
 }
 
 /// A kind of access.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Class {
     name: String,
+    #[serde(deserialize_with = "text::rates")]
     rate: Distribution,
+    #[serde(default = "text::yes")]
     rate_follows_site: bool,
+    #[serde(deserialize_with = "text::spans")]
     access_rtt: Distribution,
+    #[serde(deserialize_with = "text::spans")]
     queue: Distribution,
+    #[serde(deserialize_with = "text::share")]
     aqm_share: f64,
+    #[serde(default, rename = "poor")]
     is_poor: bool,
-    /// Random loss of every path of the class, instead of the population's on some paths.
+    /// Random loss of every path of the class, at any site, instead of the population's on some paths.
+    #[serde(default, deserialize_with = "text::shares")]
     loss: Option<Distribution>,
+    #[serde(default = "text::one", deserialize_with = "text::weight")]
     loss_factor: f64,
     bursts: Option<Bursts>,
     handover: Option<Handover>,
+    #[serde(default, deserialize_with = "text::spacing")]
     release: Option<Spacing>,
+    #[serde(default, deserialize_with = "text::positive_span")]
     jitter: Option<Duration>,
     contention: Option<ContentionDraw>,
     wake_up: Option<WakeUpDraw>,
     reordering: Option<ReorderingDraw>,
     variation: Option<Variation>,
-    up: Up,
+    /// The rate of the uplink; at most one of this and `up_share`.
+    #[serde(default, deserialize_with = "text::rates")]
+    up_rate: Option<Distribution>,
+    /// The rate of the uplink as a share of the rate down.
+    #[serde(default, deserialize_with = "text::shares")]
+    up_share: Option<Distribution>,
+    /// Of an uplink with a rate, in place of the population's.
+    #[serde(default, deserialize_with = "text::spans")]
+    up_queue: Option<Distribution>,
+    #[serde(default, deserialize_with = "text::share")]
+    up_aqm_share: f64,
+    /// Of every path.
+    #[serde(default, deserialize_with = "text::shares")]
+    up_loss: Option<Distribution>,
+    #[serde(default, deserialize_with = "text::positive_span")]
+    up_jitter: Option<Duration>,
+    #[serde(default = "text::one", deserialize_with = "text::weight")]
     cross_factor: f64,
 }
 
-/// The limits of the uplink.
-#[derive(Clone, Debug)]
-struct Up {
-    rate: Option<UpRate>,
-    /// Of a line with a rate, in place of the population's.
-    queue: Option<Distribution>,
-    aqm_share: f64,
-    /// Of every path.
-    loss: Option<Distribution>,
-    jitter: Option<Duration>,
-}
-
-#[derive(Clone, Debug)]
-enum UpRate {
-    Rate(Distribution),
-    /// Of the rate down.
-    Share(Distribution),
-}
-
 /// A shared medium, in both directions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ContentionDraw {
+    #[serde(deserialize_with = "text::shares")]
     share: Distribution,
+    #[serde(deserialize_with = "text::positive_span")]
     busy: Duration,
 }
 
 /// A radio that sleeps. It affects the uplink, which carries the first packet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct WakeUpDraw {
+    #[serde(deserialize_with = "text::positive_span")]
     after: Duration,
+    #[serde(deserialize_with = "text::spans")]
     delay: Distribution,
 }
 
 /// Packets held back on the downlink, on some paths.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ReorderingDraw {
+    #[serde(rename = "share", deserialize_with = "text::share")]
     paths: f64,
+    #[serde(deserialize_with = "text::shares")]
     packets: Distribution,
+    #[serde(deserialize_with = "text::spans")]
     delay: Distribution,
 }
 
 /// Loss bursts, on some paths.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Bursts {
+    #[serde(deserialize_with = "text::share")]
     share: f64,
+    #[serde(rename = "per-second", deserialize_with = "text::per_second")]
     every: Duration,
+    #[serde(deserialize_with = "text::packets")]
     packets: f64,
 }
 
 /// Recurring outages, during which a part of the packets is lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Handover {
-    every: Every,
+    /// Random: a Poisson process.
+    #[serde(deserialize_with = "text::spacing")]
+    every: Spacing,
+    /// Shorter than a quarter of `every`.
+    #[serde(deserialize_with = "text::span")]
     stall: Duration,
+    #[serde(deserialize_with = "text::share")]
     drop_share: f64,
     drop_packets: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Every {
-    Fixed(Duration),
-    /// A Poisson process with this mean interval.
-    Random(Duration),
-}
-
 /// A rate that changes at each step: log-normal, with the line rate as its mean.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Variation {
     /// The coefficient of variation.
+    #[serde(deserialize_with = "text::cv")]
     cv: f64,
+    #[serde(deserialize_with = "text::step")]
     step: Duration,
     /// The correlation of the logarithm with that of the previous step.
+    #[serde(deserialize_with = "text::share")]
     memory: f64,
 }
 
 /// The location of a server, and its clients.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Site {
     name: String,
+    #[serde(default = "text::one", deserialize_with = "text::weight")]
     share: f64,
-    /// The weight of each class.
-    weights: Vec<f64>,
+    /// The weights of classes, by their names.
+    weights: BTreeMap<String, Weight>,
+    #[serde(deserialize_with = "text::positive_factor")]
     rate_factor: f64,
+    #[serde(deserialize_with = "text::spans")]
     path_rtt: Distribution,
+    #[serde(deserialize_with = "text::share")]
     lossy_share: f64,
+    #[serde(deserialize_with = "text::share")]
     policed_share: f64,
+    #[serde(deserialize_with = "text::rates")]
     policer_rate: Distribution,
 }
 
-#[derive(Clone, Debug)]
+/// A weight, from 0 to 1000000.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Weight(#[serde(deserialize_with = "text::weight")] f64);
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Cross {
+    #[serde(deserialize_with = "text::share")]
     bulk_share: f64,
-    bulk: Vec<Bulk>,
+    /// The weights of kinds, by their text.
+    bulk: BTreeMap<String, Weight>,
+    /// The kinds of `bulk`, in its order.
+    #[serde(skip)]
+    kinds: Vec<CrossKind>,
     /// In round trips.
+    #[serde(deserialize_with = "text::numbers")]
     bulk_lead: Distribution,
+    #[serde(deserialize_with = "text::share")]
     bursts_share: f64,
+    #[serde(deserialize_with = "text::sizes")]
     bursts_size: Distribution,
+    #[serde(deserialize_with = "text::positive_span")]
     bursts_every: Duration,
     /// Congestion control of the page loads; `None`: bursts are packets at a constant rate.
-    bursts_congestion: Option<Spec>,
+    bursts_congestion: Option<String>,
+    /// Parsed from `bursts_congestion`.
+    #[serde(skip)]
+    bursts_spec: Option<Spec>,
     /// The largest share of the long-term rate that bursts use.
+    #[serde(deserialize_with = "text::share")]
     bursts_at_most: f64,
 }
 
-#[derive(Clone, Debug)]
-struct Bulk {
-    weight: f64,
-    /// The name in the file.
-    name: String,
-    kind: CrossKind,
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Sizes {
+    /// Lower and upper bounds.
+    #[serde(deserialize_with = "text::bins")]
     bins: Vec<(u64, u64)>,
-    mixes: Vec<Mix>,
-    chosen: usize,
+    /// The chosen one of `mixes`.
+    mix: String,
+    /// The weight of each bin, by the name of the mix.
+    mixes: BTreeMap<String, Vec<Weight>>,
 }
 
-#[derive(Clone, Debug)]
-struct Mix {
-    name: String,
-    /// The weight of each bin.
-    weights: Vec<f64>,
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct AckPolicy {
     name: String,
+    #[serde(deserialize_with = "text::weight")]
     share: f64,
+    #[serde(default, deserialize_with = "text::rule")]
     rule: ClientAcks,
-    max_ack_delay: Duration,
+    /// Default: that of the rule.
+    #[serde(default, deserialize_with = "text::span")]
+    max_ack_delay: Option<Duration>,
+    #[serde(default)]
     ack_frequency: bool,
 }
 
@@ -420,7 +485,10 @@ impl Population {
     ///
     /// As [`Population::parse`].
     pub fn parse_with(text: &str, registry: &Registry) -> Result<Self, SettingError> {
-        text::parse(text, registry)
+        let mut population: Self = setting::read(text)?;
+        let checked = population.check(registry);
+        checked.map_err(|error| error.at_line_of(text))?;
+        Ok(population)
     }
 
     /// The default: [`DEFAULT`].
@@ -472,12 +540,10 @@ impl Population {
         scaled.sweep = self.sweep.and(sweep);
         scaled.sweep.check()?;
         if let Some(mix) = &sweep.sizes {
-            scaled
-                .sizes
-                .choose(mix)
-                .map_err(|reason| SettingError::new("sizes", reason))?;
+            scaled.sizes.mix.clone_from(mix);
+            scaled.sizes.check_mix("sizes")?;
         }
-        let is_unlimited = |class: &Class| class.up.rate.is_none();
+        let is_unlimited = |class: &Class| class.up_rate.is_none() && class.up_share.is_none();
         if (sweep.up_rate - 1.0).abs() > f64::EPSILON && self.classes.iter().all(is_unlimited) {
             return Err(SettingError::new(
                 "up-rate",
@@ -617,11 +683,8 @@ impl Population {
         Ok(Self {
             sizes: Sizes {
                 bins: sizes.iter().map(|size| (*size, size + 1)).collect(),
-                mixes: vec![Mix {
-                    name: "given".to_owned(),
-                    weights: vec![1.0; sizes.len()],
-                }],
-                chosen: 0,
+                mix: String::new(),
+                mixes: [(String::new(), vec![Weight(1.0); sizes.len()])].into(),
             },
             ..self.clone()
         })
@@ -650,20 +713,20 @@ impl Population {
     }
 
     /// Returns the population with these return visits instead of its own.
-    pub(crate) fn with_returns(self, text: &ReturnsText) -> Result<Self, SettingError> {
-        Ok(Self {
-            returns: Some(text::returns(text)?),
+    pub(crate) fn with_returns(self, returns: Returns) -> Self {
+        Self {
+            returns: Some(returns),
             ..self
-        })
+        }
     }
 
     fn class_weights<'a>(&'a self, site: &'a Site) -> impl Iterator<Item = f64> + Clone + 'a {
-        let weights = self.classes.iter().zip(&site.weights);
-        weights.map(|(class, weight)| {
+        self.classes.iter().map(|class| {
+            let weight = site.weights.get(&class.name).map_or(0.0, |weight| weight.0);
             if class.is_poor {
                 weight * self.sweep.poor
             } else {
-                *weight
+                weight
             }
         })
     }
@@ -696,6 +759,13 @@ impl Population {
             .filter(|bursts| stream(Field::Bursts).happens(bursts.share));
         let (handover, handover_age) = handover(class, stream(Field::Handover));
         let (cross, bulk) = self.cross(class, rtt, seed);
+        let up_rate = match (&class.up_rate, &class.up_share) {
+            (Some(up), _) => Some(up.draw(stream(Field::UpRate))),
+            (None, Some(share)) => {
+                Some(rate.bits_per_second() as f64 * share.draw(stream(Field::UpRate)))
+            }
+            (None, None) => None,
+        };
         let facts = DrawFacts {
             rate,
             rtt,
@@ -741,16 +811,8 @@ impl Population {
                     ),
                 }),
             is_rate_variable: class.variation.is_some() || class.handover.is_some(),
-            up_rate: class.up.rate.as_ref().map(|up| {
-                let up = match up {
-                    UpRate::Rate(up) => up.draw(stream(Field::UpRate)),
-                    UpRate::Share(share) => {
-                        rate.bits_per_second() as f64 * share.draw(stream(Field::UpRate))
-                    }
-                };
-                kilobits(up * self.sweep.up_rate)
-            }),
-            up: self.up(&class.up, seed),
+            up_rate: up_rate.map(|up| kilobits(up * self.sweep.up_rate)),
+            up: self.up(class, seed),
             is_poor: class.is_poor,
             cross,
             ack_policy: self.acks[acks].name.clone(),
@@ -773,18 +835,18 @@ impl Population {
         self.queue_floor * (u64::from(DATAGRAM) + u64::from(self.overhead))
     }
 
-    fn up(&self, up: &Up, seed: u64) -> UpFacts {
+    fn up(&self, class: &Class, seed: u64) -> UpFacts {
         let stream = |field| Stream::new(seed, field);
-        let loss = up.loss.as_ref();
+        let loss = class.up_loss.as_ref();
         let loss = loss.filter(|_| stream(Field::IsUpLossy).happens(self.sweep.lossy));
         UpFacts {
-            queue: up.queue.as_ref().map(|queue| {
+            queue: class.up_queue.as_ref().map(|queue| {
                 let depth = queue.draw(stream(Field::UpQueue)) * self.sweep.queue;
                 microseconds(depth.min(QUEUE_MAX))
             }),
-            has_aqm: stream(Field::UpAqm).happens(up.aqm_share),
+            has_aqm: stream(Field::UpAqm).happens(class.up_aqm_share),
             random_loss: loss.map_or(0.0, |loss| loss.draw(stream(Field::UpLoss)).clamp(0.0, 1.0)),
-            jitter: up.jitter,
+            jitter: class.up_jitter,
         }
     }
 
@@ -831,12 +893,15 @@ impl Population {
         let all = (bulk + bursts).max(1.0);
         let place = Stream::new(seed, Field::Cross).unit(0) * all;
         if place < bulk {
-            let weights = cross.bulk.iter().map(|bulk| bulk.weight);
+            let weights = cross.bulk.values().map(|weight| weight.0);
             let which = Stream::new(seed, Field::CrossSpec).choose(0, weights);
             let rounds = cross.bulk_lead.draw(Stream::new(seed, Field::CrossLead));
             let lead = microseconds((rtt.as_nanos() as f64 * rounds).min(1e12));
-            let name = cross.bulk[which].name.clone();
-            (CrossFact::Bulk(name), Some((which, lead)))
+            let name = cross.bulk.keys().nth(which).cloned();
+            (
+                CrossFact::Bulk(name.unwrap_or_default()),
+                Some((which, lead)),
+            )
         } else if place < bulk + bursts {
             let bytes = cross.bursts_size.draw(Stream::new(seed, Field::CrossBurst));
             let burst = CrossFact::Bursts {
@@ -851,19 +916,10 @@ impl Population {
 }
 
 impl Sizes {
-    fn choose(&mut self, name: &str) -> Result<(), String> {
-        let found = self.mixes.iter().position(|mix| mix.name == name);
-        self.chosen = found.ok_or_else(|| {
-            let names: Vec<&str> = self.mixes.iter().map(|mix| mix.name.as_str()).collect();
-            format!("unknown mix `{name}` (expected {})", names.join(", "))
-        })?;
-        Ok(())
-    }
-
     /// Draws a bin by its weight, and within it a size with density proportional to 1 / size².
     fn draw(&self, stream: Stream) -> u64 {
-        let weights = &self.mixes[self.chosen].weights;
-        let (from, to) = self.bins[stream.choose(0, weights.iter().copied())];
+        let weights = self.mixes[&self.mix].iter().map(|weight| weight.0);
+        let (from, to) = self.bins[stream.choose(0, weights)];
         let (high, low) = (1.0 / from as f64, 1.0 / to as f64);
         let size = 1.0 / (high - stream.unit(1) * (high - low));
         (size as u64).clamp(from, to - 1)
@@ -877,11 +933,11 @@ fn handover(class: &Class, stream: Stream) -> (Option<Duration>, Duration) {
         return (None, Duration::ZERO);
     };
     let (interval, age) = match handover.every {
-        Every::Fixed(every) => {
+        Spacing::Fixed(every) => {
             let every = every.as_nanos() as f64;
             (every, every * stream.unit(0))
         }
-        Every::Random(mean) => {
+        Spacing::Random(mean) => {
             let mean = mean.as_nanos() as f64;
             let age = mean * stream.exponential(0);
             let least = 4.0 * handover.stall.as_nanos() as f64;

@@ -506,7 +506,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("server", &["exchange", "exchange::channel", "handler"]),
     ("server", &["proxy", "proxy::body", "proxy::pool"]),
     ("sim", &["client", "protocol", "server"]),
-    ("sim", &["population::sweep", "population::text"]),
 ];
 
 #[test]

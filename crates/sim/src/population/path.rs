@@ -32,7 +32,9 @@ pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
     let transport = Transport {
         ecn: facts.ecn,
         saved_path: population.saved_path(facts, seed),
-        max_ack_delay: policy.max_ack_delay,
+        max_ack_delay: policy
+            .max_ack_delay
+            .unwrap_or_else(|| policy.rule.max_ack_delay()),
         ack_decimation: policy.rule.decimation(),
         ack_frequency: policy.ack_frequency,
         ..Transport::default()
@@ -227,7 +229,7 @@ pub(super) fn rates(class: &Class, facts: &DrawFacts, stream: Stream, count: u64
 /// Builds the cross traffic. Also returns when the transfer starts.
 fn cross(population: &Population, sketch: &Sketch, seed: u64) -> (Duration, Vec<CrossTraffic>) {
     let facts = &sketch.facts;
-    let pages = match (&facts.cross, &population.cross.bursts_congestion) {
+    let pages = match (&facts.cross, &population.cross.bursts_spec) {
         (CrossFact::Bursts { bytes, every }, Some(congestion)) => Some((
             congestion,
             Pages {
@@ -252,7 +254,7 @@ fn cross(population: &Population, sketch: &Sketch, seed: u64) -> (Duration, Vec<
         None => lead,
     };
     let kind = match (&facts.cross, sketch.bulk, pages) {
-        (CrossFact::Bulk(_), Some((which, _)), _) => population.cross.bulk[which].kind.clone(),
+        (CrossFact::Bulk(_), Some((which, _)), _) => population.cross.kinds[which].clone(),
         (_, _, Some((congestion, pages))) => CrossKind::Pages(congestion.clone(), pages),
         (CrossFact::Bursts { bytes, every }, _, None) => {
             let mean = *bytes as f64 * 8.0 / every.as_secs_f64();

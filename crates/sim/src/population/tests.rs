@@ -70,10 +70,10 @@ fn sites_and_classes_are_drawn_by_their_weights() {
             .collect();
         let share = here.len() as f64 / count as f64;
         assert!((share - 1.0 / 7.0).abs() < 0.01, "{}: {share}", site.name);
-        for (class, weight) in site.weights.iter().enumerate() {
+        for (class, weight) in all.class_weights(site).enumerate() {
             let found = here.iter().filter(|sketch| sketch.class == class).count();
             let found = found as f64 / here.len() as f64;
-            let expected = weight / site.weights.iter().sum::<f64>();
+            let expected = weight / all.class_weights(site).sum::<f64>();
             assert!(
                 (found - expected).abs() < 0.027,
                 "{} {}: {found} {expected}",
@@ -89,11 +89,11 @@ fn sites_and_classes_are_drawn_by_their_weights() {
 fn shares_of_loss_policers_and_other_traffic_match_the_file() {
     // Africa: lossy .35 by the factors of the classes, and all of LEO and GEO.
     let africa = site("Africa");
-    let weights = &africa.sites[0].weights;
+    let weights: Vec<f64> = africa.class_weights(&africa.sites[0]).collect();
     let expected: f64 = africa
         .classes
         .iter()
-        .zip(weights)
+        .zip(&weights)
         .map(|(class, weight)| match class.loss {
             Some(_) => *weight,
             None => weight * 0.35 * class.loss_factor,
@@ -134,7 +134,7 @@ fn shares_of_loss_policers_and_other_traffic_match_the_file() {
         ]
     };
     // By class: half for cellular, double for poor.
-    let factors = africa.classes.iter().zip(weights);
+    let factors = africa.classes.iter().zip(&weights);
     let factors = factors.map(|(class, weight)| class.cross_factor * weight);
     let expected = 0.15 * factors.sum::<f64>() / weights.iter().sum::<f64>();
     for found in cross(&africa) {
@@ -552,6 +552,39 @@ fn errors_of_a_population_name_their_place() {
         let error = with(from, to);
         assert!(error.contains(says), "{to}: {error}");
     }
+}
+
+/// A mistake that the deserializers find, and one that later checks find.
+#[test]
+fn errors_of_a_population_name_the_line() {
+    for (from, to) in [
+        ("rate = \"40mbit p10", "rate = \"40 p10"),
+        ("wifi = 23, lte", "wlan = 23, lte"),
+        ("per-second = 0.5", "per-second = 0"),
+        ("ecn-share = 0", "ecn-shares = 0"),
+        ("stall = \"50ms\"", "stall = \"50s\""),
+    ] {
+        let text = DEFAULT.replacen(from, to, 1);
+        let expected = 1 + text.lines().position(|line| line.contains(to)).expect(to);
+        let error = Population::parse(&text).expect_err(to);
+        assert_eq!(error.line, Some(expected), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("line {expected}: `")),
+            "{error}"
+        );
+    }
+    let text = DEFAULT.replacen("rate-factor = 0.75\n", "", 1);
+    let error = Population::parse(&text).expect_err("no factor");
+    let site = DEFAULT.lines().position(|line| line == "[[sites]]");
+    assert_eq!(error.line, site.map(|line| line + 1), "{error}");
+    assert_eq!(error.key, "sites.East Asia");
+    let error = Population::parse(&DEFAULT.replacen("queue-floor = 20", "", 1));
+    assert_eq!(
+        error.expect_err("no floor").to_string(),
+        "missing field `queue-floor`"
+    );
 }
 
 #[test]
