@@ -86,8 +86,9 @@ fn sigterm_under_load_loses_no_response() {
         assert!(whole >= 50, "HTTP/{version}: {whole} came");
         all += whole;
         if whole < COUNT {
-            // The remaining ones are refused while the server ends, or find no listener.
-            let expected: &[i32] = if *version == "3" { &[7, 96] } else { &[7] };
+            // The remaining ones are refused while the server ends, or find no listener. The kernel resets a connection that
+            // arrives after the last one was accepted and before the listener is closed, in its handshake.
+            let expected: &[i32] = if *version == "3" { &[7, 96] } else { &[7, 35] };
             let is_expected = code.is_some_and(|code| expected.contains(&code));
             assert!(is_expected, "HTTP/{version}: {code:?}: {printed}");
         }

@@ -2,8 +2,14 @@
 //!
 //! Where the system permits it, each thread has a listener of its own (`SO_REUSEPORT`), and keeps what it accepts. A single
 //! listener, such as one from a service manager, is read by one thread, which gives the connections to all threads in turn.
+//!
+//! # Decisions
+//!
+//! - *Connections that wait when a shutdown begins are accepted*: their clients have begun a handshake, and closing
+//!   the listener resets them. One that arrives after the last was accepted is reset nevertheless: a filter that drops SYNs
+//!   would prevent it, but also apply to a later process that shares the socket.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -19,10 +25,14 @@ use super::{
 /// Pause after an error that passes, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts connections up to the limit until shutdown, and spawns `serve` for each on one of `threads`, in turn. Runs on the
-/// first of them.
+/// Maximum connections that a listener accepts after the beginning of a shutdown, so that it ends even if clients connect as fast
+/// as it accepts. The largest queue that Linux permits by default (`net.core.somaxconn`).
+const WAITING_MAX: usize = 4096;
+
+/// Accepts connections up to the limit until shutdown, and then those that wait, and spawns `serve` for each on one of
+/// `threads`, in turn. Runs on the first of them.
 pub(super) async fn accept<F, S>(
-    listener: std::net::TcpListener,
+    listener: net::TcpListener,
     threads: Vec<Thread>,
     admission: Admission,
     serve: F,
@@ -38,32 +48,62 @@ pub(super) async fn accept<F, S>(
         count(&counts.accepts_failed);
         return;
     };
-    for (turn, thread) in threads.iter().cycle().enumerate() {
+    let mut turns = threads.iter().enumerate().cycle();
+    for (index, thread) in turns.by_ref() {
         let (stream, remote, admitted) = tokio::select! {
             next = next(&listener, &admission, counts) => next,
-            _ = stopped.wait_for(|stopped| *stopped) => return,
+            _ = stopped.wait_for(|stopped| *stopped) => break,
         };
-        let (serve, shared) = (serve.clone(), Arc::clone(&thread.shared));
-        if turn % threads.len() == 0 {
+        if index == 0 {
+            let (serve, shared) = (serve.clone(), Arc::clone(&thread.shared));
             thread.handle.spawn(async move {
                 serve(shared, stream, remote).await;
                 drop(admitted);
             });
             continue;
         }
-        let Ok(stream) = stream.into_std() else {
-            count(&counts.accepts_failed);
-            continue;
-        };
-        thread.handle.spawn(async move {
-            // The socket is registered with the runtime of its thread.
-            match TcpStream::from_std(stream) {
-                Ok(stream) => serve(shared, stream, remote).await,
-                Err(_) => count(&shared.counts.accepts_failed),
-            }
-            drop(admitted);
-        });
+        match stream.into_std() {
+            Ok(stream) => spawn(thread, &serve, stream, remote, admitted),
+            Err(_) => count(&counts.accepts_failed),
+        }
     }
+    let Ok(listener) = listener.into_std() else {
+        return;
+    };
+    for (_, thread) in turns.take(WAITING_MAX) {
+        // None waits, or none can be accepted.
+        let Ok((stream, remote)) = listener.accept() else {
+            return;
+        };
+        match admission.admit(remote.ip()).await {
+            Some(admitted) => spawn(thread, &serve, stream, remote, admitted),
+            None => count(&counts.refused),
+        }
+    }
+}
+
+/// Serves a connection on a thread, with whose runtime its socket is registered.
+fn spawn<F, S>(
+    thread: &Thread,
+    serve: &F,
+    stream: net::TcpStream,
+    remote: SocketAddr,
+    admitted: Admitted,
+) where
+    F: Fn(Arc<Shared>, TcpStream, SocketAddr) -> S + Clone + Send + 'static,
+    S: Future<Output = ()> + Send + 'static,
+{
+    let (serve, shared) = (serve.clone(), Arc::clone(&thread.shared));
+    thread.handle.spawn(async move {
+        let stream = stream
+            .set_nonblocking(true)
+            .and_then(|()| TcpStream::from_std(stream));
+        match stream {
+            Ok(stream) => serve(shared, stream, remote).await,
+            Err(_) => count(&shared.counts.accepts_failed),
+        }
+        drop(admitted);
+    });
 }
 
 /// The next connection that is admitted.

@@ -43,6 +43,21 @@ pub(crate) fn settings(handler: impl Handler + 'static) -> Settings {
     settings
 }
 
+/// What a client of HTTP/1.1 is made of.
+pub(crate) fn client(
+    versions: &[&'static SupportedProtocolVersion],
+    roots: Arc<RootCertStore>,
+) -> Arc<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Arc::new(config)
+}
+
 /// A server that runs, and what its clients trust.
 pub(crate) struct Serving {
     pub(crate) server: Server,
@@ -72,14 +87,7 @@ impl Serving {
         &self,
         versions: &[&'static SupportedProtocolVersion],
     ) -> Arc<ClientConfig> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(versions)
-            .expect("versions")
-            .with_root_certificates(Arc::clone(&self.roots))
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Arc::new(config)
+        client(versions, Arc::clone(&self.roots))
     }
 
     pub(crate) fn connect(&self) -> Client {

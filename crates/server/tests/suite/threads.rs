@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    net::{SocketAddr, TcpListener},
+    net::{SocketAddr, TcpListener, TcpStream},
     num::NonZeroUsize,
     sync::{
         Arc,
@@ -92,6 +92,47 @@ fn a_connection_stays_on_its_thread_and_the_kernel_chooses_which() {
         (64, 64 * 4),
         "the counters are sums over the threads"
     );
+}
+
+/// Their clients consider them open. Closing the listener would reset them.
+#[test]
+fn connections_that_wait_to_be_accepted_at_shutdown_are_served() {
+    const COUNT: usize = 64;
+    for threads in [1, 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let waiting: Vec<_> = (0..COUNT)
+            .map(|_| TcpStream::connect(address).expect("room in the queue"))
+            .collect();
+        let mut settings = with_threads(Site::generated(), threads);
+        settings
+            .inherited
+            .add_tcp("", listener)
+            .expect("it listens");
+        let Serving { server, roots } = Serving::start(settings);
+        let config = crate::serving::client(rustls::ALL_VERSIONS, roots);
+        let ended = thread::spawn(move || server.shut_down(crate::serving::PATIENCE));
+        // All at once: each waits for its request for a limited time only.
+        let clients: Vec<_> = waiting
+            .into_iter()
+            .map(|socket| {
+                let config = Arc::clone(&config);
+                thread::spawn(move || {
+                    let mut client = Client::over(socket, config);
+                    client.send(b"GET /1 HTTP/1.1\r\nhost: x\r\n\r\n");
+                    Response::parse(&client.rest())
+                })
+            })
+            .collect();
+        for client in clients {
+            let response = client.join().expect("a response");
+            assert_eq!(response.status, 200);
+            assert_eq!(response.field("connection"), Some("close"));
+        }
+        let report = ended.join().expect("a report");
+        assert_eq!(report.tcp.accepted, COUNT as u64);
+        TcpStream::connect(address).expect_err("nothing listens any more");
+    }
 }
 
 /// The status of a request from another address of this machine.
