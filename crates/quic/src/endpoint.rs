@@ -14,6 +14,7 @@
 //! | `prefix.rs` | handshakes in progress for each address prefix |
 //! | `early.rs` | 0-RTT datagrams received before it |
 //! | `retry.rs`, `version.rs`, `reset.rs`, `refusal.rs` | the four stateless responses |
+//! | `offload.rs` | Retry packets that a load balancer sends in place of servers |
 //! | `answers.rs`, `bucket.rs` | their queue and rate limits |
 //! | `timers.rs`, `table.rs` | deadlines in order; hash tables for untrusted keys |
 //!
@@ -51,6 +52,7 @@ mod config;
 mod demux;
 mod early;
 mod handle;
+mod offload;
 mod prefix;
 mod refusal;
 mod reset;
@@ -82,13 +84,14 @@ use self::{
     timers::Timers,
 };
 pub use self::{
-    address::TokenStore,
+    address::{RetryBalancers, TokenStore},
     bucket::RateLimit,
     config::{
         ChooseConfig, EndpointConfig, EndpointConfigError, Limits, ResetSecret, RetryPolicy,
         ServerConfig,
     },
     handle::Handle,
+    offload::{OffloadDecision, RetryOffload},
     route::{Answer, Route},
     slot::Closed,
     statistics::{DropReason, Statistics},

@@ -25,7 +25,9 @@ use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbError, QuicLbIds},
     connection::Config,
     crypto::{AeadProvider, tls::TlsServer},
-    endpoint::{self, Endpoint, EndpointConfig, ResetSecret, RetryPolicy, TokenStore},
+    endpoint::{
+        self, Endpoint, EndpointConfig, ResetSecret, RetryBalancers, RetryPolicy, TokenStore,
+    },
     random::Seed,
     trace::Trace,
 };
@@ -95,6 +97,8 @@ pub struct Settings {
     pub trace: Option<TraceMaker>,
     /// When clients must validate their address.
     pub retry: RetryPolicy,
+    /// Load balancers that send Retry packets in place of servers. Default: none.
+    pub retry_balancers: Option<RetryBalancers>,
     /// Resource limits over QUIC, for each worker.
     pub quic: endpoint::Limits,
     /// Whether 0-RTT is accepted.
@@ -201,6 +205,7 @@ impl Settings {
             key_log: None,
             trace: None,
             retry: RetryPolicy::UnderLoad { handshakes: 500 },
+            retry_balancers: None,
             quic: endpoint::Limits::default(),
             takes_zero_rtt: true,
             server_id: None,
@@ -326,6 +331,8 @@ impl Server {
             random: random()?,
         })
         .map_err(StartError::Tls)?;
+        let tokens = tls_configs.credentials.tokens();
+        tokens.set_balancers(settings.retry_balancers.as_ref());
         // All listeners are created before any thread, so that an error leaves nothing running.
         let listeners = listeners::bind(&mut settings)?;
         let workers = listeners
@@ -369,7 +376,7 @@ impl Server {
                 sockets,
                 clock,
                 crypto: tls_configs.quic,
-                tokens: tls_configs.credentials.tokens(),
+                tokens,
                 arms: Arc::clone(&arms),
                 on_end: on_end(&ends, &is_draining, fail),
                 budget: budget.clone(),
@@ -501,6 +508,11 @@ impl Server {
         self.credentials
             .set_ticket_keys(text)
             .map_err(StartError::TicketKeys)
+    }
+
+    /// Replaces the load balancers whose Retry packets count as the server's.
+    pub fn set_retry_balancers(&self, balancers: Option<&RetryBalancers>) {
+        self.credentials.tokens().set_balancers(balancers);
     }
 
     /// Replaces the arms for new connections; existing ones stay in theirs.

@@ -34,7 +34,7 @@ mod version_negotiation;
 
 pub use coalesced::{DecodeConfig, Packet, Packets};
 pub use invariant::{Invariant, LongInvariant, ShortInvariant};
-pub use long::{LongHeader, LongKind};
+pub use long::{InitialHeader, LongHeader, LongKind};
 pub use number::{PacketNumber, PacketNumberLen, TruncatedPacketNumber};
 pub use outgoing::{FinishedPacket, PacketBuilder};
 pub use packet_type::PacketType;

@@ -388,4 +388,4 @@ impl<D> Endpoint<D> {
 }
 
 /// RFC 9000 §7.2.
-const DESTINATION_MIN: usize = 8;
+pub(super) const DESTINATION_MIN: usize = 8;

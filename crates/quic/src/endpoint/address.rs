@@ -12,8 +12,10 @@
 //! - *A token of an earlier connection counts once* (§8.1.4), at all endpoints that share a [`TokenStore`], within a
 //!   record of fixed size: 4096 entries in sets of four, for tokens and for the connections that saved a path. A flood only evicts tokens one by one, and replaying one still
 //!   requires the address. Another process, such as the next one with the same keys, accepts it once more.
+//! - *A Retry token of a load balancer ([`RetryBalancers`]) counts as our own* if the packet came from an address of one. It is
+//!   bound to the client's address, which the balancer has checked, and which only that sees.
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
@@ -58,6 +60,29 @@ pub(super) enum Proof {
 pub struct TokenStore {
     keys: RwLock<TokenKeys>,
     used: Mutex<UsedTokens>,
+    /// The keys of load balancers, and their addresses.
+    balancers: RwLock<Option<(TokenKeys, Vec<IpAddr>)>>,
+}
+
+/// Load balancers that send Retry packets in place of servers (draft-ietf-quic-retry-offload), with [`RetryOffload`].
+///
+/// [`RetryOffload`]: super::RetryOffload
+#[derive(Clone, PartialEq, Eq)]
+pub struct RetryBalancers {
+    /// The secrets of token keys, shared by balancers and servers: random, and used for nothing else. The first one seals,
+    /// all open.
+    pub secrets: Vec<[u8; TokenKeys::SECRET_LEN]>,
+    /// The addresses from which packets of balancers reach a server. Their tokens are ignored in packets from elsewhere,
+    /// whose sender no balancer has checked.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl fmt::Debug for RetryBalancers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryBalancers")
+            .field("addresses", &self.addresses)
+            .finish_non_exhaustive()
+    }
 }
 
 impl TokenStore {
@@ -69,7 +94,41 @@ impl TokenStore {
         Self {
             keys: RwLock::new(keys),
             used: Mutex::new(UsedTokens::new(hash)),
+            balancers: RwLock::new(None),
         }
+    }
+
+    /// Replaces the load balancers whose Retry tokens are accepted, at all endpoints. Default: none.
+    pub fn set_balancers(&self, balancers: Option<&RetryBalancers>) {
+        let balancers = balancers.and_then(|balancers| {
+            let addresses = balancers.addresses.iter().map(IpAddr::to_canonical);
+            Some((TokenKeys::derive(&balancers.secrets)?, addresses.collect()))
+        });
+        let current = self.balancers.write();
+        *current.unwrap_or_else(PoisonError::into_inner) = balancers;
+    }
+
+    /// Opens a token of a balancer.
+    fn open_of_balancer(
+        &self,
+        token: &[u8],
+        remote: SocketAddr,
+        claim: &Claim<'_>,
+    ) -> Result<Token, TokenError> {
+        let balancers = self.balancers.read();
+        let balancers = balancers.unwrap_or_else(PoisonError::into_inner);
+        let remote = remote.ip().to_canonical();
+        let trusted = balancers.as_ref();
+        let (keys, _) = trusted
+            .filter(|(_, addresses)| addresses.contains(&remote))
+            .ok_or(TokenError::UnknownKey)?;
+        keys.open(
+            token,
+            &Claim {
+                address: None,
+                ..*claim
+            },
+        )
     }
 
     /// Replaces the keys, at all endpoints.
@@ -107,6 +166,11 @@ impl Tokens {
         Self { store, lifetimes }
     }
 
+    #[cfg(test)]
+    pub(super) fn store(&self) -> &TokenStore {
+        &self.store
+    }
+
     /// Checks the token of an Initial packet to `destination`, without using it up.
     pub(super) fn check(
         &self,
@@ -120,14 +184,18 @@ impl Tokens {
         }
         let address = address_bytes(remote);
         let claim = Claim {
-            address: Address {
+            address: Some(Address {
                 for_retry: &address,
                 for_new_token: ip_of(&address),
-            },
+            }),
             now,
             lifetimes: self.lifetimes,
         };
-        match self.store.keys().open(token, &claim) {
+        let opened = match self.store.keys().open(token, &claim) {
+            Err(TokenError::UnknownKey) => self.store.open_of_balancer(token, remote, &claim),
+            opened => opened,
+        };
+        match opened {
             Ok(Token {
                 kind:
                     TokenKind::Retry {

@@ -4,6 +4,7 @@ mod answers;
 mod any;
 mod limits;
 mod many;
+mod offload;
 mod resume;
 mod world;
 

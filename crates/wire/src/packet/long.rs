@@ -135,6 +135,43 @@ impl Prefix {
     }
 }
 
+/// The header of a client's Initial packet, up to its token: for load balancers, which have no keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitialHeader<'a> {
+    /// The version.
+    pub version: Version,
+    /// The destination connection ID.
+    pub destination: ConnectionId,
+    /// The source connection ID.
+    pub source: ConnectionId,
+    /// The token that the client received in a Retry packet or `NEW_TOKEN` frame; otherwise empty.
+    pub token: &'a [u8],
+}
+
+impl<'a> InitialHeader<'a> {
+    /// Parses the header of the first packet in a datagram. `None` if it is not an Initial packet of a supported version.
+    #[must_use]
+    pub fn decode(datagram: &'a [u8]) -> Option<Self> {
+        let any_fixed_bit = DecodeConfig {
+            connection_id_len: 0,
+            grease_quic_bit: true,
+        };
+        // `Prefix` expects a long header.
+        datagram
+            .first()
+            .filter(|first| **first & HEADER_FORM != 0)?;
+        let mut reader = Reader::new(datagram);
+        let prefix = Prefix::decode(&mut reader, any_fixed_bit).ok()??;
+        let token = reader.varint_prefixed().ok()?;
+        (prefix.long_type == LongType::Initial).then_some(Self {
+            version: prefix.version,
+            destination: prefix.destination,
+            source: prefix.source,
+            token,
+        })
+    }
+}
+
 pub(super) fn parse(bytes: &[u8], config: DecodeConfig) -> Result<PacketLayout, PacketError> {
     let mut reader = Reader::new(bytes);
     decode(&mut reader, config).map_err(|kind| PacketError {

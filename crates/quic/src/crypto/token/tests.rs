@@ -45,17 +45,17 @@ fn new_token() -> Token {
 
 fn claim(now: WallTime) -> Claim<'static> {
     Claim {
-        address: Address {
+        address: Some(Address {
             for_retry: b"address and port",
             for_new_token: b"address",
-        },
+        }),
         now,
         lifetimes: Lifetimes::default(),
     }
 }
 
 fn seal(keys: &TokenKeys, token: &Token) -> Vec<u8> {
-    let address = claim(NOW).address.of(&token.kind);
+    let address = claim(NOW).address.unwrap().of(&token.kind);
     keys.seal(token, address, [9; NONCE_LEN]).unwrap()
 }
 
@@ -137,10 +137,10 @@ fn a_token_is_valid_for_its_address_and_kind_only() {
         for (for_retry, for_new_token) in [(&b"address"[..], &b"address and port"[..]), (b"", b"")]
         {
             let claim = Claim {
-                address: Address {
+                address: Some(Address {
                     for_retry,
                     for_new_token,
-                },
+                }),
                 ..claim(NOW)
             };
             assert_eq!(
