@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use lastbyte_balancer::{Counter, Fleet, FlowLimits, Forwarder, Server, Settings, Table};
+use lastbyte_balancer::{Counter, Fleet, FlowLimits, Forwarder, Retry, Server, Settings, Table};
 use lastbyte_quic::cid::{QuicLb, QuicLbConfig};
 use lastbyte_udp::{Batch, Ecn, Options, Socket, Transmit, Waiter};
 
@@ -122,6 +122,7 @@ fn main() {
         ids: vec![config.clone()],
         servers: vec![Server::new(1, server.local_address())],
         hash_key: [3; 16],
+        retry: None,
     };
     let sink = start_sink(server, &received, &is_over);
     let mut forwarder = None;
@@ -139,6 +140,7 @@ fn main() {
             workers: 1,
             limits: FlowLimits::default(),
             key: [5; 16],
+            retry: Retry::Never,
         };
         let table = Arc::new(Table::new(&fleet, |_| true).expect("valid"));
         let started = Forwarder::start(&settings, table).expect("started");

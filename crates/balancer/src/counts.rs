@@ -1,7 +1,7 @@
 //! Counters, which all threads of a balancer share.
 //!
 //! This module owns the list of counters, their names in metrics, and their sums. Each datagram from a client is counted
-//! once as received, and once as forwarded or dropped; likewise each datagram from a server.
+//! once as received, and once as forwarded, answered or dropped; likewise each datagram from a server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,6 +29,14 @@ pub enum Counter {
     NoSocket,
     /// Dropped: a datagram from a client could not be sent to the server.
     UpstreamFailed,
+    /// Answered with a Retry.
+    Retries,
+    /// Dropped: the Retry could not be sent.
+    RetryFailed,
+    /// Dropped: a first packet with an invalid Retry token.
+    InvalidToken,
+    /// Initial packets with a valid Retry token. They are counted as forwarded or dropped as well.
+    ValidTokens,
     /// Datagrams received on upstream sockets.
     FromServers,
     /// Bytes of datagrams received on upstream sockets.
@@ -49,7 +57,7 @@ pub enum Counter {
 
 impl Counter {
     /// All counters.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::FromClients,
         Self::FromClientsBytes,
         Self::ByConnectionId,
@@ -60,6 +68,10 @@ impl Counter {
         Self::FlowLimit,
         Self::NoSocket,
         Self::UpstreamFailed,
+        Self::Retries,
+        Self::RetryFailed,
+        Self::InvalidToken,
+        Self::ValidTokens,
         Self::FromServers,
         Self::FromServersBytes,
         Self::ToClients,
@@ -92,6 +104,10 @@ impl Counter {
             Self::DownstreamFailed => {
                 "lastbyte_lb_dropped_datagrams_total{reason=\"downstream_failed\"}"
             }
+            Self::Retries => "lastbyte_lb_retries_total",
+            Self::ValidTokens => "lastbyte_lb_retry_tokens_accepted_total",
+            Self::RetryFailed => "lastbyte_lb_dropped_datagrams_total{reason=\"retry_failed\"}",
+            Self::InvalidToken => "lastbyte_lb_dropped_datagrams_total{reason=\"invalid_token\"}",
             Self::Stray => "lastbyte_lb_dropped_datagrams_total{reason=\"stray\"}",
             Self::FlowsOpened => "lastbyte_lb_flows_total{event=\"opened\"}",
             Self::FlowsExpired => "lastbyte_lb_flows_total{event=\"expired\"}",

@@ -4,7 +4,10 @@
 
 use std::{fmt, net::SocketAddr};
 
-use lastbyte_quic::cid::{QuicLb, QuicLbConfig, QuicLbError};
+use lastbyte_quic::{
+    cid::{QuicLb, QuicLbConfig, QuicLbError},
+    endpoint::RetryBalancers,
+};
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +22,9 @@ pub struct Fleet {
     pub servers: Vec<Server>,
     /// The key of the consistent hash. Balancers that share an address need the same one.
     pub hash_key: [u8; 16],
+    /// The keys of Retry packets that balancers send, and the addresses of balancers. Default: none, and then balancers send
+    /// none.
+    pub retry: Option<RetryBalancers>,
 }
 
 /// A server.
@@ -51,6 +57,10 @@ impl Server {
 pub const SERVERS_MAX: usize = 1024;
 /// Maximum weight.
 pub const WEIGHT_MAX: u32 = 1000;
+/// Maximum number of keys of Retry packets. Each attempt to open a token compares it with all.
+pub const RETRY_KEYS_MAX: usize = 4;
+/// Maximum number of addresses of balancers.
+pub const BALANCERS_MAX: usize = 64;
 
 /// Why a configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +79,10 @@ pub enum FleetError {
     ServerIdTooLarge(u64, u8),
     /// The weight of this server exceeds [`WEIGHT_MAX`].
     Weight(u64, u32),
+    /// There is no key of Retry packets, or more than [`RETRY_KEYS_MAX`].
+    RetryKeys(usize),
+    /// There is no address of a balancer, or more than [`BALANCERS_MAX`].
+    Balancers(usize),
 }
 
 impl fmt::Display for FleetError {
@@ -90,6 +104,12 @@ impl fmt::Display for FleetError {
                 f,
                 "server ID {id} does not fit into the server-id-length of connection IDs {rotation}"
             ),
+            Self::RetryKeys(count) => {
+                write!(f, "{count} keys of Retry (expected 1 to {RETRY_KEYS_MAX})")
+            }
+            Self::Balancers(count) => {
+                write!(f, "{count} balancers (expected 1 to {BALANCERS_MAX})")
+            }
             Self::Weight(id, weight) => write!(
                 f,
                 "server {id}: invalid weight {weight} (expected 0 to {WEIGHT_MAX})"
@@ -112,6 +132,15 @@ impl Fleet {
         }
         if !(1..=SERVERS_MAX).contains(&self.servers.len()) {
             return Err(FleetError::ServerCount(self.servers.len()));
+        }
+        if let Some(retry) = &self.retry {
+            let (keys, balancers) = (retry.secrets.len(), retry.addresses.len());
+            if !(1..=RETRY_KEYS_MAX).contains(&keys) {
+                return Err(FleetError::RetryKeys(keys));
+            }
+            if !(1..=BALANCERS_MAX).contains(&balancers) {
+                return Err(FleetError::Balancers(balancers));
+            }
         }
         let mut codecs: [Option<QuicLb>; 7] = Default::default();
         for config in &self.ids {

@@ -19,7 +19,10 @@ use std::{
 };
 
 use lastbyte_units::{SipHash, Time};
-use lastbyte_wire::{ConnectionId, packet::Invariant};
+use lastbyte_wire::{
+    ConnectionId,
+    packet::{Invariant, VersionNumber},
+};
 
 #[cfg(test)]
 mod tests;
@@ -96,6 +99,7 @@ type Link = Option<u32>;
 struct List {
     oldest: Link,
     newest: Link,
+    len: usize,
 }
 
 struct Entry<T> {
@@ -199,6 +203,31 @@ impl<T> Flows<T> {
         self.entries.get(index).is_some_and(|entry| entry.is_proven)
     }
 
+    /// Whether a server has sent this connection ID to the client, which is not proven yet.
+    #[must_use]
+    pub fn is_offered(&self, index: FlowIndex, id: &[u8]) -> bool {
+        let entry = self.entries.get(index);
+        entry.is_some_and(|entry| !id.is_empty() && entry.offered.as_slice() == id)
+    }
+
+    /// Records that the client has proven that it receives at its address.
+    pub fn set_proven(&mut self, now: Time, index: FlowIndex) {
+        self.touch(now, index, true);
+    }
+
+    /// Whether clients should prove their address first: [`Self::is_half_used`], or flows that are not proven take a quarter of
+    /// the table.
+    #[must_use]
+    pub fn is_under_load(&self, now: Time) -> bool {
+        self.is_half_used(now) || self.list(false).len >= self.entries.len().div_ceil(4)
+    }
+
+    /// Whether less than half of the new flows that may arrive at once is left.
+    #[must_use]
+    pub fn is_half_used(&self, now: Time) -> bool {
+        self.next_new.plus(1_000_000_000) > now
+    }
+
     /// The server ID to which the previous unroutable packet of this flow was forwarded, if it had the same connection
     /// ID.
     #[must_use]
@@ -286,6 +315,8 @@ impl<T> Flows<T> {
         entry.from_server = entry.from_server.saturating_add(bytes as u64);
         if !entry.is_proven
             && let Ok(Invariant::Long(long)) = Invariant::decode(datagram)
+            // The source of a Version Negotiation packet is the client's choice (RFC 9000 §17.2.1).
+            && long.version != VersionNumber::NEGOTIATION
             && let Some(id) = ConnectionId::new(long.source)
         {
             entry.offered = id;
@@ -360,6 +391,7 @@ impl<T> Flows<T> {
         let list = &mut self.lists[usize::from(entry.is_proven)];
         entry.older = list.newest;
         entry.newer = None;
+        list.len += 1;
         let older = list.newest.replace(at);
         match older.and_then(|older| self.entries.get_mut(older as usize)) {
             Some(older) => older.newer = Some(at),
@@ -372,6 +404,7 @@ impl<T> Flows<T> {
             return;
         };
         let (older, newer, which) = (entry.older, entry.newer, usize::from(entry.is_proven));
+        self.lists[which].len -= 1;
         match older.and_then(|older| self.entries.get_mut(older as usize)) {
             Some(older) => older.newer = newer,
             None => self.lists[which].oldest = newer,

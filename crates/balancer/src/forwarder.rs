@@ -11,6 +11,7 @@
 //! - *Datagrams are not copied*: those that arrived together, by GRO, leave in one system call from the same buffer, by
 //!   GSO, if they go to the same server. Nothing is allocated per datagram.
 //! - *Nothing waits*: a datagram that cannot be sent at once is dropped and counted, as on a congested path.
+//! - *Each thread sends Retry packets by itself*, without state: what it needs is in the token.
 //! - *Answers are accepted only from addresses of servers*: upstream ports are reachable from elsewhere, and other
 //!   datagrams must not reach clients.
 
@@ -29,13 +30,18 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use lastbyte_quic::{
+    WallTime,
+    endpoint::{OffloadDecision, RetryOffload},
+};
 use lastbyte_udp::{
-    Batch, Options, Poller, Received, Socket, Steering, Transmit, Waker, bind_group,
+    Batch, Ecn, Options, Poller, Received, Socket, Steering, Transmit, Waker, bind_group,
 };
 use lastbyte_units::Time;
+use lastbyte_wire::packet::Invariant;
 
 use crate::{
     counts::{Counter, Counts},
@@ -55,8 +61,21 @@ pub struct Settings {
     pub workers: usize,
     /// The limits of all threads together.
     pub limits: FlowLimits,
-    /// The key of the flow tables: random bytes.
+    /// The key of the flow tables, and the seed of Retry packets: random bytes.
     pub key: [u8; 16],
+    /// When clients have to validate their address, if the table has keys for Retry packets.
+    pub retry: Retry,
+}
+
+/// When clients have to validate their address with a Retry (RFC 9000 §8.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Always.
+    Always,
+    /// If there are many new clients ([`Flows::is_under_load`]).
+    UnderLoad,
+    /// Never.
+    Never,
 }
 
 /// A running forwarder. It stops when it is dropped.
@@ -115,7 +134,11 @@ impl Forwarder {
             ..settings.limits
         };
         for (number, listener) in listeners.into_iter().enumerate() {
-            let mut worker = Worker::new(number, listener, limits, settings.key, &shared)?;
+            let settings = Settings {
+                limits,
+                ..*settings
+            };
+            let mut worker = Worker::new(number, listener, &settings, &shared)?;
             forwarder.wakers.push(worker.poller.waker());
             let thread = thread::Builder::new().name(format!("lb-{number}"));
             forwarder.threads.push(thread.spawn(move || worker.run())?);
@@ -246,6 +269,9 @@ struct Worker {
     sweep: Time,
     batch: Option<Batch>,
     ready: Vec<u64>,
+    settings: Settings,
+    /// With the keys of the current table.
+    retry: Option<RetryOffload>,
 }
 
 /// Consecutive datagrams of a buffer that go to the same server.
@@ -260,17 +286,16 @@ impl Worker {
     fn new(
         number: usize,
         listener: Socket,
-        limits: FlowLimits,
-        key: [u8; 16],
+        settings: &Settings,
         shared: &Arc<Shared>,
     ) -> io::Result<Self> {
         let poller = Poller::new()?;
         poller.add(&listener, LISTENER)?;
-        Ok(Self {
+        let mut worker = Self {
             number,
             listener,
             poller,
-            flows: Flows::new(limits, key),
+            flows: Flows::new(settings.limits, settings.key),
             current: shared.published(),
             version: 0,
             shared: Arc::clone(shared),
@@ -278,7 +303,24 @@ impl Worker {
             sweep: Time::ZERO,
             batch: None,
             ready: Vec::new(),
-        })
+            settings: *settings,
+            retry: None,
+        };
+        worker.set_retry_keys();
+        Ok(worker)
+    }
+
+    fn set_retry_keys(&mut self) {
+        let mut seed = [0; 32];
+        let (key, rest) = seed.split_at_mut(16);
+        let (number, version) = rest.split_at_mut(8);
+        key.copy_from_slice(&self.settings.key);
+        number.copy_from_slice(&(self.number as u64).to_be_bytes());
+        version.copy_from_slice(&self.version.to_be_bytes());
+        let sends_retries = self.settings.retry != Retry::Never;
+        self.retry = sends_retries
+            .then(|| RetryOffload::new(self.current.table.retry_secrets(), seed))
+            .flatten();
     }
 
     fn now(&self) -> Time {
@@ -314,6 +356,7 @@ impl Worker {
         if version != self.version {
             self.current = self.shared.published();
             self.version = version;
+            self.set_retry_keys();
         }
         // Both are lent to this turn.
         let ready = std::mem::take(&mut self.ready);
@@ -401,6 +444,7 @@ impl Worker {
             self.count(Counter::Malformed, 1);
             return None;
         };
+        let is_validated = self.is_validated(now, key, *flow, datagram)?;
         let mut id_hash = None;
         let (server, counter) = match route {
             Route::ConnectionId(server) => (server, Counter::ByConnectionId),
@@ -431,14 +475,73 @@ impl Worker {
         };
         let index = match *flow {
             Some(index) => index,
+            // The other half is for clients with a token.
+            None if !is_validated && self.retry.is_some() && self.flows.is_half_used(now) => {
+                self.count(Counter::FlowLimit, 1);
+                return None;
+            }
             None => self.open(now, *key, table)?,
         };
         *flow = Some(index);
+        if is_validated {
+            self.flows.set_proven(now, index);
+        }
         if let (Some(hash), Some(server)) = (id_hash, table.server(server)) {
             self.flows.set_unroutable(index, hash, server.id);
         }
         self.count(counter, 1);
         Some((server, counter))
+    }
+
+    /// Whether the token of a client's first packet validates its address; `None` if the packet is not to be forwarded: then
+    /// it is counted, and may have been answered with a Retry.
+    fn is_validated(
+        &mut self,
+        now: Time,
+        key: &FlowKey,
+        flow: Option<FlowIndex>,
+        datagram: &[u8],
+    ) -> Option<bool> {
+        let is_required = self.settings.retry == Retry::Always || self.flows.is_under_load(now);
+        let Some(retry) = self.retry.as_mut().filter(|_| is_required) else {
+            return Some(false);
+        };
+        let Ok(Invariant::Long(long)) = Invariant::decode(datagram) else {
+            return Some(false);
+        };
+        let is_known =
+            |flow| self.flows.is_proven(flow) || self.flows.is_offered(flow, long.destination);
+        if flow.is_some_and(is_known) {
+            return Some(false);
+        }
+        let since_unix_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+        let wall_time = WallTime::from_unix(since_unix_epoch.unwrap_or_default());
+        let mut buffer = [0; RetryOffload::RETRY_LEN_MAX];
+        let len = match retry.decide(wall_time, key.client, datagram, &mut buffer) {
+            OffloadDecision::NotInitial => return Some(false),
+            OffloadDecision::Validated => {
+                self.count(Counter::ValidTokens, 1);
+                return Some(true);
+            }
+            OffloadDecision::Invalid => {
+                self.count(Counter::InvalidToken, 1);
+                return None;
+            }
+            OffloadDecision::Retry(len) => len,
+        };
+        let transmit = Transmit {
+            remote: key.client,
+            local: key.local,
+            ecn: Ecn::NotEct,
+            bytes: buffer.get(..len).unwrap_or_default(),
+            segment_len: len,
+        };
+        let counter = match self.listener.send(&transmit) {
+            Ok(()) => Counter::Retries,
+            Err(_) => Counter::RetryFailed,
+        };
+        self.count(counter, 1);
+        None
     }
 
     fn open(&mut self, now: Time, key: FlowKey, table: &Table) -> Option<FlowIndex> {

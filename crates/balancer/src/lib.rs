@@ -59,6 +59,7 @@
 //!         Server::new(2, "192.0.2.2:443".parse()?),
 //!     ],
 //!     hash_key: [7; 16],
+//!     retry: None,
 //! };
 //! let table = Table::new(&fleet, |_| true)?;
 //!
@@ -86,5 +87,5 @@ pub use counts::{Counter, Counts};
 pub use fleet::{Fleet, FleetError, Server};
 pub use flows::{FlowLimits, Flows};
 #[cfg(target_os = "linux")]
-pub use forwarder::{Forwarder, Settings};
+pub use forwarder::{Forwarder, Retry, Settings};
 pub use table::{Route, ServerIndex, Table};

@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use lastbyte_quic::cid::QuicLb;
+use lastbyte_quic::{cid::QuicLb, crypto::token::TokenKeys, endpoint::RetryBalancers};
 use lastbyte_wire::packet::Invariant;
 
 use lastbyte_units::SipHash;
@@ -47,6 +47,7 @@ pub struct Table {
     /// The server of each slot of the hash. Empty if no server takes new connections.
     slots: Vec<u16>,
     hash_key: [u8; 16],
+    retry: Option<RetryBalancers>,
 }
 
 /// Slots of the consistent hash. With the maximum number of servers, each has 64.
@@ -89,6 +90,7 @@ impl Table {
             addresses,
             slots,
             hash_key: fleet.hash_key,
+            retry: fleet.retry.clone(),
         })
     }
 
@@ -168,6 +170,12 @@ impl Table {
     #[must_use]
     pub fn servers(&self) -> &[Server] {
         &self.servers
+    }
+
+    /// The secrets of Retry tokens. Empty if balancers send no Retry packets.
+    #[must_use]
+    pub fn retry_secrets(&self) -> &[[u8; TokenKeys::SECRET_LEN]] {
+        self.retry.as_ref().map_or(&[], |retry| &retry.secrets)
     }
 
     /// Whether a server has this address.

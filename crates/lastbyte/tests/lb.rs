@@ -41,10 +41,21 @@ nonce-length = 10
 key = \"fdf726a9893ec05c0632d3956680baf0\"
 ";
 
+const KEY: &str = "\"101112131415161718191a1b1c1d1e1f\"";
+const NEXT_KEY: &str = "\"00112233445566778899aabbccddeeff\"";
+
+/// Layouts and keys of Retry packets.
+fn with_retry(keys: &[&str]) -> String {
+    let keys = keys.join(", ");
+    format!("[retry]\nkeys = [{keys}]\nbalancers = [\"127.0.0.1\"]\n{IDS}")
+}
+
 const RECEIVED: &str = "lastbyte_worker_datagrams_received_total{worker=\"0\"}";
 const SENT: &str = "lastbyte_worker_datagrams_sent_total{worker=\"0\"}";
 const ACCEPTED: &str = "lastbyte_connections_accepted_total{transport=\"quic\"}";
 const BY_ID: &str = "lastbyte_lb_forwarded_datagrams_total{by=\"connection_id\"}";
+const RETRIES: &str = "lastbyte_lb_retries_total";
+const TOKENS: &str = "lastbyte_lb_retry_tokens_accepted_total";
 const OPENED: &str = "lastbyte_lb_flows_total{event=\"opened\"}";
 
 /// A balancer in front of servers 1 and 2, which have one certificate.
@@ -99,10 +110,19 @@ impl Fleet {
     }
 
     fn start(name: &str) -> Self {
+        Self::start_with(name, IDS, &[])
+    }
+
+    /// Each new client gets a Retry of the balancer.
+    fn start_with_retry(name: &str) -> Self {
+        Self::start_with(name, &with_retry(&[KEY]), &["--retry", "always"])
+    }
+
+    fn start_with(name: &str, ids: &str, flags: &[&str]) -> Self {
         let folder = folder(name);
         certificate(&folder, "a");
         let ports = [free_port(), free_port()];
-        write_config(&folder, IDS, ports, ["", ""]);
+        write_config(&folder, ids, ports, ["", ""]);
         let servers = [1, 2].map(|id| start_server(&folder, id, ports[id - 1]));
         // Free over UDP and TCP.
         let listen = format!("127.0.0.1:{}", free_port());
@@ -115,7 +135,8 @@ impl Fleet {
             "--health-interval",
             "50ms",
         ];
-        let lb = Serving::spawn(&mut command(&folder, &[&words[..], &more].concat()));
+        let words = [&words[..], &more, flags].concat();
+        let lb = Serving::spawn(&mut command(&folder, &words));
         Self {
             folder,
             ports,
@@ -188,6 +209,66 @@ fn the_counters_of_clients_balancer_and_servers_agree() {
     let (code, printed) = fleet.lb.end();
     assert_eq!(code, 0);
     assert!(printed.contains("client addresses: 8"), "{printed}");
+}
+
+/// RFC 9000 §8.1.2, §7.3: the servers have sent no Retry, and the clients check that the IDs in the transport parameters are
+/// those of the balancer's.
+#[test]
+fn clients_connect_after_a_retry_of_the_balancer_while_its_key_changes() {
+    let mut fleet = Fleet::start_with_retry("lb-retry");
+    let mut count = 0;
+    for keys in [&[KEY][..], &[KEY, NEXT_KEY], &[NEXT_KEY, KEY], &[NEXT_KEY]] {
+        if count > 0 {
+            fleet.reconfigure(&with_retry(keys), ["", ""]);
+            for server in &mut fleet.servers {
+                server.signal("-HUP");
+                let line = server.until("reloaded: ");
+                assert!(line.contains(", Retry keys; "), "{line}");
+            }
+        }
+        for _ in 0..4 {
+            fleet.get("/100kB", "3");
+        }
+        count += 4;
+        assert_eq!(fleet.accepted().iter().sum::<u64>(), count);
+        // A first flight may have several packets.
+        let (retries, tokens) = (fleet.lb.metric(RETRIES), fleet.lb.metric(TOKENS));
+        assert!(retries >= count && tokens >= count, "{retries} {tokens}");
+        // None before the token.
+        assert_eq!(fleet.lb.metric(OPENED), count);
+    }
+    let (_, text) = fleet.lb.get_plain("/metrics");
+    for line in text.lines().filter(|line| line.contains("_dropped_")) {
+        assert!(line.starts_with('#') || line.ends_with(" 0"), "{line}");
+    }
+    // A server that does not have the key, or not this balancer, ignores the token, so the client finds other IDs.
+    let text = with_retry(&[NEXT_KEY]).replace("127.0.0.1", "192.0.2.1");
+    fleet.reconfigure(&text, ["", ""]);
+    for server in &mut fleet.servers {
+        server.signal("-HUP");
+        server.until("reloaded: ");
+    }
+    let flags = ["--http", "3", "--connect-timeout", "60"];
+    let output = fleet.lb.get(&fleet.folder, "/100kB", &flags);
+    let printed = stderr(&output);
+    assert!(
+        !output.status.success() && printed.contains("TRANSPORT_PARAMETER_ERROR"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn retry_needs_keys() {
+    let folder = folder("lb-no-keys");
+    write_config(&folder, IDS, [1, 2], ["", ""]);
+    let words = ["lb", "--check", "--config", "lb.toml", "--retry", "always"];
+    let output = lastbyte(&folder, &words);
+    assert_eq!(output.status.code(), Some(2));
+    let printed = stderr(&output);
+    assert!(
+        printed.contains("--retry always: `lb.toml` has no [retry]"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -419,11 +500,23 @@ fn a_client_whose_port_changes_stays_on_its_server() {
 
 #[test]
 fn gtlsclient_downloads_through_the_balancer() {
+    gtlsclient_downloads(|| Fleet::start("lb-gtlsclient"));
+}
+
+#[test]
+fn gtlsclient_downloads_after_a_retry_of_the_balancer() {
+    if let Some(fleet) = gtlsclient_downloads(|| Fleet::start_with_retry("lb-gtlsclient-retry")) {
+        assert!(fleet.lb.metric(RETRIES) >= 4 && fleet.lb.metric(TOKENS) >= 4);
+    }
+}
+
+/// Four downloads; `None` if there is no such client.
+fn gtlsclient_downloads(start: impl FnOnce() -> Fleet) -> Option<Fleet> {
     if Command::new("gtlsclient").arg("--help").output().is_err() {
         lastbyte_testkit::skip("no `gtlsclient`");
-        return;
+        return None;
     }
-    let fleet = Fleet::start("lb-gtlsclient");
+    let fleet = start();
     let (port, path) = (fleet.lb.port.to_string(), "/1MB");
     let download = format!("--download={}", fleet.folder.display());
     for count in 1..=4 {
@@ -444,6 +537,7 @@ fn gtlsclient_downloads_through_the_balancer() {
         fs::remove_file(body).expect("it was there");
         assert_eq!(fleet.accepted().iter().sum::<u64>(), count);
     }
+    Some(fleet)
 }
 
 #[test]

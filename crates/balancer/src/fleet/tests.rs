@@ -18,6 +18,7 @@ fn fleet() -> Fleet {
         ids: vec![layout(0, 1), layout(3, 2)],
         servers: vec![Server::new(1, address), Server::new(2, address)],
         hash_key: [0; 16],
+        retry: None,
     }
 }
 

@@ -273,3 +273,51 @@ proptest! {
 fn a_flow_takes_256_bytes_at_most() {
     assert!(size_of::<Entry<lastbyte_udp::Socket>>() <= 256);
 }
+
+/// RFC 9000 §17.2.1: its source connection ID is the destination of the client's packet, whoever sent that.
+#[test]
+fn a_version_negotiation_packet_proves_no_address() {
+    let mut flows = flows(4);
+    open(&mut flows, seconds(9), 1).expect("room");
+    let index = flows.find(&key(1)).expect("open");
+    let mut negotiation = from_server(&[9; 8]);
+    negotiation[4] = 0;
+    flows.on_client(seconds(9), index, 1200, &[9; 8]);
+    flows.on_server(seconds(9), index, 100, &negotiation);
+    assert!(!flows.is_offered(index, &[9; 8]));
+    flows.on_client(seconds(9), index, 1200, &[9; 8]);
+    assert!(!flows.is_proven(index));
+    flows.on_server(seconds(9), index, 100, &from_server(&[9; 8]));
+    assert!(flows.is_offered(index, &[9; 8]) && !flows.is_offered(index, &[9; 7]));
+}
+
+#[test]
+fn half_of_the_new_flows_or_a_quarter_of_unproven_ones_is_load() {
+    let limits = |flows, new_per_second| FlowLimits {
+        flows,
+        new_per_second,
+        ..FlowLimits::default()
+    };
+    let mut by_rate = Flows::new(limits(1000, 10), [5; 16]);
+    // Twenty may arrive at once.
+    for number in 0..20 {
+        assert_eq!(by_rate.is_half_used(seconds(9)), number > 10, "{number}");
+        assert_eq!(by_rate.is_under_load(seconds(9)), number > 10, "{number}");
+        open(&mut by_rate, seconds(9), number).expect("room");
+    }
+    assert!(!by_rate.is_under_load(seconds(11)));
+    let mut by_number = Flows::new(limits(8, 1_000_000), [5; 16]);
+    for number in 0..8 {
+        assert_eq!(by_number.is_under_load(seconds(9)), number > 1, "{number}");
+        open(&mut by_number, seconds(9), number).expect("room");
+    }
+    for number in 0..8 {
+        assert!(!by_number.is_half_used(seconds(9)));
+        assert_eq!(by_number.is_under_load(seconds(9)), number < 7, "{number}");
+        let index = by_number.find(&key(number)).expect("open");
+        by_number.set_proven(seconds(9), index);
+        assert!(by_number.is_proven(index));
+    }
+    by_number.expire(seconds(1000), |_| ());
+    assert!(by_number.is_empty() && !by_number.is_under_load(seconds(1000)));
+}

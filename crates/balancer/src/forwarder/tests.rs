@@ -1,6 +1,10 @@
 use std::net::UdpSocket;
 
-use lastbyte_quic::cid::{QuicLb, QuicLbConfig};
+use lastbyte_quic::{
+    cid::{QuicLb, QuicLbConfig},
+    endpoint::RetryBalancers,
+};
+use lastbyte_wire::packet::{DecodeConfig, Packet, Packets};
 
 use lastbyte_testkit::{CountingAllocator, allocation_count};
 
@@ -22,6 +26,13 @@ fn layout() -> QuicLbConfig {
     }
 }
 
+fn retry_keys(keys: &[u8]) -> RetryBalancers {
+    RetryBalancers {
+        secrets: keys.iter().map(|key| [*key; 32]).collect(),
+        addresses: vec![Ipv4Addr::LOCALHOST.into()],
+    }
+}
+
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -34,6 +45,7 @@ fn fleet_of(sockets: &[UdpSocket]) -> Fleet {
         ids: vec![layout()],
         servers: (1..).zip(sockets).map(with_id).collect(),
         hash_key: [1; 16],
+        retry: None,
     }
 }
 
@@ -68,13 +80,19 @@ struct Scene {
 
 impl Scene {
     fn new(servers: u8, limits: FlowLimits) -> Self {
+        Self::with_retry(servers, limits, Retry::Never)
+    }
+
+    fn with_retry(servers: u8, limits: FlowLimits, retry: Retry) -> Self {
         let sockets: Vec<UdpSocket> = (0..servers).map(|_| socket()).collect();
-        let fleet = fleet_of(&sockets);
+        let mut fleet = fleet_of(&sockets);
+        fleet.retry = Some(retry_keys(&[7]));
         let settings = Settings {
             listen: "127.0.0.1:0".parse().expect("an address"),
             workers: 1,
             limits,
             key: [2; 16],
+            retry,
         };
         let table = Arc::new(Table::new(&fleet, |_| true).expect("valid"));
         Self {
@@ -87,6 +105,12 @@ impl Scene {
     fn send(&self, client: &UdpSocket, packet: &[u8]) {
         let sent = client.send_to(packet, self.forwarder.address());
         assert_eq!(sent.expect("sent"), packet.len());
+    }
+
+    fn publish_retry_keys(&mut self, keys: &[u8]) {
+        self.fleet.retry = (!keys.is_empty()).then(|| retry_keys(keys));
+        let table = Table::new(&self.fleet, |_| true).expect("valid");
+        self.forwarder.publish(Arc::new(table));
     }
 
     /// What a server receives next, and from where.
@@ -147,6 +171,9 @@ impl Scene {
                     Counter::NoServer,
                     Counter::FlowLimit,
                     Counter::NoSocket,
+                    Counter::Retries,
+                    Counter::RetryFailed,
+                    Counter::InvalidToken,
                 ],
             ),
             (
@@ -326,7 +353,7 @@ fn datagrams_that_arrive_together_are_split_by_server() {
     let transmit = Transmit {
         remote: scene.forwarder.address(),
         local: None,
-        ecn: lastbyte_udp::Ecn::NotEct,
+        ecn: Ecn::NotEct,
         bytes: &bytes,
         segment_len: one.len(),
     };
@@ -350,8 +377,14 @@ fn datagrams_of_open_flows_allocate_nothing() {
     let any = "127.0.0.1:0".parse().expect("an address");
     let listener = Socket::bind(any, &Options::default()).expect("a socket");
     let to = listener.local_address();
-    let limits = FlowLimits::default();
-    let mut worker = Worker::new(0, listener, limits, [2; 16], &shared).expect("a worker");
+    let settings = Settings {
+        listen: to,
+        workers: 1,
+        limits: FlowLimits::default(),
+        key: [2; 16],
+        retry: Retry::Never,
+    };
+    let mut worker = Worker::new(0, listener, &settings, &shared).expect("a worker");
     let client = socket();
     let packets = [short(&id_of(1)), short(&id_of(2)), initial(7)];
     let mut buffer = [0; 2000];
@@ -379,6 +412,150 @@ fn datagrams_of_open_flows_allocate_nothing() {
     }
     assert_eq!(allocation_count() - before, 0);
     assert_eq!(worker_count(&shared, Counter::FlowsOpened), 1);
+}
+
+/// A first packet to a connection ID, with a token.
+fn initial_to(destination: &[u8], token: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0xc0, 0, 0, 0, 1, destination.len() as u8];
+    packet.extend_from_slice(destination);
+    packet.extend_from_slice(&[2, 5, 5]);
+    packet.extend_from_slice(&[0x40, token.len() as u8]);
+    packet.extend_from_slice(token);
+    packet.resize(1200, 0);
+    packet
+}
+
+/// Receives a Retry, and returns the first packet that answers it.
+fn answer_to_retry(client: &UdpSocket) -> Vec<u8> {
+    let (mut datagram, _) = receive(client);
+    // RFC 9000 §8.1: far less than three times the bytes.
+    assert!(datagram.len() < 200, "{}", datagram.len());
+    let config = DecodeConfig {
+        connection_id_len: 0,
+        grease_quic_bit: false,
+    };
+    let Some(Ok(Packet::Retry(retry))) = Packets::new(&mut datagram, config).next() else {
+        panic!("a Retry");
+    };
+    initial_to(retry.source.as_slice(), retry.token)
+}
+
+#[test]
+fn rfc9000_8_1_2_initials_are_forwarded_after_a_retry_and_keep_no_state_before() {
+    let scene = Scene::with_retry(2, FlowLimits::default(), Retry::Always);
+    let client = socket();
+    for _ in 0..50 {
+        scene.send(&client, &initial_to(&[1; 8], &[]));
+    }
+    let answers: Vec<Vec<u8>> = (0..50).map(|_| answer_to_retry(&client)).collect();
+    scene.wait_for(Counter::Retries, 50);
+    assert_eq!(scene.forwarder.count(Counter::FlowsOpened), 0);
+    // From another address it is dropped, and not answered.
+    let other = socket();
+    scene.send(&other, &answers[0]);
+    scene.wait_for(Counter::InvalidToken, 1);
+    assert_eq!(scene.forwarder.count(Counter::FlowsOpened), 0);
+    scene.send(&client, &answers[0]);
+    let (server, upstream) = scene.receiver();
+    assert_eq!(scene.forwarder.count(Counter::ValidTokens), 1);
+    // A connection of this server's from now on: further packets need no token.
+    let reply = [
+        &[0xc0, 0, 0, 0, 1, 2, 5, 5, 17][..],
+        &id_of(server as u8 + 1),
+    ]
+    .concat();
+    scene.servers[server]
+        .send_to(&reply, upstream)
+        .expect("sent");
+    receive(&client);
+    scene.send(&client, &initial_to(&id_of(server as u8 + 1), &[]));
+    assert_eq!(scene.receive(server).1, upstream);
+    scene.wait_for(Counter::ByConnectionId, 1);
+    scene.check_counts();
+    assert_eq!(scene.forwarder.count(Counter::Retries), 50);
+}
+
+/// Neither the connection ID of a server, nor a flow that other packets opened, nor a reflected Version Negotiation packet
+/// stands for a token.
+#[test]
+fn no_other_packet_stands_for_a_token() {
+    let scene = Scene::with_retry(1, FlowLimits::default(), Retry::Always);
+    let client = socket();
+    scene.send(&client, &short(&id_of(1)));
+    let (_, upstream) = scene.receive(0);
+    scene.send(&client, &initial_to(&id_of(1), &[]));
+    answer_to_retry(&client);
+    scene.send(&client, &short(&[0xff; 8]));
+    scene.receive(0);
+    scene.send(&client, &initial_to(&[0xff; 8], &[]));
+    answer_to_retry(&client);
+    let negotiation = [
+        &[0x80, 0, 0, 0, 0, 2, 5, 5, 8][..],
+        &[0xff; 8],
+        &[0, 0, 0, 1],
+    ]
+    .concat();
+    scene.servers[0]
+        .send_to(&negotiation, upstream)
+        .expect("sent");
+    receive(&client);
+    scene.wait_for(Counter::ToClients, 1);
+    scene.send(&client, &initial_to(&[0xff; 8], &[]));
+    answer_to_retry(&client);
+    // A token that a server sealed, or no key at all.
+    scene.send(&client, &initial_to(&[0xff; 8], &[9; 60]));
+    answer_to_retry(&client);
+    scene.wait_for(Counter::Retries, 4);
+    scene.check_counts();
+}
+
+#[test]
+fn retry_keys_rotate_with_the_table() {
+    let mut scene = Scene::with_retry(1, FlowLimits::default(), Retry::Always);
+    let client = socket();
+    scene.send(&client, &initial_to(&[1; 8], &[]));
+    let answer = answer_to_retry(&client);
+    // Without its key it counts as no token, with it as a second one it is valid.
+    scene.publish_retry_keys(&[8]);
+    scene.send(&client, &answer);
+    answer_to_retry(&client);
+    scene.publish_retry_keys(&[8, 7]);
+    scene.send(&client, &answer);
+    scene.receive(0);
+    // Without keys there are no Retry packets.
+    let client = socket();
+    scene.publish_retry_keys(&[]);
+    scene.send(&client, &initial_to(&[1; 8], &[]));
+    scene.receive(0);
+    assert_eq!(scene.forwarder.count(Counter::Retries), 2);
+    scene.check_counts();
+}
+
+/// A flood from many addresses uses half of the new flows, and clients that show their address get the other half.
+#[test]
+fn under_load_clients_with_a_token_are_admitted_beside_a_flood() {
+    let limits = FlowLimits {
+        new_per_second: 1,
+        ..FlowLimits::default()
+    };
+    let scene = Scene::with_retry(1, limits, Retry::UnderLoad);
+    for number in 0..40 {
+        let client = socket();
+        scene.send(&client, &initial_to(&[number; 8], &[]));
+        // Neither an Initial nor a known connection ID: it can open flows without a token.
+        scene.send(&socket(), &short(&[number; 17]));
+    }
+    scene.wait_for(Counter::FromClients, 80);
+    scene.check_counts();
+    let count = |counter| scene.forwarder.count(counter);
+    let opened = count(Counter::FlowsOpened);
+    assert!((2..20).contains(&opened), "{opened}");
+    assert!(count(Counter::Retries) > 20 && count(Counter::FlowLimit) > 20);
+    let client = socket();
+    scene.send(&client, &initial_to(&[1; 8], &[]));
+    scene.send(&client, &answer_to_retry(&client));
+    scene.wait_for(Counter::ValidTokens, 1);
+    scene.wait_for(Counter::FlowsOpened, opened + 1);
 }
 
 fn worker_count(shared: &Shared, counter: Counter) -> u64 {

@@ -31,6 +31,7 @@ fn fleet(ids: Vec<QuicLbConfig>, servers: Vec<Server>) -> Fleet {
         ids,
         servers,
         hash_key: [3; 16],
+        retry: None,
     }
 }
 

@@ -11,7 +11,7 @@ use lastbyte_balancer::{
 };
 use lastbyte_quic::cid::{QuicLb, QuicLbConfig};
 use lastbyte_units::Time;
-use lastbyte_wire::packet::Invariant;
+use lastbyte_wire::packet::{Invariant, VersionNumber};
 
 const LIMITS: FlowLimits = FlowLimits {
     flows: 4,
@@ -75,6 +75,7 @@ fn fleet(input: &mut Input<'_>) -> Fleet {
         ids,
         servers: servers.collect(),
         hash_key: [input.byte(); 16],
+        retry: None,
     }
 }
 
@@ -239,6 +240,7 @@ impl Model {
         known.last_active = now;
         if let Ok(Invariant::Long(long)) = Invariant::decode(packet)
             && !known.is_proven
+            && long.version != VersionNumber::NEGOTIATION
             && long.source.len() <= 20
         {
             known.offered = long.source.to_vec();

@@ -1,12 +1,15 @@
 //! The configuration file of a load balancer and its servers (TOML).
 //!
 //! Owns the keys, and errors that name the file. `lastbyte lb` reads all of it, `lastbyte serve --lb-config` the layout of
-//! connection IDs. `lastbyte_balancer` validates the values.
+//! connection IDs and the keys of Retry packets. `lastbyte_balancer` validates the values.
 
-use std::{net::SocketAddr, path::Path};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::Path,
+};
 
 use lastbyte_balancer::{Fleet, Server};
-use lastbyte_quic::cid::QuicLbConfig;
+use lastbyte_quic::{cid::QuicLbConfig, endpoint::RetryBalancers};
 use serde::Deserialize;
 
 use crate::{failure::Failure, files};
@@ -27,6 +30,7 @@ pub(super) struct FleetFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Text {
     hash_key: Option<String>,
+    retry: Option<RetryText>,
     ids: Vec<IdsText>,
     servers: Vec<ServerText>,
 }
@@ -52,6 +56,29 @@ struct ServerText {
     #[serde(default)]
     drain: bool,
     health: Option<SocketAddr>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RetryText {
+    keys: Vec<String>,
+    balancers: Vec<IpAddr>,
+}
+
+impl RetryText {
+    fn parse(self) -> Result<RetryBalancers, String> {
+        let secret = |text: &String| {
+            let mut secret = [0; 32];
+            // The keys of tokens are derived from it.
+            secret[..16].copy_from_slice(&key(text)?);
+            Ok(secret)
+        };
+        let secrets: Result<Vec<_>, String> = self.keys.iter().map(secret).collect();
+        Ok(RetryBalancers {
+            secrets: secrets.map_err(|error| format!("`keys` of `[retry]`: {error}"))?,
+            addresses: self.balancers,
+        })
+    }
 }
 
 const fn one() -> u32 {
@@ -87,6 +114,7 @@ impl FleetFile {
             // Clients do not know it, unless IDs are not encrypted.
             None => ids.iter().find_map(|ids| ids.key).unwrap_or_default(),
         };
+        let retry = text.retry.map(RetryText::parse).transpose();
         let health = text.servers.iter().map(|server| server.health).collect();
         let servers = text.servers.iter().map(|server| Server {
             id: server.id,
@@ -98,6 +126,7 @@ impl FleetFile {
             ids,
             servers: servers.collect(),
             hash_key,
+            retry: retry.map_err(|error| invalid(&error))?,
         };
         fleet.validate().map_err(|error| invalid(&error))?;
         Ok(Self {

@@ -20,8 +20,8 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
-use lastbyte_balancer::{Counter, FlowLimits, Forwarder, Settings, Table};
+use clap::{Args, ValueEnum};
+use lastbyte_balancer::{self as balancer, Counter, FlowLimits, Forwarder, Settings, Table};
 use lastbyte_udp::socket::loopback;
 use lastbyte_units as units;
 use tokio::{
@@ -75,6 +75,9 @@ pub(crate) struct Arguments {
     /// Threads for QUIC (1 to 255) [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(255))]
     workers: Option<NonZeroUsize>,
+    /// When to validate client addresses with Retry packets, with the keys of [retry] in the file
+    #[arg(long, value_enum, default_value_t = Retry::Load)]
+    retry: Retry,
     /// Interval between health checks of a server
     #[arg(long, value_name = "SPAN", default_value = "2s", value_parser = units::span)]
     health_interval: Duration,
@@ -98,9 +101,25 @@ pub(crate) struct Arguments {
     tcp_connections: usize,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Retry {
+    /// Always
+    Always,
+    /// If new client addresses use half of --max-new-flows or a quarter of --max-flows
+    Load,
+    /// Never
+    Never,
+}
+
 /// Balances until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = FleetFile::read(&arguments.config)?;
+    if arguments.retry == Retry::Always && file.fleet.retry.is_none() {
+        return Err(Failure::Usage(format!(
+            "--retry always: `{}` has no [retry]",
+            arguments.config.display()
+        )));
+    }
     if arguments.check {
         notice("configuration OK");
         return Ok(ExitCode::SUCCESS);
@@ -115,6 +134,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         workers: workers.map_or(1, NonZeroUsize::get),
         limits: limits.flows,
         key,
+        retry: match arguments.retry {
+            Retry::Always => balancer::Retry::Always,
+            Retry::Load => balancer::Retry::UnderLoad,
+            Retry::Never => balancer::Retry::Never,
+        },
     };
     let table = Arc::new(table);
     let forwarder = Forwarder::start(&settings, Arc::clone(&table)).map_err(|error| {
@@ -323,8 +347,10 @@ fn report(forwarder: &Forwarder, tcp: &tcp::Counts) -> String {
     );
     let _ = writeln!(
         text,
-        "client addresses: {}; TCP connections: {}",
+        "client addresses: {}; Retry packets {}, their tokens accepted {}; TCP connections: {}",
         count(Counter::FlowsOpened),
+        count(Counter::Retries),
+        count(Counter::ValidTokens),
         tcp.accepted.get()
     );
     text

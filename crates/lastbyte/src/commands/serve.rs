@@ -35,8 +35,13 @@ use lastbyte_congestion::{Registry, Spec, Time};
 use lastbyte_driver::AeadChoice;
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
-    cid::QuicLbConfig, connection::Config, crypto::AeadProvider, endpoint::RetryPolicy,
-    flow::WindowSize, path::MtuConfig, trace::Trace,
+    cid::QuicLbConfig,
+    connection::Config,
+    crypto::AeadProvider,
+    endpoint::{RetryBalancers, RetryPolicy},
+    flow::WindowSize,
+    path::MtuConfig,
+    trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
 use lastbyte_server::{
@@ -217,7 +222,7 @@ fn settings(
     settings.aead = aead;
     settings.takes_zero_rtt = !arguments.no_0rtt;
     settings.server_id = arguments.server_id;
-    settings.connection_ids = connection_ids(arguments)?;
+    (settings.connection_ids, settings.retry_balancers) = balancing(arguments)?;
     settings.host = host_identity();
     settings.quic = arguments.quic_limits();
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
@@ -234,11 +239,16 @@ fn settings(
     Ok(settings)
 }
 
-/// The layout of connection IDs of `--lb-config`.
-fn connection_ids(arguments: &Arguments) -> Result<Option<QuicLbConfig>, Failure> {
+/// The layout of connection IDs of `--lb-config`, and the balancers that send Retry packets.
+fn balancing(
+    arguments: &Arguments,
+) -> Result<(Option<QuicLbConfig>, Option<RetryBalancers>), Failure> {
     match (&arguments.lb_config, arguments.server_id) {
-        (Some(path), Some(id)) => Ok(Some(FleetFile::read(path)?.layout_for(id)?)),
-        _ => Ok(None),
+        (Some(path), Some(id)) => {
+            let file = FleetFile::read(path)?;
+            Ok((Some(file.layout_for(id)?), file.fleet.retry))
+        }
+        _ => Ok((None, None)),
     }
 }
 
@@ -257,7 +267,7 @@ fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result
     let mut what = vec!["arms"];
     let (arms, _) = arms(&arguments, registry)?;
     let keys = ticket_keys(&arguments)?;
-    let layout = connection_ids(&arguments)?;
+    let (layout, balancers) = balancing(&arguments)?;
     let invalid = |why| Failure::Usage(format!("--lb-config: {why}"));
     if let Some(layout) = &layout {
         server.check_connection_ids(layout).map_err(invalid)?;
@@ -277,6 +287,10 @@ fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result
         && server.set_connection_ids(layout).map_err(invalid)?
     {
         what.push("connection IDs");
+    }
+    server.set_retry_balancers(balancers.as_ref());
+    if balancers.is_some() {
+        what.push("Retry keys");
     }
     server.set_arms(arms.with_config_hash(&config_hash));
     Ok(format!("{}; configuration {config_hash}", what.join(", ")))

@@ -1,6 +1,9 @@
 use super::*;
 
 const VALID: &str = "\
+[retry]
+keys = [\"101112131415161718191a1b1c1d1e1f\", \"00112233445566778899aabbccddeeff\"]
+balancers = [\"192.0.2.9\", \"2001:db8::9\"]
 [[ids]]
 config-id = 1
 server-id-length = 2
@@ -50,6 +53,11 @@ fn a_file_has_layouts_and_servers() {
         (2, 3, true)
     );
     assert_eq!(file.health, [Some(([127, 0, 0, 1], 9100).into()), None]);
+    let retry = file.fleet.retry.as_ref().expect("keys");
+    assert_eq!(retry.secrets[0][..3], [0x10, 0x11, 0x12]);
+    assert_eq!((retry.secrets.len(), retry.addresses.len()), (2, 2));
+    // Keys are in no message.
+    assert!(!format!("{retry:?}").contains("secret"));
     assert_eq!(&file.layout_for(2).expect("known"), first);
     assert!(file.layout_for(3).is_err());
 }
@@ -73,6 +81,22 @@ fn errors_name_the_file_and_what_is_expected() {
         ("id = 0x02", "id = 1", "two servers have the ID 1"),
         ("id = 0x02", "id = 300", "server ID 300 does not fit"),
         ("weight = 3", "weight = 2000", "invalid weight 2000"),
+        (
+            "1e1f",
+            "1e1",
+            "`keys` of `[retry]`: invalid key (expected 32",
+        ),
+        ("192.0.2.9", "lb", "invalid IP address"),
+        (
+            "[\"192.0.2.9\", \"2001:db8::9\"]",
+            "[]",
+            "0 balancers (expected 1 to 64)",
+        ),
+        (
+            "[\"101112131415161718191a1b1c1d1e1f\", \"00112233445566778899aabbccddeeff\"]",
+            "[]",
+            "0 keys of Retry (expected 1 to 4)",
+        ),
         ("weight", "wait", "unknown field `wait`"),
         ("127.0.0.1:4433", "localhost", "invalid socket address"),
     ] {

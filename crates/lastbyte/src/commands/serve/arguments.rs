@@ -249,7 +249,7 @@ pub(crate) struct Arguments {
     pub(super) server_id: Option<u64>,
     /// Issue connection IDs for the load balancer with this configuration file
     ///
-    /// The file of `lastbyte lb`: the first of its [[ids]] is used. Requires --server-id.
+    /// The file of `lastbyte lb`: the first of its [[ids]] is used, and [retry]. Requires --server-id.
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     pub(super) lb_config: Option<PathBuf>,
     /// Append a line per connection to FILE
