@@ -1,5 +1,7 @@
 //! The settings of a window-based controller.
 
+use core::fmt;
+
 use crate::spec::Settings;
 
 /// The settings of a [`WindowController`](crate::WindowController). Usually parsed from a
@@ -85,6 +87,17 @@ impl WindowSize {
             Self::Limited { datagrams, limit } => datagrams
                 .saturating_mul(max_datagram_size)
                 .min(limit.max(max_datagram_size.saturating_mul(2))),
+        }
+    }
+}
+
+impl fmt::Display for WindowSize {
+    /// Writes the size as a spec does: `30p`, `44160B`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Datagrams(datagrams) => write!(f, "{datagrams}p"),
+            Self::Bytes(bytes) => write!(f, "{bytes}B"),
+            Self::Limited { datagrams, limit } => write!(f, "{datagrams}p, at most {limit}B"),
         }
     }
 }

@@ -263,6 +263,17 @@ impl Registry {
         &self.keys
     }
 
+    /// The keys that a spec's preset accepts.
+    pub fn keys_of(&self, spec: &Spec) -> impl Iterator<Item = &Key> {
+        let name = spec.text.split(':').next();
+        let preset = self
+            .presets
+            .iter()
+            .find(move |preset| Some(preset.name) == name);
+        let accepts = move |key: &&Key| preset.is_some_and(|preset| preset.takes(key.name));
+        self.keys.iter().filter(accepts)
+    }
+
     /// Names and summaries of the presets.
     pub fn presets(&self) -> impl Iterator<Item = (&'static str, &'static str)> + Clone + '_ {
         self.presets

@@ -41,17 +41,61 @@ fn every_preset_resolves() {
         .collect();
     assert!(presets.len() >= 9, "{presets:?}");
     let resolved = stdout(&specs(&presets));
-    for preset in presets {
-        assert!(
-            resolved.contains(&format!("{preset}\nConfig {{")),
-            "{preset}"
-        );
+    for preset in &presets {
+        assert!(resolved.contains(&format!("{preset}\n  ")), "{preset}");
     }
-    let changed = stdout(&specs(&["hystart:congestion=newreno,initial-window=10p"]));
+    let changed = "hystart:congestion=newreno,initial-window=10p,search-exit=keep";
+    let text = stdout(&specs(&[changed]));
+    for line in [
+        "  congestion             newreno",
+        "  initial-window         10p",
+        "  min-window             2p",
+        "  first-flight-rtts      0.5",
+        "  startup-beta           default of congestion",
+        "  search-exit            keep",
+        "  start: startup, window 12kB with datagrams of 1.2kB",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    let shown = "hystart:congestion=newreno,initial-window=10p";
+    let printed = stdout(&specs(&[shown]));
+    let block = format!("```text\n$ lastbyte specs {shown}\n{printed}```\n");
     assert!(
-        changed.contains("initial_window: Datagrams(\n        10,"),
-        "{changed}"
+        PAGE.contains(&block),
+        "docs/specs.md: paste the output:\n{block}"
     );
+    assert!(
+        !text.contains("jump-window") && !text.contains("variant"),
+        "{text}"
+    );
+}
+
+/// All values but those of `null` can be written in a spec, which then resolves to the same.
+#[test]
+fn settings_as_json_are_those_of_a_spec() {
+    let json = |spec: &str| {
+        let output = stdout(&specs(&["--json", spec]));
+        serde_json::from_str::<serde_json::Value>(&output).expect("JSON")[0].clone()
+    };
+    for preset in [
+        "rapid-start",
+        "cubic",
+        "careful-resume",
+        "prague",
+        "bbr",
+        "c4",
+    ] {
+        let resolved = json(preset);
+        let settings = resolved["settings"].as_object().expect("an object");
+        assert!(!settings.is_empty(), "{resolved}");
+        let keys = settings.iter();
+        let keys = keys.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
+        let keys: Vec<String> = keys.collect();
+        let again = json(&format!("{preset}:{}", keys.join(",")));
+        assert_eq!(again["settings"], resolved["settings"]);
+        assert_eq!(again["window_bytes"], resolved["window_bytes"]);
+        assert_eq!(resolved["datagram_bytes"], 1200);
+    }
 }
 
 #[test]
@@ -100,5 +144,5 @@ fn every_example_of_the_help_runs() {
         assert!(!stdout(&specs(&words)).is_empty(), "{line}");
         count += 1;
     }
-    assert_eq!(count, 3, "{help}");
+    assert_eq!(count, 4, "{help}");
 }

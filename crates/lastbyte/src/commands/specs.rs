@@ -3,7 +3,12 @@
 use std::{fmt::Write as _, process::ExitCode};
 
 use clap::Args;
-use lastbyte_congestion::{ControllerFactory, Environment, Registry, SpecError};
+use lastbyte_congestion::{
+    AppLimited, Config, ControllerFactory, Environment, FirstFlight, FirstRecovery, IdlePolicy,
+    Registry, Spec, SpecError, State, Variant, WindowSize,
+};
+use lastbyte_units as units;
+use serde_json::{Map, Value, json};
 
 use crate::{failure::Failure, terminal::print};
 
@@ -13,7 +18,8 @@ Examples:
   lastbyte specs
   # The settings that a spec resolves to.
   lastbyte specs rapid-start
-  lastbyte specs hystart:congestion=newreno,initial-window=10p";
+  lastbyte specs hystart:congestion=newreno,initial-window=10p
+  lastbyte specs --json cubic bbr";
 
 /// List congestion control presets and keys, or show the settings of a spec.
 #[derive(Debug, Args)]
@@ -22,6 +28,9 @@ pub(crate) struct Arguments {
     /// Specs to resolve: PRESET or PRESET:KEY=VALUE,…; none to list everything
     #[arg(value_name = "SPEC")]
     specs: Vec<String>,
+    /// Print the settings of specs as JSON (docs/specs.md)
+    #[arg(long, requires = "specs")]
+    json: bool,
 }
 
 /// Runs the command.
@@ -30,8 +39,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         list(registry)
     } else {
         let resolved = arguments.specs.iter().map(|spec| resolve(registry, spec));
-        let resolved: Result<Vec<String>, SpecError> = resolved.collect();
-        resolved.map_err(Failure::usage)?.join("\n")
+        let resolved: Result<Vec<Resolved>, SpecError> = resolved.collect();
+        let resolved = resolved.map_err(Failure::usage)?;
+        if arguments.json {
+            format!("{:#}\n", resolved.iter().map(json_of).collect::<Value>())
+        } else {
+            let texts: Vec<String> = resolved.iter().map(text_of).collect();
+            texts.join("\n")
+        }
     };
     print(text)?;
     Ok(ExitCode::SUCCESS)
@@ -60,18 +75,125 @@ fn list(registry: &Registry) -> String {
     text
 }
 
-/// The settings of a spec, and the state of a controller built from it.
-fn resolve(registry: &Registry, text: &str) -> Result<String, SpecError> {
+/// A spec, and what it resolves to.
+struct Resolved {
+    spec: Spec,
+    /// Keys that the spec uses, with the value of each as a spec has it; null for the default of the avoidance.
+    settings: Vec<(&'static str, Value)>,
+    /// The state of a controller built from it.
+    state: State,
+}
+
+fn resolve(registry: &Registry, text: &str) -> Result<Resolved, SpecError> {
     let spec = registry.parse(text)?;
     let environment = Environment {
         max_datagram_size: DATAGRAM_SIZE,
         seed: 1,
     };
-    Ok(format!(
-        "{spec}\n{:#?}\ninitial state, with datagrams of {DATAGRAM_SIZE} bytes: {:#?}\n",
-        spec.config(),
-        spec.build(&environment).state()
-    ))
+    let state = spec.build(&environment).state();
+    let keys = registry.keys_of(&spec);
+    let settings = keys.filter_map(|key| {
+        let value = value(key.name(), spec.config(), &state)?;
+        Some((key.name(), value))
+    });
+    Ok(Resolved {
+        settings: settings.collect(),
+        spec,
+        state,
+    })
+}
+
+/// The value of a key, null if the avoidance has a default; `None` if it has no effect, or belongs to a single rule and is not
+/// set.
+fn value(key: &str, config: &Config, state: &State) -> Option<Value> {
+    let on_or_off = |is_on| if is_on { "on" } else { "off" }.to_owned();
+    let number = |number: Option<f64>| Some(json!(number.map(|number| number.to_string())));
+    let text = match key {
+        "congestion" => state.avoidance?.to_owned(),
+        "growth" => state.startup.to_owned(),
+        "first-flight" => match config.first_flight {
+            FirstFlight::InitialWindow { .. } => "initial-window".to_owned(),
+            FirstFlight::Jump { .. } => "jump".to_owned(),
+        },
+        "first-flight-rtts" => match config.first_flight {
+            FirstFlight::InitialWindow { round_trips } => round_trips.to_string(),
+            FirstFlight::Jump { .. } => return None,
+        },
+        "jump-window" => match (config.first_flight, config.initial_window) {
+            (FirstFlight::InitialWindow { .. }, _) => return None,
+            (FirstFlight::Jump { window: Some(size) }, _) => size.to_string(),
+            (FirstFlight::Jump { window: None }, WindowSize::Datagrams(datagrams)) => {
+                WindowSize::Datagrams(datagrams * 2).to_string()
+            }
+            (FirstFlight::Jump { window: None }, size) => {
+                WindowSize::Bytes(size.bytes(DATAGRAM_SIZE) * 2).to_string()
+            }
+        },
+        "recovery" => match config.first_recovery {
+            FirstRecovery::Cut => "cut".to_owned(),
+            FirstRecovery::Proportional(_) => "proportional".to_owned(),
+        },
+        "variant" => match config.first_recovery {
+            FirstRecovery::Proportional(Variant::Draft02) => "draft-02".to_owned(),
+            FirstRecovery::Proportional(Variant::Quicly) => "quicly".to_owned(),
+            FirstRecovery::Cut => return None,
+        },
+        "initial-window" => config.initial_window.to_string(),
+        "min-window" => config.minimum_window.to_string(),
+        "resume" => on_or_off(config.resume.is_some()),
+        "resume-max" => config.resume?.to_string(),
+        "beta" => return number(config.beta),
+        "startup-beta" => return number(config.startup_beta),
+        "beta-ecn" => return number(config.beta_ecn),
+        "pacing-gain" => return number(config.pacing_gain),
+        "respect-app-limited" => on_or_off(config.app_limited != AppLimited::Ignored),
+        "rate-limited-increase" => on_or_off(config.app_limited == AppLimited::RateLimitedIncrease),
+        "idle" => match config.idle {
+            IdlePolicy::Keep => "keep",
+            IdlePolicy::Rfc9002 => "rfc9002",
+            IdlePolicy::Rfc5681 => "rfc5681",
+            IdlePolicy::Rfc2861 => "rfc2861",
+        }
+        .to_owned(),
+        rule => {
+            let rules = &config.settings;
+            let number = rules.number(rule).map(|number| number.to_string());
+            let switch = || rules.switch(rule).map(on_or_off);
+            let choice = || rules.choice(rule).map(str::to_owned);
+            let window = || rules.window(rule).map(|size| size.to_string());
+            number.or_else(switch).or_else(choice).or_else(window)?
+        }
+    };
+    Some(Value::String(text))
+}
+
+fn text_of(resolved: &Resolved) -> String {
+    let mut text = format!("{}\n", resolved.spec);
+    for (key, value) in &resolved.settings {
+        let value = value.as_str().unwrap_or("default of congestion");
+        let _ = writeln!(text, "  {key:<22} {value}");
+    }
+    let state = &resolved.state;
+    let _ = writeln!(
+        text,
+        "  start: {}, window {} with datagrams of {}",
+        state.phase,
+        units::show_bytes(state.window),
+        units::show_bytes(DATAGRAM_SIZE)
+    );
+    text
+}
+
+fn json_of(resolved: &Resolved) -> Value {
+    let settings = resolved.settings.iter();
+    let settings = settings.map(|(key, value)| ((*key).to_owned(), value.clone()));
+    json!({
+        "spec": resolved.spec.to_string(),
+        "settings": settings.collect::<Map<String, Value>>(),
+        "datagram_bytes": DATAGRAM_SIZE,
+        "phase": resolved.state.phase.name(),
+        "window_bytes": resolved.state.window,
+    })
 }
 
 /// The minimum size of a full datagram (RFC 9000 §14).
