@@ -8,6 +8,10 @@ use core::{cmp::Reverse, fmt, time::Duration};
 use std::{
     collections::{BTreeMap, BinaryHeap},
     net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use lastbyte_link::{Config, ConfigError, Count, DropReason, Ecn, Link, Packet, Statistics, Time};
@@ -209,6 +213,8 @@ pub struct Paths<A = SocketAddr> {
     due: BinaryHeap<Reverse<(Time, u64)>>,
     next: u64,
     report: Report,
+    /// [`Report::refused`], which other threads read.
+    refused: Arc<AtomicU64>,
 }
 
 impl<A: Copy + Ord> Paths<A> {
@@ -228,6 +234,7 @@ impl<A: Copy + Ord> Paths<A> {
             due: BinaryHeap::new(),
             next: 0,
             report: Report::default(),
+            refused: Arc::default(),
         })
     }
 
@@ -241,7 +248,7 @@ impl<A: Copy + Ord> Paths<A> {
             return Ok((*number, false));
         }
         if self.clients.len() >= self.plan.clients_max {
-            self.report.refused += 1;
+            self.refused();
             return Err(TooManyClients);
         }
         let number = self.next;
@@ -440,14 +447,20 @@ impl<A: Copy + Ord> Paths<A> {
     }
 
     /// Counts a datagram dropped because no upstream socket could be created.
-    pub const fn refused(&mut self) {
-        self.report.refused += 1;
+    pub fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// [`Report::refused`] so far, for other threads.
+    pub(crate) fn refusals(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.refused)
     }
 
     /// The counters so far.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
+        report.refused = self.refused.load(Ordering::Relaxed);
         for path in self.by_number.values() {
             report.add(path);
         }

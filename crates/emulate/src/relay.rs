@@ -92,7 +92,7 @@ impl Relay {
             .add(&listener, LISTENER)
             .map_err(StartError::System)?;
         let waker = poller.waker();
-        let running = Running::start("relay", waker, |is_over| {
+        let running = Running::start("relay", waker, paths.refusals(), |is_over| {
             let mut event_loop = EventLoop {
                 to: settings.to,
                 paths,

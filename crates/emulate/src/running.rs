@@ -6,7 +6,7 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
 };
@@ -19,16 +19,18 @@ use crate::paths::Report;
 #[derive(Debug)]
 pub struct Running {
     is_over: Arc<AtomicBool>,
+    refused: Arc<AtomicU64>,
     waker: Waker,
     thread: Option<JoinHandle<io::Result<Report>>>,
 }
 
 impl Running {
     /// Starts a thread called `name`. `work` receives the stop flag and returns the function to run. `waker` interrupts
-    /// the wait of that function.
+    /// the wait of that function, and `refused` is [`Report::refused`] so far.
     pub(crate) fn start<W>(
         name: &str,
         waker: Waker,
+        refused: Arc<AtomicU64>,
         work: impl FnOnce(Arc<AtomicBool>) -> W,
     ) -> io::Result<Self>
     where
@@ -43,6 +45,7 @@ impl Running {
         })?;
         Ok(Self {
             is_over,
+            refused,
             waker,
             thread: Some(thread),
         })
@@ -52,6 +55,12 @@ impl Running {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// [`Report::refused`] so far.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 
     /// Stops the thread and returns its report. Packets in transit are dropped.

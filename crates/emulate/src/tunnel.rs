@@ -142,7 +142,7 @@ impl Tunnel {
         let poller = Poller::new().map_err(TunnelError::System)?;
         poller.add(&device, DEVICE).map_err(TunnelError::System)?;
         let waker = poller.waker();
-        let running = Running::start("tunnel", waker, |is_over| {
+        let running = Running::start("tunnel", waker, paths.refusals(), |is_over| {
             let mut event_loop = EventLoop {
                 device,
                 name: name.clone(),

@@ -144,6 +144,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         idle: arguments.idle,
         ..Plan::new(path.down, path.up)
     };
+    let warning = format!(
+        "warning: packets of new clients are dropped: there are {}, or no file descriptor is left; those idle for {:?} are removed \
+         (reported once)",
+        plan.clients_max, arguments.idle
+    );
     let report = if let Some(network) = arguments.tun {
         if !arguments.apart {
             plan.sharing = Sharing::Shared;
@@ -168,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         notice(format!(
             "{v4}{v6} -> this machine over {name}, through {device}"
         ));
-        wait(&stopped, tunnel.running());
+        wait(&stopped, tunnel.running(), &warning);
         tunnel.stop()
     } else {
         if arguments.shared {
@@ -186,7 +191,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             StartError::Listen(..) | StartError::System(_) => Failure::run(error),
         })?;
         notice(format!("{} -> {to} over {name}", relay.address()));
-        wait(&stopped, relay.running());
+        wait(&stopped, relay.running(), &warning);
         relay.stop()
     }
     .map_err(|error| Failure::Run(format!("path emulation failed: {error}")))?;
@@ -199,9 +204,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits for a signal, or for the end of the thread.
-fn wait(stopped: &mpsc::Receiver<()>, running: &Running) {
-    while !running.is_over() && stopped.recv_timeout(CHECK_INTERVAL).is_err() {}
+/// Waits for a signal, or for the end of the thread. Prints the warning once if clients are refused.
+fn wait(stopped: &mpsc::Receiver<()>, running: &Running, warning: &str) {
+    let mut has_warned = false;
+    while !running.is_over() && stopped.recv_timeout(CHECK_INTERVAL).is_err() {
+        if !has_warned && running.refused() > 0 {
+            has_warned = true;
+            notice(warning);
+        }
+    }
 }
 
 /// The shortest interval between ports of a client: each opens a socket.
