@@ -227,7 +227,14 @@ fn invalid_metrics_and_groups_are_errors() {
             "--bins: `class` has too few distinct numbers for two bins",
         ),
         (["--by=class", "--site=x"], "cannot be used with"),
-        (["--metric=a b", "--by=class"], "error: --by or --metric: "),
+        (
+            ["--metric=a b", "--by=class"],
+            "error: --metric: `a b`: column 1: ",
+        ),
+        (
+            ["--by=_[\"x\"] +", "--metric=ttlb"],
+            "error: --by: `_[\"x\"] +`: column 9: ",
+        ),
     ] {
         let output = run(&folder, &[&["report", "a.ndjson"], &arguments[..]].concat());
         assert!(!output.status.success(), "{arguments:?}");

@@ -286,16 +286,18 @@ fn failure(settings: &Settings, error: &Error) -> Failure {
             Failure::Usage(format!("--shares: {error}"))
         }
         Error::UnknownArm { .. } => Failure::Usage(format!("--baseline: {error}")),
-        Error::Expression(_) => {
+        Error::Expression { setting, .. } => {
             let options = [
-                ("--arm", settings.arm.is_some()),
-                ("--by", settings.by.is_some()),
-                ("--metric", settings.metric != Metric::default()),
-                ("--site", settings.site.is_some()),
-                ("--where", settings.filter.is_some()),
+                ("--arm", "arm", settings.arm.is_some()),
+                ("--by", "by", settings.by.is_some()),
+                ("--metric", "metric", settings.metric != Metric::default()),
+                ("--site", "site", settings.site.is_some()),
+                ("--where", "filter", settings.filter.is_some()),
             ];
-            let given = options.iter().filter(|(_, is_given)| *is_given);
-            let given: Vec<&str> = given.map(|(option, _)| *option).collect();
+            let at_fault = options.iter().filter(|(_, name, is_given)| {
+                setting.map_or(*is_given, |setting| setting == *name)
+            });
+            let given: Vec<&str> = at_fault.map(|(option, ..)| *option).collect();
             Failure::Usage(format!("{}: {error}", given.join(" or ")))
         }
         Error::Bins(_) => Failure::Usage(format!("--bins: {error}")),

@@ -59,8 +59,13 @@ pub enum Error {
     },
     /// The share of this arm is not a number above zero.
     Share(String),
-    /// An invalid expression in the settings, with the error of the query engine.
-    Expression(String),
+    /// An invalid expression in the settings.
+    Expression {
+        /// The field of [`Settings`](super::Settings), if the expression is invalid by itself.
+        setting: Option<&'static str>,
+        /// The expression, and the error of the query engine.
+        reason: String,
+    },
     /// A log cannot be read to its end, so there is no state of it, with the errors of the query engine.
     Incomplete(String),
     /// States cannot be read, with the errors of the query engine.
@@ -146,7 +151,7 @@ impl fmt::Display for Error {
                 f,
                 "invalid share of `{text}` (expected a number above zero)"
             ),
-            Self::Expression(reason) | Self::Unreadable(reason) => f.write_str(reason),
+            Self::Expression { reason, .. } | Self::Unreadable(reason) => f.write_str(reason),
             Self::Incomplete(reason) => write!(
                 f,
                 "no state of a log that cannot be read to its end: {reason}"

@@ -155,6 +155,23 @@ pub struct Settings {
     pub files: Vec<String>,
 }
 
+impl Settings {
+    /// The expressions of the query language, with the names of their fields.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let metric = self.metric.expression().map(|_| self.metric.name.as_str());
+        let given = [
+            ("arm", self.arm.as_deref()),
+            ("by", self.by.as_deref()),
+            ("metric", metric),
+            ("site", self.site.as_deref()),
+            ("filter", self.filter.as_deref()),
+        ];
+        given
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text.filter(|text| !is_key(text))?)))
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -26,11 +26,37 @@ const END: &str = "end";
 
 /// Compiles a query of the report.
 pub(super) fn compile(text: &str, settings: &Settings) -> Result<Query, Error> {
-    let options = Options {
-        threads: settings.threads,
-        ..Options::default()
+    let compile = |text: &str| {
+        let options = Options {
+            threads: settings.threads,
+            ..Options::default()
+        };
+        Query::compile(text, &[], options)
     };
-    Query::compile(text, &[], options).map_err(|error| Error::Expression(error.to_string()))
+    compile(text).map_err(|error| {
+        // By itself, an invalid expression has its error at the place that the user knows.
+        let mut given = settings.expressions();
+        let invalid = given.find_map(|(setting, text)| {
+            let error = compile(text).err()?;
+            let (line, column) = (error.line, error.column);
+            let place = match (error.offset, line) {
+                (None, _) => String::new(),
+                (Some(_), 1) => format!("column {column}: "),
+                (Some(_), _) => format!("line {line}, column {column}: "),
+            };
+            Some((setting, format!("`{text}`: {place}{}", error.message)))
+        });
+        match invalid {
+            Some((setting, reason)) => Error::Expression {
+                setting: Some(setting),
+                reason,
+            },
+            None => Error::Expression {
+                setting: None,
+                reason: error.to_string(),
+            },
+        }
+    })
 }
 
 /// The errors of a run as text, if there are any.

@@ -604,7 +604,10 @@ fn a_log_that_cannot_be_compared_is_an_error() {
             filter: Some("_[".to_owned()),
             ..quick()
         }),
-        Some(Error::Expression(_))
+        Some(Error::Expression {
+            setting: Some("filter"),
+            ..
+        })
     ));
     assert!(matches!(
         with(Settings {
