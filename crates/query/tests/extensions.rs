@@ -225,6 +225,36 @@ fn helpers_replace_builtins_that_jrf_lacks() {
 }
 
 #[test]
+fn a_literal_assigned_in_a_condition_is_refused() {
+    for (query, column) in [
+        (r#"select(_["a"] = "b")"#, 17),
+        (r#"count_if((_["a"] = 1))"#, 20),
+        (r#"select(_["b"] && (_["c"] || _["a"] = nil))"#, 38),
+        ("if x = 1 then 2 end", 8),
+        ("_ unless $x = :a", 15),
+        ("(x = 1.5) ? 1 : 2", 6),
+        ("x = 0; x += 1 while x = true", 25),
+    ] {
+        let error = Query::compile(query, &[], Options::default()).expect_err(query);
+        assert_eq!(error.column, column, "{query}: {error}");
+        assert!(error.message.contains("(expected `==`)"), "{error}");
+    }
+    for query in [
+        r#"select(_["a"] == "b")"#,
+        r#"select((x = _["a"]) && x > 1)"#,
+        r#"select(_["a"] = _["b"])"#,
+        r#"select(_["a"] ||= 1)"#,
+        r#"_["a"] = "b"; _"#,
+        "if x = _ then x end",
+    ] {
+        assert!(
+            Query::compile(query, &[], Options::default()).is_ok(),
+            "{query}"
+        );
+    }
+}
+
+#[test]
 fn errors_of_invalid_queries_suggest_a_correction() {
     for (query, wrong) in [
         (

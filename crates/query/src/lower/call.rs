@@ -468,6 +468,13 @@ impl Lower {
 
     fn builtin(&mut self, node: &prism::CallNode<'_>, builtin: Builtin, name: &str) -> Lowered {
         let at = node.location();
+        if matches!(builtin, Builtin::Select | Builtin::CountIf)
+            && let Some(arguments) = node.arguments()
+        {
+            for argument in &arguments.arguments() {
+                self.refuse_assignment(&argument)?;
+            }
+        }
         let arguments = self.arguments(node.arguments())?;
         if arguments.list.iter().any(reducer_at) {
             return self.refuse_reducer(&at, name, "after");

@@ -14,11 +14,13 @@ impl Lower {
         } else if let Some(it) = node.as_parentheses_node() {
             self.optional(it.body())?
         } else if let Some(it) = node.as_if_node() {
+            self.refuse_assignment(&it.predicate())?;
             let condition = self.node(&it.predicate())?;
             let then = self.statements(it.statements())?;
             let otherwise = self.optional(it.subsequent())?;
             Node::If(Box::new((condition, then, otherwise)))
         } else if let Some(it) = node.as_unless_node() {
+            self.refuse_assignment(&it.predicate())?;
             let condition = self.node(&it.predicate())?;
             let then = self.statements(it.statements())?;
             let otherwise = self.otherwise(it.else_clause())?;
@@ -143,6 +145,51 @@ impl Lower {
         }
     }
 
+    /// Refuses a literal that is assigned in a condition, which is then true or false for all rows: `==` is meant. Ruby warns
+    /// about variables (`if x = 1`), and not about elements (`if _["a"] = 1`).
+    pub(super) fn refuse_assignment(&self, condition: &prism::Node<'_>) -> Lowered<()> {
+        if let Some(it) = condition.as_and_node() {
+            self.refuse_assignment(&it.left())?;
+            return self.refuse_assignment(&it.right());
+        }
+        if let Some(it) = condition.as_or_node() {
+            self.refuse_assignment(&it.left())?;
+            return self.refuse_assignment(&it.right());
+        }
+        if let Some(it) = condition.as_parentheses_node() {
+            let body = it.body();
+            let last = body.as_ref().and_then(prism::Node::as_statements_node);
+            let last = last.and_then(|statements| statements.body().last());
+            return last.map_or(Ok(()), |last| self.refuse_assignment(&last));
+        }
+        let assigned = if let Some(it) = condition.as_local_variable_write_node() {
+            Some(it.value())
+        } else if let Some(it) = condition.as_global_variable_write_node() {
+            Some(it.value())
+        } else if let Some(it) = condition.as_call_node() {
+            let arguments = it.arguments().filter(|_| it.is_attribute_write());
+            arguments.and_then(|arguments| arguments.arguments().last())
+        } else {
+            None
+        };
+        let is_literal = |value: &prism::Node<'_>| {
+            value.as_string_node().is_some()
+                || value.as_symbol_node().is_some()
+                || value.as_integer_node().is_some()
+                || value.as_float_node().is_some()
+                || value.as_true_node().is_some()
+                || value.as_false_node().is_some()
+                || value.as_nil_node().is_some()
+        };
+        match assigned.filter(is_literal) {
+            Some(value) => self.fail(
+                &value.location(),
+                "`= literal` in a condition, which has the same result for all rows (expected `==`)",
+            ),
+            None => Ok(()),
+        }
+    }
+
     fn looping(
         &mut self,
         condition: &prism::Node<'_>,
@@ -150,6 +197,7 @@ impl Lower {
         until: bool,
         body_first: bool,
     ) -> Lowered {
+        self.refuse_assignment(condition)?;
         let condition = self.node(condition)?;
         let body = self.within(Context::Loop, |lower| lower.statements(body))?;
         Ok(Node::While(Box::new(While {
