@@ -34,7 +34,7 @@ use clap::{
 
 use crate::{
     failure::Failure,
-    terminal::{notice, report},
+    terminal::{self, report},
 };
 
 /// A command and its subcommands, where the value of an option can be a negative number: the option's own parser rejects it
@@ -62,7 +62,7 @@ pub(crate) fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
             _ => None,
         };
         if let Some(what) = refused {
-            notice(format!("error: {what}"));
+            terminal::error(format!("error: {what}"));
             return ExitCode::from(2);
         }
         // Its list of options is that of a command line which was not given.

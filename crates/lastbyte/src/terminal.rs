@@ -42,8 +42,13 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
         Failure::Run(what) => (what, ExitCode::FAILURE),
         Failure::BrokenPipe => return ExitCode::SUCCESS,
     };
-    notice(format!("error: {}", shortened(what)));
+    error(format!("error: {what}"));
     code
+}
+
+/// Writes an error to stderr, with long quotations and lines shortened: they can be whole files, or from a hostile server.
+pub(crate) fn error(message: impl AsRef<str>) {
+    notice(shortened(message.as_ref()));
 }
 
 /// A message with control characters escaped, except line breaks and tabs. Messages quote names and contents of files, and a
@@ -76,22 +81,36 @@ impl Write for Messages {
     }
 }
 
+/// Maximum length of a quotation in an error, and what is left of a line longer than [`LINE_MAX`], in characters.
+const QUOTE_MAX: usize = 200;
 /// Maximum length of a line of an error, in characters: some quote a line of a file.
 const LINE_MAX: usize = 1000;
 
-/// The text, without the middle of long lines.
+/// The text, without the middle of long quotations and lines.
 fn shortened(text: &str) -> String {
     let lines = text.lines().map(|line| {
-        let len = line.chars().count();
-        if len <= LINE_MAX {
-            return line.to_owned();
+        let mut pieces: Vec<String> = line.split('`').map(str::to_owned).collect();
+        // Without a closing quotation mark, what is quoted is unknown.
+        if pieces.len() % 2 == 1 {
+            for quoted in pieces.iter_mut().skip(1).step_by(2) {
+                *quoted = without_middle(quoted, QUOTE_MAX);
+            }
         }
-        let start: String = line.chars().take(LINE_MAX / 4).collect();
-        let end: String = line.chars().skip(len - LINE_MAX / 4).collect();
-        format!("{start} … {end}")
+        without_middle(&pieces.join("`"), LINE_MAX)
     });
     let lines: Vec<String> = lines.collect();
     lines.join("\n")
+}
+
+/// A text of at most `max` characters; of a longer one, [`QUOTE_MAX`] characters.
+fn without_middle(text: &str, max: usize) -> String {
+    let len = text.chars().count();
+    if len <= max {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(QUOTE_MAX / 2).collect();
+    let end: String = text.chars().skip(len - QUOTE_MAX / 2).collect();
+    format!("{start}…{end}")
 }
 
 #[cfg(test)]
@@ -115,6 +134,18 @@ mod tests {
         let text = shortened(&long);
         assert!(text.starts_with("`x`: invalid host `éé"), "{text}");
         assert!(text.ends_with("éé` (expected a name)"), "{text}");
-        assert!(text.chars().count() < LINE_MAX, "{text}");
+        assert!(text.chars().count() < QUOTE_MAX + 50, "{text}");
+        let toml = format!(
+            "TOML parse error at line 1, column 9\n1 | {}",
+            "x".repeat(5000)
+        );
+        let text = shortened(&toml);
+        assert!(
+            text.starts_with("TOML parse error at line 1, column 9\n1 | xxx"),
+            "{text}"
+        );
+        assert!(text.chars().count() < QUOTE_MAX + 50, "{text}");
+        let list = format!("unknown key `a` (expected {})", "key, ".repeat(100));
+        assert_eq!(shortened(&list), list);
     }
 }

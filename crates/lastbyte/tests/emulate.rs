@@ -126,6 +126,74 @@ fn handshakes_take_the_round_trips_of_the_protocol() {
     }
 }
 
+/// The error of a network file quotes a part of its line.
+#[test]
+fn an_error_quotes_at_most_200_characters_of_a_line() {
+    let file = std::env::temp_dir().join(format!("lastbyte-{}-long.toml", std::process::id()));
+    for text in [
+        format!("rtt = {}", "x".repeat(100_000)),
+        format!("rtt = \"{}\"", "x".repeat(100_000)),
+        format!("{} = 1", "x".repeat(100_000)),
+    ] {
+        std::fs::write(&file, text).expect("written");
+        let output = lastbyte()
+            .args(["emulate", "--network"])
+            .arg(&file)
+            .output();
+        let output = output.expect("started");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("xxx…xxx"), "{stderr}");
+        let longest = stderr.split(|c| c != 'x' && c != '…').map(str::len).max();
+        assert!(longest.is_some_and(|len| len < 210), "{stderr}");
+        assert!(stderr.len() < 2500, "{stderr}");
+    }
+    std::fs::remove_file(file).expect("removed");
+}
+
+/// Without a file descriptor for its socket, a client is refused as at the limit of clients.
+#[test]
+fn refused_clients_are_reported_once_while_it_runs() {
+    use std::net::UdpSocket;
+
+    let script = format!(
+        "ulimit -n 40; exec '{}' emulate --network vdsl --listen 127.0.0.1:0 --to 127.0.0.1:9",
+        env!("CARGO_BIN_EXE_lastbyte")
+    );
+    let mut relay = Command::new("sh")
+        .args(["-c", &script])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let stderr = BufReader::new(relay.stderr.take().expect("piped"));
+    let mut lines = stderr.lines().map(|line| line.expect("text"));
+    let first = lines.next().expect("it says where it listens");
+    let address = first_word(&first).expect("an address").to_owned();
+    let clients: Vec<UdpSocket> = (0..80)
+        .map(|_| UdpSocket::bind("127.0.0.1:0").expect("a socket"))
+        .collect();
+    let from_all = || {
+        for client in &clients {
+            client.send_to(b"x", &address).expect("sent");
+        }
+    };
+    from_all();
+    let warning = lines.next().expect("a warning");
+    assert!(
+        warning
+            .starts_with("warning: packets of new clients are dropped: there are 4096, or no file"),
+        "{warning}"
+    );
+    assert!(warning.contains("idle for 60s"), "{warning}");
+    from_all();
+    let id = relay.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(sent.expect("kill runs").success());
+    assert_eq!(lines.next(), None);
+    assert!(relay.wait().expect("ended").success());
+}
+
 #[test]
 fn relays_until_interrupted_and_then_prints_a_summary() {
     use std::net::Ipv4Addr;

@@ -35,7 +35,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::Interrupt,
-    terminal::{notice, print_styled},
+    terminal::{self, notice, print_styled},
 };
 
 const EXAMPLES: &str = "\
@@ -429,7 +429,7 @@ fn page(
             Ok(Some((page, verdicts)))
         }
         Err(Failure::Run(why) | Failure::Usage(why)) => {
-            notice(format!("no report: {why}"));
+            terminal::error(format!("no report: {why}"));
             Ok(None)
         }
         Err(other) => Err(other),

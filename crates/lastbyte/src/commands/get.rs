@@ -45,7 +45,7 @@ pub(super) use self::{
 use crate::{
     failure::Failure,
     jobs::Interrupt,
-    terminal::{notice, print},
+    terminal::{self, print},
 };
 
 /// Returns the arguments of a command line, with those of the files that it names (`-K`).
@@ -53,7 +53,7 @@ pub(crate) fn expand_arguments(
     given: impl IntoIterator<Item = OsString>,
 ) -> Result<Vec<OsString>, ExitCode> {
     arguments::expanded(given).map_err(|(code, what)| {
-        notice(format!("error: ({code}) {what}"));
+        terminal::error(format!("error: ({code}) {what}"));
         ExitCode::from(code)
     })
 }
@@ -144,7 +144,7 @@ fn write_timing(arguments: &Arguments, fetches: &[Fetch], rounds: &[Round]) -> R
 /// Prints the error unless `--silent` is given, and returns the exit code.
 fn failed(arguments: &Arguments, code: u8, what: &str) -> ExitCode {
     if !arguments.shown.silent || arguments.shown.show_error {
-        notice(format!("error: ({code}) {what}"));
+        terminal::error(format!("error: ({code}) {what}"));
     }
     ExitCode::from(code)
 }

@@ -35,7 +35,10 @@ use tokio::{
 
 use self::health::Health;
 use super::{fleet_file::FleetFile, serve::descriptors, values};
-use crate::{failure::Failure, terminal::notice};
+use crate::{
+    failure::Failure,
+    terminal::{self, notice},
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -299,7 +302,7 @@ impl Control {
                     ids.len()
                 ));
             }
-            Err(Failure::Usage(why) | Failure::Run(why)) => notice(format!(
+            Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
                 "error: {why}\nreload failed; keeping the current configuration"
             )),
             Err(Failure::BrokenPipe) => {}

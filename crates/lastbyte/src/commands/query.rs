@@ -5,7 +5,7 @@ mod follow;
 mod parquet;
 
 use crate::jobs::Interrupt;
-use crate::terminal::{Messages, notice};
+use crate::terminal::{self, Messages, notice};
 use clap::ValueEnum;
 use lastbyte_query::{ByteSource, Follow, Format, Input, Memory, Options, Query};
 use rustix::event::{PollFd, PollFlags};
@@ -343,7 +343,7 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         }
     });
     for error in &outcome.errors {
-        notice(error.to_string());
+        terminal::error(error.to_string());
     }
     if let Some(skipped) = &outcome.skipped {
         notice(skipped.to_string());
@@ -357,7 +357,7 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         Ok(false) => {
             notice("no records: no Parquet file is written, since its columns are unknown");
         }
-        Err(message) => notice(message),
+        Err(message) => terminal::error(message),
     }
     false
 }
@@ -374,7 +374,7 @@ const USAGE: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn failed(message: &str) -> ExitCode {
-    notice(message);
+    terminal::error(message);
     ExitCode::from(USAGE)
 }
 

@@ -97,3 +97,14 @@ fn every_example_runs() {
         assert_eq!(code(&output), 0, "{line}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn an_error_quotes_at_most_200_characters_of_a_redirect() {
+    let server = ScriptedServer::start();
+    let far = server.url(&format!("to?nosuch://{}", "x".repeat(20_000)));
+    let output = get(&["-L", &far]);
+    let text = stderr(&output);
+    assert_eq!(code(&output), 1, "{text}");
+    assert!(text.contains("unsupported URL scheme `nosuch`"), "{text}");
+    assert!(text.contains("xxx…xxx") && text.len() < 1000, "{text}");
+}
