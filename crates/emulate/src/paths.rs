@@ -540,8 +540,8 @@ impl Report {
     }
 
     fn add(&mut self, path: &Path) {
-        self.up.add(path.up.statistics());
-        self.down.add(path.down.statistics());
+        self.up.add(&path.up.statistics());
+        self.down.add(&path.down.statistics());
     }
 }
 

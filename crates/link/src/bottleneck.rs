@@ -36,15 +36,16 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// The nominal rate, which converts limits in milliseconds to bytes.
-    fn nominal(&self) -> Rate {
+    /// The nominal rate, which converts limits in milliseconds to bytes; `None` without a limit.
+    #[must_use]
+    pub fn nominal(&self) -> Option<Rate> {
         match self {
-            Self::Unlimited => Rate::ZERO,
-            Self::Constant(rate) => *rate,
-            Self::Schedule(schedule) => schedule.nominal(),
-            Self::Shaper(shaper) => shaper.rate,
-            Self::Trace(trace) => trace.nominal(),
-            Self::Wifi(wifi) => wifi.rate,
+            Self::Unlimited => None,
+            Self::Constant(rate) => Some(*rate),
+            Self::Schedule(schedule) => Some(schedule.nominal()),
+            Self::Shaper(shaper) => Some(shaper.rate),
+            Self::Trace(trace) => Some(trace.nominal()),
+            Self::Wifi(wifi) => Some(wifi.rate),
         }
     }
 }
@@ -101,7 +102,7 @@ pub(crate) struct Bottleneck<T> {
 impl<T: Clone> Bottleneck<T> {
     pub(crate) fn new(capacity: &Capacity, queue: &Queue, departure: Departure, seed: u64) -> Self {
         Self {
-            queue: Discipline::new(queue, capacity.nominal(), seed),
+            queue: Discipline::new(queue, capacity.nominal().unwrap_or(Rate::ZERO), seed),
             server: match capacity {
                 Capacity::Unlimited => Server::Unlimited,
                 Capacity::Constant(rate) => Server::Constant(*rate),

@@ -5,8 +5,11 @@ use core::{fmt, time::Duration};
 
 use crate::{
     BlackHole, BurstLength, Capacity, Contention, Departure, FqCoDel, Jitter, Loss, PathChange,
-    Policer, Queue, Reordering, Spacing, WakeUp,
+    Policer, Queue, Rate, Reordering, Spacing, WakeUp,
 };
+
+/// The maximum number of hops of a link.
+pub const HOPS_MAX: usize = 8;
 
 /// The configuration of one direction of a path. The default is an ideal link: no packet waits, and every packet
 /// arrives at the time it is sent.
@@ -52,9 +55,41 @@ pub struct Config {
     /// Aggregation: packets are held and arrive only at these times, as radio links do, above all with acknowledgments.
     /// Times count from the epoch of [`Time`](crate::Time). Applied after all other delays. Default: none.
     pub release: Option<Spacing>,
+    /// Further hops, which packets pass in this order after the components above: at most [`HOPS_MAX`] hops together,
+    /// and further hops have none of their own. Default: none.
+    pub further: Vec<Self>,
 }
 
 impl Config {
+    /// The configurations of all hops, in order.
+    pub fn hops(&self) -> impl Iterator<Item = &Self> {
+        core::iter::once(self).chain(&self.further)
+    }
+
+    /// The propagation delay of all hops together.
+    #[must_use]
+    pub fn total_delay(&self) -> Duration {
+        let delays = self.hops().map(|hop| hop.delay);
+        delays.fold(Duration::ZERO, Duration::saturating_add)
+    }
+
+    /// The bottleneck: the hop with the lowest nominal rate, or the first of several, with its number from 0.
+    #[must_use]
+    pub fn bottleneck(&self) -> (usize, &Self) {
+        let rate = |hop: &Self| {
+            let nominal = hop.capacity.nominal();
+            nominal.map_or(u64::MAX, Rate::bits_per_second)
+        };
+        let further = (1..).zip(&self.further);
+        further.fold((0, self), |lowest, hop| {
+            if rate(hop.1) < rate(lowest.1) {
+                hop
+            } else {
+                lowest
+            }
+        })
+    }
+
     /// Checks that all settings are in range.
     ///
     /// # Errors
@@ -94,10 +129,20 @@ impl Config {
             probability("contention.share", contention.share)?;
             positive("contention.busy", contention.busy)?;
         }
-        match self.release {
-            Some(spacing) => check_spacing("release", spacing),
-            None => Ok(()),
+        if let Some(spacing) = self.release {
+            check_spacing("release", spacing)?;
         }
+        let hops = 1 + self.further.len();
+        if hops > HOPS_MAX {
+            return Err(ConfigError::Hops { hops });
+        }
+        for hop in &self.further {
+            if !hop.further.is_empty() {
+                return Err(ConfigError::NestedHops);
+            }
+            hop.check()?;
+        }
+        Ok(())
     }
 }
 
@@ -175,6 +220,13 @@ pub enum ConfigError {
         /// The configured mean in packets.
         mean: f64,
     },
+    /// There are more hops than [`HOPS_MAX`].
+    Hops {
+        /// The configured number of hops.
+        hops: usize,
+    },
+    /// A further hop has further hops of its own.
+    NestedHops,
 }
 
 impl fmt::Display for ConfigError {
@@ -205,6 +257,8 @@ impl fmt::Display for ConfigError {
                     "invalid `loss.length`: mean of {mean} packets (expected 1 or more)"
                 )
             }
+            Self::Hops { hops } => write!(f, "{hops} hops (expected at most {HOPS_MAX})"),
+            Self::NestedHops => f.write_str("a hop with further hops (expected all in the first)"),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | component | see |
 //! |---|---|
 //! | configuration, with an example | [`Config`] |
+//! | several hops in series | [`Config::further`], [`Packet::through`] |
 //! | silent drop of packets above an MTU | [`BlackHole`] |
 //! | token bucket policer | [`Policer`] |
 //! | loss: Bernoulli, Gilbert-Elliott, listed packets, bursts at points in time | [`Loss`] |
@@ -52,6 +53,8 @@
 //!   `next_event` allows observing the queue at exact times; both give the same result.
 //! - Each component has its own random numbers, addressed by packet number, so the setting of one does not change the
 //!   fate of packets in another.
+//! - Hops in series belong to one link, so that each user of links has them without work of its own. A link with one hop
+//!   does not pass through the code for several. What happens on the hops happens in order of time.
 //! - The packet in service does not count as queued, as with a Linux qdisc, mahimahi and quicly.
 //! - Work is counted in nanobits, so a train of packets ends exactly after its bits divided by the rate.
 
@@ -63,6 +66,7 @@ extern crate alloc;
 mod access;
 mod bottleneck;
 mod config;
+mod hop;
 mod link;
 mod loss;
 mod observer;
@@ -82,7 +86,7 @@ mod wifi;
 
 pub use access::{Contention, WakeUp};
 pub use bottleneck::{Capacity, Departure};
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, HOPS_MAX};
 pub use lastbyte_units::{Rate, Time};
 pub use link::{BlackHole, Link};
 pub use loss::{BurstLength, Bursts, GilbertElliott, Loss, Spacing};

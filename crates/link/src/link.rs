@@ -1,16 +1,12 @@
-//! One direction of a path, as a chain of components.
+//! One direction of a path: a hop, or several in series.
 
 use crate::{
-    Config, ConfigError, Count, Delivery, DropReason, Event, Observer, Packet, Statistics, Time,
-    bottleneck::Bottleneck,
-    loss::LossProcess,
-    packet::{DUPLICATE, Item},
-    policer::TokenBucket,
-    propagation::Propagation,
-    queue::Sink,
+    Config, ConfigError, Count, Delivery, Observer, Packet, Statistics, Time,
+    hop::Hop,
+    packet::Item,
     random::{Component, Random},
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 
 /// Silently drops packets above an MTU, like a path on which ICMP is filtered (RFC 8899 §3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -26,15 +22,29 @@ pub struct BlackHole {
 /// The caller drives the link: it passes in packets with [`send`](Self::send), queries the
 /// [`deadline`](Self::deadline), and retrieves delivered packets with [`poll`](Self::poll). Times must not decrease; a
 /// time before the latest one counts as the latest one.
+///
+/// A link has one hop, or several in series ([`Config::further`]). A packet passes all of them, or some
+/// ([`Packet::through`]).
 #[derive(Debug)]
 pub struct Link<T> {
-    black_hole: Option<BlackHole>,
-    policer: Option<TokenBucket>,
-    losses: Vec<LossProcess>,
-    duplication: Option<(f64, Random)>,
-    bottleneck: Bottleneck<T>,
-    propagation: Propagation<T>,
-    statistics: Statistics,
+    first: Hop<T>,
+    /// The hops after the first, if there are any.
+    series: Option<Box<Series<T>>>,
+}
+
+/// The hops after the first.
+#[derive(Debug)]
+struct Series<T> {
+    hops: Vec<Hop<T>>,
+    /// The number of the bottleneck.
+    bottleneck: usize,
+    /// Packets that have left the link and are not yet retrieved, in order of arrival.
+    arrived: VecDeque<(Time, Item<T>)>,
+    arrived_bytes: u64,
+    /// Packets sent into any hop.
+    sent: Count,
+    /// Packets retrieved from any hop.
+    delivered: Count,
     now: Time,
 }
 
@@ -47,85 +57,64 @@ impl<T: Clone> Link<T> {
     /// Returns the [`ConfigError`] of [`Config::check`] if a setting is out of range.
     pub fn new(config: &Config, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
-        let random = Random::new(seed, Component::Duplication, 0);
+        let hops = config.further.iter().zip(1..);
+        let hops: Vec<_> = hops
+            .map(|(config, index)| {
+                let seed = Random::new(seed, Component::Hop, u64::from(index)).at(0);
+                Hop::new(config, index, seed)
+            })
+            .collect();
         Ok(Self {
-            black_hole: config.black_hole,
-            policer: config.policer.as_ref().map(TokenBucket::new),
-            losses: config
-                .loss
-                .iter()
-                .enumerate()
-                .map(|(index, model)| LossProcess::new(model, seed, index))
-                .collect(),
-            duplication: (config.duplication > 0.0).then_some((config.duplication, random)),
-            bottleneck: Bottleneck::new(&config.capacity, &config.queue, config.departure, seed),
-            propagation: Propagation::new(config, seed),
-            statistics: Statistics::default(),
-            now: Time::ZERO,
+            first: Hop::new(config, 0, seed),
+            series: (!hops.is_empty()).then(|| {
+                Box::new(Series {
+                    hops,
+                    bottleneck: config.bottleneck().0,
+                    arrived: VecDeque::new(),
+                    arrived_bytes: 0,
+                    sent: Count::default(),
+                    delivered: Count::default(),
+                    now: Time::ZERO,
+                })
+            }),
         })
     }
 
     /// Sends a packet.
     pub fn send<O: Observer<T>>(&mut self, now: Time, packet: Packet<T>, observer: &mut O) {
-        self.advance(now, observer);
-        let now = self.now;
-        let number = self.statistics.sent.packets;
-        self.statistics.sent.add(packet.bytes);
-        // Every model must see every packet, so that its later decisions do not depend on other components.
-        let mut is_lost = false;
-        for model in &mut self.losses {
-            is_lost |= model.is_lost(now, number);
-        }
-        let reason = if self
-            .black_hole
-            .is_some_and(|hole| packet.bytes > hole.mtu && now >= hole.from)
-        {
-            Some(DropReason::BlackHole)
-        } else if self
-            .policer
-            .as_mut()
-            .is_some_and(|policer| !policer.admits(now, packet.bytes))
-        {
-            Some(DropReason::Policer)
-        } else {
-            is_lost.then_some(DropReason::Loss)
+        let Self { first, series } = self;
+        let (hop, number) = match series {
+            None => {
+                first.advance(now, observer);
+                let number = first.statistics().sent.packets;
+                (first, number)
+            }
+            Some(series) => {
+                series.advance(first, now, observer);
+                let number = series.sent.packets;
+                series.sent.add(packet.bytes);
+                let last = series.hops.len();
+                let hop = series.hop_mut(first, last.min(packet.enters.into()));
+                (hop, number)
+            }
         };
         let item = Item {
             packet,
             tag: number,
             queued_at: now,
         };
-        let mut sink = Sink {
-            statistics: &mut self.statistics,
-            observer,
-        };
-        let depth = self.bottleneck.queue().depth();
-        if let Some(reason) = reason {
-            return sink.drop(now, reason, &item, depth);
-        }
-        let copy = match self.duplication {
-            Some((probability, random)) if random.happens(number, probability) => {
-                sink.statistics.duplicated.add(item.packet.bytes);
-                sink.emit(now, Event::Duplicated, &item, depth);
-                Some(Item {
-                    tag: number | DUPLICATE,
-                    ..item.clone()
-                })
-            }
-            _ => None,
-        };
-        let out = &mut self.propagation;
-        self.bottleneck.offer(now, item, &mut sink, out);
-        if let Some(copy) = copy {
-            self.bottleneck.offer(now, copy, &mut sink, out);
-        }
+        hop.receive(item, observer);
     }
 
     /// Returns the next packet that arrived at or before `now`, in order of arrival. Call it until it returns `None`.
     pub fn poll<O: Observer<T>>(&mut self, now: Time, observer: &mut O) -> Option<Delivery<T>> {
-        self.advance(now, observer);
-        let (at, item) = self.propagation.arrive(self.now)?;
-        self.statistics.delivered.add(item.packet.bytes);
+        let (at, item) = match &mut self.series {
+            None => self.first.poll(now, observer)?,
+            Some(series) => {
+                series.advance(&mut self.first, now, observer);
+                series.retrieve()?
+            }
+        };
         Some(Delivery {
             at,
             number: item.number(),
@@ -134,13 +123,11 @@ impl<T: Clone> Link<T> {
     }
 
     /// When to call [`poll`](Self::poll) next, or `None` if there is nothing to wait for. No packet arrives earlier.
-    /// With a fixed delay, a packet arrives at the deadline unless the queue drops it; with variable delays or a trace,
-    /// it may take further deadlines.
+    /// With a fixed delay, a packet arrives at the deadline unless the queue drops it; with variable delays, a trace or
+    /// several hops, it may take further deadlines.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        let departs = self.bottleneck.next_departure();
-        let departs = departs.map(|departure| self.propagation.earliest_arrival(departure));
-        earliest(departs, self.propagation.next_arrival())
+        self.next_of(Hop::deadline)
     }
 
     /// The time of the next internal event: the end of a transmission, a delivery opportunity of a trace, or an
@@ -149,60 +136,145 @@ impl<T: Clone> Link<T> {
     /// not affected.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
-        earliest(
-            self.bottleneck.next_event(),
-            self.propagation.next_arrival(),
-        )
+        self.next_of(Hop::next_event)
     }
 
-    /// The number of bytes in the queue, without the packet in service, as of the last call of [`send`](Self::send) or
-    /// [`poll`](Self::poll).
+    /// The number of bytes in the queue of the bottleneck ([`Config::bottleneck`]), without the packet in service, as of
+    /// the last call of [`send`](Self::send) or [`poll`](Self::poll).
     #[must_use]
-    pub const fn queue_bytes(&self) -> u64 {
-        self.bottleneck.queue().depth().bytes
+    pub fn queue_bytes(&self) -> u64 {
+        self.bottleneck().depth().bytes
     }
 
     /// The number of packets in the queue, counted like [`queue_bytes`](Self::queue_bytes).
     #[must_use]
-    pub const fn queue_packets(&self) -> u64 {
-        self.bottleneck.queue().depth().packets
+    pub fn queue_packets(&self) -> u64 {
+        self.bottleneck().depth().packets
     }
 
     /// The packets inside the link: queued, in service or in transit.
     #[must_use]
     pub fn inside(&self) -> Count {
-        let mut inside = self.propagation.inside();
-        for part in [
-            self.bottleneck.queue().depth(),
-            self.bottleneck.in_service(),
-        ] {
-            inside.packets += part.packets;
-            inside.bytes += part.bytes;
-        }
-        inside
-    }
-
-    /// The counters as of the last call.
-    #[must_use]
-    pub const fn statistics(&self) -> &Statistics {
-        &self.statistics
-    }
-
-    #[inline]
-    fn advance<O: Observer<T>>(&mut self, now: Time, observer: &mut O) {
-        self.now = self.now.max(now);
-        let mut sink = Sink {
-            statistics: &mut self.statistics,
-            observer,
+        let first = self.first.inside();
+        let Some(series) = &self.series else {
+            return first;
         };
-        self.bottleneck
-            .advance(self.now, &mut sink, &mut self.propagation);
+        let arrived = Count {
+            packets: series.arrived.len() as u64,
+            bytes: series.arrived_bytes,
+        };
+        let further = series.hops.iter().map(Hop::inside);
+        further.fold(first.plus(arrived), Count::plus)
+    }
+
+    /// The counters as of the last call. With several hops, `served`, `busy` and the peaks of the queue are those of the
+    /// bottleneck ([`Config::bottleneck`]); packets are duplicated, marked and dropped on any hop.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let mut all = self.bottleneck().statistics().clone();
+        if let Some(series) = &self.series {
+            all.sent = series.sent;
+            all.delivered = series.delivered;
+            all.sum_up((0..=series.hops.len()).filter_map(|hop| self.hop_statistics(hop)));
+        }
+        all
+    }
+
+    /// The counters of one hop, numbered from 0, or `None` if the link has fewer hops. Packets that come from another
+    /// hop count as sent, and those that go to another one as delivered.
+    #[must_use]
+    pub fn hop_statistics(&self, hop: usize) -> Option<&Statistics> {
+        self.hop(hop).map(Hop::statistics)
+    }
+
+    fn hop(&self, index: usize) -> Option<&Hop<T>> {
+        match index.checked_sub(1) {
+            None => Some(&self.first),
+            Some(index) => self.series.as_ref()?.hops.get(index),
+        }
+    }
+
+    fn bottleneck(&self) -> &Hop<T> {
+        let index = self.series.as_ref().map_or(0, |series| series.bottleneck);
+        self.hop(index).unwrap_or(&self.first)
+    }
+
+    /// The earliest of these times of all hops, and of the packets to be retrieved.
+    #[inline]
+    fn next_of(&self, time: impl Fn(&Hop<T>) -> Option<Time>) -> Option<Time> {
+        let first = time(&self.first);
+        match &self.series {
+            None => first,
+            Some(series) => {
+                let arrived = series.arrived.front().map(|(at, _)| *at);
+                let further = series.hops.iter().filter_map(time);
+                first.into_iter().chain(further).chain(arrived).min()
+            }
+        }
     }
 }
 
-/// The earlier of two times. [`Time::MAX`] counts as `None`.
-fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    a.into_iter().chain(b).min().filter(|at| *at < Time::MAX)
+impl<T: Clone> Series<T> {
+    /// The hop with this number, or the first if there is none.
+    fn hop_mut<'a>(&'a mut self, first: &'a mut Hop<T>, index: usize) -> &'a mut Hop<T> {
+        let further = index.checked_sub(1);
+        further
+            .and_then(|index| self.hops.get_mut(index))
+            .unwrap_or(first)
+    }
+
+    /// Does what happens on all hops at or before `now`, in order of time, and of hops at the same time.
+    fn advance<O: Observer<T>>(&mut self, first: &mut Hop<T>, now: Time, observer: &mut O) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        loop {
+            let further = self.hops.iter();
+            let times = core::iter::once(&*first)
+                .chain(further)
+                .map(Hop::next_event);
+            let next = times
+                .enumerate()
+                .filter_map(|(hop, at)| at.map(|at| (at, hop)))
+                .min();
+            match next {
+                Some((at, hop)) if at <= now => self.advance_hop(first, hop, at, observer),
+                _ => break,
+            }
+        }
+        // What happens at the latest time of all is no event.
+        for hop in 0..=self.hops.len() {
+            self.advance_hop(first, hop, now, observer);
+        }
+    }
+
+    /// Does what happens on a hop at or before `now`, and passes its packets to the next one.
+    fn advance_hop<O: Observer<T>>(
+        &mut self,
+        first: &mut Hop<T>,
+        index: usize,
+        now: Time,
+        observer: &mut O,
+    ) {
+        while let Some((at, item)) = self.hop_mut(first, index).poll(now, observer) {
+            let has_next = index < self.hops.len() && index < item.packet.leaves.into();
+            if has_next {
+                let next = self.hop_mut(first, index + 1);
+                next.advance(at, observer);
+                next.receive(item, observer);
+            } else {
+                self.arrived_bytes += u64::from(item.packet.bytes);
+                self.arrived.push_back((at, item));
+            }
+        }
+    }
+
+    /// Takes the next packet that has arrived.
+    fn retrieve(&mut self) -> Option<(Time, Item<T>)> {
+        let (at, item) = self.arrived.pop_front()?;
+        self.arrived_bytes -= u64::from(item.packet.bytes);
+        self.delivered.add(item.packet.bytes);
+        Some((at, item))
+    }
 }
 
 #[cfg(test)]

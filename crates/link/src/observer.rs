@@ -86,6 +86,13 @@ impl Count {
         self.bytes += bytes as u64;
     }
 
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     pub(crate) const fn take(&mut self, bytes: u32) {
         self.packets -= 1;
         self.bytes -= bytes as u64;
@@ -99,13 +106,15 @@ pub struct Observation<'a, T> {
     /// the call that reports it, because a link catches up when it is called (see
     /// [`Link::next_event`](crate::Link::next_event)).
     pub at: Time,
+    /// The number of the hop where it happened, from 0.
+    pub hop: u8,
     /// The event.
     pub event: Event,
-    /// The packet number, counted from 0 in the order of sending.
+    /// The packet number, counted from 0 in the order of sending on the link.
     pub number: u64,
     /// The packet after the event.
     pub packet: &'a Packet<T>,
-    /// The queue depth after the event, without the packet in service.
+    /// The depth of the hop's queue after the event, without the packet in service.
     pub queue: Count,
 }
 

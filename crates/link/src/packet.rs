@@ -1,5 +1,7 @@
 //! Packets on a link.
 
+use core::ops::RangeInclusive;
+
 /// The ECN field of a packet's IP header (RFC 3168 §5, RFC 9331 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Ecn {
@@ -23,13 +25,18 @@ impl Ecn {
 }
 
 /// A packet: the properties that the link uses, and a payload of the caller.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Packet<T> {
     /// The size in bytes. The caller decides whether it includes IP and UDP headers; rates and limits use the same
     /// measure.
     pub bytes: u32,
     /// The ECN field. The link may change it to CE.
     pub ecn: Ecn,
+    /// The number of the first hop that it passes, from 0; above the last hop's, the last. Default: 0.
+    pub enters: u8,
+    /// The number of the last hop that it passes; above the last hop's, the last. If it is below `enters`, the packet
+    /// passes one hop. Default: the last.
+    pub leaves: u8,
     /// The flow, which fair queueing hashes. Any number is valid.
     pub flow: u32,
     /// The caller's payload. It is cloned only to duplicate the packet, and should be small.
@@ -37,12 +44,14 @@ pub struct Packet<T> {
 }
 
 impl<T> Packet<T> {
-    /// Creates a packet of flow 0 with the ECN field Not-ECT.
+    /// Creates a packet of flow 0 with the ECN field Not-ECT, which passes all hops.
     #[must_use]
     pub const fn new(bytes: u32, payload: T) -> Self {
         Self {
             bytes,
             ecn: Ecn::NotEct,
+            enters: 0,
+            leaves: u8::MAX,
             flow: 0,
             payload,
         }
@@ -52,6 +61,16 @@ impl<T> Packet<T> {
     #[must_use]
     pub fn with_ecn(self, ecn: Ecn) -> Self {
         Self { ecn, ..self }
+    }
+
+    /// Sets the first and the last hop that it passes, numbered from 0: cross traffic on a part of the path.
+    #[must_use]
+    pub fn through(self, hops: RangeInclusive<u8>) -> Self {
+        Self {
+            enters: *hops.start(),
+            leaves: *hops.end(),
+            ..self
+        }
     }
 
     /// Sets the flow.

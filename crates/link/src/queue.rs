@@ -200,6 +200,8 @@ impl ResolvedLimit {
 /// Receives events from the components of a link.
 #[derive(Debug)]
 pub(crate) struct Sink<'a, O> {
+    /// The number of the hop.
+    pub(crate) hop: u8,
     pub(crate) statistics: &'a mut Statistics,
     pub(crate) observer: &'a mut O,
 }
@@ -212,6 +214,7 @@ impl<O> Sink<'_, O> {
     {
         self.observer.on_event(&Observation {
             at,
+            hop: self.hop,
             event,
             number: item.number(),
             packet: &item.packet,

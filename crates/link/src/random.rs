@@ -20,6 +20,8 @@ pub(crate) enum Component {
     Wifi = 8,
     /// The first loss model; the others use the following values.
     Loss = 0x1000,
+    /// The seed of the first hop after the first; the others use the following values.
+    Hop = 0x1000_0000,
 }
 
 /// A stream of random numbers addressed by index.

@@ -40,9 +40,20 @@ impl Statistics {
     pub fn dropped_total(&self) -> Count {
         self.dropped
             .iter()
-            .fold(Count::default(), |sum, count| Count {
-                packets: sum.packets + count.packets,
-                bytes: sum.bytes + count.bytes,
-            })
+            .fold(Count::default(), |sum, count| sum.plus(*count))
+    }
+
+    /// Sets the packets duplicated, marked and dropped to the sums over all hops.
+    pub(crate) fn sum_up<'a>(&mut self, hops: impl Iterator<Item = &'a Self>) {
+        self.duplicated = Count::default();
+        self.marked = Count::default();
+        self.dropped = <[Count; DropReason::ALL.len()]>::default();
+        for hop in hops {
+            self.duplicated = self.duplicated.plus(hop.duplicated);
+            self.marked = self.marked.plus(hop.marked);
+            for (sum, count) in self.dropped.iter_mut().zip(hop.dropped) {
+                *sum = sum.plus(count);
+            }
+        }
     }
 }

@@ -112,6 +112,11 @@ fn a_link_does_not_allocate_once_its_queues_have_grown() {
         ..fq
     };
     assert_allocates_nothing("all pieces", &all);
+    let series = Config {
+        further: vec![all, base.clone()],
+        ..base
+    };
+    assert_allocates_nothing("several hops", &series);
 }
 
 #[test]

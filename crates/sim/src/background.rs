@@ -33,7 +33,7 @@
 //!
 //! [`CrossKind::Stack`]: crate::CrossKind::Stack
 
-use core::time::Duration;
+use core::{ops::RangeInclusive, time::Duration};
 use std::collections::{BTreeSet, VecDeque};
 
 use lastbyte_congestion::{ControllerFactory, Environment, Rtt, Spec, Time};
@@ -80,6 +80,8 @@ enum Content {
 
 /// A packet to send.
 pub(crate) struct Transmit {
+    /// The hops that it passes.
+    pub(crate) hops: RangeInclusive<u8>,
     pub(crate) direction: Direction,
     /// UDP payload, in bytes.
     pub(crate) bytes: u32,
@@ -93,6 +95,8 @@ pub(crate) struct Plan {
     pub(crate) congestion: Spec,
     /// The direction of the data.
     pub(crate) direction: Direction,
+    /// The hops that data pass.
+    pub(crate) hops: RangeInclusive<u8>,
     /// The round-trip time without queues.
     pub(crate) rtt: Duration,
     /// From the client's first datagram to the first data: the handshake, and the request of a download.
@@ -172,6 +176,7 @@ impl Background {
         if let Some((frame, limit, bytes)) = self.receiver.poll_ack(now, spare) {
             return Some(Transmit {
                 direction: back,
+                hops: 0..=u8::MAX,
                 bytes,
                 ecn: EcnCodepoint::NotEct,
                 packet: Packet {
@@ -183,6 +188,7 @@ impl Background {
         if let Some((content, ecn)) = self.sender.poll_data(now) {
             return Some(Transmit {
                 direction,
+                hops: self.plan.hops.clone(),
                 bytes: self.transport.datagram_size.into(),
                 ecn,
                 packet: Packet {

@@ -1,6 +1,6 @@
 //! Cross traffic: other flows on the path, as data and as text.
 
-use core::time::Duration;
+use core::{ops::RangeInclusive, time::Duration};
 
 use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link as link;
@@ -20,8 +20,12 @@ pub struct CrossTraffic {
     pub kind: CrossKind,
     /// The link that its data takes. Default: down.
     pub direction: Direction,
-    /// Round-trip time without queues. `None`: that of the path, which is also the minimum.
+    /// Round-trip time without queues. `None`: that of the path, or of the hops that its data pass, which is also the
+    /// minimum.
     pub rtt: Option<Duration>,
+    /// The first and the last hop that its data pass, numbered from 0. `None`: all. Its acknowledgments take the whole
+    /// other link.
+    pub hops: Option<RangeInclusive<u8>>,
 }
 
 /// A kind of cross traffic.
@@ -55,6 +59,7 @@ impl From<CrossKind> for CrossTraffic {
             kind,
             direction: Direction::Down,
             rtt: None,
+            hops: None,
         }
     }
 }
@@ -75,7 +80,7 @@ impl CrossKind {
 
 impl CrossTraffic {
     /// Parses cross traffic as options and network files write it: a kind, as [`CrossKind::parse`] reads it, and optionally
-    /// `up`, `rtt SPAN` and `start SPAN`.
+    /// `up`, `rtt SPAN`, `start SPAN`, and `hop N` or `hop N-M` with hops numbered from 1.
     ///
     /// # Errors
     ///
@@ -88,13 +93,51 @@ impl CrossTraffic {
                 "up" => traffic.direction = Direction::Up,
                 "rtt" => traffic.rtt = Some(span(words.next(), "rtt")?),
                 "start" => traffic.start = span(words.next(), "start")?,
+                "hop" => traffic.hops = Some(hops(words.next())?),
                 other => nothing_left(Some(other))?,
             }
         }
-        if traffic.direction == Direction::Up && matches!(traffic.kind, CrossKind::Stack(_)) {
-            return Err("`stack` and `up` exclude each other (expected one of them)".to_owned());
+        if matches!(traffic.kind, CrossKind::Stack(_)) {
+            if traffic.direction == Direction::Up {
+                return Err("`stack` and `up` exclude each other (expected one of them)".to_owned());
+            }
+            if traffic.hops.is_some() {
+                return Err(
+                    "`stack` and `hop` exclude each other (expected one of them)".to_owned(),
+                );
+            }
         }
         Ok(traffic)
+    }
+
+    /// Checks that the link of its data has its hops.
+    ///
+    /// # Errors
+    ///
+    /// Returns the text of the error if the link has fewer hops.
+    pub fn check(&self, link: &link::Config) -> Result<(), String> {
+        let count = link.hops().count();
+        match &self.hops {
+            Some(hops) if usize::from(*hops.end()) >= count => Err(format!(
+                "cross traffic on hop {} of the {} (expected 1 to {count})",
+                u16::from(*hops.end()) + 1,
+                self.direction.name(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The hops that its data pass.
+    pub(crate) fn hops(&self) -> RangeInclusive<u8> {
+        self.hops.clone().unwrap_or(0..=u8::MAX)
+    }
+
+    /// The propagation delay of its data on this link.
+    pub(crate) fn delay(&self, link: &link::Config) -> Duration {
+        let hops = self.hops();
+        let on_way = (0u8..).zip(link.hops());
+        let on_way = on_way.filter(|(hop, _)| hops.contains(hop));
+        on_way.map(|(_, hop)| hop.delay).sum()
     }
 }
 
@@ -130,10 +173,22 @@ fn span(word: Option<&str>, key: &str) -> Result<Duration, String> {
     units::span(word).map_err(|error| error.with_value())
 }
 
+fn hops(word: Option<&str>) -> Result<RangeInclusive<u8>, String> {
+    let word = word.ok_or("`hop` without a number (expected such as `2` or `2-3`)")?;
+    let (first, last) = word.split_once('-').unwrap_or((word, word));
+    let index = |text: &str| text.parse::<u8>().ok()?.checked_sub(1);
+    match (index(first), index(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(first..=last),
+        _ => Err(format!(
+            "hop `{word}` (expected a number from 1 or two in order, such as `2` or `2-3`)"
+        )),
+    }
+}
+
 fn nothing_left(word: Option<&str>) -> Result<(), String> {
     match word {
         Some(word) => Err(format!(
-            "`{word}` (expected `up`, `rtt SPAN` or `start SPAN` after the kind)"
+            "`{word}` (expected `up`, `rtt SPAN`, `start SPAN` or `hop N` after the kind)"
         )),
         None => Ok(()),
     }

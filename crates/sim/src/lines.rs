@@ -151,6 +151,9 @@ impl<W: Write + Send + 'static> Listener for Lines<W> {
                     Direction::Up => "up",
                 },
             );
+            if event.hop > 0 {
+                line.integer("hop", u64::from(event.hop) + 1);
+            }
             if let Some(flow) = event.flow {
                 line.integer("flow", flow as u64);
             }

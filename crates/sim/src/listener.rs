@@ -37,6 +37,17 @@ pub enum Direction {
     Up,
 }
 
+impl Direction {
+    /// The name of its link.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Down => "downlink",
+            Self::Up => "uplink",
+        }
+    }
+}
+
 /// Called for each event on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkEvent {
@@ -44,13 +55,17 @@ pub struct LinkEvent {
     pub at: Time,
     /// The link.
     pub direction: Direction,
+    /// The number of the hop on the link, from 0.
+    pub hop: u8,
+    /// Whether the hop is the link's bottleneck: the one with the lowest rate.
+    pub is_bottleneck: bool,
     /// The packet's flow, numbered as for [`Listener::trace`]; `None` for traffic at a constant rate.
     pub flow: Option<usize>,
     /// Size of the packet with the path's overhead, in bytes.
     pub bytes: u32,
     /// The event.
     pub event: Event,
-    /// The queue after the event.
+    /// The queue of the hop after the event.
     pub queue: Count,
 }
 

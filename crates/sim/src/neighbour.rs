@@ -71,9 +71,9 @@ pub struct NeighbourOutcome {
     pub delivered_bytes: u64,
     /// Packets that the bottleneck started to transmit.
     pub packets: u64,
-    /// Packets that the link dropped, for any reason.
+    /// Packets that the link dropped, for any reason and on any hop.
     pub lost: u64,
-    /// The sum of the packets' queueing delays.
+    /// The sum of the packets' queueing delays on all hops.
     pub waited: Duration,
 }
 
@@ -139,10 +139,12 @@ impl Listener for NeighbourCounter {
         let outcome = &mut self.outcome;
         match event.event {
             Event::ServiceStarted { waited } => {
-                outcome.packets += 1;
+                outcome.packets += u64::from(event.is_bottleneck);
                 outcome.waited += waited;
             }
-            Event::ServiceEnded { .. } => outcome.delivered_bytes += u64::from(event.bytes),
+            Event::ServiceEnded { .. } if event.is_bottleneck => {
+                outcome.delivered_bytes += u64::from(event.bytes);
+            }
             Event::Dropped(_) => outcome.lost += 1,
             _ => {}
         }

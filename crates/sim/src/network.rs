@@ -8,8 +8,8 @@ use core::time::Duration;
 use lastbyte_congestion::Registry;
 use lastbyte_link::{
     self as link, BlackHole, Capacity, CoDel, Contention, Departure, DropTail, DualPi2, FqCoDel,
-    GilbertElliott, Jitter, Limit, Loss, Pie, Policer, Queue, Reordering, Schedule, Shaper,
-    Spacing, Spread, Trace, WakeUp, Wifi,
+    GilbertElliott, HOPS_MAX, Jitter, Limit, Loss, Pie, Policer, Queue, Reordering, Schedule,
+    Shaper, Spacing, Spread, Trace, WakeUp, Wifi,
 };
 use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
@@ -126,6 +126,8 @@ pub struct LinkText {
     pub policer: Option<String>,
     /// Interval at which gathered packets are released: `4ms`, or `random 4ms`.
     pub release: Option<String>,
+    /// Further hops in series, which packets pass in this order after this one. A further hop has none of its own.
+    pub hop: Option<Vec<Self>>,
 }
 
 /// Reads the file of a trace.
@@ -194,7 +196,7 @@ impl PathText {
                 format!("{overhead} (expected at most {OVERHEAD_MAX} bytes)"),
             ));
         }
-        Ok(Path {
+        let path = Path {
             down: self.down.link("down", rtt, overhead, read_trace)?,
             up: self.up.link("up", rtt, overhead, read_trace)?,
             overhead,
@@ -208,7 +210,12 @@ impl PathText {
             cross: self.cross()?,
             moves: Move::parse_all(self.moves.as_deref().unwrap_or_default())
                 .map_err(|error| SettingError::new("moves", error))?,
-        })
+        };
+        for cross in &path.cross {
+            let checked = cross.check(path.link(cross.direction));
+            checked.map_err(|error| SettingError::new("cross", error))?;
+        }
+        Ok(path)
     }
 
     fn cross(&self) -> Result<Vec<CrossTraffic>, SettingError> {
@@ -280,6 +287,7 @@ impl LinkText {
             mtu: other.mtu.or(base.mtu),
             policer: other.policer.or(base.policer),
             release: other.release.or(base.release),
+            hop: other.hop.or(base.hop),
         }
     }
 
@@ -295,9 +303,20 @@ impl LinkText {
             let key = key(name);
             move |error: UnitError| misread(&key, &error)
         };
-        let delay = match &self.delay {
-            Some(text) => units::span(text).map_err(named("delay"))?,
-            None => rtt.unwrap_or_default() / 2,
+        let further = self.further(direction, overhead, read_trace)?;
+        let delay = match (&self.delay, rtt) {
+            (Some(text), _) => units::span(text).map_err(named("delay"))?,
+            (None, None) => Duration::ZERO,
+            (None, Some(rtt)) => {
+                let taken = further.iter().map(|hop| hop.delay).sum();
+                (rtt / 2).checked_sub(taken).ok_or_else(|| {
+                    let (rtt, taken) = (units::show_span(rtt), units::show_span(taken));
+                    SettingError::new(
+                        "rtt",
+                        format!("{rtt}, but the hops of `{direction}` delay {taken} (expected at most half of the round trip)"),
+                    )
+                })?
+            }
         };
         let config = link::Config {
             black_hole: self.mtu.map(|mtu| BlackHole {
@@ -329,11 +348,40 @@ impl LinkText {
             jitter: self.jitter(&key("jitter"))?,
             reordering: self.reordering(&key("reorder"))?,
             release: self.release(&key("release"))?,
+            further,
         };
         config
             .check()
             .map_err(|error| SettingError::new(direction, error))?;
         Ok(config)
+    }
+
+    /// The hops after this one, numbered from 2 in errors.
+    fn further(
+        &self,
+        direction: &str,
+        overhead: u32,
+        read_trace: ReadTrace<'_>,
+    ) -> Result<Vec<link::Config>, SettingError> {
+        let texts = self.hop.as_deref().unwrap_or_default();
+        if texts.len() >= HOPS_MAX {
+            return Err(SettingError::new(
+                format!("{direction}.hop"),
+                format!("{} tables (expected at most {})", texts.len(), HOPS_MAX - 1),
+            ));
+        }
+        let mut hops = Vec::with_capacity(texts.len());
+        for (text, number) in texts.iter().zip(2..) {
+            let name = format!("{direction}.hop[{number}]");
+            if text.hop.is_some() {
+                return Err(SettingError::new(
+                    format!("{name}.hop"),
+                    format!("a hop of a hop (expected all hops in `{direction}.hop`)"),
+                ));
+            }
+            hops.push(text.link(&name, None, overhead, read_trace)?);
+        }
+        Ok(hops)
     }
 
     fn capacity(

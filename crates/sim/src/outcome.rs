@@ -58,7 +58,7 @@ pub struct FlowOutcome {
     pub progress: Vec<Progress>,
     /// Statistics of the sender of the data, until all data was acknowledged: the server, or the client of an upload.
     pub server: Option<SenderOutcome>,
-    /// Its packets that the bottleneck dropped, in order.
+    /// Its packets that the link of its data dropped, in order.
     pub drops: Vec<Drop>,
     /// Why the connection ended early, if it did.
     pub failure: Option<CloseReason>,

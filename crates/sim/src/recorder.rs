@@ -29,7 +29,7 @@ pub struct Recording {
     pub lost: Vec<Sample<u64>>,
     /// Bytes in the bottleneck queue, of all flows.
     pub queue: Vec<Sample<u64>>,
-    /// Drops on the link, with the bytes in the queue: of any flow, or of this one of several.
+    /// Drops on any hop of the link, with the bytes in the bottleneck queue: of any flow, or of this one of several.
     pub drops: Vec<Sample<u64>>,
     /// CE marks, with the bytes in the queue, likewise.
     pub marks: Vec<Sample<u64>>,
@@ -132,11 +132,16 @@ impl Listener for Recorder {
         }
         let is_own = event.flow == Some(self.flow);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, depth) = (state.since_start(event.at), event.queue.bytes);
+        let at = state.since_start(event.at);
         let has_started = event.at >= state.started_at;
         let recording = &mut state.recording;
+        let depth = if event.is_bottleneck {
+            event.queue.bytes
+        } else {
+            recording.queue.last().map_or(0, |(_, depth)| *depth)
+        };
         match event.event {
-            LinkHappening::ServiceEnded { .. } if has_started => {
+            LinkHappening::ServiceEnded { .. } if has_started && event.is_bottleneck => {
                 let series = if is_own {
                     &mut recording.served
                 } else {
@@ -147,7 +152,7 @@ impl Listener for Recorder {
             }
             LinkHappening::Dropped(_) | LinkHappening::Marked
                 if self.is_one_of_several && !is_own => {}
-            LinkHappening::Queued | LinkHappening::ServiceStarted { .. } => {
+            LinkHappening::Queued | LinkHappening::ServiceStarted { .. } if event.is_bottleneck => {
                 recording.queue.push((at, depth));
             }
             LinkHappening::Dropped(_) => recording.drops.push((at, depth)),

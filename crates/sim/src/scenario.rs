@@ -47,10 +47,25 @@ pub struct Path {
 }
 
 impl Path {
+    /// The round-trip time without queues.
+    #[must_use]
+    pub fn rtt(&self) -> Duration {
+        self.down.total_delay() + self.up.total_delay()
+    }
+
+    /// The link of this direction.
+    #[must_use]
+    pub const fn link(&self, direction: Direction) -> &link::Config {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+
     /// Prepares the path for uploads. If the uplink has no rate, the links swap places. Acknowledgments are not batched on the
     /// downlink. Returns whether the links were swapped.
     pub fn turn_for_uploads(&mut self) -> bool {
-        if !matches!(self.up.capacity, link::Capacity::Unlimited) {
+        if !matches!(self.up.bottleneck().1.capacity, link::Capacity::Unlimited) {
             return false;
         }
         core::mem::swap(&mut self.down, &mut self.up);
@@ -71,7 +86,7 @@ pub struct FlowPlan {
     /// Its round-trip time without queues. `None`: that of the path, which is also the minimum. The excess is added between the link
     /// up and the server.
     pub rtt: Option<Duration>,
-    /// Direction of the data: down in responses, or up in requests (uploads). The link of the first flow's data counts as the
+    /// Direction of the data: down in responses, or up in requests (uploads). The link of the first flow's data has the
     /// bottleneck.
     pub direction: Direction,
     /// Its requests, in order. At least one.
@@ -250,13 +265,10 @@ impl Scenario {
             .map_or(Direction::Down, |flow| flow.direction)
     }
 
-    /// The link that counts as the bottleneck.
+    /// The hop that counts as the bottleneck: of the link of the first flow's data, the one with the lowest rate.
     #[must_use]
     pub fn bottleneck(&self) -> &link::Config {
-        match self.direction() {
-            Direction::Down => &self.path.down,
-            Direction::Up => &self.path.up,
-        }
+        self.path.link(self.direction()).bottleneck().1
     }
 
     /// A scenario with one transfer of `size` bytes, and defaults.

@@ -3,13 +3,11 @@
 //! Simultaneous events are processed in a fixed order: arrivals at clients, arrivals at servers, timers by flow; then each end
 //! with events sends, by flow. Background transfers come after all flows. So one seed gives one history.
 
-use core::{fmt, net::SocketAddr, time::Duration};
+use core::{fmt, net::SocketAddr, ops::RangeInclusive, time::Duration};
 use std::{collections::BTreeMap, sync::Arc};
 
 use lastbyte_congestion::{Spec, Time};
-use lastbyte_link::{
-    self as link, Capacity, ConfigError, Count, Ecn, Event, Link, Observation, Rate,
-};
+use lastbyte_link::{self as link, ConfigError, Count, Ecn, Event, Link, Observation, Rate};
 use lastbyte_quic::{
     ack::EcnCodepoint,
     endpoint::{ConnectError, EndpointConfigError},
@@ -50,11 +48,13 @@ pub enum SimError {
     Handshake(String),
     /// A page is not valid.
     Page(String),
+    /// Cross traffic names a hop that the path does not have.
+    Cross(String),
     /// A flow or cross traffic has a shorter round-trip time than the path.
     RoundTrip {
         /// The round-trip time of the flow.
         flow: Duration,
-        /// The round-trip time of the path.
+        /// The round-trip time of the path, or of its hops that the data pass.
         path: Duration,
     },
 }
@@ -67,11 +67,12 @@ impl fmt::Display for SimError {
                 f,
                 "datagrams of {size} bytes: QUIC needs 1200 at least (RFC 9000, section 14), and UDP carries 65527"
             ),
-            Self::Link(Direction::Down, error) => write!(f, "the downlink: {error}"),
-            Self::Link(Direction::Up, error) => write!(f, "the uplink: {error}"),
+            Self::Link(direction, error) => write!(f, "the {}: {error}", direction.name()),
             Self::Endpoint(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),
-            Self::Handshake(reason) | Self::Page(reason) => f.write_str(reason),
+            Self::Handshake(reason) | Self::Page(reason) | Self::Cross(reason) => {
+                f.write_str(reason)
+            }
             Self::RoundTrip { flow, path } => write!(
                 f,
                 "a flow with a round trip of {} (expected at least that of the path, {})",
@@ -147,6 +148,7 @@ impl Datagram {
 /// A source of packets at a constant rate.
 struct Constant {
     direction: Direction,
+    hops: RangeInclusive<u8>,
     rate: Rate,
     next_at: Time,
 }
@@ -175,6 +177,8 @@ struct World<'a, L> {
     delayed_count: u64,
     /// The link of the first flow's data.
     bottleneck: Direction,
+    /// The hop with the lowest rate of each link, down and up.
+    bottleneck_hops: (usize, usize),
     monitor: BottleneckMonitor,
     spare: Vec<Vec<u8>>,
     buffer_len: usize,
@@ -216,6 +220,10 @@ impl<'a, L: Listener> World<'a, L> {
             delayed: BTreeMap::new(),
             delayed_count: 0,
             bottleneck: scenario.direction(),
+            bottleneck_hops: (
+                scenario.path.down.bottleneck().0,
+                scenario.path.up.bottleneck().0,
+            ),
             monitor: BottleneckMonitor::default(),
             spare: Vec::new(),
             buffer_len: usize::from(transport.datagram_size).max(1500),
@@ -235,6 +243,8 @@ impl<'a, L: Listener> World<'a, L> {
         };
         let cross_traffic = || scenario.path.cross.iter().chain(&scenario.cross);
         for cross in cross_traffic() {
+            let link = scenario.path.link(cross.direction);
+            cross.check(link).map_err(SimError::Cross)?;
             if let CrossKind::Stack(congestion) = &cross.kind {
                 let plan = FlowPlan {
                     congestion: congestion.clone(),
@@ -257,6 +267,7 @@ impl<'a, L: Listener> World<'a, L> {
                 }
                 CrossKind::Constant(rate) => world.constants.push(Constant {
                     direction: cross.direction,
+                    hops: cross.hops(),
                     rate: *rate,
                     next_at: Time::ZERO + cross.start,
                 }),
@@ -276,15 +287,21 @@ impl<'a, L: Listener> World<'a, L> {
         pages: Option<Pages>,
     ) -> Result<(), SimError> {
         let path = &self.scenario.path;
-        let rtt = path.down.delay + path.up.delay + self.add_extra_delay(cross.rtt)?;
+        let delay = cross.delay(path.link(cross.direction));
+        let least = match cross.direction {
+            Direction::Down => delay + path.up.total_delay(),
+            Direction::Up => path.down.total_delay() + delay,
+        };
+        let rtt = least + self.add_extra_delay(cross.rtt, least)?;
         let plan = background::Plan {
             congestion: congestion.clone(),
             direction: cross.direction,
+            hops: cross.hops(),
             rtt,
             // The client's data follows the handshake; the server's data follows the request.
             handshake: match cross.direction {
                 Direction::Up => rtt,
-                Direction::Down => rtt + rtt.saturating_sub(path.down.delay),
+                Direction::Down => rtt + rtt.saturating_sub(delay),
             },
             pages,
             seed: mix(
@@ -299,9 +316,12 @@ impl<'a, L: Listener> World<'a, L> {
         Ok(())
     }
 
-    /// Sets the extra delay of the next flow from its round-trip time, and returns it.
-    fn add_extra_delay(&mut self, rtt: Option<Duration>) -> Result<Duration, SimError> {
-        let path = self.scenario.path.down.delay + self.scenario.path.up.delay;
+    /// Sets the extra delay of the next flow from its round-trip time and that of its path, and returns it.
+    fn add_extra_delay(
+        &mut self,
+        rtt: Option<Duration>,
+        path: Duration,
+    ) -> Result<Duration, SimError> {
         let flow = rtt.unwrap_or(path);
         let Some(extra) = flow.checked_sub(path) else {
             return Err(SimError::RoundTrip { flow, path });
@@ -341,7 +361,7 @@ impl<'a, L: Listener> World<'a, L> {
         if flow < self.scenario.flows.len() {
             client.set_moves(&self.scenario.path.moves);
         }
-        self.add_extra_delay(plan.rtt)?;
+        self.add_extra_delay(plan.rtt, self.scenario.path.rtt())?;
         self.nodes.extend([client, server]);
         Ok(())
     }
@@ -491,7 +511,9 @@ impl<'a, L: Listener> World<'a, L> {
                 constant.next_at =
                     constant.next_at + constant.rate.time_for(bytes.into()).max(NANOSECOND);
                 let flow = u32::MAX - index as u32;
-                let packet = link::Packet::new(bytes, Datagram::Constant).with_flow(flow);
+                let packet = link::Packet::new(bytes, Datagram::Constant)
+                    .with_flow(flow)
+                    .through(constant.hops.clone());
                 self.datagrams += 1;
                 let (link, mut observer) = self.link(direction);
                 link.send(now, packet, &mut observer);
@@ -606,7 +628,8 @@ impl<'a, L: Listener> World<'a, L> {
             };
             let packet = link::Packet::new(transmit.bytes + overhead, datagram)
                 .with_ecn(to_ecn(transmit.ecn))
-                .with_flow(flow as u32);
+                .with_flow(flow as u32)
+                .through(transmit.hops);
             self.datagrams += 1;
             let (link, mut observer) = self.link(transmit.direction);
             link.send(now, packet, &mut observer);
@@ -678,6 +701,10 @@ impl<'a, L: Listener> World<'a, L> {
         };
         let observer = LinkObserver {
             direction,
+            bottleneck: match direction {
+                Direction::Down => self.bottleneck_hops.0,
+                Direction::Up => self.bottleneck_hops.1,
+            },
             monitor: (direction == self.bottleneck)
                 .then_some((&mut self.monitor, &mut self.drops[..])),
             listener: self.listener,
@@ -702,10 +729,10 @@ impl<'a, L: Listener> World<'a, L> {
             direction: self.bottleneck,
             bottleneck: self
                 .monitor
-                .outcome(nominal(&self.scenario.bottleneck().capacity)),
-            down: self.down.statistics().clone(),
-            up: self.up.statistics().clone(),
-            path_rtt: self.scenario.path.down.delay + self.scenario.path.up.delay,
+                .outcome(self.scenario.bottleneck().capacity.nominal()),
+            down: self.down.statistics(),
+            up: self.up.statistics(),
+            path_rtt: self.scenario.path.rtt(),
             datagrams: self.datagrams,
             ended_at: self.now,
         }
@@ -763,7 +790,9 @@ impl BottleneckMonitor {
 /// Receives the events of a link.
 struct LinkObserver<'a, L> {
     direction: Direction,
-    /// For the bottleneck: its monitor, and the drops of each flow.
+    /// The link's hop with the lowest rate.
+    bottleneck: usize,
+    /// For the link of the data: the bottleneck's monitor, and the drops of each flow.
     monitor: Option<(&'a mut BottleneckMonitor, &'a mut [Vec<Drop>])>,
     listener: &'a mut L,
 }
@@ -771,8 +800,9 @@ struct LinkObserver<'a, L> {
 impl<L: Listener> link::Observer<Datagram> for LinkObserver<'_, L> {
     fn on_event(&mut self, observation: &Observation<'_, Datagram>) {
         let at = observation.at;
+        let is_bottleneck = usize::from(observation.hop) == self.bottleneck;
         match (observation.event, &mut self.monitor) {
-            (Event::ServiceEnded { started }, Some((monitor, _))) => {
+            (Event::ServiceEnded { started }, Some((monitor, _))) if is_bottleneck => {
                 monitor.on_served(started, at, observation.packet.bytes);
             }
             (Event::Dropped(reason), Some((_, drops))) => {
@@ -788,24 +818,14 @@ impl<L: Listener> link::Observer<Datagram> for LinkObserver<'_, L> {
             self.listener.on_link(&LinkEvent {
                 at,
                 direction: self.direction,
+                hop: observation.hop,
+                is_bottleneck,
                 flow: observation.packet.payload.flow(),
                 bytes: observation.packet.bytes,
                 event: observation.event,
                 queue: observation.queue,
             });
         }
-    }
-}
-
-/// The nominal rate of a link.
-fn nominal(capacity: &Capacity) -> Option<Rate> {
-    match capacity {
-        Capacity::Unlimited => None,
-        Capacity::Constant(rate) => Some(*rate),
-        Capacity::Schedule(schedule) => Some(schedule.nominal()),
-        Capacity::Shaper(shaper) => Some(shaper.rate),
-        Capacity::Trace(trace) => Some(trace.nominal()),
-        Capacity::Wifi(wifi) => Some(wifi.rate),
     }
 }
 

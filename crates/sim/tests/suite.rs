@@ -30,6 +30,8 @@ mod quicly;
 mod reordering;
 #[path = "suite/resume.rs"]
 mod resume;
+#[path = "suite/series.rs"]
+mod series;
 #[path = "suite/shares.rs"]
 mod shares;
 #[path = "suite/wifi.rs"]

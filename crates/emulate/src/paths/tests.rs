@@ -98,6 +98,35 @@ fn clients_have_separate_paths_or_share_one() {
 }
 
 #[test]
+fn a_datagram_passes_all_hops_of_its_direction() {
+    let mut plan = plan();
+    // 4 Mb/s: 2 ms for each datagram.
+    plan.down.further = vec![Config {
+        capacity: Capacity::Constant(Rate::from_bits_per_second(4_000_000)),
+        delay: Duration::from_millis(20),
+        ..Config::default()
+    }];
+    let mut paths = Paths::new(plan).expect("valid plan");
+    let (client, _) = paths
+        .client(Time::ZERO, address(1))
+        .expect("below clients_max");
+    for _ in 0..4 {
+        let down = Direction::Down;
+        paths.send(Time::ZERO, client, down, Ecn::NotEct, &[0; 1000]);
+    }
+    let mut arrived = Vec::new();
+    while let Some(at) = paths.deadline() {
+        while let Some(arrival) = paths.poll(at) {
+            arrived.push(arrival.at);
+        }
+    }
+    assert_eq!(arrived, [33, 35, 37].map(millis));
+    let report = paths.report().down;
+    assert_eq!((report.sent.packets, report.delivered.packets), (4, 3));
+    assert_eq!(report.dropped_total(), 1);
+}
+
+#[test]
 fn the_time_of_a_path_starts_with_its_client() {
     // The rate drops to an eighth after 50 ms of the path's own time.
     let schedule = [

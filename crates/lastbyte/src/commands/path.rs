@@ -153,16 +153,14 @@ pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
 
 /// Describes a path whose data go this way.
 pub(crate) fn describe_data(path: &sim::Path, direction: sim::Direction) -> Vec<String> {
-    let (down, back, back_name) = match direction {
+    let (data, back, back_name) = match direction {
         sim::Direction::Down => (&path.down, &path.up, "up"),
         sim::Direction::Up => (&path.up, &path.down, "down"),
     };
+    let (bottleneck, down) = data.bottleneck();
     let mut words = vec![
         rate_words(&down.capacity),
-        format!(
-            "round trip {}",
-            units::show_span(path.down.delay + path.up.delay)
-        ),
+        format!("round trip {}", units::show_span(path.rtt())),
         match &down.queue {
             Queue::DropTail(queue) => format!("queue {}", depth(queue.limit)),
             Queue::CoDel(queue) => format!("CoDel, queue {}", depth(queue.limit)),
@@ -195,19 +193,27 @@ pub(crate) fn describe_data(path: &sim::Path, direction: sim::Direction) -> Vec<
         Queue::DualPi2(_) => words.push("marks".to_owned()),
     }
     words.extend(hazards(down));
-    let mut others = hazards(back);
-    if !matches!(back.capacity, Capacity::Unlimited) {
-        others.insert(0, rate_words(&back.capacity));
+    for (hop, number) in data.hops().zip(1..) {
+        if number != bottleneck + 1 {
+            let others = limits(hop).into_iter();
+            words.extend(others.map(|what| format!("hop {number}: {what}")));
+        }
     }
-    words.extend(
-        others
-            .into_iter()
-            .map(|what| format!("{back_name}: {what}")),
-    );
+    let others = back.hops().flat_map(limits);
+    words.extend(others.map(|what| format!("{back_name}: {what}")));
     words.extend(
         path.client_acks
             .map(|acks| format!("client ACKs {}", acks.name())),
     );
+    words
+}
+
+/// Describes the rate, if there is one, and impairments other than the queue.
+fn limits(hop: &link::Config) -> Vec<String> {
+    let mut words = hazards(hop);
+    if !matches!(hop.capacity, Capacity::Unlimited) {
+        words.insert(0, rate_words(&hop.capacity));
+    }
     words
 }
 

@@ -191,7 +191,7 @@ fn scenario(
         progress: progress.clone(),
     });
     let acks = path.client_acks.unwrap_or_default();
-    let round_trip = path.down.delay + path.up.delay;
+    let round_trip = path.rtt();
     Scenario {
         path,
         flows: flows.collect(),

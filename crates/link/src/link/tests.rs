@@ -1,3 +1,4 @@
 mod any;
 mod formulas;
 mod pieces;
+mod series;

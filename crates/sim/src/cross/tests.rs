@@ -32,6 +32,11 @@ fn each_kind_of_cross_traffic_is_parsed() {
     );
     let traffic = parse("cbr:5mbit start 1s").expect("a rate");
     assert!(matches!(traffic.kind, CrossKind::Constant(_)));
+    assert_eq!(traffic.hops, None);
+    for (text, hops) in [("hop 2", 1..=1), ("hop 1-3", 0..=2), ("hop 255", 254..=254)] {
+        let traffic = parse(&format!("cubic {text}")).expect(text);
+        assert_eq!(traffic.hops, Some(hops));
+    }
 }
 
 #[test]
@@ -47,6 +52,13 @@ fn errors_of_cross_traffic_name_what_is_expected() {
         ("cubic rtt fast", "`fast` (expected"),
         ("cubic down", "`down` (expected `up`"),
         ("stack:cubic up", "exclude each other"),
+        ("stack:cubic hop 1", "`stack` and `hop` exclude each other"),
+        ("cubic hop", "`hop` without a number"),
+        ("cubic hop 0", "hop `0` (expected a number from 1"),
+        ("cubic hop 2-1", "hop `2-1` (expected"),
+        ("cubic hop 2-", "hop `2-` (expected"),
+        ("cubic hop 256", "hop `256` (expected"),
+        ("cubic hop up", "hop `up` (expected"),
     ] {
         let error = parse(text).expect_err(text);
         assert!(error.contains(says), "{text}: {error}");

@@ -214,6 +214,90 @@ fn cross_traffic_is_part_of_a_network_file() {
 }
 
 #[test]
+fn a_direction_has_further_hops() {
+    let text = r#"
+        rtt = "40ms"
+        overhead = 28
+        cross = ["cubic hop 2-3", "cbr:1mbit up hop 1"]
+        [down]
+        rate = "50mbit"
+        [[down.hop]]
+        rate = "20mbit"
+        burst = "10kB"
+        peak-rate = "40mbit"
+        queue = "50ms"
+        discipline = "codel"
+        mtu = 1400
+        delay = "4ms"
+        [[down.hop]]
+        delay = "6ms"
+        loss = "1%"
+    "#;
+    let path = path(text).expect("a path");
+    let [second, third] = &path.down.further[..] else {
+        panic!("{:?}", path.down.further);
+    };
+    // The first hop has the rest of the delay.
+    let delays = path.down.hops().map(|hop| hop.delay.as_millis());
+    assert!(delays.eq([10, 4, 6]));
+    assert_eq!(path.rtt(), Duration::from_millis(40));
+    assert!(matches!(second.capacity, Capacity::Shaper(_)));
+    assert!(matches!(second.queue, Queue::CoDel(_)));
+    assert_eq!(second.black_hole.map(|hole| hole.mtu), Some(1428));
+    assert_eq!(
+        (third.loss.len(), &third.capacity),
+        (1, &Capacity::Unlimited)
+    );
+    assert_eq!(path.down.bottleneck().0, 1);
+    assert!(path.up.further.is_empty());
+
+    // Options replace settings of the first hop, and keep the others.
+    let rate = PathText::parse("rtt = \"60ms\"\n[down]\nrate = \"1mbit\"").expect("a file");
+    let over = PathText::parse(text).expect("a file").overridden_by(rate);
+    let over = over.path(&mut no_trace).expect("a path");
+    assert_eq!(over.down.bottleneck().0, 0);
+    assert_eq!(over.down.further, path.down.further);
+    assert_eq!(over.rtt(), Duration::from_millis(60));
+}
+
+#[test]
+fn errors_of_hops_name_the_hop() {
+    let many = "[[up.hop]]\nrate = \"1mbit\"\n".repeat(8);
+    for (text, wanted) in [
+        (
+            "[[down.hop]]\n[[down.hop]]\nrate = \"fast\"",
+            "`down.hop[3].rate`: `fast` (expected a rate",
+        ),
+        (
+            "[[down.hop]]\nrate = \"1mbit\"\ntrace = \"x\"",
+            "`down.hop[2]`: one of `rate`, `steps` and `trace`",
+        ),
+        ("[[down.hop]]\nspeed = \"fast\"", "unknown field `speed`"),
+        (
+            "[[down.hop]]\n[[down.hop.hop]]",
+            "`down.hop[2].hop`: a hop of a hop (expected all hops in `down.hop`)",
+        ),
+        (
+            "rtt = \"20ms\"\n[[up.hop]]\ndelay = \"15ms\"",
+            "`rtt`: 20ms, but the hops of `up` delay 15ms (expected at most half",
+        ),
+        (&many, "`up.hop`: 8 tables (expected at most 7)"),
+        (
+            "cross = [\"cubic hop 2\"]",
+            "`cross`: cross traffic on hop 2 of the downlink (expected 1 to 1)",
+        ),
+        (
+            "cross = [\"cubic hop 0\"]",
+            "`cross`: `cubic hop 0`: hop `0` (expected a number from 1",
+        ),
+        ("[down]\nhop = \"10mbit\"", "expected a sequence"),
+    ] {
+        let error = path(text).expect_err(text).to_string();
+        assert!(error.contains(wanted), "{text}: {error}");
+    }
+}
+
+#[test]
 fn disciplines_are_selected_by_name() {
     let queue = |text: &str| path(&format!("[down]\n{text}")).map(|path| path.down.queue);
     assert!(matches!(

@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use lastbyte_link::{Capacity, Limit, Loss, Queue, Rate};
+use lastbyte_link::{Capacity, Config, Limit, Loss, Queue, Rate};
 
 use super::{
     CrossFact, DATAGRAM, Draw, DrawFacts, Population, QUEUE_MAX, RATE_MAX, UpFacts, microseconds,
@@ -21,7 +21,7 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
         return draw;
     };
     let transport = &mut draw.transport;
-    transport.ecn = marks(&path.down.queue);
+    transport.ecn = marks(&path.down);
     if let Some(acks) = path.client_acks {
         transport.max_ack_delay = acks.max_ack_delay();
         transport.ack_decimation = acks.decimation();
@@ -31,7 +31,7 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
     draw.class.clone_from(name);
     draw.facts = facts(path, Direction::Down, &draw);
     // A transfer starts at a random point of a trace.
-    let period = match &path.down.capacity {
+    let period = match &path.down.bottleneck().1.capacity {
         Capacity::Trace(trace) => trace.period(),
         _ => PERIOD,
     };
@@ -44,15 +44,15 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
 /// The range of start times of transfers on networks without a trace.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Whether the queue marks packets.
-pub(super) const fn marks(queue: &Queue) -> bool {
-    match queue {
+/// Whether a queue of the link marks packets.
+pub(super) fn marks(link: &Config) -> bool {
+    link.hops().any(|hop| match hop.queue {
         Queue::DropTail(queue) => queue.mark_above.is_some(),
         Queue::CoDel(queue) => queue.ecn,
         Queue::FqCoDel(queue) | Queue::Cake(queue) => queue.codel.ecn,
         Queue::Pie(queue) => queue.ecn,
         Queue::DualPi2(_) => true,
-    }
+    })
 }
 
 fn limit(queue: &Queue) -> Limit {
@@ -65,12 +65,19 @@ fn limit(queue: &Queue) -> Limit {
     }
 }
 
-fn random_loss(loss: &[Loss]) -> f64 {
-    let share = loss.iter().find_map(|loss| match loss {
-        Loss::Bernoulli(share) => Some(*share),
-        _ => None,
-    });
-    share.unwrap_or(0.0)
+/// Whether a queue of the link has active queue management.
+fn has_aqm(link: &Config) -> bool {
+    let mut hops = link.hops();
+    hops.any(|hop| !matches!(hop.queue, Queue::DropTail(_)))
+}
+
+/// The share of packets that all hops together lose at random.
+fn random_loss(link: &Config) -> f64 {
+    let losses = link.hops().flat_map(|hop| &hop.loss);
+    losses.fold(0.0, |share, loss| match loss {
+        Loss::Bernoulli(more) => share + (1.0 - share) * more,
+        _ => share,
+    })
 }
 
 /// The logged values of a path whose data have this direction.
@@ -79,17 +86,12 @@ pub(super) fn facts(path: &Path, direction: Direction, draw: &Draw) -> DrawFacts
         Direction::Down => (&path.down, &path.up),
         Direction::Up => (&path.up, &path.down),
     };
-    let rate = match &data.capacity {
-        Capacity::Unlimited => Rate::from_bits_per_second(RATE_MAX as u64),
-        Capacity::Constant(rate) => *rate,
-        Capacity::Schedule(schedule) => schedule.nominal(),
-        Capacity::Shaper(shaper) => shaper.rate,
-        Capacity::Trace(trace) => trace.nominal(),
-        Capacity::Wifi(wifi) => wifi.rate,
-    };
+    let bottleneck = data.bottleneck().1;
+    let rate = bottleneck.capacity.nominal();
+    let rate = rate.unwrap_or(Rate::from_bits_per_second(RATE_MAX as u64));
     let longest = microseconds(QUEUE_MAX);
     let packet = u64::from(DATAGRAM) + u64::from(path.overhead);
-    let queue_bytes = match limit(&data.queue) {
+    let queue_bytes = match limit(&bottleneck.queue) {
         Limit::Unlimited => rate.bytes_in(longest),
         Limit::Bytes(bytes) => bytes,
         Limit::Packets(packets) => packets.saturating_mul(packet),
@@ -97,31 +99,34 @@ pub(super) fn facts(path: &Path, direction: Direction, draw: &Draw) -> DrawFacts
     };
     DrawFacts {
         rate,
-        rtt: path.down.delay + path.up.delay,
+        rtt: path.rtt(),
         queue_bytes,
         queue: rate.time_for(queue_bytes).min(longest),
-        has_aqm: !matches!(data.queue, Queue::DropTail(_)),
-        random_loss: random_loss(&data.loss),
+        has_aqm: has_aqm(data),
+        random_loss: random_loss(data),
         has_burst_loss: data
-            .loss
-            .iter()
+            .hops()
+            .flat_map(|hop| &hop.loss)
             .any(|loss| !matches!(loss, Loss::Bernoulli(_))),
-        policer: data.policer,
+        policer: data.hops().find_map(|hop| hop.policer),
         handover: None,
-        release: back.release,
+        release: back.hops().find_map(|hop| hop.release),
         jitter: None,
-        contention: data.contention,
-        wake_up: path.up.wake_up,
-        reordering: data.reordering,
-        is_rate_variable: !matches!(data.capacity, Capacity::Constant(_) | Capacity::Unlimited),
-        up_rate: match &path.up.capacity {
+        contention: data.hops().find_map(|hop| hop.contention),
+        wake_up: path.up.hops().find_map(|hop| hop.wake_up),
+        reordering: data.hops().find_map(|hop| hop.reordering),
+        is_rate_variable: !matches!(
+            bottleneck.capacity,
+            Capacity::Constant(_) | Capacity::Unlimited
+        ),
+        up_rate: match &path.up.bottleneck().1.capacity {
             Capacity::Constant(rate) => Some(*rate),
             _ => None,
         },
         up: UpFacts {
             queue: None,
-            has_aqm: !matches!(path.up.queue, Queue::DropTail(_)),
-            random_loss: random_loss(&path.up.loss),
+            has_aqm: has_aqm(&path.up),
+            random_loss: random_loss(&path.up),
             jitter: None,
         },
         is_poor: false,

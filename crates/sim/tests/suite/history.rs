@@ -50,7 +50,7 @@ impl Listener for Scribe {
     }
 }
 
-fn history(scenario: &Scenario) -> String {
+pub(crate) fn history(scenario: &Scenario) -> String {
     let mut scribe = Scribe::default();
     let outcome = simulate(scenario, &mut scribe).expect("a scenario");
     let mut text = std::mem::take(&mut *scribe.0.lock().expect("one thread"));

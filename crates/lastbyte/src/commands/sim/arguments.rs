@@ -87,7 +87,8 @@ pub(crate) struct Arguments {
     ///
     /// cubic is an endless flow. "pages:cubic 300kB 2s" are transfers of 300 kB, each on a new connection, at most one every
     /// 2 s. cbr:5mbit sends packets at a constant bit rate. stack:cubic simulates a whole QUIC connection, which takes longer.
-    /// Append "up" for traffic from the client's side, "rtt 80ms" for a longer round-trip time than the path's, and "start 2s".
+    /// Append "up" for traffic from the client's side, "rtt 80ms" for a longer round-trip time than the path's, "start 2s", and
+    /// "hop 2" or "hop 1-2" for some hops of the path only.
     #[arg(long, value_name = "TRAFFIC", help_heading = "Transfer")]
     pub(crate) cross: Vec<String>,
 

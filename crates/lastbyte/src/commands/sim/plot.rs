@@ -152,7 +152,7 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
     }
     let is_shared =
         flows.len() > 1 || !scenario.cross.is_empty() || !scenario.path.cross.is_empty();
-    let rtt = scenario.path.down.delay + scenario.path.up.delay;
+    let rtt = scenario.path.rtt();
     let columns = recorders.into_iter().enumerate().map(|(flow, recorder)| {
         let recording = recorder.into_recording();
         let label = if flows.len() > 1 {
@@ -282,7 +282,7 @@ fn guides(scenario: &Scenario) -> Guides {
     Guides {
         rate: rate.map(|rate| rate.bits_per_second() as f64),
         queue_limit,
-        rtt: Some(ms(scenario.path.down.delay + scenario.path.up.delay)),
+        rtt: Some(ms(scenario.path.rtt())),
     }
 }
 

@@ -168,7 +168,13 @@ fn loss() -> impl Strategy<Value = Loss> {
     ]
 }
 
+/// Mostly one hop.
 fn config() -> impl Strategy<Value = Config> {
+    let further = prop_oneof![3 => Just(Vec::new()), 2 => vec(hop(), 1..4)];
+    (hop(), further).prop_map(|(first, further)| Config { further, ..first })
+}
+
+fn hop() -> BoxedStrategy<Config> {
     let entry = (
         option::of((0u32..3000, number(50_000_000))),
         option::of((rate(), number(20_000))),
@@ -185,41 +191,44 @@ fn config() -> impl Strategy<Value = Config> {
         option::of((span(5_000_000), span(5_000_000))),
     );
     let middle = (queue(), capacity(), any::<bool>());
-    (entry, middle, way).prop_map(|(entry, (queue, capacity, is_first_bit), way)| Config {
-        black_hole: entry.0.map(|(mtu, from)| BlackHole {
-            mtu,
-            from: Time::from_nanos(from),
-        }),
-        policer: entry.1.map(|(rate, burst)| Policer { rate, burst }),
-        loss: entry.2,
-        duplication: entry.3,
-        queue,
-        capacity,
-        departure: if is_first_bit {
-            Departure::FirstBit
-        } else {
-            Departure::LastBit
-        },
-        delay: way.0,
-        path_change: way.1.map(|(at, delay)| PathChange {
-            at: Time::from_nanos(at),
-            delay,
-        }),
-        jitter: way.2.map(|(span, is_uniform, may_reorder)| Jitter {
-            spread: if is_uniform {
-                Spread::Uniform(span)
+    (entry, middle, way)
+        .prop_map(|(entry, (queue, capacity, is_first_bit), way)| Config {
+            black_hole: entry.0.map(|(mtu, from)| BlackHole {
+                mtu,
+                from: Time::from_nanos(from),
+            }),
+            policer: entry.1.map(|(rate, burst)| Policer { rate, burst }),
+            loss: entry.2,
+            duplication: entry.3,
+            queue,
+            capacity,
+            departure: if is_first_bit {
+                Departure::FirstBit
             } else {
-                Spread::Exponential(span)
+                Departure::LastBit
             },
-            may_reorder,
-        }),
-        reordering: way
-            .3
-            .map(|(probability, extra)| Reordering { probability, extra }),
-        release: way.4,
-        contention: way.5.map(|(share, busy)| Contention { share, busy }),
-        wake_up: way.6.map(|(after, delay)| WakeUp { after, delay }),
-    })
+            delay: way.0,
+            path_change: way.1.map(|(at, delay)| PathChange {
+                at: Time::from_nanos(at),
+                delay,
+            }),
+            jitter: way.2.map(|(span, is_uniform, may_reorder)| Jitter {
+                spread: if is_uniform {
+                    Spread::Uniform(span)
+                } else {
+                    Spread::Exponential(span)
+                },
+                may_reorder,
+            }),
+            reordering: way
+                .3
+                .map(|(probability, extra)| Reordering { probability, extra }),
+            release: way.4,
+            contention: way.5.map(|(share, busy)| Contention { share, busy }),
+            wake_up: way.6.map(|(after, delay)| WakeUp { after, delay }),
+            further: Vec::new(),
+        })
+        .boxed()
 }
 
 /// The time of sending, and the packet.
@@ -228,15 +237,17 @@ type Sent = (Time, Packet<u64>);
 fn packets(most: u32) -> impl Strategy<Value = Vec<Sent>> {
     let gap = prop_oneof![20 => Just(0), 40 => 0u64..3_000_000, 1 => any::<u64>()];
     let bytes = prop_oneof![40 => 0u32..2000, 1 => 0..=most];
-    vec((gap, bytes, 0u8..4, 0u32..4), 1..120).prop_map(|packets| {
+    let hops = prop_oneof![2 => Just((0, u8::MAX)), 1 => (0u8..5, 0u8..5)];
+    vec((gap, bytes, 0u8..4, 0u32..4, hops), 1..120).prop_map(|packets| {
         let mut now = Time::ZERO;
         let packets = packets.into_iter().zip(0..);
         packets
-            .map(|((gap, bytes, ecn, flow), payload)| {
+            .map(|((gap, bytes, ecn, flow, (enters, leaves)), payload)| {
                 now = now.plus(gap);
                 let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)];
                 let packet = Packet::new(bytes, payload);
-                (now, packet.with_ecn(ecn).with_flow(flow))
+                let packet = packet.with_ecn(ecn).with_flow(flow);
+                (now, packet.through(enters..=leaves))
             })
             .collect()
     })
@@ -324,13 +335,14 @@ proptest! {
             prop_assert_eq!((delivery.packet.bytes, delivery.packet.flow), (sent.bytes, sent.flow));
             prop_assert!(delivery.packet.ecn == sent.ecn || delivery.packet.ecn == Ecn::Ce && sent.ecn.is_capable());
         }
-        let may_overtake = config.reordering.is_some()
-            || config.jitter.is_some_and(|jitter| jitter.may_reorder)
+        let may_overtake = config.hops().any(|hop| hop.reordering.is_some()
+            || hop.jitter.is_some_and(|jitter| jitter.may_reorder)
             || matches!(
-                config.queue,
+                hop.queue,
                 Queue::FqCoDel(_) | Queue::Cake(_) | Queue::DualPi2(_)
-            );
-        if !may_overtake {
+            ));
+        let pass_all = packets.iter().all(|(_, packet)| packet.leaves == u8::MAX);
+        if !may_overtake && (pass_all || config.further.is_empty()) {
             prop_assert!(arrived.is_sorted_by_key(|delivery| delivery.number));
         }
         prop_assert!(link.statistics().busy <= packets.last().expect("one").0.plus(500_000_000).since(Time::ZERO));

@@ -183,6 +183,7 @@ fn a_long_pause_drops_many_packets_at_once() {
     control.on_enqueued(1000);
     let mut statistics = crate::Statistics::default();
     let mut sink = Sink {
+        hop: 0,
         statistics: &mut statistics,
         observer: &mut (),
     };
