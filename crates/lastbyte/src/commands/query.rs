@@ -5,7 +5,7 @@ mod follow;
 mod parquet;
 
 use crate::jobs::Interrupt;
-use crate::terminal::{self, Messages, notice};
+use crate::terminal::{self, Messages};
 use clap::ValueEnum;
 use lastbyte_query::{ByteSource, Follow, Format, Input, Memory, Options, Query};
 use rustix::event::{PollFd, PollFlags};
@@ -346,7 +346,7 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         terminal::error(error.to_string());
     }
     if let Some(skipped) = &outcome.skipped {
-        notice(skipped.to_string());
+        terminal::notice(skipped.to_string());
     }
     let finished = match failure {
         Some(message) => Err(message),
@@ -355,7 +355,9 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
     match finished {
         Ok(true) => return outcome.errors.is_empty(),
         Ok(false) => {
-            notice("no records: no Parquet file is written, since its columns are unknown");
+            terminal::notice(
+                "no records: no Parquet file is written, since its columns are unknown",
+            );
         }
         Err(message) => terminal::error(message),
     }
