@@ -112,7 +112,7 @@ impl Sources {
             tcp: (self.tcp)(),
             buffered: self.budget.used(),
             logs: logs.map(|(name, counts)| (*name, counts.read())).collect(),
-            is_draining: self.is_draining.load(Ordering::Relaxed),
+            is_draining: self.is_draining.load(Ordering::Acquire),
             uptime: self.clock.now().since(self.began),
         }
     }

@@ -596,10 +596,10 @@ impl Server {
     #[must_use]
     pub fn shut_down(mut self, limit: Duration) -> Report {
         drop(self.offer.take());
-        self.is_draining.store(true, Ordering::Relaxed);
         if let Some(tcp) = &self.tcp {
             tcp.begin_shutdown();
         }
+        self.is_draining.store(true, Ordering::Release);
         let mut workers = Vec::new();
         let clock = Clock::new();
         let began = clock.now();

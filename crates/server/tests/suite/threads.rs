@@ -105,13 +105,23 @@ fn connections_that_wait_to_be_accepted_at_shutdown_are_served() {
             .map(|_| TcpStream::connect(address).expect("room in the queue"))
             .collect();
         let mut settings = with_threads(Site::generated(), threads);
+        settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
         settings
             .inherited
             .add_tcp("", listener)
             .expect("it listens");
         let Serving { server, roots } = Serving::start(settings);
         let config = crate::serving::client(rustls::ALL_VERSIONS, roots);
+        let metrics = server.metrics_address().expect("it listens");
         let ended = thread::spawn(move || server.shut_down(crate::serving::PATIENCE));
+        // Requests that arrive before the shutdown leave their connections open.
+        let is_draining = || {
+            let text = String::from_utf8(plain(metrics, "/metrics").body).expect("text");
+            text.contains("\nlastbyte_draining 1\n")
+        };
+        while !is_draining() {
+            thread::yield_now();
+        }
         // All at once: each waits for its request for a limited time only.
         let clients: Vec<_> = waiting
             .into_iter()
