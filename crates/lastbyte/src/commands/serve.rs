@@ -64,7 +64,11 @@ use tokio::{
 pub(crate) use self::arguments::Arguments;
 use self::arguments::Retry;
 use crate::{
-    commands::fleet_file::FleetFile, failure::Failure, files, jobs::ONE_SIGNAL, terminal::notice,
+    commands::fleet_file::FleetFile,
+    failure::Failure,
+    files,
+    jobs::ONE_SIGNAL,
+    terminal::{self, notice},
 };
 
 /// Serves until SIGINT or SIGTERM.
@@ -154,14 +158,15 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
                 }
                 return;
             }
-            let outcome = match reload(arguments, &server, registry) {
-                Ok(what) => format!("reloaded: {what}\n"),
+            match reload(arguments, &server, registry) {
+                Ok(what) => notice(format!("reloaded: {what}")),
                 Err(Failure::Usage(why) | Failure::Run(why)) => {
-                    format!("error: {why}\nreload failed; keeping the current configuration\n")
+                    terminal::error(format!(
+                        "error: {why}\nreload failed; keeping the current configuration"
+                    ));
                 }
-                Err(Failure::BrokenPipe) => String::new(),
-            };
-            notice(&outcome);
+                Err(Failure::BrokenPipe) => {}
+            }
         }
     });
     notice("shutting down");

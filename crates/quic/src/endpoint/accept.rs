@@ -121,7 +121,7 @@ impl<D> Endpoint<D> {
                 is_crowded || self.load.handshakes >= handshakes
             }
         };
-        if matches!(proof, Proof::Retry(_) | Proof::Earlier { .. }) {
+        if proof.is_validated() {
             let is_at_limit = self.prefixes.count(&prefix) >= self.limits.handshakes_per_prefix;
             if is_at_limit || !self.prefixes.permits(&prefix, room) {
                 return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
@@ -320,9 +320,13 @@ impl<D> Endpoint<D> {
         let (retry, token_extra, is_validated) = match proof {
             Proof::Retry(ids) => (Some(ids), Vec::new(), true),
             // Not earlier: a packet that cannot be opened consumes no token.
-            Proof::Earlier { path, extra } if self.spend(initial.token()) => {
+            Proof::Earlier {
+                path,
+                extra,
+                is_validated,
+            } if self.spend(initial.token()) => {
                 saved_path = path.and_then(|path| self.spend_path(&path));
-                (None, extra, true)
+                (None, extra, is_validated)
             }
             _ => (None, Vec::new(), false),
         };

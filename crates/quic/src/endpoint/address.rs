@@ -13,7 +13,8 @@
 //!   record of fixed size: 4096 entries in sets of four, for tokens and for the connections that saved a path. A flood only evicts tokens one by one, and replaying one still
 //!   requires the address. Another process, such as the next one with the same keys, accepts it once more.
 //! - *A Retry token of a load balancer ([`RetryBalancers`]) counts as our own* if the packet came from an address of one. It is
-//!   bound to the client's address, which the balancer has checked, and which only that sees.
+//!   bound to the client's address, which the balancer has checked, and which only that sees. For the same reason a token of an
+//!   earlier connection validates no address in a packet of a balancer.
 
 use core::net::{IpAddr, SocketAddr};
 use std::{
@@ -46,6 +47,8 @@ pub(super) enum Proof {
     Earlier {
         path: Option<TokenPath>,
         extra: Vec<u8>,
+        /// Whether the address is the client's. In packets of a load balancer it is the balancer's.
+        is_validated: bool,
     },
     /// It was used before, and counts as no token.
     Replayed,
@@ -53,6 +56,20 @@ pub(super) enum Proof {
     Retry(RetryIds),
     /// The client received a Retry of ours, but long ago or at another address: `INVALID_TOKEN`.
     Invalid,
+}
+
+impl Proof {
+    /// Whether the client's address counts as validated.
+    pub(super) const fn is_validated(&self) -> bool {
+        matches!(
+            self,
+            Self::Retry(_)
+                | Self::Earlier {
+                    is_validated: true,
+                    ..
+                }
+        )
+    }
 }
 
 /// Token keys, and the record of used tokens: shared by all endpoints of a process, so that a token of one is valid at
@@ -106,6 +123,15 @@ impl TokenStore {
         });
         let current = self.balancers.write();
         *current.unwrap_or_else(PoisonError::into_inner) = balancers;
+    }
+
+    /// Whether packets from this address are those of a balancer.
+    fn is_balancer(&self, remote: SocketAddr) -> bool {
+        let balancers = self.balancers.read();
+        let balancers = balancers.unwrap_or_else(PoisonError::into_inner);
+        let remote = remote.ip().to_canonical();
+        let mut trusted = balancers.iter();
+        trusted.any(|(_, addresses)| addresses.contains(&remote))
     }
 
     /// Opens a token of a balancer.
@@ -225,7 +251,11 @@ impl Tokens {
                 } else {
                     let is_recent = now.since(issued) <= self.lifetimes.path;
                     let path = path.filter(|_| is_recent);
-                    Proof::Earlier { path, extra }
+                    Proof::Earlier {
+                        path,
+                        extra,
+                        is_validated: !self.store.is_balancer(remote),
+                    }
                 }
             }
             Err(

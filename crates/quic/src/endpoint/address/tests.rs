@@ -62,6 +62,7 @@ fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_carries_data() {
     let earlier = Proof::Earlier {
         path: None,
         extra: b"rtt".to_vec(),
+        is_validated: true,
     };
     assert_eq!(check(client, days(1)), earlier);
     assert_eq!(check(address("[2001:db8::1]:1"), days(7)), earlier);
@@ -92,14 +93,16 @@ fn rfc9000_8_1_4_a_token_is_valid_once_across_workers_with_bounded_memory() {
         check(&tokens),
         Proof::Earlier {
             path: None,
-            extra: Vec::new()
+            extra: Vec::new(),
+            is_validated: true,
         }
     );
     assert_eq!(
         check(&other),
         Proof::Earlier {
             path: None,
-            extra: Vec::new()
+            extra: Vec::new(),
+            is_validated: true,
         }
     );
     assert!(tokens.spend(&token));

@@ -52,9 +52,9 @@ fn decide(
     offload.decide(now, client_address(index), &probe.datagram(), &mut buffer)
 }
 
-/// A server that trusts these balancers; connections are refused unless the client's address is validated.
-fn server(secrets: &[[u8; 32]], address: &str) -> Endpoint {
-    let server = server_with(|config| policy(config, RetryPolicy::Always));
+/// A server that trusts these balancers.
+fn server(retry: RetryPolicy, secrets: &[[u8; 32]], address: &str) -> Endpoint {
+    let server = server_with(|config| policy(config, retry));
     let balancers = RetryBalancers {
         secrets: secrets.to_vec(),
         addresses: vec![address.parse().expect("an address")],
@@ -173,7 +173,7 @@ fn a_server_accepts_the_tokens_of_its_balancers_only() {
     let balancer = client_address(5).ip().to_string();
     let path = from_client(5);
     let route = |secrets: &[[u8; 32]], address: &str, now, probe: &Probe<'_>| {
-        let mut server = server(secrets, address);
+        let mut server = server(RetryPolicy::Always, secrets, address);
         let route = deliver(&mut server, now, &path, &probe.datagram());
         let validated = server.statistics().accepted_after_retry;
         assert_eq!(validated == 1, matches!(route, Route::Accepted(_)));
@@ -202,4 +202,34 @@ fn a_server_accepts_the_tokens_of_its_balancers_only() {
         ..again
     };
     assert_eq!(route(&SECRETS, &balancer, START, &elsewhere), refused);
+}
+
+/// Its address is the balancer's, from which the packets of all clients come.
+#[test]
+fn a_token_of_an_earlier_connection_validates_no_address_behind_a_balancer() {
+    let balancer = client_address(5).ip().to_string();
+    for (index, is_validated) in [(5, false), (6, true)] {
+        let path = from_client(index);
+        let deliver_first = |server: &mut Endpoint| {
+            let token = server.new_token(START, path.remote, b"window");
+            let token = token.expect("short");
+            let probe = Probe {
+                token: &token,
+                ..Probe::new()
+            };
+            deliver(server, START, &path, &probe.datagram())
+        };
+        let mut strict = server(RetryPolicy::Always, &SECRETS, &balancer);
+        let route = deliver_first(&mut strict);
+        assert_eq!(matches!(route, Route::Accepted(_)), is_validated);
+        assert_eq!(route == Route::Answered(Answer::Retry), !is_validated);
+
+        let mut open = server(RetryPolicy::Never, &SECRETS, &balancer);
+        let Route::Accepted(handle) = deliver_first(&mut open) else {
+            panic!("accepted without an address");
+        };
+        assert_eq!(open.token_extra(handle), b"window");
+        let counted = open.statistics().accepted_with_token;
+        assert_eq!(counted, u64::from(is_validated));
+    }
 }
