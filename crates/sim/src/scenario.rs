@@ -6,7 +6,12 @@ use lastbyte_congestion::{SavedPath, Spec};
 use lastbyte_link as link;
 use lastbyte_quic::ack::AckDecimation;
 
-use crate::{client_acks::ClientAcks, cross::CrossTraffic, listener::Direction, moves::Move};
+use crate::{
+    client_acks::ClientAcks,
+    cross::{CrossKind, CrossTraffic},
+    listener::Direction,
+    moves::Move,
+};
 
 /// A path, and the traffic on it.
 #[derive(Clone, Debug)]
@@ -62,13 +67,22 @@ impl Path {
         }
     }
 
-    /// Prepares the path for uploads. If the uplink has no rate, the links swap places. Acknowledgments are not batched on the
-    /// downlink. Returns whether the links were swapped.
+    /// Prepares the path for uploads. If the uplink has no rate, the links swap places, with the cross traffic on them except
+    /// whole connections, whose data always go down. Acknowledgments are not batched on the downlink. Returns whether the links
+    /// were swapped.
     pub fn turn_for_uploads(&mut self) -> bool {
         if !matches!(self.up.bottleneck().1.capacity, link::Capacity::Unlimited) {
             return false;
         }
         core::mem::swap(&mut self.down, &mut self.up);
+        for cross in &mut self.cross {
+            if !matches!(cross.kind, CrossKind::Stack(_)) {
+                cross.direction = match cross.direction {
+                    Direction::Down => Direction::Up,
+                    Direction::Up => Direction::Down,
+                };
+            }
+        }
         // The client's radio is at its own end of the path.
         self.up.wake_up = self.down.wake_up.take();
         self.down.release = None;

@@ -433,7 +433,7 @@ pub(crate) fn refuse_cross(name: &str, path: &sim::Path) -> Result<(), Failure> 
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "network `{name}` has `cross` (expected none: only `lastbyte sim` has cross traffic)"
+        "network `{name}` has `cross` (expected none: only `lastbyte sim` and `ab` have cross traffic)"
     )))
 }
 

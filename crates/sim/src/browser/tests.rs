@@ -54,6 +54,21 @@ fn millis(span: Option<Duration>) -> u128 {
 }
 
 #[test]
+fn paths_with_traffic_or_moves_that_page_loads_do_not_have_are_refused() {
+    for (text, wanted) in [
+        ("cross = [\"cubic\"]", "the path has `cross`"),
+        ("moves = [\"2s network\"]", "the path has `moves`"),
+    ] {
+        let path = PathText::parse(text)
+            .expect(text)
+            .path(&mut |_| Ok(String::new()));
+        let load = PageLoad::new(Arc::new(page(1, 0)), HttpVersion::Http3, path.expect(text));
+        let error = load_page(&load).expect_err(text).to_string();
+        assert!(error.starts_with(wanted), "{error}");
+    }
+}
+
+#[test]
 fn a_document_takes_a_round_trip_per_handshake_and_one_for_the_request() {
     let document = || page(1, 0);
     for (version, round_trips) in [

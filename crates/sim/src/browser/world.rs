@@ -145,6 +145,11 @@ impl<'a> World<'a> {
                 "the path has `moves` (expected none: clients of pages do not move)".to_owned(),
             ));
         }
+        if !input.path.cross.is_empty() {
+            return Err(SimError::Page(
+                "the path has `cross` (expected none: page loads have no cross traffic)".to_owned(),
+            ));
+        }
         let mut path = input.path.clone();
         let nearest = input.page.hosts.iter().map(|host| host.rtt_extra_us).min();
         let nearest = nearest.unwrap_or(0).min(0).unsigned_abs();

@@ -305,3 +305,22 @@ fn lines_of_events_name_hops_after_the_first() {
     assert!(began().filter(first).count() > 200);
     assert!(began().all(|line| first(&line) || second(&line)));
 }
+
+/// The hops of a path and the cross traffic on them go together to the uplink.
+#[test]
+fn cross_traffic_of_a_path_turns_with_its_links() {
+    let mut path = series(&[100, 50, 70]);
+    path.cross = ["cubic hop 3", "cbr:1mbit up", "stack:cubic"]
+        .map(traffic)
+        .into();
+    assert!(path.turn_for_uploads());
+    let directions = path.cross.iter().map(|cross| cross.direction);
+    let directions: Vec<Direction> = directions.collect();
+    assert_eq!(
+        directions,
+        [Direction::Up, Direction::Down, Direction::Down]
+    );
+    for cross in &path.cross {
+        assert_eq!(cross.check(path.link(cross.direction)), Ok(()));
+    }
+}
