@@ -104,8 +104,12 @@ fn collect(table: &DeTable<'_>, within: &str, keys: &mut Vec<(Range<usize>, Stri
                 for (index, item) in items.iter().enumerate() {
                     if let DeValue::Table(table) = item.get_ref() {
                         let name = table.get("name").and_then(|name| name.get_ref().as_str());
-                        let name = name.map_or_else(|| index.to_string(), str::to_owned);
-                        let path = format!("{path}.{name}");
+                        let path = match name {
+                            Some(name) => format!("{path}.{name}"),
+                            // Further hops, which count from 2.
+                            None if *key.get_ref() == "hop" => format!("{path}[{}]", index + 2),
+                            None => format!("{path}.{index}"),
+                        };
                         keys.push((item.span(), path.clone()));
                         collect(table, &format!("{path}."), keys);
                     }

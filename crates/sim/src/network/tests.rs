@@ -272,7 +272,10 @@ fn errors_of_hops_name_the_hop() {
             "[[down.hop]]\nrate = \"1mbit\"\ntrace = \"x\"",
             "`down.hop[2]`: one of `rate`, `steps` and `trace`",
         ),
-        ("[[down.hop]]\nspeed = \"fast\"", "unknown field `speed`"),
+        (
+            "[[down.hop]]\nspeed = \"fast\"",
+            "`down.hop[2].speed`: unknown field `speed`",
+        ),
         (
             "[[down.hop]]\n[[down.hop.hop]]",
             "`down.hop[2].hop`: a hop of a hop (expected all hops in `down.hop`)",
