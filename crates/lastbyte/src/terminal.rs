@@ -81,20 +81,26 @@ impl Write for Messages {
     }
 }
 
-/// Maximum length of a quotation in an error, and what is left of a line longer than [`LINE_MAX`], in characters.
+/// Maximum length of a quotation or a word in an error, and what is left of a line longer than [`LINE_MAX`], in characters.
 const QUOTE_MAX: usize = 200;
 /// Maximum length of a line of an error, in characters: some quote a line of a file.
 const LINE_MAX: usize = 1000;
 
-/// The text, without the middle of long quotations and lines.
+/// The text, without the middle of long quotations, words and lines. URLs and paths are words, and what is wrong with them follows.
 fn shortened(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let mut pieces: Vec<String> = line.split('`').map(str::to_owned).collect();
         // Without a closing quotation mark, what is quoted is unknown.
-        if pieces.len() % 2 == 1 {
-            for quoted in pieces.iter_mut().skip(1).step_by(2) {
-                *quoted = without_middle(quoted, QUOTE_MAX);
-            }
+        let is_paired = pieces.len() % 2 == 1;
+        for (index, piece) in pieces.iter_mut().enumerate() {
+            *piece = if is_paired && index % 2 == 1 {
+                without_middle(piece, QUOTE_MAX)
+            } else {
+                let words = piece.split(' ');
+                let words: Vec<String> =
+                    words.map(|word| without_middle(word, QUOTE_MAX)).collect();
+                words.join(" ")
+            };
         }
         without_middle(&pieces.join("`"), LINE_MAX)
     });
@@ -145,6 +151,17 @@ mod tests {
             "{text}"
         );
         assert!(text.chars().count() < QUOTE_MAX + 50, "{text}");
+        let redirect = format!(
+            "{0}: invalid redirect to `{0}{1}`: invalid port `{1}` (expected 1 to 65535)",
+            "http://h/".repeat(300),
+            "9".repeat(5000)
+        );
+        for line in [redirect.clone(), format!("a ` {redirect}")] {
+            let text = shortened(&line);
+            assert!(text.contains(": invalid redirect to `http://"), "{text}");
+            assert!(text.ends_with("99` (expected 1 to 65535)"), "{text}");
+            assert!(text.chars().count() < LINE_MAX, "{text}");
+        }
         let list = format!("unknown key `a` (expected {})", "key, ".repeat(100));
         assert_eq!(shortened(&list), list);
     }

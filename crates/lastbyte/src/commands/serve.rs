@@ -160,11 +160,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             }
             match reload(arguments, &server, registry) {
                 Ok(what) => notice(format!("reloaded: {what}")),
-                Err(Failure::Usage(why) | Failure::Run(why)) => {
-                    terminal::error(format!(
-                        "error: {why}\nreload failed; keeping the current configuration"
-                    ));
-                }
+                Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
+                    "error: {why}\nreload failed; keeping the current configuration"
+                )),
                 Err(Failure::BrokenPipe) => {}
             }
         }
