@@ -364,9 +364,13 @@ pub fn show_bytes(bytes: u64) -> String {
     in_units(bytes, ["GB", "MB", "kB"], "B", 100.0)
 }
 
-/// A span as [`span`] reads it, in milliseconds: `39ms`, `0.25ms`.
+/// A span as [`span`] reads it: in milliseconds (`39ms`, `0.25ms`, `1500ms`), or in seconds if it is a whole number of them,
+/// at least 10 (`60s`).
 #[must_use]
 pub fn show_span(span: Duration) -> String {
+    if span.as_secs() >= 10 && span.subsec_nanos() == 0 {
+        return format!("{}s", span.as_secs());
+    }
     format!("{}ms", libm::round(span.as_secs_f64() * 1e6) / 1e3)
 }
 

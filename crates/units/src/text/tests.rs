@@ -256,7 +256,9 @@ fn displayed_values_parse_back() {
     for count in [0, 999, 1000, 200_000, 1_600_000, 3_210_000_000] {
         assert_eq!(bytes(&show_bytes(count)), Ok(count));
     }
-    for text in ["39ms", "0.25ms", "1500ms"] {
+    for text in [
+        "39ms", "0.25ms", "1500ms", "9000ms", "10s", "10001ms", "60s", "90500ms", "600s",
+    ] {
         assert_eq!(span(text).map(show_span), Ok(text.to_owned()));
     }
     for text in ["55mbit", "800kbit", "1.5gbit", "7bit"] {
