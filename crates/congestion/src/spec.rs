@@ -288,6 +288,12 @@ impl Registry {
             .map(|named| (named.name, named.summary))
     }
 
+    /// The avoidance of this name, as a controller with these settings starts with it; `None` for another name.
+    #[must_use]
+    pub fn new_avoidance(&self, name: &str, config: &Config) -> Option<Box<dyn Avoidance>> {
+        self.avoidance(name).map(|make| make(config))
+    }
+
     /// Names and summaries of the avoidances: the values of `congestion`.
     pub fn avoidances(&self) -> impl Iterator<Item = (&'static str, &'static str)> + Clone + '_ {
         self.avoidances

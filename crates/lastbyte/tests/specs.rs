@@ -51,7 +51,7 @@ fn every_preset_resolves() {
         "  initial-window         10p",
         "  min-window             2p",
         "  first-flight-rtts      0.5",
-        "  startup-beta           default of congestion",
+        "  startup-beta           0.5 (default of newreno)",
         "  search-exit            keep",
         "  start: startup, window 12kB with datagrams of 1.2kB",
     ] {

@@ -6,6 +6,7 @@ use clap::Args;
 use lastbyte_congestion::{
     AppLimited, Config, ControllerFactory, Environment, FirstFlight, FirstRecovery, IdlePolicy,
     Registry, Spec, SpecError, State, Variant, WindowSize,
+    avoidance::{Avoidance, Cause},
 };
 use lastbyte_units as units;
 use serde_json::{Map, Value, json};
@@ -80,6 +81,8 @@ struct Resolved {
     spec: Spec,
     /// Keys that the spec uses, with the value of each as a spec has it; null for the default of the avoidance.
     settings: Vec<(&'static str, Value)>,
+    /// Its avoidance; `None` for a monolithic algorithm.
+    avoidance: Option<Box<dyn Avoidance>>,
     /// The state of a controller built from it.
     state: State,
 }
@@ -96,9 +99,13 @@ fn resolve(registry: &Registry, text: &str) -> Result<Resolved, SpecError> {
         let value = value(key.name(), spec.config(), &state)?;
         Some((key.name(), value))
     });
+    let settings = settings.collect();
+    let avoidance = state.avoidance;
+    let avoidance = avoidance.and_then(|name| registry.new_avoidance(name, spec.config()));
     Ok(Resolved {
-        settings: settings.collect(),
         spec,
+        settings,
+        avoidance,
         state,
     })
 }
@@ -170,8 +177,10 @@ fn value(key: &str, config: &Config, state: &State) -> Option<Value> {
 fn text_of(resolved: &Resolved) -> String {
     let mut text = format!("{}\n", resolved.spec);
     for (key, value) in &resolved.settings {
-        let value = value.as_str().unwrap_or("default of congestion");
-        let _ = writeln!(text, "  {key:<22} {value}");
+        let avoidance = resolved.avoidance.as_deref();
+        let default = || avoidance.map(|avoidance| default_of(avoidance, key));
+        let value = value.as_str().map(str::to_owned).or_else(default);
+        let _ = writeln!(text, "  {key:<22} {}", value.unwrap_or_default());
     }
     let state = &resolved.state;
     let _ = writeln!(
@@ -182,6 +191,17 @@ fn text_of(resolved: &Resolved) -> String {
         units::show_bytes(DATAGRAM_SIZE)
     );
     text
+}
+
+/// The value of a key that is not set, and the avoidance that it comes from.
+fn default_of(avoidance: &dyn Avoidance, key: &str) -> String {
+    let value = match key {
+        "beta-ecn" if avoidance.is_scalable() => "from the share of marks".to_owned(),
+        "beta-ecn" => avoidance.beta(Cause::EcnCe).to_string(),
+        "pacing-gain" => avoidance.pacing_gain().to_string(),
+        _ => avoidance.beta(Cause::Loss).to_string(),
+    };
+    format!("{value} (default of {})", avoidance.name())
 }
 
 fn json_of(resolved: &Resolved) -> Value {
