@@ -12,6 +12,7 @@
 use std::{
     fmt, io,
     net::{IpAddr, SocketAddr},
+    time::Duration,
 };
 
 use lastbyte_congestion::Time;
@@ -48,6 +49,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// The longest time that a worker whose application is done waits for room in the socket's buffer.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
 
 /// Size of the send buffer, in bytes: one system call with segmentation offload.
 const SEND_BUFFER_LEN: usize = 65_000;
@@ -173,7 +177,8 @@ impl<A: Application> Worker<A> {
         &self.statistics
     }
 
-    /// Runs turns until the application reports [`Turn::is_done`](crate::Turn::is_done).
+    /// Runs turns until the application reports [`Turn::is_done`](crate::Turn::is_done), and then sends what is left, for up to
+    /// a second.
     ///
     /// # Errors
     ///
@@ -197,13 +202,14 @@ impl<A: Application> Worker<A> {
             if let Some(socket) = self.application.take_socket() {
                 self.previous = Some(std::mem::replace(&mut self.socket, socket));
             }
-            self.send(now);
+            let _ = self.send(now);
             let mut has_closed = false;
             while let Some(closed) = self.endpoint.poll_closed() {
                 has_closed = true;
                 self.application.on_closed(now, closed);
             }
             if turn.is_done {
+                self.drain()?;
                 // Without connections nothing is done with them, and further ones count as dropped where they are sent.
                 while let Some(_unused) = self.queue.as_ref().and_then(ForwardedQueue::next) {
                     self.statistics.forwards_received += 1;
@@ -233,6 +239,26 @@ impl<A: Application> Worker<A> {
                 .waiter
                 .wait_both(&self.socket, previous, wanted, timeout)?;
             self.statistics.idle += self.clock.now().since(idle_from);
+        }
+    }
+
+    /// Sends what is left when the application is done: the packets that close connections. A peer that does not receive its
+    /// packet waits for its idle timeout. Ends after [`DRAIN_MAX`].
+    fn drain(&mut self) -> io::Result<()> {
+        let until = self.clock.now() + DRAIN_MAX;
+        loop {
+            let now = self.clock.now();
+            if self.send(now) || now >= until {
+                return Ok(());
+            }
+            if self.waiting.is_some() {
+                let wanted = Wanted {
+                    read: false,
+                    write: true,
+                };
+                let timeout = Some(until.since(now));
+                self.waiter.wait_both(&self.socket, None, wanted, timeout)?;
+            }
         }
     }
 
@@ -349,20 +375,22 @@ impl<A: Application> Worker<A> {
         }
     }
 
-    fn send(&mut self, now: Time) {
+    /// Sends datagrams, as many as a turn may. Returns whether nothing is left to send.
+    fn send(&mut self, now: Time) -> bool {
         if let Some((transmit, from)) = self.waiting.take()
             && !self.send_from(now, transmit, from)
         {
-            return;
+            return false;
         }
         for _ in 0..self.limits.sends {
             let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) else {
-                return;
+                return true;
             };
             if !self.send_from(now, transmit, 0) {
-                return;
+                return false;
             }
         }
+        false
     }
 
     /// Sends what is in the buffer from this offset on. Returns whether more can be sent.

@@ -100,7 +100,7 @@ pub enum SendError {
     Stopped(Code),
     /// The stream's buffer is full: an event `Writable` follows. Nothing was sent.
     Blocked,
-    /// The field section exceeds the peer's limit (RFC 9114 §4.2.2).
+    /// The field section exceeds the peer's limit (RFC 9114 §4.2.2), or the stream's buffer.
     FieldSectionTooLarge,
     /// An invalid field: its name is not a lower-case token, its value contains a line break or NUL, it is a
     /// pseudo-header, or it is connection-specific (RFC 9114 §4.2, §4.3).

@@ -8,6 +8,9 @@ use crate::{Code, ConnectionError, Fields, Priority, Request, Response, StreamEr
 ///
 /// The events of a message arrive in this order: any number of `Informational`, one `Request` or `Response`, any number of
 /// `Data`, at most one `Trailers`, and then `Finished`. `Reset` may come at any time, and ends them.
+///
+/// Our message ends once: with `Sent`, `Stopped`, `SourceFailed`, a `Reset` with `cancels_ours`, a
+/// [`reset`](crate::Connection::reset) that returns true, or with the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Server: the header of a request.
@@ -58,6 +61,8 @@ pub enum Event {
         stream: StreamId,
         /// Which end reset it, and why.
         error: StreamError,
+        /// Whether our message, which had not ended, was cancelled with it.
+        cancels_ours: bool,
     },
     /// The peer requested that we stop sending on this stream, and it was reset (RFC 9000 §3.5).
     Stopped {

@@ -628,7 +628,7 @@ impl<'a> Http3Load<'a> {
                     client.last = Some(now);
                 }
             }
-            http3::Event::Reset { stream, error } => {
+            http3::Event::Reset { stream, error, .. } => {
                 if let Some(request) = self.take(index, stream) {
                     let why = format!("the response was reset: {error}");
                     self.state.recorder.on_failed(&request, Cause::Error, &why);

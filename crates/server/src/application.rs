@@ -5,6 +5,7 @@
 
 mod mailbox;
 mod measure;
+pub mod pure;
 mod running;
 mod served;
 
@@ -14,11 +15,12 @@ use std::{
     os::fd::OwnedFd,
     sync::Arc,
     time::Duration,
+    vec,
 };
 
 use lastbyte_congestion::Time;
 use lastbyte_driver::{Application, Datagram, Predecessor, Statistics as WorkerStatistics, Turn};
-use lastbyte_http3::{self as http3, Code, Event, Origin, Request};
+use lastbyte_http3::{self as http3, Code, Event, Request};
 use lastbyte_quic::{
     cid::QuicLbIds,
     connection::{self, Connection, Stage},
@@ -91,25 +93,57 @@ pub(crate) type MakeTrace = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Se
 /// The connections of a worker.
 type Connections = Endpoint<Box<Served>>;
 
-/// HTTP/3 on one worker.
-pub(crate) struct Http3Server {
+/// What all connections of a worker use.
+struct Common {
     shared: Shared,
+    measure: Measure,
+    date: Date,
+}
+
+/// HTTP/3 on one worker.
+///
+/// # What is kept for a request, and what removes it
+///
+/// A request is kept in `Served::records` (with an access log), in one of `Served::delayed` and `Served::running`, and until
+/// the end of the turn in `starting`, or until the client's address is validated in `Served::held`. The transport permits
+/// [`max_streams`](lastbyte_quic::stream::Config) requests at a time, and each of the maps has at most one entry for each. All
+/// of them are removed by the event that ends the response ([`Event`] lists them), whatever it is:
+///
+/// | the response | removed by |
+/// |---|---|
+/// | is acknowledged | `Sent` |
+/// | is stopped by the client, before or after it was written, in the packet of its request or later | `Stopped` |
+/// | is cancelled, since the request is malformed or its client too slow | `Reset` with `cancels_ours` |
+/// | cannot be written: a field that is invalid, or larger than the client accepts | [`Served::cut_off`], where it fails |
+/// | has a body that cannot be read | `SourceFailed` |
+/// | is given up by the handler | [`Served::cut_off`], or `Sent` if the client received 502 |
+/// | is in flight when the connection closes, idles or is closed at a shutdown | `on_closed`, or the close in `on_turn` |
+///
+/// A request that the client resets (`Reset` without `cancels_ours`) is still answered, and ends with its response. `starting`
+/// and `held` are passed on or dropped when they are reached: an entry whose request has ended is dropped there. A deadline in
+/// `due` is removed when it fires, changes, or its connection closes.
+pub(crate) struct Http3Server {
+    common: Common,
     worker: usize,
     mailbox: Arc<Mailbox>,
     /// Deadlines of connections: few have one.
     due: BTreeSet<(Time, Handle)>,
-    measure: Measure,
-    date: Date,
     /// Requests passed to other threads at the end of the turn.
     starting: Vec<Start>,
-    /// Since when no more requests are accepted, and until when those in flight may last.
+    /// Until when requests in flight may last, once no more are accepted.
     ends_at: Option<Time>,
+    /// Whether that time has passed.
     is_closing: bool,
+    /// Connections that the present step of the shutdown has not reached.
+    unreached: vec::IntoIter<Handle>,
     /// Whether it reads its socket, and not a later process.
     is_receiving: bool,
     predecessor: Option<Predecessor>,
 }
 
+/// Connections that a step of the shutdown reaches in one turn, so that the others are served, and so that the packets that
+/// close them are sent in the same turn.
+const SHUTDOWN_SLICE: usize = 64;
 /// Interval at which a worker without connections checks whether an earlier process still has some.
 const PREDECESSOR_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -119,21 +153,25 @@ impl Http3Server {
         Self {
             is_receiving: true,
             predecessor: link.map(|link| Predecessor::new(link, worker as u8)),
-            shared,
+            common: Common {
+                shared,
+                measure: Measure::default(),
+                date: Date::default(),
+            },
             worker,
             mailbox,
             due: BTreeSet::new(),
-            measure: Measure::default(),
-            date: Date::default(),
             starting: Vec::new(),
             ends_at: None,
             is_closing: false,
+            unreached: Vec::new().into_iter(),
         }
     }
 
     /// A number that is unique in this process.
     const fn number(&self) -> u64 {
-        (self.measure.statistics.accepted - 1) * self.shared.workers as u64 + self.worker as u64
+        (self.common.measure.statistics.accepted - 1) * self.common.shared.workers as u64
+            + self.worker as u64
     }
 
     /// A request, as far as its response is known.
@@ -151,10 +189,10 @@ impl Http3Server {
             version: Version::Http3,
             is_early: connection.stage() == Stage::Handshaking,
         };
-        let reply = reply(&*self.shared.handler, &request, &peer);
-        self.measure.statistics.requests += 1;
-        self.measure.statistics.early_requests += u64::from(peer.is_early);
-        if self.shared.log.is_some() && served.first.is_none() {
+        let reply = reply(&*self.common.shared.handler, &request, &peer);
+        self.common.measure.statistics.requests += 1;
+        self.common.measure.statistics.early_requests += u64::from(peer.is_early);
+        if self.common.shared.log.is_some() && served.first.is_none() {
             connection.measure_transfer(now);
         }
         served.first.get_or_insert_with(|| First {
@@ -163,6 +201,7 @@ impl Http3Server {
             method: request.method().to_owned(),
             content_length: 0,
             site: self
+                .common
                 .shared
                 .sites
                 .of(
@@ -171,11 +210,11 @@ impl Http3Server {
                 )
                 .cloned(),
         });
-        if self.shared.access.is_some() {
+        if self.common.shared.access.is_some() {
             let connection_ref = ConnectionRef {
                 conn_id: served.number,
                 worker: self.worker,
-                origin: self.shared.arms.origin_of(connection.config()),
+                origin: self.common.shared.arms.origin_of(connection.config()),
             };
             let record = AccessLog::begin(&request, &peer, connection_ref);
             served.records.insert(stream, Box::new((now, record)));
@@ -184,13 +223,7 @@ impl Http3Server {
         served.http3.recycle(request.into_fields());
         match reply {
             HandlerResponse::Now(answer) => {
-                served.respond(
-                    connection,
-                    stream,
-                    answer,
-                    &mut self.measure,
-                    &mut self.date,
-                );
+                served.respond(now, connection, stream, answer, &mut self.common);
             }
             HandlerResponse::Hinted(hint, span, answer) => {
                 // Failing to send a hint must not fail the request.
@@ -253,21 +286,22 @@ impl Http3Server {
                 }
             }
             Event::Writable { stream } => {
-                served.flush_response(connection, stream, &mut self.measure, &mut self.date);
+                served.flush_response(now, connection, stream, &mut self.common);
             }
-            Event::Reset { stream, error } => {
-                self.measure.statistics.resets += 1;
-                if error.origin == Origin::Local {
-                    // The response was cancelled with it.
-                    self.measure.statistics.cut_off += 1;
-                    served.cut_off(&self.shared, now, stream);
+            Event::Reset {
+                stream,
+                cancels_ours,
+                ..
+            } => {
+                self.common.measure.statistics.resets += 1;
+                if cancels_ours {
+                    served.cut_off(&mut self.common, now, stream);
                 } else if let Some(running) = served.running.get_mut(&stream) {
                     running.on_reset();
                 }
             }
             Event::Stopped { stream, .. } | Event::SourceFailed { stream, .. } => {
-                self.measure.statistics.cut_off += 1;
-                served.cut_off(&self.shared, now, stream);
+                served.cut_off(&mut self.common, now, stream);
             }
             Event::Sent { stream } => {
                 if let Some(running) = served.running.get_mut(&stream) {
@@ -276,14 +310,15 @@ impl Http3Server {
                         served.running.remove(&stream);
                     }
                 }
-                served.end_record(&self.shared, now, stream, true);
+                served.end_record(&self.common.shared, now, stream, true);
                 if served.is_first(stream) {
-                    let ttlb = served.log(&self.shared, connection, Some(now));
-                    self.measure
-                        .on_first_sent(&self.shared.arms, connection, ttlb);
+                    let ttlb = served.log(&self.common.shared, connection, Some(now));
+                    self.common
+                        .measure
+                        .on_first_sent(&self.common.shared.arms, connection, ttlb);
                 }
             }
-            Event::Failed(_) => self.measure.statistics.failed += 1,
+            Event::Failed(_) => self.common.measure.statistics.failed += 1,
             Event::Drained => served.http3.close(connection, now, Code::NO_ERROR),
             _ => {}
         }
@@ -291,7 +326,7 @@ impl Http3Server {
 
     /// Passes on requests that other threads answer, unless they were cancelled in the turn in which they arrived: a
     /// client that sends and cancels requests at once costs those threads nothing.
-    fn start(&mut self, endpoint: &mut Connections) {
+    fn start(&mut self, now: Time, endpoint: &mut Connections) {
         for start in mem::take(&mut self.starting) {
             let Some((connection, served)) = endpoint.entry(start.handle) else {
                 continue;
@@ -300,7 +335,7 @@ impl Http3Server {
                 continue;
             }
             (start.task)(start.exchange);
-            served.flush_response(connection, start.stream, &mut self.measure, &mut self.date);
+            served.flush_response(now, connection, start.stream, &mut self.common);
         }
     }
 
@@ -310,13 +345,7 @@ impl Http3Server {
             && first.key().0 <= now
         {
             let ((_, stream), answer) = first.remove_entry();
-            served.respond(
-                connection,
-                stream,
-                answer(),
-                &mut self.measure,
-                &mut self.date,
-            );
+            served.respond(now, connection, stream, answer(), &mut self.common);
         }
     }
 
@@ -327,7 +356,7 @@ impl Http3Server {
             let Some((connection, served)) = endpoint.entry(handle) else {
                 continue;
             };
-            served.flush_response(connection, stream, &mut self.measure, &mut self.date);
+            served.flush_response(now, connection, stream, &mut self.common);
             if let Some(running) = served.running.get_mut(&stream) {
                 running.read_body(&mut served.http3, connection, now, stream);
             }
@@ -348,16 +377,27 @@ impl Http3Server {
         }
     }
 
-    fn begin_shutdown(&mut self, now: Time, endpoint: &mut Connections, limit: Duration) {
-        self.ends_at = Some(now + limit);
-        endpoint.set_accepting(false);
-        for handle in endpoint.handles().collect::<Vec<_>>() {
+    /// Lets the next connections take the present step of the shutdown: GOAWAY, and then the close.
+    fn advance_shutdown(&mut self, now: Time, endpoint: &mut Connections) {
+        for handle in self
+            .unreached
+            .by_ref()
+            .take(SHUTDOWN_SLICE)
+            .collect::<Vec<_>>()
+        {
+            // It may have closed since.
             let Some((connection, served)) = endpoint.entry(handle) else {
                 continue;
             };
-            served.http3.shut_down(connection, now);
-            // The client may be gone, so that no datagram arrives that would cause the next step.
-            self.on_ready(now, handle, connection, served);
+            if self.is_closing {
+                served.http3.close(connection, now, Code::NO_ERROR);
+                served.end_all_records(&self.common.shared, now);
+                let _ = served.log(&self.common.shared, connection, None);
+            } else {
+                served.http3.shut_down(connection, now);
+                // The client may be gone, so that no datagram arrives that would cause the next step.
+                self.on_ready(now, handle, connection, served);
+            }
         }
     }
 }
@@ -367,9 +407,10 @@ impl Application for Http3Server {
     type Data = Box<Served>;
 
     fn on_accepted(&mut self, now: Time, _: Handle, connection: &mut Connection) -> Box<Served> {
-        self.measure.statistics.accepted += 1;
+        self.common.measure.statistics.accepted += 1;
         let number = self.number();
         if let Some(trace) = self
+            .common
             .shared
             .trace
             .as_ref()
@@ -380,8 +421,8 @@ impl Application for Http3Server {
         Box::new(Served {
             number,
             remote: connection.network().remote,
-            http3: http3::Connection::server(&self.shared.http3),
-            budget: self.shared.budget.connection(),
+            http3: http3::Connection::server(&self.common.shared.http3),
+            budget: self.common.shared.budget.connection(),
             first: None,
             is_logged: false,
             is_counted: false,
@@ -421,15 +462,16 @@ impl Application for Http3Server {
         }
         if !served.is_counted && connection.stage() != Stage::Handshaking {
             served.is_counted = true;
-            self.measure.on_handshake(connection);
+            self.common.measure.on_handshake(connection);
         }
+        // Before the events: a response that cannot be written causes one.
+        self.answer_delayed(now, connection, served);
         while let Some(event) = served.http3.poll(connection, now) {
             self.on_event(now, handle, connection, served, event);
         }
         if connection.is_address_validated() {
             self.starting.append(&mut served.held);
         }
-        self.answer_delayed(now, connection, served);
         for (stream, running) in &mut served.running {
             running.count_held(connection, *stream);
         }
@@ -437,25 +479,29 @@ impl Application for Http3Server {
     }
 
     fn on_closed(&mut self, now: Time, mut closed: Closed<Box<Served>>) {
-        self.measure.on_closed(&closed);
+        self.common.measure.on_closed(&closed);
         let served = &mut closed.data;
         if let Some(due) = served.due {
             self.due.remove(&(due, closed.handle));
         }
-        served.end_all_records(&self.shared, now);
-        let _ = served.log(&self.shared, &closed.connection, None);
+        served.end_all_records(&self.common.shared, now);
+        let _ = served.log(&self.common.shared, &closed.connection, None);
     }
 
     fn on_statistics(&mut self, statistics: &WorkerStatistics) {
-        self.measure.worker = *statistics;
+        self.common.measure.worker = *statistics;
     }
 
     fn on_command(&mut self, now: Time, endpoint: &mut Connections, command: Command) {
         match command {
-            Command::ShutDown(limit) => self.begin_shutdown(now, endpoint, limit),
+            Command::ShutDown(limit) => {
+                self.ends_at = Some(now + limit);
+                endpoint.set_accepting(false);
+                self.unreached = endpoint.handles().collect::<Vec<_>>().into_iter();
+            }
             // Called in each turn.
             Command::Mail => {}
-            Command::Measure(answer) => self.measure.begin(endpoint, answer),
+            Command::Measure(answer) => self.common.measure.begin(endpoint, answer),
             // The receiver may have timed out.
             Command::Ping(answer) => drop(answer.send(())),
             Command::Pause(answer) => {
@@ -479,9 +525,9 @@ impl Application for Http3Server {
                 self.on_ready(now, handle, connection, served);
             }
         }
-        self.start(endpoint);
+        self.start(now, endpoint);
         let next = self.due.first().map(|(due, _)| *due);
-        let slice = self.measure.advance(endpoint).then_some(now);
+        let slice = self.common.measure.advance(endpoint).then_some(now);
         let deadline = [next, self.ends_at, slice].into_iter().flatten().min();
         let Some(ends_at) = self.ends_at else {
             return Turn {
@@ -491,23 +537,20 @@ impl Application for Http3Server {
         };
         if ends_at <= now && !self.is_closing {
             self.is_closing = true;
-            for handle in endpoint.handles().collect::<Vec<_>>() {
-                if let Some((connection, served)) = endpoint.entry(handle) {
-                    served.http3.close(connection, now, Code::NO_ERROR);
-                    served.end_all_records(&self.shared, now);
-                    let _ = served.log(&self.shared, connection, None);
-                }
-            }
+            self.unreached = endpoint.handles().collect::<Vec<_>>().into_iter();
         }
+        self.advance_shutdown(now, endpoint);
+        let is_reached = self.unreached.len() == 0;
         // A later process reaches the earlier one through this one.
         let is_empty = endpoint.connections() == 0;
         let is_between = is_empty
             && !self.is_closing
             && self.predecessor.as_ref().is_some_and(Predecessor::is_open);
         let check = is_between.then(|| now + PREDECESSOR_INTERVAL);
+        let more = (!is_reached).then_some(now);
         Turn {
-            deadline: [deadline, check].into_iter().flatten().min(),
-            is_done: (is_empty && !is_between) || self.is_closing,
+            deadline: [deadline, check, more].into_iter().flatten().min(),
+            is_done: (is_empty && !is_between) || (self.is_closing && is_reached),
         }
     }
 
@@ -522,7 +565,7 @@ impl Application for Http3Server {
 
 impl Drop for Http3Server {
     fn drop(&mut self) {
-        (self.shared.on_end)(self.worker, self.measure.statistics);
+        (self.common.shared.on_end)(self.worker, self.common.measure.statistics);
     }
 }
 

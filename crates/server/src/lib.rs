@@ -48,7 +48,7 @@
 //! | [`identity`] | certificates and keys: from files, or self-signed |
 //! | [`log`] | log files, written by a separate thread |
 //! | `metrics` | Prometheus metrics and the health check |
-//! | `application` | HTTP/3 on a worker |
+//! | `application`, [`pure`] | HTTP/3 on a worker, and the same without sockets and threads |
 //! | [`tcp`] | HTTP/1.1 and 2 |
 //! | `tls` | certificates and tickets of all listeners |
 //! | `wakers` | wakers of tasks that wait |
@@ -102,7 +102,7 @@ pub mod tcp;
 mod tls;
 mod wakers;
 
-pub use application::Statistics;
+pub use application::{Statistics, pure};
 pub use arms::{Arm, Arms};
 pub use handler::{DelayedResponse, FullResponse, Handler, HandlerResponse, Peer, Version};
 pub use identity::Identity;

@@ -101,6 +101,14 @@ pub fn start(path: &Path, settings: &LogSettings) -> io::Result<(LogWriter, LogT
     Ok((writer, LogThread { thread, counts }))
 }
 
+/// A log without a file or a thread: the other end receives the lines.
+#[must_use]
+pub fn in_memory() -> (LogWriter, Receiver<String>) {
+    let (lines, queue) = sync_channel(QUEUE_MAX);
+    let counts = Arc::default();
+    (LogWriter { lines, counts }, queue)
+}
+
 impl LogWriter {
     /// The counters.
     #[must_use]

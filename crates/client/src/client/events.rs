@@ -141,7 +141,7 @@ impl Client<'_> {
                 self.record_stop(handle, stream, kept);
             }
             http3::Event::Finished { stream } => self.on_finished(now, handle, stream),
-            http3::Event::Reset { stream, error } => {
+            http3::Event::Reset { stream, error, .. } => {
                 if let Some(fetch) = link.streams.remove(&stream) {
                     let is_refused = error.is_safe_to_retry();
                     if is_refused {

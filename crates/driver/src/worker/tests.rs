@@ -1,7 +1,12 @@
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
 
 use lastbyte_quic::{
-    connection::Connection,
+    connection::{Config, Connection},
+    crypto::plain::PlainClient,
     endpoint::{Closed, EndpointConfig, Handle},
 };
 use lastbyte_udp::Options;
@@ -98,4 +103,60 @@ fn commands_reach_a_worker_that_always_has_work() {
     worker.run().expect("no error of the socket");
     sender.join().expect("no panic");
     assert_eq!(worker.application().commands, 1);
+}
+
+/// Opens connections in its only turn.
+struct Opening {
+    path: NetworkPath,
+    connections: u64,
+}
+
+impl Application for Opening {
+    type Command = ();
+    type Data = ();
+
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {
+        unreachable!("no server");
+    }
+
+    fn on_ready(&mut self, _: Time, _: Handle, _: &mut Connection, (): &mut ()) {}
+
+    fn on_closed(&mut self, _: Time, _: Closed) {}
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+        let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
+        for number in 0..self.connections {
+            let crypto = Arc::new(PlainClient::new(number, vec![b"x".to_vec()]));
+            endpoint
+                .connect(now, self.path, "x", &config, crypto, Vec::new())
+                .expect("a connection");
+        }
+        Turn {
+            deadline: None,
+            is_done: true,
+        }
+    }
+}
+
+/// The packets of a turn that closes many connections are more than the packets that a turn sends.
+#[test]
+fn a_worker_that_is_done_sends_what_is_left() {
+    const CONNECTIONS: u64 = 500;
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let peer = Socket::bind(address, &Options::default()).expect("a socket");
+    let socket = Socket::bind(address, &Options::default()).expect("a socket");
+    let endpoint = Endpoint::new(EndpointConfig::client(), [9; 32]).expect("an endpoint");
+    let application = Opening {
+        path: NetworkPath {
+            local: socket.local_address(),
+            remote: peer.local_address(),
+        },
+        connections: CONNECTIONS,
+    };
+    let mut worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
+    worker.run().expect("no error of the socket");
+    assert_eq!(worker.statistics().turns, 1);
+    assert!(worker.statistics().datagrams_sent >= CONNECTIONS);
 }

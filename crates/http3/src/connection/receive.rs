@@ -150,6 +150,7 @@ impl Connection {
 
     /// Reports the events that result from the data read.
     fn settle(&mut self, transport: &mut dyn Transport, id: StreamId) {
+        self.report_stop(id);
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -263,6 +264,7 @@ impl Connection {
         id: StreamId,
         error: StreamError,
     ) {
+        self.report_stop(id);
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -274,14 +276,17 @@ impl Connection {
             // A direction that does not exist need not be stopped.
             let _ = transport.stop_sending(id, error.code.into(), now);
         }
-        if stream.sending.finish() {
+        let cancels_ours = stream.sending.finish();
+        if cancels_ours {
             let _ = transport.reset(id, error.code.into());
         }
         self.shared.statistics.resets += 1;
         if was_reported {
-            self.shared
-                .events
-                .push_back(Event::Reset { stream: id, error });
+            self.shared.events.push_back(Event::Reset {
+                stream: id,
+                error,
+                cancels_ours,
+            });
         }
         self.count_as_given_up(id);
         self.forget_if_over(id);
@@ -335,13 +340,15 @@ impl Connection {
         self.shared.statistics.resets += 1;
         let wants_ours = !is_unknown_to_application && self.shared.side == Side::Server;
         // The application will not respond, or the server does not need the rest of the request.
-        if !wants_ours && stream.sending.finish() {
+        let cancels_ours = !wants_ours && stream.sending.finish();
+        if cancels_ours {
             let _ = transport.reset(id, Code::REQUEST_CANCELLED.into());
         }
         if !is_unknown_to_application && !stream.is_hidden {
             self.shared.events.push_back(Event::Reset {
                 stream: id,
                 error: StreamError::peer(code),
+                cancels_ours,
             });
         }
         self.count_as_given_up(id);
@@ -354,20 +361,30 @@ impl Connection {
             return;
         };
         // A message sent completely may still be acknowledged, which is of no interest any more.
-        stream.sending.finish();
-        if !stream.is_hidden && !is_unknown_to_application(stream, self.shared.side) {
-            self.shared.events.push_back(Event::Stopped {
-                stream: id,
-                code: Code::new(code),
-            });
+        if stream.sending.finish() {
+            stream.stopped = Some(Code::new(code));
         }
+        self.report_stop(id);
         // Regardless of the code: an unwanted response costs the same.
         self.count_as_given_up(id);
         self.forget_if_over(id);
     }
 
+    /// Reports that the peer does not want our message, once the application knows of the stream.
+    fn report_stop(&mut self, id: StreamId) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && !stream.is_hidden
+            && !is_unknown_to_application(stream, self.shared.side)
+            && let Some(code) = stream.stopped.take()
+        {
+            self.shared
+                .events
+                .push_back(Event::Stopped { stream: id, code });
+        }
+    }
+
     /// Rapid resets: requests that cause work and are cancelled (RFC 9114 §10.5).
-    fn count_as_given_up(&mut self, id: StreamId) {
+    pub(super) fn count_as_given_up(&mut self, id: StreamId) {
         if self.shared.side == Side::Client {
             return;
         }

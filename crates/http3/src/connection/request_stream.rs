@@ -1,7 +1,7 @@
 //! One request and its response (RFC 9114 §4.1): one message received and one sent.
 
 use super::{receiving::Receiving, sending::Sending, stalls::Marks};
-use crate::Priority;
+use crate::{Code, Priority};
 
 /// A request stream.
 #[derive(Debug, Default)]
@@ -12,6 +12,8 @@ pub(super) struct RequestStream {
     pub(super) priority: Priority,
     /// Whether the application does not know of this stream.
     pub(super) is_hidden: bool,
+    /// The code with which the peer stopped our message, until the application learns of it.
+    pub(super) stopped: Option<Code>,
     /// Whether it was counted as cancelled.
     pub(super) is_counted: bool,
     /// The progress of its bodies at the last check.

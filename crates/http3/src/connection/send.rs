@@ -90,7 +90,8 @@ impl Connection {
     /// # Errors
     ///
     /// Returns [`SendError::OutOfOrder`] if the status is not 1xx or is 101, or if the final response was sent;
-    /// [`SendError::Blocked`] if there is no room now; and otherwise why the fields are invalid. Nothing was sent.
+    /// [`SendError::Stopped`] as [`Connection::respond`]; [`SendError::Blocked`] if there is no room now; and otherwise
+    /// why the fields are invalid. Nothing was sent.
     pub fn inform(
         &mut self,
         transport: &mut dyn Transport,
@@ -102,7 +103,8 @@ impl Connection {
             return Err(SendError::OutOfOrder);
         }
         self.check_outgoing(response.fields())?;
-        self.put_section(transport, id, response.fields(), None)
+        let result = self.put_section(transport, id, response.fields(), None);
+        self.note_stop(id, result)
     }
 
     /// Sends a server's response. A `priority` field in it changes its scheduling (RFC 9218 §8).
@@ -110,9 +112,31 @@ impl Connection {
     /// # Errors
     ///
     /// Returns [`SendError::OutOfOrder`] if no response is due, [`SendError::UnknownStream`] if the request is over,
+    /// [`SendError::Stopped`] if the client does not want the response ([`Event::Stopped`] follows),
     /// [`SendError::ContentLength`] if the body's length differs from its fields, [`SendError::Blocked`] if there is no
-    /// room now, and otherwise why the fields are invalid. Nothing was sent.
+    /// room now, and otherwise why the fields are invalid. Nothing was sent. A response that is larger than the client
+    /// accepts counts as a request that the client gave up: it was as much work.
     pub fn respond(
+        &mut self,
+        transport: &mut dyn Transport,
+        id: StreamId,
+        response: &Response,
+        body: Body,
+    ) -> Result<(), SendError> {
+        let result = self.put_response(transport, id, response, body);
+        self.note_stop(id, result)
+    }
+
+    /// A write that finds the stream stopped is the stop: the transport's event may come after the head of the request,
+    /// from the same packet.
+    fn note_stop<T>(&mut self, id: StreamId, result: Result<T, SendError>) -> Result<T, SendError> {
+        if let Err(SendError::Stopped(code)) = result {
+            self.on_stopped(id, code.into());
+        }
+        result
+    }
+
+    fn put_response(
         &mut self,
         transport: &mut dyn Transport,
         id: StreamId,
@@ -124,7 +148,11 @@ impl Connection {
             return Err(SendError::OutOfOrder);
         }
         let fields = response.fields();
-        let mut facts = self.check_outgoing(fields)?;
+        let checked = self.check_outgoing(fields);
+        if checked == Err(SendError::FieldSectionTooLarge) {
+            self.count_as_given_up(id);
+        }
+        let mut facts = checked?;
         let is_bare = kind == RequestKind::Head || matches!(response.status(), 204 | 304);
         check_len(facts, &body, is_bare)?;
         if kind == RequestKind::Connect {
@@ -209,8 +237,15 @@ impl Connection {
         let text = usize::try_from(fields.section_size()).unwrap_or(usize::MAX);
         let lines = fields.all().size_hint().0;
         let need = text.saturating_add(lines * LINE_OVERHEAD) + SECTION_OVERHEAD;
-        if transport.room(id, need)? < need {
-            return Err(SendError::Blocked);
+        let room = transport.room(id, need)?;
+        if room < need {
+            let is_empty = room > 0 && transport.progress(id).is_none_or(|it| it.buffered == 0);
+            return Err(if is_empty {
+                // There will never be more room.
+                SendError::FieldSectionTooLarge
+            } else {
+                SendError::Blocked
+            });
         }
         let options = self.encode_options(transport);
         self.section.clear();
@@ -284,6 +319,16 @@ impl Connection {
         id: StreamId,
         source: Box<dyn Source>,
     ) -> Result<(), SendError> {
+        let result = self.put_source(transport, id, source);
+        self.note_stop(id, result)
+    }
+
+    fn put_source(
+        &mut self,
+        transport: &mut dyn Transport,
+        id: StreamId,
+        source: Box<dyn Source>,
+    ) -> Result<(), SendError> {
         let len = source.len();
         self.check_in_body(id, len)?;
         if len == 0 {
@@ -306,6 +351,16 @@ impl Connection {
     /// Returns [`SendError::OutOfOrder`] if no body is due, [`SendError::UnknownStream`] if the message is over, and
     /// [`SendError::ContentLength`] if they exceed the rest of `content-length`.
     pub fn write(
+        &mut self,
+        transport: &mut dyn Transport,
+        id: StreamId,
+        bytes: &[u8],
+    ) -> Result<usize, SendError> {
+        let result = self.put_bytes(transport, id, bytes);
+        self.note_stop(id, result)
+    }
+
+    fn put_bytes(
         &mut self,
         transport: &mut dyn Transport,
         id: StreamId,
@@ -351,9 +406,11 @@ impl Connection {
     pub fn finish(&mut self, transport: &mut dyn Transport, id: StreamId) -> Result<(), SendError> {
         let stream = self.streams.get_mut(&id).ok_or(SendError::UnknownStream)?;
         stream.sending.check_end()?;
-        transport.finish(id)?;
-        stream.sending.end();
-        Ok(())
+        let result = transport.finish(id).map_err(SendError::from);
+        if result.is_ok() {
+            stream.sending.end();
+        }
+        self.note_stop(id, result)
     }
 
     /// Ends a message with trailers.
@@ -375,18 +432,23 @@ impl Connection {
         }
         stream.sending.check_end()?;
         self.check_outgoing(fields)?;
-        self.put_section(transport, id, fields, None)?;
+        let result = self.put_section(transport, id, fields, None);
+        self.note_stop(id, result)?;
         self.finish(transport, id)
     }
 
-    /// Cancels our message. Has no effect if all of it was sent.
-    pub fn reset(&mut self, transport: &mut dyn Transport, id: StreamId, code: Code) {
-        if let Some(stream) = self.streams.get_mut(&id)
-            && stream.sending.finish()
-        {
-            let _ = transport.reset(id, code.into());
-            self.forget_if_over(id);
+    /// Cancels our message. Has no effect if all of it was acknowledged, or if it was cancelled before. Returns whether it
+    /// had one: then no event reports the end of the message.
+    pub fn reset(&mut self, transport: &mut dyn Transport, id: StreamId, code: Code) -> bool {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return false;
+        };
+        if !stream.sending.finish() {
+            return false;
         }
+        let _ = transport.reset(id, code.into());
+        self.forget_if_over(id);
+        true
     }
 
     /// All of our message was acknowledged.
@@ -409,8 +471,9 @@ impl Connection {
     }
 
     pub(super) fn on_source_failed(&mut self, id: StreamId, code: VarInt) {
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.sending.finish();
+        if let Some(stream) = self.streams.get_mut(&id)
+            && stream.sending.finish()
+        {
             self.shared.events.push_back(Event::SourceFailed {
                 stream: id,
                 code: Code::new(code),

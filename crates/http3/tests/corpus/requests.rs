@@ -2,7 +2,7 @@
 //! its `content-length` says, and events come in the order of a message. Shared by the replay of the corpus and the fuzz
 //! target.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lastbyte_http3::{
     Body, Config, Connection, Event, Fields, Request, Response,
@@ -255,8 +255,9 @@ enum Stage {
     End,
 }
 
-/// The server's application receives only what RFC 9114 §4 permits.
+/// The server's application receives only what RFC 9114 §4 permits, and each of its responses ends at most once.
 fn check(pair: &Pair) {
+    let mut ended = BTreeSet::new();
     let mut stages: BTreeMap<StreamId, (Stage, &Request)> = BTreeMap::new();
     for event in &pair.server.events {
         match event {
@@ -287,6 +288,14 @@ fn check(pair: &Pair) {
                     assert_eq!(len, Ok(body));
                 }
             }
+            Event::Sent { stream }
+            | Event::Stopped { stream, .. }
+            | Event::SourceFailed { stream, .. }
+            | Event::Reset {
+                stream,
+                cancels_ours: true,
+                ..
+            } => assert!(ended.insert(*stream), "{stream:?} ended twice"),
             _ => {}
         }
     }

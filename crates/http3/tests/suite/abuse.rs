@@ -64,6 +64,105 @@ fn rfc9114_10_5_rapid_stop_sending_of_any_code_closes_the_connection() {
     }
 }
 
+/// Responds to each request in the turn in which it arrives, as a file server does, for as long as the client sends requests
+/// and gives them up at once. Returns how many requests it was before the connection was closed, and how many were answered.
+fn answered_at_once(pair: &mut Pair, mut ask: impl FnMut(&mut Pair, StreamId)) -> (u64, usize) {
+    let (mut given_up, mut answered) = (0, 0);
+    pair.server.answers = true;
+    pair.run_until("the end", |pair| {
+        for _ in 0..20 {
+            if let Some(id) = pair.client.quic.streams().open(BIDI) {
+                ask(pair, id);
+                given_up += 1;
+            }
+        }
+        pair.pass(DELAY);
+        answered = pair.server.answered;
+        pair.client.quic.close_reason().is_some() || given_up > 2000
+    });
+    (given_up, answered)
+}
+
+/// The response is written before the transport reports that the client does not want it.
+#[test]
+fn rfc9114_10_5_rapid_stop_sending_closes_the_connection_of_a_server_that_answers_at_once() {
+    for stops_first in [false, true] {
+        for code in [Code::NO_ERROR, Code::REQUEST_CANCELLED] {
+            let mut pair = server();
+            let (given_up, _) = answered_at_once(&mut pair, |pair, id| {
+                let now = pair.now;
+                let client = &mut pair.client;
+                let stop = |quic: &mut lastbyte_quic::Connection| {
+                    quic.streams()
+                        .stop_sending(id, code.into(), now)
+                        .expect("open");
+                };
+                if stops_first {
+                    stop(&mut client.quic);
+                    client.say(id, &head(&GET), true);
+                } else {
+                    client.say(id, &head(&GET), true);
+                    stop(&mut client.quic);
+                }
+            });
+            assert!((200..500).contains(&given_up), "{code}: {given_up}");
+            assert_eq!(failure(&mut pair, Side::Server), Some(Code::EXCESSIVE_LOAD));
+            check_ends(&pair);
+        }
+    }
+}
+
+/// `STOP_SENDING` may come in a packet before the head of its request.
+#[test]
+fn rfc9114_10_5_requests_stopped_before_their_head_close_the_connection() {
+    let mut pair = server();
+    let (given_up, _) = answered_at_once(&mut pair, |pair, id| {
+        let now = pair.now;
+        let streams = pair.client.quic.streams();
+        let stopped = streams.stop_sending(id, Code::REQUEST_CANCELLED.into(), now);
+        stopped.expect("open");
+        pair.pass(DELAY / 10);
+        pair.client.say(id, &head(&GET), true);
+    });
+    assert!((200..500).contains(&given_up), "{given_up}");
+    assert_eq!(failure(&mut pair, Side::Server), Some(Code::EXCESSIVE_LOAD));
+    check_ends(&pair);
+}
+
+/// A client that accepts no field section receives no response, and each was work.
+#[test]
+fn rfc9114_4_2_2_requests_whose_responses_the_client_refuses_by_size_close_the_connection() {
+    let mut pair = server();
+    // SETTINGS_MAX_FIELD_SECTION_SIZE = 1
+    pair.client.open(UNI, &[0, 4, 2, 6, 1], false);
+    pair.pass(2 * DELAY);
+    let (given_up, answered) = answered_at_once(&mut pair, |pair, id| {
+        pair.client.say(id, &head(&GET), true);
+    });
+    assert_eq!(answered, 0);
+    assert!((200..500).contains(&given_up), "{given_up}");
+    assert_eq!(failure(&mut pair, Side::Server), Some(Code::EXCESSIVE_LOAD));
+    check_ends(&pair);
+}
+
+/// Each response ended once, or with the connection.
+fn check_ends(pair: &Pair) {
+    let mut ended = std::collections::BTreeSet::new();
+    for event in &pair.server.events {
+        match event {
+            Event::Sent { stream }
+            | Event::Stopped { stream, .. }
+            | Event::SourceFailed { stream, .. }
+            | Event::Reset {
+                stream,
+                cancels_ours: true,
+                ..
+            } => assert!(ended.insert(*stream), "{stream:?} ended twice"),
+            _ => {}
+        }
+    }
+}
+
 /// Answers the requests that came.
 fn answer_all(pair: &mut Pair) -> usize {
     let events = std::mem::take(&mut pair.server.events);

@@ -476,7 +476,7 @@ fn rfc9114_8_a_reset_by_the_application_is_reported_to_the_peer() {
     http3.cancel(quic, now, id, Code::REQUEST_REJECTED);
     pair.pass(4 * DELAY);
     let error = pair.client.events.iter().find_map(|event| match event {
-        Event::Reset { stream, error } if *stream == id => Some(*error),
+        Event::Reset { stream, error, .. } if *stream == id => Some(*error),
         _ => None,
     });
     let error = error.expect("a reset");

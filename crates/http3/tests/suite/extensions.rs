@@ -41,7 +41,7 @@ fn rfc9114_5_2_a_client_cancels_requests_above_the_goaway_id() {
         .open(UNI, &[&CONTROL[..], &[7, 1, 0]].concat(), false);
     pair.pass(4 * DELAY);
     let error = pair.client.events.iter().find_map(|event| match event {
-        Event::Reset { stream, error } if *stream == id => Some(*error),
+        Event::Reset { stream, error, .. } if *stream == id => Some(*error),
         _ => None,
     });
     assert!(error.is_some_and(|error| error.is_safe_to_retry()));

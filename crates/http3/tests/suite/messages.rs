@@ -221,7 +221,7 @@ fn rfc9114_4_1_2_and_4_3_2_malformed_responses_are_stream_errors() {
         pair.server.say(id, &bytes, true);
         assert_eq!(failure(&mut pair, Side::Client), None);
         let error = pair.client.events.iter().find_map(|event| match event {
-            Event::Reset { stream, error } if *stream == id => Some(error.code),
+            Event::Reset { stream, error, .. } if *stream == id => Some(error.code),
             _ => None,
         });
         assert_eq!(error, Some(Code::MESSAGE_ERROR), "{bytes:?}");

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lastbyte_http3::{BodySink, Config, Connection, Event};
+use lastbyte_http3::{Body, BodySink, Code, Config, Connection, Event, Response};
 use lastbyte_quic::{
     Time,
     ack::EcnCodepoint,
@@ -56,6 +56,12 @@ pub(crate) struct End {
     pub(crate) reads: bool,
     /// Whether a test's own end reads what it gets.
     pub(crate) listens: bool,
+    /// Whether a server answers each request in the turn in which it arrives.
+    pub(crate) answers: bool,
+    /// How many it answered.
+    pub(crate) answered: usize,
+    /// Responses that it reset, since they could not be sent.
+    pub(crate) abandoned: Vec<StreamId>,
     path: NetworkPath,
 }
 
@@ -100,6 +106,9 @@ impl End {
             uses_sink: false,
             reads: true,
             listens: true,
+            answers: false,
+            answered: 0,
+            abandoned: Vec::new(),
             path,
         }
     }
@@ -132,6 +141,16 @@ impl End {
                     body.extend_from_slice(bytes);
                     bytes.len()
                 });
+            }
+            if let Event::Request { stream, .. } = event
+                && self.answers
+            {
+                let response = Response::new(200).with("content-length", "0");
+                let result = http3.respond(&mut self.quic, stream, &response, Body::Empty);
+                self.answered += usize::from(result.is_ok());
+                if result.is_err() && http3.reset(&mut self.quic, stream, Code::INTERNAL_ERROR) {
+                    self.abandoned.push(stream);
+                }
             }
             self.events.push(event);
         }

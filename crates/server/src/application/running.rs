@@ -48,6 +48,15 @@ enum Outcome {
     Failed,
 }
 
+/// Result of sending the parts of a response that are ready.
+#[derive(Default)]
+pub(super) struct Flushed {
+    /// The header, if it was sent.
+    pub(super) sent: Option<Sent>,
+    /// Whether the response was given up, so that no event reports its end.
+    pub(super) is_cut_off: bool,
+}
+
 /// The header of a response as it was sent, for logs.
 pub(super) struct Sent {
     pub(super) status: u16,
@@ -75,24 +84,24 @@ impl Running {
         self.incoming.is_none() && self.outgoing.is_none()
     }
 
-    /// Sends parts of the response while there is room. Returns the header if it was sent.
+    /// Sends parts of the response while there is room.
     pub(super) fn flush_response(
         &mut self,
         http3: &mut http3::Connection,
         quic: &mut Connection,
         stream: StreamId,
         date: &str,
-    ) -> Option<Sent> {
-        let mut sent = None;
+    ) -> Flushed {
+        let mut flushed = Flushed::default();
         while let Some(outgoing) = self.outgoing.as_ref().filter(|_| !self.has_ended) {
             let part = match self.stuck.take() {
                 Some(part) => part,
                 None => match outgoing.poll_next(&mut Context::from_waker(&self.waker)) {
-                    Poll::Pending => return sent,
+                    Poll::Pending => break,
                     Poll::Ready(Some(part)) => part,
                     Poll::Ready(None) => {
-                        sent = self.give_up(http3, quic, stream).or(sent);
-                        return sent;
+                        self.give_up(http3, quic, stream, &mut flushed);
+                        break;
                     }
                 },
             };
@@ -111,20 +120,31 @@ impl Running {
             match self.send(http3, quic, stream, part, date) {
                 Outcome::Sent => {
                     self.has_ended = is_last;
-                    sent = head.or(sent);
+                    flushed.sent = head.or(flushed.sent);
                 }
                 Outcome::Stuck(part) => {
                     self.stuck = Some(part);
-                    return sent;
+                    break;
                 }
                 Outcome::Failed => {
-                    // Notifies the handler that the client is gone.
-                    http3.reset(quic, stream, Code::INTERNAL_ERROR);
-                    self.outgoing = None;
+                    self.cancel(http3, quic, stream, &mut flushed);
                 }
             }
         }
-        sent
+        flushed
+    }
+
+    /// The response cannot be completed. If it had ended before, an event reports that.
+    fn cancel(
+        &mut self,
+        http3: &mut http3::Connection,
+        quic: &mut Connection,
+        stream: StreamId,
+        flushed: &mut Flushed,
+    ) {
+        flushed.is_cut_off = http3.reset(quic, stream, Code::INTERNAL_ERROR);
+        // Notifies the handler.
+        self.outgoing = None;
     }
 
     /// Counts the unsent part of the response, so that a client that does not read slows the handler down.
@@ -231,21 +251,18 @@ impl Running {
         http3: &mut http3::Connection,
         quic: &mut Connection,
         stream: StreamId,
-    ) -> Option<Sent> {
-        self.outgoing = None;
-        if self.has_head {
-            http3.reset(quic, stream, Code::INTERNAL_ERROR);
-            return None;
-        }
+        flushed: &mut Flushed,
+    ) {
         let status = 502;
         let response = Response::new(status).with("content-length", "0");
-        if http3.respond(quic, stream, &response, Body::Empty).is_err() {
-            http3.reset(quic, stream, Code::INTERNAL_ERROR);
+        if self.has_head || http3.respond(quic, stream, &response, Body::Empty).is_err() {
+            return self.cancel(http3, quic, stream, flushed);
         }
-        Some(Sent {
+        self.outgoing = None;
+        flushed.sent = Some(Sent {
             status,
             body_len: 0,
-        })
+        });
     }
 
     /// Passes on the request's body while there is room.

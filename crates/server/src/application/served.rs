@@ -13,14 +13,12 @@ use lastbyte_record::connection_log::{self, Experiment, Header, Snapshot};
 use lastbyte_wire::StreamId;
 
 use super::{
-    Shared,
-    measure::Measure,
+    Common, Shared,
     running::{Running, with_date},
 };
 use crate::{
     access::{Ending, Record},
     budget::ConnectionBudget,
-    date::Date,
     exchange::Exchange,
     handler::{DelayedResponse, FullResponse, Task},
 };
@@ -91,13 +89,14 @@ impl Served {
         }
     }
 
-    /// A response will not be completed.
-    pub(super) fn cut_off(&mut self, shared: &Shared, now: Time, stream: StreamId) {
+    /// A response will not be completed: ends everything that is kept for it, and counts it.
+    pub(super) fn cut_off(&mut self, common: &mut Common, now: Time, stream: StreamId) {
+        common.measure.statistics.cut_off += 1;
         if let Some(mut running) = self.running.remove(&stream) {
             running.on_stopped();
         }
         self.delayed.retain(|(_, delayed), _| *delayed != stream);
-        self.end_record(shared, now, stream, false);
+        self.end_record(&common.shared, now, stream, false);
     }
 
     pub(super) fn end_record(
@@ -135,43 +134,50 @@ impl Served {
     /// Sends a complete response.
     pub(super) fn respond(
         &mut self,
+        now: Time,
         connection: &mut Connection,
         stream: StreamId,
         answer: FullResponse,
-        measure: &mut Measure,
-        date: &mut Date,
+        common: &mut Common,
     ) {
         let (status, body_len) = (answer.response.status(), answer.body_len());
         let FullResponse { response, body } = answer;
-        let response = with_date(response, date.now());
+        let response = with_date(response, common.date.now());
         let body = body.map_or(Body::Empty, Body::Source);
-        let result = self.http3.respond(connection, stream, &response, body);
-        if result.is_err() {
-            // An invalid header must not leave the client waiting. If the client is gone, there is nothing to reset.
-            self.http3.reset(connection, stream, Code::INTERNAL_ERROR);
-        }
         self.note(stream, status, body_len);
-        measure.on_response(status);
+        let result = self.http3.respond(connection, stream, &response, body);
+        if result.is_ok() {
+            return common.measure.on_response(status);
+        }
+        // It must not leave the client waiting. If it had ended before, an event reports that.
+        let code = Code::INTERNAL_ERROR;
+        if self.http3.reset(connection, stream, code) {
+            self.cut_off(common, now, stream);
+        }
     }
 
     /// Sends the parts of a streamed response that are ready.
     pub(super) fn flush_response(
         &mut self,
+        now: Time,
         connection: &mut Connection,
         stream: StreamId,
-        measure: &mut Measure,
-        date: &mut Date,
+        common: &mut Common,
     ) {
         let Some(running) = self.running.get_mut(&stream) else {
             return;
         };
-        let sent = running.flush_response(&mut self.http3, connection, stream, date.now());
-        if running.is_over() {
-            self.running.remove(&stream);
-        }
-        if let Some(sent) = sent {
+        let date = common.date.now();
+        let flushed = running.flush_response(&mut self.http3, connection, stream, date);
+        let is_over = running.is_over();
+        if let Some(sent) = flushed.sent {
             self.note(stream, sent.status, sent.body_len);
-            measure.on_response(sent.status);
+            common.measure.on_response(sent.status);
+        }
+        if flushed.is_cut_off {
+            self.cut_off(common, now, stream);
+        } else if is_over {
+            self.running.remove(&stream);
         }
     }
 

@@ -1,8 +1,16 @@
 //! What fuzzing found worth keeping, replayed. `fuzz/` makes more of it.
 
+mod application;
 mod rewriting;
+#[path = "../suite/world.rs"]
+mod world;
 
 #[test]
 fn fuzz_corpus_of_proxy_is_replayed() {
     lastbyte_testkit::replay_corpus("proxy", 10, rewriting::play);
+}
+
+#[test]
+fn fuzz_corpus_of_application_is_replayed() {
+    lastbyte_testkit::replay_corpus("application", 10, application::play);
 }

@@ -42,6 +42,8 @@ pub(crate) struct Got {
 
 /// One connection, one request; then it is gone without a word.
 struct Client {
+    /// Whether the request is sent in 0-RTT.
+    is_early: bool,
     /// Number of requests before it that are cancelled in the same turn.
     cancels: usize,
     request: Option<(Request, Vec<u8>)>,
@@ -85,7 +87,7 @@ impl Application for Client {
 
     fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
         while connection.poll_event().is_some() {}
-        if connection.stage() != Stage::Handshaking
+        if (self.is_early || connection.stage() != Stage::Handshaking)
             && let Some((request, body)) = self.request.take()
         {
             let follows = if body.is_empty() {
@@ -144,7 +146,14 @@ impl Application for Client {
             let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
             let crypto = self.crypto.clone();
             let handle = endpoint.connect(now, self.path, "localhost", &config, crypto, Vec::new());
-            self.begun = Some(handle.expect("a connection"));
+            let handle = handle.expect("a connection");
+            self.begun = Some(handle);
+            if self.is_early
+                && let Some((connection, data)) = endpoint.entry(handle)
+            {
+                assert!(connection.is_zero_rtt(), "there is a ticket");
+                self.on_ready(now, handle, connection, data);
+            }
             if let Some(span) = self.gives_up_after {
                 self.over = Some(now + span);
             }
@@ -195,6 +204,14 @@ impl Asking {
         worker.application().got.clone()
     }
 
+    /// The same, with the request in 0-RTT.
+    fn ask_early(self, serving: &Serving, crypto: Arc<TlsClient>) -> Got {
+        let mut worker = self.worker(serving, crypto);
+        worker.application().is_early = true;
+        worker.run().expect("it runs");
+        worker.application().got.clone()
+    }
+
     fn worker(self, serving: &Serving, crypto: Arc<TlsClient>) -> Worker<Client> {
         let local = "127.0.0.1:0".parse().expect("an address");
         let socket = Socket::bind(local, &Options::default()).expect("a socket");
@@ -204,6 +221,7 @@ impl Asking {
         };
         let clock = Clock::new();
         let client = Client {
+            is_early: false,
             cancels: self.cancels,
             request: Some((self.request, self.body)),
             http3: http3::Connection::client(&http3::Config::default()),
@@ -456,6 +474,43 @@ fn rfc9000_8_1_0rtt_requests_of_unvalidated_addresses_do_not_reach_the_handler()
     assert!(simple_get().ask(&serving, crypto).is_whole);
     assert_eq!(counting.0.load(Ordering::Relaxed), 2);
     drop(serving.server.shut_down(Duration::ZERO));
+}
+
+/// A server of TCP would have answered after the handshake; here the first flight of a recorded connection could be sent again
+/// (RFC 8470 §5.2, RFC 9110 §9.2.1).
+#[test]
+fn rfc8470_5_2_unsafe_requests_in_0rtt_get_425_and_do_not_reach_the_handler() {
+    let counting = Counting::default();
+    let serving = Serving::start(settings(counting.clone()));
+    let crypto = crypto(&serving);
+    // Its tickets permit 0-RTT.
+    assert!(simple_get().ask(&serving, Arc::clone(&crypto)).is_whole);
+    for (method, status, handled) in [
+        ("POST", 425, 1),
+        ("PUT", 425, 1),
+        ("DELETE", 425, 1),
+        ("PATCH", 425, 1),
+        ("GET", 200, 2),
+        ("HEAD", 200, 3),
+    ] {
+        let asking = Asking {
+            request: Request::new(method, "https", "localhost", "/"),
+            ..simple_get()
+        };
+        let got = asking.ask_early(&serving, Arc::clone(&crypto));
+        assert_eq!(got.status, status, "{method}");
+        assert!(got.is_whole, "{method}");
+        assert_eq!(counting.0.load(Ordering::Relaxed), handled, "{method}");
+    }
+    // After the handshake the same request is handled.
+    let asking = Asking {
+        request: Request::new("POST", "https", "localhost", "/"),
+        ..simple_get()
+    };
+    assert_eq!(asking.ask(&serving, crypto).status, 200);
+    assert_eq!(counting.0.load(Ordering::Relaxed), 4);
+    let report = serving.server.shut_down(PATIENCE);
+    assert_eq!(report.statistics.early_requests, 6);
 }
 
 /// Panics in the worker's thread.

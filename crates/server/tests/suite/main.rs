@@ -6,6 +6,7 @@
     reason = "tests are clients with sockets and files of their own"
 )]
 
+mod ends;
 mod http1;
 mod http2;
 mod http3;
@@ -17,3 +18,4 @@ mod replay;
 mod serving;
 mod threads;
 mod upstream;
+mod world;
