@@ -922,6 +922,35 @@ fn the_summary_of_each_arm_equals_the_result_of_its_query() {
 }
 
 /// Only a log of an experiment of ours says how connections were assigned to arms.
+/// A log with a site in every line does not make a table in every line.
+#[test]
+fn sites_beyond_64_are_counted_together() {
+    let text: String = (0..100)
+        .map(|number| {
+            let (site, arm) = (format!("site {number:03}"), ["a", "b"][number % 2]);
+            line(&json!({
+                "content_length": 100_000, "ttlb": 100, "complete": true, "experiment": "test", "arm": arm, "site": site,
+            }))
+        })
+        .collect();
+    let input = Input::from_bytes("log", text.into_bytes());
+    let (tally, _) = super::gather::tally(vec![input], &quick()).expect("a log");
+    assert_eq!(tally.sites.len(), 65);
+    let other = tally.sites.iter().position(|name| name == "(other sites)");
+    let other = other.expect("the sites beyond 64");
+    let in_all: u64 = tally
+        .cells
+        .values()
+        .flat_map(|cell| cell.ttlb.values())
+        .sum();
+    let of_other = tally
+        .cells
+        .iter()
+        .filter(|((_, site, _), _)| *site == other);
+    let in_other: u64 = of_other.flat_map(|(_, cell)| cell.ttlb.values()).sum();
+    assert_eq!((in_all, in_other), (100, 36));
+}
+
 #[test]
 fn random_assignment_is_assumed_if_the_log_does_not_state_it() {
     let assumed = "this page assumes that it was assigned at random";
