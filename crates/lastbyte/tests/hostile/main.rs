@@ -10,6 +10,8 @@
 
 #[path = "../common/serving.rs"]
 mod serving;
+#[path = "../common/trust.rs"]
+mod trust;
 
 mod ending;
 mod files;

@@ -23,7 +23,10 @@ use lastbyte_quic::{
 };
 use lastbyte_udp::{Options, Socket};
 
-use crate::serving::{Serving, folder, stderr};
+use crate::{
+    serving::{Serving, folder, stderr},
+    trust,
+};
 
 /// How many requests each connection makes, and how much it takes of each response.
 const STREAMS: usize = 100;
@@ -164,57 +167,6 @@ impl Drop for Attack {
         if let Some(thread) = self.thread.take() {
             // It failed already if it did.
             let _ = thread.join();
-        }
-    }
-}
-
-mod trust {
-    use rustls::{
-        DigitallySignedStruct, Error, SignatureScheme,
-        client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-        pki_types::{CertificateDer, ServerName, UnixTime},
-    };
-
-    /// Accepts any certificate: the server generates its own when it starts.
-    #[derive(Debug)]
-    pub(super) struct AcceptAny;
-
-    impl ServerCertVerifier for AcceptAny {
-        fn verify_server_cert(
-            &self,
-            _: &CertificateDer<'_>,
-            _: &[CertificateDer<'_>],
-            _: &ServerName<'_>,
-            _: &[u8],
-            _: UnixTime,
-        ) -> Result<ServerCertVerified, Error> {
-            Ok(ServerCertVerified::assertion())
-        }
-
-        fn verify_tls12_signature(
-            &self,
-            _: &[u8],
-            _: &CertificateDer<'_>,
-            _: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            Ok(HandshakeSignatureValid::assertion())
-        }
-
-        fn verify_tls13_signature(
-            &self,
-            _: &[u8],
-            _: &CertificateDer<'_>,
-            _: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            Ok(HandshakeSignatureValid::assertion())
-        }
-
-        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            vec![
-                SignatureScheme::ECDSA_NISTP256_SHA256,
-                SignatureScheme::ED25519,
-                SignatureScheme::RSA_PSS_SHA256,
-            ]
         }
     }
 }

@@ -5,8 +5,9 @@
 //! ```
 //!
 //! The server runs in a process of its own. Clients in this one fetch objects over HTTP/3 by way of a relay that loses 2 % of
-//! all packets, with resumption and 0-RTT, and over HTTP/2 and 1.1; some abort a response, some vanish. Every two seconds the
-//! server gets a new certificate and new ticket keys. At the end all clients leave.
+//! all packets, with resumption and 0-RTT, and over HTTP/2 and 1.1; some abort a response, some vanish. A hostile client wastes
+//! requests whose responses cannot be delivered, and the access log is on. Every two seconds the server gets a new certificate
+//! and new ticket keys. At the end all clients leave.
 //!
 //! Exits with 1 unless, after the first quarter as a warm-up, both processes' resident memory has stayed within 5 % or 4 MiB,
 //! no request failed that was not aborted, each sample saw progress, and in the end the server has no connection and
@@ -19,12 +20,17 @@
     reason = "a soak takes time, starts processes and threads, and reads what the system reports of them"
 )]
 
+mod hostile;
+#[path = "../../tests/common/trust.rs"]
+mod trust;
+
 use std::{
     error::Error,
     fs,
     io::{self, BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     num::NonZeroUsize,
+    path::Path,
     process::{Child, ChildStdin, Command, ExitCode, Stdio},
     sync::{
         Arc,
@@ -39,7 +45,11 @@ use lastbyte_driver::Clock;
 use lastbyte_emulate::{Plan, Relay, Settings as RelaySettings};
 use lastbyte_link::{Config as Way, Loss};
 use lastbyte_quic::connection::Config;
-use lastbyte_server::{Arm, Arms, Identity, Server, Settings as ServerSettings, Site};
+use lastbyte_server::{
+    Arm, Arms, Identity, Server, Settings as ServerSettings, Site,
+    access::{AccessLog, Format},
+    log,
+};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -94,6 +104,8 @@ fn serve() -> Outcome<()> {
     settings.workers = NonZeroUsize::new(1);
     settings.metrics = Some(address);
     settings.ticket_keys = Some(ticket_keys()?);
+    let (writer, _thread) = log::start(Path::new("/dev/null"), &log::LogSettings::default())?;
+    settings.access = Some(AccessLog::new(writer, Format::Ndjson));
     let server = Server::start(settings)?;
     let metrics = server.metrics_address().ok_or("no metrics")?;
     println!("{} {metrics}", server.address());
@@ -165,6 +177,9 @@ struct Tally {
     aborted: AtomicU64,
     vanished: AtomicU64,
     failed: AtomicU64,
+    /// Requests of the hostile client, and its connections that the server closed.
+    wasted: AtomicU64,
+    closed: AtomicU64,
     is_over: AtomicBool,
 }
 
@@ -345,6 +360,11 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
         })
         .collect();
 
+    let wasting = {
+        let (server, tally) = (serving.address, Arc::clone(&tally));
+        thread::spawn(move || hostile::waste(server, &tally))
+    };
+
     println!("minute  fetched  connections  handshakes  server KiB  descriptors  clients KiB");
     let start = Instant::now();
     let mut reload_at = start + RELOAD;
@@ -380,6 +400,7 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
     for client in clients {
         client.join().map_err(|_| "a client panicked")??;
     }
+    wasting.join().map_err(|_| "a client panicked")??;
     // Clients that vanished are forgotten once they have been silent for long enough; the scrapes themselves take a moment to
     // be closed.
     let patience = Instant::now() + 10 * IDLE;
@@ -399,11 +420,14 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
 
     let of = |counter: &AtomicU64| counter.load(Relaxed);
     println!(
-        "{accepted} connections, {} objects fetched, {} aborted, {} of clients that vanished, {} visits failed",
+        "{accepted} connections, {} objects fetched, {} aborted, {} of clients that vanished, {} visits failed; {} requests wasted \
+         on {} connections that the server closed",
         of(&tally.fetched),
         of(&tally.aborted),
         of(&tally.vanished),
-        of(&tally.failed)
+        of(&tally.failed),
+        of(&tally.wasted),
+        of(&tally.closed),
     );
     println!(
         "left in the end: {left} connections, {handshakes_left} handshakes; descriptors {descriptors_before} before, {descriptors_after} after"
@@ -416,6 +440,7 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
         left == 0 && handshakes_left == 0,
         descriptors_after <= descriptors_before,
         of(&tally.failed) == 0,
+        of(&tally.closed) > 0,
         status.success(),
     ]
     .iter()
