@@ -53,13 +53,17 @@ pub(crate) struct Link {
     /// The index of its server.
     pub(crate) server: usize,
     pub(crate) http3: http3::Connection,
-    /// Fetches that wait to be sent on this connection.
+    /// Fetches that wait to be sent on this connection. One leaves when it is sent, ends before that (its time limit), or when
+    /// the connection fails, and then waits for another.
     pub(crate) queue: VecDeque<usize>,
-    /// The fetches in progress.
+    /// The fetches in progress: at most the streams that the server permits. One leaves when its response is complete or not
+    /// needed any more, when either side resets it, when its upload cannot be read, at its time limit, and when the connection
+    /// fails or is retired by GOAWAY; then it is repeated or ends.
     pub(crate) streams: BTreeMap<StreamId, usize>,
-    /// Uploads of unknown length.
+    /// Uploads of unknown length, which leave when they end, fail, are stopped by the server, or with their fetch.
     pub(crate) uploads: BTreeMap<StreamId, StreamUpload>,
-    /// Streams to be cancelled, because the rest of their responses is not needed.
+    /// Streams to be cancelled, because the rest of their responses is not needed: at most one entry for each of `streams`,
+    /// taken in the same turn.
     pub(crate) stopped: Vec<(StreamId, Stop)>,
     /// Whether its handshake is complete.
     pub(crate) is_open: bool,

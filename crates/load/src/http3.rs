@@ -165,7 +165,10 @@ struct Client {
     phase: Phase,
     handle: Option<Handle>,
     http3: http3::Connection,
-    /// By stream, in ascending order.
+    /// By stream, in ascending order; at most as many as the settings permit. An entry is removed, and its request counted, when
+    /// the response is complete (`Finished`), when the server resets it or the request is refused (`Reset`), when it takes too
+    /// long (`on_tick`), and when the connection fails, moves into its closing state or is over. A server that stops an upload
+    /// and then says nothing is one that takes too long.
     in_flight: VecDeque<(StreamId, InFlight)>,
     /// Failures to connect in a row.
     failures: u32,
