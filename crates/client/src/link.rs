@@ -161,7 +161,7 @@ pub(crate) fn reason(close: Option<CloseReason>, phrase: &str) -> String {
         format!(" (`{}`)", phrase.escape_debug())
     };
     match close {
-        Some(CloseReason::Local { code, reason }) => {
+        Some(CloseReason::Local { code, reason, .. }) => {
             format!("the server violated QUIC: {reason} ({code})")
         }
         Some(CloseReason::LocalApplication { code }) => {

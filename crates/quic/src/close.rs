@@ -11,7 +11,7 @@
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
-use lastbyte_wire::TransportError;
+use lastbyte_wire::{TransportError, frame::FrameType};
 
 /// Why a connection ended, and which side ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum CloseReason {
         code: TransportError,
         /// The reason, to act on.
         reason: &'static str,
+        /// The type of the frame that caused the error; [`FrameType::PADDING`] if none did (RFC 9000 §19.19).
+        frame_type: FrameType,
     },
     /// The application on this side closed the connection.
     LocalApplication {

@@ -48,7 +48,7 @@ use std::{fmt, sync::Arc};
 
 use lastbyte_congestion::{Environment, Rtt, SavedPath, Time};
 use lastbyte_wire::{
-    ConnectionId, Side, StatelessResetToken, TransportError, packet::Version,
+    ConnectionId, Side, StatelessResetToken, TransportError, frame::FrameType, packet::Version,
     transport_parameters::TransportParameters,
 };
 
@@ -113,11 +113,21 @@ pub struct Connection {
 pub(crate) struct Fatal {
     code: TransportError,
     reason: &'static str,
+    /// The frame that caused it; PADDING stands for none (RFC 9000 §19.19).
+    frame_type: FrameType,
 }
 
 impl Fatal {
     const fn new(code: TransportError, reason: &'static str) -> Self {
-        Self { code, reason }
+        Self {
+            code,
+            reason,
+            frame_type: FrameType::PADDING,
+        }
+    }
+
+    const fn in_frame(self, frame_type: FrameType) -> Self {
+        Self { frame_type, ..self }
     }
 }
 

@@ -268,7 +268,7 @@ impl<W: Write> Qlog<W> {
             };
             data.text("owner", owner);
             match reason {
-                CloseReason::Local { code, reason } => {
+                CloseReason::Local { code, reason, .. } => {
                     data.integer("connection_code", code.code().get())
                         .text("reason", reason);
                 }

@@ -107,12 +107,7 @@ impl<'a> Frame<'a> {
     ///
     /// Returns a [`FrameError`] if the frame is malformed. The position of the reader is then unspecified.
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, FrameError> {
-        let start = reader.position();
-        let frame_type = decode_type(reader).map_err(|kind| FrameError {
-            kind,
-            offset: start,
-            frame_type: None,
-        })?;
+        let frame_type = decode_type(reader)?;
         Self::decode_fields(reader, frame_type).map_err(|kind| FrameError {
             kind,
             offset: reader.position(),
@@ -248,12 +243,19 @@ impl Encode for Frame<'_> {
 
 /// Decodes a frame type, which must use the shortest encoding (RFC 9000 §12.4).
 #[inline]
-fn decode_type(reader: &mut Reader<'_>) -> Result<FrameType, FrameErrorKind> {
-    let start = reader.position();
-    let frame_type = FrameType::from(reader.varint()?);
-    if reader.position() - start == frame_type.encoded_len() {
+fn decode_type(reader: &mut Reader<'_>) -> Result<FrameType, FrameError> {
+    let offset = reader.position();
+    let invalid = |kind, frame_type| FrameError {
+        kind,
+        offset,
+        frame_type,
+    };
+    let code = reader.varint().map_err(|end| invalid(end.into(), None))?;
+    let frame_type = FrameType::from(code);
+    if reader.position() - offset == frame_type.encoded_len() {
         Ok(frame_type)
     } else {
-        Err(FrameErrorKind::TypeNotShortest)
+        let kind = FrameErrorKind::TypeNotShortest;
+        Err(invalid(kind, Some(frame_type)))
     }
 }

@@ -5,6 +5,7 @@ const PROBE: Duration = Duration::from_millis(300);
 const LOCAL: CloseReason = CloseReason::Local {
     code: TransportError::FLOW_CONTROL_ERROR,
     reason: "more data than MAX_DATA allows",
+    frame_type: FrameType::STREAM,
 };
 const PEER: CloseReason = CloseReason::PeerApplication { code: 7 };
 

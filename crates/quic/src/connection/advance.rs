@@ -17,7 +17,7 @@ impl Connection {
         }
     }
 
-    fn advance_handshake(&mut self, now: Time) -> Result<(), Fatal> {
+    pub(super) fn advance_handshake(&mut self, now: Time) -> Result<(), Fatal> {
         self.handshake.write_crypto(&mut self.sources.crypto);
         let forged = self.statistics.packets.decryption_failed;
         while let Some(packet_type) = self.handshake.install_next_keys(forged) {

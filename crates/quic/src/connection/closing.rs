@@ -54,6 +54,7 @@ impl Connection {
         let reason = CloseReason::Local {
             code: fatal.code,
             reason: fatal.reason,
+            frame_type: fatal.frame_type,
         };
         self.end(now, reason, probe_timeout);
     }
@@ -134,10 +135,14 @@ impl Connection {
                 },
                 "",
             ),
-            CloseReason::Local { code, reason } => (
+            CloseReason::Local {
+                code,
+                reason,
+                frame_type,
+            } => (
                 CloseCause::Transport {
                     error: code,
-                    frame_type: FrameType::PADDING,
+                    frame_type,
                 },
                 reason,
             ),

@@ -5,7 +5,7 @@ use core::time::Duration;
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
     Side, TransportError,
-    frame::{Ack, AckFrequency, CloseCause, ConnectionClose, Crypto, Frame},
+    frame::{Ack, AckFrequency, CloseCause, ConnectionClose, Crypto, Frame, FrameError, FrameType},
 };
 
 use super::{
@@ -20,6 +20,13 @@ use crate::{
     space::Space,
     stream::{StreamError, StreamSink},
 };
+
+impl From<FrameError> for Fatal {
+    fn from(error: FrameError) -> Self {
+        let frame_type = error.frame_type.unwrap_or(FrameType::PADDING);
+        Self::new(error.transport_error(), error.kind.reason()).in_frame(frame_type)
+    }
+}
 
 impl From<StreamError> for Fatal {
     fn from(error: StreamError) -> Self {

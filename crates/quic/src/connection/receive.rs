@@ -3,7 +3,7 @@
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
     ConnectionId, Side, TransportError,
-    frame::{Frame, Frames},
+    frame::{Frame, FrameType, Frames},
     packet::{DecodeConfig, Packet, PacketType, Packets, Protected},
 };
 
@@ -202,8 +202,11 @@ impl Connection {
         if flags.has_crypto && self.side() == Side::Client {
             self.handshake.settle_version();
         }
-        if flags.has_crypto || self.handshake.may_advance() {
-            self.drive_handshake(now);
+        if flags.has_crypto {
+            self.advance_handshake(now)
+                .map_err(|fatal| fatal.in_frame(FrameType::CRYPTO))?;
+        } else if self.handshake.may_advance() {
+            self.advance_handshake(now)?;
         }
         Ok(())
     }
@@ -231,17 +234,14 @@ impl Connection {
         sink: &mut dyn StreamSink,
     ) -> Result<ReceivedFlags, Fatal> {
         let sender = self.side().peer();
-        let invalid = |error: lastbyte_wire::frame::FrameError| {
-            Fatal::new(error.transport_error(), error.kind.reason())
-        };
         let mut flags = ReceivedFlags {
             is_probing: true,
             ..ReceivedFlags::default()
         };
         let mut has_ack = false;
-        let frames = Frames::new(opened.payload, opened.packet_type, sender).map_err(invalid)?;
-        for frame in frames {
-            let frame = frame.map_err(invalid)?;
+        let mut frames = Frames::new(opened.payload, opened.packet_type, sender)?;
+        while let Some(frame) = frames.next() {
+            let frame = frame?;
             self.statistics.frames_received.count(&frame);
             flags.is_ack_eliciting |= frame.is_ack_eliciting();
             flags.is_probing &= is_probing(&frame);
@@ -250,7 +250,10 @@ impl Connection {
             {
                 continue;
             }
-            let effect = self.handle_frame(now, space, opened, arrived, &frame, sink)?;
+            let in_frame = |fatal: Fatal| fatal.in_frame(frames.frame_type());
+            let effect = self
+                .handle_frame(now, space, opened, arrived, &frame, sink)
+                .map_err(in_frame)?;
             // One ACK frame per packet is expected, with or without effect.
             let is_ack = matches!(frame, Frame::Ack(_));
             let is_second_ack = is_ack && std::mem::replace(&mut has_ack, true);
@@ -258,10 +261,10 @@ impl Connection {
                 self.flood.on_useful(effect);
             } else if frame.is_ack_eliciting() || is_second_ack {
                 self.flood.on_useless_frame(now).map_err(|_| {
-                    Fatal::new(
+                    in_frame(Fatal::new(
                         TransportError::PROTOCOL_VIOLATION,
                         "too many control frames for what they got done",
-                    )
+                    ))
                 })?;
             }
         }

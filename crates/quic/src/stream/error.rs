@@ -2,15 +2,13 @@
 
 use std::fmt;
 
-use lastbyte_wire::{TransportError, VarInt, frame::FrameType};
+use lastbyte_wire::{TransportError, VarInt};
 
 /// The peer violated a rule: the connection must be closed (RFC 9000 §11.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamError {
     /// The code of the close.
     pub code: TransportError,
-    /// The frame that violated the rule.
-    pub frame_type: FrameType,
     /// The violated rule, and whose limit it is.
     pub reason: &'static str,
 }
@@ -23,14 +21,7 @@ impl fmt::Display for StreamError {
 
 impl std::error::Error for StreamError {}
 
-/// A violation, before the frame type is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Violation {
-    pub(super) code: TransportError,
-    pub(super) reason: &'static str,
-}
-
-impl Violation {
+impl StreamError {
     pub(super) const fn flow_control(reason: &'static str) -> Self {
         Self {
             code: TransportError::FLOW_CONTROL_ERROR,
@@ -49,14 +40,6 @@ impl Violation {
         Self {
             code: TransportError::STREAM_STATE_ERROR,
             reason,
-        }
-    }
-
-    pub(super) const fn in_frame(self, frame_type: FrameType) -> StreamError {
-        StreamError {
-            code: self.code,
-            frame_type,
-            reason: self.reason,
         }
     }
 }

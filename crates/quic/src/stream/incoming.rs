@@ -4,12 +4,11 @@
 //! the connection must be closed; frames for finished streams are ignored, since they can be late.
 
 use lastbyte_congestion::Time;
-use lastbyte_wire::frame::FrameType;
 use lastbyte_wire::{Direction, StreamId, TransportError, frame};
 
 use super::{
-    ControlSet, ReceiveState, StreamError, StreamSink, Streams, error::Violation, event::EventSet,
-    receive::Buffers, send::StopEffect,
+    ControlSet, ReceiveState, StreamError, StreamSink, Streams, event::EventSet, receive::Buffers,
+    send::StopEffect,
 };
 
 /// The part of a stream that a frame concerns, from our point of view.
@@ -33,16 +32,6 @@ impl Streams {
         now: Time,
         sink: &mut dyn StreamSink,
     ) -> Result<bool, StreamError> {
-        self.take_stream(frame, now, sink)
-            .map_err(|violation| violation.in_frame(FrameType::STREAM))
-    }
-
-    fn take_stream(
-        &mut self,
-        frame: &frame::Stream<'_>,
-        now: Time,
-        sink: &mut dyn StreamSink,
-    ) -> Result<bool, Violation> {
         let id = frame.header.id;
         self.open_by_peer(id, Part::Receiving)?;
         let is_permitted = self.is_permitted(id);
@@ -92,15 +81,6 @@ impl Streams {
         frame: &frame::ResetStream,
         now: Time,
     ) -> Result<(), StreamError> {
-        self.take_reset_stream(frame, now)
-            .map_err(|violation| violation.in_frame(FrameType::RESET_STREAM))
-    }
-
-    fn take_reset_stream(
-        &mut self,
-        frame: &frame::ResetStream,
-        now: Time,
-    ) -> Result<(), Violation> {
         let id = frame.stream_id;
         self.open_by_peer(id, Part::Receiving)?;
         let Some(stream) = self.live.get_mut(&id) else {
@@ -131,8 +111,7 @@ impl Streams {
     /// Returns [`StreamError`] if the stream is not permitted or does not exist yet.
     pub fn on_stop_sending(&mut self, frame: &frame::StopSending) -> Result<(), StreamError> {
         let id = frame.stream_id;
-        self.open_by_peer(id, Part::Sending)
-            .map_err(|violation| violation.in_frame(FrameType::STOP_SENDING))?;
+        self.open_by_peer(id, Part::Sending)?;
         if let Some(stream) = self.live.get_mut(&id)
             && let Some(send) = &mut stream.send
         {
@@ -160,8 +139,7 @@ impl Streams {
     /// Returns [`StreamError`] if the stream is not permitted or does not exist yet.
     pub fn on_max_stream_data(&mut self, frame: &frame::MaxStreamData) -> Result<(), StreamError> {
         let id = frame.stream_id;
-        self.open_by_peer(id, Part::Sending)
-            .map_err(|violation| violation.in_frame(FrameType::MAX_STREAM_DATA))?;
+        self.open_by_peer(id, Part::Sending)?;
         if let Some(send) = self.send_mut(id)
             && send.credit.raise(frame.maximum.get())
         {
@@ -201,7 +179,6 @@ impl Streams {
         frame: &frame::StreamDataBlocked,
     ) -> Result<(), StreamError> {
         self.open_by_peer(frame.stream_id, Part::Receiving)
-            .map_err(|violation| violation.in_frame(FrameType::STREAM_DATA_BLOCKED))
     }
 
     /// `STREAMS_BLOCKED`: no effect (RFC 9000 §4.6, §19.14).
@@ -211,15 +188,15 @@ impl Streams {
 
     /// Checks that the peer may refer to that part of the stream in a frame, and opens the peer's streams up to it
     /// (§3.2).
-    fn open_by_peer(&mut self, id: StreamId, part: Part) -> Result<(), Violation> {
+    fn open_by_peer(&mut self, id: StreamId, part: Part) -> Result<(), StreamError> {
         let direction = id.direction();
         let is_local = self.is_local(id);
         match (direction, part, is_local) {
             (Direction::Unidirectional, Part::Receiving, true) => {
-                return Err(Violation::state("the peer cannot send on this stream"));
+                return Err(StreamError::state("the peer cannot send on this stream"));
             }
             (Direction::Unidirectional, Part::Sending, false) => {
-                return Err(Violation::state("only the peer sends on this stream"));
+                return Err(StreamError::state("only the peer sends on this stream"));
             }
             _ => {}
         }
@@ -227,14 +204,16 @@ impl Streams {
             return if id.index() < self.local.get(direction).opened() {
                 Ok(())
             } else {
-                Err(Violation::state("a stream that this endpoint did not open"))
+                Err(StreamError::state(
+                    "a stream that this endpoint did not open",
+                ))
             };
         }
         let opened = self
             .peer
             .get_mut(direction)
             .open_to(id.index())
-            .map_err(|_| Violation {
+            .map_err(|_| StreamError {
                 code: TransportError::STREAM_LIMIT_ERROR,
                 reason: "a stream beyond the limit",
             })?;

@@ -15,7 +15,7 @@ use lastbyte_wire::{StreamId, VarInt};
 use super::{
     assembler::{Assembler, RingPool},
     config::LOCAL_LIMIT,
-    error::Violation,
+    error::StreamError,
     state::{ReceiveInput, ReceiveState},
 };
 use crate::flow::{ReceiveWindow, WindowSize};
@@ -141,16 +141,16 @@ impl ReceivePart {
         fin: bool,
         connection: &mut ReceiveWindow,
         now: Time,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), StreamError> {
         match self.final_size {
             Some(size) if end > size => {
-                return Err(Violation::final_size("data beyond the final size"));
+                return Err(StreamError::final_size("data beyond the final size"));
             }
             Some(size) if fin && end != size => {
-                return Err(Violation::final_size("FIN changes the final size"));
+                return Err(StreamError::final_size("FIN changes the final size"));
             }
             None if fin && end < self.highest => {
-                return Err(Violation::final_size("FIN below data received before"));
+                return Err(StreamError::final_size("FIN below data received before"));
             }
             _ => {}
         }
@@ -168,14 +168,14 @@ impl ReceivePart {
         end: u64,
         connection: &mut ReceiveWindow,
         now: Time,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), StreamError> {
         let new = end.saturating_sub(self.highest);
         connection
             .on_received(new, now)
-            .map_err(|_| Violation::flow_control("data beyond the connection's limit"))?;
+            .map_err(|_| StreamError::flow_control("data beyond the connection's limit"))?;
         self.window
             .on_received(new, now)
-            .map_err(|_| Violation::flow_control("data beyond the stream's limit"))?;
+            .map_err(|_| StreamError::flow_control("data beyond the stream's limit"))?;
         self.highest = self.highest.max(end);
         Ok(())
     }
@@ -188,7 +188,7 @@ impl ReceivePart {
         data: &[u8],
         sink: &mut dyn StreamSink,
         buffers: &mut Buffers<'_>,
-    ) -> Result<bool, Violation> {
+    ) -> Result<bool, StreamError> {
         if !self.state.lacks_data() {
             return Ok(false);
         }
@@ -202,7 +202,7 @@ impl ReceivePart {
         }
         self.assembler
             .insert(offset, data, buffers.gaps_max, buffers.pool)
-            .map_err(|_| Violation {
+            .map_err(|_| StreamError {
                 code: LOCAL_LIMIT,
                 reason: "more gaps in a stream than this endpoint keeps",
             })?;
@@ -300,12 +300,14 @@ impl ReceivePart {
         connection: &mut ReceiveWindow,
         now: Time,
         pool: &mut RingPool,
-    ) -> Result<bool, Violation> {
+    ) -> Result<bool, StreamError> {
         if self.final_size.is_some_and(|size| size != final_size) {
-            return Err(Violation::final_size("RESET_STREAM changes the final size"));
+            return Err(StreamError::final_size(
+                "RESET_STREAM changes the final size",
+            ));
         }
         if final_size < self.highest {
-            return Err(Violation::final_size(
+            return Err(StreamError::final_size(
                 "RESET_STREAM below data received before",
             ));
         }

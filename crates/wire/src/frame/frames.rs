@@ -1,6 +1,6 @@
 //! Iteration over the frames of a packet (RFC 9000 §12.4).
 
-use super::{Frame, FrameError, FrameErrorKind, decode_type};
+use super::{Frame, FrameError, FrameErrorKind, FrameType, decode_type};
 use crate::{Reader, Side, packet::PacketType};
 
 #[cfg(test)]
@@ -13,6 +13,7 @@ pub struct Frames<'a> {
     reader: Reader<'a>,
     packet_type: PacketType,
     sender: Side,
+    frame_type: FrameType,
 }
 
 impl<'a> Frames<'a> {
@@ -38,6 +39,7 @@ impl<'a> Frames<'a> {
             reader: Reader::new(payload),
             packet_type,
             sender,
+            frame_type: FrameType::PADDING,
         })
     }
 
@@ -47,18 +49,25 @@ impl<'a> Frames<'a> {
         self.reader.position()
     }
 
+    /// The type of the frame decoded last, as in the packet: with the flags of STREAM and DATAGRAM frames, which
+    /// [`Frame::frame_type`] lacks.
+    #[must_use]
+    pub const fn frame_type(&self) -> FrameType {
+        self.frame_type
+    }
+
     #[inline]
     fn decode_next(&mut self) -> Result<Frame<'a>, FrameError> {
         let start = self.reader.position();
-        let at_start = |kind, frame_type| FrameError {
-            kind,
-            offset: start,
-            frame_type,
-        };
-        let frame_type = decode_type(&mut self.reader).map_err(|kind| at_start(kind, None))?;
+        let frame_type = decode_type(&mut self.reader)?;
+        self.frame_type = frame_type;
         frame_type
             .check(self.packet_type, self.sender)
-            .map_err(|kind| at_start(kind, Some(frame_type)))?;
+            .map_err(|kind| FrameError {
+                kind,
+                offset: start,
+                frame_type: Some(frame_type),
+            })?;
         Frame::decode_fields(&mut self.reader, frame_type).map_err(|kind| FrameError {
             kind,
             offset: self.reader.position(),

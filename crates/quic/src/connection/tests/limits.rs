@@ -1,52 +1,16 @@
-use lastbyte_wire::{Direction, Encode, VarInt, Writer};
+use lastbyte_wire::{
+    Direction, Encode, VarInt, Writer,
+    frame::{CloseCause, Frame, Frames},
+};
 
 use super::*;
 use crate::crypto_stream::POST_HANDSHAKE_MAX;
 
 /// Adds custom frames to the client's next packet.
 fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
-    let client = &mut pair.client;
-    let mut buffer = [0; 1200];
-    let number = client
-        .next_number(pair.now, Space::Application)
-        .expect("a number");
-    let mut writer = Writer::new(&mut buffer[..1184]);
-    let packet = client
-        .begin_packet(Space::Application, number, None, &mut writer)
-        .expect("room");
-    let start = writer.position();
-    for frame in frames {
-        frame(&mut writer);
-    }
-    // At least 4 bytes must follow the packet number, for the header protection sample.
-    writer.zeros(4).expect("room");
-    let payload = start..writer.position();
-    let flags = transmit::PacketFlags {
-        is_ack_eliciting: true,
-        is_in_flight: true,
-        ..transmit::PacketFlags::default()
-    };
-    client.sender.receipts.clear();
-    let now = pair.now;
-    let len = client
-        .finish_packet(
-            now,
-            Space::Application,
-            number,
-            packet,
-            payload,
-            flags,
-            &mut buffer,
-        )
-        .expect("sealed");
-    let ecn = crate::ack::EcnCodepoint::NotEct;
-    pair.server.handle_datagram(
-        now,
-        &SERVER_PATH,
-        ecn,
-        &mut buffer[..len],
-        &mut stream::KeepAll,
-    );
+    let write = |writer: &mut Writer<'_>| frames.iter().for_each(|frame| frame(writer));
+    let mut datagram = sealed(&mut pair.client, pair.now, Space::Application, &write);
+    pair.deliver_to_server(&mut datagram);
 }
 
 fn ready() -> Pair {
@@ -508,4 +472,114 @@ fn implausibly_many_unacknowledged_packets_close_the_connection() {
     assert!(server.poll_transmit(START, &mut buffer).is_none());
     assert_eq!(violation(server).0, TransportError::INTERNAL_ERROR);
     assert!(server.poll_transmit(START, &mut buffer).is_some());
+}
+
+/// The frame types in the `CONNECTION_CLOSE` frames that an endpoint receives.
+struct Causes(std::sync::mpsc::Sender<u64>);
+
+impl Trace for Causes {
+    fn on_event(&mut self, _now: Time, event: &trace::Event<'_>) {
+        let trace::Event::PacketReceived(packet) = event else {
+            return;
+        };
+        let frames = Frames::new(packet.payload, packet.packet_type, Side::Server);
+        for frame in frames.expect("not empty").flatten() {
+            if let Frame::ConnectionClose(close) = frame
+                && let CloseCause::Transport { frame_type, .. } = close.cause
+            {
+                self.0.send(frame_type.get()).expect("the test listens");
+            }
+        }
+    }
+}
+
+/// The code and frame type with which the server closes the connection; `act` makes it do so.
+fn cause_of_close(mut pair: Pair, act: impl FnOnce(&mut Pair)) -> (TransportError, u64) {
+    let (sender, causes) = std::sync::mpsc::channel();
+    pair.client.set_trace(Box::new(Causes(sender)));
+    act(&mut pair);
+    while pair.client.close_reason().is_none() {
+        assert!(pair.step(), "no CONNECTION_CLOSE arrived");
+    }
+    let (code, _) = violation(&pair.server);
+    (code, causes.try_recv().expect("a transport error"))
+}
+
+/// The same, after a client's packets with these bytes.
+fn cause_of(bytes: &[u8], times: usize) -> (TransportError, u64) {
+    cause_of_close(ready(), |pair| {
+        for _ in 0..times {
+            inject(
+                pair,
+                &[&|writer| {
+                    writer.bytes(bytes).expect("room");
+                }],
+            );
+        }
+        assert!(pair.server.is_closing(), "accepted: {bytes:x?}");
+    })
+}
+
+#[test]
+fn rfc9000_19_19_connection_close_names_the_frame_that_caused_it() {
+    const ENCODING: TransportError = TransportError::FRAME_ENCODING_ERROR;
+    const STATE: TransportError = TransportError::STREAM_STATE_ERROR;
+    const LIMIT: TransportError = TransportError::STREAM_LIMIT_ERROR;
+    const VIOLATION: TransportError = TransportError::PROTOCOL_VIOLATION;
+    const FAR: [u8; 8] = [0xff; 8];
+    let far = |start: &[u8], end: &[u8]| [start, &FAR, end].concat();
+    let cases: [(u64, TransportError, &[u8]); 23] = [
+        // Not permitted from a client.
+        (0x07, VIOLATION, &[0x07, 1, 9]),
+        (0x1e, VIOLATION, &[0x1e]),
+        // Malformed.
+        (0x01, VIOLATION, &[0x40, 0x01]),
+        (0x21, ENCODING, &[0x21]),
+        (0x3fff, ENCODING, &[0x7f, 0xff]),
+        (0x02, ENCODING, &[0x02, 1, 0, 0, 2]),
+        (0x03, ENCODING, &[0x03, 1, 0, 0, 2]),
+        (0x06, ENCODING, &far(&[0x06], &[1, 9])),
+        (0x0a, ENCODING, &[0x0a, 2, 0x44, 0x00]),
+        (0x12, ENCODING, &far(&[0x12], &[])),
+        (0x17, ENCODING, &far(&[0x17], &[])),
+        (0x18, ENCODING, &[0x18, 1, 2, 1, 9]),
+        // Streams: states, limits, and a final size. The type has the flags of the frame.
+        (0x0e, STATE, &[0x0e, 3, 0, 1, 9]),
+        (0x0f, LIMIT, &[0x0f, 0x80, 0x10, 0, 2, 0, 1, 9]),
+        (
+            0x0e,
+            TransportError::FLOW_CONTROL_ERROR,
+            &far(&[0x0e, 2], &[0]),
+        ),
+        (0x04, STATE, &[0x04, 3, 0, 0]),
+        (0x05, STATE, &[0x05, 2, 0]),
+        (0x11, STATE, &[0x11, 2, 0]),
+        (0x15, STATE, &[0x15, 3, 0]),
+        (
+            0x04,
+            TransportError::FINAL_SIZE_ERROR,
+            &[0x0b, 2, 1, 9, 0x04, 2, 0, 0],
+        ),
+        // Acknowledgments, connection IDs, handshake, extensions.
+        (0x02, VIOLATION, &[0x02, 0x53, 0x88, 0, 0, 0]),
+        (0x19, VIOLATION, &[0x19, 60]),
+        (0xaf, VIOLATION, &[0x40, 0xaf, 0, 0, 0, 0]),
+    ];
+    for (frame_type, code, bytes) in cases {
+        assert_eq!(cause_of(bytes, 1), (code, frame_type), "{bytes:x?}");
+    }
+    // A flood: of the frame that was too many.
+    assert_eq!(cause_of(&[0x01], 2000), (VIOLATION, 0x01));
+}
+
+#[test]
+fn rfc9000_19_19_a_tls_alert_names_the_crypto_frame() {
+    let client: Arc<dyn ClientCrypto> = Arc::new(PlainClient::new(1, vec![b"h3".to_vec()]));
+    let server = PlainServer::new(2, vec![b"bulk".to_vec()]);
+    let pair = Pair::with(&client, &server, Version::V1, 1, Faults::default());
+    let no_application_protocol = TransportError::from_tls_alert(120);
+    assert_eq!(
+        cause_of_close(pair, |_| {}),
+        (no_application_protocol, 0x06)
+    );
 }

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-use lastbyte_wire::{Direction, StreamId};
+use lastbyte_wire::{Direction, StreamId, Writer};
 
 use super::*;
 use crate::{
@@ -181,6 +181,13 @@ pub(in crate::connection) fn server(
 }
 
 impl Pair {
+    /// A datagram of the client arrives at the server.
+    pub(in crate::connection) fn deliver_to_server(&mut self, datagram: &mut [u8]) {
+        let ecn = EcnCodepoint::NotEct;
+        self.server
+            .handle_datagram(self.now, &SERVER_PATH, ecn, datagram, &mut KeepAll);
+    }
+
     /// With the plaintext stand-in for TLS.
     pub(in crate::connection) fn new(seed: u64, faults: Faults) -> Self {
         Self::with_configs(seed, faults, config(), config())
@@ -518,7 +525,37 @@ pub(in crate::connection) fn events(connection: &mut Connection) -> Vec<Event> {
 /// Why an end closed the connection by itself.
 pub(in crate::connection) fn violation(connection: &Connection) -> (TransportError, &'static str) {
     match connection.close_reason() {
-        Some(CloseReason::Local { code, reason }) => (code, reason),
+        Some(CloseReason::Local { code, reason, .. }) => (code, reason),
         other => panic!("{other:?}"),
     }
+}
+
+/// The next packet of a connection in this space, with these frames.
+pub(in crate::connection) fn sealed(
+    connection: &mut Connection,
+    now: Time,
+    space: Space,
+    frames: &dyn Fn(&mut Writer<'_>),
+) -> Vec<u8> {
+    let mut buffer = [0; 1200];
+    let number = connection.next_number(now, space).expect("a number");
+    let mut writer = Writer::new(&mut buffer[..1184]);
+    let packet = connection
+        .begin_packet(space, number, None, &mut writer)
+        .expect("room");
+    let start = writer.position();
+    frames(&mut writer);
+    // At least 4 bytes must follow the packet number, for the header protection sample.
+    writer.zeros(4).expect("room");
+    let payload = start..writer.position();
+    let flags = transmit::PacketFlags {
+        is_ack_eliciting: true,
+        is_in_flight: true,
+        ..transmit::PacketFlags::default()
+    };
+    connection.sender.receipts.clear();
+    let len = connection
+        .finish_packet(now, space, number, packet, payload, flags, &mut buffer)
+        .expect("sealed");
+    buffer[..len].to_vec()
 }

@@ -209,7 +209,7 @@ impl World {
     }
 
     fn check_reason(&self, reason: Option<CloseReason>) {
-        if let Some(CloseReason::Local { code, reason }) = reason {
+        if let Some(CloseReason::Local { code, reason, .. }) = reason {
             assert_ne!(code, TransportError::INTERNAL_ERROR, "{reason}");
             // Keys that may not be used any more end a connection whose acknowledgments are all lost.
             let is_fair = code == TransportError::AEAD_LIMIT_REACHED;
