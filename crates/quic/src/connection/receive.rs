@@ -11,6 +11,7 @@ use super::{
     Connection, Fatal, NetworkPath,
     handshake::{Opened, Unopened},
     paths::{PathRef, UnknownPath},
+    transmit::DATAGRAM_MIN,
 };
 use crate::{
     ack::{EcnCodepoint, Received},
@@ -93,8 +94,17 @@ impl Connection {
             grease_quic_bit: self.config.grease,
         };
         let len = datagram.len();
+        // §14.1: a server discards the Initial packets of smaller datagrams, but no packets beside them.
+        let is_small = self.side() == Side::Server && len < DATAGRAM_MIN;
         for packet in Packets::new(datagram, config) {
             match packet {
+                Ok(Packet::Protected(packet))
+                    if is_small && packet.packet_type() == PacketType::Initial =>
+                {
+                    let packet_type = Some(PacketType::Initial);
+                    self.tracer
+                        .packet_dropped(now, packet_type, len, DropReason::Malformed);
+                }
                 Ok(Packet::Protected(packet)) => {
                     if let Err(fatal) = self.handle_packet(now, packet, arrived, sink) {
                         self.fail(now, fatal);

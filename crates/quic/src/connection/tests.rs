@@ -10,6 +10,7 @@ mod mtu;
 pub(super) mod pair;
 mod reordering;
 mod retry;
+mod small_initials;
 mod version;
 mod zero_rtt;
 
