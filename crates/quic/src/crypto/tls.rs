@@ -12,6 +12,8 @@
 //!   connection lives much longer than its handshake.
 //! - *Errors are permanent*: rustls must not be called again after an error.
 //! - *rustls does not check encryption levels when it reads*, so this file does (RFC 9001 §4.1.3).
+//! - *rustls accepts a `ClientHello` of QUIC's drafts, and one with a session ID*; [`hello`] refuses both (RFC 9001
+//!   §8.2, §8.4). A client's rustls refuses extensions that it did not offer.
 //! - *The version can change in the handshake* (RFC 9368 §2.3), though rustls derives all keys for the version it
 //!   started with. A server parses the `ClientHello` before rustls starts ([`hello`]). A client derives keys with the
 //!   labels of the other version ([`super::kdf_hook`]), and so does a server for 0-RTT, which stays in the first
@@ -73,6 +75,8 @@ struct TlsSession {
     version: Version,
     /// Which version's labels are used to derive keys, if not those of the version known to rustls.
     labels: Option<Version>,
+    /// The start of a `ClientHello` that is not complete yet, at a server.
+    hello: Vec<u8>,
     /// A server that has yet to choose its version.
     choice: Option<Box<Choice>>,
 }
@@ -81,8 +85,6 @@ struct TlsSession {
 struct Choice {
     server: TlsServer,
     better: Vec<VersionOffer>,
-    /// The result of the `ClientHello`.
-    hello: Vec<u8>,
 }
 
 /// How sessions are stored for resumption, apart from rustls.
@@ -111,6 +113,7 @@ impl TlsSession {
             resumption,
             version,
             labels: None,
+            hello: Vec::new(),
             choice: None,
         }
     }
@@ -153,22 +156,23 @@ impl TlsSession {
         if space != expected {
             return Err(SessionError::misplaced(space, expected));
         }
-        if let Some(mut choice) = self.choice.take() {
-            choice.hello.extend_from_slice(data);
-            if !hello::is_whole(&choice.hello) {
-                self.choice = Some(choice);
-                return Ok(());
-            }
-            let first = self.choose(&choice);
-            return self.read_whole(space, &choice.hello, first);
+        if self.is_client() || space != Space::Initial {
+            return self.read_whole(space, data, None);
         }
-        self.read_whole(space, data, None)
+        self.hello.extend_from_slice(data);
+        if !hello::is_whole(&self.hello) {
+            return Ok(());
+        }
+        let hello = std::mem::take(&mut self.hello);
+        let seen = hello::look(&hello)?;
+        let choice = self.choice.take();
+        let first = choice.and_then(|choice| self.choose(&choice, &seen));
+        self.read_whole(space, &hello, first)
     }
 
     /// Continues in the best version that the client lists. Returns the one that it started with, if that differs.
-    fn choose(&mut self, choice: &Choice) -> Option<Version> {
-        let seen = hello::look(&choice.hello);
-        let best = &choice.better[best_offer(&choice.better, seen.parameters)?];
+    fn choose(&mut self, choice: &Choice, seen: &hello::Seen<'_>) -> Option<Version> {
+        let best = &choice.better[best_offer(&choice.better, seen.parameters?)?];
         let first = self.version;
         if seen.offers_early_data && !choice.server.can_relabel() {
             return None;

@@ -249,7 +249,6 @@ impl ServerCrypto for TlsServer {
             session.choice = Some(Box::new(Choice {
                 server: self.clone(),
                 better,
-                hello: Vec::new(),
             }));
         }
         Ok(Box::new(session))

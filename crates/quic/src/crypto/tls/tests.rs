@@ -386,3 +386,106 @@ fn garbage_is_a_peer_error() {
         assert_ne!(error.code, TransportError::INTERNAL_ERROR, "{error}");
     }
 }
+
+/// A `ClientHello` of ours.
+fn hello_of_a_client(client: &TlsClient) -> (Box<dyn Session>, Vec<u8>) {
+    let mut session = client.start(Version::V1, "localhost", b"client").unwrap();
+    let mut hello = Vec::new();
+    session.write_crypto(Space::Initial, &mut hello);
+    (session, hello)
+}
+
+/// The error of a server for this message, which arrives in portions of `chunk` bytes.
+fn refusal(server: &TlsServer, hello: &[u8], chunk: usize) -> Option<SessionError> {
+    let mut session = server.start(Version::V1, b"server").unwrap();
+    let mut chunks = hello.chunks(chunk);
+    chunks.find_map(|data| session.read_crypto(Space::Initial, data).err())
+}
+
+/// `missing_extension`.
+const MISSING_EXTENSION: TransportError = TransportError::from_tls_alert(109);
+
+#[test]
+fn rfc9001_8_2_parameters_in_the_extension_of_the_drafts_are_refused_by_a_server() {
+    let identity = identity();
+    let name = "localhost".try_into().unwrap();
+    let config = Arc::new(client_config(all_suites(), &identity.roots));
+    let draft = quic::Version::V1Draft;
+    let mut old = quic::ClientConnection::new(config, draft, name, b"client".to_vec()).unwrap();
+    let mut hello = Vec::new();
+    assert!(old.write_hs(&mut hello).is_none());
+    let server = TlsServer::new(server_config(all_suites(), &identity)).unwrap();
+    for chunk in [1, 7, usize::MAX] {
+        let error = refusal(&server, &hello, chunk).unwrap();
+        assert_eq!(error.code, MISSING_EXTENSION, "{error}");
+    }
+}
+
+#[test]
+fn rfc9001_8_2_parameters_in_the_extension_of_the_drafts_are_refused_by_a_client() {
+    for chunk in [1, 7, usize::MAX] {
+        let identity = identity();
+        let client_config = client_config(all_suites(), &identity.roots);
+        let client_crypto = TlsClient::new(client_config).unwrap();
+        let (mut session, hello) = hello_of_a_client(&client_crypto);
+        let config = Arc::new(server_config(all_suites(), &identity));
+        let draft = quic::Version::V1Draft;
+        let mut old = quic::ServerConnection::new(config, draft, b"server".to_vec()).unwrap();
+        old.read_hs(&hello).unwrap();
+        let (mut initial, mut handshake) = (Vec::new(), Vec::new());
+        assert!(old.write_hs(&mut initial).is_some());
+        assert!(old.write_hs(&mut handshake).is_some());
+        session.read_crypto(Space::Initial, &initial).unwrap();
+        let mut chunks = handshake.chunks(chunk);
+        let error = chunks.find_map(|data| session.read_crypto(Space::Handshake, data).err());
+        let error = error.unwrap();
+        // unsupported_extension: the client did not offer it.
+        assert_eq!(error.code, TransportError::from_tls_alert(110), "{error}");
+        assert_eq!(session.peer_parameters(), None);
+    }
+}
+
+#[test]
+fn rfc9001_8_4_a_legacy_session_id_is_a_protocol_violation() {
+    // Type and length of the message, version and random are before the length of the session ID.
+    const AT: usize = 4 + 2 + 32;
+    let (client, server) = pair();
+    let (_, mut hello) = hello_of_a_client(&client);
+    for chunk in [1, 7, usize::MAX] {
+        assert_eq!(refusal(&server, &hello, chunk), None);
+    }
+    assert_eq!(hello[AT], 0);
+    hello.splice(AT..=AT, [2, 7, 7]);
+    let len = hello.len() as u32 - 4;
+    hello[1..4].copy_from_slice(&len.to_be_bytes()[1..]);
+    for chunk in [1, 7, usize::MAX] {
+        let error = refusal(&server, &hello, chunk).unwrap();
+        assert_eq!(error.code, TransportError::PROTOCOL_VIOLATION, "{error}");
+    }
+}
+
+#[test]
+fn rfc9001_8_2_the_second_client_hello_is_checked_too() {
+    let identity = identity();
+    let client = TlsClient::new(client_config(all_suites(), &identity.roots)).unwrap();
+    // Only the group for which the client sends no key share.
+    let mut groups = CryptoProvider::clone(&all_suites());
+    groups.kx_groups = vec![kx_group::SECP256R1];
+    let server = TlsServer::new(server_config(Arc::new(groups), &identity)).unwrap();
+    let (mut client, hello) = hello_of_a_client(&client);
+    let mut server = server.start(Version::V1, b"server").unwrap();
+    server.read_crypto(Space::Initial, &hello).unwrap();
+    let mut retry = Vec::new();
+    server.write_crypto(Space::Initial, &mut retry);
+    client.read_crypto(Space::Initial, &retry).unwrap();
+    let mut second = Vec::new();
+    client.write_crypto(Space::Initial, &mut second);
+    // The type of the extension, whose content stays.
+    let at = second
+        .windows(4)
+        .position(|bytes| bytes == [0, 0x39, 0, 6])
+        .unwrap();
+    second[at..at + 2].copy_from_slice(&[0xff, 0xa5]);
+    let error = server.read_crypto(Space::Initial, &second).unwrap_err();
+    assert_eq!(error.code, MISSING_EXTENSION, "{error}");
+}
