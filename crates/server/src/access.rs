@@ -15,7 +15,7 @@ use lastbyte_record::json::Object;
 use super::{
     arms::Origin,
     handler::{Peer, Version},
-    log::LogWriter,
+    log::{self, LogWriter},
     sites::Sites,
 };
 
@@ -49,9 +49,6 @@ pub(crate) struct ConnectionRef {
     /// Its arm, over QUIC, and the server's configuration.
     pub(crate) origin: Origin,
 }
-
-/// The longest text from a client on a line, in bytes.
-const TEXT_MAX: usize = 2048;
 
 /// The content of a line.
 #[derive(Clone, Debug)]
@@ -97,15 +94,15 @@ impl AccessLog {
 
     /// Counters of its lines.
     #[must_use]
-    pub fn counts(&self) -> super::log::LogCounts {
+    pub fn counts(&self) -> log::LogCounts {
         self.writer.counts()
     }
 
     /// Records a request.
     pub(crate) fn begin(request: &Request, peer: &Peer, connection: ConnectionRef) -> Record {
-        let field = |name: &str| {
+        let header = |name: &str| {
             let value = request.fields().get(name).unwrap_or_default();
-            cut(&String::from_utf8_lossy(value))
+            log::field(&String::from_utf8_lossy(value))
         };
         Record {
             time: Clock::since_epoch(),
@@ -113,11 +110,11 @@ impl AccessLog {
             version: peer.version,
             is_early: peer.is_early,
             connection,
-            method: cut(request.method()),
-            authority: cut(request.authority().unwrap_or_default()),
-            target: cut(request.path().unwrap_or_default()),
-            referer: field("referer"),
-            user_agent: field("user-agent"),
+            method: log::field(request.method()),
+            authority: log::field(request.authority().unwrap_or_default()),
+            target: log::field(request.path().unwrap_or_default()),
+            referer: header("referer"),
+            user_agent: header("user-agent"),
             status: 0,
             body_len: 0,
         }
@@ -208,15 +205,6 @@ fn common_date(since_epoch: Duration) -> String {
     let part = |range: std::ops::Range<usize>| date.get(range).unwrap_or_default();
     let (day, month, year) = (part(5..7), part(8..11), part(12..16));
     format!("{day}/{month}/{year}:{} +0000", part(17..25))
-}
-
-/// Truncates text from a client, at a character boundary.
-fn cut(text: &str) -> String {
-    let mut end = text.len().min(TEXT_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default().to_owned()
 }
 
 /// Escapes text from a client, which can end neither its quotes nor the line.

@@ -43,7 +43,7 @@ use super::{
     date::Date,
     exchange::exchange,
     handler::{FullResponse, Handler, HandlerResponse, Peer, Version},
-    log::LogWriter,
+    log::{self, LogWriter},
     sites::Sites,
 };
 
@@ -198,7 +198,7 @@ impl Http3Server {
         served.first.get_or_insert_with(|| First {
             stream,
             began: now,
-            method: request.method().to_owned(),
+            method: log::field(request.method()),
             content_length: 0,
             site: self
                 .common

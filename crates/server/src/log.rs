@@ -1,7 +1,7 @@
 //! Log files, written by a thread of their own.
 //!
-//! Owns the queue and the current file; [`archive`] handles rotated files. Workers never wait: a line that does not fit
-//! the queue is dropped and counted.
+//! Owns the queue, the current file, and the length of fields that peers fill; [`archive`] handles rotated files. Workers
+//! never wait: a line that does not fit the queue is dropped and counted.
 //!
 //! Lines are written whole and in order of arrival, several per call, as soon as the queue is empty. A process that is
 //! killed loses the lines in the queue; the file ends with a complete line, unless the system was interrupted during a
@@ -18,8 +18,8 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
 };
@@ -33,8 +33,14 @@ use self::archive::Archive;
 
 /// Maximum number of lines in the queue.
 const QUEUE_MAX: usize = 16_384;
+/// Maximum number of bytes in the queue.
+const QUEUE_BYTES_MAX: usize = 16 << 20;
 /// Maximum number of bytes per write, except for a longer line.
 const WRITE_LEN: usize = 64 * 1024;
+/// Maximum length of a field that a peer fills, in bytes, escaped as in any format.
+const FIELD_MAX: usize = 512;
+/// The end of a field that was longer.
+const CUT: &str = "…";
 
 /// The sending end of a log, cloned for each thread. The file is written completely when all of them and the
 /// [`LogThread`] are dropped.
@@ -49,6 +55,8 @@ struct Counts {
     written: AtomicU64,
     dropped: AtomicU64,
     failed: AtomicU64,
+    /// Bytes in the queue.
+    queued: AtomicUsize,
 }
 
 /// Counters of lines.
@@ -118,10 +126,15 @@ impl LogWriter {
 
     /// Queues a line, without its line end.
     pub fn write(&self, line: String) {
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
-            self.lines.try_send(line)
-        {
-            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        let Counts {
+            queued, dropped, ..
+        } = &*self.counts;
+        let bytes = line.capacity();
+        let before = queued.fetch_add(bytes, Ordering::Relaxed);
+        let is_full = before.saturating_add(bytes) > QUEUE_BYTES_MAX;
+        if is_full || self.lines.try_send(line).is_err() {
+            queued.fetch_sub(bytes, Ordering::Relaxed);
+            dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -155,6 +168,27 @@ impl Counts {
     }
 }
 
+/// The text of a field that a peer fills. Escaped in any format it has at most [`FIELD_MAX`] bytes, and the end shows if it
+/// was cut.
+pub(crate) fn field(text: &str) -> String {
+    let (mut len, mut end) = (0, 0);
+    for (at, character) in text.char_indices() {
+        if len + CUT.len() <= FIELD_MAX {
+            end = at;
+        }
+        len += match character {
+            '"' | '\\' => 2,
+            // `\u0000`, the longest escape.
+            character if character.is_control() => 6,
+            character => character.len_utf8(),
+        };
+        if len > FIELD_MAX {
+            return [text.get(..end).unwrap_or_default(), CUT].concat();
+        }
+    }
+    text.to_owned()
+}
+
 fn write_all(queue: &Receiver<String>, mut file: Output, counts: &Counts) -> Option<io::Error> {
     let mut first_error = None;
     let mut text = String::new();
@@ -163,6 +197,7 @@ fn write_all(queue: &Receiver<String>, mut file: Output, counts: &Counts) -> Opt
         let mut count = 0;
         let mut next = Some(line);
         while let Some(line) = next {
+            counts.queued.fetch_sub(line.capacity(), Ordering::Relaxed);
             text.push_str(&line);
             text.push('\n');
             count += 1;

@@ -1,4 +1,7 @@
+#![expect(clippy::disallowed_methods, reason = "the test reads what was written")]
+
 use super::*;
+use crate::log::LogSettings;
 
 fn record() -> Record {
     let peer = Peer {
@@ -36,9 +39,59 @@ fn common_lines_have_the_common_log_format() {
 fn log_lines_cannot_be_forged() {
     assert_eq!(escaped("a\"b\\c\nd\u{7f}"), "a\\\"b\\\\c\\x0Ad\\x7F");
     assert_eq!(escaped(""), "-");
-    let long = "é".repeat(TEXT_MAX);
-    assert_eq!(cut(&long).len(), TEXT_MAX);
-    assert_eq!(cut(&format!("a{long}")).len(), TEXT_MAX - 1);
+}
+
+#[test]
+fn fields_of_a_client_have_at_most_512_bytes_in_all_formats() {
+    const LINE_MAX: usize = 5 * 512 + 500;
+    let kinds = ["\"", "\\", "\n", "\u{9b}", "\u{7f}", "é", "\u{10ffff}", "a"];
+    let versions = [
+        Version::Http10,
+        Version::Http11,
+        Version::Http2,
+        Version::Http3,
+    ];
+    for (kind, version) in kinds
+        .into_iter()
+        .flat_map(|kind| versions.map(|of| (kind, of)))
+    {
+        let long = kind.repeat(8000 / kind.len());
+        let peer = Peer {
+            remote: "[2001:db8::1]:5000".parse().expect("an address"),
+            version,
+            is_early: false,
+        };
+        let request = Request::new(&long, "https", &long, &long)
+            .with("user-agent", &long)
+            .with("referer", &long);
+        let record = AccessLog::begin(&request, &peer, ConnectionRef::default());
+        let ending = Ending {
+            took: Duration::MAX,
+            is_complete: true,
+        };
+        let directory = crate::site::Temporary::new("fields");
+        for format in [Format::Ndjson, Format::Common, Format::Combined] {
+            let path = directory.0.join("log");
+            let (writer, thread) = log::start(&path, &LogSettings::default()).expect("a file");
+            let access = AccessLog::new(writer, format);
+            access.end(&record, ending);
+            drop(access);
+            assert_eq!(thread.finish().0.written, 1);
+            let line = std::fs::read_to_string(&path).expect("text");
+            std::fs::remove_file(&path).expect("it is there");
+            assert!(line.len() <= LINE_MAX, "{} bytes: {line}", line.len());
+            // Every field has the mark.
+            let fields = match format {
+                Format::Ndjson => 5,
+                Format::Common => 2,
+                Format::Combined => 4,
+            };
+            assert_eq!(line.matches('…').count(), fields, "{line}");
+            // Text that needs no escapes has the whole room.
+            let full = 510 * fields;
+            assert!(kind != "a" || line.len() > full, "{line}");
+        }
+    }
 }
 
 #[test]

@@ -91,6 +91,69 @@ fn lines_lost_on_a_full_disk_are_counted() {
     );
 }
 
+#[test]
+fn a_stalled_disk_keeps_at_most_16_mib() {
+    const LEN: usize = 8000;
+    /// What a pipe holds, and what is written to it at a time.
+    const ON_THE_WAY: usize = 2 * WRITE_LEN + LEN;
+    let directory = Temporary::new("stalled");
+    let path = directory.0.join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).expect("a pipe");
+    // It is not read until all lines are queued or dropped.
+    let reader = OpenOptions::new().read(true).write(true).open(&path);
+    let (writer, thread) = start(&path, &LogSettings::default()).expect("a pipe");
+    // Without spare room in the string.
+    let line = |number: u32| format!("{number:0LEN$}").into_boxed_str().into_string();
+    let mut kept = Vec::new();
+    for number in 0..4000 {
+        let before = thread.statistics().dropped;
+        writer.write(line(number));
+        if thread.statistics().dropped == before {
+            kept.push(number);
+        }
+    }
+    let bytes = kept.len() * LEN;
+    let range = QUEUE_BYTES_MAX - LEN..=QUEUE_BYTES_MAX + ON_THE_WAY;
+    assert!(range.contains(&bytes), "{bytes} bytes");
+    drop(writer);
+    // Once the disk goes on, every line that was kept is written.
+    let mut lines = io::BufRead::lines(io::BufReader::new(reader.expect("a pipe")));
+    for number in &kept {
+        let read = lines.next().expect("a line").expect("text");
+        assert!(read == line(*number), "{number}");
+    }
+    let (statistics, error) = thread.finish();
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(statistics.written, kept.len() as u64);
+    assert_eq!(statistics.dropped, 4000 - kept.len() as u64);
+}
+
+#[test]
+fn lines_of_any_length_pass_a_queue_that_is_read() {
+    let directory = Temporary::new("passed");
+    let path = directory.0.join("log");
+    let (writer, thread) = start(&path, &LogSettings::default()).expect("a file");
+    // Twice what the queue holds; each line is written before the next.
+    for count in 1..=32 {
+        writer.write("x".repeat(1 << 20));
+        while thread.statistics().written < count {
+            thread::yield_now();
+        }
+    }
+    assert_eq!(finished(writer, thread).written, 32);
+}
+
+#[test]
+fn long_fields_are_cut_at_a_character_and_marked() {
+    assert_eq!(field("/path"), "/path");
+    let long = "é".repeat(256);
+    assert_eq!(field(&long), long);
+    assert_eq!(field(&format!("a{long}")), format!("a{}…", "é".repeat(254)));
+    assert_eq!(field(&"\"".repeat(257)), format!("{}…", "\"".repeat(254)));
+    assert_eq!(field(&"\n".repeat(86)), format!("{}…", "\n".repeat(84)));
+}
+
 /// All lines of a compressed file, read with the library's own reader.
 fn unpacked(path: &Path, packing: Packing) -> String {
     let mut text = String::new();

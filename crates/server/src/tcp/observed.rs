@@ -37,7 +37,10 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use crate::{log::LogWriter, sites::Sites};
+use crate::{
+    log::{self, LogWriter},
+    sites::Sites,
+};
 
 #[cfg(test)]
 mod tests;
@@ -145,7 +148,7 @@ impl Observation {
         let is_first = state.first.is_none();
         let first = state.first.get_or_insert_with(|| First {
             began: now,
-            method: method.to_owned(),
+            method: log::field(method),
             site: self.sites.fallback().cloned(),
             written_before: self.written.load(Ordering::Relaxed),
             content_length: None,
