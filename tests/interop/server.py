@@ -6,19 +6,20 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 
 
 class Server:
-    """Runs at once; `stop` ends it and says what it has left behind."""
+    """Runs at once; `stop` ends it and says what it has left behind. Without a folder `www` the flags say what is served."""
 
     def __init__(self, binary, folder, www, flags, host="127.0.0.1", identity=None, port=0):
         self.folder, self.log_path, self.qlogs = folder, folder / "conns.ndjson", folder / "qlog"
         listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         who = ["--cert", identity / "chain.pem", "--key", identity / "key.pem"] if identity else ["--self-signed"]
         self.process = subprocess.Popen(
-            [binary, "serve", "--listen", listen, *who, "--log", self.log_path, "--generated", *flags, www],
+            [binary, "serve", "--listen", listen, *who, "--log", self.log_path, *flags, *(["--generated", www] if www else [])],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
         self.output = []
@@ -100,3 +101,9 @@ def key_hash(folder):
 def binary(top):
     """The program that is tried."""
     return os.environ.get("LASTBYTE") or str(top / "target/release/lastbyte")
+
+
+def free_port():
+    """A port of 127.0.0.1 on which nothing listens now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
