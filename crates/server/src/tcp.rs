@@ -73,7 +73,7 @@ use super::{
 pub struct Limits {
     /// Maximum connections, of the listener that redirects too. Default: 10 000.
     pub connections: usize,
-    /// Maximum connections of one address (IPv6: of one /64), which never has more than there is room left; more are
+    /// Maximum connections of one address (IPv6: of one /56), which never has more than there is room left; more are
     /// closed. Default: 1000.
     pub connections_per_prefix: usize,
     /// Time limit for a TLS handshake. Default: 10 s.

@@ -6,7 +6,7 @@
 //! | a data rate | [`Rate`] |
 //! | random numbers from a seed | [`SplitMix64`] |
 //! | a keyed hash | [`SipHash`] |
-//! | shares of a limited resource | [`FairShare`] |
+//! | shares of a limited resource, and whom they belong to | [`FairShare`], [`AddressPrefix`] |
 //! | sizes, rates, spans of time, shares, counts and seeds as text | [`bytes`], [`rate`], [`span`], [`probability`], [`count`], [`seed`] |
 //!
 //! # Example
@@ -26,6 +26,7 @@
 
 extern crate alloc;
 
+mod address_prefix;
 mod fair_share;
 mod random;
 mod rate;
@@ -33,6 +34,7 @@ mod siphash;
 mod text;
 mod time;
 
+pub use address_prefix::AddressPrefix;
 pub use fair_share::FairShare;
 pub use random::{SplitMix64, mix};
 pub use rate::Rate;

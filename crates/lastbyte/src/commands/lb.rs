@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
     idle: Duration,
     /// Maximum TCP connections; 0 disables TCP
     ///
-    /// No IPv4 address or IPv6 /64 has more than there is room left; connections above that are closed.
+    /// No IPv4 address or IPv6 /56 has more than there is room left; connections above that are closed.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = values::count::<usize>(0..=10_000_000), help_heading = "Limits")]
     tcp_connections: usize,
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use lastbyte_congestion::{SavedPath, Time};
+use lastbyte_units::AddressPrefix;
 use lastbyte_wire::{
     ConnectionId, Side, TransportError,
     packet::{DecodeConfig, Packet, PacketType, Packets, Version},
@@ -16,7 +17,6 @@ use super::{
     ServerConfig,
     address::{Proof, TokenStore, Tokens},
     demux::{InitialRoute, address_bytes},
-    prefix::Prefix,
     refusal::Refusal,
     retry::RetryPacket,
     route::is_initial_size,
@@ -107,7 +107,7 @@ impl<D> Endpoint<D> {
         if proof == Proof::Invalid {
             return self.refuse(now, path, &initial, TransportError::INVALID_TOKEN);
         }
-        let prefix = Prefix::of(path.remote);
+        let prefix = AddressPrefix::of(path.remote.ip());
         let is_full = !self.established.permits(&prefix, self.room());
         let room = self.limits.handshakes.saturating_sub(self.load.handshakes);
         if !server.is_accepting || is_full || room == 0 {
@@ -362,7 +362,7 @@ impl<D> Endpoint<D> {
         }
         let handshake = Handshake {
             deadline: now + self.limits.handshake_timeout,
-            validated: is_validated.then(|| Prefix::of(path.remote)),
+            validated: is_validated.then(|| AddressPrefix::of(path.remote.ip())),
         };
         let route = InitialRoute {
             remote: address_bytes(path.remote),

@@ -5,14 +5,10 @@
 use core::mem;
 
 use lastbyte_congestion::Time;
+use lastbyte_units::AddressPrefix;
 use lastbyte_wire::Side;
 
-use super::{
-    Endpoint, Handle,
-    closing::Closing,
-    demux::Routes,
-    prefix::{Prefix, Prefixes},
-};
+use super::{Endpoint, Handle, closing::Closing, demux::Routes, prefix::Prefixes};
 use crate::{
     close::CloseState,
     connection::{Connection, NetworkPath, Stage, Transmit},
@@ -38,7 +34,7 @@ pub(super) struct Slot<D> {
     /// Until the handshake is complete.
     pub(super) handshake: Option<Handshake>,
     /// The client's address when the handshake was completed.
-    established: Option<Prefix>,
+    established: Option<AddressPrefix>,
     /// The extra data of the token of an earlier connection.
     pub(super) token_extra: Vec<u8>,
     /// Whether the client has yet to receive a token for its next connection.
@@ -90,7 +86,7 @@ impl<D> Slot<D> {
 pub(super) struct Handshake {
     pub(super) deadline: Time,
     /// The client's address, if it is validated.
-    pub(super) validated: Option<Prefix>,
+    pub(super) validated: Option<AddressPrefix>,
 }
 
 /// A closed connection: its last events can be read. Late packets of it are not passed to it any longer
@@ -220,7 +216,7 @@ impl<D> Endpoint<D> {
         {
             self.load.end(slot.side, &handshake, &mut self.prefixes);
             if slot.side == Side::Server {
-                let prefix = Prefix::of(connection.network().remote);
+                let prefix = AddressPrefix::of(connection.network().remote.ip());
                 slot.established = Some(prefix);
                 self.established.begin(prefix);
             }

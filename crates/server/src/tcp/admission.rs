@@ -1,7 +1,7 @@
 //! The number of connections, in all and for each address.
 //!
-//! Owns a counter for each address with connections; for IPv6, for each /64, the usual prefix of one customer. There are
-//! never more entries than connections.
+//! Owns a counter for each prefix with connections: an IPv4 address, or an IPv6 /56 ([`AddressPrefix`]). There are never more
+//! entries than connections: one is removed with the last connection of its prefix, however that ends.
 //!
 //! # Decisions
 //!
@@ -9,11 +9,11 @@
 
 use std::{
     collections::BTreeMap,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use lastbyte_units::FairShare;
+use lastbyte_units::{AddressPrefix, FairShare};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Limits the connections of one or more listeners. Clones count together.
@@ -65,14 +65,14 @@ struct Prefixes {
 
 #[derive(Debug, Default)]
 struct Counts {
-    by_prefix: BTreeMap<IpAddr, usize>,
+    by_prefix: BTreeMap<AddressPrefix, usize>,
     shares: FairShare,
 }
 
 /// A connection that is counted for its prefix.
 #[derive(Debug)]
 struct Counted {
-    prefix: IpAddr,
+    prefix: AddressPrefix,
     prefixes: Prefixes,
 }
 
@@ -84,7 +84,7 @@ impl Prefixes {
     /// Counts one more connection of this address; `None` if it has reached the limit, or its share while there is room for
     /// `free`.
     fn count(&self, address: IpAddr, free: usize) -> Option<Counted> {
-        let prefix = prefix(address);
+        let prefix = AddressPrefix::of(address);
         let counts = &mut *self.counts();
         let count = counts.by_prefix.entry(prefix).or_default();
         let is_permitted = *count < self.limit && counts.shares.permits(*count, free);
@@ -109,17 +109,6 @@ impl Drop for Counted {
             if *count == 0 {
                 counts.by_prefix.remove(&self.prefix);
             }
-        }
-    }
-}
-
-/// The part of an address that one customer's addresses share.
-fn prefix(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => {
-            let network = address.to_bits() & !u128::from(u64::MAX);
-            Ipv6Addr::from_bits(network).into()
         }
     }
 }
@@ -160,7 +149,8 @@ mod tests {
         let six =
             ["2001:db8::1", "2001:db8::2:3", "2001:db8::4"].map(|text| admit(&admission, text));
         assert_eq!(six.each_ref().map(Option::is_some), [true, true, false]);
-        assert!(admit(&admission, "2001:db8:0:1::1").is_some());
+        assert!(admit(&admission, "2001:db8:0:ff::1").is_none());
+        assert!(admit(&admission, "2001:db8:0:100::1").is_some());
         drop((two, six));
         assert!(admission.prefixes.counts().by_prefix.is_empty());
     }
@@ -177,6 +167,22 @@ mod tests {
             assert_eq!(held.len(), expected);
         }
         assert!(admit(&admission, "192.0.2.100").is_some());
+    }
+
+    /// A site has a /56 or more.
+    #[test]
+    fn networks_of_one_site_leave_half_to_others() {
+        let admission = Admission::new(500, usize::MAX);
+        let mut held = Vec::new();
+        for round in 0..4 {
+            for network in 0..256 {
+                let text = format!("2001:db8:0:{network:x}::{round}");
+                held.extend(admit(&admission, &text));
+            }
+        }
+        assert_eq!(held.len(), 250);
+        assert!(admit(&admission, "2001:db8:0:100::1").is_some());
+        assert!(admit(&admission, "192.0.2.1").is_some());
     }
 
     #[test]

@@ -290,7 +290,7 @@ pub(crate) struct Arguments {
     /// Maximum TCP connections, those of --http-listen included
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     tcp_connections: usize,
-    /// Maximum TCP connections from an IPv4 address or IPv6 /64
+    /// Maximum TCP connections from an IPv4 address or IPv6 /56
     ///
     /// No address has more than there is room left; connections above the limit are closed.
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
