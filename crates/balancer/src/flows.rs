@@ -5,10 +5,49 @@
 //!
 //! # Bounds
 //!
-//! At most [`FlowLimits::flows`] flows, [`FlowLimits::new_per_second`] new ones per second, each for at most
-//! [`FlowLimits::idle`] after its last datagram. All memory is allocated at the start. A new flow in a full table displaces
-//! the one that has been inactive longest among those that are not proven; if all are proven, the one that has been
-//! inactive longest, if that is [`DISPLACED_AFTER`] or more; otherwise it is refused.
+//! At most [`FlowLimits::flows`] flows, [`FlowLimits::new_per_second`] new ones per second and a quarter more of clients that
+//! moved, each for at most [`FlowLimits::idle`] after its server's last datagram. What clients send keeps no flow: a server
+//! answers what belongs to a connection, and nothing else more than a few times a second. Memory for all flows is allocated
+//! at the start; entries for each prefix with flows are added.
+//!
+//! # States
+//!
+//! | a flow is | from | until |
+//! |---|---|---|
+//! | unanswered | a packet that is no client's first one and comes from a new address | its server sends something |
+//! | unproven | a client's first packet, or the server's answer | the client has proven its address |
+//! | proven | the proof | its end |
+//!
+//! Whatever its state, a flow ends by [`Flows::expire`], or displaced in [`Flows::open`].
+//!
+//! # Who makes room
+//!
+//! Unanswered flows take a quarter of the table at most, and displace each other. In a full table a new flow displaces the first
+//! that there is of:
+//!
+//! 1. an unproven flow, if these have more than a quarter of the table;
+//! 2. a flow of the prefix that has the most proven flows, if it has more than [`KEPT`];
+//! 3. an unproven flow, or else an unanswered one;
+//! 4. the oldest proven flow, if its server has been silent for [`DISPLACED_AFTER`] or longer.
+//!
+//! Otherwise it is refused. Of the flows in a state, those of the prefix that has most of them come first if it has more than
+//! [`KEPT`], and of these the oldest, by the server's last datagram. So a prefix loses flows only while it has as many as any
+//! other, and a quarter of the table is left to clients that arrive and have not proven their address yet. Prefixes are
+//! [`AddressPrefix`]es.
+//!
+//! New flows per second are shared likewise. Of those that may arrive at once, half is left to clients with a token whose
+//! prefix has fewer than [`KEPT`] proven flows, or at most half as many as the prefix that has most. Clients that moved have a
+//! quarter besides, of which packets with unknown connection IDs leave half.
+//!
+//! # Decisions
+//!
+//! - *Flows are displaced, not refused as connections of a server are* (`FairShare` of `units`): a flow that is displaced ends no
+//!   connection, and so one address may have all of the table while no other needs it. Prefixes with more than [`KEPT`] each lock
+//!   out no other, however many there are.
+//! - *Flows that are not proven count for a prefix as well*, but apart: whoever forges the address of another can displace
+//!   flows of that prefix in the same state, and no proven ones.
+//! - *Only a server's datagrams are activity*: a balancer cannot tell a client's packets from random bytes. Clients that
+//!   are in use are answered: packets that elicit no acknowledgment keep no flow.
 //!
 //! Addresses are hashed with a key, so clients cannot choose ones that share a bucket.
 
@@ -18,12 +57,21 @@ use std::{
     time::Duration,
 };
 
-use lastbyte_units::{SipHash, Time};
+use lastbyte_units::{AddressPrefix, SipHash, Time};
 use lastbyte_wire::{
     ConnectionId,
     packet::{Invariant, VersionNumber},
 };
 
+use self::{
+    holders::{HolderIndex, Holders},
+    list::{Link, Linked, Links, List, Which},
+    rate::{Rate, SECOND},
+};
+
+mod holders;
+mod list;
+mod rate;
 #[cfg(test)]
 mod tests;
 
@@ -32,9 +80,10 @@ mod tests;
 pub struct FlowLimits {
     /// Maximum number of flows, 1 to 2^31. Default: 16,384.
     pub flows: usize,
-    /// Maximum number of new flows per second, at least 1. Twice as many may arrive at once. Default: 5000.
+    /// Maximum number of new flows per second, at least 1, and a quarter more of clients that moved. Twice as many may arrive
+    /// at once. Default: 5000.
     pub new_per_second: u32,
-    /// Time without datagrams after which a proven flow ends. Default: 120 s (RFC 4787 §4.3).
+    /// Time without datagrams from its server after which a proven flow ends. Default: 120 s (RFC 4787 §4.3).
     pub idle: Duration,
     /// The same for flows that are not proven. Default: 30 s.
     pub unproven_idle: Duration,
@@ -51,8 +100,10 @@ impl Default for FlowLimits {
     }
 }
 
-/// A proven flow is displaced only if it has been inactive for this long.
+/// A proven flow of a prefix with [`KEPT`] or fewer is displaced only if its server has been silent for this long.
 pub const DISPLACED_AFTER: Duration = Duration::from_secs(10);
+/// Proven flows that a prefix keeps, as long as their servers send something.
+pub const KEPT: usize = 4;
 
 /// The addresses of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,12 +117,25 @@ pub struct FlowKey {
 /// The place of a flow. It is reused after the flow has ended.
 pub type FlowIndex = usize;
 
+/// The packet that opens a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A client's first packet, with a token that validates its address. The flow is proven.
+    Validated,
+    /// A client's first packet.
+    Initial,
+    /// Another one, with a connection ID that a server issued: the client moved.
+    Moved,
+    /// Any other.
+    Other,
+}
+
 /// Why a flow was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// [`FlowLimits::new_per_second`].
     Rate,
-    /// All flows are proven and active.
+    /// All flows are proven and active, and no prefix has many.
     Full,
     /// The caller had nothing to put in.
     Empty,
@@ -85,28 +149,29 @@ pub struct Flows<T> {
     /// The first entry of each bucket. A power of two.
     buckets: Vec<Link>,
     free: Link,
-    /// Entries by last activity, oldest first: not proven, proven.
-    lists: [List; 2],
+    /// Entries by activity, for each state.
+    lists: [List; 3],
+    /// The same by prefix.
+    holders: [Holders; 3],
     open: usize,
-    /// When the next new flow is due at the maximum rate.
-    next_new: Time,
+    rate: Rate,
+    /// The rate of flows of clients that moved, besides.
+    rate_moved: Rate,
 }
 
-/// An entry's index.
-type Link = Option<u32>;
-
-#[derive(Clone, Copy, Default)]
-struct List {
-    oldest: Link,
-    newest: Link,
-    len: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unanswered,
+    Unproven,
+    Proven,
 }
 
 struct Entry<T> {
     key: FlowKey,
     value: Option<T>,
+    /// When it was opened or proven, or when its server sent something last.
     last_active: Time,
-    is_proven: bool,
+    state: State,
     from_client: u64,
     from_server: u64,
     /// The source connection ID of the server's last packet with a long header.
@@ -114,8 +179,29 @@ struct Entry<T> {
     /// The hash of the connection ID of the client's last unroutable packet, and the server ID it was forwarded to.
     unroutable: Option<(u64, u64)>,
     bucket_next: Link,
-    older: Link,
-    newer: Link,
+    of_state: Links,
+    of_holder: Links,
+    /// In its state.
+    holder: HolderIndex,
+}
+
+impl<T> Entry<T> {
+    const fn new(key: FlowKey, now: Time, state: State) -> Self {
+        Self {
+            key,
+            value: None,
+            last_active: now,
+            state,
+            from_client: 0,
+            from_server: 0,
+            offered: ConnectionId::EMPTY,
+            unroutable: None,
+            bucket_next: None,
+            of_state: Links::NONE,
+            of_holder: Links::NONE,
+            holder: 0,
+        }
+    }
 }
 
 impl<T> fmt::Debug for Flows<T> {
@@ -124,6 +210,15 @@ impl<T> fmt::Debug for Flows<T> {
             .field("limits", &self.limits)
             .field("open", &self.open)
             .finish_non_exhaustive()
+    }
+}
+
+impl<T> Linked for Entry<T> {
+    fn links(&mut self, which: Which) -> &mut Links {
+        match which {
+            Which::OfState => &mut self.of_state,
+            Which::OfHolder => &mut self.of_holder,
+        }
     }
 }
 
@@ -136,31 +231,26 @@ impl<T> Flows<T> {
     #[must_use]
     pub fn new(limits: FlowLimits, key: [u8; 16]) -> Self {
         let flows = limits.flows.clamp(1, 1 << 31);
+        let no_key = FlowKey {
+            client: NO_ADDRESS,
+            local: None,
+        };
         let entries = (0..flows).map(|index| Entry {
-            key: FlowKey {
-                client: NO_ADDRESS,
-                local: None,
-            },
-            value: None,
-            last_active: Time::ZERO,
-            is_proven: false,
-            from_client: 0,
-            from_server: 0,
-            offered: ConnectionId::EMPTY,
-            unroutable: None,
             bucket_next: (index + 1 < flows).then_some(index as u32 + 1),
-            older: None,
-            newer: None,
+            ..Entry::new(no_key, Time::ZERO, State::Unproven)
         });
+        let interval = SECOND / u64::from(limits.new_per_second.max(1));
         Self {
             limits,
             key,
             entries: entries.collect(),
             buckets: vec![None; flows.next_power_of_two()],
             free: Some(0),
-            lists: [List::default(); 2],
+            lists: [List::default(); 3],
+            holders: Default::default(),
             open: 0,
-            next_new: Time::ZERO,
+            rate: Rate::new(interval),
+            rate_moved: Rate::new(interval * 4),
         }
     }
 
@@ -200,7 +290,8 @@ impl<T> Flows<T> {
     /// Whether the client has proven that it receives at its address.
     #[must_use]
     pub fn is_proven(&self, index: FlowIndex) -> bool {
-        self.entries.get(index).is_some_and(|entry| entry.is_proven)
+        let entry = self.entries.get(index);
+        entry.is_some_and(|entry| entry.state == State::Proven)
     }
 
     /// Whether a server has sent this connection ID to the client, which is not proven yet.
@@ -212,20 +303,22 @@ impl<T> Flows<T> {
 
     /// Records that the client has proven that it receives at its address.
     pub fn set_proven(&mut self, now: Time, index: FlowIndex) {
-        self.touch(now, index, true);
+        if !self.is_proven(index) {
+            self.touch(now, index, State::Proven);
+        }
     }
 
     /// Whether clients should prove their address first: [`Self::is_half_used`], or flows that are not proven take a quarter of
     /// the table.
     #[must_use]
     pub fn is_under_load(&self, now: Time) -> bool {
-        self.is_half_used(now) || self.list(false).len >= self.entries.len().div_ceil(4)
+        self.is_half_used(now) || self.list(State::Unproven).len >= self.quarter()
     }
 
     /// Whether less than half of the new flows that may arrive at once is left.
     #[must_use]
     pub fn is_half_used(&self, now: Time) -> bool {
-        self.next_new.plus(1_000_000_000) > now
+        !self.rate.has(now, SECOND)
     }
 
     /// The server ID to which the previous unroutable packet of this flow was forwarded, if it had the same connection
@@ -253,21 +346,18 @@ impl<T> Flows<T> {
         &mut self,
         now: Time,
         key: FlowKey,
+        opening: Opening,
         make: impl FnOnce(FlowIndex) -> Option<T>,
     ) -> Result<(FlowIndex, Option<T>), Refused> {
-        let interval = 1_000_000_000 / u64::from(self.limits.new_per_second.max(1));
-        // At most two seconds of new flows at once.
-        let due = self.next_new.max(Time::from_nanos(
-            now.as_nanos().saturating_sub(2_000_000_000),
-        ));
-        if due > now {
+        let takes_place = self.free.is_none() || self.displaces_unanswered(opening);
+        let displaced = if takes_place {
+            Some(self.displaceable(now, opening).ok_or(Refused::Full)?)
+        } else {
+            None
+        };
+        if !self.take_rate(now, &key, opening) {
             return Err(Refused::Rate);
         }
-        let displaced = match self.free {
-            Some(_) => None,
-            None => Some(self.displaceable(now).ok_or(Refused::Full)?),
-        };
-        self.next_new = due.plus(interval);
         let displaced = displaced.and_then(|at| self.close(at));
         let at = self.free.ok_or(Refused::Full)?;
         let value = make(at as usize).ok_or(Refused::Empty)?;
@@ -275,36 +365,53 @@ impl<T> Flows<T> {
         let first = self.buckets.get(bucket).copied().flatten();
         let entry = self.entries.get_mut(at as usize).ok_or(Refused::Full)?;
         self.free = entry.bucket_next;
+        let state = match opening {
+            Opening::Validated => State::Proven,
+            Opening::Initial => State::Unproven,
+            Opening::Moved | Opening::Other => State::Unanswered,
+        };
         *entry = Entry {
-            key,
             value: Some(value),
-            last_active: now,
-            is_proven: false,
-            from_client: 0,
-            from_server: 0,
-            offered: ConnectionId::EMPTY,
-            unroutable: None,
             bucket_next: first,
-            older: None,
-            newer: None,
+            ..Entry::new(key, now, state)
         };
         if let Some(place) = self.buckets.get_mut(bucket) {
             *place = Some(at);
         }
         self.open += 1;
-        self.append(at);
+        self.link(at);
         Ok((at as usize, displaced))
     }
 
+    /// Counts a new flow for the rates; `false` if it exceeds them.
+    fn take_rate(&mut self, now: Time, key: &FlowKey, opening: Opening) -> bool {
+        let (rate, rate_moved) = (&mut self.rate, &mut self.rate_moved);
+        match opening {
+            Opening::Validated => {
+                let proven = &self.holders[State::Proven as usize];
+                let count = proven.count(AddressPrefix::of(key.client.ip()));
+                let most = proven.largest().map_or(0, |(_, count)| count);
+                let is_small = count < KEPT || count <= most / 2;
+                let kept = if is_small { 0 } else { SECOND };
+                rate.take(now, kept)
+            }
+            Opening::Initial => rate.take(now, 0),
+            // Of what others leave, the last quarter: so they do not compete with first packets.
+            Opening::Moved => rate_moved.take(now, 0) || rate.take(now, SECOND * 3 / 2),
+            Opening::Other => rate_moved.take(now, SECOND),
+        }
+    }
+
     /// Records datagrams from the client: their bytes, and the destination connection ID of one. For a short header,
-    /// `destination` may have further bytes.
+    /// `destination` may have further bytes. This is no activity, but may prove the client's address.
     pub fn on_client(&mut self, now: Time, index: FlowIndex, bytes: usize, destination: &[u8]) {
         let Some(entry) = self.entries.get_mut(index) else {
             return;
         };
         entry.from_client = entry.from_client.saturating_add(bytes as u64);
-        let echoes = !entry.offered.is_empty() && destination.starts_with(entry.offered.as_slice());
-        self.touch(now, index, echoes);
+        if !entry.offered.is_empty() && destination.starts_with(entry.offered.as_slice()) {
+            self.set_proven(now, index);
+        }
     }
 
     /// Records a datagram from the server, or several of which `datagram` is the first.
@@ -313,7 +420,8 @@ impl<T> Flows<T> {
             return;
         };
         entry.from_server = entry.from_server.saturating_add(bytes as u64);
-        if !entry.is_proven
+        let is_proven = entry.state == State::Proven;
+        if !is_proven
             && let Ok(Invariant::Long(long)) = Invariant::decode(datagram)
             // The source of a Version Negotiation packet is the client's choice (RFC 9000 §17.2.1).
             && long.version != VersionNumber::NEGOTIATION
@@ -322,18 +430,23 @@ impl<T> Flows<T> {
             entry.offered = id;
         }
         let exceeds = entry.from_server > entry.from_client.saturating_mul(AMPLIFICATION);
-        self.touch(now, index, exceeds);
+        let state = if is_proven || exceeds {
+            State::Proven
+        } else {
+            State::Unproven
+        };
+        self.touch(now, index, state);
     }
 
     /// Ends flows that have been inactive for too long, and passes their values to `ended`.
     pub fn expire(&mut self, now: Time, mut ended: impl FnMut(T)) {
-        for is_proven in [false, true] {
-            let idle = if is_proven {
+        for state in [State::Unanswered, State::Unproven, State::Proven] {
+            let idle = if state == State::Proven {
                 self.limits.idle
             } else {
                 self.limits.unproven_idle
             };
-            while let Some(at) = self.list(is_proven).oldest
+            while let Some(at) = self.list(state).oldest
                 && self.inactive(at, now) >= idle
                 && let Some(value) = self.close(at)
             {
@@ -342,15 +455,47 @@ impl<T> Flows<T> {
         }
     }
 
+    /// The flows that clients may have without proof of their address.
+    const fn quarter(&self) -> usize {
+        self.entries.len().div_ceil(4)
+    }
+
+    fn displaces_unanswered(&self, opening: Opening) -> bool {
+        matches!(opening, Opening::Moved | Opening::Other)
+            && self.list(State::Unanswered).len >= self.quarter()
+    }
+
+    /// The flow that makes room for a new one.
+    fn displaceable(&self, now: Time, opening: Opening) -> Link {
+        if self.displaces_unanswered(opening) {
+            return self.first(State::Unanswered);
+        }
+        let is_one_more = usize::from(opening == Opening::Initial);
+        if self.list(State::Unproven).len + is_one_more > self.quarter() {
+            return self.first(State::Unproven);
+        }
+        let is_inactive = |at: &u32| self.inactive(*at, now) >= DISPLACED_AFTER;
+        self.first_of_many(State::Proven)
+            .or_else(|| self.first(State::Unproven))
+            .or_else(|| self.first(State::Unanswered))
+            .or_else(|| self.list(State::Proven).oldest.filter(is_inactive))
+    }
+
+    /// The oldest flow in a state of the prefix that has most of them, if it has more than [`KEPT`].
+    fn first_of_many(&self, state: State) -> Link {
+        let (at, count) = self.holders[state as usize].largest()?;
+        (count > KEPT).then_some(at)
+    }
+
+    /// The flow in a state that makes room before all others.
+    fn first(&self, state: State) -> Link {
+        let of_many = self.first_of_many(state);
+        of_many.or(self.list(state).oldest)
+    }
+
     fn inactive(&self, at: u32, now: Time) -> Duration {
         let entry = self.entries.get(at as usize);
         entry.map_or(Duration::ZERO, |entry| now.since(entry.last_active))
-    }
-
-    fn displaceable(&self, now: Time) -> Link {
-        let proven = self.list(true).oldest;
-        let proven = proven.filter(|at| self.inactive(*at, now) >= DISPLACED_AFTER);
-        self.list(false).oldest.or(proven)
     }
 
     fn bucket(&self, key: &FlowKey) -> usize {
@@ -369,33 +514,46 @@ impl<T> Flows<T> {
         SipHash::from_bytes(&self.key).hash_2_4(&bytes) as usize & (self.buckets.len() - 1)
     }
 
-    fn list(&self, is_proven: bool) -> List {
-        self.lists[usize::from(is_proven)]
+    const fn list(&self, state: State) -> List {
+        self.lists[state as usize]
     }
 
-    fn touch(&mut self, now: Time, index: FlowIndex, proves: bool) {
+    /// Makes a flow the most active, in this state.
+    fn touch(&mut self, now: Time, index: FlowIndex, state: State) {
         let at = index as u32;
-        self.unlink(at);
-        if let Some(entry) = self.entries.get_mut(index) {
-            entry.last_active = now;
-            entry.is_proven |= proves;
-        }
-        self.append(at);
-    }
-
-    /// Makes an entry the newest of its list.
-    fn append(&mut self, at: u32) {
-        let Some(entry) = self.entries.get_mut(at as usize) else {
+        let Some(entry) = self.entries.get_mut(index) else {
             return;
         };
-        let list = &mut self.lists[usize::from(entry.is_proven)];
-        entry.older = list.newest;
-        entry.newer = None;
-        list.len += 1;
-        let older = list.newest.replace(at);
-        match older.and_then(|older| self.entries.get_mut(older as usize)) {
-            Some(older) => older.newer = Some(at),
-            None => list.oldest = Some(at),
+        entry.last_active = now;
+        if entry.state == state {
+            let holder = entry.holder;
+            let list = &mut self.lists[state as usize];
+            list.remove(&mut self.entries, Which::OfState, at);
+            list.append(&mut self.entries, Which::OfState, at);
+            let holders = &mut self.holders[state as usize];
+            holders.refresh(holder, &mut self.entries, at);
+            return;
+        }
+        self.unlink(at);
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.state = state;
+        }
+        self.link(at);
+    }
+
+    /// Adds an entry to the lists of its state and prefix.
+    fn link(&mut self, at: u32) {
+        let Some(entry) = self.entries.get(at as usize) else {
+            return;
+        };
+        let (state, client) = (entry.state, entry.key.client);
+        let list = &mut self.lists[state as usize];
+        list.append(&mut self.entries, Which::OfState, at);
+        let prefix = AddressPrefix::of(client.ip());
+        let holders = &mut self.holders[state as usize];
+        let holder = holders.add(prefix, &mut self.entries, at);
+        if let Some(entry) = self.entries.get_mut(at as usize) {
+            entry.holder = holder;
         }
     }
 
@@ -403,16 +561,11 @@ impl<T> Flows<T> {
         let Some(entry) = self.entries.get(at as usize) else {
             return;
         };
-        let (older, newer, which) = (entry.older, entry.newer, usize::from(entry.is_proven));
-        self.lists[which].len -= 1;
-        match older.and_then(|older| self.entries.get_mut(older as usize)) {
-            Some(older) => older.newer = newer,
-            None => self.lists[which].oldest = newer,
-        }
-        match newer.and_then(|newer| self.entries.get_mut(newer as usize)) {
-            Some(newer) => newer.older = older,
-            None => self.lists[which].newest = older,
-        }
+        let (state, holder) = (entry.state, entry.holder);
+        let list = &mut self.lists[state as usize];
+        list.remove(&mut self.entries, Which::OfState, at);
+        let holders = &mut self.holders[state as usize];
+        holders.remove(holder, &mut self.entries, at);
     }
 
     /// Ends a flow, and returns its value.

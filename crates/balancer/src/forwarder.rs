@@ -41,11 +41,11 @@ use lastbyte_udp::{
     Batch, Ecn, Options, Poller, Received, Socket, Steering, Transmit, Waker, bind_group,
 };
 use lastbyte_units::Time;
-use lastbyte_wire::packet::Invariant;
+use lastbyte_wire::packet::{InitialHeader, Invariant};
 
 use crate::{
     counts::{Counter, Counts},
-    flows::{FlowIndex, FlowKey, FlowLimits, Flows, Refused},
+    flows::{FlowIndex, FlowKey, FlowLimits, Flows, Opening, Refused},
     table::{Route, ServerIndex, Table},
 };
 
@@ -473,14 +473,18 @@ impl Worker {
                 }
             }
         };
-        let index = match *flow {
-            Some(index) => index,
-            // The other half is for clients with a token.
-            None if !is_validated && self.retry.is_some() && self.flows.is_half_used(now) => {
-                self.count(Counter::FlowLimit, 1);
-                return None;
-            }
-            None => self.open(now, *key, table)?,
+        let index = if let Some(index) = *flow {
+            index
+        } else {
+            let is_initial =
+                datagram.len() >= INITIAL_LEN_MIN && InitialHeader::decode(datagram).is_some();
+            let opening = match counter {
+                _ if is_validated => Opening::Validated,
+                _ if is_initial => Opening::Initial,
+                Counter::ByConnectionId => Opening::Moved,
+                _ => Opening::Other,
+            };
+            self.open(now, *key, opening, table)?
         };
         *flow = Some(index);
         if is_validated {
@@ -544,13 +548,19 @@ impl Worker {
         None
     }
 
-    fn open(&mut self, now: Time, key: FlowKey, table: &Table) -> Option<FlowIndex> {
+    fn open(
+        &mut self,
+        now: Time,
+        key: FlowKey,
+        opening: Opening,
+        table: &Table,
+    ) -> Option<FlowIndex> {
         let is_v6 = table
             .servers()
             .iter()
             .any(|server| server.address.is_ipv6());
         let poller = &self.poller;
-        let opened = self.flows.open(now, key, |index| {
+        let opened = self.flows.open(now, key, opening, |index| {
             let socket = upstream(is_v6).ok()?;
             poller.add(&socket, index as u64).ok()?;
             Some(socket)

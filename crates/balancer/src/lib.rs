@@ -33,8 +33,8 @@
 //! - *The hash has a key*, so that clients cannot compute addresses that select one server. Balancers that share an
 //!   address must have the same key.
 //! - *A flow is proven* when the client used a connection ID that the server sent to its address, or when the server sent
-//!   more than three times the bytes it received: it may do so only after it validated the address (RFC 9000 §8.1). Flows
-//!   that are not proven make room for new ones first.
+//!   more than three times the bytes it received: it may do so only after it validated the address (RFC 9000 §8.1).
+//! - *Flows are shared by address prefix*: in a full table, a new flow displaces one of the prefix that has most ([`flows`]).
 //! - *A displaced flow does not end a connection*: the next packet of the client opens another, with another port, and to
 //!   the server this is a change of address that it validates (§9.3).
 //!
@@ -85,7 +85,7 @@ pub mod table;
 
 pub use counts::{Counter, Counts};
 pub use fleet::{Fleet, FleetError, Server};
-pub use flows::{FlowLimits, Flows};
+pub use flows::{FlowLimits, Flows, Opening};
 #[cfg(target_os = "linux")]
 pub use forwarder::{Forwarder, Retry, Settings};
 pub use table::{Route, ServerIndex, Table};

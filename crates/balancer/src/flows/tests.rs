@@ -27,7 +27,7 @@ fn seconds(seconds: u64) -> Time {
 }
 
 fn open(flows: &mut Flows<u32>, now: Time, number: u32) -> Result<Option<u32>, Refused> {
-    let opened = flows.open(now, key(number), |_| Some(number));
+    let opened = flows.open(now, key(number), Opening::Initial, |_| Some(number));
     opened.map(|(_, displaced)| displaced)
 }
 
@@ -121,7 +121,10 @@ fn new_flows_have_a_maximum_rate() {
     let mut opened = |now: Time, first: u32| {
         let numbers = first..first + 100;
         numbers
-            .filter(|number| flows.open(now, key(*number), |_| Some(0)).is_ok())
+            .filter(|number| {
+                let opened = flows.open(now, key(*number), Opening::Initial, |_| Some(0));
+                opened.is_ok()
+            })
             .count()
     };
     assert_eq!(opened(seconds(100), 0), 21, "two seconds of them, and one");
@@ -158,66 +161,137 @@ fn the_server_of_an_unroutable_packet_is_remembered_for_its_connection_id() {
     assert_eq!(flows.unroutable(0, 78), None);
 }
 
-/// A step on a table of 5 flows.
+/// Clients 0 to 9 have one address, 10 to 12 are in one /56, and each other has an address of its own.
+fn client(number: u16) -> FlowKey {
+    let ip = match number {
+        0..10 => IpAddr::from([192, 0, 2, 1]),
+        10..13 => IpAddr::from([0x2001, 0xdb8, 0, number, 0, 0, 0, 1]),
+        _ => IpAddr::from([198, 51, 100, number as u8]),
+    };
+    FlowKey {
+        client: SocketAddr::new(ip, 1000 + number),
+        local: None,
+    }
+}
+
+/// A step on a table of [`PLACES`] flows.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Open(u32),
-    Client(u32),
-    Server(u32),
+    Open(u16, Opening),
+    Client(u16),
+    Server(u16),
+    Prove(u16),
     Expire,
 }
 
+const PLACES: usize = 12;
+const CLIENTS: u16 = 24;
+
 fn step() -> impl Strategy<Value = (u64, Step)> {
-    let number = 0_u32..12;
+    let number = 0..CLIENTS;
+    let opening = prop_oneof![
+        1 => Just(Opening::Validated),
+        3 => Just(Opening::Initial),
+        1 => Just(Opening::Moved),
+        1 => Just(Opening::Other),
+    ];
     let step = prop_oneof![
-        4 => number.clone().prop_map(Step::Open),
+        8 => (number.clone(), opening).prop_map(|(number, opening)| Step::Open(number, opening)),
         2 => number.clone().prop_map(Step::Client),
-        2 => number.prop_map(Step::Server),
+        4 => number.clone().prop_map(Step::Server),
+        4 => number.prop_map(Step::Prove),
         1 => Just(Step::Expire),
     ];
-    (0_u64..20, step)
+    (0_u64..8, step)
 }
 
 /// The same rules, over a list in order of activity.
 #[derive(Default)]
 struct Model {
-    /// Number, last activity, proven, bytes from client and server.
-    flows: Vec<(u32, u64, bool, u64, u64)>,
+    flows: Vec<Known>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    number: u16,
+    last_active: u64,
+    state: State,
+    from_client: u64,
+    from_server: u64,
+}
+
+/// What may happen when a flow is opened.
+#[derive(Debug, PartialEq)]
+enum Expected {
+    Free,
+    /// One of these is displaced.
+    Displaced(Vec<u16>),
+    Full,
 }
 
 impl Model {
-    fn open(&mut self, now: u64, number: u32) -> Result<Option<u32>, Refused> {
-        let mut displaced = None;
-        if self.flows.len() == 5 {
-            let at = self.flows.iter().position(|flow| !flow.2).or_else(|| {
-                let oldest = self.flows.iter().position(|flow| flow.2);
-                oldest.filter(|at| now - self.flows[*at].1 >= 10)
-            });
-            displaced = Some(self.flows.remove(at.ok_or(Refused::Full)?).0);
-        }
-        self.flows.push((number, now, false, 0, 0));
-        Ok(displaced)
+    fn of(&self, state: State) -> Vec<Known> {
+        let flows = self.flows.iter().filter(|flow| flow.state == state);
+        flows.copied().collect()
     }
 
-    fn touch(&mut self, now: u64, number: u32, client: u64, server: u64) {
-        if let Some(at) = self.flows.iter().position(|flow| flow.0 == number) {
-            let mut flow = self.flows.remove(at);
-            flow.1 = now;
-            flow.3 += client;
-            flow.4 += server;
-            flow.2 |= server > 0 && flow.4 > 3 * flow.3;
+    /// The oldest flows of the prefixes that have most, if these are more than 4.
+    fn of_many(&self, state: State) -> Option<Vec<u16>> {
+        let mut by_prefix = std::collections::BTreeMap::<_, Vec<u16>>::new();
+        for flow in self.of(state) {
+            let prefix = AddressPrefix::of(client(flow.number).client.ip());
+            by_prefix.entry(prefix).or_default().push(flow.number);
+        }
+        let most = by_prefix.values().map(Vec::len).max()?;
+        let holders = by_prefix.values().filter(|flows| flows.len() == most);
+        (most > 4).then(|| holders.map(|flows| flows[0]).collect())
+    }
+
+    fn first(&self, state: State) -> Option<Vec<u16>> {
+        let oldest = self.of(state).first().map(|flow| vec![flow.number]);
+        self.of_many(state).or(oldest)
+    }
+
+    fn expected(&self, now: u64, opening: Opening) -> Expected {
+        let count = |state| self.of(state).len();
+        let is_other = matches!(opening, Opening::Moved | Opening::Other);
+        let displaced = if is_other && count(State::Unanswered) == PLACES / 4 {
+            self.first(State::Unanswered)
+        } else if self.flows.len() < PLACES {
+            return Expected::Free;
+        } else if count(State::Unproven) + usize::from(opening == Opening::Initial) > PLACES / 4 {
+            self.first(State::Unproven)
+        } else {
+            self.of_many(State::Proven)
+                .or(self.first(State::Unproven))
+                .or(self.first(State::Unanswered))
+                .or_else(|| {
+                    let oldest = *self.of(State::Proven).first()?;
+                    (now - oldest.last_active >= 10).then_some(vec![oldest.number])
+                })
+        };
+        displaced.map_or(Expected::Full, Expected::Displaced)
+    }
+
+    fn change(&mut self, number: u16, change: impl FnOnce(&mut Known) -> bool) {
+        if let Some(at) = self.flows.iter().position(|flow| flow.number == number)
+            && change(&mut self.flows[at])
+        {
+            let flow = self.flows.remove(at);
             self.flows.push(flow);
         }
     }
 
-    fn expire(&mut self, now: u64) -> Vec<u32> {
-        let is_over =
-            |flow: &(u32, u64, bool, u64, u64)| now - flow.1 >= if flow.2 { 120 } else { 30 };
-        let mut ended: Vec<u32> = self
+    fn expire(&mut self, now: u64) -> Vec<u16> {
+        let is_over = |flow: &Known| {
+            let idle = if flow.state == State::Proven { 120 } else { 30 };
+            now - flow.last_active >= idle
+        };
+        let mut ended: Vec<u16> = self
             .flows
             .iter()
             .filter(|flow| is_over(flow))
-            .map(|flow| flow.0)
+            .map(|flow| flow.number)
             .collect();
         self.flows.retain(|flow| !is_over(flow));
         ended.sort_unstable();
@@ -227,51 +301,333 @@ impl Model {
 
 proptest! {
     #[test]
-    fn arbitrary_steps_match_a_list(steps in proptest::collection::vec(step(), 0..200)) {
-        let mut flows = flows(5);
+    fn arbitrary_steps_match_a_list(steps in proptest::collection::vec(step(), 0..300)) {
+        let mut flows: Flows<u16> = Flows::new(limits(PLACES), [5; 16]);
         let mut model = Model::default();
         let mut now = 9;
         for (passed, step) in steps {
             now += passed;
+            let at = seconds(now);
             match step {
-                Step::Open(number) => {
-                    if flows.find(&key(number)).is_none() {
-                        prop_assert_eq!(open(&mut flows, seconds(now), number), model.open(now, number));
+                Step::Open(number, opening) => {
+                    if flows.find(&client(number)).is_some() {
+                        continue;
                     }
+                    let expected = model.expected(now, opening);
+                    let opened = flows.open(at, client(number), opening, |_| Some(number));
+                    match (opened, expected) {
+                        (Ok((_, None)), Expected::Free) => {}
+                        (Ok((_, Some(displaced))), Expected::Displaced(any)) => {
+                            prop_assert!(any.contains(&displaced), "{displaced} of {any:?}");
+                            model.flows.retain(|flow| flow.number != displaced);
+                        }
+                        (Err(Refused::Full), Expected::Full) => continue,
+                        (opened, expected) => prop_assert!(false, "{opened:?} {expected:?}"),
+                    }
+                    model.flows.push(Known {
+                        number,
+                        last_active: now,
+                        state: match opening {
+                            Opening::Validated => State::Proven,
+                            Opening::Initial => State::Unproven,
+                            Opening::Moved | Opening::Other => State::Unanswered,
+                        },
+                        from_client: 0,
+                        from_server: 0,
+                    });
                 }
                 Step::Client(number) => {
-                    if let Some(index) = flows.find(&key(number)) {
-                        flows.on_client(seconds(now), index, 100, &[1; 8]);
+                    if let Some(index) = flows.find(&client(number)) {
+                        flows.on_client(at, index, 100, &[1; 8]);
                     }
-                    model.touch(now, number, 100, 0);
+                    model.change(number, |flow| {
+                        flow.from_client += 100;
+                        false
+                    });
                 }
                 Step::Server(number) => {
-                    if let Some(index) = flows.find(&key(number)) {
-                        flows.on_server(seconds(now), index, 250, &[0x40; 30]);
+                    if let Some(index) = flows.find(&client(number)) {
+                        flows.on_server(at, index, 250, &[0x40; 30]);
                     }
-                    model.touch(now, number, 0, 250);
+                    model.change(number, |flow| {
+                        flow.last_active = now;
+                        flow.from_server += 250;
+                        let exceeds = flow.from_server > 3 * flow.from_client;
+                        if exceeds || flow.state == State::Proven {
+                            flow.state = State::Proven;
+                        } else {
+                            flow.state = State::Unproven;
+                        }
+                        true
+                    });
+                }
+                Step::Prove(number) => {
+                    if let Some(index) = flows.find(&client(number)) {
+                        flows.set_proven(at, index);
+                    }
+                    model.change(number, |flow| {
+                        let is_new = flow.state != State::Proven;
+                        if is_new {
+                            (flow.state, flow.last_active) = (State::Proven, now);
+                        }
+                        is_new
+                    });
                 }
                 Step::Expire => {
                     let mut ended = Vec::new();
-                    flows.expire(seconds(now), |value| ended.push(value));
+                    flows.expire(at, |value| ended.push(value));
                     ended.sort_unstable();
                     prop_assert_eq!(ended, model.expire(now));
                 }
             }
             prop_assert_eq!(flows.len(), model.flows.len());
-            for number in 0..12 {
-                let found = flows.find(&key(number)).and_then(|index| flows.get(index));
-                let expected = model.flows.iter().find(|flow| flow.0 == number);
-                prop_assert_eq!(found.map(|(_, value)| *value), expected.map(|flow| flow.0));
+            for number in 0..CLIENTS {
+                let found = flows.find(&client(number)).and_then(|index| flows.get(index));
+                let expected = model.flows.iter().find(|flow| flow.number == number);
+                prop_assert_eq!(found.map(|(_, value)| *value), expected.map(|flow| flow.number));
+            }
+            for state in [State::Unanswered, State::Unproven, State::Proven] {
+                let of_state = model.of(state);
+                let mut prefixes: Vec<_> = of_state
+                    .iter()
+                    .map(|flow| AddressPrefix::of(client(flow.number).client.ip()))
+                    .collect();
+                prefixes.sort_unstable();
+                prefixes.dedup();
+                prop_assert_eq!(flows.list(state).len, of_state.len());
+                prop_assert_eq!(flows.holders[state as usize].len(), prefixes.len());
             }
         }
+    }
+}
+
+/// A table, of which an attacker takes all that it gets, in virtual time.
+struct Siege {
+    flows: Flows<SocketAddr>,
+    now: Time,
+    attackers: Vec<IpAddr>,
+    opening: Opening,
+    next_port: u16,
+}
+
+impl Siege {
+    /// `opening` is that of all clients.
+    fn new(flows: usize, attackers: Vec<IpAddr>, opening: Opening) -> Self {
+        let limits = FlowLimits {
+            flows,
+            ..FlowLimits::default()
+        };
+        Self {
+            flows: Flows::new(limits, [5; 16]),
+            now: seconds(100),
+            attackers,
+            opening,
+            next_port: 1,
+        }
+    }
+
+    /// A client's first packet, the server's answer, and a packet to the connection ID in it. Returns whether the client has
+    /// got through.
+    fn connect(&mut self, client: SocketAddr) -> bool {
+        let key = FlowKey {
+            client,
+            local: None,
+        };
+        let opened = self
+            .flows
+            .open(self.now, key, self.opening, |_| Some(client));
+        let Ok((index, _)) = opened else {
+            return false;
+        };
+        self.flows.on_client(self.now, index, 1200, &[7; 8]);
+        self.flows
+            .on_server(self.now, index, 1200, &from_server(&[9; 8]));
+        self.flows.on_client(self.now, index, 50, &[9; 30]);
+        self.flows.is_proven(index)
+    }
+
+    /// As many new flows of each attacker as the rate permits in this time, while all send 21 bytes on each flow, and the server
+    /// answers some.
+    fn attack(&mut self, time: Duration, is_answered: impl Fn(u16) -> bool) {
+        let until = self.now + time;
+        while self.now < until {
+            self.now = self.now + Duration::from_millis(100);
+            for _ in 0..500_usize.div_ceil(self.attackers.len()) {
+                self.next_port = self.next_port.wrapping_add(1);
+                for ip in self.attackers.clone() {
+                    self.connect(SocketAddr::new(ip, self.next_port));
+                }
+            }
+            for index in 0..self.flows.limits.flows {
+                let Some((key, _)) = self.flows.get(index) else {
+                    continue;
+                };
+                let client = key.client;
+                if self.attackers.contains(&client.ip()) {
+                    self.flows.on_client(self.now, index, 21, &[0x55; 20]);
+                    if is_answered(client.port()) {
+                        self.flows.on_server(self.now, index, 40, &[0x40; 40]);
+                    }
+                }
+            }
+            self.flows.expire(self.now, |_| ());
+        }
+    }
+
+    /// Others get through at once, and stay.
+    fn check_others(&mut self, others: u8) {
+        let others: Vec<SocketAddr> = (0..others)
+            .map(|host| SocketAddr::from(([203, 0, 113, host], 443)))
+            .collect();
+        for (at, client) in others.iter().enumerate() {
+            assert!(self.connect(*client), "client {at}");
+            self.attack(Duration::from_millis(100), |_| true);
+        }
+        for (at, client) in others.iter().enumerate() {
+            let key = FlowKey {
+                client: *client,
+                local: None,
+            };
+            assert!(
+                self.flows.find(&key).is_some(),
+                "client {at} has lost its flow"
+            );
+        }
+    }
+}
+
+#[test]
+fn flows_that_one_address_holds_leave_room_for_others() {
+    let attacker = || vec![IpAddr::from([192, 0, 2, 1])];
+    for opening in [Opening::Initial, Opening::Validated] {
+        for flows in [150, 2000, 16_384] {
+            let mut siege = Siege::new(flows, attacker(), opening);
+            siege.attack(Duration::from_secs(5), |_| true);
+            assert_eq!(siege.flows.len(), flows, "it may have all");
+            siege.check_others(20);
+        }
+    }
+}
+
+#[test]
+fn a_site_or_several_addresses_leave_room_for_others() {
+    let site = (0..256).map(|network| IpAddr::from([0x2001, 0xdb8, 0, network, 0, 0, 0, 1]));
+    let hosts = (0..25).map(|host| IpAddr::from([192, 0, 2, host]));
+    for opening in [Opening::Initial, Opening::Validated] {
+        for attackers in [site.clone().collect::<Vec<_>>(), hosts.clone().collect()] {
+            let mut siege = Siege::new(150, attackers, opening);
+            siege.attack(Duration::from_secs(2), |_| true);
+            assert_eq!(siege.flows.len(), 150);
+            siege.check_others(20);
+        }
+    }
+}
+
+#[test]
+fn first_packets_of_one_address_displace_no_handshakes_of_others() {
+    let mut flows: Flows<u32> = flows(100);
+    for number in 0..20 {
+        open(&mut flows, seconds(9), number).expect("room");
+    }
+    for port in 0..10_000 {
+        let client = SocketAddr::from(([192, 0, 2, 1], port));
+        let key = FlowKey {
+            client,
+            local: None,
+        };
+        flows
+            .open(seconds(10), key, Opening::Initial, |_| Some(77))
+            .expect("room");
+    }
+    assert!((0..20).all(|number| flows.find(&key(number)).is_some()));
+}
+
+/// Random bytes on a flow do not keep it: its server does not answer them.
+#[test]
+fn a_flow_is_kept_by_what_its_server_sends() {
+    let mut flows = flows(10);
+    for number in [1, 2] {
+        open(&mut flows, seconds(9), number).expect("room");
+        prove(&mut flows, seconds(9), number);
+    }
+    for second in 10..129 {
+        for number in [1, 2] {
+            let index = flows.find(&key(number)).expect("open");
+            flows.on_client(seconds(second), index, 21, &[0x55; 20]);
+        }
+        let index = flows.find(&key(2)).expect("open");
+        flows.on_server(seconds(second), index, 40, &[0x40; 40]);
+        flows.expire(seconds(second), |_| ());
+    }
+    let mut ended = Vec::new();
+    flows.expire(seconds(129), |number| ended.push(number));
+    assert_eq!(ended, [1]);
+}
+
+/// Packets with short headers, of unknown versions and of other types than Initial.
+#[test]
+fn packets_that_are_no_first_ones_open_a_quarter_of_the_flows_and_leave_the_others() {
+    let mut flows: Flows<u32> = Flows::new(FlowLimits::default(), [5; 16]);
+    let mut opened = 0;
+    // A flood, of which no packet is answered.
+    for step in 0..40_000_u32 {
+        let now = seconds(100) + Duration::from_micros(u64::from(step) * 100);
+        let result = flows.open(now, key(step), Opening::Other, |_| Some(step));
+        opened += u32::from(result.is_ok());
+        assert!(flows.len() <= 4096);
+    }
+    // A quarter of the rate for 4 s, and of what may arrive at once.
+    assert_eq!(opened, 1250 + 4 * 1250);
+    assert_eq!(flows.len(), 4096);
+    // Clients that moved have the other half of the quarter, and the server's answer takes their flows out of it.
+    let now = seconds(104);
+    let mut others = 100_000..;
+    let mut moved = Vec::new();
+    for number in others.by_ref().take(1000) {
+        let opened = flows.open(now, key(number), Opening::Moved, |_| Some(number));
+        let (index, _) = opened.expect("room");
+        flows.on_server(now, index, 1200, &[0x40; 30]);
+        moved.push(number);
+    }
+    // First packets do not compete with them.
+    for number in others.take(5000) {
+        assert!(open(&mut flows, now, number).is_ok());
+    }
+    for step in 0..40_000_u32 {
+        let now = now + Duration::from_micros(u64::from(step) * 100);
+        let _ = flows.open(now, key(200_000 + step), Opening::Other, |_| Some(step));
+    }
+    assert!(
+        moved
+            .iter()
+            .all(|number| flows.find(&key(*number)).is_some())
+    );
+}
+
+/// The half that is left to clients with a token is shared as flows are.
+#[test]
+fn an_address_with_many_flows_leaves_half_of_the_new_ones_to_others() {
+    let mut siege = Siege::new(1000, Vec::new(), Opening::Validated);
+    siege.flows.limits.new_per_second = 1000;
+    siege.flows.rate = Rate::new(SECOND / 1000);
+    let mut connect = |ip: [u8; 4], port| siege.connect(SocketAddr::new(ip.into(), port));
+    let opened = (0..5000)
+        .filter(|port| connect([192, 0, 2, 1], *port))
+        .count();
+    assert_eq!(opened, 1001, "two seconds, of which it leaves one");
+    for host in 0..250 {
+        let opened = (0..5)
+            .filter(|port| connect([203, 0, 113, host], *port))
+            .count();
+        assert!(opened >= 4 || host > 198, "{host}: {opened}");
     }
 }
 
 /// docs/security.md.
 #[test]
 fn a_flow_takes_256_bytes_at_most() {
-    assert!(size_of::<Entry<lastbyte_udp::Socket>>() <= 256);
+    let bytes = size_of::<Entry<lastbyte_udp::Socket>>();
+    assert!(bytes <= 256, "{bytes}");
 }
 
 /// RFC 9000 §17.2.1: its source connection ID is the destination of the client's packet, whoever sent that.

@@ -2,23 +2,30 @@
 //! issued it, other packets to a server that takes new connections, and flows stay within their limits. Shared by the
 //! replay of the corpus and the fuzz target.
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
 use lastbyte_balancer::{
     Fleet, FlowLimits, Flows, Route, Server, ServerIndex, Table,
     fleet::server_id_bytes,
-    flows::{DISPLACED_AFTER, FlowKey, Refused},
+    flows::{DISPLACED_AFTER, FlowKey, KEPT, Opening, Refused},
 };
 use lastbyte_quic::cid::{QuicLb, QuicLbConfig};
 use lastbyte_units::Time;
-use lastbyte_wire::packet::{Invariant, VersionNumber};
+use lastbyte_wire::packet::{InitialHeader, Invariant, VersionNumber};
 
 const LIMITS: FlowLimits = FlowLimits {
-    flows: 4,
+    flows: 6,
     new_per_second: 5,
     idle: Duration::from_secs(20),
     unproven_idle: Duration::from_secs(5),
 };
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+const OTHER_CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 2));
 
 /// The input, from which everything is read; zeros behind its end.
 struct Input<'a>(&'a [u8]);
@@ -157,7 +164,7 @@ struct Model {
 
 impl Model {
     /// The flow of a client, opened if there is none.
-    fn index(&mut self, now: Time, client: SocketAddr) -> Option<usize> {
+    fn index(&mut self, now: Time, client: SocketAddr, opening: Opening) -> Option<usize> {
         let key = FlowKey {
             client,
             local: None,
@@ -169,19 +176,30 @@ impl Model {
         assert!(!self.known.contains_key(&client));
         let proven_and_active =
             |known: &Known| known.is_proven && now.since(known.last_active) < DISPLACED_AFTER;
-        match self.flows.open(now, key, |_| Some(client)) {
+        let of_address = |ip| {
+            let flows = self.known.iter();
+            let flows = flows.filter(|(client, known)| client.ip() == ip && known.is_proven);
+            flows.count()
+        };
+        let counts = [CLIENT, OTHER_CLIENT].map(of_address);
+        match self.flows.open(now, key, opening, |_| Some(client)) {
             Ok((index, displaced)) => {
                 if let Some(displaced) = displaced {
-                    assert_eq!(self.known.len(), LIMITS.flows);
                     let known = self.known.remove(&displaced).expect("it was open");
-                    assert!(!proven_and_active(&known), "{displaced} is displaced");
+                    let [most, least] = [counts.iter().max(), counts.iter().min()];
+                    let is_of_many = (most > Some(&KEPT))
+                        && (most == least || counts[0] > counts[1]) == (displaced.ip() == CLIENT);
+                    assert!(
+                        !proven_and_active(&known) || is_of_many,
+                        "{displaced} is displaced"
+                    );
                 }
                 assert_eq!(self.flows.get(index), Some((&key, &client)));
                 self.known.insert(
                     client,
                     Known {
                         last_active: now,
-                        is_proven: false,
+                        is_proven: opening == Opening::Validated,
                         from_client: 0,
                         from_server: 0,
                         offered: Vec::new(),
@@ -193,6 +211,7 @@ impl Model {
             Err(Refused::Full) => {
                 assert_eq!(self.known.len(), LIMITS.flows);
                 assert!(self.known.values().all(proven_and_active));
+                assert!(counts.iter().all(|count| *count <= KEPT));
                 None
             }
             Err(Refused::Rate) => None,
@@ -201,7 +220,13 @@ impl Model {
     }
 
     fn on_client(&mut self, now: Time, client: SocketAddr, table: &Table, packet: &[u8]) {
-        let Some(index) = self.index(now, client) else {
+        let opening = match (InitialHeader::decode(packet), table.route(packet)) {
+            (Some(initial), _) if !initial.token.is_empty() => Opening::Validated,
+            (Some(_), _) => Opening::Initial,
+            (None, Some(Route::ConnectionId(_))) => Opening::Moved,
+            (None, _) => Opening::Other,
+        };
+        let Some(index) = self.index(now, client, opening) else {
             return;
         };
         let known = self.known.get_mut(&client).expect("it is open");
@@ -221,8 +246,10 @@ impl Model {
         };
         self.flows.on_client(now, index, packet.len(), destination);
         known.from_client += packet.len() as u64;
-        known.last_active = now;
-        known.is_proven |= !known.offered.is_empty() && destination.starts_with(&known.offered);
+        if !known.is_proven && !known.offered.is_empty() && destination.starts_with(&known.offered)
+        {
+            (known.is_proven, known.last_active) = (true, now);
+        }
         assert_eq!(self.flows.is_proven(index), known.is_proven);
     }
 
@@ -283,7 +310,9 @@ pub(crate) fn play(bytes: &[u8]) {
     while !input.0.is_empty() {
         let how = input.byte();
         now = now + Duration::from_millis(u64::from(how & 3) * 400);
-        let client = SocketAddr::from(([198, 51, 100, 1], u16::from(how >> 2 & 7)));
+        let number = how >> 2 & 7;
+        let ip = if number < 6 { CLIENT } else { OTHER_CLIENT };
+        let client = SocketAddr::new(ip, u16::from(number));
         let (packet, expected) = packet(&mut input, &fleet);
         check_route(&table, &fleet, &packet, expected, client);
         if table.is_same_destination(&previous, &packet) {
