@@ -1,6 +1,6 @@
 //! Requests by host and path to several handlers, and hints (103) before slow responses.
 //!
-//! Owns the order of routes. A path is passed on unchanged.
+//! Owns the order of routes, and which paths are ambiguous. A path is passed on unchanged.
 //!
 //! | place | requests |
 //! |---|---|
@@ -8,6 +8,12 @@
 //! | `*.example.com` | for hosts below it |
 //! | `/api` | for `/api` and paths below `/api/`, of any host |
 //! | `www.example.com/api` | both |
+//!
+//! Decision: *a path that leads to different routes as different servers read it is refused*, since the server behind a route
+//! may serve the path of another. Such readings merge slashes, drop parameters (`;a=b`), and take `\`, `%2f` and `%5c` for a
+//! slash, and `%3b` for `;`. Only the two extremes are compared: a place has none of these characters, so that what lies
+//! between them leads to one of the two routes. Paths that stay within a route are left alone, since they are common (`a%2fb` as
+//! one name, `;` in parameters).
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
@@ -140,12 +146,62 @@ impl<T> Places<T> {
         if self.0.is_empty() {
             return None;
         }
-        let path: Cow<'_, [u8]> = percent_decode_str(path_of(target)).into();
         let host = host_of(authority).to_ascii_lowercase();
-        let mut places = self.0.iter();
-        let found = places.find(|(place, _)| place.has(&host, &path));
-        found.map(|(_, value)| value)
+        let at = self.position(&host, &decoded(path_of(target)))?;
+        self.0.get(at).map(|(_, value)| value)
     }
+
+    /// As [`find`](Self::find); `Err` if servers may read the path as one with another value.
+    fn find_one(&self, authority: &str, target: &str) -> Result<Option<&T>, Ambiguous> {
+        let host = host_of(authority).to_ascii_lowercase();
+        let path = path_of(target);
+        let resolved = resolved(&decoded(path));
+        let at = self.position(&host, &resolved);
+        let is_plain = resolved.as_slice() == path.as_bytes();
+        if !is_plain && at != self.position(&host, &with_encoded_slashes(path)) {
+            return Err(Ambiguous);
+        }
+        let found = at.and_then(|at| self.0.get(at));
+        Ok(found.map(|(_, value)| value))
+    }
+
+    fn position(&self, host: &str, path: &[u8]) -> Option<usize> {
+        let mut places = self.0.iter();
+        places.position(|(place, _)| place.has(host, path))
+    }
+}
+
+/// Servers may read a path as one of different places.
+struct Ambiguous;
+
+fn decoded(path: &str) -> Cow<'_, [u8]> {
+    percent_decode_str(path).into()
+}
+
+/// The decoded path as a server reads it to which an encoded slash is a part of a name. No place has a `%`.
+fn with_encoded_slashes(path: &str) -> Vec<u8> {
+    let kept = path.replace("%2f", "%252f").replace("%2F", "%252f");
+    decoded(&kept).into_owned()
+}
+
+/// A decoded path as a server reads it that takes `\` for a slash, drops parameters, and merges slashes.
+fn resolved(path: &[u8]) -> Vec<u8> {
+    let mut resolved = Vec::with_capacity(path.len());
+    let mut is_parameter = false;
+    for byte in path {
+        match byte {
+            b'/' | b'\\' => {
+                is_parameter = false;
+                if resolved.last() != Some(&b'/') {
+                    resolved.push(b'/');
+                }
+            }
+            b';' => is_parameter = true,
+            _ if is_parameter => {}
+            byte => resolved.push(*byte),
+        }
+    }
+    resolved
 }
 
 /// Passes each request to the handler of its place.
@@ -179,11 +235,19 @@ impl Handler for Routes {
         if has_dot_segment(target) {
             return FullResponse::text(400, "The path has `.` or `..` segments\n").into();
         }
+        if path_of(target).contains("%00") {
+            return FullResponse::text(400, "The path has a null byte\n").into();
+        }
         let authority = request.authority().unwrap_or_default();
-        let found = self.routes.find(authority, target);
-        found.unwrap_or(&self.fallback).handle(request, peer)
+        match self.routes.find_one(authority, target) {
+            Ok(found) => found.unwrap_or(&self.fallback).handle(request, peer),
+            Err(Ambiguous) => FullResponse::text(400, AMBIGUOUS).into(),
+        }
     }
 }
+
+const AMBIGUOUS: &str =
+    "The path is ambiguous (expected no `//`, `;`, `\\` or encoded separators before a route)\n";
 
 /// The path of a target, without its query.
 fn path_of(target: &str) -> &str {

@@ -119,6 +119,55 @@ fn dot_segments_do_not_cross_routes() {
     assert_eq!(ask(&routes, "a", "/secret..x/y").1, "fallback");
 }
 
+/// Servers merge slashes, drop parameters, or take `\` and encoded separators for slashes, and others do not.
+#[test]
+fn paths_that_servers_read_as_different_routes_are_refused() {
+    let routes = routes(&["/admin", "/a", "/a/b", "x.example/only"]);
+    for path in [
+        "//admin/x",
+        "/%2fadmin/x",
+        "/%2Fadmin/x",
+        "/admin%2fx",
+        "/admin;a=b/x",
+        "/admin;",
+        "/admin%3b/x",
+        "/admin%5cx",
+        "/admin\\x",
+        "\\admin/x",
+        "/;/admin",
+        "/x/..%2fadmin",
+        "/a//b",
+        "/a;x/b",
+        "/a/;/b",
+        "/admin%00/x",
+        "/x%00",
+    ] {
+        assert_eq!(ask(&routes, "host", path).0, 400, "{path}");
+    }
+    for (path, expected) in [
+        ("/%61dmin/x", "/admin"),
+        ("/admin/", "/admin"),
+        // Whatever a server makes of these, they stay in one route.
+        ("/admin//x", "/admin"),
+        ("/admin/x;a=b", "/admin"),
+        ("/admin/group%2fproject", "/admin"),
+        ("/x//admin", "fallback"),
+        ("/x;a=b/c", "fallback"),
+        ("/group%2fproject", "fallback"),
+        ("/x?y=//admin;%2f%00", "fallback"),
+        ("/a/b//c", "/a/b"),
+        ("/only//x", "fallback"),
+        // As documented.
+        ("/ADMIN/x", "fallback"),
+        ("/%252fadmin", "fallback"),
+        ("*", "fallback"),
+    ] {
+        let answer = ask(&routes, "host", path);
+        assert_eq!(answer, (200, expected.to_owned()), "{path}");
+    }
+    assert_eq!(ask(&routes, "x.example", "//only").0, 400);
+}
+
 #[test]
 fn invalid_places_are_refused() {
     let long = format!("/{}", "x".repeat(PLACE_LEN_MAX));

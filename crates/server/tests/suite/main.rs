@@ -15,6 +15,7 @@ mod nginx;
 mod operations;
 mod proxy;
 mod replay;
+mod routes;
 mod serving;
 mod threads;
 mod upstream;
