@@ -3,6 +3,13 @@
 //! This module owns the listening sockets, one upstream socket per flow, the clock, and the published [`Table`]. Where a
 //! datagram goes is decided by [`Table`] and [`Flows`].
 //!
+//! | what is kept | at most | until |
+//! |---|---|---|
+//! | an upstream socket, also known to the poller | one for each flow | its flow expires or is displaced: closing it removes it from the poller |
+//! | an event of the poller for a flow | those of one wait | the turn ends; if the flow has ended meanwhile, nothing is received |
+//! | counters of a server | [`SERVERS_MAX`](crate::fleet::SERVERS_MAX) | a table without the server is published |
+//! | datagrams | one batch, in buffers of sockets otherwise | they are sent or dropped in the same turn |
+//!
 //! # Decisions
 //!
 //! - *Threads share no flows*: the kernel distributes client addresses to the sockets of a group, and each thread has the

@@ -3,10 +3,17 @@
 //! This module owns the clients by address, one path per client or one for all, and the counters. It reads no clock and
 //! touches no socket: the caller passes in datagrams and times, queries the [`deadline`](Paths::deadline), and
 //! retrieves delivered datagrams.
+//!
+//! | what is kept | at most | until |
+//! |---|---|---|
+//! | a client, by number and address | [`Plan::clients_max`], and those added | [`expire`](Paths::expire), [`forget`](Paths::forget), or [`add`](Paths::add) of its address |
+//! | a path | one for each client, and a shared one | its client is removed; the shared one stays |
+//! | a deadline | one for each path | the path is removed, or has no packets |
+//! | a datagram | [`Plan::inside_max`] bytes for each direction of a path | the link delivers or drops it, or the path is removed |
 
-use core::{cmp::Reverse, fmt, time::Duration};
+use core::{fmt, time::Duration};
 use std::{
-    collections::{BTreeMap, BinaryHeap},
+    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     sync::{
         Arc,
@@ -191,9 +198,12 @@ struct Path {
     /// The path's own time at that moment.
     start: Duration,
     overhead: u32,
-    /// The path's valid entry in the heap.
+    /// The path's entry in [`Paths::due`].
     due: Option<Time>,
 }
+
+/// The number of the path that clients share. Others have the number of their client.
+const SHARED: u64 = u64::MAX;
 
 #[derive(Debug)]
 struct Client<A> {
@@ -210,7 +220,8 @@ pub struct Paths<A = SocketAddr> {
     by_number: BTreeMap<u64, Path>,
     clients: BTreeMap<u64, Client<A>>,
     by_address: BTreeMap<A, u64>,
-    due: BinaryHeap<Reverse<(Time, u64)>>,
+    /// The deadlines of paths with packets inside.
+    due: BTreeSet<(Time, u64)>,
     next: u64,
     report: Report,
     /// [`Report::refused`], which other threads read.
@@ -231,7 +242,7 @@ impl<A: Copy + Ord> Paths<A> {
             by_number: BTreeMap::new(),
             clients: BTreeMap::new(),
             by_address: BTreeMap::new(),
-            due: BinaryHeap::new(),
+            due: BTreeSet::new(),
             next: 0,
             report: Report::default(),
             refused: Arc::default(),
@@ -254,11 +265,12 @@ impl<A: Copy + Ord> Paths<A> {
         let number = self.next;
         let path = match self.plan.sharing {
             Sharing::Apart => number,
-            Sharing::Shared => 0,
+            Sharing::Shared => SHARED,
         };
         if !self.by_number.contains_key(&path) {
             let seeds = SplitMix64::new(self.plan.seed);
-            let seeds = (seeds.at(2 * path), seeds.at(2 * path + 1));
+            let first = if path == SHARED { 0 } else { 2 * path };
+            let seeds = (seeds.at(first), seeds.at(first + 1));
             let Plan { down, up, .. } = &self.plan;
             let Ok(fresh) = Path::new(now, up, down, seeds, self.plan.overhead, Duration::ZERO)
             else {
@@ -356,19 +368,14 @@ impl<A: Copy + Ord> Paths<A> {
 
     /// Returns the next datagram that is due at or before `now`. Call it until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Arrival<A>> {
-        while let Some(Reverse((at, number))) = self.due.peek().copied() {
+        while let Some((at, number)) = self.due.first().copied() {
             if at > now {
                 return None;
             }
             let Some(path) = self.by_number.get_mut(&number) else {
-                self.due.pop();
+                self.due.pop_first();
                 continue;
             };
-            if path.due != Some(at) {
-                // The entry is stale: the path has since been added with an earlier deadline.
-                self.due.pop();
-                continue;
-            }
             let time = path.time(now);
             let found = match path.up.poll(time, &mut ()) {
                 Some(delivery) => Some((Direction::Up, delivery)),
@@ -378,7 +385,7 @@ impl<A: Copy + Ord> Paths<A> {
                     .map(|found| (Direction::Down, found)),
             };
             let Some((direction, delivery)) = found else {
-                self.due.pop();
+                self.due.pop_first();
                 path.due = None;
                 self.arm(number);
                 continue;
@@ -405,7 +412,7 @@ impl<A: Copy + Ord> Paths<A> {
     /// When to call [`poll`](Self::poll) next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        self.due.peek().map(|Reverse((at, _))| *at)
+        self.due.first().map(|(at, _)| *at)
     }
 
     /// Removes clients that have been idle for [`Plan::idle`], and returns their numbers.
@@ -429,10 +436,13 @@ impl<A: Copy + Ord> Paths<A> {
             return;
         };
         self.by_address.remove(&client.address);
-        if self.plan.sharing == Sharing::Apart
+        if client.path != SHARED
             && let Some(path) = self.by_number.remove(&client.path)
         {
             self.report.add(&path);
+            if let Some(due) = path.due {
+                self.due.remove(&(due, client.path));
+            }
         }
     }
 
@@ -467,7 +477,7 @@ impl<A: Copy + Ord> Paths<A> {
         report
     }
 
-    /// Adds a path to the heap with its next deadline, unless it has an entry that is not later.
+    /// Sets the deadline of a path, unless it has one that is not later.
     fn arm(&mut self, number: u64) {
         let Some(path) = self.by_number.get_mut(&number) else {
             return;
@@ -479,8 +489,10 @@ impl<A: Copy + Ord> Paths<A> {
         };
         let next = path.outside(next);
         if path.due.is_none_or(|due| next < due) {
-            path.due = Some(next);
-            self.due.push(Reverse((next, number)));
+            if let Some(due) = path.due.replace(next) {
+                self.due.remove(&(due, number));
+            }
+            self.due.insert((next, number));
         }
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! This module owns the socket to which clients send, one upstream socket per client, and the clock. What happens to a
 //! datagram is decided by [`Paths`].
+//!
+//! A client has one upstream socket and one entry of the next rebinding, from its first datagram until [`Paths::expire`] removes
+//! it. The number of clients is bounded by [`Plan::clients_max`].
 
 #![expect(
     clippy::disallowed_methods,

@@ -305,3 +305,51 @@ fn an_added_client_has_a_path_of_its_own() {
     assert_eq!((sum.down.delivered.packets, sum.clients), (4, 6));
     assert_eq!(sum.late.count(), 4);
 }
+
+/// A path that waits for a packet far away, while others pass in the other direction: its deadline is kept once.
+#[test]
+fn a_path_has_one_deadline_until_it_is_removed() {
+    let mut plan = plan();
+    plan.up.delay = Duration::from_secs(10);
+    let mut paths = Paths::new(plan).expect("valid plan");
+    let (client, _) = paths.client(millis(0), address(1)).expect("room");
+    paths.send(millis(0), client, Direction::Up, Ecn::NotEct, &[7; 20]);
+    for number in 0..400 {
+        let now = millis(number * 20);
+        paths.send(now, client, Direction::Down, Ecn::NotEct, &[7; 20]);
+        let later = now + Duration::from_millis(15);
+        let arrival = paths.poll(later).expect("delivered");
+        assert_eq!(arrival.direction, Direction::Down);
+        assert_eq!(paths.poll(later), None);
+        assert_eq!(paths.due.len(), 1);
+    }
+    paths.forget(client);
+    assert_eq!((paths.due.len(), paths.deadline()), (0, None));
+}
+
+/// Also beside a path that all others share, which stays.
+#[test]
+fn the_path_of_an_added_client_ends_with_it() {
+    for sharing in [Sharing::Apart, Sharing::Shared] {
+        let mut paths = Paths::new(Plan { sharing, ..plan() }).expect("valid plan");
+        let model = PathModel {
+            up: plan().up,
+            down: plan().down,
+            seed: 1,
+            overhead: 28,
+            start: Duration::ZERO,
+        };
+        for _ in 0..10 {
+            let added = paths.add(millis(1), address(1), &model).expect("a path");
+            let (other, _) = paths.client(millis(1), address(2)).expect("room");
+            assert_eq!(paths.by_number.len(), 2);
+            for client in [added, other] {
+                paths.send(millis(1), client, Direction::Up, Ecn::NotEct, &[7; 20]);
+            }
+        }
+        assert_eq!(paths.expire(millis(61_001)).len(), 2);
+        let kept = usize::from(sharing == Sharing::Shared);
+        assert_eq!((paths.by_number.len(), paths.due.len()), (kept, kept));
+        assert!(paths.clients.is_empty() && paths.by_address.is_empty());
+    }
+}
