@@ -85,6 +85,38 @@ fn the_changelog_has_the_version() {
     );
 }
 
+/// systemd gives up after five quick crashes by default, and does not bound memory.
+#[test]
+fn units_of_services_start_again_and_bound_their_memory() {
+    let units = files("packaging", &[".service"]);
+    let documents = files("docs", &[".md"]);
+    let units = units.into_iter().map(|file| (file.path, file.text));
+    let snippets = documents.iter().flat_map(|file| {
+        let blocks = file.text.split("```ini\n").skip(1);
+        let blocks = blocks.map(|block| block.split("```").next().unwrap_or_default());
+        let units = blocks.filter(|block| block.contains("[Service]\n"));
+        units.map(|block| (file.path.clone(), block.to_owned()))
+    });
+    let units: Vec<(String, String)> = units.chain(snippets).collect();
+    assert!(units.len() > 1);
+    let mut wrong = Vec::new();
+    for (path, unit) in &units {
+        let (head, service) = unit.split_once("[Service]\n").expect("a service");
+        for (section, key) in [
+            (head, "StartLimitIntervalSec=0"),
+            (service, "Restart="),
+            (service, "RestartSec="),
+            (service, "MemoryHigh="),
+            (service, "MemoryMax="),
+        ] {
+            if !section.lines().any(|line| line.starts_with(key)) {
+                wrong.push(format!("{path}: {key}"));
+            }
+        }
+    }
+    assert_none("add the setting to the unit", &wrong);
+}
+
 #[test]
 fn every_page_is_in_the_summary() {
     let summary = read("docs/SUMMARY.md").text;
