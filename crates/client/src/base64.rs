@@ -22,9 +22,13 @@ pub fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The value of an `authorization` field for credentials `user:password` (RFC 7617 §2).
+/// The value of an `authorization` field for credentials `user:password` (RFC 7617 §2). A name alone has an empty password.
 pub(crate) fn basic(credentials: &str) -> String {
-    format!("Basic {}", base64(credentials.as_bytes()))
+    let colon = if credentials.contains(':') { "" } else { ":" };
+    format!(
+        "Basic {}",
+        base64(format!("{credentials}{colon}").as_bytes())
+    )
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use lastbyte_client::base64;
+
 use super::{
     alone,
     raw::{ScriptedServer, body},
@@ -351,6 +353,47 @@ fn requests_match_those_of_curl() {
             lines
         };
         assert_eq!(lines(&ours), lines(&curl), "{words:?}");
+    }
+}
+
+/// A user never gets the password of another. (curl 7.88 sends that of the last entry to a user who is not in the file.)
+#[test]
+fn netrc_entries_count_only_for_the_user_of_the_url() {
+    let server = ScriptedServer::start();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("netrc");
+    fs::create_dir_all(&folder).expect("a folder");
+    let entries =
+        "machine 127.0.0.1 login one password first\nmachine 127.0.0.1 login a%b password second\n";
+    fs::write(folder.join(".netrc"), entries).expect("a file");
+    for (option, user, expected) in [
+        ("--netrc", "", "one:first"),
+        ("--netrc", "one@", "one:first"),
+        ("--netrc", "one:x@", "one:first"),
+        ("--netrc", "a%25b@", "a%b:second"),
+        ("--netrc", "three@", "three:"),
+        ("--netrc", "three:x@", "three:x"),
+        ("--netrc-optional", "", "one:first"),
+        ("--netrc-optional", "one@", "one:first"),
+        ("--netrc-optional", "one:x@", "one:x"),
+        ("--netrc-optional", "one:@", "one:"),
+        ("--netrc-optional", "three@", "three:"),
+        ("-ub:c", "one@", "b:c"),
+    ] {
+        let url = server.url("head").replace("//", &format!("//{user}"));
+        let mut command = alone(env!("CARGO_BIN_EXE_lastbyte"));
+        command.env("HOME", &folder);
+        let netrc = if option.starts_with("-u") {
+            "-n"
+        } else {
+            option
+        };
+        let output = command.args(["get", "-s", netrc, option, &url]).output();
+        let output = output.expect("the command runs");
+        let head = String::from_utf8_lossy(&output.stdout).into_owned();
+        // The server shows lower case.
+        let line = format!("authorization: Basic {}", base64(expected.as_bytes()));
+        let line = line.to_ascii_lowercase();
+        assert!(head.contains(&line), "{option} {user}: {head}");
     }
 }
 

@@ -210,7 +210,7 @@ pub(crate) struct Request {
     /// Read credentials from FILE in netrc format
     #[arg(long, value_name = "FILE")]
     pub(crate) netrc_file: Option<PathBuf>,
-    /// Read credentials from ~/.netrc unless the URL has them
+    /// Read credentials from ~/.netrc unless the URL has a password
     #[arg(long)]
     pub(crate) netrc_optional: bool,
     /// Bearer token to send in place of a name and password

@@ -43,15 +43,16 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         if let Some(query) = &query {
             url = url.with_query(query);
         }
-        let is_said = it.netrc_optional && url.credentials().is_some();
+        let given = url.credentials().unwrap_or_default();
+        let is_complete = it.netrc_optional && given.contains(':');
+        let user = given.split(':').next();
+        let user = user.filter(|_| url.credentials().is_some());
         let found = netrc
             .as_ref()
-            .and_then(|text| netrc::credentials(text, &url.origin().host));
-        if let Some(found) = found.filter(|_| !is_said) {
-            url = url.with_credentials(&found);
-        }
-        if let Some(user) = &it.user {
-            url = url.with_credentials(user);
+            .filter(|_| !is_complete && it.user.is_none())
+            .and_then(|text| netrc::credentials(text, &url.origin().host, user));
+        if let Some(credentials) = it.user.as_ref().or(found.as_ref()) {
+            url = url.with_credentials(credentials);
         }
         let mut upload = body.clone();
         if let Some(path) = upload_file {

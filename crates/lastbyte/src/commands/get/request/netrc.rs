@@ -1,36 +1,44 @@
 //! `.netrc`: names and passwords by host, in the format of ftp and curl.
 
-/// `NAME:PASSWORD` for a host: from its first entry, or otherwise from the default entry.
-pub(super) fn credentials(text: &str, host: &str) -> Option<String> {
-    let mut words = tokens(text).into_iter();
-    let mut found: Option<(String, String)> = None;
+/// An entry: what follows `machine` or `default`.
+#[derive(Default)]
+struct Entry {
+    login: Option<String>,
+    password: String,
+}
+
+/// `NAME:PASSWORD` for a host: from the first of its entries and the default entries that is the user's, or without a user
+/// from the first of them. An entry without a login has a password for every user.
+pub(super) fn credentials(text: &str, host: &str, user: Option<&str>) -> Option<String> {
+    let mut entries: Vec<Entry> = Vec::new();
     let mut is_ours = false;
+    let mut words = tokens(text).into_iter();
     while let Some(word) = words.next() {
-        match &*word {
-            "machine" | "default" => {
-                if found.is_some() {
-                    break;
-                }
-                is_ours = word == "default"
-                    || words
-                        .next()
-                        .is_some_and(|name| name.eq_ignore_ascii_case(host));
-                if is_ours {
-                    found = Some((String::new(), String::new()));
-                }
+        if word == "machine" || word == "default" {
+            let mut name = || words.next().unwrap_or_default();
+            is_ours = word == "default" || name().eq_ignore_ascii_case(host);
+            if is_ours {
+                entries.push(Entry::default());
             }
-            "login" | "password" | "account" => {
-                let value = words.next().unwrap_or_default();
-                match (&mut found, &*word) {
-                    (Some((name, _)), "login") if is_ours => *name = value,
-                    (Some((_, password)), "password") if is_ours => *password = value,
-                    _ => {}
-                }
+        } else if matches!(&*word, "login" | "password" | "account") {
+            let value = words.next().unwrap_or_default();
+            let Some(entry) = entries.last_mut().filter(|_| is_ours) else {
+                continue;
+            };
+            match &*word {
+                "login" => entry.login = Some(value),
+                "password" => entry.password = value,
+                _ => {}
             }
-            _ => {}
         }
     }
-    found.map(|(name, password)| format!("{name}:{password}"))
+    let is_users = |entry: &Entry| match (user, &entry.login) {
+        (Some(user), Some(login)) => user == login,
+        _ => true,
+    };
+    let entry = entries.into_iter().find(is_users)?;
+    let login = user.or(entry.login.as_deref()).unwrap_or_default();
+    Some(format!("{login}:{}", entry.password))
 }
 
 /// Tokens, without comments and macros; a quoted string is one token.
@@ -95,9 +103,32 @@ mod tests {
             ("c.example", "any:one"),
             ("d.example", "only:"),
         ] {
-            assert_eq!(credentials(text, host).as_deref(), Some(expected), "{host}");
+            let found = credentials(text, host, None);
+            assert_eq!(found.as_deref(), Some(expected), "{host}");
         }
-        assert_eq!(credentials("machine a login b password c", "d"), None);
-        assert_eq!(credentials("", "a"), None);
+        let only = "machine a login b password c";
+        assert_eq!(credentials(only, "d", None), None);
+        assert_eq!(credentials("", "a", None), None);
+    }
+
+    #[test]
+    fn an_entry_counts_only_for_its_user() {
+        let text = "machine a login one password first\nmachine a password second login two\n\
+                    machine a login none\nmachine b password all\ndefault login any password last\n";
+        for (host, user, expected) in [
+            ("a", "one", Some("one:first")),
+            ("a", "two", Some("two:second")),
+            ("a", "none", Some("none:")),
+            ("a", "any", Some("any:last")),
+            ("a", "three", None),
+            ("a", "One", None),
+            ("a", "", None),
+            ("b", "three", Some("three:all")),
+            ("c", "one", None),
+            ("c", "any", Some("any:last")),
+        ] {
+            let found = credentials(text, host, Some(user));
+            assert_eq!(found.as_deref(), expected, "{user}@{host}");
+        }
     }
 }
