@@ -5,7 +5,11 @@
 use core::{fmt::Write as _, time::Duration};
 use std::collections::BTreeMap;
 
-use crate::{calendar::days, url::Origin};
+use crate::{
+    calendar::days,
+    quoted::{split_unquoted, unquoted},
+    url::Origin,
+};
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +45,7 @@ pub struct AltSvc {
 }
 
 impl AltSvc {
-    /// Adds the value of an `Alt-Svc` field, which replaces the origin's earlier services (RFC 7838 §3.1). An invalid value
+    /// Adds the value of an `Alt-Svc` field, the list of all its lines, which replaces the origin's earlier services (RFC 7838 §3.1). An invalid value
     /// is ignored.
     pub fn put(&mut self, origin: &Origin, value: &str, now: Duration) {
         let key = (origin.host.clone(), origin.port);
@@ -136,10 +140,10 @@ impl AltSvc {
 /// Parses a field value such as `h3=":443"; ma=3600, h2="other.example:443"` (RFC 7838 §3).
 fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
     let mut services = Vec::new();
-    for member in split(value, ',') {
-        let mut parts = split(member, ';').into_iter();
+    for member in split_unquoted(value, ',') {
+        let mut parts = split_unquoted(member, ';');
         let (protocol, authority) = parts.next()?.split_once('=')?;
-        let authority = authority.trim().trim_matches('"');
+        let authority = unquoted(authority);
         let (host, port) = authority.rsplit_once(':')?;
         let host = host.trim_matches(['[', ']']);
         let mut service = Alternative {
@@ -165,9 +169,9 @@ fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
             let Some((name, value)) = parameter.split_once('=') else {
                 continue;
             };
-            let value = value.trim().trim_matches('"');
+            let value = unquoted(value);
             match name.trim() {
-                "ma" => service.expires_s = now_s + age(value)?,
+                "ma" => service.expires_s = now_s + age(&value)?,
                 "persist" => service.persists = value == "1",
                 _ => {}
             }
@@ -183,18 +187,6 @@ fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
 fn age(value: &str) -> Option<u64> {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| value.parse().unwrap_or(u64::MAX).min(MAX_AGE_MAX_S))
-}
-
-/// Splits at each `mark` that is not quoted.
-fn split(text: &str, mark: char) -> Vec<&str> {
-    let mut is_quoted = false;
-    text.split(move |c| {
-        is_quoted ^= c == '"';
-        c == mark && !is_quoted
-    })
-    .map(str::trim)
-    .filter(|part| !part.is_empty())
-    .collect()
 }
 
 /// Parses a line such as `h2 example.org 443 h3 shiny.example.com 8443 "20190808 06:18:37" 0 0`.

@@ -272,12 +272,12 @@ impl<'a> FetchStates<'a> {
         it.outcome.timing.head = Some(now);
         it.interim_count = 0;
         let origin = it.current.url.origin();
-        if let Some(value) = head.text("alt-svc")
+        if let Some(value) = head.list("alt-svc")
             && origin.scheme == Scheme::Https
         {
             // RFC 7838 §2.1: only authenticated origins are trusted.
             self.memory
-                .put_alternatives(origin, value, Clock::since_epoch());
+                .put_alternatives(origin, &value, Clock::since_epoch());
         }
         let cookies = head.response.fields().iter();
         let cookies = cookies.filter(|line| line.name == "set-cookie");
@@ -319,8 +319,8 @@ impl<'a> FetchStates<'a> {
             return Err(Failure::TooLarge(max).into());
         }
         if it.current.is_decoded && has_body {
-            let coding = head.text("content-encoding").unwrap_or_default();
-            let decoder = Decoder::new(coding)?;
+            let coding = head.list("content-encoding").unwrap_or_default();
+            let decoder = Decoder::new(&coding)?;
             it.decoder = decoder.map(|decoder| decoder.with_limit(it.current.size_max));
         }
         Ok(())

@@ -55,7 +55,19 @@ impl Head<'_> {
         format!("{version} {status} {}", self.reason)
     }
 
-    /// The value of a field, if it is valid UTF-8.
+    /// The value of a list field: the values of all its lines, separated by commas (RFC 9110 §5.3). Octets that are not UTF-8
+    /// are replaced.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Option<String> {
+        let lines = self.response.fields().iter();
+        let lines = lines.filter(|line| line.name == name);
+        let values: Vec<_> = lines
+            .map(|line| String::from_utf8_lossy(line.value))
+            .collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    }
+
+    /// The value of a field that has one line, if it is valid UTF-8.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         core::str::from_utf8(self.response.fields().get(name)?).ok()

@@ -39,6 +39,7 @@
 //! | [`Trust`], [`Identity`] | verification of server certificates; the client certificate |
 //! | [`Tls`], [`connect_target`], [`ReachabilityProbe`] | for programs that drive connections of their own |
 //! | [`AltSvc`] | alternative services (RFC 7838) |
+//! | [`split_unquoted`] | field values with quoted strings |
 //! | [`CookieJar`] | cookies (RFC 6265) |
 //! | [`Proxies`] | HTTP proxies |
 //! | `resolve`, `dns` | addresses and HTTPS records of hosts |
@@ -60,7 +61,7 @@
 //! At most [`Settings::parallel`] fetches are in progress; the others wait. If the listener is slow, flow control holds the
 //! server back; over TCP, at most 1 MiB of each body is buffered. A request is sent again at most [`Settings::retries`]
 //! times, and at most [`Follow::max`] redirects are followed. Decompression fails if the output is more than 64 MiB and
-//! more than 2000 times the size of the input.
+//! more than 200 times the size of the input.
 //!
 //! # Decisions
 //!
@@ -105,6 +106,7 @@ mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "network/none.rs")]
 mod network;
 mod proxy;
+mod quoted;
 mod reachability;
 mod resolve;
 mod retry;
@@ -130,6 +132,7 @@ pub use head::{Head, Version};
 pub use listener::{Handshake, Listener, Move, Next, Transport};
 pub use memory::Memory;
 pub use proxy::{Exceptions, Proxies, Proxy};
+pub use quoted::split_unquoted;
 pub use reachability::ReachabilityProbe;
 pub use resolve::{
     Answer, ConnectTo, Lookup, Override, Services, connect_target, resolve_blocking,

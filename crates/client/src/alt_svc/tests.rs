@@ -30,6 +30,11 @@ fn rfc7838_3_fields_are_parsed() {
             ("h2".to_owned(), here, 444, 5)
         ]
     );
+    // Quoted pairs (RFC 9110 §5.6.4).
+    assert_eq!(
+        parsed("h3=\"\\a\\:443\"; x=\"a\\\",\"; ma=\"\\60\""),
+        [("h3".to_owned(), "a".to_owned(), 443, 60)]
+    );
     for invalid in [
         "",
         "h3",

@@ -170,8 +170,137 @@ fn excessive_expansion_is_an_error() {
         output_len <= UNCHECKED_LEN && longest <= BUFFER_LEN,
         "{output_len} {longest}"
     );
-    // The largest expansion of DEFLATE is accepted.
-    let zeros = vec![0; 100 << 20];
-    let out = decode("gzip", &gzip(&zeros), 4096).expect("good content");
-    assert_eq!(out.len(), zeros.len());
+}
+
+/// Zeros reach nearly the largest ratio of DEFLATE, 1032. Small bodies pass with it.
+#[test]
+fn excessive_expansion_of_gzip_is_an_error() {
+    let zeros = vec![0; UNCHECKED_LEN as usize];
+    let small = decode("gzip", &gzip(&zeros), 4096).expect("it is small enough");
+    assert_eq!(small.len(), zeros.len());
+    let bomb = gzip(&[&zeros[..], &[0]].concat());
+    let result = decode("gzip", &bomb, 4096);
+    assert!(matches!(result, Err(Failure::Encoding(_))), "{result:?}");
+    // A ratio of about 200 is reached by no ordinary content, and one of 100 is accepted at any length.
+    let mut random = 1_u32;
+    let mut line = |_| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let mut line = vec![b'x'; 1000];
+        line[..4].copy_from_slice(&random.to_le_bytes());
+        line
+    };
+    let dense: Vec<u8> = (0..80_000).flat_map(&mut line).collect();
+    let compressed = gzip(&dense);
+    let ratio = dense.len() / compressed.len();
+    assert!((50..200).contains(&ratio), "{ratio}");
+    let decoded = decode("gzip", &compressed, 4096).expect("it is not excessive");
+    assert_eq!(decoded.len(), dense.len());
+}
+
+#[test]
+fn rfc1952_2_2_all_members_are_decoded() {
+    let (one, two) = (gzip(b"hello "), gzip(&body()));
+    let whole = [b"hello ", &body()[..]].concat();
+    let empty = gzip(b"");
+    for padding in [0, 1, 500] {
+        let zeros = vec![0; padding];
+        let members = [&one[..], &empty, &two, &zeros].concat();
+        for piece_len in [1, 7, one.len(), one.len() + 1, 1 << 20] {
+            let decoded = decode("gzip", &members, piece_len).expect("all members");
+            assert!(decoded == whole, "{padding} zeros, pieces of {piece_len}");
+        }
+    }
+}
+
+#[test]
+fn data_after_the_end_is_an_error() {
+    for (coding, compressed) in all() {
+        for after in [
+            &b"garbage"[..],
+            b"\0garbage",
+            b"\x1f",
+            b"\x1f\x8b",
+            b"\x28\xb5",
+        ] {
+            let content = [&compressed[..], after].concat();
+            for piece_len in [1, 1 << 20] {
+                let result = decode(coding, &content, piece_len);
+                assert!(
+                    matches!(result, Err(Failure::Encoding(_))),
+                    "{coding} and {after:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Wherever it is cut, and whichever bit is changed in content with a checksum.
+#[test]
+fn no_part_of_content_is_taken_for_the_whole() {
+    for (coding, compressed) in all() {
+        let last = compressed.len() - 20;
+        for cut in (1..last).step_by(40).chain(last..compressed.len()) {
+            let result = decode(coding, &compressed[..cut], 1 << 20);
+            assert!(
+                matches!(result, Err(Failure::Encoding(_))),
+                "{coding}: {cut} bytes"
+            );
+        }
+    }
+    for (coding, mut compressed) in [("zstd", bytes(ZSTD)), ("gzip", gzip(&body()))] {
+        let middle = compressed.len() / 2;
+        compressed[middle] ^= 1;
+        let result = decode(coding, &compressed, 1 << 20);
+        assert!(matches!(result, Err(Failure::Encoding(_))), "{coding}");
+    }
+}
+
+#[test]
+fn rfc8878_3_1_2_skippable_frames_are_skipped() {
+    let frame = bytes(ZSTD);
+    let long = [&b"\x5f\x2a\x4d\x18\x40\x0d\x03\x00"[..], &vec![7; 200_000]].concat();
+    let content = [
+        b"\x50\x2a\x4d\x18\x04\x00\x00\x00four",
+        &frame[..],
+        &long,
+        &frame,
+        b"\x51\x2a\x4d\x18\x00\x00\x00\x00",
+    ]
+    .concat();
+    for piece_len in [1000, 1 << 20] {
+        let decoded = decode("zstd", &content, piece_len).expect("good content");
+        assert!(decoded == body().repeat(2), "pieces of {piece_len}");
+    }
+    let cut = &content[..content.len() - 1];
+    assert!(matches!(decode("zstd", cut, 64), Err(Failure::Encoding(_))));
+}
+
+/// RFC 9110 §8.4.1.2: "Some non-conformant implementations send the "deflate" compressed data without the zlib wrapper."
+#[test]
+fn rfc9110_8_4_1_2_deflate_without_zlib_is_decoded() {
+    for level in [0, 1, 9] {
+        for body in [&body()[..], b"a", b""] {
+            let mut encoder =
+                flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(level));
+            encoder.write_all(body).expect("memory");
+            let raw = encoder.finish().expect("memory");
+            for piece_len in [1, 1 << 20] {
+                let decoded = decode("deflate", &raw, piece_len).expect("good content");
+                assert!(decoded == body, "level {level}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rfc9110_8_4_codings_are_a_list() {
+    for one in ["identity, gzip", ",gzip,,", "GZIP\t, identity"] {
+        let decoder = Decoder::new(one).unwrap_or_else(|error| panic!("{one}: {error}"));
+        assert!(decoder.is_some(), "{one}");
+    }
+    for several in ["gzip, gzip", "gzip,br", "identity, gzip, x"] {
+        let result = Decoder::new(several);
+        assert!(matches!(result, Err(Failure::Encoding(_))), "{several}");
+    }
+    assert!(matches!(Decoder::new("identity, , "), Ok(None)));
 }

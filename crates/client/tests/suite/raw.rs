@@ -151,6 +151,12 @@ fn full(status: &str, fields: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(body).expect("memory");
+    encoder.finish().expect("memory")
+}
+
 /// Responds to a request. Returns whether the connection stays open.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bool {
@@ -249,11 +255,13 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
             b"attached",
         )),
         "gzip" => {
-            let mut encoder =
-                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-            encoder.write_all(&body(50_000)).expect("memory");
-            let bytes = encoder.finish().expect("memory");
+            let bytes = gzip(&body(50_000));
             send(&full("200 OK", "content-encoding: gzip\r\n", &bytes))
+        }
+        // One list on two lines (RFC 9110 §5.3).
+        "gzip-twice" => {
+            let lines = "content-encoding: gzip\r\nContent-Encoding: gzip\r\n";
+            send(&full("200 OK", lines, &gzip(&gzip(&body(100)))))
         }
         "not-gzip" => send(&full("200 OK", "content-encoding: gzip\r\n", b"plain text")),
         // `/to?301,/there` redirects to `/there`.

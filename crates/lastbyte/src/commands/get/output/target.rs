@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use lastbyte_client::{Fetch, Head};
+use lastbyte_client::{Fetch, Head, split_unquoted};
 
 use crate::{
     commands::get::{
@@ -178,17 +178,20 @@ impl Target {
 }
 
 /// The `filename` of a `content-disposition` (RFC 6266 §4.1): only its last path segment (§4.3). Names of hidden files are
-/// ignored: a server must not create a `.profile`.
-fn name_of(value: &str) -> Option<&str> {
-    let at = value.to_ascii_lowercase().find("filename=")?;
-    let rest = value.get(at + "filename=".len()..)?.trim_start();
-    let name = match rest.strip_prefix('"') {
-        Some(quoted) => quoted.split('"').next()?,
-        None => rest.split(';').next()?.trim_end(),
-    };
+/// ignored, since a server must not create a `.profile`, and so are names that a program would take for an option, and those
+/// with control characters.
+fn name_of(value: &str) -> Option<String> {
+    let mut parameters = split_unquoted(value, ';').filter_map(|it| it.split_once('='));
+    let (_, value) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("filename"))?;
+    let value = value.trim();
+    let quoted = value
+        .strip_prefix('"')
+        .map(|it| it.strip_suffix('"').unwrap_or(it));
+    // Other backslashes separate the segments of a path.
+    let name = quoted.unwrap_or(value).replace("\\\"", "\"");
     let name = name.rsplit(['/', '\\']).next()?;
-    let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains('\0');
-    is_name.then_some(name)
+    let is_name = !name.is_empty() && !name.starts_with(['.', '-']);
+    (is_name && !name.contains(char::is_control)).then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -205,10 +208,23 @@ mod tests {
             ("attachment; filename=\"..\"", None),
             ("attachment; filename=\".profile\"", None),
             ("attachment; filename=a/.profile", None),
+            ("attachment; filename=\"-rf\"", None),
+            ("attachment; filename=\"a/-rf\"", None),
+            ("attachment; filename=\"a\u{9b}31m\"", None),
             ("attachment; filename=", None),
+            ("attachment; filename", None),
             ("inline", None),
+            ("inline; xfilename=\"a\"", None),
+            ("attachment; filename*=UTF-8''a; filename = b", Some("b")),
+            ("attachment; x=\"; filename=a\"; filename=b", Some("b")),
+            (
+                "attachment; xfilename=a; filename=\"b;c.txt\"",
+                Some("b;c.txt"),
+            ),
+            ("attachment; filename=\"a\\\"; b\"; c", Some("a\"; b")),
+            ("attachment; filename=\"open", Some("open")),
         ] {
-            assert_eq!(name_of(value), expected, "{value}");
+            assert_eq!(name_of(value).as_deref(), expected, "{value}");
         }
     }
 }
