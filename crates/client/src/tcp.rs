@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `connect` | a connection: addresses, TLS, version of HTTP |
 //! | `tunnel` | a CONNECT tunnel through a proxy |
+//! | `half_open` | responses that arrive before the request is sent |
 //! | `exchange` | a request and its response |
 //! | `outgoing` | the body of a request |
 //!
@@ -15,6 +16,7 @@
 
 mod connect;
 mod exchange;
+mod half_open;
 mod outgoing;
 mod received;
 mod tunnel;

@@ -19,6 +19,7 @@ use tokio_rustls::TlsConnector;
 use super::{
     Command, ConnectPlan, Event, ExchangeError, HEAD_LEN_MAX,
     exchange::{self, ExchangeContext},
+    half_open::{HalfOpen, WriteError},
     outgoing::Outgoing,
     received::Received,
     tunnel,
@@ -80,8 +81,8 @@ pub(super) async fn run(
     let at = clock.now();
     context.events.post(Event::Open { at, handshake });
     let why = match request_sender {
-        RequestSender::Http1(sender, driver) => {
-            http1(&context, sender, driver, &mut commands).await
+        RequestSender::Http1(sender, driver, error) => {
+            http1(&context, sender, driver, &error, &mut commands).await
         }
         RequestSender::Http2(sender, driver) => {
             http2(&context, sender, driver, &mut commands).await
@@ -104,7 +105,7 @@ type Driver = JoinHandle<hyper::Result<()>>;
 
 /// Sends requests on an open connection.
 enum RequestSender {
-    Http1(http1::SendRequest<Outgoing>, Driver),
+    Http1(http1::SendRequest<Outgoing>, Driver, WriteError),
     Http2(http2::SendRequest<Outgoing>, Driver),
 }
 
@@ -117,12 +118,14 @@ async fn http_handshake(stream: Box<dyn Stream>, version: Version) -> hyper::Res
             .await?;
         return Ok(RequestSender::Http2(sender, tokio::spawn(driver)));
     }
+    let stream = HalfOpen::new(stream);
+    let error = stream.write_error();
     let (sender, driver) = http1::Builder::new()
         .max_buf_size(HEAD_LEN_MAX)
         .max_headers(FIELDS_MAX)
         .handshake(TokioIo::new(stream))
         .await?;
-    Ok(RequestSender::Http1(sender, tokio::spawn(driver)))
+    Ok(RequestSender::Http1(sender, tokio::spawn(driver), error))
 }
 
 /// Processes commands over HTTP/1.1, one after the other. Returns why the connection ended.
@@ -130,6 +133,7 @@ async fn http1(
     context: &ExchangeContext,
     mut sender: http1::SendRequest<Outgoing>,
     mut driver: Driver,
+    error: &WriteError,
     commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> String {
     loop {
@@ -144,7 +148,7 @@ async fn http1(
             let _ = driver.await;
             return "no longer needed".to_owned();
         };
-        if !exchange::http1(context, &mut sender, command).await {
+        if !exchange::http1(context, &mut sender, error, command).await {
             // A new connection is cheaper than reading the rest of a cancelled response.
             driver.abort();
             return "a response was cancelled".to_owned();

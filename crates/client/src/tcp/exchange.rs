@@ -17,7 +17,8 @@ use lastbyte_http3::{Fields, Request, Response};
 use tokio::sync::{oneshot, oneshot::Receiver};
 
 use super::{
-    Command, Content, Event, ExchangeError, OwnedHead, ProxyRoute, WINDOW_LEN, outgoing::Outgoing,
+    Command, Content, Event, ExchangeError, OwnedHead, ProxyRoute, WINDOW_LEN,
+    half_open::WriteError, outgoing::Outgoing,
 };
 use crate::{fetch_state::INTERIM_MAX, head::Version, mailbox::Sender};
 
@@ -39,6 +40,7 @@ pub(super) struct ExchangeContext {
 pub(super) async fn http1(
     context: &ExchangeContext,
     sender: &mut http1::SendRequest<Outgoing>,
+    write_error: &WriteError,
     command: Command,
 ) -> bool {
     let exchange = command.exchange;
@@ -77,6 +79,13 @@ pub(super) async fn http1(
         _ = &mut cancelled => return false,
         response = sender.try_send_request(request) => response,
     };
+    let response = response.map_err(|error| match write_error.get() {
+        // hyper's error is only that there is no response.
+        Some(cause) if error.message().is_none() => {
+            ExchangeError::Other(format!("cannot send the request: {cause}"))
+        }
+        _ => not_received(error),
+    });
     let Some(status) = receive(context, exchange, response, &mut cancelled, &window).await else {
         return false;
     };
@@ -99,7 +108,7 @@ pub(super) async fn http2(
     let response = tokio::select! {
         biased;
         _ = &mut cancelled => return,
-        response = sender.try_send_request(request) => response,
+        response = sender.try_send_request(request) => response.map_err(not_received),
     };
     receive(&context, exchange, response, &mut cancelled, &window).await;
 }
@@ -229,15 +238,13 @@ fn hyper_request(
 async fn receive(
     context: &ExchangeContext,
     exchange: u64,
-    response: Result<hyper::Response<Incoming>, TrySendError<hyper::Request<Outgoing>>>,
+    response: Result<hyper::Response<Incoming>, ExchangeError>,
     cancelled: &mut Receiver<()>,
     window: &tokio::sync::Semaphore,
 ) -> Option<u16> {
     let response = match response {
         Ok(response) => response,
-        Err(mut error) => {
-            let was_sent = error.take_message().is_none();
-            let why = classify(&error.into_error(), was_sent);
+        Err(why) => {
             context.events.post(Event::ExchangeFailed { exchange, why });
             return None;
         }
@@ -314,6 +321,12 @@ async fn receive(
     let at = context.clock.now();
     context.events.post(Event::End { exchange, at });
     Some(status)
+}
+
+/// Why there is no response.
+fn not_received(mut error: TrySendError<hyper::Request<Outgoing>>) -> ExchangeError {
+    let was_sent = error.take_message().is_none();
+    classify(&error.into_error(), was_sent)
 }
 
 /// Classifies an error of hyper by its meaning for the request.

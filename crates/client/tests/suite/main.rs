@@ -1,6 +1,7 @@
 //! Tests of the client against servers on the loopback interface.
 
 mod dns;
+mod early;
 mod fetches;
 mod http1;
 mod next;

@@ -1,0 +1,122 @@
+//! A byte stream of HTTP/1.1 that stays readable after the server has stopped reading.
+//!
+//! A server may respond before it has read the request, and close the connection (RFC 9112 §9.5). Writing then fails, although
+//! the response has arrived, and hyper reports the first error of either direction.
+
+use core::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+#[cfg(test)]
+mod tests;
+
+/// The error of a [`HalfOpen`] stream that writing failed with.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WriteError(Arc<OnceLock<io::Error>>);
+
+impl WriteError {
+    pub(super) fn get(&self) -> Option<&io::Error> {
+        self.0.get()
+    }
+}
+
+/// A byte stream whose writes are discarded, rather than fail, once the peer has closed the connection. Reading continues to
+/// the end of what has arrived, which is soon: nothing else can arrive.
+#[derive(Debug)]
+pub(super) struct HalfOpen<S> {
+    inner: S,
+    error: WriteError,
+}
+
+impl<S> HalfOpen<S> {
+    /// Wraps a connected stream.
+    pub(super) fn new(inner: S) -> Self {
+        let error = WriteError::default();
+        Self { inner, error }
+    }
+
+    pub(super) fn write_error(&self) -> WriteError {
+        self.error.clone()
+    }
+
+    /// Replaces the error of a closed connection, which is kept for later.
+    fn hold<T>(&self, polled: Poll<io::Result<T>>, discarded: T) -> Poll<io::Result<T>> {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        match polled {
+            Poll::Ready(Err(error))
+                if matches!(
+                    error.kind(),
+                    BrokenPipe | ConnectionReset | ConnectionAborted
+                ) =>
+            {
+                // The first error is the cause of others.
+                let _ = self.error.0.set(error);
+                Poll::Ready(Ok(discarded))
+            }
+            polled => polled,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for HalfOpen<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for HalfOpen<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.error.get().is_some() {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let polled = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.hold(polled, bytes.len())
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.error.get().is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        let polled = Pin::new(&mut self.inner).poll_flush(context);
+        self.hold(polled, ())
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.error.get().is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let len = slices.iter().map(|slice| slice.len()).sum();
+        if self.error.get().is_some() {
+            return Poll::Ready(Ok(len));
+        }
+        let polled = Pin::new(&mut self.inner).poll_write_vectored(context, slices);
+        self.hold(polled, len)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+}
