@@ -94,7 +94,8 @@ impl Client<'_> {
             });
             handshake_failure(close, phrase, &self.crypto.verifier, after)
         };
-        self.on_link_closed(now, handle, failure);
+        let is_violation = matches!(close, Some(CloseReason::Local { .. }));
+        self.on_link_closed(now, handle, failure, is_violation);
     }
 
     pub(super) fn on_event(
@@ -175,7 +176,7 @@ impl Client<'_> {
             }
             http3::Event::Failed(error) => {
                 let why = format!("the server violated HTTP/3: {error}");
-                self.on_link_closed(now, handle, Failure::Response(why));
+                self.on_link_closed(now, handle, Failure::Response(why), true);
             }
             // A stopped request body needs no action: the response decides. The other events do not concern a client.
             _ => {}

@@ -203,8 +203,15 @@ impl Client<'_> {
         self.requeue(queue);
     }
 
-    /// Handles the end of a connection and of all requests on it.
-    pub(super) fn on_link_closed(&mut self, now: Time, handle: Handle, failure: Failure) {
+    /// Handles the end of a connection and of all requests on it. If the server has violated a protocol, it would do so again,
+    /// and no request is repeated.
+    pub(super) fn on_link_closed(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        failure: Failure,
+        is_violation: bool,
+    ) {
         let Some(link) = self.links.remove(&handle) else {
             return;
         };
@@ -217,8 +224,8 @@ impl Client<'_> {
         self.fetches.listener.on_disconnected(link.number, &why);
         if link.is_open {
             for (_, fetch) in link.streams {
-                let is_safe = self.fetches.all[fetch].current.is_safe();
-                self.retry_or_end(now, fetch, is_safe, Failure::Response(why.clone()));
+                let may_retry = !is_violation && self.fetches.all[fetch].current.is_safe();
+                self.retry_or_end(now, fetch, may_retry, Failure::Response(why.clone()));
             }
             return;
         }

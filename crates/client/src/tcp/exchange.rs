@@ -339,6 +339,11 @@ fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
             // RFC 9113 §8.7
             return ExchangeError::NotProcessed(error_chain(error));
         }
+        if let Some(violation) = cause.downcast_ref::<h2::Error>()
+            && violation.is_library()
+        {
+            return ExchangeError::Protocol(error_chain(error));
+        }
         source = cause.source();
     }
     if !was_sent || error.is_canceled() {

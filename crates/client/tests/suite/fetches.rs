@@ -231,6 +231,19 @@ fn rejected_requests_are_repeated_up_to_the_limit() {
     assert_eq!(outcome.retries, 3);
 }
 
+/// The server would violate it again.
+#[test]
+fn a_request_is_not_repeated_after_a_violation_of_http3() {
+    let server = server();
+    let (outcome, _) = fetch(&server, "violation");
+    let failure = outcome.failure.expect("a violation");
+    assert!(
+        matches!(&failure, Failure::Response(why) if why.contains("violated HTTP/3")),
+        "{failure:?}"
+    );
+    assert_eq!((outcome.retries, server.connections()), (0, 1));
+}
+
 #[test]
 fn after_goaway_a_new_connection_is_opened() {
     let server = server();

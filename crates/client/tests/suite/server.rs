@@ -155,6 +155,10 @@ impl Site {
                 quic.streams().write(stream, bytes).expect("room");
                 quic.streams().finish(stream).expect("open");
             }
+            // DATA before HEADERS (RFC 9114 §4.1).
+            "violation" => {
+                quic.streams().write(stream, b"\0\x01x").expect("room");
+            }
             "goaway" => {
                 http3.respond(quic, stream, &ok, source(10)).expect("open");
                 http3.shut_down(quic, now);

@@ -132,7 +132,8 @@ fn uploads_arrive_over_http2_whatever_their_length() {
 #[test]
 fn endless_interim_responses_over_http2_end_at_the_limit() {
     let server = Tls::start(&TlsOptions {
-        is_interim: true,
+        // HEADERS of stream 1 with `:status: 103` (RFC 9113 §6.2, RFC 7541 §6.2.2).
+        only: Some(b"\0\0\x05\x01\x04\0\0\0\x01\x08\x03103"),
         ..TlsOptions::default()
     });
     let mut settings = settings(&[&server.certificate]);
@@ -140,6 +141,21 @@ fn endless_interim_responses_over_http2_end_at_the_limit() {
     let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&server.url("1")));
     let why = outcome.failure.expect("no final response").to_string();
     assert!(why.contains("more than 100 interim responses"), "{why}");
+}
+
+#[test]
+fn a_violation_of_http2_is_reported_and_the_request_is_not_repeated() {
+    let server = Tls::start(&TlsOptions {
+        // DATA on stream 1, before HEADERS.
+        only: Some(b"\0\0\x01\0\0\0\0\0\x01x"),
+        ..TlsOptions::default()
+    });
+    let mut settings = settings(&[&server.certificate]);
+    settings.versions = Versions::Http2;
+    let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&server.url("1")));
+    let failure = outcome.failure.expect("a violation");
+    assert!(matches!(failure, Failure::Protocol(_)), "{failure:?}");
+    assert_eq!((outcome.retries, server.connections()), (0, 1));
 }
 
 #[test]

@@ -41,8 +41,8 @@ pub(crate) struct TlsOptions {
     pub(crate) port: u16,
     /// The name in its certificate.
     pub(crate) name: &'static str,
-    /// Whether it responds over HTTP/2 by interim responses only.
-    pub(crate) is_interim: bool,
+    /// The frame by which it responds over HTTP/2, again and again.
+    pub(crate) only: Option<&'static [u8]>,
 }
 
 impl Default for TlsOptions {
@@ -53,7 +53,7 @@ impl Default for TlsOptions {
             clients: None,
             port: 0,
             name: "localhost",
-            is_interim: false,
+            only: None,
         }
     }
 }
@@ -117,7 +117,7 @@ impl Tls {
         let (stop, stopped) = oneshot::channel();
         let (port_sender, port_receiver) = std::sync::mpsc::channel();
         let counts = (Arc::clone(&connections), Arc::clone(&resumed));
-        let (port, is_interim) = (options.port, options.is_interim);
+        let (port, only) = (options.port, options.only);
         let work = move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -132,7 +132,7 @@ impl Tls {
                     .expect("a receiver");
                 let acceptor = TlsAcceptor::from(Arc::new(config));
                 tokio::select! {
-                    () = accept(listener, acceptor, counts, is_interim) => {}
+                    () = accept(listener, acceptor, counts, only) => {}
                     _ = stopped => {}
                 }
             });
@@ -173,7 +173,12 @@ impl Drop for Tls {
 
 type Counts = (Arc<AtomicUsize>, Arc<AtomicUsize>);
 
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, counts: Counts, is_interim: bool) {
+async fn accept(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    counts: Counts,
+    only: Option<&'static [u8]>,
+) {
     while let Ok((stream, _)) = listener.accept().await {
         let acceptor = acceptor.clone();
         let (connections, resumed) = (Arc::clone(&counts.0), Arc::clone(&counts.1));
@@ -187,9 +192,9 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, counts: Counts, is
                 resumed.fetch_add(1, Ordering::SeqCst);
             }
             let is_http2 = session.alpn_protocol() == Some(b"h2");
-            if is_interim {
+            if let Some(frame) = only {
                 // Until the client closes the connection.
-                let _ = respond_by_interim_responses(&mut stream).await;
+                let _ = respond_only_by(frame, &mut stream).await;
                 return;
             }
             let stream = TokioIo::new(stream);
@@ -207,13 +212,12 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, counts: Counts, is
     }
 }
 
-/// Waits for the first request over HTTP/2, and sends 103 again and again.
-async fn respond_by_interim_responses(
+/// Waits for the first request over HTTP/2, and sends this frame again and again.
+async fn respond_only_by(
+    frame: &[u8],
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
 ) -> io::Result<Infallible> {
-    // SETTINGS, and HEADERS of stream 1 with `:status: 103` (RFC 9113 §6.2, RFC 7541 §6.2.2).
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-    const INTERIM: [u8; 14] = *b"\0\0\x05\x01\x04\0\0\0\x01\x08\x03103";
     stream.write_all(&SETTINGS).await?;
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).await?;
@@ -228,7 +232,7 @@ async fn respond_by_interim_responses(
         }
     }
     loop {
-        stream.write_all(&INTERIM).await?;
+        stream.write_all(frame).await?;
     }
 }
 
@@ -276,10 +280,11 @@ async fn answer(
             };
             builder.body(body.boxed())
         }
-        // Announces HTTP/3 on this port.
+        // Announces HTTP/3 on this port, and another service in a line before.
         "alternative" => {
             let value = request.uri().query().unwrap_or_default().to_owned();
             builder
+                .header("alt-svc", "h2=\":1\"")
                 .header("alt-svc", format!("h3=\":{value}\"; ma=60"))
                 .body(full(Vec::new()))
         }
