@@ -1,7 +1,7 @@
 //! Detection of closed UDP ports.
 //!
 //! The kernel reports ICMP errors only to connected sockets, and the client's QUIC socket is not connected. If an address
-//! has not responded for a while, a connected socket sends it one empty datagram, which QUIC servers drop.
+//! has not responded for a while, a connected socket sends it one datagram that QUIC servers must drop.
 
 #![expect(
     clippy::disallowed_types,
@@ -12,6 +12,10 @@ use std::{
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
 };
+
+/// A long header with a version that is reserved (RFC 9000 §15) and without connection IDs. It is too short for Version
+/// Negotiation, so servers drop it (§5.2.2). Some fail to decode an empty datagram.
+const DATAGRAM: [u8; 7] = [0xc0, 0x1a, 0x2a, 0x3a, 0x4a, 0, 0];
 
 /// A probe of one address.
 #[derive(Debug)]
@@ -32,7 +36,7 @@ impl ReachabilityProbe {
         let socket = UdpSocket::bind(local)?;
         socket.connect(remote)?;
         socket.set_nonblocking(true)?;
-        socket.send(&[])?;
+        socket.send(&DATAGRAM)?;
         Ok(Self(socket))
     }
 
@@ -41,5 +45,26 @@ impl ReachabilityProbe {
     pub fn answer(&self) -> Option<io::Error> {
         let answer = self.0.recv(&mut [0; 1]).err()?;
         (answer.kind() != io::ErrorKind::WouldBlock).then_some(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastbyte_wire::packet::{Invariant, LongInvariant};
+
+    use super::*;
+
+    #[test]
+    fn rfc9000_5_2_2_the_datagram_is_one_that_servers_drop() {
+        let server = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let remote = server.local_addr().expect("an address");
+        let _probe = ReachabilityProbe::send(remote).expect("a route");
+        let mut bytes = [0; 100];
+        let (len, _) = server.recv_from(&mut bytes).expect("a datagram");
+        let header = Invariant::decode(&bytes[..len]);
+        let Ok(Invariant::Long(LongInvariant { version, .. })) = header else {
+            panic!("{header:?}");
+        };
+        assert!(version.is_reserved());
     }
 }
