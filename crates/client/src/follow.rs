@@ -31,7 +31,9 @@ pub(crate) fn next(
     let (Some(follow), Some(location)) = (fetch.follow, location) else {
         return Ok(None);
     };
-    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+    let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
+    // An empty reference would be the same URL again.
+    if !is_redirect || location.trim_ascii().is_empty() {
         return Ok(None);
     }
     if let Some(max) = follow.max
@@ -39,8 +41,8 @@ pub(crate) fn next(
     {
         return Err(Failure::Redirects(max));
     }
-    let location = String::from_utf8_lossy(location);
-    let mut url = fetch.url.join(&location).map_err(|error| {
+    let mut url = fetch.url.join_field(location).map_err(|error| {
+        let location = String::from_utf8_lossy(location);
         let what = format!("invalid redirect to `{}`: {error}", location.escape_debug());
         match error {
             crate::url::UrlError::Scheme(_) => Failure::Scheme(what),

@@ -1,4 +1,5 @@
-//! URLs with the schemes `https` and `http` (RFC 3986, RFC 9110 §4.2). Invalid URLs are rejected, not repaired.
+//! URLs with the schemes `https` and `http` (RFC 3986, RFC 9110 §4.2). Invalid URLs are rejected, not repaired, except for
+//! characters of paths and queries, which are percent-encoded as by browsers: the same in all versions of HTTP.
 
 use core::fmt::{self, Write as _};
 
@@ -101,6 +102,8 @@ pub enum UrlError {
     Port(String),
     /// The URL contains a space or a control character.
     Character(char),
+    /// The scheme is not followed by `//`.
+    Slashes(Scheme),
 }
 
 impl fmt::Display for UrlError {
@@ -120,6 +123,10 @@ impl fmt::Display for UrlError {
                 "invalid character {character:?} in URL (write it as %{:02X})",
                 u32::from(*character)
             ),
+            Self::Slashes(scheme) => {
+                let name = scheme.name();
+                write!(f, "no `//` after `{name}:` (expected `{name}://HOST/`)")
+            }
         }
     }
 }
@@ -158,7 +165,8 @@ impl Url {
     ///
     /// Returns the [`UrlError`] of the resulting URL if it cannot be fetched.
     pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
-        let reference = reference.trim_matches([' ', '\t']);
+        // Some servers send unescaped spaces; escape them (RFC 3986 §2.1).
+        let reference = reference.trim_matches([' ', '\t']).replace(' ', "%20");
         let scheme_end = reference.find([':', '/', '?', '#']);
         let has_scheme = scheme_end.is_some_and(|end| reference[end..].starts_with(':'));
         if has_scheme {
@@ -166,10 +174,11 @@ impl Url {
                 return reference.parse();
             }
             let scheme = reference.split(':').next().unwrap_or_default();
-            return Err(UrlError::Scheme(scheme.to_owned()));
+            return Err(match scheme_of(scheme) {
+                Some(scheme) => UrlError::Slashes(scheme),
+                None => UrlError::Scheme(scheme.to_owned()),
+            });
         }
-        // Some servers send unescaped spaces; escape them (RFC 3986 §2.1).
-        let reference = reference.replace(' ', "%20");
         if let Some(rest) = reference.strip_prefix("//") {
             return format!("{}://{rest}", self.origin.scheme.name()).parse();
         }
@@ -197,6 +206,20 @@ impl Url {
         })
     }
 
+    /// Resolves the value of a `location` field. Octets that are not UTF-8 are percent-encoded (RFC 3986 §2.1).
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::join`].
+    pub fn join_field(&self, reference: &[u8]) -> Result<Self, UrlError> {
+        if let Ok(reference) = core::str::from_utf8(reference) {
+            return self.join(reference);
+        }
+        let mut text = String::new();
+        push_encoded(reference, b"", &mut text);
+        self.join(&text)
+    }
+
     /// The same URL with `more` appended to its query.
     #[must_use]
     pub fn with_query(mut self, more: &str) -> Self {
@@ -205,7 +228,7 @@ impl Url {
         }
         self.path
             .push(if self.path.contains('?') { '&' } else { '?' });
-        push_ascii(more, &mut self.path);
+        push_encoded(more, QUERY, &mut self.path);
         self
     }
 
@@ -233,12 +256,13 @@ impl Url {
     /// As [`str::parse`].
     pub fn with_dot_segments(text: &str) -> Result<Self, UrlError> {
         Self::parse(text, |path| {
-            let path = path.split('#').next().unwrap_or_default();
+            let (path, query) = path_and_query(path);
             let mut out = String::new();
             if !path.starts_with('/') {
                 out.push('/');
             }
-            push_ascii(path, &mut out);
+            push_encoded(path, PATH, &mut out);
+            push_query(query, &mut out);
             out
         })
     }
@@ -246,14 +270,21 @@ impl Url {
     fn parse(text: &str, path_of: impl Fn(&str) -> String) -> Result<Self, UrlError> {
         check(text)?;
         let (scheme, rest) = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
             // After a `?`, the `://` is part of the query.
-            Some((scheme, _)) if !scheme.contains(['/', '?', '#']) => {
-                return Err(UrlError::Scheme(scheme.to_owned()));
+            Some((scheme, rest)) if !scheme.contains(['/', '?', '#']) => {
+                let known = scheme_of(scheme);
+                let known = known.ok_or_else(|| UrlError::Scheme(scheme.to_owned()))?;
+                (known, rest)
             }
             _ => (Scheme::Https, text),
         };
+        if let Some((name, after)) = rest.split_once(':')
+            && let Some(scheme) = scheme_of(name)
+            && !after.starts_with(|c: char| c.is_ascii_digit())
+        {
+            // Not the host `http`, whose port is not there.
+            return Err(UrlError::Slashes(scheme));
+        }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let (credentials, authority) = match authority.rsplit_once('@') {
@@ -266,6 +297,12 @@ impl Url {
             credentials,
         })
     }
+}
+
+fn scheme_of(name: &str) -> Option<Scheme> {
+    [Scheme::Https, Scheme::Http]
+        .into_iter()
+        .find(|scheme| name.eq_ignore_ascii_case(scheme.name()))
 }
 
 fn check(text: &str) -> Result<(), UrlError> {
@@ -334,13 +371,24 @@ fn origin(scheme: Scheme, authority: &str) -> Result<Origin, UrlError> {
     })
 }
 
-/// Path and query as sent to the server: without dot segments (RFC 3986 §5.2.4) and fragment, ASCII only.
-fn path_of(text: &str) -> String {
+/// The characters of a path that are percent-encoded: the path set of the URL standard, without those that end a path, and
+/// without braces, which every version of HTTP transmits, and curl sends.
+const PATH: &[u8] = b"\"<>^`";
+/// The same of a query: the special-query set.
+const QUERY: &[u8] = b"\"#<>'";
+
+/// Path and query, without the fragment.
+fn path_and_query(text: &str) -> (&str, Option<&str>) {
     let text = text.split('#').next().unwrap_or_default();
-    let (path, query) = match text.split_once('?') {
+    match text.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (text, None),
-    };
+    }
+}
+
+/// Path and query as sent to the server: without dot segments (RFC 3986 §5.2.4) and fragment, encoded.
+fn path_of(text: &str) -> String {
+    let (path, query) = path_and_query(text);
     let mut parts: Vec<&str> = Vec::new();
     let mut ends_in_folder = true;
     for part in path.split('/').skip(1) {
@@ -359,19 +407,24 @@ fn path_of(text: &str) -> String {
     let mut out = String::new();
     for part in &parts {
         out.push('/');
-        push_ascii(part, &mut out);
+        push_encoded(part, PATH, &mut out);
     }
-    if let Some(query) = query {
-        out.push('?');
-        push_ascii(query, &mut out);
-    }
+    push_query(query, &mut out);
     out
 }
 
-fn push_ascii(text: &str, out: &mut String) {
-    for byte in text.bytes() {
-        if byte.is_ascii() {
-            out.push(char::from(byte));
+fn push_query(query: Option<&str>, out: &mut String) {
+    if let Some(query) = query {
+        out.push('?');
+        push_encoded(query, QUERY, out);
+    }
+}
+
+/// Percent-encodes these characters, and all that are not ASCII.
+fn push_encoded(text: impl AsRef<[u8]>, encoded: &[u8], out: &mut String) {
+    for byte in text.as_ref() {
+        if byte.is_ascii() && !encoded.contains(byte) {
+            out.push(char::from(*byte));
         } else {
             // Writing to a String cannot fail.
             let _ = write!(out, "%{byte:02X}");

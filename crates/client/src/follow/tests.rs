@@ -95,6 +95,8 @@ fn responses_other_than_valid_redirects_are_not_followed() {
     assert!(matches!(to(&get, 200, Some("/z"), 0), Ok(None)));
     assert!(matches!(to(&get, 304, Some("/z"), 0), Ok(None)));
     assert!(matches!(to(&get, 302, None, 0), Ok(None)));
+    assert!(matches!(to(&get, 302, Some(""), 0), Ok(None)));
+    assert!(matches!(to(&get, 302, Some(" "), 0), Ok(None)));
     assert!(matches!(to(&get, 302, Some("/z"), 49), Ok(Some(_))));
     assert!(matches!(
         to(&get, 302, Some("/z"), 50),
@@ -122,4 +124,18 @@ fn responses_other_than_valid_redirects_are_not_followed() {
     let mut unfollowed = fetch("GET");
     unfollowed.follow = None;
     assert!(matches!(to(&unfollowed, 302, Some("/z"), 0), Ok(None)));
+}
+
+#[test]
+fn rfc3986_2_1_octets_of_other_encodings_are_percent_encoded() {
+    let get = fetch("GET");
+    for (location, expected) in [
+        (&b"/caf\xe9?\xfc"[..], "https://a.example/caf%E9?%FC"),
+        ("/café".as_bytes(), "https://a.example/caf%C3%A9"),
+        (b"https://b.example/\xe9 x", "https://b.example/%E9%20x"),
+    ] {
+        let next = next(&get, get.url.origin(), 302, Some(location), 0);
+        let next = next.expect("a good redirect").expect("a redirect");
+        assert_eq!(next.url.to_string(), expected);
+    }
 }

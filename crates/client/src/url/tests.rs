@@ -20,6 +20,16 @@ fn urls_are_normalized() {
         ("http://a:80/x", "http://a/x"),
         ("http://a:443/x", "http://a:443/x"),
         ("a/x?y=b://c", "https://a/x?y=b://c"),
+        ("http:80/x", "https://http:80/x"),
+        (
+            "https://a/<b>`\"{^}'[|]\\?",
+            "https://a/%3Cb%3E%60%22{%5E}'[|]\\?",
+        ),
+        (
+            "https://a/?q={\"a\":'<1>'}^`",
+            "https://a/?q={%22a%22:%27%3C1%3E%27}^`",
+        ),
+        ("https://a/%3c%22%?%3c", "https://a/%3c%22%?%3c"),
     ] {
         let url: Url = text.parse().expect(text);
         assert_eq!(url.to_string(), expected, "{text}");
@@ -33,6 +43,10 @@ fn errors_name_the_invalid_part() {
         ("ftp://a/", UrlError::Scheme("ftp".to_owned())),
         ("https:///x", UrlError::Host(String::new())),
         ("https://a b/", UrlError::Character(' ')),
+        ("http:/127.0.0.1/", UrlError::Slashes(Scheme::Http)),
+        ("HTTPS:example.com", UrlError::Slashes(Scheme::Https)),
+        ("http:", UrlError::Slashes(Scheme::Http)),
+        ("https://http://a/", UrlError::Slashes(Scheme::Http)),
         ("https://a/\r\nx", UrlError::Character('\r')),
         ("https://a:0/", UrlError::Port("0".to_owned())),
         ("https://a:+80/", UrlError::Port("+80".to_owned())),
@@ -81,6 +95,9 @@ fn rfc3986_5_4_references_are_resolved() {
         ("../../../g", "http://a/g"),
         ("https://h/i", "https://h/i"),
         ("a b", "http://a/b/c/a%20b"),
+        (" https://h/a b?c d ", "https://h/a%20b?c%20d"),
+        ("//h/a b", "http://h/a%20b"),
+        ("/a?b=<x>", "http://a/a?b=%3Cx%3E"),
     ] {
         let url = base.join(reference).expect(reference);
         assert_eq!(url.to_string(), expected, "{reference}");
@@ -89,6 +106,30 @@ fn rfc3986_5_4_references_are_resolved() {
         base.join("mailto:x"),
         Err(UrlError::Scheme("mailto".to_owned()))
     );
+    assert_eq!(base.join("http:/x"), Err(UrlError::Slashes(Scheme::Http)));
+    let spaced = base.join("https://h i/");
+    assert_eq!(spaced, Err(UrlError::Host("h%20i".to_owned())));
+}
+
+/// HTTP/1.1 and HTTP/2 refuse some characters that HTTP/3 would send.
+#[test]
+fn every_url_is_a_request_target_in_all_versions() {
+    let printable: String = (0x21..0x7f_u8).map(char::from).collect();
+    for character in printable.chars() {
+        for text in [
+            format!("https://a/{character}"),
+            format!("https://a/?{character}"),
+        ] {
+            let url: Url = text.parse().expect(&text);
+            let as_is = Url::with_dot_segments(&text).expect(&text);
+            let more = url.clone().with_query(&character.to_string());
+            for path in [url.path(), as_is.path(), more.path()] {
+                let target: Result<hyper::Uri, _> = path.parse();
+                let target = target.unwrap_or_else(|error| panic!("{path}: {error}"));
+                assert_eq!(target, *path);
+            }
+        }
+    }
 }
 
 #[test]

@@ -217,12 +217,14 @@ struct FetchData<'a> {
 }
 
 impl FetchData<'_> {
-    fn field(&self, name: &str) -> String {
+    fn octets(&self, name: &str) -> &[u8] {
         let head = self.round.heads.get(self.index);
-        let value = head.and_then(|head| head.fields.get(name));
-        value.map_or_else(String::new, |value| {
-            String::from_utf8_lossy(value).into_owned()
-        })
+        head.and_then(|head| head.fields.get(name))
+            .unwrap_or_default()
+    }
+
+    fn field(&self, name: &str) -> String {
+        String::from_utf8_lossy(self.octets(name)).into_owned()
     }
 
     /// Since the fetch started; an event that did not occur counts as 0, as with curl.
@@ -288,7 +290,7 @@ impl FetchData<'_> {
             "num_retries" => outcome.retries.into(),
             "redirect_url" => match outcome.status {
                 Some(301 | 302 | 303 | 307 | 308) => {
-                    let led = url.join(&self.field("location"));
+                    let led = url.join_field(self.octets("location"));
                     led.map_or(Value::Null, |led| led.to_string().into())
                 }
                 _ => Value::Null,
