@@ -43,11 +43,13 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
         return None;
     }
     let [domain, is_for_subdomains, path, is_secure, expires, name] = *fields;
-    let flag = |text: &str| match text {
+    // Some programs write other capitals, and dates with a fraction.
+    let flag = |text: &str| match &*text.to_ascii_uppercase() {
         "TRUE" => Some(true),
         "FALSE" => Some(false),
         _ => None,
     };
+    let expires = expires.split_once('.').map_or(expires, |(whole, _)| whole);
     let domain = domain.strip_prefix('.').unwrap_or(domain);
     let is_valid = !domain.is_empty() && !name.is_empty() && path.starts_with('/');
     let expires_s: u64 = expires.parse().ok()?;

@@ -161,6 +161,20 @@ fn the_file_has_the_netscape_format() {
     assert_eq!(jar.len(), 1);
 }
 
+/// As browser extensions write it.
+#[test]
+fn the_file_may_have_small_letters_and_fractions_of_seconds() {
+    let mut read = CookieJar::default();
+    let lines =
+        "a.example\tfalse\t/\tTrue\t1800000060.25\ta\tb\na.example\tfalse\t/\tfalse\tx.1\tc\td\n";
+    assert_eq!(read.read(lines, NOW), 1);
+    let text = read.to_text(NOW);
+    assert!(
+        text.contains("a.example\tFALSE\t/\tTRUE\t1800000060\ta\tb\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn the_number_of_cookies_is_bounded() {
     let mut jar = CookieJar::default();
