@@ -2,23 +2,48 @@
 //!
 //! A result that cannot be written is a [`Failure`]. A message that cannot be written is dropped: there is no other place for it,
 //! and the command goes on.
+//!
+//! Both contain names from files and of servers, and a terminal would obey the control characters in them: they are
+//! [`printable`] wherever they reach a terminal. The data of `query` and `get` are written as they are.
 
 use std::{
     fmt::Write as _,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     process::ExitCode,
 };
 
+use anstyle::Style;
+
 use crate::failure::Failure;
 
-/// Writes a result to stdout.
-pub(crate) fn print(result: impl AsRef<[u8]>) -> Result<(), Failure> {
-    write_all(io::stdout().lock(), result.as_ref())
+/// Writes a result to stdout; on a terminal, as [`printable`] text.
+pub(crate) fn print(result: impl AsRef<str>) -> Result<(), Failure> {
+    print_data(shown(result.as_ref(), &io::stdout()))
 }
 
-/// Writes a result to stdout, without its escape sequences unless stdout is a terminal that shows them.
-pub(crate) fn print_styled(result: &str) -> Result<(), Failure> {
-    write_all(anstream::stdout().lock(), result.as_bytes())
+/// Writes data to stdout, as they are.
+pub(crate) fn print_data(data: impl AsRef<[u8]>) -> Result<(), Failure> {
+    write_all(io::stdout().lock(), data.as_ref())
+}
+
+/// Writes [`printable`] texts to stdout, in these styles where stdout is a terminal that shows them.
+pub(crate) fn print_styled(texts: &[(Style, String)]) -> Result<(), Failure> {
+    write_all(anstream::stdout().lock(), styled(texts).as_bytes())
+}
+
+fn styled(texts: &[(Style, String)]) -> String {
+    let texts = texts.iter();
+    let styled = texts.map(|(style, text)| format!("{style}{}{style:#}", printable(text)));
+    styled.collect()
+}
+
+/// What a stream shows of a text: it is [`printable`] on a terminal.
+pub(crate) fn shown(text: &str, stream: &impl IsTerminal) -> String {
+    if stream.is_terminal() {
+        printable(text)
+    } else {
+        text.to_owned()
+    }
 }
 
 fn write_all(mut stdout: impl Write, bytes: &[u8]) -> Result<(), Failure> {
@@ -130,6 +155,18 @@ mod tests {
             printable(message),
             "a `\\u{1b}]0;x\\u{7}\\u{9b}31m`\\r\n\tüb"
         );
+    }
+
+    /// The only sequences are those of styles.
+    #[test]
+    fn styled_texts_contain_no_sequences_of_others() {
+        let style = Style::new().bold();
+        let texts = [
+            (Style::new(), "a\u{1b}[31m\n".to_owned()),
+            (style, "\u{9b}31m\u{7f}".to_owned()),
+        ];
+        let expected = format!("a\\u{{1b}}[31m\n{style}\\u{{9b}}31m\\u{{7f}}{style:#}");
+        assert_eq!(styled(&texts), expected);
     }
 
     #[test]

@@ -296,6 +296,13 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
             b"come again",
         )),
         "busy" => send(&full("200 OK", "", b"at last")),
+        // Control characters of C1, in UTF-8 and in Latin-1.
+        "c1" => {
+            let mut bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-utf-8: ".to_vec();
+            bytes.extend("\u{9b}31m".as_bytes());
+            bytes.extend(b"\r\nx-latin-1: \x9b31m\r\n\r\nok");
+            send(&bytes)
+        }
         "dated" => send(&full(
             "200 OK",
             "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",

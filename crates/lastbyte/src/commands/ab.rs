@@ -11,6 +11,7 @@ use std::{
     process::ExitCode,
 };
 
+use anstyle::Style;
 use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
@@ -35,7 +36,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::Interrupt,
-    terminal::{self, notice, print_styled},
+    terminal::{self, notice, print, print_styled},
 };
 
 const EXAMPLES: &str = "\
@@ -204,22 +205,19 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let interrupt = Interrupt::listen();
     let done = simulate_all(arguments, &experiment, total, &log, &interrupt)?;
     let page = page(arguments, &experiment, done, &log)?;
-    let text = if arguments.json {
-        summary_json(
-            &experiment,
-            &log,
-            page.as_ref().map(|(page, _)| page.as_str()),
-        )?
+    if arguments.json {
+        let page = page.as_ref().map(|(page, _)| page.as_str());
+        print(summary_json(&experiment, &log, page)?)?;
     } else {
         let mut text = summary(&experiment, &log)?;
         text.push_str(&queries(&experiment, &log));
-        if let Some((_, verdicts)) = &page {
-            text.push('\n');
-            text.push_str(verdicts);
+        let mut texts = vec![(Style::new(), text)];
+        if let Some((_, verdicts)) = page {
+            texts.push((Style::new(), "\n".to_owned()));
+            texts.extend(verdicts);
         }
-        text
-    };
-    print_styled(&text)?;
+        print_styled(&texts)?;
+    }
     if interrupt.is_pressed() {
         notice(format!(
             "interrupted: {done} of {total} connections are in `{}`, and above",
@@ -386,13 +384,16 @@ fn arms(texts: &[String], registry: &Registry) -> Result<Vec<Arm>, String> {
 
 // ---- the page -------------------------------------------------------------------------------------------------------
 
+/// The path of a page, and its verdicts in styles.
+type Page = (String, Vec<(Style, String)>);
+
 /// Writes the page. Returns its path and a summary; `None` with a message if there is nothing to compare.
 fn page(
     arguments: &Arguments,
     experiment: &Experiment,
     done: u64,
     log: &Path,
-) -> Result<Option<(String, String)>, Failure> {
+) -> Result<Option<Page>, Failure> {
     let arms = &experiment.arms;
     let shares = if arguments.unpaired {
         arms.iter()

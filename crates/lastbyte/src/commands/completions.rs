@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::{failure::Failure, terminal::print};
+use crate::{failure::Failure, terminal::print_data};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +30,6 @@ pub(crate) fn run(arguments: &Arguments, mut program: Command) -> Result<ExitCod
     // Into memory first: the generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, "lastbyte", &mut script);
-    print(script)?;
+    print_data(script)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `lastbyte report`: writes the page of an experiment from its log. The crate `lastbyte-report` does the work.
 
-use core::{fmt::Write as _, num::NonZeroUsize};
+use core::num::NonZeroUsize;
 use std::{
     ffi::OsStr,
     io,
@@ -16,7 +16,11 @@ use lastbyte_report::comparison::{Comparison, Error, Metric, Settings};
 use lastbyte_units as units;
 
 use super::{summary::table, values};
-use crate::{failure::Failure, files, terminal::print_styled};
+use crate::{
+    failure::Failure,
+    files,
+    terminal::{print, print_styled},
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -172,17 +176,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let comparison = compare(&arguments.logs, settings)?;
     let page = write(&comparison, &arguments.out, arguments.svg.as_deref())?;
-    let text = if arguments.json {
-        comparison.json()
+    if arguments.json {
+        print(comparison.json())?;
     } else {
         let mut text = table(&comparison.summary(), 0);
         text.push_str(
             "\nTTLB in ms, and its change against the first arm; loss is of the packets sent.\n\n",
         );
-        text.push_str(&verdicts(&comparison, &page));
-        text
-    };
-    print_styled(&text)?;
+        let mut texts = vec![(Style::new(), text)];
+        texts.extend(verdicts(&comparison, &page));
+        print_styled(&texts)?;
+    }
     match comparison.trouble() {
         None => Ok(ExitCode::SUCCESS),
         Some(trouble) => Err(Failure::Run(format!(
@@ -343,20 +347,17 @@ fn style(verdict: &str) -> Style {
     }
 }
 
-/// The significant changes and the path of the page, in colour, for [`anstream::stdout`].
-pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> String {
-    let mut text = String::new();
+/// The significant changes and the path of the page, in colour, for [`print_styled`].
+pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> Vec<(Style, String)> {
+    let mut texts = Vec::new();
     let harm = comparison.harm().into_iter();
     let harm = harm.map(|sentence| format!("neighbours of {sentence}"));
     let sentences = comparison.sentences().into_iter();
     for sentence in sentences.chain(harm).chain(comparison.power()) {
         let sentence = sentence.replace(['\u{a0}', '\u{202f}'], " ");
-        let style = style(&sentence);
-        // Without effect where `anstream` finds no terminal, or NO_COLOR.
-        let _ = writeln!(text, "{style}{sentence}{style:#}");
+        texts.push((style(&sentence), sentence));
+        texts.push((Style::new(), "\n".to_owned()));
     }
-    text.push_str("report: ");
-    text.push_str(page);
-    text.push('\n');
-    text
+    texts.push((Style::new(), format!("report: {page}\n")));
+    texts
 }

@@ -551,6 +551,34 @@ fn binary_content_is_not_written_to_a_terminal() {
     }
 }
 
+/// Fields may contain controls of C1. A file or a pipe gets them, a terminal does not.
+#[test]
+fn fields_contain_no_sequences_for_terminals() {
+    let server = ScriptedServer::start();
+    let program = env!("CARGO_BIN_EXE_lastbyte");
+    let url = server.url("c1");
+    let written = "-o /dev/null -w '%header{x-utf-8} %{header_json} %{stderr}%header{x-latin-1}'";
+    for options in ["-i", "-D -", written, "-v"] {
+        let line = format!("{program} get {options} {url}");
+        let output = alone("script")
+            .args(["-qec", &line, "/dev/null"])
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = output else {
+            lastbyte_testkit::skip("no `script`");
+            return;
+        };
+        let text = String::from_utf8(output.stdout).expect("no Latin-1");
+        assert!(text.contains("31m"), "{line}: {text}");
+        let is_safe = |c: char| matches!(c, '\r' | '\n' | '\t') || !c.is_control();
+        assert!(text.chars().all(is_safe), "{line}: {text:?}");
+    }
+    let piped = alone(program).args(["get", "-i", &url]).output();
+    let piped = piped.expect("the command runs").stdout;
+    let has = |bytes: &[u8]| piped.windows(bytes.len()).any(|it| it == bytes);
+    assert!(has("x-utf-8: \u{9b}31m\r\n".as_bytes()) && has(b"x-latin-1: \x9b31m\r\n"));
+}
+
 /// Errors name the options that help.
 #[test]
 fn errors_name_what_helps() {

@@ -6,7 +6,7 @@ use core::{net::SocketAddr, time::Duration};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    io::{self, Write},
+    io::{self, IsTerminal as _, Write},
     path::{Path, PathBuf},
 };
 
@@ -30,7 +30,7 @@ use crate::{
     failure::Failure,
     files::{cannot_write, create, create_folder},
     jobs::Interrupt,
-    terminal::notice,
+    terminal::{notice, printable},
 };
 
 /// Number of ticks, of a tenth of a second each, before the progress bar appears.
@@ -161,25 +161,25 @@ impl<'a> Outputs<'a> {
     fn take_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
         let line = head.status_line();
         self.print_fields('<', line.trim_end(), head.response.fields());
-        let mut text = format!("{line}\r\n").into_bytes();
-        for line in head.response.fields() {
-            text.extend_from_slice(line.name.as_bytes());
-            text.extend_from_slice(b": ");
-            text.extend_from_slice(line.value);
-            text.extend_from_slice(b"\r\n");
-        }
-        text.extend_from_slice(b"\r\n");
+        let text = head_text(head, false);
         if let Some(last) = self.heads.get_mut(fetch) {
             last.heads_len += text.len() as u64;
             last.fields.clone_from(head.response.fields());
         }
-        if let Some(dump) = &mut self.dump {
-            dump.write_all(&text).and_then(|()| dump.flush())?;
-        }
         let shown = &self.arguments.shown;
+        let on_stdout = io::stdout().is_terminal().then(|| head_text(head, true));
+        let on_stdout = on_stdout.as_ref().unwrap_or(&text);
+        let to_stdout = Some(Path::new("-"));
+        if let Some(dump) = &mut self.dump {
+            let is_stdout = shown.dump_header.as_deref() == to_stdout;
+            let text = if is_stdout { on_stdout } else { &text };
+            dump.write_all(text).and_then(|()| dump.flush())?;
+        }
         let is_refused = shown.fail && head.response.status() >= 400;
         if (shown.include || shown.head) && !is_refused {
-            self.write(fetch, &text)?;
+            let target = self.targets.get(fetch);
+            let is_stdout = target.is_some_and(|target| target.path().is_none());
+            self.write(fetch, if is_stdout { on_stdout } else { &text })?;
         }
         Ok(())
     }
@@ -239,6 +239,26 @@ impl<'a> Outputs<'a> {
         let since = asked.map_or(Duration::ZERO, |asked| self.clock.now().since(asked));
         bar.set_message(pace(self.received, self.expected, since));
     }
+}
+
+/// A header as HTTP/1.1 sends it; for a terminal, with [`printable`] values.
+fn head_text(head: &Head<'_>, is_for_terminal: bool) -> Vec<u8> {
+    let value = |value: &[u8]| {
+        if is_for_terminal {
+            printable(&String::from_utf8_lossy(value)).into_bytes()
+        } else {
+            value.to_vec()
+        }
+    };
+    let mut text = value(head.status_line().as_bytes());
+    for line in head.response.fields() {
+        text.extend_from_slice(b"\r\n");
+        text.extend_from_slice(line.name.as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend(value(line.value));
+    }
+    text.extend_from_slice(b"\r\n\r\n");
+    text
 }
 
 /// The average rate since the request, and the remaining time at that rate.

@@ -13,7 +13,11 @@ use super::{
     exit::{exit_code, result},
     timing::{Round, parts},
 };
-use crate::{failure::Failure, files, terminal::print};
+use crate::{
+    failure::Failure,
+    files,
+    terminal::{print_data, shown},
+};
 
 /// A parsed format.
 #[derive(Debug)]
@@ -114,10 +118,18 @@ impl WriteOut {
             let mut to_stderr = false;
             for piece in &self.0 {
                 let out = if to_stderr { &mut stderr } else { &mut stdout };
+                // The format may contain sequences for a terminal, but not what servers send.
+                let mut push = |value: &str| {
+                    out.push_str(&if to_stderr {
+                        shown(value, &io::stderr())
+                    } else {
+                        shown(value, &io::stdout())
+                    });
+                };
                 match piece {
                     Piece::Text(text) => out.push_str(text),
-                    Piece::Variable(name) => out.push_str(&text(&data.value(name), name)),
-                    Piece::Header(name) => out.push_str(&data.field(name)),
+                    Piece::Variable(name) => push(&text(&data.value(name), name)),
+                    Piece::Header(name) => push(&data.field(name)),
                     Piece::Stdout => to_stderr = false,
                     Piece::Stderr => to_stderr = true,
                     Piece::OnError if outcome.failure.is_none() => break,
@@ -126,7 +138,7 @@ impl WriteOut {
             }
             // There is no way to report that stderr is closed.
             let _ = io::stderr().write_all(stderr.as_bytes());
-            print(stdout)?;
+            print_data(stdout)?;
         }
         Ok(())
     }
