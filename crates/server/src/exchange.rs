@@ -121,6 +121,11 @@ impl Incoming {
     ) -> std::task::Poll<Option<Piece>> {
         self.0.poll_next(context)
     }
+
+    /// Sets the number of bytes that were read and are kept, for the budget of the connection.
+    pub(crate) fn set_kept(&self, bytes: usize) {
+        self.0.set_kept(bytes);
+    }
 }
 
 /// The destination of a response. Dropped before its end, the response is truncated in a way that the client detects: a
@@ -198,6 +203,24 @@ impl Outgoing {
     /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
     pub async fn end(mut self, trailers: Option<Fields>) -> Result<(), ExchangeAborted> {
         self.send(ResponsePart::End(trailers)).await
+    }
+
+    /// Sends the last bytes of the body together with its end: a connection that takes the last piece sees that it is
+    /// the last, and can mark its frame so.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
+    pub(crate) async fn end_with(mut self, mut bytes: Bytes) -> Result<(), ExchangeAborted> {
+        let last = bytes.split_off(bytes.len().saturating_sub(1) / PIECE_LEN * PIECE_LEN);
+        self.data(bytes).await?;
+        if last.is_empty() {
+            return self.end(None).await;
+        }
+        poll_fn(|context| self.sender.poll_ready(context)).await?;
+        let parts = [ResponsePart::Data(last), ResponsePart::End(None)];
+        self.sender.push_all(parts);
+        Ok(())
     }
 
     /// Waits until the client cancels the request or the connection ends.

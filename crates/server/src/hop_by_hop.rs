@@ -4,7 +4,8 @@
 
 use http::{HeaderMap, header};
 
-/// Whether a field is always connection-specific. `te` is too: trailers are forwarded in any case.
+/// Whether a field is always connection-specific, and of no use to a handler. `te` is not among them: it tells whether
+/// the client takes trailers.
 pub(crate) fn is_hop_by_hop(name: &str) -> bool {
     matches!(
         name,
@@ -13,7 +14,6 @@ pub(crate) fn is_hop_by_hop(name: &str) -> bool {
             | "proxy-connection"
             | "proxy-authenticate"
             | "proxy-authorization"
-            | "te"
             | "trailer"
             | "transfer-encoding"
             | "upgrade"
@@ -22,13 +22,15 @@ pub(crate) fn is_hop_by_hop(name: &str) -> bool {
     )
 }
 
-/// The fields that the message itself declares connection-specific, in lower case.
+/// The fields that the message itself declares connection-specific, in lower case; without `te`, which always is
+/// (RFC 9110 §10.1.4).
 pub(crate) fn named_by_connection(map: &HeaderMap) -> Vec<String> {
     map.get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
+        .filter(|name| name != "te")
         .collect()
 }
 

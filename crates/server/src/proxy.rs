@@ -1,13 +1,13 @@
 //! A handler that forwards requests to another server: a reverse proxy (RFC 9110 §3.7, §7.6).
 //!
 //! Requests and responses are streamed through bounded channels. The handler adds the fields about the client, and maps
-//! failures of the upstream to status codes. It stores no response, never repeats a request that the upstream may have
-//! processed, and never blocks a worker.
+//! failures of the upstream to status codes. It stores no response and never blocks a worker.
 //!
 //! | module | responsibility |
 //! |---|---|
 //! | [`upstream`] | the upstream server, as a URL |
 //! | `pool` | connections to it: opening, keeping, detecting closed ones |
+//! | `repeat` | which failed requests are sent again |
 //! | `slots` | the limit on requests in flight |
 //! | [`fields`] | requests that are forwarded, fields that are removed and added |
 //! | `forwarded` | list fields that proxies extend |
@@ -28,6 +28,7 @@ mod body;
 pub mod fields;
 mod forwarded;
 mod pool;
+mod repeat;
 mod slots;
 pub mod upstream;
 
@@ -55,8 +56,8 @@ use tokio::{
 
 pub use self::upstream::{Upstream, UpstreamError};
 use self::{
-    body::{Cause, RequestBody, Source},
-    pool::{Pool, SendFailure},
+    body::{Cause, Source, Upload},
+    pool::{FIELDS_MAX, Pool, SendFailure},
     slots::{Client, Side, Slots},
 };
 use super::{
@@ -219,7 +220,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     // Dropped with the exchange, and the body ends with it.
     let (_exchange_runs, over) = oneshot::channel::<Infallible>();
     let body = match first {
-        Piece::End => RequestBody::empty(),
+        Piece::End => Upload::empty(),
         first => {
             let source = Source {
                 incoming,
@@ -228,7 +229,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
                 limit: shared.limits.stall,
                 over,
             };
-            RequestBody::new(first, source, len)
+            Upload::new(first, source, len)
         }
     };
     tokio::select! {
@@ -257,13 +258,13 @@ fn cut_off(cause: Cause) -> FullResponse {
 async fn send(
     shared: &Shared,
     head: http::request::Parts,
-    body: RequestBody,
+    body: Arc<Upload>,
     mut outgoing: Outgoing,
     client: &Client,
 ) {
     let is_head = head.method == http::Method::HEAD;
     let (hint, mut hints) = mpsc::channel(HINTS_MAX);
-    let mut request = http::Request::from_parts(head, body);
+    let mut request = http::Request::from_parts(head, ());
     let interim_count = AtomicUsize::new(0);
     let flood = Arc::new(Notify::new());
     let flooded = Arc::clone(&flood);
@@ -273,16 +274,18 @@ async fn send(
             return;
         }
         let mut interim = Response::new(response.status().as_u16());
-        fields::copy_response(response.headers(), false, interim.fields_mut());
+        fields::copy_response(response.headers(), interim.fields_mut());
         let _ = hint.try_send(interim);
     });
     let too_many = || {
         let why = format!("more than {INTERIM_MAX} interim responses");
         Some(Err(SendFailure::Broken(why)))
     };
-    let progress = request.body().progress();
+    let progress = body.progress();
     let mut seen = 0;
-    let asked = shared.pool.send(request);
+    let head = request.into_parts().0;
+    // The body is dropped when the response begins: the rest of it is read as long as the upstream takes it.
+    let asked = async move { shared.pool.send(head, &body).await };
     let timer = time::sleep(shared.limits.response);
     tokio::pin!(asked, timer);
     let result = loop {
@@ -389,41 +392,66 @@ async fn forward_response(
 ) -> bool {
     let (head, mut body) = response.into_parts();
     let is_http2 = head.version == http::Version::HTTP_2;
-    let answer = fields::response(&head);
+    if head.headers.len() > FIELDS_MAX {
+        let why = format!("more than {FIELDS_MAX} fields");
+        reply(outgoing, failed(502, "http_protocol_error", &why)).await;
+        return false;
+    }
+    let Ok(answer) = fields::response(&head) else {
+        let why = "invalid content-length";
+        reply(outgoing, failed(502, "http_protocol_error", why)).await;
+        return false;
+    };
+    if is_head || body.is_end_stream() {
+        // Without a body, the header ends the stream: gRPC calls that Trailers-Only.
+        let answer = FullResponse {
+            response: answer,
+            body: None,
+        };
+        let sent = send_part(shared, client, outgoing.respond(answer)).await;
+        return sent.is_ok();
+    }
     let begun = send_part(shared, client, outgoing.begin(answer)).await;
     if begun.is_err() {
         return false;
     }
-    let mut trailers = None;
-    if !is_head {
-        loop {
-            let next = tokio::select! {
-                next = time::timeout(shared.limits.stall, next_frame(&mut body)) => next,
-                () = outgoing.aborted() => return false,
-            };
-            match next {
-                // A reset with `NO_ERROR` before the end (RFC 9113 §8.1), which hyper reports as the end.
-                Ok(None) if is_http2 && !body.is_end_stream() => return false,
-                Ok(None) => break,
-                Ok(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(mut bytes) => {
-                        while !bytes.is_empty() {
-                            let piece = bytes.split_to(bytes.len().min(PIECE));
-                            let sent = send_part(shared, client, outgoing.data(piece)).await;
-                            if sent.is_err() {
-                                return false;
-                            }
+    let trailers = loop {
+        let next = tokio::select! {
+            next = time::timeout(shared.limits.stall, next_frame(&mut body)) => next,
+            () = outgoing.aborted() => return false,
+        };
+        match next {
+            // A reset with `NO_ERROR` before the end (RFC 9113 §8.1), which hyper reports as the end.
+            Ok(None) if is_http2 && !body.is_end_stream() => return false,
+            Ok(None) => break None,
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(mut bytes) => {
+                    while bytes.len() > PIECE {
+                        let piece = bytes.split_to(PIECE);
+                        if send_part(shared, client, outgoing.data(piece))
+                            .await
+                            .is_err()
+                        {
+                            return false;
                         }
                     }
-                    Err(frame) => {
-                        trailers = frame.into_trailers().ok().map(|map| fields::trailers(&map));
+                    if body.is_end_stream() {
+                        let sent = send_part(shared, client, outgoing.end_with(bytes)).await;
+                        return sent.is_ok();
                     }
-                },
-                // It was truncated or stalled: dropped without its end, the response is reset.
-                Ok(Some(Err(_))) | Err(_) => return false,
-            }
+                    if send_part(shared, client, outgoing.data(bytes))
+                        .await
+                        .is_err()
+                    {
+                        return false;
+                    }
+                }
+                Err(frame) => break frame.into_trailers().ok().map(|map| fields::trailers(&map)),
+            },
+            // It was truncated or stalled: dropped without its end, the response is reset.
+            Ok(Some(Err(_))) | Err(_) => return false,
         }
-    }
+    };
     send_part(shared, client, outgoing.end(trailers))
         .await
         .is_ok()

@@ -36,6 +36,7 @@ pub(crate) fn channel<T: Size>(
             queue: VecDeque::new(),
             size: 0,
             held: 0,
+            kept: 0,
             has_sender: true,
             has_receiver: true,
             sender: None,
@@ -57,6 +58,8 @@ struct State<T> {
     size: usize,
     /// Bytes taken out of the queue and not acknowledged.
     held: usize,
+    /// Bytes taken out of the queue that the receiver keeps. They take no room in it.
+    kept: usize,
     has_sender: bool,
     has_receiver: bool,
     /// The sender waiting for room, and the receiver waiting for an element.
@@ -117,14 +120,19 @@ impl<T: Size> Sender<T> {
 
     /// Puts an element in. A sender that did not ask for room may exceed the bound by this element.
     pub(crate) fn push(&self, piece: T) {
+        self.push_all([piece]);
+    }
+
+    /// Puts several elements in at once, so that the receiver of the first sees the others.
+    pub(crate) fn push_all<const N: usize>(&self, pieces: [T; N]) {
         let mut state = self.0.state();
         if !state.has_receiver {
             return;
         }
-        let size = piece.size();
+        let size = pieces.iter().map(T::size).sum();
         state.size += size;
         self.0.budget.add(size);
-        state.queue.push_back(piece);
+        state.queue.extend(pieces);
         let waker = state.receiver.take();
         drop(state);
         wake(waker);
@@ -178,6 +186,18 @@ impl<T: Size> Receiver<T> {
         Poll::Ready(Some(piece))
     }
 
+    /// Sets the number of bytes taken out that the receiver keeps. They count against the budget only, so that an empty
+    /// queue accepts an element whatever is kept.
+    pub(crate) fn set_kept(&self, bytes: usize) {
+        let mut state = self.0.state();
+        let before = std::mem::replace(&mut state.kept, bytes);
+        self.0.budget.add(bytes);
+        self.0.budget.remove(before);
+        let waker = self.0.wakes(&mut state);
+        drop(state);
+        wake(waker);
+    }
+
     /// Sets the number of bytes taken out and not acknowledged by the peer.
     pub(crate) fn set_held(&self, bytes: usize) {
         let mut state = self.0.state();
@@ -195,7 +215,9 @@ impl<T: Size> Drop for Receiver<T> {
         let mut state = self.0.state();
         state.has_receiver = false;
         let waiting = std::mem::take(&mut state.size) + std::mem::take(&mut state.held);
-        self.0.budget.remove(waiting);
+        self.0
+            .budget
+            .remove(waiting + std::mem::take(&mut state.kept));
         let queue = std::mem::take(&mut state.queue);
         let waker = state.sender.take();
         drop(state);

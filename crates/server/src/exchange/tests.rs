@@ -9,7 +9,7 @@ use std::{
 use crate::budget::{Budget, ConnectionBudget, Limits};
 
 use super::{
-    ExchangeAborted, Piece,
+    ExchangeAborted, Piece, ResponsePart,
     channel::{Size, channel},
 };
 
@@ -131,4 +131,45 @@ fn a_queue_waits_for_the_budget_of_its_connection_unless_it_is_empty() {
     assert_eq!(second.poll_ready(&mut context), Poll::Ready(Ok(())));
     drop(first_out);
     assert!(budget.has_room(), "data without a reader is not counted");
+}
+
+#[test]
+fn the_last_bytes_and_the_end_of_a_response_are_sent_together() {
+    let (exchange, channels) = super::exchange(&room(1 << 20));
+    let mut context = Context::from_waker(Waker::noop());
+    let mut outgoing = exchange.outgoing;
+    // The last piece fills the channel: an end that waited for room would come later.
+    let piece = bytes::Bytes::from(vec![0; super::PIECE_LEN]);
+    let mut size = 0;
+    while size + piece.len() < super::RESPONSE_BOUND {
+        let sent = std::pin::pin!(outgoing.data(piece.clone())).poll(&mut context);
+        assert_eq!(sent, Poll::Ready(Ok(())));
+        size += ResponsePart::Data(piece.clone()).size();
+    }
+    let last = bytes::Bytes::from(vec![1; super::PIECE_LEN]);
+    let sent = std::pin::pin!(outgoing.end_with(last.clone())).poll(&mut context);
+    assert_eq!(sent, Poll::Ready(Ok(())));
+    let mut parts = Vec::new();
+    while let Poll::Ready(Some(part)) = channels.outgoing.poll_next(&mut context) {
+        parts.push(part);
+    }
+    assert!(matches!(parts.pop(), Some(ResponsePart::End(None))));
+    assert!(matches!(parts.pop(), Some(ResponsePart::Data(bytes)) if bytes == last));
+}
+
+#[test]
+fn what_a_reader_keeps_counts_and_does_not_block_the_writer() {
+    let budget = room(10);
+    let mut context = Context::from_waker(Waker::noop());
+    let (sender, receiver) = channel(10, Arc::clone(&budget));
+    receiver.set_kept(20);
+    assert!(!budget.has_room());
+    assert_eq!(sender.poll_ready(&mut context), Poll::Ready(Ok(())));
+    sender.push(Heavy(1));
+    assert_eq!(sender.poll_ready(&mut context), Poll::Pending);
+    receiver.set_kept(5);
+    assert_eq!(sender.poll_ready(&mut context), Poll::Ready(Ok(())));
+    receiver.set_kept(20);
+    drop(receiver);
+    assert!(budget.has_room());
 }

@@ -30,7 +30,7 @@ impl std::error::Error for Refused {}
 fn is_ours(name: &str) -> bool {
     matches!(
         name,
-        "host" | "via" | "forwarded" | "x-real-ip" | "cookie" | "proxy"
+        "host" | "te" | "via" | "forwarded" | "x-real-ip" | "cookie" | "proxy"
     ) || name.starts_with("x-forwarded-")
         || name.starts_with("proxy-")
 }
@@ -141,6 +141,11 @@ pub fn request(
     if request.fields().join("cookie", "; ", &mut cookie) {
         map.insert(header::COOKIE, value(&cookie)?);
     }
+    if takes_trailers(request.fields()) {
+        // Of this hop (RFC 9110 §10.1.4).
+        map.insert(header::TE, HeaderValue::from_static("trailers"));
+        map.insert(header::CONNECTION, HeaderValue::from_static("te"));
+    }
     if let Some(left) = forwards_left(request)? {
         map.insert(header::MAX_FORWARDS, left.saturating_sub(1).into());
     }
@@ -165,6 +170,15 @@ pub fn request(
         map.insert("early-data", HeaderValue::from_static("1"));
     }
     Ok(head)
+}
+
+/// Whether a client accepts trailers.
+fn takes_trailers(fields: &Fields) -> bool {
+    let members = fields
+        .get_all("te")
+        .flat_map(|line| line.split(|it| *it == b','));
+    let mut members = members.map(<[u8]>::trim_ascii);
+    members.any(|member| member.eq_ignore_ascii_case(b"trailers"))
 }
 
 /// RFC 9110 §5.5: whitespace around a value is not part of it.
@@ -257,38 +271,70 @@ pub(super) fn request_trailers(fields: &Fields, upstream: &Upstream) -> HeaderMa
     map
 }
 
-/// The fields of a response that are forwarded, `content-length` if it may have one.
-pub(super) fn copy_response(map: &HeaderMap, may_have_length: bool, fields: &mut Fields) {
+/// A response whose `content-length` is malformed or contradicts itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InvalidLength;
+
+/// The length that a response announces, for whatever method and status (RFC 9110 §8.6): one, or equal ones in a list
+/// or on several lines.
+fn response_length(map: &HeaderMap) -> Result<Option<u64>, InvalidLength> {
+    let lines = map.get_all(header::CONTENT_LENGTH).iter();
+    let mut members = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    members.try_fold(None, |known, member| {
+        let digits = std::str::from_utf8(member.trim_ascii()).ok();
+        let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let len: Option<u64> = digits.and_then(|text| text.parse().ok());
+        match (len, known) {
+            (Some(len), Some(other)) if len != other => Err(InvalidLength),
+            (Some(len), _) => Ok(Some(len)),
+            (None, _) => Err(InvalidLength),
+        }
+    })
+}
+
+/// The fields that are forwarded, but for `content-length`.
+pub(super) fn copy_response(map: &HeaderMap, fields: &mut Fields) {
     let named = named_by_connection(map);
-    // RFC 9112 §6.3: `transfer-encoding` overrides the length.
-    let has_length = may_have_length && !map.contains_key(header::TRANSFER_ENCODING);
     for (name, value) in map {
         let name = name.as_str();
         let is_named = named.iter().any(|known| known == name);
-        let is_void = !has_length && name == "content-length";
         // `Alt-Svc` of the upstream does not apply to this server.
-        if !is_hop_by_hop(name) && !is_named && !is_void && name != "alt-svc" {
+        if !is_hop_by_hop(name) && !is_named && !matches!(name, "content-length" | "te" | "alt-svc")
+        {
             fields.push(name, value.as_bytes());
         }
     }
 }
 
-pub(super) fn response(head: &http::response::Parts) -> Response {
+/// The header of a response to the client.
+///
+/// # Errors
+///
+/// Returns [`InvalidLength`] if there is no valid `content-length` to forward.
+pub(super) fn response(head: &http::response::Parts) -> Result<Response, InvalidLength> {
     let mut response = Response::new(head.status.as_u16());
-    // RFC 9110 §8.6: neither 204 nor interim responses have a length.
-    let may_have_length = head.status != StatusCode::NO_CONTENT;
-    copy_response(&head.headers, may_have_length, response.fields_mut());
+    let map = &head.headers;
+    let fields = response.fields_mut();
+    copy_response(map, fields);
+    // RFC 9112 §6.3: `transfer-encoding` overrides the length.
+    if !map.contains_key(header::TRANSFER_ENCODING)
+        && let Some(len) = response_length(map)?
+        // RFC 9110 §8.6: neither 204 nor interim responses have one.
+        && head.status != StatusCode::NO_CONTENT
+    {
+        fields.push("content-length", len.to_string());
+    }
     let version = match head.version {
         http::Version::HTTP_10 => Version::Http10,
         http::Version::HTTP_2 => Version::Http2,
         _ => Version::Http11,
     };
-    response.fields_mut().push("via", via(version));
-    response
+    fields.push("via", via(version));
+    Ok(response)
 }
 
 pub(super) fn trailers(map: &HeaderMap) -> Fields {
     let mut fields = Fields::new();
-    copy_response(map, false, &mut fields);
+    copy_response(map, &mut fields);
     fields
 }

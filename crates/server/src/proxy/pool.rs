@@ -1,8 +1,17 @@
 //! Connections to the upstream.
 //!
 //! Opens connections (in plaintext HTTP/1.1, or 2 if the URL says so; over TLS the version that ALPN selects, RFC
-//! 7301), keeps idle ones, and tries another when one turns out to be closed before the request was sent. A request
-//! that may have arrived is never sent twice (RFC 9110 §9.2.2).
+//! 7301), keeps idle ones, and sends requests again that [may be repeated](super::repeat).
+//!
+//! # What ends an entry
+//!
+//! | entry | is removed when |
+//! |---|---|
+//! | idle HTTP/1.1 connection | a request takes it; or, at the next request, it is closed or was idle for [`Limits::idle`] |
+//! | HTTP/1.1 connection of a request | its response ended, and it goes back to the idle ones, if there are fewer than [`Limits::kept`]. In all other cases (the request failed, was reset by either side or was refused, a write failed, the client left, the response is truncated, the proxy stops) it is dropped and closed |
+//! | HTTP/2 connection | a request on it fails, as after GOAWAY; or, at the next request, it is closed. Its other streams go on, and it closes after the last of them. hyper closes it when the upstream does not answer a PING |
+//! | stream of an HTTP/2 connection | both directions have ended: the [`Lease`] of the response is dropped, at its end and in each case above, and hyper dropped the body of the request, after its end, its failure, or a reset by either side |
+//! | permit to connect | connecting succeeded, failed or took too long. It does not depend on the request |
 //!
 //! # Decisions
 //!
@@ -15,6 +24,7 @@
 //!   fills only the window of its own stream.
 
 use std::{
+    error::Error as _,
     future::poll_fn,
     io,
     sync::{
@@ -38,16 +48,23 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use super::{Limits, body::RequestBody, upstream::Upstream};
+use super::{
+    Limits,
+    body::{RequestBody, Upload},
+    repeat::{Attempts, Fate, Observed},
+    upstream::Upstream,
+};
 
 type Request = http::Request<RequestBody>;
 type Response = http::Response<Incoming>;
 
 /// Maximum number of connections being opened at a time.
 const CONNECTS_MAX: usize = 32;
-/// hyper's buffer for an HTTP/1.1 response and its header, in bytes. A stalled response holds about twice that: what
-/// was read, and the buffer from which the waiting piece was cut.
+/// hyper's buffer for an HTTP/1.1 response and its header, in bytes, and the limit on an HTTP/2 header. A stalled
+/// response holds about twice that: what was read, and the buffer from which the waiting piece was cut.
 const BUFFER: usize = 16 << 10;
+/// The most fields of a response header.
+pub(super) const FIELDS_MAX: usize = 256;
 /// Maximum bytes of an HTTP/2 response waiting for its client.
 const STREAM_WINDOW: u32 = 128 << 10;
 /// The ALPN identifier of HTTP/2 (RFC 9113 §3.2).
@@ -80,9 +97,16 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct IdleConnections {
     /// Idle connections, with the time since; the most recently used is last.
-    http1: Vec<(http1::SendRequest<RequestBody>, Instant)>,
+    http1: Vec<(Sequential, Instant)>,
     /// With streams that are in use or free.
     http2: Vec<Multiplexed>,
+}
+
+/// A connection of HTTP/1.1.
+struct Sequential {
+    sender: http1::SendRequest<RequestBody>,
+    /// Whether anything was received since the last request was sent.
+    has_received: Arc<AtomicBool>,
 }
 
 /// A connection of HTTP/2.
@@ -99,13 +123,13 @@ struct Multiplexed {
 pub(super) type Stream = Arc<OwnedSemaphorePermit>;
 
 enum Connection {
-    Http1(http1::SendRequest<RequestBody>),
+    Http1(Sequential),
     Http2(Multiplexed, Stream),
 }
 
 /// The connection of a response; to be returned when all of it has arrived.
 pub(super) struct Lease {
-    connection: Option<http1::SendRequest<RequestBody>>,
+    connection: Option<Sequential>,
     idle: Arc<Mutex<IdleConnections>>,
     idle_max: usize,
     _stream: Option<Stream>,
@@ -119,7 +143,7 @@ impl Lease {
         let (idle, idle_max) = (self.idle, self.idle_max);
         tokio::spawn(async move {
             // This may be the last response on this connection.
-            if connection.ready().await.is_ok() {
+            if connection.sender.ready().await.is_ok() {
                 lock(&idle).keep(connection, idle_max);
             }
         });
@@ -131,7 +155,7 @@ fn lock(idle: &Mutex<IdleConnections>) -> MutexGuard<'_, IdleConnections> {
 }
 
 impl IdleConnections {
-    fn keep(&mut self, connection: http1::SendRequest<RequestBody>, idle_max: usize) {
+    fn keep(&mut self, connection: Sequential, idle_max: usize) {
         if self.http1.len() < idle_max {
             self.http1.push((connection, Instant::now()));
         }
@@ -158,33 +182,38 @@ impl Pool {
         })
     }
 
-    /// Sends a request, and returns the header of its response.
+    /// Sends a request, again where that is permitted, and returns the header of its response.
     pub(super) async fn send(
         self: &Arc<Self>,
-        request: Request,
+        head: http::request::Parts,
+        upload: &Arc<Upload>,
     ) -> Result<(Response, Lease), SendFailure> {
-        let mut request = request;
+        let mut attempts = Attempts::new(&head.method);
         loop {
-            let (connection, is_new) = match time::timeout(self.limits.connect, self.get()).await {
+            let got = self.get(attempts.needs_new());
+            let (connection, is_new) = match time::timeout(self.limits.connect, got).await {
                 Ok(got) => got?,
                 Err(_) => return Err(SendFailure::Late),
             };
-            match self.send_over(connection, request).await {
-                Ok(answered) => return Ok(answered),
-                // The connection was closed while idle, and the request was not sent.
-                Err((Some(unsent), _)) if !is_new => request = unsent,
+            let request = Request::from_parts(head.clone(), upload.attempt());
+            match self.send_over(connection, is_new, request).await {
+                Ok(answered) => {
+                    upload.release();
+                    return Ok(answered);
+                }
+                Err((fate, _)) if upload.is_kept() && attempts.repeats(fate) => {}
                 Err((_, why)) => return Err(SendFailure::Broken(why)),
             }
         }
     }
 
     /// A connection, and whether it was opened for this request.
-    async fn get(self: &Arc<Self>) -> Result<(Connection, bool), SendFailure> {
-        if let Some(idle) = self.take() {
+    async fn get(self: &Arc<Self>, needs_new: bool) -> Result<(Connection, bool), SendFailure> {
+        if let Some(idle) = self.take(needs_new) {
             return Ok((idle, false));
         }
         let permit = Arc::clone(&self.connecting).acquire_owned().await;
-        if let Some(idle) = self.take() {
+        if let Some(idle) = self.take(needs_new) {
             return Ok((idle, false));
         }
         let (made, waits) = oneshot::channel();
@@ -203,38 +232,41 @@ impl Pool {
     async fn send_over(
         &self,
         connection: Connection,
-        request: Request,
-    ) -> Result<(Response, Lease), (Option<Request>, String)> {
-        let unsent = |mut error: TrySendError<Request>| {
-            let request = error.take_message();
-            (request, error.into_error().to_string())
-        };
-        let (response, connection) = match connection {
-            Connection::Http1(mut sender) => {
-                let mut request = request;
+        is_new: bool,
+        mut request: Request,
+    ) -> Result<(Response, Lease), (Fate, String)> {
+        let (response, connection, stream) = match connection {
+            Connection::Http1(mut connection) => {
                 if request.body().size_hint().exact().is_none() {
                     // Without it, hyper sends no body of unknown length for GET and HEAD, and reports no error.
                     let chunked = http::HeaderValue::from_static("chunked");
                     let fields = request.headers_mut();
                     fields.insert(http::header::TRANSFER_ENCODING, chunked);
                 }
-                let response = sender.try_send_request(request).await.map_err(unsent)?;
-                (response, (Some(sender), None))
+                connection.has_received.store(false, Ordering::Relaxed);
+                let sent = connection.sender.try_send_request(request).await;
+                let response = sent.map_err(|error| {
+                    let has_received = connection.has_received.load(Ordering::Relaxed);
+                    let fate = Fate::over_http1(!is_new, !has_received);
+                    // A new connection that closes at once is a failure of the upstream.
+                    failure(error, |_| fate, !is_new)
+                })?;
+                (response, Some(connection), None)
             }
             Connection::Http2(mut connection, stream) => {
                 let mut request = self.for_http2(request);
                 request.body_mut().hold(Arc::clone(&stream));
                 let sent = connection.sender.try_send_request(request).await;
-                if sent.is_err() {
+                let response = sent.map_err(|error| {
                     // It may be about to close: no other request uses it.
                     lock(&self.idle)
                         .http2
                         .retain(|idle| !Arc::ptr_eq(&idle.free, &connection.free));
-                }
-                (sent.map_err(unsent)?, (None, Some(stream)))
+                    failure(error, |error| Fate::over_http2(error, !is_new), true)
+                })?;
+                (response, None, Some(stream))
             }
         };
-        let (connection, stream) = connection;
         let lease = Lease {
             connection,
             _stream: stream,
@@ -260,11 +292,18 @@ impl Pool {
             .and_then(|authority| authority.parse().ok())
             .or_else(|| self.upstream.host.parse().ok());
         head.uri = http::Uri::from_parts(parts).unwrap_or_default();
+        // This hop forwards trailers (RFC 9110 §10.1.4); gRPC requires the field.
+        head.headers.remove(http::header::CONNECTION);
+        let trailers = http::HeaderValue::from_static("trailers");
+        head.headers.insert(http::header::TE, trailers);
         http::Request::from_parts(head, body)
     }
 
-    /// An existing one.
-    fn take(&self) -> Option<Connection> {
+    /// An existing one, unless a new one is needed.
+    fn take(&self, needs_new: bool) -> Option<Connection> {
+        if needs_new {
+            return None;
+        }
         let mut idle = lock(&self.idle);
         idle.http2.retain(|idle| !idle.sender.is_closed());
         for connection in &idle.http2 {
@@ -275,10 +314,8 @@ impl Pool {
         let now = Instant::now();
         let limit = self.limits.idle;
         idle.http1
-            .retain(|(sender, since)| sender.is_ready() && now - *since < limit);
-        idle.http1
-            .pop()
-            .map(|(sender, _)| Connection::Http1(sender))
+            .retain(|(idle, since)| idle.sender.is_ready() && now - *since < limit);
+        idle.http1.pop().map(|(idle, _)| Connection::Http1(idle))
     }
 
     async fn connect(&self) -> Result<Connection, SendFailure> {
@@ -333,6 +370,7 @@ impl Pool {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(window.min(i32::MAX.unsigned_abs()))
             .max_send_buf_size(BUFFER)
+            .max_header_list_size(BUFFER as u32)
             // Detects a server that is gone while requests wait for it.
             .keep_alive_interval(self.limits.idle / 2)
             .keep_alive_timeout(self.limits.connect)
@@ -363,8 +401,11 @@ impl Pool {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let has_received = Arc::new(AtomicBool::new(false));
+        let stream = Observed::new(stream, Arc::clone(&has_received));
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(BUFFER)
+            .max_headers(FIELDS_MAX)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(io::Error::other)?;
@@ -373,8 +414,41 @@ impl Pool {
             // Each request needs a connection of its own after all.
             self.connecting.add_permits(CONNECTS_MAX - 1);
         }
-        Ok(Connection::Http1(sender))
+        Ok(Connection::Http1(Sequential {
+            sender,
+            has_received,
+        }))
     }
+}
+
+/// Why an attempt failed, and what is known about it: `sent` if it was sent.
+fn failure(
+    mut error: TrySendError<Request>,
+    sent: impl FnOnce(&hyper::Error) -> Fate,
+    is_shared: bool,
+) -> (Fate, String) {
+    let is_unsent = error.take_message().is_some();
+    let error = error.into_error();
+    let fate = match (is_unsent, is_shared) {
+        (true, true) => Fate::Unsent,
+        (true, false) => Fate::Unknown,
+        (false, _) => sent(&error),
+    };
+    (fate, chain(&error))
+}
+
+/// An error with its causes.
+fn chain(error: &hyper::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = cause.source();
+    }
+    text
 }
 
 impl Multiplexed {

@@ -74,7 +74,29 @@ fn rfc9110_7_6_hop_by_hop_fields_are_removed_and_forwarding_fields_extended() {
         let values: Vec<_> = head.headers.get_all(name).iter().collect();
         assert_eq!(values, [expected], "{name}");
     }
-    assert!(!head.headers.contains_key("te"));
+}
+
+#[test]
+fn rfc9110_10_1_4_te_is_sent_for_this_hop_if_the_client_takes_trailers() {
+    for (lines, expected) in [
+        (&["trailers"][..], true),
+        (&["deflate;q=0.5", "gzip, Trailers"], true),
+        (&["deflate"], false),
+        (&["xtrailers"], false),
+        (&[], false),
+    ] {
+        let asked = lines
+            .iter()
+            .fold(get("/"), |asked, line| asked.with("te", line));
+        let head = passed(&asked, "http://behind").expect("a head");
+        let (te, connection): (&[&str], &[&str]) = if expected {
+            (&["trailers"], &["te"])
+        } else {
+            (&[], &[])
+        };
+        assert_eq!(all(&head, "te"), te, "{lines:?}");
+        assert_eq!(all(&head, "connection"), connection, "{lines:?}");
+    }
 }
 
 const PEER: &str = "192.0.2.9:5000";
@@ -187,7 +209,7 @@ fn rfc9110_8_6_a_response_without_content_has_no_length() {
             .header("content-length", "5")
             .body(());
         let (head, ()) = response.expect("a response").into_parts();
-        let passed = fields::response(&head);
+        let passed = fields::response(&head).expect("a valid length");
         assert_eq!(passed.fields().get("content-length"), expected, "{status}");
     }
 }

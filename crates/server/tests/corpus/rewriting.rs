@@ -99,6 +99,10 @@ pub(crate) fn play(bytes: &[u8]) {
         "{before}"
     );
     assert!(head.headers.get_all("content-length").iter().count() <= 1);
+    // Those of this hop, or none.
+    if head.headers.contains_key("te") || head.headers.contains_key("connection") {
+        assert_eq!((one("te"), one("connection")), ("trailers", "te"));
+    }
     for (name, value) in &head.headers {
         let folded = name.as_str().replace('_', "-");
         assert!(upstream.takes_underscores || folded == name.as_str());
@@ -109,14 +113,7 @@ pub(crate) fn play(bytes: &[u8]) {
         );
         let is_forbidden = matches!(
             folded.as_str(),
-            "connection"
-                | "keep-alive"
-                | "te"
-                | "trailer"
-                | "transfer-encoding"
-                | "upgrade"
-                | "expect"
-                | "proxy"
+            "keep-alive" | "trailer" | "transfer-encoding" | "upgrade" | "expect" | "proxy"
         ) || folded.starts_with("proxy-");
         assert!(!is_forbidden, "{name}");
         let is_ours = matches!(

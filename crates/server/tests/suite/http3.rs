@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -62,6 +62,9 @@ struct Client {
     /// Since when nothing more is wanted.
     over: Option<Time>,
 }
+
+/// Each client has a seed of its own: two with the same port and connection IDs would be one to a server.
+static CLIENTS: AtomicU64 = AtomicU64::new(0);
 
 /// So long a client stays that has all it wants, so that its last acknowledgments leave.
 const LINGER: Duration = Duration::from_millis(100);
@@ -236,7 +239,9 @@ impl Asking {
             gives_up_after: None,
             over: None,
         };
-        let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32]).expect("an endpoint");
+        let mut seed = [7; 32];
+        seed[..8].copy_from_slice(&CLIENTS.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        let endpoint = Endpoint::new(EndpointConfig::client(), seed).expect("an endpoint");
         Worker::new(socket, endpoint, client, clock).expect("a worker")
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod ends;
+mod heads;
 mod http1;
 mod http2;
 mod http3;
@@ -14,6 +15,7 @@ mod limits;
 mod nginx;
 mod operations;
 mod proxy;
+mod repeats;
 mod replay;
 mod routes;
 mod serving;

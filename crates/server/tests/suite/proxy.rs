@@ -23,15 +23,15 @@ use crate::{
 };
 
 /// Answers each request with what the function says of its head and body, and keeps connections unless that is `close`d.
-struct Behind {
-    address: SocketAddr,
+pub(crate) struct Behind {
+    pub(crate) address: SocketAddr,
     connections: Arc<AtomicUsize>,
 }
 
-type Say = fn(&str, &[u8], &mut TcpStream);
+pub(crate) type Say = fn(&str, &[u8], &mut TcpStream);
 
 impl Behind {
-    fn start(say: Say) -> Self {
+    pub(crate) fn start(say: Say) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let connections = Arc::new(AtomicUsize::new(0));

@@ -1,0 +1,181 @@
+//! Which failed requests are sent again, on another connection.
+//!
+//! | the attempt | repeated |
+//! |---|---|
+//! | was not sent, since a connection that was shared or kept had closed | any request |
+//! | was not processed: a stream with `REFUSED_STREAM`, or above the last stream ID of a GOAWAY (RFC 9113 §6.8, §8.7) | any request |
+//! | met the end of a kept connection: not one byte of a response arrived | one with an idempotent method, once, on a new connection (RFC 9110 §9.2.2) |
+//! | failed in another way | none |
+//!
+//! All need the part of the body that was sent, which is [kept](super::body::Upload) up to 64 KiB. There are at most
+//! [`ATTEMPTS_MAX`] attempts, the last ones on new connections, which no earlier request can have used up.
+
+use std::{
+    error::Error,
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use http::Method;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The most attempts to send a request.
+pub(super) const ATTEMPTS_MAX: u32 = 8;
+/// After this many attempts, others use connections of their own.
+const SHARED_MAX: u32 = 4;
+
+/// What is known about a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The request was not sent.
+    Unsent,
+    /// The server did not process the request.
+    Unprocessed,
+    /// A kept connection ended before the first byte of the response.
+    Ended,
+    /// The server may have processed the request, or it cannot be processed.
+    Unknown,
+}
+
+impl Fate {
+    /// The fate of a request that was sent over HTTP/2. `is_kept`: the connection was not opened for it.
+    pub(super) fn over_http2(error: &hyper::Error, is_kept: bool) -> Self {
+        let mut source = error.source();
+        while let Some(cause) = source {
+            if let Some(cause) = cause.downcast_ref::<h2::Error>() {
+                let is_unprocessed = match cause.reason() {
+                    Some(h2::Reason::REFUSED_STREAM) => cause.is_reset(),
+                    // h2 has this error only for streams above the last stream ID.
+                    Some(h2::Reason::NO_ERROR) => cause.is_go_away(),
+                    _ => false,
+                };
+                return if is_unprocessed && cause.is_remote() {
+                    Self::Unprocessed
+                } else {
+                    Self::Unknown
+                };
+            }
+            if cause.is::<io::Error>() {
+                break;
+            }
+            source = cause.source();
+        }
+        // An error of the socket, or hyper closed the connection while the stream waited to be opened: no response
+        // had begun.
+        let is_end = source.is_some() || error.is_user();
+        if is_end && is_kept {
+            Self::Ended
+        } else {
+            Self::Unknown
+        }
+    }
+
+    /// The fate of a request that was sent over HTTP/1.1. `is_quiet`: nothing of a response arrived.
+    pub(super) fn over_http1(is_kept: bool, is_quiet: bool) -> Self {
+        if is_kept && is_quiet {
+            Self::Ended
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+/// The attempts to send a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempts {
+    is_idempotent: bool,
+    count: u32,
+    has_ended: bool,
+}
+
+impl Attempts {
+    pub(super) fn new(method: &Method) -> Self {
+        Self {
+            is_idempotent: method.is_idempotent(),
+            count: 1,
+            has_ended: false,
+        }
+    }
+
+    /// Whether there is another attempt after one with this fate.
+    pub(super) fn repeats(&mut self, fate: Fate) -> bool {
+        let is_repeatable = match fate {
+            Fate::Unsent | Fate::Unprocessed => true,
+            Fate::Ended => self.is_idempotent && !std::mem::replace(&mut self.has_ended, true),
+            Fate::Unknown => false,
+        };
+        self.count += u32::from(is_repeatable);
+        is_repeatable && self.count <= ATTEMPTS_MAX
+    }
+
+    /// Whether the next attempt needs a new connection.
+    pub(super) const fn needs_new(self) -> bool {
+        self.has_ended || self.count > SHARED_MAX
+    }
+}
+
+/// A stream that records whether anything was received since the start of a request.
+#[derive(Debug)]
+pub(super) struct Observed<S> {
+    stream: S,
+    has_received: Arc<AtomicBool>,
+}
+
+impl<S> Observed<S> {
+    pub(super) fn new(stream: S, has_received: Arc<AtomicBool>) -> Self {
+        Self {
+            stream,
+            has_received,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.has_received.store(true, Ordering::Relaxed);
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
