@@ -220,6 +220,7 @@ impl Http3Server {
             served.records.insert(stream, Box::new((now, record)));
         }
         let is_head = request.method() == "HEAD";
+        let is_expecting = request.fields().get("expect").is_some();
         served.http3.recycle(request.into_fields());
         match reply {
             HandlerResponse::Now(answer) => {
@@ -236,9 +237,10 @@ impl Http3Server {
             HandlerResponse::Task(task) => {
                 let (exchange, channels) = exchange(&served.budget);
                 let waker = mailbox::waker(&self.mailbox, handle, stream);
-                served
-                    .running
-                    .insert(stream, Box::new(Running::new(channels, waker, is_head)));
+                served.running.insert(
+                    stream,
+                    Box::new(Running::new(channels, waker, (is_head, is_expecting))),
+                );
                 let start = Start {
                     handle,
                     stream,
@@ -575,6 +577,13 @@ fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> HandlerRespon
     if peer.is_early && !matches!(request.method(), "GET" | "HEAD" | "OPTIONS" | "TRACE") {
         let text = "Too early: repeat the request after the handshake\n";
         return FullResponse::text(425, text).into();
+    }
+    if request.method() == "CONNECT" {
+        return FullResponse::no_connect().into();
+    }
+    let is_known = |value: &[u8]| value.eq_ignore_ascii_case(b"100-continue");
+    if !request.fields().get_all("expect").all(is_known) {
+        return FullResponse::unknown_expectation().into();
     }
     handler.handle(request, peer)
 }

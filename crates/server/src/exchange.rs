@@ -143,7 +143,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Sends an interim response, such as 103 Early Hints (RFC 8297). Clients of HTTP/1.1 and 2 do not receive it.
+    /// Sends an interim response, such as 103 Early Hints (RFC 8297). Clients of HTTP/1.1 do not receive it, and those of HTTP/2 no
+    /// more than 100 for each request.
     ///
     /// # Errors
     ///

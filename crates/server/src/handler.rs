@@ -67,8 +67,8 @@ pub enum HandlerResponse {
     Now(FullResponse),
     /// A response after a delay.
     After(Duration, DelayedResponse),
-    /// An interim response such as 103 Early Hints (RFC 8297), and a response after a delay. Clients of HTTP/1.1 and 2 do
-    /// not receive the first.
+    /// An interim response such as 103 Early Hints (RFC 8297), and a response after a delay. Clients of HTTP/1.1 do not
+    /// receive the first.
     Hinted(Response, Duration, DelayedResponse),
     /// A response from another thread or task. The function is called immediately, on the worker's thread, and passes the
     /// exchange on.
@@ -132,6 +132,16 @@ impl FullResponse {
         Self::bare(status)
             .with("content-type", content_type)
             .with_body(source)
+    }
+
+    /// The response to `CONNECT`, in all versions.
+    pub(crate) fn no_connect() -> Self {
+        Self::text(405, "CONNECT is not supported\n").with("allow", "GET, HEAD, OPTIONS")
+    }
+
+    /// The response to an expectation other than `100-continue`, in all versions (RFC 9110 §10.1.1).
+    pub(crate) fn unknown_expectation() -> Self {
+        Self::text(417, "Unknown expectation (expected 100-continue)\n")
     }
 
     /// Sets the body, and its length among the fields.

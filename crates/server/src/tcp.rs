@@ -8,8 +8,10 @@
 //! | `admission` | the number of connections, in all and per address |
 //! | `threads` | the threads, each with a runtime of its own |
 //! | `accept` | accepting connections, and their distribution over the threads |
-//! | `connection` | one connection: handshake, version, idle timeout, shutdown |
-//! | `request` | requests converted for handlers, replies converted for hyper (RFC 9112, RFC 9113) |
+//! | `connection` | one connection: handshake, version, HTTP/1.1 by hyper, close |
+//! | `http2` | HTTP/2 by h2: requests accepted, responses sent, idle timeout, shutdown |
+//! | `request` | requests converted for handlers, replies converted back (RFC 9112, RFC 9113) |
+//! | `request_body` | request bodies, passed on or discarded |
 //! | `in_flight` | a connection as its requests see it, and their number |
 //! | `body` | response bodies, from sources and from exchanges |
 //! | `observed` | measurements of a connection, for the connection log |
@@ -29,12 +31,14 @@ mod accept;
 mod admission;
 mod body;
 mod connection;
+mod http2;
 mod in_flight;
 mod lingering;
 mod observed;
 mod pace;
 mod plain;
 mod request;
+mod request_body;
 mod stalled;
 mod threads;
 mod transport;
@@ -49,6 +53,7 @@ pub use self::{
 
 use std::{
     io, net,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -64,8 +69,8 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    access::AccessLog, arms::ArmsInUse, budget::Budget, handler::Handler, log::LogWriter,
-    sites::Sites,
+    access::AccessLog, arms::ArmsInUse, budget::Budget, date::DateField, handler::Handler,
+    log::LogWriter, sites::Sites,
 };
 
 /// Limits over TCP, for all threads together.
@@ -236,6 +241,8 @@ struct Shared {
     limits: Limits,
     budget: Budget,
     counts: Arc<Counts>,
+    /// Of responses over HTTP/2; hyper adds its own over HTTP/1.1.
+    date: DateField,
     /// The number of the next connection, of all threads.
     next_number: Arc<AtomicU64>,
     stopped: watch::Receiver<bool>,
@@ -259,6 +266,10 @@ pub(crate) struct TcpServer {
     /// By thread.
     counts: Vec<Arc<Counts>>,
 }
+
+/// A stage of a connection: the handshake, the requests, the close. Each has an allocation of its own, so that an idle connection
+/// has the memory of its stage, and not that of the largest.
+type Stage<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Held by a connection until it ends.
 type ConnectionGuard = mpsc::Sender<()>;
@@ -294,6 +305,7 @@ impl TcpServer {
                     limits: parts.limits,
                     budget: parts.budget.clone(),
                     counts: Arc::default(),
+                    date: DateField::default(),
                     next_number: Arc::clone(&next_number),
                     stopped: stop.subscribe(),
                 }),

@@ -37,6 +37,8 @@ pub(super) struct Running {
     /// Whether the response has no body (HEAD).
     is_head: bool,
     has_no_body: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+    is_expecting: bool,
 }
 
 /// Result of sending a part.
@@ -65,7 +67,11 @@ pub(super) struct Sent {
 }
 
 impl Running {
-    pub(super) fn new(channels: Channels, waker: Waker, is_head: bool) -> Self {
+    pub(super) fn new(
+        channels: Channels,
+        waker: Waker,
+        (is_head, is_expecting): (bool, bool),
+    ) -> Self {
         Self {
             waker,
             incoming: Some(channels.incoming),
@@ -76,6 +82,7 @@ impl Running {
             has_head: false,
             is_head,
             has_no_body: false,
+            is_expecting,
         }
     }
 
@@ -92,6 +99,7 @@ impl Running {
         stream: StreamId,
         date: &str,
     ) -> Flushed {
+        self.meet_expectation(http3, quic, stream);
         let mut flushed = Flushed::default();
         while let Some(outgoing) = self.outgoing.as_ref().filter(|_| !self.has_ended) {
             let part = match self.stuck.take() {
@@ -145,6 +153,26 @@ impl Running {
         flushed.is_cut_off = http3.reset(quic, stream, Code::INTERNAL_ERROR);
         // Notifies the handler.
         self.outgoing = None;
+    }
+
+    /// Sends `100 Continue` once the handler reads the body, unless it has responded or the body is complete.
+    fn meet_expectation(
+        &mut self,
+        http3: &mut http3::Connection,
+        quic: &mut Connection,
+        stream: StreamId,
+    ) {
+        let Some(incoming) = self.incoming.as_ref().filter(|_| self.is_expecting) else {
+            return;
+        };
+        let awaited = incoming.poll_awaited(&mut Context::from_waker(&self.waker));
+        let is_due = match awaited {
+            Poll::Pending => return,
+            Poll::Ready(awaited) => awaited.is_ok() && !self.has_head,
+        };
+        // If there is no room now, it is sent when there is.
+        self.is_expecting =
+            is_due && http3.inform(quic, stream, &Response::new(100)) == Err(SendError::Blocked);
     }
 
     /// Counts the unsent part of the response, so that a client that does not read slows the handler down.

@@ -6,7 +6,7 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
+    fmt, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
@@ -41,6 +41,8 @@ pub(crate) fn channel<T: Size>(
             has_receiver: true,
             sender: None,
             receiver: None,
+            has_waited: false,
+            is_awaiting_receiver: false,
         }),
     });
     (Sender(Arc::clone(&shared)), Receiver(shared))
@@ -65,6 +67,9 @@ struct State<T> {
     /// The sender waiting for room, and the receiver waiting for an element.
     sender: Option<Waker>,
     receiver: Option<Waker>,
+    /// Whether the receiver has waited for an element, and the sender waits for that.
+    has_waited: bool,
+    is_awaiting_receiver: bool,
 }
 
 impl<T> Shared<T> {
@@ -115,6 +120,23 @@ impl<T: Size> Sender<T> {
             Poll::Pending
         } else {
             Poll::Ready(())
+        }
+    }
+
+    /// Ready once the receiver has waited for an element.
+    pub(crate) fn poll_awaited(
+        &self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), ExchangeAborted>> {
+        let mut state = self.0.state();
+        if !state.has_receiver {
+            Poll::Ready(Err(ExchangeAborted))
+        } else if state.has_waited {
+            Poll::Ready(Ok(()))
+        } else {
+            state.is_awaiting_receiver = true;
+            note(&mut state.sender, context.waker());
+            Poll::Pending
         }
     }
 
@@ -175,6 +197,12 @@ impl<T: Size> Receiver<T> {
                 return Poll::Ready(None);
             }
             note(&mut state.receiver, context.waker());
+            state.has_waited = true;
+            if mem::take(&mut state.is_awaiting_receiver) {
+                let waker = state.sender.take();
+                drop(state);
+                wake(waker);
+            }
             return Poll::Pending;
         };
         let size = piece.size();
@@ -190,7 +218,7 @@ impl<T: Size> Receiver<T> {
     /// queue accepts an element whatever is kept.
     pub(crate) fn set_kept(&self, bytes: usize) {
         let mut state = self.0.state();
-        let before = std::mem::replace(&mut state.kept, bytes);
+        let before = mem::replace(&mut state.kept, bytes);
         self.0.budget.add(bytes);
         self.0.budget.remove(before);
         let waker = self.0.wakes(&mut state);
@@ -198,10 +226,26 @@ impl<T: Size> Receiver<T> {
         wake(waker);
     }
 
+    /// The next element, if it is there and `is_wanted`.
+    pub(crate) fn next_if(&self, is_wanted: impl FnOnce(&T) -> bool) -> Option<T> {
+        let mut state = self.0.state();
+        if !state.queue.front().is_some_and(is_wanted) {
+            return None;
+        }
+        let piece = state.queue.pop_front()?;
+        let size = piece.size();
+        state.size -= size;
+        self.0.budget.remove(size);
+        let waker = self.0.wakes(&mut state);
+        drop(state);
+        wake(waker);
+        Some(piece)
+    }
+
     /// Sets the number of bytes taken out and not acknowledged by the peer.
     pub(crate) fn set_held(&self, bytes: usize) {
         let mut state = self.0.state();
-        let before = std::mem::replace(&mut state.held, bytes);
+        let before = mem::replace(&mut state.held, bytes);
         self.0.budget.add(bytes);
         self.0.budget.remove(before);
         let waker = self.0.wakes(&mut state);
@@ -214,11 +258,9 @@ impl<T: Size> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.has_receiver = false;
-        let waiting = std::mem::take(&mut state.size) + std::mem::take(&mut state.held);
-        self.0
-            .budget
-            .remove(waiting + std::mem::take(&mut state.kept));
-        let queue = std::mem::take(&mut state.queue);
+        let waiting = mem::take(&mut state.size) + mem::take(&mut state.held);
+        self.0.budget.remove(waiting + mem::take(&mut state.kept));
+        let queue = mem::take(&mut state.queue);
         let waker = state.sender.take();
         drop(state);
         drop(queue);

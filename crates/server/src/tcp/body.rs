@@ -1,7 +1,7 @@
-//! Response bodies for hyper.
+//! Response bodies over HTTP/1.1 and 2.
 //!
 //! A source is read piece by piece, when there is room to send; the parts of an exchange are passed on as they arrive. The line
-//! of the access log is written when the last piece was taken, or when hyper drops the body. At most one piece of a source
+//! of the access log is written when the last piece was taken, or when the body is dropped. At most one piece of a source
 //! is in memory.
 
 use std::{
@@ -22,7 +22,6 @@ use super::{
     count,
     in_flight::{Connection, InFlight},
     observed::Observed,
-    pace,
 };
 use crate::{
     access::{Ending, Record},
@@ -33,6 +32,9 @@ use crate::{
 /// Bytes read from a source at a time. With the header of a DATA frame (9 bytes), they fill two TLS records; a frame of 16 KiB
 /// would take a third, of 19 bytes.
 const PIECE_LEN: u64 = 2 * RECORD_CONTENT as u64 - 9;
+
+/// Fields that are added to a response: `alt-svc`, `connection` or `date`, `content-length`.
+const OWN_FIELDS: usize = 3;
 
 /// The body of a response.
 pub(super) struct ResponseBody {
@@ -79,6 +81,11 @@ impl Report {
         }
     }
 
+    /// Whether the response is sent over HTTP/2.
+    pub(super) fn is_http2(&self) -> bool {
+        self.connection.turns.is_some()
+    }
+
     /// The header of the response, and the length of its body.
     pub(super) fn on_response(&mut self, response: &Response, body_len: u64) {
         if let Some((record, _)) = self.record.as_deref_mut() {
@@ -103,7 +110,7 @@ impl Report {
             .map_or(Poll::Ready(()), |it| it.poll_turn(context, lens))
     }
 
-    /// hyper dropped the response before it had all of it: the client does not want it.
+    /// The response was dropped before all of it was taken: the client does not want it.
     fn cancel(&mut self) {
         if self.in_flight.is_some() {
             self.connection.on_end(true);
@@ -163,7 +170,7 @@ impl ResponseBody {
         }
     }
 
-    /// hyper drops unsent data when a body fails: it is given time to send it.
+    /// hyper and h2 drop unsent data when a body fails: they are given time to send it.
     fn fail(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         if !std::mem::replace(&mut self.is_failing, true) {
             context.waker().wake_by_ref();
@@ -199,11 +206,17 @@ impl ResponseBody {
                         if let Some(left) = left {
                             *left = left.saturating_sub(bytes.len() as u64);
                         }
+                        // Sent with the data.
+                        if ends_now(pieces) {
+                            self.kind = Kind::Empty;
+                        }
                         Poll::Ready(Some(Ok(Frame::data(bytes))))
                     }
                     Poll::Ready(Some(ResponsePart::End(trailers))) => {
                         self.kind = Kind::Empty;
-                        let frame = trailers.map(|fields| Frame::trailers(header_map(&fields)));
+                        let is_http2 = self.report.is_http2();
+                        let trailers = trailers.map(|fields| header_map(&fields, is_http2));
+                        let frame = trailers.map(Frame::trailers);
                         Poll::Ready(frame.map(Ok))
                     }
                     // A header must not follow a header.
@@ -213,6 +226,12 @@ impl ResponseBody {
             },
         }
     }
+}
+
+/// Takes the end of a response without trailers, if it is there.
+pub(super) fn ends_now(pieces: &Receiver<ResponsePart>) -> bool {
+    let is_end = |part: &ResponsePart| matches!(part, ResponsePart::End(None));
+    pieces.next_if(is_end).is_some()
 }
 
 impl Body for ResponseBody {
@@ -226,12 +245,10 @@ impl Body for ResponseBody {
         if self.is_over {
             return Poll::Ready(None);
         }
-        pace::on_body_polled();
         let next = self.next(context);
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 let len = frame.data_ref().map_or(0, Bytes::len);
-                pace::on_body_bytes(len as u64);
                 if let Some(observed) = &self.report.observed {
                     observed.on_body(len);
                 }
@@ -279,10 +296,13 @@ impl Drop for ResponseBody {
     }
 }
 
-/// The fields in hyper's type. Invalid ones are omitted.
-pub(super) fn header_map(fields: &Fields) -> HeaderMap {
-    let mut map = HeaderMap::with_capacity(fields.len());
+/// The fields in the type of `http`. Invalid ones are omitted, and so are those of a connection over HTTP/2 (RFC 9113 §8.2.2).
+pub(super) fn header_map(fields: &Fields, is_http2: bool) -> HeaderMap {
+    let mut map = HeaderMap::with_capacity(fields.len() + OWN_FIELDS);
     for line in fields {
+        if is_http2 && is_connection_specific(line.name) {
+            continue;
+        }
         let name = HeaderName::from_bytes(line.name.as_bytes());
         let value = HeaderValue::from_bytes(line.value);
         if let (Ok(name), Ok(mut value)) = (name, value) {
@@ -291,6 +311,13 @@ pub(super) fn header_map(fields: &Fields) -> HeaderMap {
         }
     }
     map
+}
+
+fn is_connection_specific(name: &str) -> bool {
+    matches!(
+        name,
+        "connection" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade"
+    )
 }
 
 impl fmt::Debug for ResponseBody {

@@ -1,33 +1,25 @@
-//! One connection over TCP: the handshake, the requests over HTTP/1.1 or 2 as selected by ALPN (RFC 7301), the idle timeout
-//! and the close.
+//! One connection over TCP: the handshake, the version of HTTP as selected by ALPN (RFC 7301), requests over HTTP/1.1, and the
+//! close.
 
 use std::{
-    future,
     net::SocketAddr,
-    pin::Pin,
     sync::{Arc, atomic::Ordering},
-    task::Poll,
     time::Duration,
 };
 
-use hyper::{
-    server::conn::{http1, http2},
-    service::service_fn,
-};
+use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpStream, time};
 use tokio_rustls::server::TlsStream;
 
 use super::{
-    ConnectionGuard, Shared, count,
+    ConnectionGuard, Shared, Stage, count, http2,
     in_flight::Connection,
     lingering::{ReturnOnDrop, linger},
     observed::{self, Observation, Session},
-    pace::{PacedExecutor, Slowest},
     request,
     stalled::Stalled,
-    transport::{Sent, Transport},
-    turns::{ROOM, Turns},
+    turns::Turns,
 };
 
 /// The ALPN identifier of HTTP/2 (RFC 9113 §3.2).
@@ -35,12 +27,7 @@ const HTTP2: &[u8] = b"h2";
 /// Bytes of a response that wait for room in an HTTP/1.1 connection, plus one piece; and bytes of a request that are
 /// read at a time.
 const BUFFER: usize = 64 << 10;
-/// Receive windows for request bodies, of a stream and of the connection, in bytes.
-const STREAM_WINDOW: u32 = 256 << 10;
-const CONNECTION_WINDOW: u32 = 1 << 20;
-/// Requests that the client cancelled before they were accepted ("rapid reset"); beyond, the connection is closed.
-const PENDING_RESETS: usize = 50;
-/// During shutdown: time that an idle HTTP/1.1 connection waits for a request, and a new HTTP/2 connection for its first.
+/// During shutdown: time that an idle HTTP/1.1 connection waits for a request.
 const NEXT_REQUEST: Duration = Duration::from_secs(1);
 
 /// Counts a connection as closed when it is dropped.
@@ -53,10 +40,6 @@ impl Drop for Counted {
 }
 
 type Tls = TlsStream<Stalled<ReturnOnDrop<observed::Stream<TcpStream>>>>;
-
-/// A stage of a connection: the handshake, the requests, the close. Each has an allocation of its own, so that an idle connection
-/// has the memory of its stage, and not that of the largest.
-type Stage<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 pub(super) async fn serve(
     shared: Arc<Shared>,
@@ -125,7 +108,7 @@ async fn handshake(
     let new = |turns| Connection::new(&shared, (remote, number), config_hash, observation, turns);
     Some(if is_http2 {
         let turns = Arc::<Turns>::default();
-        serve_http2(&shared, tls, new(Some(Arc::clone(&turns))), turns)
+        http2::serve(&shared, tls, new(Some(Arc::clone(&turns))), turns)
     } else {
         serve_http1(&shared, tls, new(None))
     })
@@ -170,101 +153,6 @@ fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
         // The error concerns only the client, which has received the response to it.
         let _ = connection.await;
     })
-}
-
-fn serve_http2(
-    shared: &Shared,
-    tls: Tls,
-    requests: Arc<Connection>,
-    turns: Arc<Turns>,
-) -> Stage<()> {
-    let mut stopped = shared.stopped.clone();
-    let limits = shared.limits;
-    let slowest = Slowest {
-        timeout: limits.stall,
-        bytes: limits.stall_bytes,
-    };
-    let of_connection = Arc::clone(&requests);
-    let service = service_fn(move |request| request::serve(&of_connection, request));
-    let transport = Transport::new(tls);
-    let connection = http2::Builder::new(PacedExecutor::new(slowest))
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams)
-        .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
-        // Of each stream, plus one piece.
-        .max_send_buf_size(ROOM)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_pending_accept_reset_streams(PENDING_RESETS)
-        // Detects a client that is gone while nothing is being sent.
-        .keep_alive_interval(limits.idle / 2)
-        .keep_alive_timeout(limits.stall)
-        .serve_connection(TokioIo::new(transport.clone()), service);
-    let mut connection = Sent::new(connection, transport, turns);
-    let cancelling = Arc::clone(&requests);
-    let mut serving = Box::pin(async move {
-        let mut seen = 0;
-        loop {
-            tokio::select! {
-                () = &mut connection => return,
-                _ = stopped.wait_for(|stopped| *stopped) => break,
-                () = time::sleep(limits.idle) => {
-                    let started = requests.started();
-                    let is_idle = started == seen && requests.is_idle();
-                    seen = started;
-                    if is_idle {
-                        break;
-                    }
-                }
-            }
-        }
-        // Otherwise it was idle for too long.
-        let is_shutdown = *stopped.borrow();
-        if is_shutdown && ends_before_request(&mut connection, &requests).await {
-            return;
-        }
-        connection.connection.as_mut().graceful_shutdown();
-        // The last response is followed by a PING, and its last bytes may wait for a window: the server does not wait for clients
-        // that answer neither (RFC 9113 §6.8).
-        loop {
-            let idle_before = requests.is_idle();
-            tokio::select! {
-                () = &mut connection => return,
-                () = time::sleep(limits.stall) => {
-                    if idle_before && requests.is_idle() {
-                        return;
-                    }
-                }
-            }
-        }
-    });
-    Box::pin(future::poll_fn(move |context| {
-        if serving.as_mut().poll(context).is_ready() {
-            return Poll::Ready(());
-        }
-        // Each cancellation is a frame, for which the connection is polled.
-        cancelling.poll_cancelled_too_many()
-    }))
-}
-
-/// Runs a connection until it has received a request, for up to [`NEXT_REQUEST`]. Returns whether it is over before that.
-///
-/// Before a shutdown: a client that has just connected is about to send a request, and would have to connect again.
-async fn ends_before_request(
-    connection: &mut (impl Future + Unpin),
-    requests: &Connection,
-) -> bool {
-    let until = future::poll_fn(|context| {
-        if requests.started() == 0 && Pin::new(&mut *connection).poll(context).is_ready() {
-            return Poll::Ready(true);
-        }
-        if requests.started() > 0 {
-            Poll::Ready(false)
-        } else {
-            Poll::Pending
-        }
-    });
-    time::timeout(NEXT_REQUEST, until).await == Ok(true)
 }
 
 #[cfg(test)]

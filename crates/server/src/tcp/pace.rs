@@ -1,8 +1,8 @@
 //! Responses over HTTP/2 that their client does not read, while it reads others or sends PINGs.
 //!
-//! hyper sends each response in a task of its own, which the executor here spawns, and requests more of its body once
-//! there is room in the client's window for the stream. A task whose body is not polled for too long is aborted, and
-//! its stream reset. The time in which a body has no data does not count.
+//! A response that is not sent at once has a task of its own, which is spawned here. A task whose bytes have no room in the
+//! client's window for the stream for too long is aborted, and its stream reset. The time in which a body has no data does
+//! not count.
 //!
 //! One task of the connection checks all its responses, while there are any. A timer for each response would wake the
 //! thread itself, by a system call: one for two small responses, as measured.
@@ -20,10 +20,6 @@ use tokio::{
     task::AbortHandle,
     time::{Instant, sleep},
 };
-
-tokio::task_local! {
-    static RESPONSE: Response;
-}
 
 /// Minimum rate of a body.
 #[derive(Clone, Copy, Debug)]
@@ -64,17 +60,16 @@ struct Running {
 
 /// The progress of one response, in bytes.
 #[derive(Debug, Default)]
-struct Pace {
+pub(super) struct Pace {
     /// Bytes for which there was room.
     taken: AtomicU64,
     /// Bytes that wait for room. 0: none.
     waiting: AtomicU64,
 }
 
-/// A response, as its task sees it.
-struct Response {
+/// The entry of a task, until it is complete or aborted.
+struct Entry {
     number: u64,
-    pace: Arc<Pace>,
     responses: Arc<Mutex<Responses>>,
 }
 
@@ -82,8 +77,7 @@ fn lock(responses: &Mutex<Responses>) -> MutexGuard<'_, Responses> {
     responses.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for Response {
-    /// The task is complete or aborted.
+impl Drop for Entry {
     fn drop(&mut self) {
         lock(&self.responses).running.remove(&self.number);
     }
@@ -94,6 +88,39 @@ impl PacedExecutor {
         Self {
             slowest,
             responses: Arc::default(),
+        }
+    }
+
+    /// Spawns a response, whose progress is that of the given [`Pace`].
+    pub(super) fn execute<F>(&self, response: impl FnOnce(Arc<Pace>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let pace = Arc::<Pace>::default();
+        let response = response(Arc::clone(&pace));
+        let mut responses = lock(&self.responses);
+        let entry = Entry {
+            number: responses.next,
+            responses: Arc::clone(&self.responses),
+        };
+        responses.next += 1;
+        drop(responses);
+        let number = entry.number;
+        // Not while locked: when the runtime ends, the task is dropped here.
+        let task = tokio::spawn(async move {
+            let _entry = entry;
+            response.await;
+        });
+        let running = Running {
+            pace,
+            task: task.abort_handle(),
+            mark: None,
+        };
+        let mut responses = lock(&self.responses);
+        responses.running.insert(number, running);
+        if !std::mem::replace(&mut responses.is_watched, true) {
+            drop(responses);
+            tokio::spawn(self.clone().watch());
         }
     }
 
@@ -124,36 +151,6 @@ impl PacedExecutor {
     }
 }
 
-impl<F> hyper::rt::Executor<F> for PacedExecutor
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    fn execute(&self, task: F) {
-        let mut responses = lock(&self.responses);
-        let number = responses.next;
-        responses.next += 1;
-        drop(responses);
-        let pace = Arc::<Pace>::default();
-        let response = Response {
-            number,
-            pace: Arc::clone(&pace),
-            responses: Arc::clone(&self.responses),
-        };
-        // Not while locked: when the runtime ends, the task is dropped here.
-        let running = Running {
-            pace,
-            task: tokio::spawn(RESPONSE.scope(response, task)).abort_handle(),
-            mark: None,
-        };
-        let mut responses = lock(&self.responses);
-        responses.running.insert(number, running);
-        if !std::mem::replace(&mut responses.is_watched, true) {
-            drop(responses);
-            tokio::spawn(self.clone().watch());
-        }
-    }
-}
-
 impl Running {
     fn is_too_slow(&mut self, now: Instant, slowest: Slowest) -> bool {
         let taken = self.pace.taken.load(Ordering::Relaxed);
@@ -170,22 +167,21 @@ impl Running {
     }
 }
 
-/// A body is polled: there was room for its previous bytes.
-pub(super) fn on_body_polled() {
-    let _ = RESPONSE.try_with(|Response { pace, .. }| {
-        let waited = pace.waiting.swap(0, Ordering::Relaxed);
-        pace.taken.fetch_add(waited, Ordering::Relaxed);
-    });
-}
+impl Pace {
+    /// These bytes wait for room.
+    pub(super) fn on_wait(&self, bytes: usize) {
+        self.waiting.store(bytes as u64, Ordering::Relaxed);
+    }
 
-/// A body returns bytes, which may have to wait.
-pub(super) fn on_body_bytes(bytes: u64) {
-    let _ = RESPONSE.try_with(|response| response.pace.waiting.store(bytes, Ordering::Relaxed));
+    /// There was room for the bytes that waited.
+    pub(super) fn on_room(&self) {
+        let waited = self.waiting.swap(0, Ordering::Relaxed);
+        self.taken.fetch_add(waited, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use hyper::rt::Executor as _;
     use tokio::{runtime, sync::oneshot};
 
     use super::*;
@@ -201,23 +197,26 @@ mod tests {
     }
 
     /// A body that returns `bytes` every 10 ms, and never ends.
-    async fn body(bytes: u64) {
+    async fn body(pace: Arc<Pace>, bytes: usize) {
         loop {
-            on_body_polled();
-            on_body_bytes(bytes);
+            pace.on_room();
+            pace.on_wait(bytes);
             sleep(Duration::from_millis(10)).await;
         }
     }
 
     /// Executes a task, and returns a receiver that fails when the task is dropped.
-    fn execute(
+    fn execute<F: Future<Output = ()> + Send + 'static>(
         executor: &PacedExecutor,
-        task: impl Future<Output = ()> + Send + 'static,
+        task: impl FnOnce(Arc<Pace>) -> F + Send + 'static,
     ) -> oneshot::Receiver<()> {
         let (held, dropped) = oneshot::channel();
-        executor.execute(async move {
-            task.await;
-            let _ = held.send(());
+        executor.execute(|pace| {
+            let task = task(pace);
+            async move {
+                task.await;
+                let _ = held.send(());
+            }
         });
         dropped
     }
@@ -226,21 +225,19 @@ mod tests {
     fn only_bodies_whose_bytes_are_not_written_are_aborted() {
         run(async {
             let executor = PacedExecutor::new(SLOWEST);
-            let mut moving = execute(&executor, body(1000));
+            let mut moving = execute(&executor, |pace| body(pace, 1000));
             // It has returned everything it has, and waits for more from elsewhere.
-            let mut waiting = execute(&executor, async {
-                on_body_polled();
-                on_body_bytes(1000);
-                on_body_polled();
+            let mut waiting = execute(&executor, |pace| async move {
+                pace.on_wait(1000);
+                pace.on_room();
                 std::future::pending::<()>().await;
             });
             let began = Instant::now();
-            let stalled = execute(&executor, async {
-                on_body_polled();
-                on_body_bytes(1000);
+            let stalled = execute(&executor, |pace| async move {
+                pace.on_wait(1000);
                 std::future::pending::<()>().await;
             });
-            let slow = execute(&executor, body(1));
+            let slow = execute(&executor, |pace| body(pace, 1));
             assert!(stalled.await.is_err(), "aborted");
             assert!(slow.await.is_err(), "aborted");
             assert!(began.elapsed() >= SLOWEST.timeout);
@@ -255,13 +252,17 @@ mod tests {
         run(async {
             let executor = PacedExecutor::new(SLOWEST);
             for _ in 0..100 {
-                execute(&executor, async {}).await.expect("it completes");
+                execute(&executor, |_| async {})
+                    .await
+                    .expect("it completes");
             }
             while lock(&executor.responses).is_watched {
                 sleep(SLOWEST.timeout / CHECKS).await;
             }
             assert!(lock(&executor.responses).running.is_empty());
-            execute(&executor, async {}).await.expect("it completes");
+            execute(&executor, |_| async {})
+                .await
+                .expect("it completes");
             assert!(lock(&executor.responses).is_watched, "again");
         });
     }

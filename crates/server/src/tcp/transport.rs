@@ -1,7 +1,7 @@
 //! The stream under HTTP/2: its output is collected, and sent once for each turn of the connection.
 //!
 //! h2 flushes after each DATA frame, which would be a system call for each. Here, frames are encrypted into the buffer of the TLS
-//! session, and `poll_flush` does nothing: after each poll of hyper's connection, its future ([`Sent`]) sends everything that
+//! session, and `poll_flush` does nothing: after each poll of h2's connection, its future ([`Sent`]) sends everything that
 //! was collected. So nothing stays unsent while the connection waits.
 //!
 //! No more than [`COLLECTED_MAX`] bytes and one write are collected. Beyond, they are sent first, and if the socket has no room,
@@ -25,7 +25,7 @@ mod tests;
 /// Bytes of HTTP/2 that are collected before they are sent.
 const COLLECTED_MAX: usize = 64 << 10;
 
-/// The stream, for hyper and for the future that sends. Both are polled by the same task.
+/// The stream, for h2 and for the future that sends. Both are polled by the same task.
 #[derive(Debug)]
 pub(super) struct Transport<S>(Arc<Mutex<Collected<S>>>);
 
@@ -34,6 +34,8 @@ struct Collected<S> {
     tls: TlsStream<S>,
     /// Bytes collected since everything was sent.
     len: usize,
+    /// Bytes received.
+    received: u64,
 }
 
 impl<S> Clone for Transport<S> {
@@ -52,7 +54,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
     pub(super) fn new(mut tls: TlsStream<S>) -> Self {
         // The bound is here.
         tls.get_mut().1.set_buffer_limit(None);
-        Self(Arc::new(Mutex::new(Collected { tls, len: 0 })))
+        Self(Arc::new(Mutex::new(Collected {
+            tls,
+            len: 0,
+            received: 0,
+        })))
+    }
+
+    /// The number of bytes received.
+    pub(super) fn received(&self) -> u64 {
+        self.lock().received
     }
 
     /// Sends everything that was collected.
@@ -75,7 +86,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Transport<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.lock().tls).poll_read(context, buffer)
+        let mut collected = self.lock();
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut collected.tls).poll_read(context, buffer);
+        collected.received += (buffer.filled().len() - before) as u64;
+        read
     }
 }
 
@@ -106,7 +121,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Transport<S> {
         true
     }
 
-    /// [`Sent`] sends it when hyper has nothing more to write.
+    /// [`Sent`] sends it when h2 has nothing more to write.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -116,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Transport<S> {
     }
 }
 
-/// A connection of hyper, whose output is sent after each poll, and then the [turns](super::turns) of its responses continue.
+/// A connection of h2, whose output is sent after each poll, and then the [turns](super::turns) of its responses continue.
 ///
 /// Completes when the connection is complete and everything was sent, or when sending fails.
 pub(super) struct Sent<C, S> {

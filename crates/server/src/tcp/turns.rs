@@ -72,7 +72,7 @@ struct Contender {
 
 /// The turns of one response.
 ///
-/// hyper does not expose the IDs of streams. Requests are accepted in their order, so an ID here is the index of the request.
+/// Requests are accepted in their order, and an ID here is the index of the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     id: StreamId,

@@ -50,6 +50,8 @@ struct Client {
     http3: http3::Connection,
     stream: Option<StreamId>,
     unsent: Vec<u8>,
+    /// Whether the body is sent only after an interim response.
+    is_expecting: bool,
     /// Body is taken only so far.
     takes: usize,
     got: Got,
@@ -71,7 +73,9 @@ const LINGER: Duration = Duration::from_millis(100);
 
 impl Client {
     fn write(&mut self, connection: &mut Connection) {
-        let Some(stream) = self.stream else { return };
+        let Some(stream) = self.stream.filter(|_| !self.is_expecting) else {
+            return;
+        };
         while !self.unsent.is_empty() {
             match self.http3.write(connection, stream, &self.unsent) {
                 Ok(taken @ 1..) => drop(self.unsent.drain(..taken)),
@@ -116,7 +120,11 @@ impl Application for Client {
         }
         while let Some(event) = self.http3.poll(connection, now) {
             match event {
-                Event::Informational { response, .. } => self.got.informed.push(response.status()),
+                Event::Informational { response, .. } => {
+                    self.got.informed.push(response.status());
+                    self.is_expecting = false;
+                    self.write(connection);
+                }
                 Event::Response { response, .. } => {
                     self.got.status = response.status();
                     self.got.fields = response.fields().clone();
@@ -130,7 +138,13 @@ impl Application for Client {
                     });
                 }
                 Event::Trailers { fields, .. } => self.got.trailers = Some(fields),
-                Event::Finished { .. } => self.got.is_whole = true,
+                Event::Finished { stream } => {
+                    self.got.is_whole = true;
+                    // The body is not wanted.
+                    if self.is_expecting {
+                        self.http3.reset(connection, stream, Code::NO_ERROR);
+                    }
+                }
                 Event::Reset { .. } => self.got.was_reset = true,
                 Event::Writable { .. } => self.write(connection),
                 _ => {}
@@ -226,6 +240,7 @@ impl Asking {
         let client = Client {
             is_early: false,
             cancels: self.cancels,
+            is_expecting: self.request.fields().get("expect").is_some(),
             request: Some((self.request, self.body)),
             http3: http3::Connection::client(&http3::Config::default()),
             stream: None,

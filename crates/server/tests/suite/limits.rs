@@ -36,10 +36,10 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-const GOAWAY: u8 = 7;
+pub(crate) const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
-const ACK: u8 = 1;
+pub(crate) const ACK: u8 = 1;
 
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
@@ -76,6 +76,14 @@ pub(crate) fn next_frame(
     client: &mut Client,
     answers: fn(&[u8]) -> bool,
 ) -> Option<(u8, u32, Vec<u8>)> {
+    next_with_flags(client, answers).map(|(kind, _, stream, payload)| (kind, stream, payload))
+}
+
+/// As [`next_frame`], with its flags after its kind.
+pub(crate) fn next_with_flags(
+    client: &mut Client,
+    answers: fn(&[u8]) -> bool,
+) -> Option<(u8, u8, u32, Vec<u8>)> {
     let mut head = [0; 9];
     if let Err(error) = client.stream.read_exact(&mut head) {
         let is_late = error.kind() == std::io::ErrorKind::WouldBlock;
@@ -87,7 +95,7 @@ pub(crate) fn next_frame(
     if kind == PING && flags & ACK == 0 && answers(&payload) {
         client.send(&frame(PING, ACK, 0, &payload));
     }
-    Some((kind, u32::from_be_bytes(stream), payload))
+    Some((kind, flags, u32::from_be_bytes(stream), payload))
 }
 
 /// A client that takes the responses of other streams, and answers PINGs.

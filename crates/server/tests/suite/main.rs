@@ -7,10 +7,12 @@
 )]
 
 mod ends;
+mod expect;
 mod heads;
 mod http1;
 mod http2;
 mod http3;
+mod interim;
 mod limits;
 mod nginx;
 mod operations;

@@ -105,7 +105,7 @@ fn say(stream: &mut TcpStream, text: &str) {
     let _ = stream.write_all(text.as_bytes());
 }
 
-fn front(address: SocketAddr, limits: Limits) -> Serving {
+pub(crate) fn front(address: SocketAddr, limits: Limits) -> Serving {
     front_of(&format!("http://{address}"), limits)
 }
 
@@ -113,6 +113,11 @@ pub(crate) fn front_of(url: &str, limits: Limits) -> Serving {
     let upstream: Upstream = url.parse().expect("a server");
     let proxy = Proxy::new(upstream, None, limits, 1).expect("threads");
     Serving::start(settings(proxy))
+}
+
+/// A server with all answers below.
+pub(crate) fn behind() -> SocketAddr {
+    Behind::start(answers).address
 }
 
 fn answers(head: &str, body: &[u8], stream: &mut TcpStream) {

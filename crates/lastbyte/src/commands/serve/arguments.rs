@@ -146,7 +146,7 @@ pub(crate) struct Arguments {
     /// The document of page N, from 0, is /N/0. Requests for any host are answered. For tests only: docs/compare.md.
     #[arg(long, value_name = "FILE", help_heading = "Site", conflicts_with_all = ["proxy", "directory", "generated"])]
     pub(super) pages: Option<PathBuf>,
-    /// Send 103 Early Hints before documents of --pages that have hints (HTTP/3)
+    /// Send 103 Early Hints before documents of --pages that have hints (HTTP/2 and 3)
     #[arg(long, help_heading = "Site", requires = "pages")]
     pub(super) early_hints: bool,
     /// Add a field to responses to GET and HEAD: 'cache-control: max-age=60'

@@ -1,17 +1,11 @@
 use std::{
     convert::Infallible,
     sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use http::Response;
-use hyper::{
-    body::{Body, Frame, Incoming},
-    server::conn::http2,
-    service::service_fn,
-};
-use hyper_util::rt::TokioIo;
+use hyper::body::{Body, Frame};
 use lastbyte_http3::Priority;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
@@ -24,7 +18,7 @@ use super::*;
 use crate::{
     identity::Identity,
     tcp::{
-        pace::{PacedExecutor, Slowest},
+        http2::stream::Sending,
         turns::{ROOM, Turn},
     },
 };
@@ -36,7 +30,7 @@ const PIECE: usize = 16 << 10;
 struct Counts {
     /// Writes to its socket.
     writes: AtomicUsize,
-    /// Bytes that its responses passed to hyper.
+    /// Bytes that its responses passed to h2.
     taken: AtomicUsize,
 }
 
@@ -152,22 +146,24 @@ async fn server(room: usize) -> (client::TlsStream<DuplexStream>, Arc<Counts>) {
         let transport = Transport::new(tls.expect("a handshake"));
         let turns = Arc::<Turns>::default();
         let of_responses = Arc::clone(&turns);
-        let service = service_fn(move |request: http::Request<Incoming>| {
-            let body = Turning {
-                turn: of_responses.begin(Priority::default()).expect("an index"),
-                turns: Arc::clone(&of_responses),
-                left: request.uri().path()[1..].parse().expect("a length"),
-                counts: Arc::clone(&serving),
-            };
-            async { Ok::<_, Infallible>(Response::new(body)) }
-        });
-        let slowest = Slowest {
-            timeout: Duration::from_secs(10),
-            bytes: 1,
+        let accepted = transport.clone();
+        let connection = async move {
+            let mut connection = h2::server::Builder::new()
+                .max_send_buffer_size(ROOM)
+                .handshake(accepted)
+                .await
+                .expect("a preface");
+            while let Some(Ok((request, mut respond))) = connection.accept().await {
+                let body = Turning {
+                    turn: of_responses.begin(Priority::default()).expect("an index"),
+                    turns: Arc::clone(&of_responses),
+                    left: request.uri().path()[1..].parse().expect("a length"),
+                    counts: Arc::clone(&serving),
+                };
+                let sending = Sending::start(&mut respond, Response::new(body));
+                tokio::spawn(sending.expect("a body"));
+            }
         };
-        let connection = http2::Builder::new(PacedExecutor::new(slowest))
-            .max_send_buf_size(ROOM)
-            .serve_connection(TokioIo::new(transport.clone()), service);
         Sent::new(connection, transport, turns).await;
     });
     let client = rustls::ClientConfig::builder_with_provider(provider)
@@ -260,7 +256,7 @@ fn a_client_that_reads_nothing_holds_bounded_memory() {
         let lens = [10_000_000; 20];
         send(&mut client, &requests(&lens)).await;
         settle().await;
-        // hyper and h2 have what there was room for, and the session has what was written before the socket was full.
+        // h2 has what there was room for, and the session has what was written before the socket was full.
         let taken = counts.taken.load(Ordering::Relaxed);
         let most = COLLECTED_MAX + ROOM + 2 * PIECE;
         assert!((ROOM..=most).contains(&taken), "{taken} bytes");

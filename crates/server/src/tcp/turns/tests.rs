@@ -88,7 +88,7 @@ impl Bench {
         self.woken.waker(number).wake();
     }
 
-    /// As the task of hyper does: pieces of the body, as long as there is room in the window.
+    /// As the task of a response does: pieces of the body, as long as there is room in the window.
     fn poll_response(&mut self, index: usize) {
         let waker = self.woken.waker(index + 1);
         let mut context = Context::from_waker(&waker);

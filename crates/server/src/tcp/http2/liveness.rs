@@ -1,0 +1,79 @@
+//! Whether a client is still there: PING (RFC 9113 §6.7).
+//!
+//! A client that sends nothing for an interval is asked, and is gone if it sends nothing for the time limit after that either.
+
+use std::{
+    mem,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use h2::{Ping, PingPong};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Intervals in the idle timeout.
+const INTERVALS: u32 = 4;
+
+/// Asks a silent client.
+pub(super) struct Liveness {
+    pings: Option<PingPong>,
+    interval: Duration,
+    timeout: Duration,
+    timer: Pin<Box<Sleep>>,
+    /// Bytes received when the timer was set.
+    received: u64,
+    is_asking: bool,
+    is_gone: bool,
+}
+
+impl Liveness {
+    pub(super) fn new(idle: Duration, timeout: Duration) -> Self {
+        let interval = idle / INTERVALS;
+        Self {
+            pings: None,
+            interval,
+            timeout,
+            timer: Box::pin(sleep(interval)),
+            received: 0,
+            is_asking: false,
+            is_gone: false,
+        }
+    }
+
+    /// The connection is open.
+    pub(super) fn start(&mut self, pings: Option<PingPong>) {
+        self.pings = pings;
+    }
+
+    /// Ready once, when the client is gone. `received` is the number of bytes from the client.
+    pub(super) fn is_gone(
+        &mut self,
+        context: &mut Context<'_>,
+        received: impl Fn() -> u64,
+    ) -> bool {
+        let Some(pings) = &mut self.pings else {
+            return false;
+        };
+        while !self.is_gone && self.timer.as_mut().poll(context).is_ready() {
+            let received = received();
+            let is_silent = mem::replace(&mut self.received, received) == received;
+            // Of an earlier PING: there is one at a time.
+            while let Poll::Ready(Ok(_)) = pings.poll_pong(context) {}
+            if is_silent && self.is_asking {
+                self.is_gone = true;
+                return true;
+            }
+            self.is_asking = is_silent;
+            let wait = if is_silent {
+                // An error: one is unanswered, although the client has sent something else since.
+                let _ = pings.send_ping(Ping::opaque());
+                self.timeout
+            } else {
+                self.interval
+            };
+            self.timer.as_mut().reset(Instant::now() + wait);
+        }
+        false
+    }
+}
