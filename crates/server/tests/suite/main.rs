@@ -8,6 +8,7 @@
 
 mod ends;
 mod expect;
+mod floods;
 mod heads;
 mod http1;
 mod http2;
