@@ -42,6 +42,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -198,11 +199,20 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     // A client that cancels at once, as in a flood of reset requests, costs the upstream nothing.
     task::yield_now().await;
     let len = fields::content_length(&head.headers);
+    // Whether a request without a length has a body shows with its first piece. Over HTTP/2 it does not matter, and the
+    // server may speak first, as in bidirectional streams of gRPC.
+    let may_wait = head.method == http::Method::POST && shared.pool.may_be_http2();
     let first = if len == Some(0) {
-        Piece::End
+        Some(Piece::End)
+    } else if may_wait {
+        match poll_fn(|context| Poll::Ready(incoming.poll_next(context))).await {
+            Poll::Ready(Some(first)) => Some(first),
+            Poll::Ready(None) => return reply(outgoing, cut_off(Cause::CutOff)).await,
+            Poll::Pending => None,
+        }
     } else {
         match time::timeout(shared.limits.stall, incoming.next()).await {
-            Ok(Some(first)) => first,
+            Ok(Some(first)) => Some(first),
             Ok(None) => return reply(outgoing, cut_off(Cause::CutOff)).await,
             Err(_) => return reply(outgoing, cut_off(Cause::Late)).await,
         }
@@ -220,7 +230,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     // Dropped with the exchange, and the body ends with it.
     let (_exchange_runs, over) = oneshot::channel::<Infallible>();
     let body = match first {
-        Piece::End => Upload::empty(),
+        Some(Piece::End) => Upload::empty(),
         first => {
             let source = Source {
                 incoming,

@@ -124,14 +124,15 @@ struct State {
 
 impl Upload {
     pub(super) fn empty() -> Arc<Self> {
-        Self::of(Piece::End, None, Some(0))
+        Self::of(Some(Piece::End), None, Some(0))
     }
 
-    pub(super) fn new(first: Piece, source: Source, len: Option<u64>) -> Arc<Self> {
+    /// `first`: what of it was read, if anything.
+    pub(super) fn new(first: Option<Piece>, source: Source, len: Option<u64>) -> Arc<Self> {
         Self::of(first, Some(source), len)
     }
 
-    fn of(first: Piece, source: Option<Source>, len: Option<u64>) -> Arc<Self> {
+    fn of(first: Option<Piece>, source: Option<Source>, len: Option<u64>) -> Arc<Self> {
         let mut state = State {
             attempt: 0,
             queue: VecDeque::new(),
@@ -142,7 +143,9 @@ impl Upload {
             source,
             timer: Box::pin(None),
         };
-        state.push(first);
+        if let Some(first) = first {
+            state.push(first);
+        }
         Arc::new(Self {
             state: Mutex::new(state),
             len,

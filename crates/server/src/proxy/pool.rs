@@ -182,6 +182,11 @@ impl Pool {
         })
     }
 
+    /// Whether the server may support HTTP/2.
+    pub(super) fn may_be_http2(&self) -> bool {
+        self.may_be_http2.load(Ordering::Relaxed)
+    }
+
     /// Sends a request, again where that is permitted, and returns the header of its response.
     pub(super) async fn send(
         self: &Arc<Self>,

@@ -2,6 +2,10 @@
 //!
 //! Owns the limit, and which request is cancelled when all slots are in use: the one whose client has been stalled
 //! longest. So stalled clients occupy slots only while no other request needs them.
+//!
+//! A slot is an entry of the list and a permit. Both are held by the task of the request and end with it, however it
+//! ends: the response is complete or truncated, the upstream failed, the client left, a limit of time was exceeded, or
+//! the proxy stops. The entry of a request that gives way is removed before its task ends.
 
 use std::{
     collections::BTreeMap,

@@ -15,7 +15,7 @@ use lastbyte_server::proxy::Limits;
 use crate::{
     http3::ask,
     proxy::{Behind, front_of},
-    serving::{Response, Serving},
+    serving::{PATIENCE, Response, Serving},
 };
 
 /// What a client received.
@@ -45,21 +45,26 @@ fn texts(fields: &HeaderMap, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Requests over HTTP/2, one after the other, on one connection.
-fn over_http2(serving: &Serving, requests: &[(&str, String)], te: bool) -> Vec<Received> {
+async fn connect(serving: &Serving) -> h2::client::SendRequest<Bytes> {
     let mut tls = (*serving.client(rustls::ALL_VERSIONS)).clone();
     tls.alpn_protocols = vec![b"h2".to_vec()];
+    let stream = tokio::net::TcpStream::connect(serving.address()).await;
+    let name = "localhost".try_into().expect("a name");
+    let stream = tokio_rustls::TlsConnector::from(std::sync::Arc::new(tls))
+        .connect(name, stream.expect("a listener"))
+        .await
+        .expect("a handshake");
+    let mut builder = h2::client::Builder::new();
+    builder.max_header_list_size(1 << 20);
+    let (sender, connection) = builder.handshake(stream).await.expect("a handshake");
+    tokio::spawn(connection);
+    sender
+}
+
+/// Requests over HTTP/2, one after the other, on one connection.
+fn over_http2(serving: &Serving, requests: &[(&str, String)], te: bool) -> Vec<Received> {
     block_on(async {
-        let stream = tokio::net::TcpStream::connect(serving.address()).await;
-        let name = "localhost".try_into().expect("a name");
-        let stream = tokio_rustls::TlsConnector::from(std::sync::Arc::new(tls))
-            .connect(name, stream.expect("a listener"))
-            .await
-            .expect("a handshake");
-        let mut builder = h2::client::Builder::new();
-        builder.max_header_list_size(1 << 20);
-        let (mut sender, connection) = builder.handshake(stream).await.expect("a handshake");
-        tokio::spawn(connection);
+        let mut sender = connect(serving).await;
         let mut all = Vec::new();
         for (method, path) in requests {
             let mut request = http::Request::builder()
@@ -71,7 +76,7 @@ fn over_http2(serving: &Serving, requests: &[(&str, String)], te: bool) -> Vec<R
             poll_fn(|context| sender.poll_ready(context))
                 .await
                 .expect("a stream");
-            let (response, _): (_, h2::SendStream<Bytes>) = sender
+            let (response, _) = sender
                 .send_request(request.body(()).expect("a request"), true)
                 .expect("a stream");
             let response = response.await;
@@ -201,7 +206,7 @@ fn http2_upstream() -> SocketAddr {
                     return;
                 };
                 while let Some(Ok((request, respond))) = connection.accept().await {
-                    answer_http2(&request, respond);
+                    answer_http2(request, respond);
                 }
             });
         }
@@ -211,8 +216,17 @@ fn http2_upstream() -> SocketAddr {
     address
 }
 
+/// Sends the body back, and ends with it.
+async fn echo(request: http::Request<h2::RecvStream>, mut stream: h2::SendStream<Bytes>) {
+    let mut body = request.into_body();
+    while let Some(Ok(data)) = body.data().await {
+        let is_last = body.is_end_stream();
+        let _ = stream.send_data(data, is_last);
+    }
+}
+
 fn answer_http2(
-    request: &http::Request<h2::RecvStream>,
+    request: http::Request<h2::RecvStream>,
     mut respond: h2::server::SendResponse<Bytes>,
 ) {
     let path = request.uri().path();
@@ -227,6 +241,14 @@ fn answer_http2(
             trailers = Some(HeaderMap::new());
             let map = trailers.as_mut().expect("trailers");
             map.insert("grpc-status", "0".parse().expect("a value"));
+        }
+        "/first" => {
+            let head = response.body(()).expect("a response");
+            if let Ok(mut stream) = respond.send_response(head, false) {
+                let _ = stream.send_data(Bytes::from_static(b"first"), false);
+                tokio::spawn(echo(request, stream));
+            }
+            return;
         }
         "/te" => {
             for value in texts(request.headers(), "te") {
@@ -377,6 +399,30 @@ fn grpc_responses_without_a_body_end_with_their_header() {
     assert_eq!(unary.body, b"ok");
     assert_eq!(status(unary.trailers.as_ref()), ["0"]);
     assert_eq!(texts(&te.fields, "x-te"), ["trailers"]);
+    serving.end();
+}
+
+#[test]
+fn grpc_servers_may_speak_before_the_client() {
+    let serving = front_of(&format!("h2c://{}", http2_upstream()), Limits::default());
+    block_on(async {
+        let sender = connect(&serving).await;
+        let mut sender = sender.ready().await.expect("a connection");
+        let request = http::Request::post("https://localhost/first").body(());
+        let request = request.expect("a request");
+        let (response, mut stream) = sender.send_request(request, false).expect("a stream");
+        let response = tokio::time::timeout(PATIENCE, response).await;
+        let mut body = response.expect("in time").expect("a response").into_body();
+        let first = body.data().await.expect("data").expect("data");
+        assert_eq!(first, "first");
+        let message = Bytes::from_static(b"second");
+        stream.send_data(message, true).expect("a stream");
+        let second = body.data().await.expect("data").expect("data");
+        assert_eq!(second, "second");
+        while let Some(rest) = body.data().await {
+            assert!(rest.expect("data").is_empty());
+        }
+    });
     serving.end();
 }
 

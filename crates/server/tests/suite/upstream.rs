@@ -307,3 +307,36 @@ fn a_client_that_reads_nothing_for_too_long_loses_its_upstream() {
         drop(serving.server.shut_down(Duration::ZERO));
     }
 }
+
+#[test]
+fn requests_return_their_slot_and_stream_whichever_way_they_end() {
+    for scheme in ["h2c", "http"] {
+        let upstream = Upstream::start(scheme, 1);
+        let limits = Limits {
+            requests: 1,
+            streams: 1,
+            ..Limits::default()
+        };
+        let serving = front_of(&upstream.url, limits);
+        let ended = || upstream.ended.recv_timeout(PATIENCE).expect("it ends");
+        for _ in 0..10 {
+            // The client leaves during the response.
+            drop(stalled(&serving));
+            assert!(!ended());
+            assert_eq!(serving.get("/1000", "").status, 200, "{scheme}");
+            // The response ends before the request.
+            let mut client = serving.connect();
+            client.send(b"POST /early HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhello");
+            let head = client.head();
+            assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+            assert!(!ended());
+            assert_eq!(serving.get("/1000", "").status, 200, "{scheme}");
+            // The client leaves during the request.
+            let mut client = serving.connect();
+            client.send(b"POST /early HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n");
+            drop(client);
+            assert_eq!(serving.get("/1000", "").status, 200, "{scheme}");
+        }
+        serving.end();
+    }
+}

@@ -40,7 +40,7 @@ impl Sending {
         };
         let first = Piece::Data(Bytes::from_static(b"0"));
         Self {
-            upload: Upload::new(first, source, None),
+            upload: Upload::new(Some(first), source, None),
             channels,
             budget,
             _over: sender,
