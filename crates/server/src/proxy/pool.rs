@@ -51,7 +51,7 @@ use tokio_rustls::TlsConnector;
 use super::{
     Limits,
     body::{RequestBody, Upload},
-    repeat::{Attempts, Fate, Observed},
+    repeat::{Attempts, Fate, Observed, Wanted},
     upstream::Upstream,
 };
 
@@ -195,7 +195,7 @@ impl Pool {
     ) -> Result<(Response, Lease), SendFailure> {
         let mut attempts = Attempts::new(&head.method);
         loop {
-            let got = self.get(attempts.needs_new());
+            let got = self.get(attempts.wanted());
             let (connection, is_new) = match time::timeout(self.limits.connect, got).await {
                 Ok(got) => got?,
                 Err(_) => return Err(SendFailure::Late),
@@ -213,18 +213,24 @@ impl Pool {
     }
 
     /// A connection, and whether it was opened for this request.
-    async fn get(self: &Arc<Self>, needs_new: bool) -> Result<(Connection, bool), SendFailure> {
-        if let Some(idle) = self.take(needs_new) {
+    async fn get(self: &Arc<Self>, wanted: Wanted) -> Result<(Connection, bool), SendFailure> {
+        if let Some(idle) = self.take(wanted) {
             return Ok((idle, false));
         }
         let permit = Arc::clone(&self.connecting).acquire_owned().await;
-        if let Some(idle) = self.take(needs_new) {
+        if let Some(idle) = self.take(wanted) {
             return Ok((idle, false));
         }
         let (made, waits) = oneshot::channel();
         let pool = Arc::clone(self);
         tokio::spawn(async move {
             let result = pool.connect().await;
+            // Before others look for it.
+            if let Ok(Connection::Http2(connection, _)) = &result
+                && wanted != Wanted::Own
+            {
+                lock(&pool.idle).http2.push(connection.clone());
+            }
             drop(permit);
             if let Err(Ok(Connection::Http1(unused))) = made.send(result) {
                 lock(&pool.idle).keep(unused, pool.limits.kept);
@@ -305,8 +311,8 @@ impl Pool {
     }
 
     /// An existing one, unless a new one is needed.
-    fn take(&self, needs_new: bool) -> Option<Connection> {
-        if needs_new {
+    fn take(&self, wanted: Wanted) -> Option<Connection> {
+        if wanted != Wanted::Any {
             return None;
         }
         let mut idle = lock(&self.idle);
@@ -398,7 +404,6 @@ impl Pool {
         };
         let closed = || io::Error::from(io::ErrorKind::ConnectionAborted);
         let stream = connection.stream(streams).ok_or_else(closed)?;
-        lock(&self.idle).http2.push(connection.clone());
         Ok(Connection::Http2(connection, stream))
     }
 

@@ -8,7 +8,7 @@
 //! | failed in another way | none |
 //!
 //! All need the part of the body that was sent, which is [kept](super::body::Upload) up to 64 KiB. There are at most
-//! [`ATTEMPTS_MAX`] attempts, the last ones on new connections, which no earlier request can have used up.
+//! [`ATTEMPTS_MAX`] attempts, the last ones on connections of their own, which no other request can have used up.
 
 use std::{
     error::Error,
@@ -113,10 +113,27 @@ impl Attempts {
         is_repeatable && self.count <= ATTEMPTS_MAX
     }
 
-    /// Whether the next attempt needs a new connection.
-    pub(super) const fn needs_new(self) -> bool {
-        self.has_ended || self.count > SHARED_MAX
+    /// The connection for the next attempt.
+    pub(super) const fn wanted(self) -> Wanted {
+        if self.count > SHARED_MAX {
+            Wanted::Own
+        } else if self.has_ended {
+            Wanted::New
+        } else {
+            Wanted::Any
+        }
     }
+}
+
+/// A connection for an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// An existing one, or else a new one.
+    Any,
+    /// A new one, which others may share.
+    New,
+    /// A new one, which others do not share.
+    Own,
 }
 
 /// A stream that records whether anything was received since the start of a request.

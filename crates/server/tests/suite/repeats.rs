@@ -228,10 +228,10 @@ fn ask(serving: &Serving, method: &str, path: &str, body: &str) -> Response {
 }
 
 /// 20 requests at once: each is answered, and each was handled once.
-fn all_are_handled_once(beyond: Beyond, limited: usize) {
+fn all_are_handled_once(served: usize, beyond: Beyond, limited: usize) {
     for (method, body) in [("GET", String::new()), ("POST", "x".repeat(10_000))] {
         let (address, handled) = echo();
-        let (relay, url) = Relay::start(5, beyond, limited, address);
+        let (relay, url) = Relay::start(served, beyond, limited, address);
         let serving = front_of(&url, Limits::default());
         thread::scope(|scope| {
             for number in 0..20 {
@@ -260,22 +260,27 @@ fn all_are_handled_once(beyond: Beyond, limited: usize) {
 
 #[test]
 fn rfc9113_6_8_requests_beyond_a_graceful_goaway_are_sent_again() {
-    all_are_handled_once(Beyond::Graceful, usize::MAX);
+    all_are_handled_once(5, Beyond::Graceful, usize::MAX);
 }
 
 #[test]
 fn rfc9113_6_8_requests_beyond_an_abrupt_goaway_are_sent_again() {
-    all_are_handled_once(Beyond::Abrupt, usize::MAX);
+    all_are_handled_once(5, Beyond::Abrupt, usize::MAX);
+}
+
+#[test]
+fn rfc9113_6_8_requests_to_a_server_of_one_request_per_connection_are_sent_again() {
+    all_are_handled_once(1, Beyond::Abrupt, usize::MAX);
 }
 
 #[test]
 fn rfc9113_6_8_requests_beyond_a_late_goaway_are_sent_again() {
-    all_are_handled_once(Beyond::Late(15), 1);
+    all_are_handled_once(5, Beyond::Late(15), 1);
 }
 
 #[test]
 fn rfc9113_8_7_refused_requests_are_sent_again() {
-    all_are_handled_once(Beyond::Refused(0), usize::MAX);
+    all_are_handled_once(5, Beyond::Refused(0), usize::MAX);
 }
 
 #[test]
