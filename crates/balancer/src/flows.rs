@@ -341,7 +341,7 @@ impl<T> Flows<T> {
     /// # Errors
     ///
     /// Returns [`Refused::Rate`] or [`Refused::Full`] if a limit was reached, and [`Refused::Empty`] if `make` returned
-    /// nothing.
+    /// nothing. In that case one flow fewer may be open than before.
     pub fn open(
         &mut self,
         now: Time,

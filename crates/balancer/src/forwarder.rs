@@ -566,7 +566,7 @@ impl Worker {
             .servers()
             .iter()
             .any(|server| server.address.is_ipv6());
-        let poller = &self.poller;
+        let (poller, before) = (&self.poller, self.flows.len());
         let opened = self.flows.open(now, key, opening, |index| {
             let socket = upstream(is_v6).ok()?;
             poller.add(&socket, index as u64).ok()?;
@@ -584,6 +584,7 @@ impl Worker {
             }
             Err(Refused::Empty) => {
                 self.count(Counter::NoSocket, 1);
+                self.count(Counter::FlowsDisplaced, before - self.flows.len());
                 None
             }
         }

@@ -542,6 +542,21 @@ fn first_packets_of_one_address_displace_no_handshakes_of_others() {
     assert!((0..20).all(|number| flows.find(&key(number)).is_some()));
 }
 
+/// As without a descriptor or port for it.
+#[test]
+fn a_flow_that_holds_nothing_leaves_its_place_free() {
+    let mut flows = flows(2);
+    for number in [1, 2] {
+        open(&mut flows, seconds(9), number).expect("room");
+    }
+    let opened = flows.open(seconds(9), key(3), Opening::Initial, |_| None);
+    assert_eq!(opened.err(), Some(Refused::Empty));
+    assert_eq!(flows.len(), 1);
+    assert!(flows.find(&key(3)).is_none());
+    assert_eq!(open(&mut flows, seconds(9), 4), Ok(None));
+    assert_eq!(open(&mut flows, seconds(9), 5), Ok(Some(2)));
+}
+
 /// Random bytes on a flow do not keep it: its server does not answer them.
 #[test]
 fn a_flow_is_kept_by_what_its_server_sends() {
