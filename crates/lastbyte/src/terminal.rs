@@ -9,12 +9,13 @@
 use std::{
     fmt::Write as _,
     io::{self, IsTerminal, Write},
+    path::Path,
     process::ExitCode,
 };
 
 use anstyle::Style;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, files};
 
 /// Writes a result to stdout; on a terminal, as [`printable`] text.
 pub(crate) fn print(result: impl AsRef<str>) -> Result<(), Failure> {
@@ -58,6 +59,16 @@ pub(crate) fn notice(message: impl AsRef<str>) {
         text.push('\n');
     }
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Warns about a file of secrets that any user can read or write.
+pub(crate) fn warn_if_exposed(path: &Path) {
+    if let Some(mode) = files::exposed_mode(path) {
+        notice(format!(
+            "warning: any user can read `{}`: mode {mode:04o} (expected 0600)",
+            path.display()
+        ));
+    }
 }
 
 /// Writes the error of a command to stderr, and returns its exit code.

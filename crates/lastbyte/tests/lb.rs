@@ -404,6 +404,42 @@ fn an_invalid_file_is_reported_and_the_current_one_kept() {
 }
 
 #[test]
+fn keys_are_in_no_message_and_a_file_that_any_user_can_read_is_warned_of() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder("lb-secrets");
+    certificate(&folder, "a");
+    let path = folder.join("lb.toml");
+    let (ids, key) = (with_retry(&[KEY]), "8f95f09245765f80256934e50c66207f");
+    let check = |text: &str, mode| {
+        fs::write(&path, text).expect("room");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("ours");
+        let lb = lastbyte(&folder, &["lb", "--check", "--config", "lb.toml"]);
+        let server = ["serve", "--check", "--cert", "a.pem", "--key", "a.key"];
+        let server = [&server[..], &["--lb-config", "lb.toml", "--server-id", "1"]].concat();
+        [lb, lastbyte(&folder, &server)].map(|output| (output.status.code(), stderr(&output)))
+    };
+    write_config(&folder, &ids, [1, 2], ["", ""]);
+    let valid = fs::read_to_string(&path).expect("a file");
+    let warning = "warning: any user can read `lb.toml`: mode 0666 (expected 0600)\n";
+    for (code, printed) in check(&valid, 0o666) {
+        assert_eq!(code, Some(0), "{printed}");
+        assert!(printed.contains(warning), "{printed}");
+    }
+    for (_, printed) in check(&valid, 0o640) {
+        assert!(!printed.contains("read `lb.toml`"), "{printed}");
+    }
+    for slip in [format!("{key}\n"), format!("{key}\"]\n")] {
+        let text = valid.replace(&format!("{key}\"\n"), &slip);
+        assert_ne!(text, valid);
+        for (code, printed) in check(&text, 0o600) {
+            assert_eq!(code, Some(2), "{printed}");
+            assert!(printed.contains("`lb.toml`: line "), "{printed}");
+            assert!(!printed.contains(&key[..8]), "{printed}");
+        }
+    }
+}
+
+#[test]
 fn a_server_that_fails_its_health_checks_gets_no_new_connections() {
     let mut fleet = Fleet::start("lb-health");
     let health = [0, 1].map(|index| {

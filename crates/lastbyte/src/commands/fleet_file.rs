@@ -1,6 +1,6 @@
 //! The configuration file of a load balancer and its servers (TOML).
 //!
-//! Owns the keys, and errors that name the file. `lastbyte lb` reads all of it, `lastbyte serve --lb-config` the layout of
+//! Owns the keys, and errors that name the file and contain no values of it, since it has secrets. `lastbyte lb` reads all of it, `lastbyte serve --lb-config` the layout of
 //! connection IDs and the keys of Retry packets. `lastbyte_balancer` validates the values.
 
 use std::{
@@ -12,7 +12,7 @@ use lastbyte_balancer::{Fleet, Server};
 use lastbyte_quic::{cid::QuicLbConfig, endpoint::RetryBalancers};
 use serde::Deserialize;
 
-use crate::{failure::Failure, files};
+use crate::{failure::Failure, files, terminal::warn_if_exposed};
 
 #[cfg(test)]
 mod tests;
@@ -89,13 +89,19 @@ impl FleetFile {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let text = files::read_text(path).map_err(Failure::Usage)?;
-        Self::parse(&path.display().to_string(), &text).map_err(Failure::Usage)
+        let file = Self::parse(&path.display().to_string(), &text).map_err(Failure::Usage)?;
+        let has_keys = file.fleet.ids.iter().any(|ids| ids.key.is_some());
+        // Without any, the hash key is zeros.
+        if has_keys || file.fleet.retry.is_some() || file.fleet.hash_key != [0; 16] {
+            warn_if_exposed(path);
+        }
+        Ok(file)
     }
 
     fn parse(name: &str, text: &str) -> Result<Self, String> {
         let invalid = |why: &dyn std::fmt::Display| format!("`{name}`: {why}");
         let text: Text =
-            toml::from_str(text).map_err(|error| invalid(&error.to_string().trim_end()))?;
+            toml::from_str(text).map_err(|error| invalid(&without_values(&error, text)))?;
         let mut ids = Vec::new();
         for layout in text.ids {
             let key = layout.key.as_deref().map(key).transpose();
@@ -154,6 +160,33 @@ impl FleetFile {
 }
 
 /// 16 bytes in hexadecimal.
+/// An error of TOML by its position, without the line and without values, which may be keys.
+fn without_values(error: &toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let before = before.unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    let message = match message.split_once(", expected ") {
+        Some((what, expected)) if what.starts_with("invalid ") => {
+            let kind = what.split(':').next().unwrap_or_default();
+            format!("{kind} (expected {expected})")
+        }
+        _ => message,
+    };
+    // A key that stands where a name should.
+    let is_key = |word: &str| word.chars().filter(char::is_ascii_hexdigit).count() > KEY_SHOWN_MAX;
+    let words = message.split(' ').map(|word| match word {
+        word if is_key(word) => "…",
+        word => word,
+    });
+    let message = words.collect::<Vec<_>>().join(" ");
+    format!("line {line}, column {column}: {message}")
+}
+
+/// Hexadecimal digits in a word of an error. `server-id-length` has 5.
+const KEY_SHOWN_MAX: usize = 7;
+
 fn key(text: &str) -> Result<[u8; 16], String> {
     let expected = || "invalid key (expected 32 hexadecimal digits)".to_owned();
     if text.len() != 32 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {

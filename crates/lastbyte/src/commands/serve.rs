@@ -68,7 +68,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::ONE_SIGNAL,
-    terminal::{self, notice},
+    terminal::{self, notice, warn_if_exposed},
 };
 
 /// Serves until SIGINT or SIGTERM.
@@ -409,16 +409,6 @@ fn start_log(
         .map_err(|error| files::cannot_write(path, &error))?;
     threads.push((thread, path.to_owned()));
     Ok(Some(writer))
-}
-
-/// Warns about a file of secrets that any user can read.
-fn warn_if_exposed(path: &Path) {
-    if let Some(mode) = files::exposed_mode(path) {
-        notice(format!(
-            "warning: any user can read `{}`: mode {mode:04o} (expected 0600)",
-            path.display()
-        ));
-    }
 }
 
 fn ticket_keys(arguments: &Arguments) -> Result<Option<Vec<u8>>, Failure> {

@@ -108,6 +108,62 @@ fn errors_name_the_file_and_what_is_expected() {
     }
 }
 
+/// None of the keys is in it, not even a quarter of one.
+fn assert_no_key(error: &str) {
+    for key in [
+        "8f95f09245765f80256934e50c66207f",
+        "101112131415161718191a1b1c1d1e1f",
+        "00112233445566778899aabbccddeeff",
+    ] {
+        let parts = (0..=24).filter_map(|at| key.get(at..at + 8));
+        for part in parts {
+            assert!(!error.contains(part), "{error}");
+        }
+    }
+}
+
+#[test]
+fn errors_contain_no_key() {
+    for (from, to, expected) in [
+        ("207f\"", "207f", "line 8, column"),
+        ("key = \"8f95", "key = 8f95", "line 8, column"),
+        (
+            "key = \"8f95f09245765f80256934e50c66207f\"",
+            "key = [\"8f95f09245765f80256934e50c66207f\"]",
+            "invalid type (expected a string)",
+        ),
+        (
+            "[\"101112131415161718191a1b1c1d1e1f\", \"00112233445566778899aabbccddeeff\"]",
+            "\"101112131415161718191a1b1c1d1e1f\"",
+            "invalid type (expected a sequence)",
+        ),
+        (
+            "config-id = 1",
+            "config-id = \"8f95f09245765f80256934e50c66207f\"",
+            "line 5, column 13: invalid type (expected u8)",
+        ),
+        (
+            "key = \"8f95f09245765f80256934e50c66207f\"",
+            "8f95f09245765f80256934e50c66207f = 1",
+            "unknown field …",
+        ),
+        (
+            "key = \"8f95f09245765f80256934e50c66207f\"",
+            "key = \"8f95f09245765f80 256934e50c66207f\"",
+            "`key`: invalid key",
+        ),
+        (
+            "address = \"127.0.0.1:4433\"",
+            "address = \"8f95f09245765f80256934e50c66207f\"",
+            "invalid socket address",
+        ),
+    ] {
+        let error = error(from, to);
+        assert_no_key(&error);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
 /// Any character changed, removed or repeated, and the file cut anywhere.
 #[test]
 fn a_damaged_file_is_refused_or_valid() {
@@ -124,6 +180,7 @@ fn a_damaged_file_is_refused_or_valid() {
             match FleetFile::parse("lb.toml", &text) {
                 Err(error) => {
                     assert!(error.starts_with("`lb.toml`: "), "{error}");
+                    assert_no_key(&error);
                     refused += 1;
                 }
                 Ok(file) => {

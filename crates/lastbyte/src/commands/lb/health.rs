@@ -1,7 +1,7 @@
 //! Health checks: `GET /healthz` over HTTP/1.1, as `lastbyte serve --metrics` answers it.
 //!
-//! Owns the state of each server, by its ID, and the requests in flight, at most one per server. A server without an
-//! address for checks counts as healthy.
+//! Owns the state of each server, by its ID, and the requests in flight. A server without an address for checks counts as
+//! healthy. A state ends when a reload removes its server or changes its address.
 
 use std::{collections::BTreeMap, io, net::SocketAddr, time::Duration};
 
@@ -41,7 +41,8 @@ struct State {
 pub(super) struct Health {
     states: BTreeMap<u64, State>,
     results: mpsc::UnboundedReceiver<Checked>,
-    /// Unbounded, but each server has at most one check in flight.
+    /// Unbounded, but each server has at most one check in flight, and one more for each reload that changed its address
+    /// in the last 2 s ([`PATIENCE`]).
     sender: mpsc::UnboundedSender<Checked>,
 }
 
