@@ -196,3 +196,36 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
         self.stream.is_write_vectored()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::{ATTEMPTS_MAX, Attempts, Fate, Wanted};
+
+    #[test]
+    fn attempts_are_bounded_and_the_last_ones_have_connections_of_their_own() {
+        let mut attempts = Attempts::new(&Method::POST);
+        let mut wanted = vec![attempts.wanted()];
+        while attempts.repeats(Fate::Unprocessed) {
+            wanted.push(attempts.wanted());
+        }
+        assert_eq!(wanted.len(), ATTEMPTS_MAX as usize);
+        assert_eq!(wanted[..4], [Wanted::Any; 4]);
+        assert_eq!(wanted[4..], [Wanted::Own; 4]);
+    }
+
+    #[test]
+    fn rfc9110_9_2_2_idempotent_requests_are_repeated_once_after_the_end_of_a_connection() {
+        for (method, is_repeated) in [(Method::PUT, true), (Method::POST, false)] {
+            let mut attempts = Attempts::new(&method);
+            assert!(!attempts.repeats(Fate::Unknown));
+            assert!(attempts.repeats(Fate::Unsent));
+            assert_eq!(attempts.repeats(Fate::Ended), is_repeated, "{method}");
+            if is_repeated {
+                assert_eq!(attempts.wanted(), Wanted::New);
+            }
+            assert!(!attempts.repeats(Fate::Ended), "{method}");
+        }
+    }
+}
