@@ -115,6 +115,44 @@ impl Default for Limits {
     }
 }
 
+/// Why a TLS handshake failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandshakeFailure {
+    /// It took longer than [`Limits::handshake`].
+    Timeout,
+    /// The client closed the connection, or the connection failed.
+    Connection,
+    /// The server name is not a DNS name (RFC 6066 §3).
+    ServerName,
+    /// The client sent something else that is not acceptable, or an alert.
+    Tls,
+}
+
+impl HandshakeFailure {
+    /// All of them, in their order.
+    pub const ALL: [Self; 4] = [Self::Timeout, Self::Connection, Self::ServerName, Self::Tls];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Connection => "connection",
+            Self::ServerName => "server_name",
+            Self::Tls => "tls",
+        }
+    }
+
+    fn of(error: &io::Error) -> Self {
+        let name = rustls::PeerMisbehaved::ServerNameMustContainOneHostName;
+        match error.get_ref().and_then(|error| error.downcast_ref()) {
+            None => Self::Connection,
+            Some(rustls::Error::PeerMisbehaved(how)) if *how == name => Self::ServerName,
+            Some(_) => Self::Tls,
+        }
+    }
+}
+
 /// Counters over TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -130,8 +168,8 @@ pub struct Statistics {
     pub handshakes: u64,
     /// Of those, the ones that resumed an earlier session.
     pub resumed: u64,
-    /// Handshakes that failed or timed out.
-    pub handshakes_failed: u64,
+    /// Handshakes that failed, by [`HandshakeFailure`].
+    pub handshakes_failed: [u64; HandshakeFailure::ALL.len()],
     /// Requests over HTTP/1.0 and 1.1.
     pub requests_http1: u64,
     /// Requests over HTTP/2.
@@ -151,11 +189,17 @@ impl Statistics {
         self.refused += other.refused;
         self.handshakes += other.handshakes;
         self.resumed += other.resumed;
-        self.handshakes_failed += other.handshakes_failed;
         self.requests_http1 += other.requests_http1;
         self.requests_http2 += other.requests_http2;
         self.cut_off += other.cut_off;
         for (sum, more) in self.responses.iter_mut().zip(other.responses) {
+            *sum += more;
+        }
+        for (sum, more) in self
+            .handshakes_failed
+            .iter_mut()
+            .zip(other.handshakes_failed)
+        {
             *sum += more;
         }
     }
@@ -170,7 +214,7 @@ struct Counts {
     refused: AtomicU64,
     handshakes: AtomicU64,
     resumed: AtomicU64,
-    handshakes_failed: AtomicU64,
+    handshakes_failed: [AtomicU64; HandshakeFailure::ALL.len()],
     requests_http1: AtomicU64,
     requests_http2: AtomicU64,
     responses: [AtomicU64; 6],
@@ -193,7 +237,7 @@ impl Counts {
             refused: of(&self.refused),
             handshakes: of(&self.handshakes),
             resumed: of(&self.resumed),
-            handshakes_failed: of(&self.handshakes_failed),
+            handshakes_failed: self.handshakes_failed.each_ref().map(of),
             requests_http1: of(&self.requests_http1),
             requests_http2: of(&self.requests_http2),
             responses: self.responses.each_ref().map(of),

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use lastbyte_record::connection_log::{Snapshot, schema::Field};
 
 use super::{Numbers, counters::summed, histogram::Histogram};
-use crate::application::Statistics;
+use crate::{application::Statistics, tcp::HandshakeFailure};
 
 /// A text that is built metric by metric.
 struct Text(String);
@@ -157,12 +157,15 @@ fn of_connections(
         "Failures to accept a waiting TCP connection, for example because too many files are open.",
         tcp.accepts_failed,
     );
-    text.one(
-        "lastbyte_tcp_handshakes_failed_total",
+    let name = "lastbyte_tcp_handshakes_failed_total";
+    text.metric(
+        name,
         "counter",
-        "TLS handshakes over TCP that failed or timed out.",
-        tcp.handshakes_failed,
+        "TLS handshakes over TCP that failed, by reason; server_name: not a DNS name.",
     );
+    for (reason, value) in HandshakeFailure::ALL.iter().zip(tcp.handshakes_failed) {
+        text.value(name, &[("reason", reason.name())], value);
+    }
     let ratio = quic.zero_rtt as f64 / quic.handshakes.max(1) as f64;
     text.one(
         "lastbyte_zero_rtt_ratio",

@@ -13,7 +13,7 @@ use tokio::{net::TcpStream, time};
 use tokio_rustls::server::TlsStream;
 
 use super::{
-    ConnectionGuard, Shared, Stage, count, http2,
+    ConnectionGuard, HandshakeFailure, Shared, Stage, count, http2,
     in_flight::Connection,
     lingering::{ReturnOnDrop, linger},
     observed::{self, Observation, Session},
@@ -65,9 +65,14 @@ pub(super) async fn serve(
         (remote, number),
         observation,
     ));
-    let Some(requests) = handshake.await else {
-        count(&shared.counts.handshakes_failed);
-        return;
+    let requests = match handshake.await {
+        Ok(requests) => requests,
+        Err(failure) => {
+            if let Some(counter) = shared.counts.handshakes_failed.get(failure as usize) {
+                count(counter);
+            }
+            return;
+        }
     };
     requests.await;
     if let Ok(stream) = returned.await {
@@ -77,16 +82,18 @@ pub(super) async fn serve(
     drop((counted, alive));
 }
 
-/// The handshake. Returns the stage of the requests, or `None` if it fails.
+/// The handshake. Returns the stage of the requests.
 async fn handshake(
     shared: Arc<Shared>,
     stream: ReturnOnDrop<observed::Stream<TcpStream>>,
     (remote, number): (SocketAddr, u64),
     observation: Option<Arc<Observation>>,
-) -> Option<Stage<()>> {
+) -> Result<Stage<()>, HandshakeFailure> {
     let stream = Stalled::new(stream, shared.limits.stall);
     let accepted = time::timeout(shared.limits.handshake, shared.acceptor.accept(stream)).await;
-    let tls = accepted.ok()?.ok()?;
+    let tls = accepted
+        .map_err(|_| HandshakeFailure::Timeout)?
+        .map_err(|error| HandshakeFailure::of(&error))?;
     let session = tls.get_ref().1;
     count(&shared.counts.handshakes);
     let is_resumed = session.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
@@ -106,7 +113,7 @@ async fn handshake(
         });
     }
     let new = |turns| Connection::new(&shared, (remote, number), config_hash, observation, turns);
-    Some(if is_http2 {
+    Ok(if is_http2 {
         let turns = Arc::<Turns>::default();
         http2::serve(&shared, tls, new(Some(Arc::clone(&turns))), turns)
     } else {

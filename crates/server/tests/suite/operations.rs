@@ -2,7 +2,7 @@
 
 use std::{
     io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::Arc,
     time::Duration,
 };
@@ -279,4 +279,71 @@ fn metrics_have_the_sums_over_all_connections_of_a_worker() {
     assert!(received >= 4 * COUNT, "{received}");
     assert!(value("lastbyte_quic_packets_received_total") >= received);
     drop(serving.server.shut_down(Duration::ZERO));
+}
+
+/// A record with a `ClientHello` (RFC 8446 §4.1.2) for this name.
+fn client_hello(name: &str) -> Vec<u8> {
+    let with_len = |bytes: &[u8]| [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat();
+    let extension = |kind: u8, data: &[u8]| [&[0, kind][..], &with_len(data)].concat();
+    let server_name = [&[0][..], &with_len(name.as_bytes())].concat();
+    // X25519; any 32 bytes are a public key.
+    let share = with_len(&[&[0, 29][..], &with_len(&[9; 32])].concat());
+    let extensions = [
+        extension(0, &with_len(&server_name)),
+        extension(10, &with_len(&[0, 29])),
+        extension(13, &with_len(&[4, 3])),
+        extension(43, &[2, 3, 4]),
+        extension(51, &share),
+    ]
+    .concat();
+    let body = [
+        &[3, 3][..],
+        &[7; 32],
+        &[0],
+        &with_len(&[0x13, 1]),
+        &[1, 0],
+        &with_len(&extensions),
+    ]
+    .concat();
+    let message = [&[1, 0][..], &with_len(&body)].concat();
+    [&[22, 3, 1][..], &with_len(&message)].concat()
+}
+
+/// What a server answers, up to its close.
+fn reply_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.write_all(bytes).expect("it is taken");
+    stream.shutdown(Shutdown::Write).expect("it is open");
+    let mut reply = Vec::new();
+    let _ = stream.read_to_end(&mut reply);
+    reply
+}
+
+#[test]
+fn rfc6066_3_failed_handshakes_are_counted_by_reason() {
+    let mut settings = settings(Site::generated());
+    settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
+    let serving = Serving::start(settings);
+    // illegal_parameter
+    let alert = reply_to(serving.address(), &client_hello("localhost:443"));
+    assert_eq!(alert, [21, 3, 3, 0, 2, 2, 47]);
+    // A handshake, which this client leaves.
+    let hello = reply_to(serving.address(), &client_hello("localhost"));
+    assert_eq!(hello.first(), Some(&22));
+    // HTTP without TLS.
+    reply_to(serving.address(), b"GET / HTTP/1.1\r\n\r\n");
+    let metrics = serving.server.metrics_address().expect("it listens");
+    let text = String::from_utf8_lossy(&plain(metrics, "/metrics").body).into_owned();
+    for (reason, count) in [
+        ("timeout", 0),
+        ("connection", 1),
+        ("server_name", 1),
+        ("tls", 1),
+    ] {
+        let line =
+            format!("\nlastbyte_tcp_handshakes_failed_total{{reason=\"{reason}\"}} {count}\n");
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    serving.end();
 }
