@@ -24,6 +24,7 @@ mod tunnel;
 pub(crate) use self::connect::tls_failure;
 pub use self::{
     exchange::{is_cut_off, is_unprocessed},
+    half_open::{HalfOpen, WriteError},
     received::Received,
 };
 

@@ -14,7 +14,6 @@ pub(crate) fn is_hop_by_hop(name: &str) -> bool {
             | "proxy-connection"
             | "proxy-authenticate"
             | "proxy-authorization"
-            | "trailer"
             | "transfer-encoding"
             | "upgrade"
             | "expect"

@@ -143,6 +143,7 @@ impl Client<'_> {
             }
             http3::Event::Finished { stream } => self.on_finished(now, handle, stream),
             http3::Event::Reset { stream, error, .. } => {
+                link.uploads.remove(&stream);
                 if let Some(fetch) = link.streams.remove(&stream) {
                     let is_refused = error.is_safe_to_retry();
                     if is_refused {
@@ -154,6 +155,7 @@ impl Client<'_> {
                 }
             }
             http3::Event::SourceFailed { stream, .. } => {
+                link.uploads.remove(&stream);
                 if let Some(fetch) = link.streams.remove(&stream) {
                     let code = Code::REQUEST_CANCELLED;
                     link.http3.cancel(quic, now, stream, code);

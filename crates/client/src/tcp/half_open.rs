@@ -19,10 +19,12 @@ mod tests;
 
 /// The error of a [`HalfOpen`] stream that writing failed with.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WriteError(Arc<OnceLock<io::Error>>);
+pub struct WriteError(Arc<OnceLock<io::Error>>);
 
 impl WriteError {
-    pub(super) fn get(&self) -> Option<&io::Error> {
+    /// The first error.
+    #[must_use]
+    pub fn get(&self) -> Option<&io::Error> {
         self.0.get()
     }
 }
@@ -30,19 +32,22 @@ impl WriteError {
 /// A byte stream whose writes are discarded, rather than fail, once the peer has closed the connection. Reading continues to
 /// the end of what has arrived, which is soon: nothing else can arrive.
 #[derive(Debug)]
-pub(super) struct HalfOpen<S> {
+pub struct HalfOpen<S> {
     inner: S,
     error: WriteError,
 }
 
 impl<S> HalfOpen<S> {
     /// Wraps a connected stream.
-    pub(super) fn new(inner: S) -> Self {
+    #[must_use]
+    pub fn new(inner: S) -> Self {
         let error = WriteError::default();
         Self { inner, error }
     }
 
-    pub(super) fn write_error(&self) -> WriteError {
+    /// The error that writing failed with, once it has.
+    #[must_use]
+    pub fn write_error(&self) -> WriteError {
         self.error.clone()
     }
 

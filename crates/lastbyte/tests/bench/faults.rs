@@ -1,6 +1,11 @@
 //! `lastbyte bench` against servers that are replaced during the run, or do not respond.
 
-use std::process::{Child, Stdio};
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, TcpListener},
+    process::{Child, Stdio},
+    thread,
+};
 
 use serde_json::Value;
 
@@ -117,6 +122,33 @@ fn http2_responses_that_are_reset_before_their_end_are_errors() {
     let json = json(&lastbyte(&folder, &[&arguments[..], &[&url]].concat()));
     assert_eq!(count(&json, "/requests/errored"), 3, "{json:#}");
     assert!(has_error(&json, "before the end"), "{json:#}");
+}
+
+/// Closing a socket with unread data makes the kernel send a reset.
+#[test]
+fn rfc9112_9_5_responses_before_the_end_of_the_request_are_counted_by_their_status() {
+    const RESPONSE: &[u8] =
+        b"HTTP/1.1 413 Too Large\r\ncontent-length: 5\r\nconnection: close\r\n\r\nlarge";
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            // The client may have closed the connection already.
+            let _ = stream
+                .read_exact(&mut vec![0; 64 << 10])
+                .and_then(|()| stream.write_all(RESPONSE))
+                .and_then(|()| stream.shutdown(Shutdown::Write));
+        }
+    });
+    let folder = folder("bench-early");
+    std::fs::write(folder.join("body"), vec![b'x'; 8 << 20]).expect("room");
+    let arguments = [
+        "bench", "--json", "--http", "1.1", "-n", "20", "-c", "2", "-d", "body",
+    ];
+    let json = json(&lastbyte(&folder, &[&arguments[..], &[&url]].concat()));
+    assert_eq!(count(&json, "/requests/errored"), 0, "{json:#}");
+    assert_eq!(count(&json, "/statuses/4xx"), 20, "{json:#}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use hyper::{
     client::conn::{http1, http2},
 };
 use hyper_util::rt::TokioIo;
-use lastbyte_client::{Failure, Received, Tls};
+use lastbyte_client::{Failure, HalfOpen, Received, Tls};
 use rustls::{HandshakeKind, pki_types::ServerName};
 use tokio::{
     net::TcpStream,
@@ -142,20 +142,23 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
 {
     let failed = |error: hyper::Error| Failure::Connect(chain(&error));
-    let stream = TokioIo::new(Received::new(stream, server.is_http2, on_received));
     let mut driver = JoinSet::new();
     let sender = if server.is_http2 {
         let (sender, connection) = http2::Builder::new(OnThisThread)
             .initial_stream_window_size(WINDOW_LEN)
             .initial_connection_window_size(WINDOW_LEN)
             .header_table_size(server.header_table_size)
-            .handshake(stream)
+            .handshake(TokioIo::new(Received::new(stream, true, on_received)))
             .await
             .map_err(failed)?;
         driver.spawn_local(connection);
         Sender::Http2(sender)
     } else {
-        let (sender, connection) = http1::handshake(stream).await.map_err(failed)?;
+        // A server may respond before it has read the request, and close the connection (RFC 9112 §9.5).
+        let stream = Received::new(HalfOpen::new(stream), false, on_received);
+        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(failed)?;
         driver.spawn_local(connection);
         Sender::Http1(sender)
     };

@@ -113,7 +113,7 @@ pub(crate) fn play(bytes: &[u8]) {
         );
         let is_forbidden = matches!(
             folded.as_str(),
-            "keep-alive" | "trailer" | "transfer-encoding" | "upgrade" | "expect" | "proxy"
+            "keep-alive" | "transfer-encoding" | "upgrade" | "expect" | "proxy"
         ) || folded.starts_with("proxy-");
         assert!(!is_forbidden, "{name}");
         let is_ours = matches!(

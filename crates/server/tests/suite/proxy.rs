@@ -238,6 +238,10 @@ fn early_hints_trailers_and_bodies_are_proxied_over_http3() {
     assert_eq!(trailed.body, b"hello");
     let trailers = trailed.trailers.expect("trailers");
     assert_eq!(trailers.get("x-end"), Some(&b"1"[..]));
+    // Receivers drop trailers that the head does not announce (RFC 9110 §6.6.2).
+    assert_eq!(trailed.fields.get("trailer"), Some(&b"x-end"[..]));
+    let trailed = serving.get("/trailers", "te: trailers\r\nconnection: te\r\n");
+    assert_eq!(trailed.field("trailer"), Some("x-end"));
     // Without a length it is forwarded in chunks.
     let body: Vec<u8> = (0..1_000_000_u32)
         .map(|index| (index % 251) as u8)
