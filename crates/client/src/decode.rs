@@ -1,15 +1,16 @@
 //! Decompression of content (RFC 9110 §8.4.1) as it arrives, with a limit on its expansion.
 //!
-//! Memory is bounded: the window of the decoder and one block.
+//! Memory is bounded: the window of the decoder (zstd: up to 100 MiB) and one block. The sequences of a zstd block that is made
+//! for it can describe more than the 128 KiB that RFC 8878 permits, which the decoder does not refuse.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    io::Read as _,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use flate2::{Decompress, FlushDecompress, Status};
-use ruzstd::decoding::{
-    FrameDecoder,
-    errors::{FrameDecoderError, ReadFrameHeaderError},
-};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::failure::Failure;
 
@@ -26,11 +27,10 @@ const RATIO_MAX: u64 = 200;
 /// The size of the output buffer in bytes.
 const BUFFER_LEN: usize = 64 << 10;
 
-/// The largest zstd block with its headers, in bytes (RFC 8878 §3.1.1.2).
-const ZSTD_BLOCK_LEN: usize = (128 << 10) + 32;
-
-/// The header of a skippable frame, in bytes (RFC 8878 §3.1.2).
-const ZSTD_SKIPPABLE_HEADER_LEN: usize = 8;
+/// The largest zstd block, in bytes (RFC 8878 §3.1.1.2.4).
+const ZSTD_BLOCK_MAX: usize = 128 << 10;
+/// The first of 16 magic numbers of skippable frames (RFC 8878 §3.1.2).
+const ZSTD_SKIPPABLE: u32 = 0x184d_2a50;
 /// The first byte of a gzip member (RFC 1952 §2.3.1).
 const GZIP_MAGIC: u8 = 0x1f;
 /// Whitespace around the members of a list (RFC 9110 §5.6.3).
@@ -49,11 +49,17 @@ enum Kind {
 #[derive(Default)]
 struct Zstd {
     /// `None` between frames.
-    decoder: Option<Box<FrameDecoder>>,
-    /// Input of an incomplete block.
+    frame: Option<Box<Frame>>,
+    /// Input of an incomplete block or header.
     waiting: Vec<u8>,
     /// The bytes of a skippable frame that follow.
     skipped_len: usize,
+}
+
+/// A frame of zstd (RFC 8878 §3.1.1).
+struct Frame {
+    decoder: FrameDecoder,
+    has_checksum: bool,
 }
 
 /// The decompression of one body.
@@ -189,7 +195,7 @@ impl Decoder {
                 Kind::Brotli(decoder) => brotli(decoder, rest, buffer, &mut emit)?,
                 Kind::Zstd(zstd) => {
                     zstd.waiting.extend_from_slice(rest);
-                    return zstd.decode(buffer, false, &mut emit);
+                    return zstd.decode(buffer, &mut emit);
                 }
             };
             rest = rest.get(read..).unwrap_or_default();
@@ -204,15 +210,13 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// Returns [`Failure::Encoding`] if the content is truncated, and the same errors as [`Self::push`].
-    pub(crate) fn finish(&mut self, sink: Sink<'_>) -> Result<(), Failure> {
+    /// Returns [`Failure::Encoding`] if the content is truncated.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         if self.growth.input_len == 0 {
             // Empty content is valid. Responses to HEAD and with status 304 have a coding without content.
             return Ok(());
         }
-        if let Kind::Zstd(zstd) = &mut self.kind {
-            let mut emit = |bytes: &[u8]| self.growth.emit(bytes, sink);
-            zstd.decode(&mut self.buffer, true, &mut emit)?;
+        if let Kind::Zstd(zstd) = &self.kind {
             self.is_finished = zstd.is_between_frames();
         }
         if self.is_finished {
@@ -288,8 +292,8 @@ fn brotli(
 }
 
 impl Zstd {
-    /// Decodes whole blocks; with `is_last`, all there is.
-    fn decode(&mut self, buffer: &mut [u8], is_last: bool, emit: Sink<'_>) -> Result<(), Failure> {
+    /// Decodes whole blocks, one at a time: a few bytes may be 128 KiB of content.
+    fn decode(&mut self, buffer: &mut [u8], emit: Sink<'_>) -> Result<(), Failure> {
         let mut from = 0;
         loop {
             let rest = self.waiting.get(from..).unwrap_or_default();
@@ -297,42 +301,42 @@ impl Zstd {
             self.skipped_len -= skipped;
             from += skipped;
             let rest = rest.get(skipped..).unwrap_or_default();
-            // The decoder needs whole blocks, so wait for one.
-            let waits = rest.len() < ZSTD_BLOCK_LEN && !is_last;
-            if waits || rest.is_empty() && self.decoder.is_none() {
-                break;
-            }
-            let decoder = self.decoder.get_or_insert_default();
-            // The decoder asserts what a corrupt block may break.
-            let progress = catch_unwind(AssertUnwindSafe(|| decoder.decode_from_to(rest, buffer)));
-            let (read, written) = match progress.map_err(|_| corrupt("corrupt zstd data"))? {
-                Ok(progress) => progress,
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                    length,
-                    ..
-                })) => {
-                    self.decoder = None;
-                    self.skipped_len = length as usize;
-                    from += ZSTD_SKIPPABLE_HEADER_LEN;
-                    continue;
+            let Some(frame) = &mut self.frame else {
+                match start_frame(rest)? {
+                    Some((Start::Frame(frame), len)) => {
+                        self.frame = Some(frame);
+                        from += len;
+                    }
+                    Some((Start::Skippable { content_len }, len)) => {
+                        self.skipped_len = content_len;
+                        from += len;
+                    }
+                    None => break,
                 }
-                Err(error) => return Err(corrupt(&error.to_string())),
+                continue;
             };
-            emit(buffer.get(..written).unwrap_or_default())?;
-            if read > rest.len() {
-                // The decoder counts a checksum that is not there.
-                return Err(corrupt("truncated"));
+            let Some(block) = frame.block(rest)? else {
+                break;
+            };
+            let decoder = &mut frame.decoder;
+            // The decoder asserts what a corrupt block may break.
+            let one = BlockDecodingStrategy::UptoBlocks(1);
+            let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode_blocks(block, one)));
+            let decoded = decoded.map_err(|_| corrupt("corrupt zstd data"))?;
+            decoded.map_err(|error| corrupt(&error.to_string()))?;
+            from += block.len();
+            while decoder.can_collect() > 0 {
+                let read = decoder.read(buffer);
+                let read = read.map_err(|error| corrupt(&error.to_string()))?;
+                emit(buffer.get(..read).unwrap_or_default())?;
             }
-            from += read;
-            if decoder.is_finished() && decoder.can_collect() == 0 {
+            if decoder.is_finished() {
                 let checksum = decoder.get_checksum_from_data();
                 if checksum.is_some() && checksum != decoder.get_calculated_checksum() {
                     return Err(corrupt("wrong checksum"));
                 }
                 // A further frame may follow (RFC 8878 §3).
-                self.decoder = None;
-            } else if read == 0 && written == 0 {
-                break;
+                self.frame = None;
             }
         }
         self.waiting.drain(..from);
@@ -340,6 +344,66 @@ impl Zstd {
     }
 
     fn is_between_frames(&self) -> bool {
-        self.decoder.is_none() && self.waiting.is_empty() && self.skipped_len == 0
+        self.frame.is_none() && self.waiting.is_empty() && self.skipped_len == 0
+    }
+}
+
+/// What starts with a magic number.
+enum Start {
+    Frame(Box<Frame>),
+    Skippable { content_len: usize },
+}
+
+/// Parses the header of a frame. Returns its length as well; `None` if it is incomplete.
+fn start_frame(bytes: &[u8]) -> Result<Option<(Start, usize)>, Failure> {
+    let Some((magic, rest)) = bytes.split_first_chunk() else {
+        return Ok(None);
+    };
+    if (ZSTD_SKIPPABLE..=ZSTD_SKIPPABLE | 0xf).contains(&u32::from_le_bytes(*magic)) {
+        let start = rest.first_chunk().map(|len| Start::Skippable {
+            content_len: u32::from_le_bytes(*len) as usize,
+        });
+        return Ok(start.map(|start| (start, magic.len() + 4)));
+    }
+    let Some(descriptor) = rest.first() else {
+        return Ok(None);
+    };
+    // RFC 8878 §3.1.1.1: the lengths of the window descriptor, the dictionary ID and the content size.
+    let is_single_segment = descriptor & 0x20 != 0;
+    let id_len = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size_len = [usize::from(is_single_segment), 2, 4, 8][usize::from(descriptor >> 6)];
+    let len = magic.len() + 1 + usize::from(!is_single_segment) + id_len + size_len;
+    let Some(header) = bytes.get(..len) else {
+        return Ok(None);
+    };
+    let mut decoder = FrameDecoder::new();
+    // The decoder checks the size of the window for all headers but the first.
+    for _ in 0..2 {
+        let started = decoder.reset(header);
+        started.map_err(|error| corrupt(&error.to_string()))?;
+    }
+    let frame = Frame {
+        decoder,
+        has_checksum: descriptor & 4 != 0,
+    };
+    Ok(Some((Start::Frame(Box::new(frame)), len)))
+}
+
+impl Frame {
+    /// The next block, with the checksum after the last one; `None` if it is incomplete.
+    fn block<'a>(&self, bytes: &'a [u8]) -> Result<Option<&'a [u8]>, Failure> {
+        const RLE: usize = 1;
+        let Some([low, middle, high]) = bytes.first_chunk() else {
+            return Ok(None);
+        };
+        // RFC 8878 §3.1.1.2
+        let header = u32::from_le_bytes([*low, *middle, *high, 0]) as usize;
+        let (is_last, kind, size) = (header & 1 == 1, header >> 1 & 3, header >> 3);
+        if size > ZSTD_BLOCK_MAX {
+            return Err(corrupt("zstd block above 128 KiB"));
+        }
+        let content_len = if kind == RLE { 1 } else { size };
+        let checksum_len = if is_last && self.has_checksum { 4 } else { 0 };
+        Ok(bytes.get(..3 + content_len + checksum_len))
     }
 }

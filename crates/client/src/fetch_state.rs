@@ -379,7 +379,7 @@ impl<'a> FetchStates<'a> {
         }
         let listener = &mut *self.listener;
         if let Some(mut decoder) = it.decoder.take() {
-            decoder.finish(&mut |bytes| listener.on_body(fetch, bytes).map_err(Failure::Write))?;
+            decoder.finish()?;
         }
         listener.on_end(fetch).map_err(Failure::Write)?;
         Ok(NextStep::Done)

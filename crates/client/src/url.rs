@@ -281,6 +281,11 @@ impl Url {
         if let Some((name, after)) = rest.split_once(':')
             && let Some(scheme) = scheme_of(name)
             && !after.starts_with(|c: char| c.is_ascii_digit())
+            && !rest
+                .split(['/', '?', '#'])
+                .next()
+                .unwrap_or_default()
+                .contains('@')
         {
             // Not the host `http`, whose port is not there.
             return Err(UrlError::Slashes(scheme));

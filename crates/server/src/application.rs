@@ -300,6 +300,9 @@ impl Http3Server {
                     served.cut_off(&mut self.common, now, stream);
                 } else if let Some(running) = served.running.get_mut(&stream) {
                     running.on_reset();
+                    if running.is_over() {
+                        served.running.remove(&stream);
+                    }
                 }
             }
             Event::Stopped { stream, .. } | Event::SourceFailed { stream, .. } => {
@@ -585,5 +588,9 @@ fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> HandlerRespon
     if !request.fields().get_all("expect").all(is_known) {
         return FullResponse::unknown_expectation().into();
     }
-    handler.handle(request, peer)
+    let reply = handler.handle(request, peer);
+    if request.method() == "HEAD" {
+        return reply.head_only();
+    }
+    reply
 }

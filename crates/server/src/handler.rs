@@ -81,6 +81,21 @@ pub type DelayedResponse = Box<dyn FnOnce() -> FullResponse + Send>;
 /// Passes an exchange to the task that responds.
 pub type Task = Box<dyn FnOnce(Exchange) + Send>;
 
+impl HandlerResponse {
+    /// Removes the body of a response to `HEAD`, unless it arrives piece by piece.
+    pub(crate) fn head_only(self) -> Self {
+        fn late(answer: DelayedResponse) -> DelayedResponse {
+            Box::new(|| answer().head_only())
+        }
+        match self {
+            Self::Now(answer) => Self::Now(answer.head_only()),
+            Self::After(span, answer) => Self::After(span, late(answer)),
+            Self::Hinted(hint, span, answer) => Self::Hinted(hint, span, late(answer)),
+            Self::Task(task) => Self::Task(task),
+        }
+    }
+}
+
 impl fmt::Debug for HandlerResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -11,8 +11,8 @@
 //!
 //! Decision: *a path that leads to different routes as different servers read it is refused*, since the server behind a route
 //! may serve the path of another. Such readings merge slashes, drop parameters (`;a=b`), and take `\`, `%2f` and `%5c` for a
-//! slash, and `%3b` for `;`. Only the two extremes are compared: a place has none of these characters, so that what lies
-//! between them leads to one of the two routes. Paths that stay within a route are left alone, since they are common (`a%2fb` as
+//! slash, and `%3b` for `;`. Three readings are compared: the two extremes, and that of servers that drop parameters before they
+//! decode. Paths that stay within a route are left alone, since they are common (`a%2fb` as
 //! one name, `;` in parameters).
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, str::FromStr, sync::Arc};
@@ -158,11 +158,22 @@ impl<T> Places<T> {
         let resolved = resolved(&decoded(path));
         let at = self.position(&host, &resolved);
         let is_plain = resolved.as_slice() == path.as_bytes();
-        if !is_plain && at != self.position(&host, &with_encoded_slashes(path)) {
+        if !is_plain && self.positions(&host, path) != [at; 2] {
             return Err(Ambiguous);
         }
         let found = at.and_then(|at| self.0.get(at));
         Ok(found.map(|(_, value)| value))
+    }
+
+    /// The places of a path as other servers read it: those that keep encoded slashes, and those that drop parameters before
+    /// they decode (`;%2fx` is one).
+    fn positions(&self, host: &str, path: &str) -> [Option<usize>; 2] {
+        let segments = path.split('/');
+        let names: Vec<&str> = segments.filter_map(|it| it.split(';').next()).collect();
+        [
+            self.position(host, &with_encoded_slashes(path)),
+            self.position(host, &resolved(&decoded(&names.join("/")))),
+        ]
     }
 
     fn position(&self, host: &str, path: &[u8]) -> Option<usize> {

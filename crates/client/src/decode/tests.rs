@@ -77,7 +77,7 @@ fn decode(coding: &str, compressed: &[u8], piece_len: usize) -> Result<Vec<u8>, 
     for piece in compressed.chunks(piece_len) {
         decoder.push(piece, &mut sink)?;
     }
-    decoder.finish(&mut sink)?;
+    decoder.finish()?;
     Ok(out)
 }
 
@@ -142,7 +142,7 @@ fn the_size_limit_applies_to_decompressed_content() {
             };
             let result = decoder
                 .push(&compressed, &mut sink)
-                .and_then(|()| decoder.finish(&mut sink));
+                .and_then(|()| decoder.finish());
             match result {
                 Ok(()) => assert!(fits, "{coding}"),
                 Err(Failure::TooLarge(reported)) => assert!(!fits && reported == limit, "{coding}"),
@@ -303,4 +303,46 @@ fn rfc9110_8_4_codings_are_a_list() {
         assert!(matches!(result, Err(Failure::Encoding(_))), "{several}");
     }
     assert!(matches!(Decoder::new("identity, , "), Ok(None)));
+}
+
+/// A zstd frame of blocks that repeat one byte 128 KiB times, with a window of 1 KiB.
+fn repeated(blocks: usize) -> Vec<u8> {
+    let start = [0x28, 0xb5, 0x2f, 0xfd, 0, 0];
+    let block = [2, 0, 0x10, b'x'].repeat(blocks);
+    // An empty last block.
+    [&start[..], &block, &[1, 0, 0]].concat()
+}
+
+#[test]
+fn excessive_expansion_of_zstd_is_an_error() {
+    assert_eq!(
+        decode("zstd", &repeated(3), 5).expect("good content").len(),
+        3 * (128 << 10)
+    );
+    // 5 GB in 160 kB, at once: decoded block by block, it ends at the limit.
+    let mut decoder = Decoder::new("zstd").expect("known").expect("a coding");
+    let (mut received, mut largest) = (0, 0);
+    let result = decoder.push(&repeated(40_000), &mut |bytes| {
+        received += bytes.len();
+        largest = largest.max(bytes.len());
+        Ok(())
+    });
+    assert!(matches!(result, Err(Failure::Encoding(_))));
+    assert!(received <= 64 << 20 && largest <= BUFFER_LEN);
+    let Kind::Zstd(zstd) = &decoder.kind else {
+        panic!("another coding");
+    };
+    let frame = zstd.frame.as_ref().expect("in a frame");
+    assert!(frame.decoder.can_collect() <= 128 << 10);
+}
+
+/// The content of a frame waits in its window.
+#[test]
+fn large_windows_of_zstd_are_an_error() {
+    // Of 2^41 bytes, and a single segment as large.
+    for header in [&[0, 31 << 3][..], &[0xe0, 0, 0, 0, 0, 0, 2, 0, 0]] {
+        let content = [&[0x28, 0xb5, 0x2f, 0xfd][..], header, &[2, 0, 0x10, b'x']].concat();
+        let result = decode("zstd", &content, 64);
+        assert!(matches!(result, Err(Failure::Encoding(_))), "{header:?}");
+    }
 }

@@ -76,7 +76,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for HalfOpen<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(context, buffer)
+        let (before, room) = (buffer.filled().len(), buffer.remaining());
+        let polled = Pin::new(&mut self.inner).poll_read(context, buffer);
+        let is_end = matches!(polled, Poll::Ready(Ok(()))) && buffer.filled().len() == before;
+        // The system reports a reset once: to the writer. Without it, a body that ends with the connection would be taken for
+        // complete. After the end of the peer's data, it reports `BrokenPipe`.
+        match self.error.get() {
+            Some(error) if is_end && room > 0 && error.kind() != io::ErrorKind::BrokenPipe => {
+                Poll::Ready(Err(io::Error::new(error.kind(), error.to_string())))
+            }
+            _ => polled,
+        }
     }
 }
 

@@ -112,6 +112,14 @@ fn rfc3986_5_4_references_are_resolved() {
 }
 
 /// HTTP/1.1 and HTTP/2 refuse some characters that HTTP/3 would send.
+/// The user may be called like a scheme.
+#[test]
+fn credentials_are_no_scheme() {
+    let url: Url = "https://http:secret@host/".parse().expect("a URL");
+    assert_eq!(url.to_string(), "https://host/");
+    assert!("https://http:secret/@host".parse::<Url>().is_err());
+}
+
 #[test]
 fn every_url_is_a_request_target_in_all_versions() {
     let printable: String = (0x21..0x7f_u8).map(char::from).collect();

@@ -159,7 +159,6 @@ impl FleetFile {
     }
 }
 
-/// 16 bytes in hexadecimal.
 /// An error of TOML by its position, without the line and without values, which may be keys.
 fn without_values(error: &toml::de::Error, text: &str) -> String {
     let before = error.span().and_then(|span| text.get(..span.start));
@@ -187,6 +186,7 @@ fn without_values(error: &toml::de::Error, text: &str) -> String {
 /// Hexadecimal digits in a word of an error. `server-id-length` has 5.
 const KEY_SHOWN_MAX: usize = 7;
 
+/// 16 bytes in hexadecimal.
 fn key(text: &str) -> Result<[u8; 16], String> {
     let expected = || "invalid key (expected 32 hexadecimal digits)".to_owned();
     if text.len() != 32 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {

@@ -174,9 +174,22 @@ impl Upload {
         }
     }
 
-    /// Whether all of it that was sent is still held, so that another attempt can send it.
+    /// Whether all of it that was sent is still held.
+    #[cfg(test)]
     pub(super) fn is_kept(&self) -> bool {
         self.state().keeps && self.progress.cause().is_none()
+    }
+
+    /// Ends the body of the last attempt, if all of it that was sent is still held, so that another attempt can send it. Otherwise
+    /// returns false. In one step: the task that sends the body may still run.
+    pub(super) fn retire(&self) -> bool {
+        let mut state = self.state();
+        let is_held = state.keeps && self.progress.cause().is_none();
+        if is_held {
+            state.attempt += 1;
+            state.sent = 0;
+        }
+        is_held
     }
 
     /// There will be no other attempt: what was sent is dropped.

@@ -31,6 +31,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use hyper::{
@@ -132,6 +133,7 @@ pub(super) struct Lease {
     connection: Option<Sequential>,
     idle: Arc<Mutex<IdleConnections>>,
     idle_max: usize,
+    idle_time: Duration,
     _stream: Option<Stream>,
 }
 
@@ -140,10 +142,11 @@ impl Lease {
         let Some(mut connection) = self.connection else {
             return;
         };
-        let (idle, idle_max) = (self.idle, self.idle_max);
+        let (idle, idle_max, idle_time) = (self.idle, self.idle_max, self.idle_time);
         tokio::spawn(async move {
-            // This may be the last response on this connection.
-            if connection.sender.ready().await.is_ok() {
+            // This may be the last response on this connection, or the server may read no more of the request.
+            let ready = time::timeout(idle_time, connection.sender.ready()).await;
+            if matches!(ready, Ok(Ok(()))) {
                 lock(&idle).keep(connection, idle_max);
             }
         });
@@ -206,7 +209,7 @@ impl Pool {
                     upload.release();
                     return Ok(answered);
                 }
-                Err((fate, _)) if upload.is_kept() && attempts.repeats(fate) => {}
+                Err((fate, _)) if attempts.repeats(fate) && upload.retire() => {}
                 Err((_, why)) => return Err(SendFailure::Broken(why)),
             }
         }
@@ -283,6 +286,7 @@ impl Pool {
             _stream: stream,
             idle: Arc::clone(&self.idle),
             idle_max: self.limits.kept,
+            idle_time: self.limits.idle,
         };
         Ok((response, lease))
     }

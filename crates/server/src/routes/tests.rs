@@ -139,6 +139,10 @@ fn paths_that_servers_read_as_different_routes_are_refused() {
         "/a//b",
         "/a;x/b",
         "/a/;/b",
+        // A parameter with a separator, which is dropped before it is decoded.
+        "/;%2fx/admin",
+        "/;%5cx/admin",
+        "/a;%2fx/b",
         "/admin%00/x",
         "/x%00",
     ] {

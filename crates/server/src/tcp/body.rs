@@ -287,9 +287,10 @@ impl Body for ResponseBody {
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         if !self.is_over {
-            // hyper stops polling once it has as many bytes as announced, or the end.
+            // hyper stops polling once it has as many bytes as announced, or the end. Over HTTP/2, what was taken may not have
+            // been sent: the body is polled to its end when it was.
             let has_all = matches!(self.kind, Kind::Pieces { left: Some(0), .. });
-            if has_all || self.is_end_stream() {
+            if !self.report.is_http2() && (has_all || self.is_end_stream()) {
                 self.report.finish(true);
             }
         }

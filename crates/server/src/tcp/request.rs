@@ -144,15 +144,13 @@ pub(super) fn receive(
         observed.on_target(request);
     }
     let report = Report::new(in_flight, record, observed);
-    let (is_head, reply) = match translated {
-        Ok(request) => {
-            let is_head = request.method() == "HEAD";
-            (is_head, shared.handler.handle(&request, &peer))
-        }
-        Err(answer) => (false, answer.into()),
+    let reply = match translated {
+        Ok(request) => shared.handler.handle(&request, &peer),
+        Err(answer) => answer.into(),
     };
+    let is_head = head.method == http::Method::HEAD;
     Received {
-        reply,
+        reply: if is_head { reply.head_only() } else { reply },
         report,
         is_head,
         // RFC 9110 §10.1.1: HTTP/1.0 has no interim responses.

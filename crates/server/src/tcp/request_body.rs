@@ -94,11 +94,16 @@ pub(super) async fn forward(shared: Arc<Shared>, mut body: RequestBody, incoming
             return;
         }
         let began = time::Instant::now();
-        let next = poll_fn(|context| body.poll_next(context));
+        let next = poll_fn(|context| {
+            if incoming.poll_aborted(context).is_ready() {
+                return Poll::Ready(None);
+            }
+            body.poll_next(context).map(Result::ok)
+        });
         let next = time::timeout(shared.limits.stall, next).await;
         waited += began.elapsed();
-        // Truncated or too slow: dropped without an end.
-        let Ok(Ok(piece)) = next else {
+        // Not needed by the handler, truncated or too slow: dropped without an end.
+        let Ok(Some(piece)) = next else {
             return;
         };
         if let Piece::Data(bytes) = &piece {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lastbyte_http3::{Code, Response};
 use lastbyte_quic::close::CloseReason;
+use lastbyte_server::exchange::Exchange;
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
 use crate::world::{Client, DELAY, World, frame, head, poll_once};
@@ -192,6 +193,51 @@ fn requests_that_are_reset_end_with_their_response() {
             );
         }
     }
+    world.end();
+}
+
+/// A task responds before the request is complete, as a proxy does with an early error, and then the client resets the request.
+#[test]
+fn requests_that_are_reset_after_their_response_end() {
+    let mut world = World::new(1);
+    for count in 0..20 {
+        let id = world.clients[0].open(BIDI).expect("permitted");
+        world.clients[0].write(
+            id,
+            &head("POST", "/task", &[("content-length", "100")]),
+            false,
+        );
+        world.pass(2 * DELAY);
+        let exchange = world.scripted.exchanges.lock().expect("no panic").pop();
+        let mut exchange = exchange.expect("it was passed on");
+        let response = Response::new(413).with("content-length", "0");
+        assert_eq!(poll_once(exchange.outgoing.begin(response)), Some(Ok(())));
+        let Exchange { incoming, outgoing } = exchange;
+        assert_eq!(poll_once(outgoing.end(None)), Some(Ok(())));
+        world.pass(10 * DELAY);
+        assert_eq!(logged(&world, true), count + 1);
+        if let Some(quic) = world.clients[0].quic() {
+            let _ = quic.streams().reset(id, VarInt::from_u32(0x10c));
+        }
+        world.pass(4 * DELAY);
+        assert_eq!(world.server.kept().running, 0, "{count}");
+        drop(incoming);
+    }
+    world.end();
+}
+
+/// A response to HEAD has no body, whichever handler forgets that.
+#[test]
+fn rfc9110_9_3_2_responses_to_head_have_no_body() {
+    let mut world = World::new(1);
+    for path in ["/", "/large", "/late", "/hint"] {
+        let id = world.clients[0].open(BIDI).expect("permitted");
+        world.clients[0].write(id, &head("HEAD", path, &[]), true);
+        world.pass(20 * DELAY);
+        let received = world.clients[0].received.get(&id).map_or(0, Vec::len);
+        assert!((1..1000).contains(&received), "{path}: {received}");
+    }
+    assert_eq!(logged(&world, true), 4);
     world.end();
 }
 

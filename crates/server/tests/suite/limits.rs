@@ -136,9 +136,10 @@ fn rfc9113_5_2_a_stream_whose_window_stays_closed_is_reset() {
 }
 
 /// Cancels requests whose responses have begun, each after `answered` others, and returns how many until the server closes.
-fn cancelled_until_closed(answered: u32, most: u32) -> u32 {
+fn cancelled_until_closed(answered: u32, most: u32, (large, settings): (&str, &[u8])) -> u32 {
     let serving = serving(Limits::default());
     let mut client = http2(&serving);
+    client.send(&frame(SETTINGS, 0, 0, settings));
     let mut stream = 1;
     let mut unsent = Vec::new();
     let mut ask = |path: &str| {
@@ -155,8 +156,7 @@ fn cancelled_until_closed(answered: u32, most: u32) -> u32 {
         stream += 2;
         has_begun
     };
-    // More than a window, so that it never ends.
-    let is_open = |_: &u32| (0..answered).all(|_| ask("/0")) && ask("/100k");
+    let is_open = |_: &u32| (0..answered).all(|_| ask("/0")) && ask(large);
     let cancelled = (0..most).take_while(is_open).count();
     drop(client);
     serving.end();
@@ -166,13 +166,23 @@ fn cancelled_until_closed(answered: u32, most: u32) -> u32 {
 /// Each is accepted before it is cancelled, so that h2 does not count it.
 #[test]
 fn rfc9113_10_5_rapid_resets_close_the_connection() {
-    let cancelled = cancelled_until_closed(0, 2000);
+    // More than a window, so that it never ends.
+    let cancelled = cancelled_until_closed(0, 2000, ("/100k", &[]));
     assert!((200..2000).contains(&cancelled), "{cancelled}");
     assert_eq!(
-        cancelled_until_closed(1, 300),
+        cancelled_until_closed(1, 300, ("/100k", &[])),
         300,
         "answered ones permit as many"
     );
+}
+
+/// The only piece of each response waits for a window that is closed.
+#[test]
+fn rfc9113_10_5_rapid_resets_of_short_responses_close_the_connection() {
+    // SETTINGS_INITIAL_WINDOW_SIZE
+    let closed = [0, 4, 0, 0, 0, 0];
+    let cancelled = cancelled_until_closed(0, 2000, ("/1k", &closed));
+    assert!((200..2000).contains(&cancelled), "{cancelled}");
 }
 
 /// What h2 asks with before the last GOAWAY; other PINGs, by which it finds out whether a client is there, are answered.

@@ -12,6 +12,8 @@ struct Closed {
     bytes: &'static [u8],
     has_failed: bool,
     reader: Option<Waker>,
+    /// The error of writing.
+    error: io::ErrorKind,
 }
 
 impl AsyncRead for Closed {
@@ -42,7 +44,7 @@ impl AsyncWrite for Closed {
         if let Some(reader) = self.reader.take() {
             reader.wake();
         }
-        Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+        Poll::Ready(Err(self.error.into()))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -55,10 +57,18 @@ impl AsyncWrite for Closed {
 }
 
 async fn fetch(bytes: &'static [u8]) -> (hyper::Result<(u16, Bytes)>, Option<io::ErrorKind>) {
+    fetch_after(bytes, io::ErrorKind::BrokenPipe).await
+}
+
+async fn fetch_after(
+    bytes: &'static [u8],
+    error: io::ErrorKind,
+) -> (hyper::Result<(u16, Bytes)>, Option<io::ErrorKind>) {
     let stream = HalfOpen::new(Closed {
         bytes,
         has_failed: false,
         reader: None,
+        error,
     });
     let error = stream.write_error();
     let result = async {
@@ -104,4 +114,15 @@ async fn without_a_response_the_error_of_writing_is_known() {
         assert!(result.is_err(), "{result:?}");
         assert_eq!(error, Some(io::ErrorKind::BrokenPipe));
     }
+}
+
+/// A body that ends with the connection is complete only if the peer has closed it in order.
+#[tokio::test]
+async fn a_reset_is_no_end_of_a_body() {
+    let head = b"HTTP/1.1 413 Too Large\r\nconnection: close\r\n\r\npart";
+    let (result, _) = fetch(head).await;
+    assert_eq!(result.expect("the end"), (413, Bytes::from_static(b"part")));
+    let (result, error) = fetch_after(head, io::ErrorKind::ConnectionReset).await;
+    assert!(result.is_err(), "{result:?}");
+    assert_eq!(error, Some(io::ErrorKind::ConnectionReset));
 }

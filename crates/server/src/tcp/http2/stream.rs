@@ -8,7 +8,7 @@ use std::{
     mem,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
@@ -213,6 +213,11 @@ impl Reply {
     }
 }
 
+/// Polls a body to its end, which was sent with its last data or with the header: the response is complete.
+fn on_last_sent<B: Body + Unpin>(body: &mut B) {
+    let _ = Pin::new(body).poll_frame(&mut Context::from_waker(Waker::noop()));
+}
+
 /// A response from its header on.
 pub(in crate::tcp) struct Sending<B> {
     stream: SendStream<Bytes>,
@@ -228,7 +233,7 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
         respond: &mut SendResponse<Bytes>,
         response: http::Response<B>,
     ) -> Option<Self> {
-        let (head, body) = response.into_parts();
+        let (head, mut body) = response.into_parts();
         let is_end = body.is_end_stream();
         let head = http::Response::from_parts(head, ());
         let Ok(stream) = respond.send_response(head, is_end) else {
@@ -236,7 +241,11 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
             respond.send_reset(Reason::INTERNAL_ERROR);
             return None;
         };
-        (!is_end).then_some(Self {
+        if is_end {
+            on_last_sent(&mut body);
+            return None;
+        }
+        Some(Self {
             stream,
             body,
             piece: None,
@@ -264,9 +273,18 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
         Poll::Ready(Some(()))
     }
 
+    fn wait_for_room(&mut self, (bytes, is_last): (Bytes, bool)) {
+        if let Some(pace) = &self.pace {
+            pace.on_wait(bytes.len());
+        }
+        self.stream
+            .reserve_capacity(if is_last { bytes.len() } else { 1 });
+        self.piece = Some((bytes, is_last));
+    }
+
     /// Ready with `None` when the response is over.
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<()>> {
-        if let Some((bytes, is_last)) = mem::take(&mut self.piece) {
+        if let Some((mut bytes, is_last)) = mem::take(&mut self.piece) {
             match self.poll_room(context) {
                 Poll::Ready(Some(())) => {}
                 Poll::Ready(None) => return Poll::Ready(None),
@@ -275,11 +293,27 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
                     return Poll::Pending;
                 }
             }
+            // h2 sends the rest of a piece as there is room, while the next one waits here, where the time that it takes is
+            // observed. So of the last piece, the rest waits here.
+            let room = self.stream.capacity();
+            let len = bytes.len().min(if is_last { room } else { usize::MAX });
+            let part = bytes.split_to(len);
             if let Some(pace) = &self.pace {
+                pace.on_wait(part.len());
                 pace.on_room();
             }
-            let sent = self.stream.send_data(bytes, is_last);
-            return Poll::Ready(sent.ok().filter(|()| !is_last));
+            let is_last_part = is_last && bytes.is_empty();
+            if self.stream.send_data(part, is_last_part).is_err() {
+                return Poll::Ready(None);
+            }
+            if is_last_part {
+                on_last_sent(&mut self.body);
+                return Poll::Ready(None);
+            }
+            if !bytes.is_empty() {
+                self.wait_for_room((bytes, is_last));
+            }
+            return Poll::Ready(Some(()));
         }
         let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
             let _ = self.stream.send_data(Bytes::new(), true);
@@ -291,12 +325,8 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
         };
         match frame.into_data() {
             Ok(bytes) => {
-                if let Some(pace) = &self.pace {
-                    pace.on_wait(bytes.len());
-                }
-                // h2 requests room for the rest of the piece when it has it.
-                self.stream.reserve_capacity(1);
-                self.piece = Some((bytes, self.body.is_end_stream()));
+                let is_last = self.body.is_end_stream();
+                self.wait_for_room((bytes, is_last));
             }
             Err(frame) => {
                 // The part of the window that no data needs.
