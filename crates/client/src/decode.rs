@@ -321,9 +321,9 @@ impl Zstd {
             let decoder = &mut frame.decoder;
             // The decoder asserts what a corrupt block may break.
             let one = BlockDecodingStrategy::UptoBlocks(1);
-            let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode_blocks(block, one)));
-            let decoded = decoded.map_err(|_| corrupt("corrupt zstd data"))?;
-            decoded.map_err(|error| corrupt(&error.to_string()))?;
+            let result = catch_unwind(AssertUnwindSafe(|| decoder.decode_blocks(block, one)));
+            let result = result.map_err(|_| corrupt("corrupt zstd data"))?;
+            result.map_err(|error| corrupt(&error.to_string()))?;
             from += block.len();
             while decoder.can_collect() > 0 {
                 let read = decoder.read(buffer);
