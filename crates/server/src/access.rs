@@ -1,6 +1,6 @@
 //! The access log: one line per request.
 //!
-//! Owns the content and format of a line. [`log`](super::log) writes it; it drops and counts lines that do not fit its
+//! Owns the content and format of a line. [`log`] writes it; it drops and counts lines that do not fit its
 //! queue, and never blocks a worker.
 //!
 //! A line is written when the response is over: over HTTP/3 when all of it was acknowledged, over HTTP/1.1 and 2 when
