@@ -19,7 +19,7 @@ use crate::{
         next_with_flags,
     },
     proxy::{behind, front},
-    serving::{Client, Serving, settings},
+    serving::{Client, PATIENCE, Serving, settings},
 };
 
 /// A frame of a stream.
@@ -127,7 +127,8 @@ fn rfc9113_8_1_the_last_frame_of_a_response_ends_its_stream() {
         assert_eq!(outline(&until_end(&mut client, stream)), frames, "{path}");
     }
     drop(client);
-    serving.end();
+    let report = serving.server.shut_down(PATIENCE);
+    assert_eq!(report.tcp.cut_off, 0, "all are complete");
 }
 
 #[test]

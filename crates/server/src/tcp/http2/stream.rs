@@ -332,7 +332,9 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
                 // The part of the window that no data needs.
                 self.stream.reserve_capacity(0);
                 let trailers = frame.into_trailers().unwrap_or_default();
-                let _ = self.stream.send_trailers(trailers);
+                if self.stream.send_trailers(trailers).is_ok() {
+                    on_last_sent(&mut self.body);
+                }
                 return Poll::Ready(None);
             }
         }
