@@ -44,7 +44,7 @@
 //! - *Flows are displaced, not refused as connections of a server are* (`FairShare` of `units`): a flow that is displaced ends no
 //!   connection, and so one address may have all of the table while no other needs it. Prefixes with more than [`KEPT`] each lock
 //!   out no other, however many there are.
-//! - *Flows that are not proven count for a prefix as well*, but apart: whoever forges the address of another can displace
+//! - *Flows that are not proven count for a prefix as well*, but apart: an attacker that forges the address of another can displace
 //!   flows of that prefix in the same state, and no proven ones.
 //! - *Only a server's datagrams are activity*: a balancer cannot tell a client's packets from random bytes. Clients that
 //!   are in use are answered: packets that elicit no acknowledgment keep no flow.

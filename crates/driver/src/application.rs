@@ -1,4 +1,5 @@
-//! The trait that a server, a client or a load generator implements to run on a worker.
+//! The trait that a server, a client or a load generator implements to run on a worker, and the steps of a turn that all event
+//! loops share.
 
 use std::io;
 
@@ -6,7 +7,7 @@ use lastbyte_congestion::Time;
 use lastbyte_quic::{
     ack::EcnCodepoint,
     connection::{Connection, NetworkPath},
-    endpoint::{Closed, Endpoint, Handle},
+    endpoint::{Closed, Endpoint, Handle, Route},
     stream::KeepAll,
 };
 
@@ -112,5 +113,37 @@ pub trait Application {
     /// Called when datagrams could not be sent for a reason that may be temporary. Loss recovery retransmits their data.
     fn on_send_error(&mut self, now: Time, path: &NetworkPath, error: &io::Error) {
         let _ = (&self, now, path, error);
+    }
+}
+
+/// The step of a turn that passes a received datagram to its connection, which may be new.
+pub fn receive<A: Application>(
+    application: &mut A,
+    endpoint: &mut Endpoint<A::Data>,
+    now: Time,
+    datagram: Datagram<'_>,
+) {
+    let Datagram { path, ecn, bytes } = datagram;
+    let route = endpoint.route_with(now, &path, bytes, |handle, connection| {
+        application.on_accepted(now, handle, connection)
+    });
+    if let Route::Connection(handle) | Route::Accepted(handle) = route
+        && let Some((connection, data)) = endpoint.entry(handle)
+    {
+        let datagram = Datagram { path, ecn, bytes };
+        application.on_datagram(now, handle, connection, data, datagram);
+    }
+}
+
+/// The step of a turn that calls the application once for each connection that may have events.
+pub fn notify_ready<A: Application>(
+    application: &mut A,
+    endpoint: &mut Endpoint<A::Data>,
+    now: Time,
+) {
+    while let Some(handle) = endpoint.poll_touched() {
+        if let Some((connection, data)) = endpoint.entry(handle) {
+            application.on_ready(now, handle, connection, data);
+        }
     }
 }

@@ -19,12 +19,12 @@ use lastbyte_congestion::Time;
 use lastbyte_quic::{
     ack::EcnCodepoint,
     connection::{NetworkPath, Transmit},
-    endpoint::{Endpoint, Route},
+    endpoint::Endpoint,
 };
 use lastbyte_udp::{Batch, Ecn, Ready, SendError, Socket, Waiter, Wanted, sharpen_timers};
 
 use super::{
-    application::{Application, Datagram},
+    application::{Application, Datagram, notify_ready, receive},
     clock::Clock,
     command::{Commands, Remote, command_channel},
     forward::{ForwardedQueue, Forwarder, Outcome},
@@ -196,9 +196,9 @@ impl<A: Application> Worker<A> {
             }
             let now = self.clock.now();
             while self.endpoint.poll_timeout(now).is_some() {}
-            self.notify_ready(now);
+            notify_ready(&mut self.application, &mut self.endpoint, now);
             let turn = self.application.on_turn(now, &mut self.endpoint);
-            self.notify_ready(now);
+            notify_ready(&mut self.application, &mut self.endpoint, now);
             if let Some(socket) = self.application.take_socket() {
                 self.previous = Some(std::mem::replace(&mut self.socket, socket));
             }
@@ -318,7 +318,6 @@ impl<A: Application> Worker<A> {
 
     /// Processes a datagram of one of this worker's connections, or of an earlier process.
     fn take(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
-        let application = &mut self.application;
         if let Some(predecessor) = &self.predecessor
             && self.endpoint.is_foreign(&path, bytes)
         {
@@ -336,17 +335,8 @@ impl<A: Application> Worker<A> {
                 Relayed::Closed => self.predecessor = None,
             }
         }
-        let route = self
-            .endpoint
-            .route_with(now, &path, bytes, |handle, connection| {
-                application.on_accepted(now, handle, connection)
-            });
-        if let Route::Connection(handle) | Route::Accepted(handle) = route
-            && let Some((connection, data)) = self.endpoint.entry(handle)
-        {
-            let datagram = Datagram { path, ecn, bytes };
-            application.on_datagram(now, handle, connection, data, datagram);
-        }
+        let datagram = Datagram { path, ecn, bytes };
+        receive(&mut self.application, &mut self.endpoint, now, datagram);
     }
 
     fn take_forwarded(&mut self) {
@@ -363,15 +353,6 @@ impl<A: Application> Worker<A> {
         while let Some(command) = self.commands.as_ref().and_then(Commands::next) {
             self.application
                 .on_command(now, &mut self.endpoint, command);
-        }
-    }
-
-    /// Calls the application for each connection that may have events.
-    fn notify_ready(&mut self, now: Time) {
-        while let Some(handle) = self.endpoint.poll_touched() {
-            if let Some((connection, data)) = self.endpoint.entry(handle) {
-                self.application.on_ready(now, handle, connection, data);
-            }
         }
     }
 

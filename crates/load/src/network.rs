@@ -11,19 +11,17 @@
 use core::time::Duration;
 use std::{collections::BTreeMap, io, net::SocketAddr};
 
-use lastbyte_driver::{Application, Clock, Datagram};
+use lastbyte_driver::{
+    Application, Clock, Datagram,
+    application::{notify_ready, receive},
+};
 use lastbyte_emulate::{
     PathModel, Plan, Report,
     paths::{Arrival, Direction, Paths},
     relay::{codepoint, mark},
 };
 use lastbyte_link::{Config, Ecn};
-use lastbyte_quic::{
-    Time,
-    ack::EcnCodepoint,
-    connection::NetworkPath,
-    endpoint::{Endpoint, Route},
-};
+use lastbyte_quic::{Time, ack::EcnCodepoint, connection::NetworkPath, endpoint::Endpoint};
 use lastbyte_udp::{Batch, Options, Poller, SendError, Socket, Transmit, sharpen_timers};
 
 /// The most bytes inside the links of all connections of a thread, in both directions.
@@ -165,11 +163,11 @@ pub(crate) fn run<A: Application<Data: Default>>(
         deliver(network, endpoint, application, clock);
         let now = clock.now();
         while endpoint.poll_timeout(now).is_some() {}
-        notify(now, endpoint, application);
+        notify_ready(application, endpoint, now);
         let mut deadline = None;
         if until.is_none() {
             let turn = application.on_turn(now, endpoint);
-            notify(now, endpoint, application);
+            notify_ready(application, endpoint, now);
             deadline = turn.deadline;
             until = turn.is_done.then(|| now + DRAIN);
         }
@@ -223,26 +221,12 @@ fn deliver<A: Application<Data: Default>>(
             }
             continue;
         }
-        // A client accepts no connections.
-        if let Route::Connection(handle) = endpoint.route(now, &path, &mut arrival.bytes)
-            && let Some((connection, data)) = endpoint.entry(handle)
-        {
-            let datagram = Datagram {
-                path,
-                ecn: received(arrival.ecn),
-                bytes: &mut arrival.bytes,
-            };
-            application.on_datagram(now, handle, connection, data, datagram);
-        }
-    }
-}
-
-/// Calls the application once for each connection that may have events.
-fn notify<A: Application>(now: Time, endpoint: &mut Endpoint<A::Data>, application: &mut A) {
-    while let Some(handle) = endpoint.poll_touched() {
-        if let Some((connection, data)) = endpoint.entry(handle) {
-            application.on_ready(now, handle, connection, data);
-        }
+        let datagram = Datagram {
+            path,
+            ecn: received(arrival.ecn),
+            bytes: &mut arrival.bytes,
+        };
+        receive(application, endpoint, now, datagram);
     }
 }
 

@@ -6,12 +6,15 @@
 use std::{fmt, io, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Application as _, Datagram};
+use lastbyte_driver::{
+    Application as _, Datagram,
+    application::{notify_ready, receive},
+};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     ack::EcnCodepoint,
     connection::{NetworkPath, Transmit},
-    endpoint::{Endpoint, EndpointConfig, Route, ServerConfig},
+    endpoint::{Endpoint, EndpointConfig, ServerConfig},
 };
 
 use super::{Command, Connections, Http3Server, Mailbox, Served, Shared, Statistics};
@@ -101,18 +104,8 @@ impl PureServer {
 
     /// Receives a datagram.
     pub fn receive(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
-        let application = &mut self.application;
-        let route = self
-            .endpoint
-            .route_with(now, &path, bytes, |handle, connection| {
-                application.on_accepted(now, handle, connection)
-            });
-        if let Route::Connection(handle) | Route::Accepted(handle) = route
-            && let Some((connection, data)) = self.endpoint.entry(handle)
-        {
-            let datagram = Datagram { path, ecn, bytes };
-            application.on_datagram(now, handle, connection, data, datagram);
-        }
+        let datagram = Datagram { path, ecn, bytes };
+        receive(&mut self.application, &mut self.endpoint, now, datagram);
     }
 
     /// Accepts no more requests, and ends those in flight within this time.
@@ -126,22 +119,14 @@ impl PureServer {
     /// has made progress.
     pub fn run(&mut self, now: Time) {
         while self.endpoint.poll_timeout(now).is_some() {}
-        self.notify_ready(now);
+        notify_ready(&mut self.application, &mut self.endpoint, now);
         let turn = self.application.on_turn(now, &mut self.endpoint);
-        self.notify_ready(now);
+        notify_ready(&mut self.application, &mut self.endpoint, now);
         while let Some(closed) = self.endpoint.poll_closed() {
             self.application.on_closed(now, closed);
         }
         self.is_done = turn.is_done;
         self.deadline = turn.deadline.filter(|_| !turn.is_done);
-    }
-
-    fn notify_ready(&mut self, now: Time) {
-        while let Some(handle) = self.endpoint.poll_touched() {
-            if let Some((connection, data)) = self.endpoint.entry(handle) {
-                self.application.on_ready(now, handle, connection, data);
-            }
-        }
     }
 
     /// The next datagrams to send.

@@ -90,6 +90,19 @@ impl<T> Shared<T> {
             None
         }
     }
+
+    /// An element of this size was taken out.
+    fn on_taken(&self, mut state: MutexGuard<'_, State<T>>, size: usize) {
+        state.size -= size;
+        self.budget.remove(size);
+        self.wake_sender(state);
+    }
+
+    fn wake_sender(&self, mut state: MutexGuard<'_, State<T>>) {
+        let waker = self.wakes(&mut state);
+        drop(state);
+        wake(waker);
+    }
 }
 
 /// The sending end.
@@ -205,12 +218,7 @@ impl<T: Size> Receiver<T> {
             }
             return Poll::Pending;
         };
-        let size = piece.size();
-        state.size -= size;
-        self.0.budget.remove(size);
-        let waker = self.0.wakes(&mut state);
-        drop(state);
-        wake(waker);
+        self.0.on_taken(state, piece.size());
         Poll::Ready(Some(piece))
     }
 
@@ -221,9 +229,7 @@ impl<T: Size> Receiver<T> {
         let before = mem::replace(&mut state.kept, bytes);
         self.0.budget.add(bytes);
         self.0.budget.remove(before);
-        let waker = self.0.wakes(&mut state);
-        drop(state);
-        wake(waker);
+        self.0.wake_sender(state);
     }
 
     /// The next element, if it is there and `is_wanted`.
@@ -233,12 +239,7 @@ impl<T: Size> Receiver<T> {
             return None;
         }
         let piece = state.queue.pop_front()?;
-        let size = piece.size();
-        state.size -= size;
-        self.0.budget.remove(size);
-        let waker = self.0.wakes(&mut state);
-        drop(state);
-        wake(waker);
+        self.0.on_taken(state, piece.size());
         Some(piece)
     }
 
@@ -248,9 +249,7 @@ impl<T: Size> Receiver<T> {
         let before = mem::replace(&mut state.held, bytes);
         self.0.budget.add(bytes);
         self.0.budget.remove(before);
-        let waker = self.0.wakes(&mut state);
-        drop(state);
-        wake(waker);
+        self.0.wake_sender(state);
     }
 }
 

@@ -48,11 +48,12 @@ use tokio::{
     time::Instant,
 };
 use tokio_rustls::TlsConnector;
+use tokio_util::io::InspectReader;
 
 use super::{
     Limits,
     body::{RequestBody, Upload},
-    repeat::{Attempts, Fate, Observed, Wanted},
+    repeat::{Attempts, Fate, Wanted},
     upstream::Upstream,
 };
 
@@ -416,7 +417,12 @@ impl Pool {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let has_received = Arc::new(AtomicBool::new(false));
-        let stream = Observed::new(stream, Arc::clone(&has_received));
+        let received = Arc::clone(&has_received);
+        let stream = InspectReader::new(stream, move |bytes: &[u8]| {
+            if !bytes.is_empty() {
+                received.store(true, Ordering::Relaxed);
+            }
+        });
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(BUFFER)
             .max_headers(FIELDS_MAX)

@@ -10,19 +10,9 @@
 //! All need the part of the body that was sent, which is [kept](super::body::Upload) up to 64 KiB. There are at most
 //! [`ATTEMPTS_MAX`] attempts, the last ones on connections of their own, which no other request can have used up.
 
-use std::{
-    error::Error,
-    io,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll},
-};
+use std::{error::Error, io};
 
 use http::Method;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The most attempts to send a request.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
@@ -134,67 +124,6 @@ pub(super) enum Wanted {
     New,
     /// A new one, which others do not share.
     Own,
-}
-
-/// A stream that records whether anything was received since the start of a request.
-#[derive(Debug)]
-pub(super) struct Observed<S> {
-    stream: S,
-    has_received: Arc<AtomicBool>,
-}
-
-impl<S> Observed<S> {
-    pub(super) fn new(stream: S, has_received: Arc<AtomicBool>) -> Self {
-        Self {
-            stream,
-            has_received,
-        }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
-            self.has_received.store(true, Ordering::Relaxed);
-        }
-        polled
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
 }
 
 #[cfg(test)]
