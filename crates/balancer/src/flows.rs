@@ -26,7 +26,8 @@
 //! that there is of:
 //!
 //! 1. an unproven flow, if these have more than a quarter of the table;
-//! 2. a flow of the prefix that has the most proven flows, if it has more than [`KEPT`];
+//! 2. a flow of the prefix that has the most proven flows, if it has more than [`KEPT`]; for a new flow that is proven, if it has
+//!    at least two more than the prefix of the new flow;
 //! 3. an unproven flow, or else an unanswered one;
 //! 4. the oldest proven flow, if its server has been silent for [`DISPLACED_AFTER`] or longer.
 //!
@@ -43,7 +44,7 @@
 //!
 //! - *Flows are displaced, not refused as connections of a server are* (`FairShare` of `units`): a flow that is displaced ends no
 //!   connection, and so one address may have all of the table while no other needs it. Prefixes with more than [`KEPT`] each lock
-//!   out no other, however many there are.
+//!   out no other, however many there are, and those with two or more no client with a token.
 //! - *Flows that are not proven count for a prefix as well*, but apart: an attacker that forges the address of another can displace
 //!   flows of that prefix in the same state, and no proven ones.
 //! - *Only a server's datagrams are activity*: a balancer cannot tell a client's packets from random bytes. Clients that
@@ -308,11 +309,13 @@ impl<T> Flows<T> {
         }
     }
 
-    /// Whether clients should prove their address first: [`Self::is_half_used`], or flows that are not proven take a quarter of
-    /// the table.
+    /// Whether clients should prove their address first: [`Self::is_half_used`], flows that are not proven take a quarter of
+    /// the table, or the table is full.
     #[must_use]
     pub fn is_under_load(&self, now: Time) -> bool {
-        self.is_half_used(now) || self.list(State::Unproven).len >= self.quarter()
+        self.is_half_used(now)
+            || self.list(State::Unproven).len >= self.quarter()
+            || self.free.is_none()
     }
 
     /// Whether less than half of the new flows that may arrive at once is left.
@@ -351,7 +354,7 @@ impl<T> Flows<T> {
     ) -> Result<(FlowIndex, Option<T>), Refused> {
         let takes_place = self.free.is_none() || self.displaces_unanswered(opening);
         let displaced = if takes_place {
-            Some(self.displaceable(now, opening).ok_or(Refused::Full)?)
+            Some(self.displaceable(now, &key, opening).ok_or(Refused::Full)?)
         } else {
             None
         };
@@ -466,7 +469,7 @@ impl<T> Flows<T> {
     }
 
     /// The flow that makes room for a new one.
-    fn displaceable(&self, now: Time, opening: Opening) -> Link {
+    fn displaceable(&self, now: Time, key: &FlowKey, opening: Opening) -> Link {
         if self.displaces_unanswered(opening) {
             return self.first(State::Unanswered);
         }
@@ -475,7 +478,7 @@ impl<T> Flows<T> {
             return self.first(State::Unproven);
         }
         let is_inactive = |at: &u32| self.inactive(*at, now) >= DISPLACED_AFTER;
-        self.first_of_many(State::Proven)
+        self.first_of(State::Proven, self.kept_beside(key, opening))
             .or_else(|| self.first(State::Unproven))
             .or_else(|| self.first(State::Unanswered))
             .or_else(|| self.list(State::Proven).oldest.filter(is_inactive))
@@ -483,8 +486,23 @@ impl<T> Flows<T> {
 
     /// The oldest flow in a state of the prefix that has most of them, if it has more than [`KEPT`].
     fn first_of_many(&self, state: State) -> Link {
+        self.first_of(state, KEPT)
+    }
+
+    /// The same with another number than [`KEPT`].
+    fn first_of(&self, state: State, kept: usize) -> Link {
         let (at, count) = self.holders[state as usize].largest()?;
-        (count > KEPT).then_some(at)
+        (count > kept).then_some(at)
+    }
+
+    /// Proven flows that a prefix keeps beside a new one: a client that has proven its address takes its share from any prefix
+    /// with more than it has itself.
+    fn kept_beside(&self, key: &FlowKey, opening: Opening) -> usize {
+        if opening != Opening::Validated {
+            return KEPT;
+        }
+        let own = self.holders[State::Proven as usize].count(AddressPrefix::of(key.client.ip()));
+        KEPT.min(own + 1)
     }
 
     /// The flow in a state that makes room before all others.

@@ -237,6 +237,10 @@ impl Model {
 
     /// The oldest flows of the prefixes that have most, if these are more than 4.
     fn of_many(&self, state: State) -> Option<Vec<u16>> {
+        self.of_more_than(4, state)
+    }
+
+    fn of_more_than(&self, kept: usize, state: State) -> Option<Vec<u16>> {
         let mut by_prefix = std::collections::BTreeMap::<_, Vec<u16>>::new();
         for flow in self.of(state) {
             let prefix = AddressPrefix::of(client(flow.number).client.ip());
@@ -244,7 +248,7 @@ impl Model {
         }
         let most = by_prefix.values().map(Vec::len).max()?;
         let holders = by_prefix.values().filter(|flows| flows.len() == most);
-        (most > 4).then(|| holders.map(|flows| flows[0]).collect())
+        (most > kept).then(|| holders.map(|flows| flows[0]).collect())
     }
 
     fn first(&self, state: State) -> Option<Vec<u16>> {
@@ -252,7 +256,7 @@ impl Model {
         self.of_many(state).or(oldest)
     }
 
-    fn expected(&self, now: u64, opening: Opening) -> Expected {
+    fn expected(&self, now: u64, number: u16, opening: Opening) -> Expected {
         let count = |state| self.of(state).len();
         let is_other = matches!(opening, Opening::Moved | Opening::Other);
         let displaced = if is_other && count(State::Unanswered) == PLACES / 4 {
@@ -262,7 +266,14 @@ impl Model {
         } else if count(State::Unproven) + usize::from(opening == Opening::Initial) > PLACES / 4 {
             self.first(State::Unproven)
         } else {
-            self.of_many(State::Proven)
+            let prefix = |number| AddressPrefix::of(client(number).client.ip());
+            let is_own = |flow: &&Known| prefix(flow.number) == prefix(number);
+            let own = self.of(State::Proven).iter().filter(is_own).count();
+            let kept = match opening {
+                Opening::Validated => 4.min(own + 1),
+                _ => 4,
+            };
+            self.of_more_than(kept, State::Proven)
                 .or(self.first(State::Unproven))
                 .or(self.first(State::Unanswered))
                 .or_else(|| {
@@ -313,7 +324,7 @@ proptest! {
                     if flows.find(&client(number)).is_some() {
                         continue;
                     }
-                    let expected = model.expected(now, opening);
+                    let expected = model.expected(now, number, opening);
                     let opened = flows.open(at, client(number), opening, |_| Some(number));
                     match (opened, expected) {
                         (Ok((_, None)), Expected::Free) => {}
@@ -662,6 +673,39 @@ fn a_version_negotiation_packet_proves_no_address() {
     assert!(flows.is_offered(index, &[9; 8]) && !flows.is_offered(index, &[9; 7]));
 }
 
+/// Prefixes with few flows each, which their servers keep, fill the table: a client with a token gets room.
+#[test]
+fn many_prefixes_with_two_flows_leave_room_for_clients_with_a_token() {
+    const PREFIXES: u8 = 8;
+    let mut flows = Flows::new(limits(2 * usize::from(PREFIXES)), [5; 16]);
+    let at = |host: u8, port: u16| FlowKey {
+        client: SocketAddr::from(([192, 0, 2, host], port)),
+        local: None,
+    };
+    let mut open = |now, key, opening| flows.open(now, key, opening, |_| Some(0_u16));
+    for host in 0..PREFIXES {
+        for port in [1, 2] {
+            open(seconds(9), at(host, port), Opening::Validated).expect("room");
+        }
+    }
+    assert_eq!(
+        open(seconds(9), at(100, 1), Opening::Initial),
+        Err(Refused::Full)
+    );
+    for host in 0..PREFIXES {
+        assert!(
+            open(seconds(9), at(100 + host, 1), Opening::Validated).is_ok(),
+            "{host}"
+        );
+        // Not a second one, as long as others have none.
+        let second = open(seconds(9), at(100 + host, 2), Opening::Validated);
+        assert_eq!(second, Err(Refused::Full), "{host}");
+    }
+    // Each has one.
+    let more = open(seconds(9), at(200, 1), Opening::Validated);
+    assert_eq!(more, Err(Refused::Full));
+}
+
 #[test]
 fn half_of_the_new_flows_or_a_quarter_of_unproven_ones_is_load() {
     let limits = |flows, new_per_second| FlowLimits {
@@ -684,7 +728,8 @@ fn half_of_the_new_flows_or_a_quarter_of_unproven_ones_is_load() {
     }
     for number in 0..8 {
         assert!(!by_number.is_half_used(seconds(9)));
-        assert_eq!(by_number.is_under_load(seconds(9)), number < 7, "{number}");
+        // It is full.
+        assert!(by_number.is_under_load(seconds(9)), "{number}");
         let index = by_number.find(&key(number)).expect("open");
         by_number.set_proven(seconds(9), index);
         assert!(by_number.is_proven(index));
