@@ -119,6 +119,7 @@ struct Multiplexed {
     free: Arc<Semaphore>,
     /// The server's limit on streams (`SETTINGS_MAX_CONCURRENT_STREAMS`).
     allowed: Arc<AtomicUsize>,
+    opened: Instant,
 }
 
 /// A stream of an HTTP/2 connection: in use until both directions are finished.
@@ -205,12 +206,13 @@ impl Pool {
                 Err(_) => return Err(SendFailure::Late),
             };
             let request = Request::from_parts(head.clone(), upload.attempt());
+            let sent = Instant::now();
             match self.send_over(connection, is_new, request).await {
                 Ok(answered) => {
                     upload.release();
                     return Ok(answered);
                 }
-                Err((fate, _)) if attempts.repeats(fate) && upload.retire() => {}
+                Err((fate, _)) if attempts.repeats(fate, sent) && upload.retire() => {}
                 Err((_, why)) => return Err(SendFailure::Broken(why)),
             }
         }
@@ -317,15 +319,20 @@ impl Pool {
 
     /// An existing one, unless a new one is needed.
     fn take(&self, wanted: Wanted) -> Option<Connection> {
-        if wanted != Wanted::Any {
-            return None;
-        }
+        let is_wanted = |connection: &Multiplexed| match wanted {
+            Wanted::Any => true,
+            Wanted::Since(time) => connection.opened > time,
+            Wanted::Own => false,
+        };
         let mut idle = lock(&self.idle);
         idle.http2.retain(|idle| !idle.sender.is_closed());
-        for connection in &idle.http2 {
+        for connection in idle.http2.iter().filter(|it| is_wanted(it)) {
             if let Some(stream) = connection.stream(self.limits.streams) {
                 return Some(Connection::Http2(connection.clone(), stream));
             }
+        }
+        if wanted != Wanted::Any {
+            return None;
         }
         let now = Instant::now();
         let limit = self.limits.idle;
@@ -406,6 +413,7 @@ impl Pool {
             sender,
             free: Arc::new(Semaphore::new(streams as usize)),
             allowed,
+            opened: Instant::now(),
         };
         let closed = || io::Error::from(io::ErrorKind::ConnectionAborted);
         let stream = connection.stream(streams).ok_or_else(closed)?;

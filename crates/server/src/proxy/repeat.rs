@@ -13,6 +13,7 @@
 use std::{error::Error, io};
 
 use http::Method;
+use tokio::time::Instant;
 
 /// The most attempts to send a request.
 pub(super) const ATTEMPTS_MAX: u32 = 8;
@@ -80,7 +81,8 @@ impl Fate {
 pub(super) struct Attempts {
     is_idempotent: bool,
     count: u32,
-    has_ended: bool,
+    /// When the attempt was sent that met the end of its connection.
+    ended: Option<Instant>,
 }
 
 impl Attempts {
@@ -88,15 +90,15 @@ impl Attempts {
         Self {
             is_idempotent: method.is_idempotent(),
             count: 1,
-            has_ended: false,
+            ended: None,
         }
     }
 
-    /// Whether there is another attempt after one with this fate.
-    pub(super) fn repeats(&mut self, fate: Fate) -> bool {
+    /// Whether there is another attempt after one with this fate, which was sent at `sent`.
+    pub(super) fn repeats(&mut self, fate: Fate, sent: Instant) -> bool {
         let is_repeatable = match fate {
             Fate::Unsent | Fate::Unprocessed => true,
-            Fate::Ended => self.is_idempotent && !std::mem::replace(&mut self.has_ended, true),
+            Fate::Ended => self.is_idempotent && self.ended.replace(sent).is_none(),
             Fate::Unknown => false,
         };
         self.count += u32::from(is_repeatable);
@@ -107,8 +109,8 @@ impl Attempts {
     pub(super) const fn wanted(self) -> Wanted {
         if self.count > SHARED_MAX {
             Wanted::Own
-        } else if self.has_ended {
-            Wanted::New
+        } else if let Some(since) = self.ended {
+            Wanted::Since(since)
         } else {
             Wanted::Any
         }
@@ -120,8 +122,8 @@ impl Attempts {
 pub(super) enum Wanted {
     /// An existing one, or else a new one.
     Any,
-    /// A new one, which others may share.
-    New,
+    /// One that was opened after this time, or else a new one, which others may share.
+    Since(Instant),
     /// A new one, which others do not share.
     Own,
 }
@@ -130,13 +132,14 @@ pub(super) enum Wanted {
 mod tests {
     use http::Method;
 
-    use super::{ATTEMPTS_MAX, Attempts, Fate, Wanted};
+    use super::{ATTEMPTS_MAX, Attempts, Fate, Instant, Wanted};
 
     #[test]
     fn attempts_are_bounded_and_the_last_ones_have_connections_of_their_own() {
+        let now = Instant::now();
         let mut attempts = Attempts::new(&Method::POST);
         let mut wanted = vec![attempts.wanted()];
-        while attempts.repeats(Fate::Unprocessed) {
+        while attempts.repeats(Fate::Unprocessed, now) {
             wanted.push(attempts.wanted());
         }
         assert_eq!(wanted.len(), ATTEMPTS_MAX as usize);
@@ -146,15 +149,16 @@ mod tests {
 
     #[test]
     fn rfc9110_9_2_2_idempotent_requests_are_repeated_once_after_the_end_of_a_connection() {
+        let now = Instant::now();
         for (method, is_repeated) in [(Method::PUT, true), (Method::POST, false)] {
             let mut attempts = Attempts::new(&method);
-            assert!(!attempts.repeats(Fate::Unknown));
-            assert!(attempts.repeats(Fate::Unsent));
-            assert_eq!(attempts.repeats(Fate::Ended), is_repeated, "{method}");
+            assert!(!attempts.repeats(Fate::Unknown, now));
+            assert!(attempts.repeats(Fate::Unsent, now));
+            assert_eq!(attempts.repeats(Fate::Ended, now), is_repeated, "{method}");
             if is_repeated {
-                assert_eq!(attempts.wanted(), Wanted::New);
+                assert_eq!(attempts.wanted(), Wanted::Since(now));
             }
-            assert!(!attempts.repeats(Fate::Ended), "{method}");
+            assert!(!attempts.repeats(Fate::Ended, now), "{method}");
         }
     }
 }

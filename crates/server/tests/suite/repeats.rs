@@ -88,8 +88,8 @@ enum Beyond {
     Late(usize),
     /// `RST_STREAM` with `REFUSED_STREAM`, once this many bytes of the body have arrived.
     Refused(usize),
-    /// The connection is closed.
-    Closed,
+    /// The connection is closed, once this number of further requests has arrived.
+    Closed(usize),
 }
 
 /// A relay of HTTP/2 in clear text.
@@ -101,6 +101,8 @@ struct Relay {
     limited: usize,
     /// How many requests were not passed on.
     dropped: Arc<AtomicUsize>,
+    /// How many connections there were.
+    connections: Arc<AtomicUsize>,
 }
 
 impl Relay {
@@ -110,6 +112,7 @@ impl Relay {
             beyond,
             limited,
             dropped: Arc::default(),
+            connections: Arc::default(),
         };
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("h2c://{}", listener.local_addr().expect("an address"));
@@ -119,6 +122,7 @@ impl Relay {
                 let client = client.expect("a connection");
                 let behind = TcpStream::connect(to).expect("a listener");
                 let mut relay = started.clone();
+                relay.connections.fetch_add(1, Ordering::Relaxed);
                 if number >= relay.limited {
                     relay.served = usize::MAX;
                 }
@@ -170,7 +174,7 @@ impl Relay {
                     Beyond::Graceful if beyond == 1 => go_away(last),
                     Beyond::Abrupt if requests == self.served => go_away(last),
                     Beyond::Late(count) if beyond == count => go_away(last),
-                    Beyond::Closed if beyond > 0 => break,
+                    Beyond::Closed(count) if beyond == count => break,
                     _ => {}
                 }
             }
@@ -343,7 +347,7 @@ fn body_of(method: &str) -> &'static str {
 #[test]
 fn rfc9110_9_2_2_idempotent_requests_are_sent_again_when_an_http2_connection_ends() {
     let (address, handled) = echo();
-    let (relay, url) = Relay::start(1, Beyond::Closed, usize::MAX, address);
+    let (relay, url) = Relay::start(1, Beyond::Closed(1), usize::MAX, address);
     let serving = front_of(&url, Limits::default());
     assert_eq!(ask(&serving, "GET", "/first", "").status, 200);
     for (count, method) in (1..).zip(IDEMPOTENT) {
@@ -354,6 +358,29 @@ fn rfc9110_9_2_2_idempotent_requests_are_sent_again_when_an_http2_connection_end
     let handled = handled.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(handled.len(), 7, "{handled:?}");
     assert!(handled.values().all(|count| *count == 1), "{handled:?}");
+    serving.end();
+}
+
+/// Requests that met the end of a connection share the one that the first of them opens.
+#[test]
+fn rfc9110_9_2_2_requests_that_are_sent_again_share_a_connection() {
+    let (address, handled) = echo();
+    let (relay, url) = Relay::start(1, Beyond::Closed(20), 1, address);
+    let serving = front_of(&url, Limits::default());
+    assert_eq!(ask(&serving, "GET", "/first", "").status, 200);
+    thread::scope(|scope| {
+        for number in 0..20 {
+            let serving = &serving;
+            scope.spawn(move || {
+                let answer = ask(serving, "GET", &format!("/{number}"), "");
+                assert_eq!(answer.status, 200, "{number}");
+            });
+        }
+    });
+    assert_eq!(relay.dropped(), 20);
+    assert_eq!(relay.connections.load(Ordering::Relaxed), 2);
+    let handled = handled.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(handled.len(), 21, "{handled:?}");
     serving.end();
 }
 
