@@ -81,9 +81,10 @@ where
         is_ending: false,
     };
     let mut connection = Serving {
-        sent: Sent::new(accepting, transport, turns),
+        sent: Sent::new(accepting, transport.clone(), turns),
         executor: PacedExecutor::new(slowest),
     };
+    let output = transport;
     let cancelling = Arc::clone(&requests);
     let mut serving = Box::pin(async move {
         let mut seen = 0;
@@ -107,14 +108,15 @@ where
             return;
         }
         connection.sent.connection.as_mut().graceful_shutdown();
-        // The last response is followed by a PING, and its last bytes may wait for a window: the server does not wait for clients
-        // that answer neither (RFC 9113 §6.8).
+        // The last response is followed by a PING: the server does not wait for clients that do not answer (RFC 9113 §6.8). A client
+        // that still receives the last response is not idle.
+        let is_idle = || requests.is_idle() && !output.is_sending();
         loop {
-            let idle_before = requests.is_idle();
+            let idle_before = is_idle();
             tokio::select! {
                 () = &mut connection => return,
                 () = time::sleep(limits.stall) => {
-                    if idle_before && requests.is_idle() {
+                    if idle_before && is_idle() {
                         return;
                     }
                 }

@@ -66,6 +66,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         self.lock().received
     }
 
+    /// Whether output waits for room in the socket. How long it may is decided [there](super::stalled).
+    pub(super) fn is_sending(&self) -> bool {
+        self.lock().tls.get_ref().1.wants_write()
+    }
+
     /// Sends everything that was collected.
     fn poll_send(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.lock().poll_send(context)

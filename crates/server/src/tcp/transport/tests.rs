@@ -1,6 +1,8 @@
 use std::{
     convert::Infallible,
+    future::poll_fn,
     sync::atomic::{AtomicUsize, Ordering},
+    task::Waker,
 };
 
 use bytes::Bytes;
@@ -120,8 +122,14 @@ impl Drop for Turning {
     }
 }
 
-/// A server whose responses have as many bytes as their path says, over a socket that holds `room` bytes.
-async fn server(room: usize) -> (client::TlsStream<DuplexStream>, Arc<Counts>) {
+/// Both ends of a TLS connection over a socket that holds `room` bytes.
+async fn connected(
+    room: usize,
+) -> (
+    TlsStream<Counted>,
+    client::TlsStream<DuplexStream>,
+    Arc<Counts>,
+) {
     let identity = Identity::self_signed(&["localhost".into()], 20_778).expect("an identity");
     let mut roots = rustls::RootCertStore::empty();
     roots.add(identity.chain[0].clone()).expect("a certificate");
@@ -140,10 +148,25 @@ async fn server(room: usize) -> (client::TlsStream<DuplexStream>, Arc<Counts>) {
         stream: near,
         counts: Arc::clone(&counts),
     };
+    let client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = "localhost".try_into().expect("a name");
+    let accepted = tokio::spawn(TlsAcceptor::from(Arc::new(tls)).accept(stream));
+    let client = TlsConnector::from(Arc::new(client)).connect(name, far);
+    let client = client.await.expect("a handshake");
+    let server = accepted.await.expect("no panic").expect("a handshake");
+    (server, client, counts)
+}
+
+/// A server whose responses have as many bytes as their path says, over a socket that holds `room` bytes.
+async fn server(room: usize) -> (client::TlsStream<DuplexStream>, Arc<Counts>) {
+    let (tls, client, counts) = connected(room).await;
     let serving = Arc::clone(&counts);
     tokio::spawn(async move {
-        let tls = TlsAcceptor::from(Arc::new(tls)).accept(stream).await;
-        let transport = Transport::new(tls.expect("a handshake"));
+        let transport = Transport::new(tls);
         let turns = Arc::<Turns>::default();
         let of_responses = Arc::clone(&turns);
         let accepted = transport.clone();
@@ -166,14 +189,7 @@ async fn server(room: usize) -> (client::TlsStream<DuplexStream>, Arc<Counts>) {
         };
         Sent::new(connection, transport, turns).await;
     });
-    let client = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = "localhost".try_into().expect("a name");
-    let client = TlsConnector::from(Arc::new(client)).connect(name, far);
-    (client.await.expect("a handshake"), counts)
+    (client, counts)
 }
 
 async fn send(client: &mut client::TlsStream<DuplexStream>, bytes: &[u8]) {
@@ -280,5 +296,24 @@ fn nothing_stays_unsent_while_the_server_waits() {
             send(&mut client, &requests(&[5; 50])).await;
             assert_eq!(read(&mut client, 50).await, 250, "{room}");
         }
+    });
+}
+
+/// A connection is not idle then: what its last response passed to h2 is still to be received.
+#[test]
+fn output_that_waits_for_room_is_being_sent() {
+    run(async {
+        let (server, mut client, _) = connected(1000).await;
+        let mut transport = Transport::new(server);
+        assert!(!transport.is_sending());
+        transport.write_all(&[7; 20_000]).await.expect("room");
+        let sent = transport.poll_send(&mut Context::from_waker(Waker::noop()));
+        assert!(sent.is_pending() && transport.is_sending());
+        let sending = transport.clone();
+        let sent = tokio::spawn(poll_fn(move |context| sending.poll_send(context)));
+        let mut received = vec![0; 20_000];
+        client.read_exact(&mut received).await.expect("bytes");
+        sent.await.expect("no panic").expect("a socket");
+        assert!(!transport.is_sending());
     });
 }
