@@ -160,6 +160,19 @@ fn rows_before_corrupt_compressed_data_are_counted() {
     }
 }
 
+/// The rows of a frame wait in its window.
+#[test]
+fn large_windows_of_zstd_are_an_error() {
+    // Of 2^41 bytes, and a single segment as large.
+    for header in [&[0, 31 << 3][..], &[0xe0, 0, 0, 0, 0, 0, 2, 0, 0]] {
+        let block = [2, 0, 0x10, b'1'];
+        let packed = [&[0x28, 0xb5, 0x2f, 0xfd][..], header, &block].concat();
+        let (out, reported, good) = answer("count()", &packed, &Options::default());
+        assert_eq!((out.as_str(), good), ("", false));
+        assert_eq!(reported, "rows: the zstd window is above 100 MiB\n");
+    }
+}
+
 #[test]
 fn zero_padding_after_gzip_data_is_ignored() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

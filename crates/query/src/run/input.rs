@@ -92,7 +92,7 @@ impl Input {
         } else if zstd {
             Box::new(Pieces::of(Zstd {
                 source: packed(raw),
-                decoder: FrameDecoder::new(),
+                decoder: zstd_decoder(),
                 state: State::Between,
             }))
         } else {
@@ -211,6 +211,15 @@ fn corrupt(what: impl Into<String>) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what.into())
 }
 
+/// A decoder that has seen a header: it checks the size of the window for all but the first.
+fn zstd_decoder() -> FrameDecoder {
+    const HEADER_OF_NOTHING: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0];
+    let mut decoder = FrameDecoder::new();
+    // It is valid.
+    let _ = decoder.reset(&HEADER_OF_NOTHING[..]);
+    decoder
+}
+
 /// One frame after the other, a block at a time: what was whole before a fault is given first.
 struct Zstd {
     source: Packed,
@@ -273,6 +282,9 @@ impl Zstd {
                 let mut rest = (&mut self.source).take(length.into());
                 io::copy(&mut rest, &mut io::sink())?;
                 self.state = State::Between;
+            }
+            Err(FrameDecoderError::WindowSizeTooBig { .. }) => {
+                return Err(corrupt("the zstd window is above 100 MiB"));
             }
             Err(_) => return Err(self.fault()?),
         }

@@ -306,7 +306,7 @@ fn output_that_waits_for_room_is_being_sent() {
         let (server, mut client, _) = connected(1000).await;
         let mut transport = Transport::new(server);
         assert!(!transport.is_sending());
-        transport.write_all(&[7; 20_000]).await.expect("room");
+        transport.write_all(&vec![7; 20_000]).await.expect("room");
         let sent = transport.poll_send(&mut Context::from_waker(Waker::noop()));
         assert!(sent.is_pending() && transport.is_sending());
         let sending = transport.clone();
