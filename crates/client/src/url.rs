@@ -221,15 +221,19 @@ impl Url {
     }
 
     /// The same URL with `more` appended to its query.
-    #[must_use]
-    pub fn with_query(mut self, more: &str) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Returns [`UrlError::Character`] if `more` contains a space or a control character.
+    pub fn with_query(mut self, more: &str) -> Result<Self, UrlError> {
+        check(more)?;
         if more.is_empty() {
-            return self;
+            return Ok(self);
         }
         self.path
             .push(if self.path.contains('?') { '&' } else { '?' });
         push_encoded(more, QUERY, &mut self.path);
-        self
+        Ok(self)
     }
 
     /// The last segment of the path, as a file name; `None` if it is empty.

@@ -111,7 +111,6 @@ fn rfc3986_5_4_references_are_resolved() {
     assert_eq!(spaced, Err(UrlError::Host("h%20i".to_owned())));
 }
 
-/// HTTP/1.1 and HTTP/2 refuse some characters that HTTP/3 would send.
 /// The user may be called like a scheme.
 #[test]
 fn credentials_are_no_scheme() {
@@ -120,6 +119,7 @@ fn credentials_are_no_scheme() {
     assert!("https://http:secret/@host".parse::<Url>().is_err());
 }
 
+/// HTTP/1.1 and HTTP/2 refuse some characters that HTTP/3 would send.
 #[test]
 fn every_url_is_a_request_target_in_all_versions() {
     let printable: String = (0x21..0x7f_u8).map(char::from).collect();
@@ -130,7 +130,7 @@ fn every_url_is_a_request_target_in_all_versions() {
         ] {
             let url: Url = text.parse().expect(&text);
             let as_is = Url::with_dot_segments(&text).expect(&text);
-            let more = url.clone().with_query(&character.to_string());
+            let more = url.clone().with_query(&character.to_string()).expect(&text);
             for path in [url.path(), as_is.path(), more.path()] {
                 let target: Result<hyper::Uri, _> = path.parse();
                 let target = target.unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -146,7 +146,10 @@ fn credentials_are_parsed_and_not_displayed() {
     assert_eq!(url.credentials(), Some("me:p@ss"));
     assert_eq!(url.to_string(), "https://a.example/x");
     let plain: Url = "https://a.example/x".parse().expect("a URL");
-    assert_eq!(plain.with_query("a=1").with_query("b").path(), "/x?a=1&b");
+    let more = plain.with_query("a=1").and_then(|url| url.with_query("b"));
+    let more = more.expect("a query");
+    assert_eq!(more.path(), "/x?a=1&b");
+    assert_eq!(more.with_query("a b"), Err(UrlError::Character(' ')));
 }
 
 #[test]

@@ -456,6 +456,10 @@ fn multipart_forms_match_those_of_curl() {
         let (_, ours, _) = beside_curl("curl-form", &words, b"", "");
         assert_eq!(ours.status.code(), Some(2), "{wrong:?}");
     }
+    let words = ["-G", "-d", "q=a b", &echo];
+    let (curl, ours, _) = beside_curl("curl-form", &words, b"", "");
+    assert_eq!(curl.status.code(), Some(3), "a space in the URL");
+    assert_eq!(ours.status.code(), Some(3), "{}", stderr(&ours));
 }
 
 /// No option of curl is unknown: it is accepted, or refused by its name without a guess at another one.

@@ -41,7 +41,8 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         let upload_file = it.upload_file.get(index);
         let mut url = parse(text, it.path_as_is)?;
         if let Some(query) = &query {
-            url = url.with_query(query);
+            let more = url.with_query(query);
+            url = more.map_err(|error| (3, format!("`{query}`: {error}")))?;
         }
         let given = url.credentials().unwrap_or_default();
         let is_complete = it.netrc_optional && given.contains(':');
