@@ -1,4 +1,4 @@
-//! A web server: HTTP/3 on workers of [`lastbyte_driver`], HTTP/1.1 and 2 on hyper, one handler for all.
+//! A web server: HTTP/3 on workers of [`lastbyte_driver`], HTTP/1.1 on hyper, HTTP/2 on h2, one handler for all.
 //!
 //! ```no_run
 //! use std::{sync::Arc, time::Duration};
@@ -61,11 +61,11 @@
 //! # Decisions
 //!
 //! - One handler serves three versions. Headers are those of `http3`; a response is immediate, delayed, or a task
-//!   that writes to bounded channels ([`exchange`]). The QUIC worker and hyper both poll the channels, and a waker
+//!   that writes to bounded channels ([`exchange`]). The QUIC worker, hyper and the responses over HTTP/2 poll the channels, and a waker
 //!   posts into the worker's mailbox.
 //! - The server opens its sockets, or a service manager passes them ([`Inherited`]). Either way there is one UDP socket
 //!   per worker, in the order in which they were bound; steering depends on that order.
-//! - tokio and hyper run on their own threads. No datagram passes through them. A connection over TCP stays on one
+//! - tokio, hyper and h2 run on their own threads. No datagram passes through them. A connection over TCP stays on one
 //!   thread, with a current-thread runtime (`tcp::threads`).
 //! - A connection is logged when all of its first response is acknowledged, as in H2O, or when it ends before that.
 //!   Every connection is logged.
