@@ -14,6 +14,7 @@ use lastbyte_balancer::{
     flows::{DISPLACED_AFTER, FlowKey, KEPT, Opening, Refused},
 };
 use lastbyte_quic::cid::{QuicLb, QuicLbConfig};
+use lastbyte_testkit::Input;
 use lastbyte_units::Time;
 use lastbyte_wire::packet::{InitialHeader, Invariant, VersionNumber};
 
@@ -27,29 +28,11 @@ const LIMITS: FlowLimits = FlowLimits {
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 const OTHER_CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 2));
 
-/// The input, from which everything is read; zeros behind its end.
-struct Input<'a>(&'a [u8]);
-
-impl<'a> Input<'a> {
-    fn byte(&mut self) -> u8 {
-        let Some((first, rest)) = self.0.split_first() else {
-            return 0;
-        };
-        self.0 = rest;
-        *first
-    }
-
-    fn take(&mut self, len: usize) -> &'a [u8] {
-        let (taken, rest) = self.0.split_at(len.min(self.0.len()));
-        self.0 = rest;
-        taken
-    }
-
-    fn padded(&mut self, len: usize) -> Vec<u8> {
-        let mut bytes = self.take(len).to_vec();
-        bytes.resize(len, 0);
-        bytes
-    }
+/// The next bytes, with zeros behind their end.
+fn padded(input: &mut Input<'_>, len: usize) -> Vec<u8> {
+    let mut bytes = input.take(len).to_vec();
+    bytes.resize(len, 0);
+    bytes
 }
 
 fn fleet(input: &mut Input<'_>) -> Fleet {
@@ -69,7 +52,7 @@ fn fleet(input: &mut Input<'_>) -> Fleet {
         let id = if how & 1 == 0 {
             u64::from(input.byte())
         } else {
-            u64::from_le_bytes(input.padded(8).try_into().expect("8 bytes"))
+            u64::from_le_bytes(padded(input, 8).try_into().expect("8 bytes"))
         };
         Server {
             id,
@@ -97,7 +80,7 @@ fn packet(input: &mut Input<'_>, fleet: &Fleet) -> (Vec<u8>, Option<ServerIndex>
     let layout = &fleet.ids[usize::from(input.byte()) % fleet.ids.len()];
     let index = usize::from(input.byte()) % fleet.servers.len();
     let server = server_id_bytes(fleet.servers[index].id, layout.server_id_len);
-    let nonce = input.padded(layout.nonce_len);
+    let nonce = padded(input, layout.nonce_len);
     let codec = QuicLb::new(layout.clone()).expect("a valid layout");
     let id = codec.encode(&server.expect("it fits"), &nonce, how >> 2);
     let mut id = id.expect("right lengths").as_slice().to_vec();
@@ -297,7 +280,7 @@ impl Model {
 
 /// Reads a configuration from the bytes, and hands in the packets that follow.
 pub(crate) fn play(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = Input::new(bytes);
     let fleet = fleet(&mut input);
     let up = input.byte();
     let table = Table::new(&fleet, |server| up >> (server.id % 8) & 1 == 0);
@@ -311,7 +294,7 @@ pub(crate) fn play(bytes: &[u8]) {
     };
     let mut now = Time::ZERO + Duration::from_secs(60);
     let mut previous = Vec::new();
-    while !input.0.is_empty() {
+    while !input.is_empty() {
         let how = input.byte();
         now = now + Duration::from_millis(u64::from(how & 3) * 400);
         let number = how >> 2 & 7;

@@ -8,28 +8,10 @@ use lastbyte_http3::{
     Body, Config, Connection, Event, Fields, Request, Response,
     qpack::{EncodeOptions, Encoder},
 };
+use lastbyte_testkit::Input;
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
 use super::pair::{DELAY, Pair, transport_config};
-
-struct Input<'a>(&'a [u8]);
-
-impl<'a> Input<'a> {
-    fn byte(&mut self) -> u8 {
-        let Some((first, rest)) = self.0.split_first() else {
-            return 0;
-        };
-        self.0 = rest;
-        *first
-    }
-
-    fn data(&mut self) -> &'a [u8] {
-        let len = usize::from(self.byte()).min(self.0.len());
-        let (data, rest) = self.0.split_at(len);
-        self.0 = rest;
-        data
-    }
-}
 
 const LINES: [(&str, &str); 32] = [
     (":method", "GET"),
@@ -340,9 +322,9 @@ fn check_fields(fields: &Fields) {
 
 /// Says what the bytes say.
 pub(crate) fn play(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = Input::new(bytes);
     let mut client = Client::new(input.byte());
-    while !input.0.is_empty() {
+    while !input.is_empty() {
         client.step(&mut input);
     }
     client.pair.pass(4 * DELAY);

@@ -6,28 +6,10 @@ use std::{task::Poll, time::Duration};
 
 use lastbyte_http3::{Fields, Response};
 use lastbyte_server::{FullResponse, exchange::Exchange};
+use lastbyte_testkit::Input;
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
 use super::world::{DELAY, World, frame, head, poll_once};
-
-struct Input<'a>(&'a [u8]);
-
-impl<'a> Input<'a> {
-    fn byte(&mut self) -> u8 {
-        let Some((first, rest)) = self.0.split_first() else {
-            return 0;
-        };
-        self.0 = rest;
-        *first
-    }
-
-    fn data(&mut self) -> &'a [u8] {
-        let len = usize::from(self.byte()).min(self.0.len());
-        let (data, rest) = self.0.split_at(len);
-        self.0 = rest;
-        data
-    }
-}
 
 const METHODS: [&str; 4] = ["GET", "HEAD", "POST", "OPTIONS"];
 const PATHS: [&str; 8] = [
@@ -185,13 +167,13 @@ fn finish(exchange: Exchange, how: u8) {
 
 /// Does what the bytes say.
 pub(crate) fn play(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = Input::new(bytes);
     let mut world = World::new(2);
     let mut peers = [0, 1].map(|index| Peer {
         index,
         streams: Vec::new(),
     });
-    while !input.0.is_empty() {
+    while !input.is_empty() {
         let which = usize::from(input.byte() & 1);
         peers[which].step(&mut world, &mut input);
         world.check();
