@@ -1,4 +1,4 @@
-use std::net::UdpSocket;
+use std::{cell::RefCell, net::UdpSocket};
 
 use lastbyte_quic::{
     cid::{QuicLb, QuicLbConfig},
@@ -76,6 +76,7 @@ struct Scene {
     servers: Vec<UdpSocket>,
     fleet: Fleet,
     forwarder: Forwarder,
+    newcomers: RefCell<Vec<UdpSocket>>,
 }
 
 impl Scene {
@@ -99,12 +100,20 @@ impl Scene {
             servers: sockets,
             fleet,
             forwarder: Forwarder::start(&settings, table).expect("started"),
+            newcomers: RefCell::default(),
         }
     }
 
     fn send(&self, client: &UdpSocket, packet: &[u8]) {
         let sent = client.send_to(packet, self.forwarder.address());
         assert_eq!(sent.expect("sent"), packet.len());
+    }
+
+    /// Sends from an address that no other client of the scene has: its socket stays open.
+    fn send_as_new(&self, packet: &[u8]) {
+        let client = socket();
+        self.send(&client, packet);
+        self.newcomers.borrow_mut().push(client);
     }
 
     fn publish_retry_keys(&mut self, keys: &[u8]) {
@@ -301,7 +310,7 @@ fn a_flood_of_initials_opens_a_bounded_number_of_sockets() {
     }
     scene.wait_for(Counter::ToClients, 4);
     for number in 0..100 {
-        scene.send(&socket(), &initial(number));
+        scene.send_as_new(&initial(number));
         scene.receive(0);
     }
     assert_eq!(scene.forwarder.count(Counter::FlowsOpened), 101);
@@ -320,7 +329,7 @@ fn a_flood_of_forged_connection_ids_is_bounded_by_the_rate() {
     };
     let scene = Scene::new(1, limits);
     for number in 0..50 {
-        scene.send(&socket(), &short(&[number; 17]));
+        scene.send_as_new(&short(&[number; 17]));
     }
     scene.wait_for(Counter::FromClients, 50);
     let opened = scene.forwarder.count(Counter::FlowsOpened);
@@ -531,7 +540,7 @@ fn packets_that_take_no_token_open_few_flows() {
         long(0xc0, 77),
     ];
     for number in 0..40 {
-        scene.send(&socket(), &packets[number % 4]);
+        scene.send_as_new(&packets[number % 4]);
     }
     scene.wait_for(Counter::ByHash, 40);
     scene.check_counts();
@@ -553,7 +562,7 @@ fn packets_that_take_no_token_open_few_flows() {
     receive(&client);
     scene.wait_for(Counter::ToClients, 1);
     for number in 0..40 {
-        scene.send(&socket(), &packets[number % 4]);
+        scene.send_as_new(&packets[number % 4]);
         scene.receive(0);
     }
     scene.send(&client, &short(&id_of(1)));
@@ -595,7 +604,7 @@ fn under_load_clients_with_a_token_are_admitted_beside_a_flood() {
         let client = socket();
         scene.send(&client, &initial_to(&[number; 8], &[]));
         // Neither an Initial nor a known connection ID: it can open flows without a token.
-        scene.send(&socket(), &short(&[number; 17]));
+        scene.send_as_new(&short(&[number; 17]));
     }
     scene.wait_for(Counter::FromClients, 80);
     scene.check_counts();
