@@ -49,22 +49,38 @@ pub fn read<'a>(
 ) -> impl Iterator<Item = Result<Page, CorpusError>> + 'a {
     let mut has_failed = false;
     let mut count = 0;
+    let is_har = starts_as_har(text);
+    let error = is_har.then(|| {
+        Err(CorpusError(format!(
+            "`{file}` is a HAR file (expected a corpus: first `lastbyte compare record {file} --out FILE`)"
+        )))
+    });
+    let text = if is_har { "" } else { text };
     let lines = (1_usize..).zip(text.lines());
-    lines
-        .filter(|(_, line)| !line.trim().is_empty())
-        .map_while(move |(number, line)| {
-            if has_failed {
-                return None;
-            }
-            count += 1;
-            let page = if count > PAGES_MAX {
-                Err(format!("too many pages (expected at most {PAGES_MAX})"))
-            } else {
-                parse_line(line)
-            };
-            has_failed = page.is_err();
-            Some(page.map_err(|error| CorpusError(format!("{file}:{number}: {error}"))))
-        })
+    let pages =
+        lines
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map_while(move |(number, line)| {
+                if has_failed {
+                    return None;
+                }
+                count += 1;
+                let page = if count > PAGES_MAX {
+                    Err(format!("too many pages (expected at most {PAGES_MAX})"))
+                } else {
+                    parse_line(line)
+                };
+                has_failed = page.is_err();
+                Some(page.map_err(|error| CorpusError(format!("{file}:{number}: {error}"))))
+            });
+    error.into_iter().chain(pages)
+}
+
+/// Whether the first key is that of a HAR file.
+fn starts_as_har(text: &str) -> bool {
+    let rest = text.trim_start_matches('\u{feff}').trim_start();
+    let object = rest.strip_prefix('{').map(str::trim_start);
+    object.is_some_and(|rest| rest.starts_with("\"log\""))
 }
 
 fn parse_line(line: &str) -> Result<Page, String> {

@@ -69,4 +69,4 @@ pub use curve::Curve;
 pub use generator::generate;
 pub use load::{Load, Moment};
 pub use page::{Host, Kind, Page, PageError, Party, Priority, Resource, Trigger, View};
-pub use pool::{InFlight, Pool, Use};
+pub use pool::{InFlight, Pool, Use, is_low_priority};

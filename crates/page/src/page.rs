@@ -246,6 +246,15 @@ impl Page {
             })
             .count() as u16
     }
+
+    /// Moves all resources to the host of the document.
+    pub fn move_to_one_host(&mut self) {
+        let host = self.resources[usize::from(self.document())].host;
+        self.hosts = vec![self.hosts.swap_remove(usize::from(host))];
+        for resource in &mut self.resources {
+            resource.host = 0;
+        }
+    }
 }
 
 impl Host {

@@ -55,6 +55,18 @@ impl InFlight {
         *count = count.saturating_sub(1);
     }
 
+    /// A request was sent over HTTP/2 or 3. It is not held back itself; if it may delay the first render, it holds others back.
+    pub fn add_multiplexed(&mut self, urgency: u8) {
+        self.blocking += usize::from(!is_low_priority(urgency));
+    }
+
+    /// A response over HTTP/2 or 3 is complete. Whether others may be sent now.
+    pub fn remove_multiplexed(&mut self, urgency: u8) -> bool {
+        let may_delay = !is_low_priority(urgency);
+        self.blocking = self.blocking.saturating_sub(usize::from(may_delay));
+        may_delay
+    }
+
     /// Whether a request may be sent.
     const fn permits(&self, urgency: u8, has_rendered: bool) -> bool {
         let limit = if has_rendered || self.blocking == 0 {
@@ -62,11 +74,11 @@ impl InFlight {
         } else {
             LOW_MAX_WHILE_BLOCKING
         };
-        !is_low(urgency) || self.low < limit
+        !is_low_priority(urgency) || self.low < limit
     }
 
     const fn count(&mut self, urgency: u8) -> &mut usize {
-        if is_low(urgency) {
+        if is_low_priority(urgency) {
             &mut self.low
         } else {
             &mut self.blocking
@@ -74,8 +86,9 @@ impl InFlight {
     }
 }
 
-/// Whether Chromium may hold a request back: its priority is lower than "high".
-const fn is_low(urgency: u8) -> bool {
+/// Whether Chromium may hold a request over HTTP/1.1 back: its priority is lower than "high".
+#[must_use]
+pub const fn is_low_priority(urgency: u8) -> bool {
     urgency > 1
 }
 
@@ -167,6 +180,23 @@ mod tests {
         assert!(!pool.release(1, &mut in_flight), "it was not sent");
         assert!(pool.release(3, &mut in_flight));
         assert_eq!(pool.assign(&mut in_flight, true), Some((8, 4)));
+    }
+
+    #[test]
+    fn an_urgent_request_over_http2_holds_back_those_of_low_priority_over_http11() {
+        let mut pool = Pool::of_idle();
+        for resource in 1..=3 {
+            pool.push(resource, 3);
+        }
+        let mut in_flight = InFlight::default();
+        in_flight.add_multiplexed(0);
+        in_flight.add_multiplexed(3);
+        assert!(pool.assign(&mut in_flight, false).is_some());
+        assert_eq!(pool.assign(&mut in_flight, false), None, "one at a time");
+        assert!(!in_flight.remove_multiplexed(3), "it held nothing back");
+        assert_eq!(pool.assign(&mut in_flight, false), None);
+        assert!(in_flight.remove_multiplexed(0));
+        assert!(pool.assign(&mut in_flight, false).is_some());
     }
 
     #[test]

@@ -81,6 +81,38 @@ impl FromStr for HttpVersion {
     }
 }
 
+/// Which hosts have more than HTTP/1.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Upgrade {
+    /// All hosts.
+    #[default]
+    All,
+    /// Hosts of the page's own site.
+    FirstParty,
+}
+
+impl Upgrade {
+    /// Its name on the command line and in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::FirstParty => "first-party",
+        }
+    }
+}
+
+impl FromStr for Upgrade {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::All, Self::FirstParty]
+            .into_iter()
+            .find(|one| one.name() == text)
+            .ok_or_else(|| format!("unknown hosts `{text}` (expected `all` or `first-party`)"))
+    }
+}
+
 /// TLS of connections over TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsVersion {
@@ -117,6 +149,10 @@ pub struct PageLoad {
     pub view: View,
     /// The highest version that the browser uses. Hosts without HTTP/3 use HTTP/2 in place of it.
     pub version: HttpVersion,
+    /// The hosts that have this version; others have HTTP/1.1.
+    pub upgrade: Upgrade,
+    /// Whether requests of low priority over HTTP/2 and 3 wait before the first render, as over HTTP/1.1: two at a time are in flight.
+    pub holds_back: bool,
     /// Congestion control of both ends. `None` for Linux's CUBIC over TCP, and for `cubic` over QUIC.
     pub congestion: Option<Spec>,
     /// The access link, which all connections share, and the round-trip time to the first host.
@@ -143,6 +179,8 @@ impl PageLoad {
             page,
             view: View::First,
             version,
+            upgrade: Upgrade::All,
+            holds_back: false,
             congestion: None,
             path,
             transport: Transport::default(),

@@ -74,7 +74,7 @@ mod timers;
 pub mod workload;
 mod world;
 
-pub use browser::{HttpVersion, PageLoad, PageOutcome, TlsVersion, load_page};
+pub use browser::{HttpVersion, PageLoad, PageOutcome, TlsVersion, Upgrade, load_page};
 pub use client_acks::ClientAcks;
 pub use cross::{CrossKind, CrossTraffic, Pages};
 pub use experiment::{Arm, Experiment, Plan};

@@ -43,6 +43,20 @@ fn empty_lines_are_skipped_and_numbers_of_lines_count_them() {
 }
 
 #[test]
+fn a_har_file_is_not_a_corpus_and_the_error_names_the_command_that_makes_one() {
+    for text in [
+        "{\"log\":{\"version\":\"1.2\",\"entries\":[]}}",
+        "\u{feff}{\n  \"log\": {\n    \"version\": \"1.2\"\n  }\n}\n",
+    ] {
+        assert_eq!(
+            error(text),
+            "`c.ndjson` is a HAR file (expected a corpus: first `lastbyte compare record c.ndjson --out FILE`)"
+        );
+        assert_eq!(read("c", text).count(), 1);
+    }
+}
+
+#[test]
 fn errors_name_the_file_the_line_the_value_and_what_is_expected() {
     let cases = [
         (

@@ -117,3 +117,28 @@ fn priorities_are_those_of_chromium() {
         ]
     );
 }
+
+#[test]
+fn on_one_host_all_resources_are_where_the_document_is() {
+    let mut page = valid();
+    let host = |name: &str, party| Host {
+        party,
+        ..Host::first_party(name)
+    };
+    page.hosts = vec![
+        host("old.example", Party::First),
+        host("cdn.example", Party::Third),
+        host("www.example", Party::First),
+    ];
+    // A redirect to the document.
+    let target = Trigger::Complete { of: 0 };
+    page.resources = vec![
+        Resource::new(0, Kind::Document, 0),
+        Resource::new(2, Kind::Document, 9000).triggered(target, Duration::ZERO),
+        Resource::new(1, Kind::Script, 9000).triggered(Trigger::Executed { of: 1 }, Duration::ZERO),
+    ];
+    page.move_to_one_host();
+    assert_eq!(page.check(), Ok(()));
+    assert_eq!(page.hosts, [host("www.example", Party::First)]);
+    assert!(page.resources.iter().all(|resource| resource.host == 0));
+}

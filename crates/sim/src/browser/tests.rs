@@ -2,9 +2,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use lastbyte_link::{Capacity, Rate};
-use lastbyte_page::{Host, Kind, Page, Resource, Trigger};
+use lastbyte_page::{Host, Kind, Page, Party, Resource, Trigger};
 
-use super::{HttpVersion, PageLoad, PageOutcome, load_page};
+use super::{HttpVersion, PageLoad, PageOutcome, Upgrade, load_page};
 use crate::{
     network::PathText,
     scenario::{Handshake, Path},
@@ -259,4 +259,28 @@ fn a_page_that_is_not_valid_is_refused() {
     let error = load_page(&PageLoad::new(Arc::new(broken), HttpVersion::Http3, path()));
     let error = error.expect_err("host 7").to_string();
     assert_eq!(error, "page `test`: resource 1: host 7 (expected 0 to 0)");
+}
+
+#[test]
+fn third_parties_stay_at_http11_where_only_the_first_party_is_upgraded() {
+    let mut page = page(2, 16);
+    page.hosts[1].party = Party::Third;
+    let connections = |version, upgrade| {
+        let mut input = PageLoad::new(Arc::new(page.clone()), version, path());
+        input.upgrade = upgrade;
+        let outcome = load_page(&input).expect("it can be simulated");
+        assert!(outcome.loaded.is_some() && outcome.failed == 0);
+        outcome.connections
+    };
+    let old = connections(HttpVersion::Http1, Upgrade::All);
+    for version in [HttpVersion::Http2, HttpVersion::Http3] {
+        assert_eq!(connections(version, Upgrade::All), 2, "{version}");
+        let partial = connections(version, Upgrade::FirstParty);
+        // One to the first party, and the third party's pool.
+        assert!(
+            2 < partial && partial < old,
+            "{version}: {partial} of {old}"
+        );
+    }
+    assert_eq!(connections(HttpVersion::Http1, Upgrade::FirstParty), old);
 }

@@ -11,12 +11,12 @@ use std::{
 
 use lastbyte_congestion::{Registry, Spec, Time};
 use lastbyte_link::{self as link, DropReason, Link};
-use lastbyte_page::{InFlight, Load, Pool, Use};
+use lastbyte_page::{InFlight, Load, Party, Pool, Use, is_low_priority};
 use lastbyte_quic::ack::EcnCodepoint;
 use lastbyte_wire::Side;
 
 use super::{
-    Arrival, HttpVersion, PageLoad, PageOutcome, TlsVersion,
+    Arrival, HttpVersion, PageLoad, PageOutcome, TlsVersion, Upgrade,
     http3::{PageClient, PageServer},
     tcp::TcpConnection,
 };
@@ -110,6 +110,10 @@ struct World<'a> {
     connections: Vec<Connection>,
     pools: BTreeMap<Key, Pool>,
     in_flight: InFlight,
+    /// Requests over HTTP/2 and 3 that are held back, by urgency and in the order of the page.
+    held_back: BTreeSet<(u8, u16)>,
+    /// Requests of low priority in flight over HTTP/2 and 3.
+    low_priority: usize,
     has_rendered: bool,
     /// Whether a queued request may have become sendable.
     can_dispatch_queued: bool,
@@ -177,6 +181,8 @@ impl<'a> World<'a> {
             connections: Vec::new(),
             pools: BTreeMap::new(),
             in_flight: InFlight::default(),
+            held_back: BTreeSet::new(),
+            low_priority: 0,
             has_rendered: false,
             can_dispatch_queued: false,
             resolved_at: BTreeMap::new(),
@@ -352,6 +358,7 @@ impl<'a> World<'a> {
                 }
                 Arrival::Failed(resource) => {
                     self.failed += 1;
+                    self.release(resource);
                     self.load.on_failed(resource, self.now);
                 }
             }
@@ -367,12 +374,28 @@ impl<'a> World<'a> {
         self.dispatch()
     }
 
-    /// Marks an HTTP/1.1 connection as idle.
-    fn release(&mut self, resource: u16) {
-        let host = self.input.page.resources[usize::from(resource)].host;
-        if let Some(pool) = self.pools.get_mut(&Key::Host(host)) {
-            self.can_dispatch_queued |= pool.release(resource, &mut self.in_flight);
+    /// The version that a host has.
+    fn version(&self, host: u16) -> HttpVersion {
+        let host = &self.input.page.hosts[usize::from(host)];
+        match (self.input.upgrade, self.input.version) {
+            (Upgrade::FirstParty, _) if host.party == Party::Third => HttpVersion::Http1,
+            (_, HttpVersion::Http3) if !host.has_http3 => HttpVersion::Http2,
+            (_, version) => version,
         }
+    }
+
+    /// The request of a resource has ended: its HTTP/1.1 connection is idle, and requests that it held back may be sent.
+    fn release(&mut self, resource: u16) {
+        let description = &self.input.page.resources[usize::from(resource)];
+        self.can_dispatch_queued |= if self.version(description.host) == HttpVersion::Http1 {
+            let pool = self.pools.get_mut(&Key::Host(description.host));
+            pool.is_some_and(|pool| pool.release(resource, &mut self.in_flight))
+        } else {
+            let urgency = description.priority.urgency;
+            let was_low = usize::from(is_low_priority(urgency));
+            self.low_priority = self.low_priority.saturating_sub(was_low);
+            self.in_flight.remove_multiplexed(urgency) || !self.held_back.is_empty()
+        };
     }
 
     /// Sends the browser's pending requests.
@@ -395,6 +418,11 @@ impl<'a> World<'a> {
             for key in keys {
                 self.dispatch_queued(key)?;
             }
+            while self.permits_low_priority()
+                && let Some((_, resource)) = self.held_back.pop_first()
+            {
+                self.multiplex(resource)?;
+            }
         }
         Ok(())
     }
@@ -403,17 +431,36 @@ impl<'a> World<'a> {
     fn assign(&mut self, resource: u16) -> Result<(), SimError> {
         let page = &self.input.page;
         let description = &page.resources[usize::from(resource)];
-        let host = &page.hosts[usize::from(description.host)];
-        let version = match self.input.version {
-            HttpVersion::Http3 if !host.has_http3 => HttpVersion::Http2,
-            version => version,
-        };
-        if version == HttpVersion::Http1 {
+        if self.version(description.host) == HttpVersion::Http1 {
             let pool = self.pools.entry(Key::Host(description.host)).or_default();
             pool.push(resource, description.priority.urgency);
             self.can_dispatch_queued = true;
             return Ok(());
         }
+        let urgency = description.priority.urgency;
+        if is_low_priority(urgency) && !self.permits_low_priority() {
+            self.held_back.insert((urgency, resource));
+            return Ok(());
+        }
+        self.multiplex(resource)
+    }
+
+    /// Whether a request of low priority may be sent over HTTP/2 and 3.
+    fn permits_low_priority(&self) -> bool {
+        !self.input.holds_back
+            || self.load.first_render().is_some()
+            || self.low_priority < LOW_PRIORITY_MAX
+    }
+
+    /// Sends a request over the HTTP/2 or 3 connection of its host.
+    fn multiplex(&mut self, resource: u16) -> Result<(), SimError> {
+        let page = &self.input.page;
+        let description = &page.resources[usize::from(resource)];
+        let host = &page.hosts[usize::from(description.host)];
+        let version = self.version(description.host);
+        let urgency = description.priority.urgency;
+        self.low_priority += usize::from(is_low_priority(urgency));
+        self.in_flight.add_multiplexed(urgency);
         let key = Key::Group(host.group, version);
         let open = self
             .pools
@@ -671,5 +718,7 @@ fn tcp_config(input: &PageLoad) -> tcp::Config {
 
 /// Headers of IPv4 and UDP.
 const UDP_HEADERS: u32 = 28;
+/// Requests of low priority in flight before the first render, where they are held back (Blink's `ResourceLoadScheduler`, `kTight`).
+const LOW_PRIORITY_MAX: usize = 2;
 /// Congestion control of QUIC endpoints.
 const QUIC_DEFAULT: &str = "cubic";
