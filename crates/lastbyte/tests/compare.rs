@@ -79,7 +79,13 @@ fn rows_a_page_a_picture_and_a_summary_the_same_on_any_number_of_threads() {
     };
     let summary = run("1", "one");
     assert_eq!(summary, run("3", "three"));
-    for file in ["loads.ndjson", "report.svg", "summary.json"] {
+    let files = [
+        "loads.ndjson",
+        "report.svg",
+        "first-render.svg",
+        "summary.json",
+    ];
+    for file in files {
         let [one, three] = ["one", "three"].map(|out| fs::read(folder.join(out).join(file)));
         assert!(one.expect("a file") == three.expect("a file"), "{file}");
     }
@@ -107,6 +113,174 @@ fn rows_a_page_a_picture_and_a_summary_the_same_on_any_number_of_threads() {
     for text in ["HTTP/1.1", "HTTP/3", "vdsl", "Pages that lose", "95 %"] {
         assert!(page.contains(text), "{text}");
     }
+}
+
+/// The rows of a run, without the numbers of its arms, networks, pages and views.
+fn loads(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
+    let output = compare(folder, &[arguments, &["--out", ".", "--force"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    rows(folder).iter().map(Value::to_string).collect()
+}
+
+#[test]
+fn a_load_does_not_depend_on_its_place_among_others() {
+    let folder = folder("compare-places");
+    fs::write(
+        folder.join("corpus.sh.ndjson"),
+        compare(&folder, &["generate", "--pages", "2"]).stdout,
+    )
+    .expect("room");
+    let corpus = fs::read_to_string(folder.join("corpus.sh.ndjson")).expect("a corpus");
+    let [first, second] = <[&str; 2]>::try_from(corpus.lines().collect::<Vec<_>>()).expect("two");
+    fs::write(folder.join("forwards"), format!("{first}\n{second}\n")).expect("room");
+    fs::write(folder.join("backwards"), format!("{second}\n{first}\n")).expect("room");
+    fs::write(folder.join("alone"), format!("{second}\n")).expect("room");
+    let lossy = ["--network", "10mbit/100ms/2%"];
+    let with = |corpus: &'static str, networks: &[&'static str], arms: &'static str, view| {
+        let words = ["--corpus", corpus, "--http", arms, "--view", view];
+        loads(&folder, &[&words[..], networks].concat())
+    };
+    let after = ["--network", "dsl", "--network", "10mbit/100ms/2%"];
+    let all = with("forwards", &after, "2,3", "first,repeat");
+    let of = |parts: &[&str]| {
+        let rows = all
+            .iter()
+            .filter(|row| parts.iter().all(|part| row.contains(part)));
+        rows.cloned().collect::<BTreeSet<_>>()
+    };
+    let network = "\"network\":\"10mbit/100ms/2%\"";
+    let of_lossy = of(&[network]);
+    assert_eq!(of_lossy.len(), 8);
+    assert_eq!(with("forwards", &lossy, "2,3", "first,repeat"), of_lossy);
+    assert_eq!(with("backwards", &lossy, "2,3", "first,repeat"), of_lossy);
+    assert_eq!(with("forwards", &lossy, "3,2", "repeat,first"), of_lossy);
+    let repeat = of(&[network, "\"view\":\"repeat\""]);
+    assert_eq!(with("forwards", &lossy, "2,3", "repeat"), repeat);
+    let name: Value = serde_json::from_str(second).expect("a page");
+    let second = of(&[network, &format!("\"page\":{}", name["name"])]);
+    assert_eq!(with("alone", &lossy, "2,3", "first,repeat"), second);
+    // Arms meet the same losses; pages, networks, views and seeds do not.
+    let seeds = |rows: &BTreeSet<String>| {
+        let seeds = rows.iter().map(|row| {
+            let row: Value = serde_json::from_str(row).expect("JSON");
+            row["seed"].as_u64().expect("a seed")
+        });
+        seeds.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(seeds(&all).len(), 8);
+    let words = ["--corpus", "alone", "--view", "first", "--seed", "2"];
+    let other = loads(&folder, &[&words[..], &lossy].concat());
+    assert!(seeds(&other).is_disjoint(&seeds(&all)));
+}
+
+#[test]
+fn a_transfer_with_loss_does_not_depend_on_its_place_among_others() {
+    let folder = folder("compare-loss-places");
+    let runs = |size: &str, loss: &str, arms: [&str; 2]| {
+        let mut words = vec!["loss", "--size", size, "--loss", loss, "--runs", "2"];
+        words.extend(["--arm", arms[0], "--arm", arms[1], "--force"]);
+        let output = compare(&folder, &words);
+        assert!(output.status.success(), "{output:?}");
+        let rows = fs::read_to_string(folder.join("loss/runs.ndjson")).expect("rows");
+        rows.lines().map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let all = runs("50kB,100kB", "1%,5%", ["2", "3"]);
+    let alone = runs("100kB", "5%", ["3", "2"]);
+    assert_eq!(alone.len(), 4);
+    assert!(alone.is_subset(&all), "{alone:?} {all:?}");
+}
+
+#[test]
+fn a_single_host_takes_one_connection_over_http2_and_3_and_six_over_http11() {
+    let folder = folder("compare-single-host");
+    let words = [
+        "--single-host",
+        "--pages",
+        "2",
+        "--network",
+        "lte",
+        "--http",
+        "1.1,2,3",
+    ];
+    let output = compare(
+        &folder,
+        &[&words[..], &["--view", "first", "--out", "."]].concat(),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let connections = |arm: &str| {
+        let rows = rows(&folder);
+        let of_arm = rows.into_iter().filter(|row| row["arm"] == arm);
+        of_arm
+            .map(|row| row["connections"].as_u64())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(connections("HTTP/1.1"), [Some(6); 2]);
+    assert_eq!(connections("HTTP/2"), [Some(1); 2]);
+    assert_eq!(connections("HTTP/3"), [Some(1); 2]);
+    let page = fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(page.contains("one a page: that of the document"));
+}
+
+#[test]
+fn a_partial_deployment_is_an_arm() {
+    let folder = folder("compare-upgrade");
+    let words = [
+        "--upgrade",
+        "all,first-party",
+        "--pages",
+        "2",
+        "--network",
+        "lte",
+        "--http",
+        "1.1,2,3",
+    ];
+    let output = compare(
+        &folder,
+        &[&words[..], &["--view", "first", "--out", "."]].concat(),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let arms: Vec<_> = rows(&folder)
+        .iter()
+        // The first page has one host.
+        .skip(5)
+        .take(5)
+        .map(|row| {
+            let text = |key: &str| row[key].as_str().expect("text").to_owned();
+            (
+                text("arm"),
+                text("upgrade"),
+                row["connections"].as_u64().expect("a number"),
+            )
+        })
+        .collect();
+    let names: Vec<_> = arms
+        .iter()
+        .map(|(arm, upgrade, _)| (arm.as_str(), upgrade.as_str()))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("HTTP/1.1", "all"),
+            ("HTTP/2", "all"),
+            ("HTTP/2 first-party", "first-party"),
+            ("HTTP/3", "all"),
+            ("HTTP/3 first-party", "first-party"),
+        ]
+    );
+    let connections: Vec<u64> = arms.iter().map(|(_, _, count)| *count).collect();
+    assert!(
+        connections[1] < connections[2] && connections[2] < connections[0],
+        "{arms:?}"
+    );
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(
+        text.contains("HTTP/2 first-party compared with HTTP/1.1"),
+        "{text}"
+    );
+    assert!(
+        text.contains("first render") && text.ends_with("wrote ./report.html\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -155,6 +329,7 @@ fn arms_name_a_version_and_a_congestion_control() {
 #[test]
 fn errors_name_the_value_and_what_is_expected() {
     let folder = folder("compare-errors");
+    fs::write(folder.join("shop.har"), "{\n \"log\": {}}").expect("a file");
     for (words, expected) in [
         (
             &["--http", "3"][..],
@@ -170,6 +345,30 @@ fn errors_name_the_value_and_what_is_expected() {
         (&["--view", "first,first"], "`first` twice"),
         (&["--waterfall", "moon"], "unknown network `moon`"),
         (&["--corpus", "missing"], "missing"),
+        (
+            &["--corpus", "shop.har"],
+            "`shop.har` is a HAR file (expected a corpus: first `lastbyte compare record shop.har",
+        ),
+        (
+            &["--upgrade", "third-party"],
+            "unknown hosts `third-party` (expected `all` or `first-party`)",
+        ),
+        (&["--upgrade", "all,all"], "--upgrade: `all` twice"),
+        (
+            &[
+                "--arm",
+                "1.1",
+                "--arm",
+                "1.1 bbr",
+                "--upgrade",
+                "first-party",
+            ],
+            "all arms are HTTP/1.1 (expected one of HTTP/2 or 3)",
+        ),
+        (
+            &["--single-host", "--upgrade", "first-party"],
+            "cannot be used with",
+        ),
         (
             &["--repeats", "1000"],
             "page loads (expected at most 4000000",
@@ -297,7 +496,7 @@ fn measured_transfers_are_shown_beside_the_simulated_ones() {
     assert_eq!(cell("Linux bbr", 0.05)["incomplete"], 1);
     assert_eq!(cell("HTTP/2", 0.05)["transfers"], 1);
     let page = fs::read_to_string(folder.join("loss/report.html")).expect("a page");
-    assert!(page.contains("4 of `tcp.ndjson`"));
+    assert!(page.contains("4 of `tcp.ndjson`") && page.contains("simulated and measured"));
     assert!(page.contains("1 measured transfers are of other sizes or losses"));
 
     for (text, expected) in [
@@ -322,6 +521,93 @@ fn measured_transfers_are_shown_beside_the_simulated_ones() {
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn real_transfers_run_over_the_kernels_cubic_and_http3_beside_it() {
+    let folder = folder("compare-loss-measured");
+    let words = [
+        "loss",
+        "--real",
+        "--size",
+        "50kB",
+        "--loss",
+        "0%",
+        "--network",
+        "50mbit/20ms",
+        "--runs",
+        "1",
+        "--real-runs",
+        "2",
+        "--json",
+    ];
+    let output = compare(&folder, &words);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    for missing in ["CAP_NET_ADMIN", "/dev/net/tun", "unshare"] {
+        if !output.status.success() && error.contains(missing) {
+            lastbyte_testkit::skip(error.lines().next().unwrap_or_default());
+            return;
+        }
+    }
+    assert!(output.status.success(), "{error}");
+    assert!(
+        !error.contains("warning"),
+        "the route sets the control: {error}"
+    );
+    let rows = fs::read_to_string(folder.join("loss/real.ndjson")).expect("rows");
+    let rows: Vec<Value> = rows
+        .lines()
+        .map(|row| serde_json::from_str(row).expect("JSON"))
+        .collect();
+    let of = |arm: &str| {
+        let rows = rows.iter().filter(|row| row["arm"] == arm);
+        rows.map(|row| row["ttlb_ms"].as_f64().expect("a time"))
+            .collect::<Vec<_>>()
+    };
+    // Three round trips over TCP and two over QUIC at least.
+    let (tcp, quic) = (of("Linux cubic"), of("HTTP/3 cubic measured"));
+    assert_eq!((tcp.len(), quic.len()), (2, 2), "{rows:?}");
+    assert!(
+        tcp.iter().all(|ms| *ms > 60.0) && quic.iter().all(|ms| *ms > 40.0),
+        "{rows:?}"
+    );
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let arms = [
+        "HTTP/2",
+        "HTTP/3 cubic",
+        "Linux cubic",
+        "HTTP/3 cubic measured",
+    ];
+    assert_eq!(summary["arms"], serde_json::json!(arms));
+    let page = fs::read_to_string(folder.join("loss/report.html")).expect("a page");
+    assert!(page.contains("Linux ") && page.contains("4: real.ndjson"));
+    let left = fs::read_dir(folder.join("loss")).expect("a folder");
+    assert!(
+        left.flatten()
+            .all(|file| !file.file_name().to_string_lossy().starts_with("server"))
+    );
+    // What was measured can be shown again.
+    let words = [
+        "loss",
+        "--real",
+        "loss/real.ndjson",
+        "--size",
+        "50kB",
+        "--loss",
+        "0%",
+    ];
+    let output = compare(
+        &folder,
+        &[&words[..], &["--runs", "1", "--out", "again"]].concat(),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let words = ["loss", "--real", "--arm", "2 rapid-start"];
+    let output = compare(&folder, &words);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("no congestion control `rapid-start` (expected one of"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -402,7 +688,9 @@ fn har_files_become_a_corpus_that_can_be_compared() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(
-        said.contains("pages: 1") && said.contains("assumed for"),
+        said.starts_with("wrote shop.ndjson\n")
+            && said.contains("pages: 1")
+            && said.contains("assumed for"),
         "{said}"
     );
     let corpus = fs::read_to_string(folder.join("shop.ndjson")).expect("a corpus");

@@ -186,13 +186,13 @@ impl PageLoads {
         page::document(self)
     }
 
-    /// The charts of all networks: page load time of the first view, in the first arm that is not the baseline.
+    /// The charts of all networks: this metric in the first view, in the first arm that is not the baseline.
     #[must_use]
-    pub fn svg(&self) -> String {
+    pub fn svg(&self, metric: Metric) -> String {
         let selection = Selection {
             arm: 1,
             view: 0,
-            metric: Metric::Load,
+            metric,
         };
         svg::document(&figure::overview(self, selection))
     }

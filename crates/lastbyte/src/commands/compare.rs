@@ -5,6 +5,7 @@ mod arms;
 mod driver;
 mod load;
 mod loss;
+mod measure;
 mod networks;
 mod record;
 mod results;
@@ -57,7 +58,9 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
             .collect(),
         texts => texts.to_vec(),
     };
-    let arms = arms::arms(&texts, 2..=ARMS_MAX, registry).map_err(Failure::Usage)?;
+    let arms = arms::arms(&texts, 1..=ARMS_MAX, registry).map_err(Failure::Usage)?;
+    let arms = arms::upgraded(arms, &arguments.upgrade).map_err(Failure::Usage)?;
+    arms::check_count(&arms, 2..=ARMS_MAX).map_err(Failure::Usage)?;
     let networks = networks::networks(&arguments.network)?;
     let mut pages = corpus(arguments.corpus.as_deref())?;
     if let Some(count) = arguments.pages {
@@ -67,6 +70,11 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
         for page in &mut pages {
             let hosts = Arc::make_mut(page).hosts.iter_mut();
             hosts.for_each(|host| host.has_http3 = true);
+        }
+    }
+    if arguments.single_host {
+        for page in &mut pages {
+            Arc::make_mut(page).move_to_one_host();
         }
     }
     check_views(&arguments.view)?;
@@ -153,6 +161,22 @@ fn facts(arguments: &Arguments, done: usize) -> Vec<(String, String)> {
                 "all".to_owned()
             } else {
                 "those of the corpus; the others use HTTP/2 in its place".to_owned()
+            },
+        ),
+        (
+            "hosts",
+            if arguments.single_host {
+                "one a page: that of the document".to_owned()
+            } else {
+                "those of the corpus".to_owned()
+            },
+        ),
+        (
+            "requests held back before the first render",
+            if arguments.hold_back {
+                "those of low priority, over all versions".to_owned()
+            } else {
+                "those of low priority, over HTTP/1.1".to_owned()
             },
         ),
         ("page loads", done.to_string()),

@@ -17,11 +17,60 @@ const FRAME: Color = Color::solid(0xb9_bdc4);
 const FASTER: Color = Color::solid(0x00_5fa8);
 const SLOWER: Color = Color::solid(0xc9_7b00);
 
-/// A chart of one network, in pixels.
-const SIDE: (f32, f32) = (200.0, 218.0);
-/// The plot in it: left, top, right, bottom.
-const PLOT: (f32, f32, f32, f32) = (34.0, 40.0, 194.0, 200.0);
-const FONT: f32 = 11.5;
+/// The sizes of the chart of a network, in pixels.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    /// Width.
+    pub(super) width: f32,
+    /// Text beside the axes.
+    tick: f32,
+    /// The most ticks besides powers of ten.
+    ticks: usize,
+    radius: f32,
+}
+
+impl Layout {
+    /// The layout for this number of charts: a few fill a row of a page.
+    pub(super) const fn of(charts: usize) -> Self {
+        match charts {
+            0..=2 => Self {
+                width: 420.0,
+                tick: 12.5,
+                ticks: 7,
+                radius: 3.0,
+            },
+            3 => Self {
+                width: 340.0,
+                tick: 11.5,
+                ticks: 6,
+                radius: 2.4,
+            },
+            _ => Self {
+                width: 240.0,
+                tick: 10.5,
+                ticks: 4,
+                radius: 1.9,
+            },
+        }
+    }
+
+    /// Network and share of pages.
+    const fn title(self) -> f32 {
+        self.tick + 1.5
+    }
+
+    /// Left, top, right and bottom of the plot, which is a square.
+    fn plot(self) -> (f32, f32, f32, f32) {
+        let (left, top) = (3.6 * self.tick, 5.4 * self.tick + 4.0);
+        let right = self.width - 8.0;
+        (left, top, right, top + right - left)
+    }
+
+    /// Height, with ticks and name of the horizontal axis.
+    fn height(self) -> f32 {
+        self.plot().3 + 3.2 * self.tick
+    }
+}
 
 /// The times that a chart spans: a round factor beyond the extremes, the same for both axes.
 fn domain(pairs: &[Pair]) -> (f64, f64) {
@@ -34,20 +83,18 @@ fn domain(pairs: &[Pair]) -> (f64, f64) {
     (low / 1.15, high * 1.15)
 }
 
-/// Powers of ten and their doubles and fives within a domain; only the powers if there are many.
-fn ticks((low, high): (f64, f64)) -> Vec<f64> {
+/// Powers of ten and their doubles and fives within a domain; only the powers if there are more than this number.
+fn ticks((low, high): (f64, f64), most: usize) -> Vec<f64> {
     let all = (0..8).flat_map(|power| {
         let ten = 10f64.powi(power);
         [ten, 2.0 * ten, 5.0 * ten]
     });
     let within: Vec<f64> = all.filter(|at| (low..=high).contains(at)).collect();
-    match within.len() {
-        0..=4 => within,
-        _ => within
-            .into_iter()
-            .filter(|at| at.log10().fract() == 0.0)
-            .collect(),
+    if within.len() <= most {
+        return within;
     }
+    let powers = within.into_iter();
+    powers.filter(|at| at.log10().fract() == 0.0).collect()
 }
 
 fn line(lines: Vec<Vec<Place>>, color: Color, dashed: bool) -> Shape {
@@ -73,11 +120,11 @@ fn text(at: Place, anchor: Anchor, size: f32, bold: bool, fill: Color, text: &st
 }
 
 /// The grid, and the times beside it.
-fn axes(domain: (f64, f64), x: Linear, y: Linear, shapes: &mut Vec<Shape>) {
-    let (left, top, right, bottom) = PLOT;
+fn axes(layout: Layout, domain: (f64, f64), x: Linear, y: Linear, shapes: &mut Vec<Shape>) {
+    let (left, top, right, bottom) = layout.plot();
     let mut grid = Vec::new();
     let mut last_right = 0.0;
-    for at in ticks(domain) {
+    for at in ticks(domain, layout.ticks) {
         let (across, down) = (x.place(at.log10()) as f32, y.place(at.log10()) as f32);
         grid.push(vec![(across, top), (across, bottom)]);
         grid.push(vec![(left, down), (right, down)]);
@@ -86,30 +133,42 @@ fn axes(domain: (f64, f64), x: Linear, y: Linear, shapes: &mut Vec<Shape>) {
             at => format!("{at} ms"),
         };
         shapes.push(text(
-            (left - 4.0, down + 3.5),
+            (left - 4.0, down + 0.36 * layout.tick),
             Anchor::End,
-            9.5,
+            layout.tick,
             false,
             MUTED,
             label.trim_end_matches(" ms"),
         ));
         if across > last_right {
+            // The last label ends with the plot.
+            let (at, anchor) = if across + 1.4 * layout.tick > right {
+                (right, Anchor::End)
+            } else {
+                (across, Anchor::Middle)
+            };
             shapes.push(text(
-                (across, bottom + 13.0),
-                Anchor::Middle,
-                9.5,
+                (at, bottom + 1.3 * layout.tick),
+                anchor,
+                layout.tick,
                 false,
                 MUTED,
                 &label,
             ));
-            last_right = across + 34.0;
+            last_right = across + 3.6 * layout.tick;
         }
     }
     shapes.insert(0, line(grid, GRID, false));
 }
 
 /// The chart of a network.
-pub(super) fn chart(loads: &PageLoads, network: usize, pairs: &[Pair]) -> Scene {
+pub(super) fn chart(
+    loads: &PageLoads,
+    selection: Selection,
+    network: usize,
+    pairs: &[Pair],
+    layout: Layout,
+) -> Scene {
     let name = loads.networks.get(network).map_or("", String::as_str);
     let verdict = Verdict::of(pairs);
     let share = match verdict.faster {
@@ -121,7 +180,7 @@ pub(super) fn chart(loads: &PageLoads, network: usize, pairs: &[Pair]) -> Scene 
         None => "no page".to_owned(),
     };
     let mut shapes = Vec::new();
-    let (left, top, right, bottom) = PLOT;
+    let (left, top, right, bottom) = layout.plot();
     let domain = domain(pairs);
     let logs = (domain.0.log10(), domain.1.log10());
     let x = Linear::new(logs, (f64::from(left), f64::from(right)));
@@ -132,7 +191,7 @@ pub(super) fn chart(loads: &PageLoads, network: usize, pairs: &[Pair]) -> Scene 
             y.place(one.arm.log10()) as f32,
         )
     };
-    axes(domain, x, y, &mut shapes);
+    axes(layout, domain, x, y, &mut shapes);
     let frame = vec![
         (left, top),
         (right, top),
@@ -148,29 +207,33 @@ pub(super) fn chart(loads: &PageLoads, network: usize, pairs: &[Pair]) -> Scene 
         if !some.is_empty() {
             shapes.push(Shape::Dots {
                 places: some.into_iter().map(place).collect(),
-                radius: 1.7,
+                radius: layout.radius,
                 fill: fill.with_opacity(0.6),
             });
         }
     }
     let fonts = Fonts::new();
-    let width = SIDE.0 - 6.0;
-    let name = fonts.map_or_else(
-        || name.to_owned(),
-        |fonts| fonts.fitted(name, FONT + 0.5, true, width),
-    );
-    shapes.push(text(
-        (4.0, 14.0),
-        Anchor::Start,
-        FONT + 0.5,
-        true,
-        INK,
-        &name,
-    ));
-    shapes.push(text((4.0, 30.0), Anchor::Start, FONT, false, INK, &share));
+    let fitted = |text: &str, size: f32, bold: bool| {
+        fonts.as_ref().map_or_else(
+            || text.to_owned(),
+            |fonts| fonts.fitted(text, size, bold, layout.width - 8.0),
+        )
+    };
+    let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
+    let (size, tick) = (layout.title(), layout.tick);
+    let name = fitted(name, size, true);
+    let start = Anchor::Start;
+    shapes.push(text((4.0, 1.1 * size), start, size, true, INK, &name));
+    shapes.push(text((4.0, 2.5 * size), start, size, false, INK, &share));
+    let upwards = fitted(&format!("↑ {}", arm(selection.arm)), tick, false);
+    let across = fitted(&format!("{} →", arm(0)), tick, false);
+    let at = (4.0, top - 0.6 * tick);
+    shapes.push(text(at, start, tick, false, INK, &upwards));
+    let at = (right, bottom + 2.7 * tick);
+    shapes.push(text(at, Anchor::End, tick, false, INK, &across));
     Scene {
-        width: SIDE.0,
-        height: SIDE.1,
+        width: layout.width,
+        height: layout.height(),
         title: name,
         description: share,
         shapes,
@@ -182,6 +245,8 @@ pub(super) fn overview(loads: &PageLoads, selection: Selection) -> Scene {
     const COLUMNS: usize = 6;
     const HEAD: f32 = 66.0;
     let all = pairs(loads, selection);
+    let layout = Layout::of(all.len());
+    let (width, height) = (layout.width + 8.0, layout.height() + 8.0);
     let columns = all.len().clamp(1, COLUMNS);
     let rows = all.len().div_ceil(columns).max(1);
     let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
@@ -206,15 +271,15 @@ pub(super) fn overview(loads: &PageLoads, selection: Selection) -> Scene {
     }
     for (network, pairs) in all.iter().enumerate() {
         let origin = (
-            10.0 + (network % columns) as f32 * (SIDE.0 + 8.0),
-            HEAD + (network / columns) as f32 * (SIDE.1 + 8.0),
+            10.0 + (network % columns) as f32 * width,
+            HEAD + (network / columns) as f32 * height,
         );
-        let chart = chart(loads, network, pairs);
+        let chart = chart(loads, selection, network, pairs, layout);
         shapes.extend(chart.shapes.into_iter().map(|shape| moved(shape, origin)));
     }
     Scene {
-        width: (20.0 + columns as f32 * (SIDE.0 + 8.0)).max(720.0),
-        height: HEAD + rows as f32 * (SIDE.1 + 8.0) + 6.0,
+        width: (20.0 + columns as f32 * width).max(720.0),
+        height: HEAD + rows as f32 * height + 6.0,
         title: loads.title.clone(),
         description: axes,
         shapes,

@@ -17,7 +17,6 @@
   const choose = (index) => {
     selection = index;
     for (const part of document.querySelectorAll("[data-selection]")) part.hidden = Number(part.dataset.selection) !== index;
-    for (const button of document.querySelectorAll("[data-choose]")) button.setAttribute("aria-pressed", String(Number(button.dataset.choose) === index));
     mark();
     if (network !== null) large();
     if (page !== null) waterfall();
@@ -121,7 +120,8 @@
     }));
   };
 
-  for (const button of document.querySelectorAll("[data-choose]")) button.addEventListener("click", () => choose(Number(button.dataset.choose)));
+  const lists = [...document.querySelectorAll(".choose select")];
+  for (const list of lists) list.addEventListener("change", () => choose(lists.reduce((sum, one) => sum + Number(one.value), 0)));
   for (const button of document.querySelectorAll("[data-network]")) button.addEventListener("click", () => {
     network = Number(button.dataset.network);
     mark();

@@ -96,48 +96,62 @@ fn tenth(ms: f64) -> f64 {
     (ms * 10.0).round() / 10.0
 }
 
-/// Buttons for the comparisons, if there are several.
+/// A list of arms, and one of metrics and views, each if there are several. A value is a number of places in the list of comparisons.
 fn chooser(loads: &PageLoads, selections: &[Selection], body: &mut String) {
-    if selections.len() < 2 {
-        return;
-    }
-    body.push_str("<nav aria-label=\"Comparison\">\n");
-    for (index, one) in selections.iter().enumerate() {
-        let name = selection_name(loads, *one);
-        let pressed = index == 0;
-        let _ = writeln!(
-            body,
-            "<button type=\"button\" data-choose=\"{index}\" aria-pressed=\"{pressed}\">{}</button>",
-            escaped(&name)
-        );
-    }
-    body.push_str("</nav>\n");
+    let arms = loads.arms.len().saturating_sub(1).max(1);
+    let of_an_arm = selections.len() / arms;
+    let baseline = loads.arms.first().map_or("", String::as_str);
+    let list = |label: &str, names: Vec<(usize, String)>, body: &mut String| {
+        if names.len() < 2 {
+            return;
+        }
+        let _ = write!(body, "<label>{} <select>", escaped(label));
+        for (value, name) in names {
+            let _ = write!(
+                body,
+                "<option value=\"{value}\">{}</option>",
+                escaped(&name)
+            );
+        }
+        body.push_str("</select></label>\n");
+    };
+    body.push_str("<form class=\"choose\" autocomplete=\"off\">\n");
+    let names = loads.arms.iter().skip(1).enumerate();
+    let names = names.map(|(place, name)| (place * of_an_arm, name.clone()));
+    list(&format!("{baseline} compared with"), names.collect(), body);
+    let measures = selections.iter().take(of_an_arm).enumerate();
+    let measures = measures.map(|(place, one)| (place, measure_name(loads, *one)));
+    list("Measure", measures.collect(), body);
+    body.push_str("</form>\n");
+}
+
+fn measure_name(loads: &PageLoads, one: Selection) -> String {
+    let view = loads.views.get(one.view).map_or("", String::as_str);
+    format!("{}, {view} view", one.metric.name())
 }
 
 fn selection_name(loads: &PageLoads, one: Selection) -> String {
     let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
-    format!(
-        "{} / {}: {}, {} view",
-        arm(one.arm),
-        arm(0),
-        one.metric.name(),
-        loads.views.get(one.view).map_or("", String::as_str)
-    )
+    let measure = measure_name(loads, one);
+    format!("{} / {}: {measure}", arm(one.arm), arm(0))
 }
 
 fn charts(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut String) {
     let arm = |index: usize| escaped(loads.arms.get(index).map_or("", String::as_str));
+    let layout = figure::Layout::of(all.len());
     let _ = writeln!(
         body,
         "<section><h2>{}</h2>\n<p class=\"note\">Each dot is a page: its time over {} on the horizontal axis, over {} on the vertical axis, both on the \
-         same logarithmic scale. Pages below the dashed line are faster over {}. Click a network to enlarge its chart.</p>\n<div class=\"charts\">",
+         same logarithmic scale. Pages below the dashed line are faster over {}. Click a network to choose pages in its chart.</p>\n<div class=\"charts\" style=\"--least:{}px\">",
         escaped(&selection_name(loads, selection)),
         arm(0),
         arm(selection.arm),
         arm(selection.arm),
+        // The width of a phone is less than that of a large chart.
+        layout.width.min(340.0),
     );
     for (network, pairs) in all.iter().enumerate() {
-        let drawn = svg::inline(&figure::chart(loads, network, pairs));
+        let drawn = svg::inline(&figure::chart(loads, selection, network, pairs, layout));
         let _ = writeln!(
             body,
             "<button type=\"button\" data-network=\"{network}\">{drawn}</button>"

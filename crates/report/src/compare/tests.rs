@@ -122,7 +122,7 @@ fn the_page_is_complete_and_loads_nothing() {
 fn the_picture_has_a_chart_a_network_with_a_midline() {
     let mut loads = loads(&[(200.0, 100.0), (100.0, 200.0)]);
     loads.networks.push("geo".to_owned());
-    let picture = loads.svg();
+    let picture = loads.svg(Metric::Load);
     let document = roxmltree::Document::parse(&picture).expect("it is XML");
     let texts: Vec<&str> = document
         .descendants()
@@ -131,6 +131,57 @@ fn the_picture_has_a_chart_a_network_with_a_midline() {
     assert!(texts.contains(&"lte") && texts.contains(&"geo"));
     assert!(texts.contains(&"no page"));
     assert_eq!(picture.matches("stroke-dasharray").count(), 2);
+}
+
+#[test]
+fn the_picture_of_first_render_has_its_times_and_axes_are_named() {
+    // First renders of 50 and 100 ms, page loads of 100 and 200 ms.
+    let loads = loads(&[(200.0, 100.0), (100.0, 200.0)]);
+    let texts = |picture: &str| {
+        let document = roxmltree::Document::parse(picture).expect("it is XML");
+        let texts = document.descendants().filter_map(|node| node.text());
+        texts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [load, render] = Metric::ALL.map(|metric| texts(&loads.svg(metric)));
+    assert!(load.contains(&"200 ms".to_owned()) && !render.contains(&"200 ms".to_owned()));
+    assert!(render.contains(&"50 ms".to_owned()) && !load.contains(&"50 ms".to_owned()));
+    for texts in [load, render] {
+        for name in ["↑ HTTP/3", "HTTP/2 →"] {
+            assert!(texts.contains(&name.to_owned()), "{name}: {texts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_few_charts_are_large_and_their_text_can_be_read() {
+    let widths = [1, 2, 3, 24].map(|count| figure::Layout::of(count).width as u32);
+    assert_eq!(widths, [420, 420, 340, 240]);
+    let mut loads = loads(&[(200.0, 100.0), (100.0, 200.0)]);
+    loads.networks.push("geo".to_owned());
+    let page = loads.html();
+    // Two charts of at least half a row, and no text below 12 px at their width.
+    assert_eq!(page.matches("<svg viewBox=\"0 0 420 ").count(), 4);
+    for small in ["font-size=\"9", "font-size=\"10", "font-size=\"11"] {
+        assert!(!page.contains(small), "{small}");
+    }
+}
+
+#[test]
+fn two_lists_choose_arm_and_measure() {
+    let mut loads = loads(&[(200.0, 100.0), (100.0, 200.0)]);
+    let measures = "<label>Measure <select><option value=\"0\">page load time, first view</option>\
+                    <option value=\"1\">first render, first view</option></select></label>";
+    let page = loads.html();
+    assert!(page.contains(measures));
+    assert_eq!(page.matches("<select>").count(), 1, "there is one arm");
+    loads.arms.push("<i>".to_owned());
+    let page = loads.html();
+    assert!(page.contains(measures));
+    // The comparison of the second arm's first measure is the third of four.
+    assert!(page.contains(
+        "<label>HTTP/2 compared with <select><option value=\"0\">HTTP/3</option><option value=\"2\">&lt;i&gt;</option></select></label>"
+    ));
+    assert_eq!(page.matches("data-selection=").count(), 4);
 }
 
 #[test]
@@ -149,14 +200,14 @@ fn json_has_a_result_per_arm_view_metric_and_network() {
 fn anything_can_be_drawn() {
     let empty = PageLoads::default();
     assert!(empty.html().starts_with("<!doctype html>"));
-    assert!(empty.svg().starts_with("<svg "));
+    assert!(empty.svg(Metric::Render).starts_with("<svg "));
     let odd = loads(&[
         (f64::NAN, 1.0),
         (0.0, -5.0),
         (f64::INFINITY, 1e300),
         (1e-9, 1e12),
     ]);
-    assert!(odd.svg().contains("lte"));
+    assert!(odd.svg(Metric::Load).contains("lte"));
     assert!(odd.html().contains("</html>"));
     let mut outside = loads(&[(1.0, 2.0)]);
     outside.loads[0].key.network = 7;

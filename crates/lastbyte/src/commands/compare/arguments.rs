@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use lastbyte_page::View;
-use lastbyte_sim::{Handshake, HttpVersion, TlsVersion};
+use lastbyte_sim::{Handshake, HttpVersion, TlsVersion, Upgrade};
 use lastbyte_units as units;
 
 use super::{load, loss, record, run::view};
@@ -18,6 +18,8 @@ Examples:
   # All three, on a few networks, for thirty pages.
   lastbyte compare --http 1.1,2,3 --network lte --network 10mbit/100ms/2% \\
     --pages 30 --out three
+  # HTTP/2 on all hosts, and on those of the page's own site only.
+  lastbyte compare --http 1.1,2 --upgrade all,first-party --out partial
   # HTTP/3 with two congestion controls, first view only.
   lastbyte compare --arm '3 cubic' --arm '3 rapid-start' --view first --out cc
 
@@ -53,6 +55,14 @@ pub(crate) struct Arguments {
     /// Arm in place of --http: "[NAME=]VERSION [SPEC]", the baseline first; repeatable
     #[arg(long, value_name = "ARM")]
     pub(super) arm: Vec<String>,
+    /// Hosts with the arms' version, others HTTP/1.1: all, first-party; an arm for each
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
+    pub(super) upgrade: Vec<Upgrade>,
     /// Named network, file, RATE[:UP]/RTT[/LOSS], `named` or `grid`; repeatable [default: 24]
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) network: Vec<String>,
@@ -80,6 +90,14 @@ pub(crate) struct Arguments {
     /// All hosts have HTTP/3, not only those that have it in the corpus
     #[arg(long)]
     pub(super) all_http3: bool,
+    /// Hold back low-priority requests before the first render over HTTP/2 and 3 too
+    ///
+    /// Two at a time are in flight, as in Chromium. Over HTTP/1.1 they are always held back.
+    #[arg(long)]
+    pub(super) hold_back: bool,
+    /// All resources of a page are on the host of its document
+    #[arg(long, conflicts_with = "upgrade")]
+    pub(super) single_host: bool,
     /// UDP payload of a full QUIC packet
     #[arg(long, value_name = "BYTES", default_value = "1350", value_parser = values::size::<u16>(1200..=65_527))]
     pub(super) datagram_size: u16,
@@ -98,7 +116,7 @@ pub(crate) struct Arguments {
     /// Parallel simulations [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     pub(super) jobs: Option<NonZeroUsize>,
-    /// Directory for loads.ndjson, report.html, report.svg and summary.json
+    /// Directory for loads.ndjson, report.html, report.svg, first-render.svg and summary.json
     #[arg(long, value_name = "DIR", default_value = "compare")]
     pub(super) out: PathBuf,
     /// Overwrite the files of an earlier run

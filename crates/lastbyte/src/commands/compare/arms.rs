@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 
 use lastbyte_congestion::{Registry, Spec};
-use lastbyte_sim::HttpVersion;
+use lastbyte_sim::{HttpVersion, Upgrade};
 
 /// An arm: a version of HTTP and a congestion control.
 #[derive(Clone, Debug)]
@@ -11,6 +11,40 @@ pub(super) struct Arm {
     pub(super) name: String,
     pub(super) version: HttpVersion,
     pub(super) congestion: Option<Spec>,
+    /// The hosts that have this version; others have HTTP/1.1.
+    pub(super) upgrade: Upgrade,
+}
+
+/// Each arm of HTTP/2 and 3 with each of these sets of hosts. Arms of HTTP/1.1 stay as they are.
+pub(super) fn upgraded(arms: Vec<Arm>, upgrades: &[Upgrade]) -> Result<Vec<Arm>, String> {
+    if let Some((first, rest)) = upgrades.split_first()
+        && rest.contains(first)
+    {
+        return Err(format!(
+            "--upgrade: `{}` twice (expected each once)",
+            first.name()
+        ));
+    }
+    let is_old = |arm: &Arm| arm.version == HttpVersion::Http1;
+    if upgrades != [Upgrade::All] && arms.iter().all(is_old) {
+        return Err("--upgrade: all arms are HTTP/1.1 (expected one of HTTP/2 or 3)".to_owned());
+    }
+    let arms = arms.into_iter().flat_map(|arm| {
+        let upgrades = if is_old(&arm) {
+            &[Upgrade::All]
+        } else {
+            upgrades
+        };
+        upgrades.iter().map(move |upgrade| Arm {
+            name: match upgrade {
+                Upgrade::All => arm.name.clone(),
+                Upgrade::FirstParty => format!("{} {}", arm.name, upgrade.name()),
+            },
+            upgrade: *upgrade,
+            ..arm.clone()
+        })
+    });
+    Ok(arms.collect())
 }
 
 /// The arms that these texts name, at least and at most this many.
@@ -30,16 +64,22 @@ pub(super) fn arms(
         }
         arms.push(arm);
     }
-    if !count.contains(&arms.len()) {
-        return Err(format!(
-            "{} {} (expected {} to {}, the baseline first)",
-            arms.len(),
-            if arms.len() == 1 { "arm" } else { "arms" },
-            count.start(),
-            count.end()
-        ));
-    }
+    check_count(&arms, count)?;
     Ok(arms)
+}
+
+/// Checks the number of arms.
+pub(super) fn check_count(arms: &[Arm], count: RangeInclusive<usize>) -> Result<(), String> {
+    if count.contains(&arms.len()) {
+        return Ok(());
+    }
+    Err(format!(
+        "{} {} (expected {} to {}, the baseline first)",
+        arms.len(),
+        if arms.len() == 1 { "arm" } else { "arms" },
+        count.start(),
+        count.end()
+    ))
 }
 
 /// An arm: `3`, `3 bbr`, `new=3 rapid-start`.
@@ -62,5 +102,6 @@ fn arm(text: &str, registry: &Registry) -> Result<Arm, String> {
         ),
         version,
         congestion,
+        upgrade: Upgrade::All,
     })
 }

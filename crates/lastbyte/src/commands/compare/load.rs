@@ -99,7 +99,7 @@ pub(super) struct Arguments {
     /// Time after which a load is given up
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = limit)]
     limit: Duration,
-    /// Directory for loads.ndjson, report.html, report.svg and summary.json
+    /// Directory for loads.ndjson, report.html, report.svg, first-render.svg and summary.json
     #[arg(long, value_name = "DIR", default_value = "load")]
     out: PathBuf,
     /// Overwrite the files of an earlier run

@@ -9,25 +9,29 @@ use lastbyte_link::Loss as LinkLoss;
 use lastbyte_page::{Host, Kind, Page, Resource};
 use lastbyte_report::loss::LossStudy;
 use lastbyte_sim::{ClientAcks, PageLoad, Path, Transport, load_page};
-use lastbyte_units::{self as units, SplitMix64};
+use lastbyte_units as units;
 use serde_json::json;
 
 use super::{
     arms::{self, Arm},
+    measure::{self, Measurement, Notes},
     networks,
+    run::seed_of,
 };
 use crate::{
     commands::{report, values},
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
-    terminal::print,
+    terminal::{notice, print},
 };
 
 const EXAMPLES: &str = "\
 Examples:
   # TCP and QUIC with their controllers, 400 kB and 10 MB, 0 to 8 % loss.
   lastbyte compare loss
+  # HTTP/2 over Linux's CUBIC beside HTTP/3, simulated and measured.
+  sudo lastbyte compare loss --real --size 400kB --out real
   # Two arms over a longer path.
   lastbyte compare loss --network 20mbit/200ms --arm 2 --arm '3 bbr' \\
     --size 1MB --loss 0%,2% --runs 20 --out long
@@ -56,15 +60,21 @@ pub(super) struct Arguments {
     /// Transfers of each size with each arm and loss
     #[arg(long, value_name = "N", default_value = "40", value_parser = values::count::<u32>(1..=100_000))]
     runs: u32,
-    /// Measured transfers to show beside the simulated ones: rows like those of runs.ndjson
+    /// Measure the same transfers over this kernel's TCP and over QUIC; with FILE, show measured ones
     ///
-    /// `bench/pages loss` measures them with the TCP of this machine.
-    #[arg(long, value_name = "FILE")]
-    real: Option<PathBuf>,
+    /// Requires root or an unprivileged user namespace, and /dev/net/tun. Server, client and an emulated path run in a network
+    /// namespace of their own. The arms are at most four, by default `2` and `3 cubic`; over TCP, SPEC is a congestion control of
+    /// the kernel. FILE has rows like those of runs.ndjson: a measurement writes real.ndjson.
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "an option whose value is optional")]
+    real: Option<Option<PathBuf>>,
+    /// Measured transfers of each size with each arm and loss
+    #[arg(long, value_name = "N", default_value = "5", value_parser = values::count::<u32>(1..=100_000))]
+    real_runs: u32,
     /// Random seed
     #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
-    /// Parallel simulations [default: CPU cores]
+    /// Parallel simulations [default: CPU cores], and measured transfers [default: 1]
     #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
     /// Directory for runs.ndjson, report.html, summary.json, and SIZE.svg for each size
@@ -109,6 +119,11 @@ const ARMS: [&str; 6] = [
     "3 rapid-start",
 ];
 
+/// What `--real` measures and simulates by default.
+const MEASURED_ARMS: [&str; 2] = ["2", "3 cubic"];
+/// The file of measured transfers.
+const REAL: &str = "real.ndjson";
+
 /// A transfer: the indices of its size, loss, arm and run, and its seed.
 #[derive(Clone, Copy, Debug)]
 struct Job {
@@ -140,19 +155,25 @@ struct Real {
 }
 
 impl Real {
+    const fn none(arms: Vec<String>) -> Self {
+        Self {
+            arms,
+            times: Vec::new(),
+            ignored: 0,
+        }
+    }
+
+    /// Reads a file. `measured` are the arms in it, as far as they are known: in this order, not in that of the rows.
     fn read(
-        file: Option<&std::path::Path>,
+        file: &std::path::Path,
         arms: Vec<String>,
+        measured: impl Iterator<Item = String>,
         sizes: &[u64],
         losses: &[f64],
     ) -> Result<Self, Failure> {
         let simulated = arms.len();
-        let mut real = Self {
-            arms,
-            times: Vec::new(),
-            ignored: 0,
-        };
-        let Some(file) = file else { return Ok(real) };
+        let mut real = Self::none(arms);
+        real.arms.extend(measured);
         let text = files::read_text(file).map_err(Failure::Usage)?;
         for (line, text) in (1..).zip(text.lines()) {
             let wrong = |what: &str| {
@@ -210,11 +231,8 @@ impl Setting<'_> {
         for run in 0..self.arguments.runs {
             for size in 0..self.pages.len() {
                 for loss in 0..self.losses.len() {
-                    let seed = [run as usize, size, loss]
-                        .into_iter()
-                        .fold(self.arguments.seed, |seed, index| {
-                            SplitMix64::new(seed).at(index as u64)
-                        });
+                    let names = json!([self.arguments.size[size], self.losses[loss], run]);
+                    let seed = seed_of(self.arguments.seed, &names);
                     for arm in 0..self.arms.len() {
                         jobs.push(Job {
                             size,
@@ -274,7 +292,11 @@ impl Setting<'_> {
 impl Arguments {
     /// Runs the command.
     pub(super) fn run(&self, registry: &Registry) -> Result<ExitCode, Failure> {
-        let setting = self.setting(registry)?;
+        let is_measured = matches!(self.real, Some(None));
+        let mut setting = self.setting(registry)?;
+        if is_measured {
+            self.measurement(&setting).check()?;
+        }
         let jobs = setting.jobs();
         files::create_folder(&self.out)?;
         let mut names = vec![
@@ -282,6 +304,10 @@ impl Arguments {
             "report.html".to_owned(),
             "summary.json".to_owned(),
         ];
+        if is_measured {
+            names.push(REAL.to_owned());
+        }
+        let pictures = names.len();
         names.extend(
             self.size
                 .iter()
@@ -292,20 +318,37 @@ impl Arguments {
                 files::check_absent(&self.out.join(name))?;
             }
         }
+        if is_measured {
+            measure::isolate()?;
+        }
         let interrupt = Interrupt::listen();
+        let mut notes = Notes::default();
+        if is_measured {
+            let rows = self.out.join(REAL);
+            notes = self.measurement(&setting).run(&rows, &interrupt)?;
+            if interrupt.is_pressed() {
+                let rows = rows.display();
+                notice(format!("interrupted: what was measured is in `{rows}`"));
+                return Ok(ExitCode::from(130));
+            }
+            let measured = setting.arms.iter().map(measure::name);
+            let (arms, losses) = (setting.real.arms, &setting.losses);
+            setting.real = Real::read(&rows, arms, measured, &self.size, losses)?;
+        }
         let times = run_all(&jobs, self.jobs, &interrupt, |job| setting.transfer(job));
         let times: Result<Vec<Option<u64>>, Failure> = times.into_iter().collect();
         let times = times?;
-        let study = self.study(&setting, &jobs, &times);
+        let study = self.study(&setting, &jobs, &times, notes);
         let rows: String = jobs
             .iter()
             .zip(&times)
             .map(|(job, time)| setting.row(job, *time))
             .collect();
         let summary = format!("{:#}\n", study.json());
-        let mut texts = vec![rows, study.html(), summary.clone()];
-        texts.extend((0..self.size.len()).map(|size| study.svg(size)));
-        for (name, text) in names.iter().zip(texts) {
+        let texts = [rows, study.html(), summary.clone()].into_iter();
+        let texts = names.iter().zip(texts);
+        let drawn = (0..self.size.len()).map(|size| study.svg(size));
+        for (name, text) in texts.chain(names[pictures..].iter().zip(drawn)) {
             files::write(&self.out.join(name), text.as_bytes())?;
         }
         let text = if self.json {
@@ -322,11 +365,15 @@ impl Arguments {
     }
 
     fn setting(&self, registry: &Registry) -> Result<Setting<'_>, Failure> {
+        let is_measured = matches!(self.real, Some(None));
         let arms = match self.arm.as_slice() {
+            [] if is_measured => MEASURED_ARMS.map(str::to_owned).to_vec(),
             [] => ARMS.map(str::to_owned).to_vec(),
             arms => arms.to_vec(),
         };
-        let arms = arms::arms(&arms, 1..=LossStudy::ARMS_MAX, registry).map_err(Failure::Usage)?;
+        // Each arm twice: simulated and measured.
+        let most = LossStudy::ARMS_MAX / if is_measured { 2 } else { 1 };
+        let arms = arms::arms(&arms, 1..=most, registry).map_err(Failure::Usage)?;
         let [(_, path)] = <[_; 1]>::try_from(networks::networks(std::slice::from_ref(
             &self.network,
         ))?)
@@ -372,7 +419,12 @@ impl Arguments {
         let names = arms.iter().map(|arm| arm.name.clone()).collect();
         Ok(Setting {
             arguments: self,
-            real: Real::read(self.real.as_deref(), names, &self.size, &losses)?,
+            real: match &self.real {
+                Some(Some(file)) => {
+                    Real::read(file, names, std::iter::empty(), &self.size, &losses)?
+                }
+                _ => Real::none(names),
+            },
             arms,
             path,
             pages: self.size.iter().map(page).collect(),
@@ -380,8 +432,29 @@ impl Arguments {
         })
     }
 
-    fn study(&self, setting: &Setting<'_>, jobs: &[Job], times: &[Option<u64>]) -> LossStudy {
-        let mut warnings = Vec::new();
+    fn measurement<'a>(&'a self, setting: &'a Setting<'_>) -> Measurement<'a> {
+        Measurement {
+            arms: &setting.arms,
+            network: &self.network,
+            path: &setting.path,
+            sizes: &self.size,
+            losses: &setting.losses,
+            runs: self.real_runs,
+            seed: self.seed,
+            jobs: self.jobs,
+            limit: TIME_LIMIT.as_secs(),
+            out: &self.out,
+        }
+    }
+
+    fn study(
+        &self,
+        setting: &Setting<'_>,
+        jobs: &[Job],
+        times: &[Option<u64>],
+        notes: Notes,
+    ) -> LossStudy {
+        let mut warnings = notes.warnings;
         if times.len() < jobs.len() {
             warnings.push(format!(
                 "Interrupted after {} of {} transfers.",
@@ -410,7 +483,10 @@ impl Arguments {
             (
                 "measured transfers",
                 match &self.real {
-                    Some(file) => format!("{} of `{}`", setting.real.times.len(), file.display()),
+                    Some(Some(file)) => {
+                        format!("{} of `{}`", setting.real.times.len(), file.display())
+                    }
+                    Some(None) => format!("{}: {REAL}", setting.real.times.len()),
                     None => "none".to_owned(),
                 },
             ),
@@ -429,14 +505,23 @@ impl Arguments {
                 "95 %, percentile bootstrap of the median".to_owned(),
             ),
         ];
+        let facts = facts.into_iter();
+        let facts = facts.map(|(name, value)| (name.to_owned(), value));
         let mut study = LossStudy {
             title: "Time to last byte against loss".to_owned(),
             subtitle: format!(
-                "{}, simulated; {} transfers for each point, seed {}",
-                self.network, self.runs, self.seed
+                "{}, simulated{}; {} simulated transfers for each point, seed {}",
+                self.network,
+                if self.real.is_some() {
+                    " and measured"
+                } else {
+                    ""
+                },
+                self.runs,
+                self.seed
             ),
             warnings,
-            facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
+            facts: facts.chain(notes.facts).collect(),
             times: vec![
                 Vec::new();
                 self.size.len() * setting.real.arms.len() * setting.losses.len()
@@ -483,7 +568,7 @@ impl Arguments {
                 }
             }
         }
-        let _ = writeln!(text, "{}", self.out.join("report.html").display());
+        let _ = writeln!(text, "wrote {}", self.out.join("report.html").display());
         text
     }
 }

@@ -137,8 +137,8 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 fn write(out: Option<&Path>, text: &str) -> Result<(), Failure> {
-    if let Some(out) = out {
-        return files::write(out, text.as_bytes());
-    }
-    print(text)
+    let Some(out) = out else { return print(text) };
+    files::write(out, text.as_bytes())?;
+    notice(format!("wrote {}", out.display()));
+    Ok(())
 }

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_page::{Page, View};
-use lastbyte_report::compare::{Metric, PageFacts, PageLoads, PartTimes, Selection, Waterfall};
+use lastbyte_report::compare::{
+    Metric, PageFacts, PageLoads, PartTimes, Selection, Verdict, Waterfall,
+};
 use lastbyte_sim::Handshake;
 
 use super::run::{self, Job, Loaded, Setting, view_name};
@@ -17,7 +19,12 @@ const LOADS_MAX: usize = 4_000_000;
 const CORPUS_PAGES: usize = 300;
 const CORPUS_SEED: u64 = 1;
 /// The files in the directory of --out.
-const FILES: [&str; 3] = ["report.html", "report.svg", "summary.json"];
+const FILES: [&str; 4] = [
+    "report.html",
+    "report.svg",
+    "first-render.svg",
+    "summary.json",
+];
 /// The file beside them that has a row per load.
 pub(super) const ROWS: &str = "loads.ndjson";
 
@@ -195,7 +202,12 @@ fn page_facts(page: &Page) -> PageFacts {
 }
 
 pub(super) fn write(out: &Path, loads: &PageLoads) -> Result<(), Failure> {
-    let texts = [loads.html(), loads.svg(), format!("{:#}\n", loads.json())];
+    let texts = [
+        loads.html(),
+        loads.svg(Metric::Load),
+        loads.svg(Metric::Render),
+        format!("{:#}\n", loads.json()),
+    ];
     for (name, text) in FILES.into_iter().zip(texts) {
         files::write(&out.join(name), text.as_bytes())?;
     }
@@ -211,6 +223,11 @@ fn table(loads: &PageLoads, out: &Path) -> String {
             view: 0,
             metric: Metric::Load,
         };
+        let render = Selection {
+            metric: Metric::Render,
+            ..selection
+        };
+        let renders = loads.verdicts(render);
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         table.set_header([
@@ -223,28 +240,35 @@ fn table(loads: &PageLoads, out: &Path) -> String {
             "p50",
             "p95",
             "slower by > 5 %",
+            "first render",
+            "95 %",
         ]);
-        for (name, verdict) in loads.networks.iter().zip(loads.verdicts(selection)) {
+        let verdicts = loads.verdicts(selection).into_iter().zip(renders);
+        for (name, (verdict, render)) in loads.networks.iter().zip(verdicts) {
             let factor =
                 |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.2}"));
             let share = |value: Option<f64>| {
                 value.map_or_else(|| "–".to_owned(), |it| format!("{:.0} %", it * 100.0))
             };
-            let interval = verdict.speedup.map(|it| it.interval);
-            let interval = interval.map_or_else(
-                || "–".to_owned(),
-                |(low, high)| format!("{low:.2}–{high:.2}"),
-            );
+            let interval = |verdict: &Verdict| {
+                let interval = verdict.speedup.map(|it| it.interval);
+                interval.map_or_else(
+                    || "–".to_owned(),
+                    |(low, high)| format!("{low:.2}–{high:.2}"),
+                )
+            };
             let row = [
                 name.clone(),
                 verdict.pages.to_string(),
                 share(verdict.faster.map(|it| it.value)),
                 factor(verdict.speedup.map(|it| it.value)),
-                interval,
+                interval(&verdict),
                 factor(verdict.range.map(|it| it.0)),
                 factor(verdict.median),
                 factor(verdict.range.map(|it| it.1)),
                 share(verdict.losers),
+                factor(render.speedup.map(|it| it.value)),
+                interval(&render),
             ];
             table.add_row(row.map(Cell::new));
         }
@@ -257,13 +281,13 @@ fn table(loads: &PageLoads, out: &Path) -> String {
         // Writing to a `String` cannot fail.
         let _ = write!(
             text,
-            "{} compared with {}: page load time, {} view. Speedup: geometric mean over pages, with its 95 % interval, and percentiles of pages.\n{}\n\n",
+            "{} compared with {}: page load time, {} view. Speedup: geometric mean over pages, with its 95 % interval, and percentiles of pages. First render: its speedup.\n{}\n\n",
             loads.arms[arm],
             loads.arms[0],
             loads.views[0],
             table.trim_fmt()
         );
     }
-    let _ = writeln!(text, "{}", out.join("report.html").display());
+    let _ = writeln!(text, "wrote {}", out.join("report.html").display());
     text
 }

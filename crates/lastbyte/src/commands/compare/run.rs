@@ -3,10 +3,10 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use lastbyte_page::{Kind, Moment, Page, Party, View};
+use lastbyte_page::{Kind, Moment, Page, Party, View, is_low_priority};
 use lastbyte_report::compare::{LoadKey, LoadTimes};
 use lastbyte_sim::PageOutcome;
-use lastbyte_units::{SplitMix64, Time};
+use lastbyte_units::{SipHash, Time};
 use serde_json::{Value, json};
 
 use super::arms::Arm;
@@ -41,6 +41,8 @@ pub(super) struct Loaded {
     connections: u32,
     requests: u32,
     failed: u32,
+    /// Bytes of bodies that were complete at the first render, of responses that HTTP/1.1 may hold back until then.
+    low_priority_bytes: Option<u64>,
     pub(super) packets: u64,
     pub(super) bytes: [u64; 2],
     pub(super) drops: u64,
@@ -82,11 +84,13 @@ impl Setting<'_> {
                 for view in 0..self.views.len() {
                     for repeat in 0..self.repeats {
                         // All arms of a page meet the same losses, as far as their packets are the same.
-                        let seed = [page, network, view, repeat as usize]
-                            .into_iter()
-                            .fold(self.seed, |seed, index| {
-                                SplitMix64::new(seed).at(index as u64)
-                            });
+                        let names = json!([
+                            self.networks[network],
+                            self.pages[page].name,
+                            view_name(self.views[view]),
+                            repeat
+                        ]);
+                        let seed = seed_of(self.seed, &names);
                         for arm in 0..self.arms.len() {
                             let key = LoadKey {
                                 page,
@@ -129,6 +133,16 @@ impl Setting<'_> {
             sums.first_byte_ms += first_byte.since(requested).as_secs_f32() * 1e3;
             sums.last_byte_ms += complete.since(requested).as_secs_f32() * 1e3;
         }
+        let rendered = outcome.first_render.map(|span| Time::ZERO + span);
+        let low_priority_bytes = rendered.map(|rendered| {
+            let all = page.resources.iter().zip(&outcome.resources);
+            let early = all.filter(|(resource, moment)| {
+                let is_from_network = moment.first_byte.is_some();
+                let is_early = moment.complete.is_some_and(|at| at <= rendered);
+                is_low_priority(resource.priority.urgency) && is_from_network && is_early
+            });
+            early.map(|(resource, _)| resource.body).sum()
+        });
         let is_shown = job.key.network == self.shown && job.repeat == 0;
         let bars = is_shown.then(|| {
             let millis = |at: Option<Time>| at.map(|at| at.since(Time::ZERO).as_secs_f64() * 1e3);
@@ -141,6 +155,7 @@ impl Setting<'_> {
             connections: outcome.connections,
             requests,
             failed: outcome.failed,
+            low_priority_bytes,
             packets: outcome.packets,
             bytes: [outcome.bytes_down, outcome.bytes_up],
             drops: outcome.drops_down,
@@ -168,6 +183,7 @@ impl Setting<'_> {
             "connections": loaded.connections,
             "responses": loaded.requests,
             "failed": loaded.failed,
+            "low_priority_bytes": loaded.low_priority_bytes,
         })
     }
 }
@@ -180,6 +196,11 @@ impl Loaded {
             render_ms: self.outcome_ms[1],
         }
     }
+}
+
+/// The random seed of a load: of what identifies it, not of its place among others.
+pub(super) fn seed_of(seed: u64, names: &Value) -> u64 {
+    SipHash::new([seed, 0]).hash(names.to_string().as_bytes())
 }
 
 /// Parses the name of a view.

@@ -37,6 +37,8 @@ impl Simulation<'_> {
         });
         PageLoad {
             view,
+            upgrade: arm.upgrade,
+            holds_back: arguments.hold_back,
             congestion: arm.congestion.clone(),
             transport: Transport {
                 handshake,
@@ -67,6 +69,7 @@ impl Simulation<'_> {
     /// A row of loads.ndjson.
     pub(super) fn row(&self, job: &Job, loaded: &Loaded) -> Value {
         let mut row = self.setting.row(job, loaded);
+        row["upgrade"] = json!(self.setting.arms[job.key.arm].upgrade.name());
         row["seed"] = json!(job.seed % lastbyte_units::SEED_END);
         row["packets"] = json!(loaded.packets);
         row["bytes_down"] = json!(loaded.bytes[0]);
