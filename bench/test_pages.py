@@ -1,5 +1,7 @@
 """Tests of `bench/pages`: its statistics, and what it says of bad input. `.ci/python` runs them."""
 
+import importlib.machinery
+import importlib.util
 import json
 import math
 import pathlib
@@ -103,13 +105,11 @@ def pages(*words):
 @pytest.mark.parametrize("words, expected", [
     (["loads", "--browser", "netscape"], "`netscape` (expected chromium, firefox or lastbyte)"),
     (["loads", "--http", "2,4"], "`4` (expected 1.1, 2 or 3)"),
-    (["loads", "--http", "1.1,2"], "HTTP/1.1 only with lastbyte"),
+    (["loads", "--http", "1.1,2", "--browser", "firefox"], "HTTP/1.1 only with chromium and lastbyte"),
+    (["loads", "--network", "2mbit/x"], "`2mbit/x` (expected a name, a file, or RATE[:UP]/RTT[/LOSS] such as 2mbit/100ms)"),
     (["loads", "--view", "third"], "`third` (expected first or repeat)"),
     (["loads", "--view", "repeat", "--browser", "firefox"], "the repeat view only with chromium and lastbyte"),
     (["loads", "--pages", "0"], "`0` (expected a number from 1 on)"),
-    (["loss", "--loss", "x"], "`x` (expected shares such as 0% or 2.5%)"),
-    (["loss", "--loss", "60%"], "`60%` (expected shares below 50%)"),
-    (["loss", "--size", "3x"], "`3x` (expected sizes such as 400kB)"),
 ])
 def test_bad_arguments_are_named(words, expected):
     done = pages(*words)
@@ -134,3 +134,33 @@ def test_bad_rows_are_named(tmp_path):
     rows.write_text(json.dumps(row | {"load_ms": None}) + '\n{"page": "cut of')
     done = pages("rank", tmp_path)
     assert done.returncode == 1 and "no page loads" in done.stderr, "the last row may be cut: " + done.stderr
+
+
+def module():
+    """`bench/pages` as a module."""
+    loader = importlib.machinery.SourceFileLoader("pages", str(BENCH / "pages"))
+    spec = importlib.util.spec_from_loader("pages", loader)
+    loaded = importlib.util.module_from_spec(spec)
+    loader.exec_module(loaded)
+    return loaded
+
+
+def test_a_network_of_compare_has_the_rates_and_queues_of_the_simulator():
+    flags = module().path_flags
+    assert flags("lte") == ["--network", "lte"]
+    _, file = flags("2mbit/100ms")
+    # A fifth of the rate down, and at least 500 kb/s; a round trip, and at least 30 kB.
+    assert pathlib.Path(file).read_text() == (
+        'rtt = "100ms"\n[down]\nrate = "2000000bit"\nqueue = "30000B"\n[up]\nrate = "500000bit"\nqueue = "30000B"\n')
+    _, file = flags("50mbit:5mbit/10ms/1%")
+    assert pathlib.Path(file).read_text() == (
+        'rtt = "10ms"\n[down]\nrate = "50000000bit"\nqueue = "312500B"\nloss = "1%"\n'
+        '[up]\nrate = "5000000bit"\nqueue = "31250B"\nloss = "1%"\n')
+
+
+def test_speedups_are_of_the_pages_that_all_browsers_loaded(capsys):
+    times = {("chromium", "lte", "1.1", "first"): {"a": 100, "b": 400, "c": 7}, ("chromium", "lte", "2", "first"): {"a": 50, "b": 800, "c": 9},
+             ("simulated", "lte", "1.1", "first"): {"a": 100, "b": 100}, ("simulated", "lte", "2", "first"): {"a": 25, "b": 100}}
+    module().print_speedups({"load_ms": times, "first_render_ms": {}}, ["chromium", "simulated"])
+    # 2 and 1/2; 4 and 1. Two pages: an interval is from the lower to the higher.
+    assert "| HTTP/2 | 1.00 (0.50–2.00) | 2.00 (1.00–4.00) | – | – |" in capsys.readouterr().out

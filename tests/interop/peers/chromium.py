@@ -54,9 +54,9 @@ def moved(end):
 class Browser:
     """A process, and the two pipes to it."""
 
-    def __init__(self, ask, quic=None, hosts="localhost"):
+    def __init__(self, ask, quic=None, hosts="localhost", more=()):
         """With `quic` none, HTTP/3 is what it begins with; else the origins for which it does, as the flag has them. `hosts` are at
-        the server's address: a name, or `*`."""
+        the server's address: a name, or `*`. `more` flags."""
         self.ask, self.number, self.rest = ask, 0, b""
         self.ends = time.monotonic() + ask.seconds
         from_us, to_browser = os.pipe()
@@ -68,7 +68,7 @@ class Browser:
             "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
             f"--user-data-dir={ask.folder.parent / 'profile'}", f"--origin-to-force-quic-on={f'localhost:{ask.port}' if quic is None else quic}",
             f"--ignore-certificate-errors-spki-list={ask.key_hash}",
-            f"--host-resolver-rules=MAP {hosts} {host}, MAP * ~NOTFOUND, EXCLUDE {host}", "about:blank",
+            f"--host-resolver-rules=MAP {hosts} {host}, MAP * ~NOTFOUND, EXCLUDE {host}", *more, "about:blank",
         ]
         if os.environ.get("INTEROP_NETLOG"):
             flags += [f"--log-net-log={ask.folder.parent / 'netlog.json'}", "--net-log-capture-mode=Everything"]
