@@ -284,3 +284,36 @@ fn third_parties_stay_at_http11_where_only_the_first_party_is_upgraded() {
     }
     assert_eq!(connections(HttpVersion::Http1, Upgrade::FirstParty), old);
 }
+
+#[test]
+fn requests_of_low_priority_over_http2_and_3_wait_for_the_first_render_if_they_are_held_back() {
+    let mut page = page(3, 12);
+    let last = page.resources.len() - 1;
+    page.resources[last].is_blocking = true;
+    page.resources[last].body = 300_000;
+    let page = Arc::new(page);
+    for version in [HttpVersion::Http2, HttpVersion::Http3] {
+        let [at_once, held_back] = [false, true].map(|holds_back| {
+            let mut input = PageLoad::new(Arc::clone(&page), version, path());
+            input.holds_back = holds_back;
+            load_page(&input).expect("it can be simulated")
+        });
+        // Images whose first byte, and whose last byte, arrived before the first render.
+        let images = |outcome: &PageOutcome| {
+            let rendered = lastbyte_congestion::Time::ZERO + outcome.first_render.expect("it was");
+            let images = &outcome.resources[1..last];
+            let early = |at: Option<lastbyte_congestion::Time>| at.is_some_and(|at| at < rendered);
+            let started = images.iter().filter(|image| early(image.first_byte));
+            let done = images.iter().filter(|image| early(image.complete));
+            (started.count(), done.count())
+        };
+        let (started, done) = images(&held_back);
+        assert!(started <= done + 2, "{version}: {started} {done}");
+        assert!(started < images(&at_once).0, "{version}: {started}");
+        assert!(held_back.first_render < at_once.first_render, "{version}");
+        assert!(
+            held_back.loaded.is_some(),
+            "{version}: all are requested at last"
+        );
+    }
+}
