@@ -6,7 +6,7 @@
 use core::time::Duration;
 
 use lastbyte_congestion::{Bandwidth, State, Time};
-use lastbyte_wire::packet::PacketType;
+use lastbyte_wire::{packet::PacketType, transport_parameters::TransportParameters};
 
 use crate::{NetworkPath, Stage, ack::EcnCodepoint, close::CloseReason, space::Space};
 
@@ -69,6 +69,13 @@ pub enum Event<'a> {
     KeysUpdated(u64),
     /// The datagram size changed to this many bytes.
     DatagramSize(u16),
+    /// The transport parameters of flow control, of this endpoint or of its peer, apply from now on.
+    FlowLimits {
+        /// Whether they are of this endpoint.
+        is_local: bool,
+        /// The limits.
+        limits: FlowLimits,
+    },
     /// The state of a path changed.
     Path(NetworkPath, PathEvent),
     /// The connection is closing.
@@ -118,6 +125,30 @@ pub enum LossTrigger {
     ReorderingThreshold,
     /// Time threshold (§6.1.2).
     TimeThreshold,
+}
+
+/// The limits of stream data with which a connection starts (RFC 9000 §18.2), in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowLimits {
+    /// Of the connection.
+    pub data: u64,
+    /// Of a bidirectional stream that the owner of the parameters opens.
+    pub bidi_local: u64,
+    /// Of a bidirectional stream that its peer opens.
+    pub bidi_remote: u64,
+    /// Of a unidirectional stream.
+    pub uni: u64,
+}
+
+impl From<&TransportParameters> for FlowLimits {
+    fn from(parameters: &TransportParameters) -> Self {
+        Self {
+            data: parameters.initial_max_data.get(),
+            bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
+            bidi_remote: parameters.initial_max_stream_data_bidi_remote.get(),
+            uni: parameters.initial_max_stream_data_uni.get(),
+        }
+    }
 }
 
 /// The state of a path.

@@ -18,7 +18,7 @@ use lastbyte_congestion::{Phase, Time};
 use lastbyte_quic::{
     close::CloseReason,
     connection::Stage,
-    trace::{DropReason, Event, LossTrigger, Metrics, Packet, PathEvent, Trace},
+    trace::{DropReason, Event, FlowLimits, LossTrigger, Metrics, Packet, PathEvent, Trace},
 };
 use lastbyte_wire::{Side, frame::Frames, packet::PacketType};
 
@@ -255,6 +255,21 @@ impl<W: Write> Qlog<W> {
         self.last = Some(metrics.clone());
     }
 
+    fn limits(&mut self, now: Time, is_local: bool, limits: &FlowLimits) {
+        // The drafts call the owner of parameters their initiator.
+        let owner = match self.dialect {
+            Dialect::V03 => "owner",
+            Dialect::Draft => "initiator",
+        };
+        self.event(now, Name::ParametersSet, |data| {
+            data.text(owner, if is_local { "local" } else { "remote" })
+                .integer("initial_max_data", limits.data)
+                .integer("initial_max_stream_data_bidi_local", limits.bidi_local)
+                .integer("initial_max_stream_data_bidi_remote", limits.bidi_remote)
+                .integer("initial_max_stream_data_uni", limits.uni);
+        });
+    }
+
     fn closed(&mut self, now: Time, reason: CloseReason) {
         self.event(now, Name::ConnectionClosed, |data| {
             let (owner, trigger) = match reason {
@@ -357,6 +372,7 @@ impl<W: Write + Send> Trace for Qlog<W> {
             Event::DatagramSize(bytes) => self.event(now, Name::MtuUpdated, |data| {
                 data.integer("new", *bytes);
             }),
+            Event::FlowLimits { is_local, limits } => self.limits(now, *is_local, limits),
             Event::Path(_, path) => self.event(now, Name::MigrationStateUpdated, |data| {
                 data.text(
                     "new",

@@ -30,6 +30,7 @@ pub(super) enum Name {
     KeyDiscarded,
     MtuUpdated,
     MigrationStateUpdated,
+    ParametersSet,
 }
 
 impl Name {
@@ -57,6 +58,7 @@ impl Name {
                 "connectivity:migration_state_updated",
                 "quic:migration_state_updated",
             ),
+            Self::ParametersSet => ("transport:parameters_set", "quic:parameters_set"),
         };
         match dialect {
             Dialect::V03 => v03,

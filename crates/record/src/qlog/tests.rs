@@ -66,6 +66,15 @@ fn written(dialect: Dialect) -> String {
         },
     );
     qlog.on_event(now(3000), &Event::DatagramSize(1452));
+    let limits = FlowLimits {
+        data: 4000,
+        bidi_local: 3000,
+        bidi_remote: 2000,
+        uni: 1000,
+    };
+    for is_local in [true, false] {
+        qlog.on_event(now(3500), &Event::FlowLimits { is_local, limits });
+    }
     qlog.on_event(now(4000), &Event::Closed(CloseReason::IdleTimeout));
     drop(qlog);
     assert!(health.take_error().is_none());
