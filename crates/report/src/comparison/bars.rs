@@ -5,15 +5,14 @@ use core::fmt::Write;
 use super::{
     analysis::Analysis,
     figure::{Drawing, INK, MUTED, Size},
-    format,
     parts::{BANDS, Parts},
     queries::PARTS,
 };
 use crate::scene::{Anchor, Color, Scene, Shape};
 
-/// The colours of the parts, which the page has for dark screens as well.
+/// The colours of the parts. They are pale, as those of the arms on the same page are not.
 const COLORS: [u32; PARTS.len()] = [
-    0xb9_bdc4, 0x2b_8cc4, 0x00_5fa8, 0xc9_7b00, 0x7b_4fa3, 0xc8_102e, 0x00_8a65,
+    0xb9_bdc4, 0x9f_c6e0, 0x6f_86b5, 0xe8_c468, 0xb9_a3d6, 0xe0_8c95, 0x8f_cab4,
 ];
 const ROW: f32 = 20.0;
 const BAR: f32 = 14.0;
@@ -59,7 +58,7 @@ pub(super) fn chart(analysis: &Analysis, parts: &Parts, size: Size) -> Scene {
                 }
                 at += length;
             }
-            let total = format::mean_value(Some(total * 1000.0), "ms");
+            let total = shown(*total, longest);
             drawing.text(
                 (at + 6.0, top + 11.5),
                 Anchor::Start,
@@ -79,6 +78,21 @@ pub(super) fn chart(analysis: &Analysis, parts: &Parts, size: Size) -> Scene {
         description: described(analysis, parts),
         shapes: drawing.shapes,
     }
+}
+
+/// A time in ms, with the unit and the decimals of the longest one beside it.
+fn shown(time: f64, longest: f64) -> String {
+    let (factor, unit) = if longest >= 10_000.0 {
+        (1000.0, "s")
+    } else {
+        (1.0, "ms")
+    };
+    let decimals = match longest / factor {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
+    };
+    format!("{:.decimals$} {unit}", time / factor)
 }
 
 /// The names of the parts, in lines as wide as the chart. Returns where they end.
@@ -119,4 +133,31 @@ fn described(analysis: &Analysis, parts: &Parts) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::figure;
+
+    #[test]
+    fn times_of_a_group_have_the_same_precision() {
+        let shown = |times: [f64; 3]| {
+            let longest = times.into_iter().fold(0.0, f64::max);
+            times.map(|time| shown(time, longest))
+        };
+        assert_eq!(shown([105.0, 94.66, 88.8]), ["105 ms", "95 ms", "89 ms"]);
+        assert_eq!(shown([9.5, 20.0, 1.25]), ["9.5 ms", "20.0 ms", "1.2 ms"]);
+        assert_eq!(
+            shown([12_000.0, 500.0, 9_876.0]),
+            ["12.0 s", "0.5 s", "9.9 s"]
+        );
+    }
+
+    #[test]
+    fn parts_have_other_colours_than_arms() {
+        for arm in 0..8 {
+            assert!(!COLORS.contains(&figure::color(arm).rgb), "arm {arm}");
+        }
+    }
 }
