@@ -193,6 +193,64 @@ fn a_connection_of_the_log_can_be_run_again() {
     assert!(!ab(&folder, &["--plot", "one.html"]).status.success());
 }
 
+/// The first sentence of a picture divides the time as the connection log does, though it has the events only.
+#[test]
+fn the_summary_of_a_qlog_file_agrees_with_the_parts_of_the_log() {
+    let folder = folder("ab-summary");
+    let output = ab(&folder, &["--connections", "12", "--seed", "5"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let parts = [
+        (&["window", "idle", "queueing"][..], "the window was full"),
+        (&["repair"], "losses were repaired"),
+        (&["pacing"], "held back by the pacer"),
+        (&["last-ack"], "waiting for the last acknowledgment"),
+    ];
+    let lines = log(&folder);
+    let mut compared = 0;
+    for seed in [&lines[0]["seed"], &lines[8]["seed"]] {
+        let seed = seed.to_string();
+        let output = ab(&folder, &["--replay", &seed, "--qlog", &seed]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let files = fs::read_dir(folder.join(&seed)).expect("a folder");
+        for file in files.map(|file| file.expect("a file").path()) {
+            let name = file.to_string_lossy().into_owned();
+            let line = lines.iter().find(|line| {
+                let arm = format!("_{}_", line["arm"].as_str().expect("an arm"));
+                line["seed"].to_string() == seed && name.contains(&arm)
+            });
+            let Some(line) = line.filter(|_| name.contains("server")) else {
+                continue;
+            };
+            let mut plot = Command::new(env!("CARGO_BIN_EXE_lastbyte"));
+            let plot = plot.args(["plot", &name]).current_dir(&folder).output();
+            assert!(plot.expect("the binary runs").status.success());
+            let page = fs::read_to_string(folder.join("plot.html")).expect("a page");
+            let (_, rest) = page.split_once("<p class=\"summary\">").expect("a summary");
+            let summary = rest.split('<').next().expect("text");
+            let ms = |part: &str| line[&format!("anatomy.{part}")].as_f64().unwrap_or(0.0);
+            let all = parts.iter().flat_map(|(keys, _)| *keys);
+            let total: f64 =
+                all.map(|key| ms(key)).sum::<f64>() + ms("application") + ms("flow-control");
+            for (keys, name) in parts {
+                let share = keys.iter().map(|key| ms(key)).sum::<f64>() / total * 100.0;
+                let shown = summary
+                    .split([':', ','])
+                    .find_map(|words| words.trim().trim_end_matches('.').strip_suffix(name));
+                let shown: f64 = shown.map_or(0.0, |share| {
+                    share
+                        .trim()
+                        .trim_end_matches(" %")
+                        .parse()
+                        .expect("a share")
+                });
+                assert!((shown - share).abs() <= 1.6, "{name}: {share} {summary}");
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 8);
+}
+
 #[test]
 fn shares_without_effect_are_reported() {
     let folder = folder("ab-shares");

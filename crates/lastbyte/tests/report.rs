@@ -719,7 +719,7 @@ fn a_qlog_file_becomes_a_picture() {
     assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(folder.join("a.html")).expect("a page");
     // Both versions give the same picture of the connection.
-    let note = page.matches("\"note\":\"server, 0.3").count();
+    let note = page.matches("\"note\":\"server, 3").count();
     assert_eq!(note, 2, "{}", &page[page.len() - 9000..][..300]);
     for series in [
         "sent",
@@ -735,8 +735,23 @@ fn a_qlog_file_becomes_a_picture() {
             "{series}"
         );
     }
+    // The first sentence says where the time went.
+    assert_eq!(page.matches("<p class=\"summary\">").count(), 2);
     let svg = fs::read_to_string(folder.join("a.svg")).expect("an image");
     assert!(svg.contains("packets lost"));
+    assert_eq!(stderr(&output), "wrote a.html\nwrote a.svg\nwrote a.png\n");
+
+    // A directory stands for its files: server and client.
+    let output = run(&folder, &["plot", "q", "-o", "q.html"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(folder.join("q.html")).expect("a page");
+    assert!(page.contains("\"note\":\"server, ") && page.contains("\"note\":\"client, "));
+    fs::create_dir(folder.join("none")).expect("a folder");
+    let output = run(&folder, &["plot", "none"]);
+    assert_eq!(output.status.code(), Some(2));
+    let wanted =
+        "`none`: a directory without qlog files (expected names that end in .sqlog or .qlog)";
+    assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
     assert!(
         fs::read(folder.join("a.png"))
             .expect("an image")

@@ -1,6 +1,7 @@
 //! Real connections from qlog files, as arms of a [`transfer::Picture`](crate::transfer::Picture).
 //!
-//! [`read`] takes the file as a stream, in one pass: memory does not grow with its length. It reads what stacks write:
+//! [`read`] takes the file as a stream: memory does not grow with its length. It is plain or compressed with gzip or zstd. If the
+//! header of a trace is behind its events and changes their meaning, the file is read a second time. It reads what stacks write:
 //!
 //! | form | events |
 //! |---|---|
@@ -8,18 +9,26 @@
 //! | JSON lines | a line each |
 //! | one JSON document, `.qlog` | an array in each trace |
 //!
-//! Versions from draft-marx-qlog-event-definitions-quic-h3-01 (events as arrays, times in µs) to
+//! Versions from draft-marx-qlog-event-definitions-quic-h3-00 (events as arrays, names in capitals, times in µs) to
 //! draft-ietf-quic-qlog-quic-events-13 are accepted: the name of an event counts without its namespace, and a field under each
-//! of its names. Unknown events and fields are skipped.
+//! of its names. Unknown events and fields are skipped. A record that is not JSON is skipped if the next one can be found, and
+//! reported. What a file does not tell is absent, and [`Reading::notes`] says so.
 //!
 //! | file | owns |
 //! |---|---|
 //! | `qlog/records.rs` | the values of the file, one at a time |
+//! | `qlog/header.rs`, `qlog/event.rs` | the header of a trace, and the fields of an event under each of their names |
 //! | `qlog/connection.rs` | from events to an arm |
+//! | `qlog/flow.rs` | limits of flow control |
+//! | `qlog/anatomy.rs` | where the time went |
 //! | `qlog/bounded.rs` | series of bounded length |
 
+mod anatomy;
 mod bounded;
 mod connection;
+mod event;
+mod flow;
+mod header;
 mod records;
 
 use core::fmt;
@@ -29,26 +38,32 @@ use lastbyte_json::{
     Value,
     parse::{Keys, Parser, Projection},
 };
+use lastbyte_query::{ByteSource, Input};
 
 use self::{
-    connection::{Connection, Frame},
-    records::{Broken, Source},
+    connection::Connection,
+    header::Header,
+    records::{Broken, Framing, Source},
 };
 use crate::transfer::Arm;
 
-/// A file has at most this many traces; further ones are not read.
-const TRACES_MAX: usize = 8;
+/// A file has at most this many connections; further ones are not read.
+const CONNECTIONS_MAX: usize = 8;
+/// Records that are not JSON; more end the file.
+const DAMAGED_MAX: u64 = 1000;
 
 /// The content of a file.
 #[derive(Debug)]
 pub struct Reading {
-    /// A connection of each trace with packets, in their order.
+    /// The connections with packets, in their order.
     pub arms: Vec<Arm>,
     /// The smallest round-trip time of all, in ms.
     pub rtt_min: Option<f64>,
     /// The number of events.
     pub events: u64,
-    /// Why the file could not be read to its end, if so.
+    /// What a reader of the picture must know, such as numbers that the file does not tell.
+    pub notes: Vec<String>,
+    /// Why the file could not be read as a whole, if so.
     pub trouble: Option<String>,
 }
 
@@ -60,6 +75,8 @@ pub enum QlogError {
     Io(io::Error),
     /// It is not a qlog file.
     Foreign(String),
+    /// Its events have a meaning that is not known, or no connection was established.
+    Refused(String),
     /// It is a qlog file without any packet.
     NoPackets {
         /// The number of events.
@@ -77,6 +94,7 @@ impl fmt::Display for QlogError {
                 f,
                 "not a qlog file: {reason}; a qlog file is JSON, JSON lines or a JSON text sequence with `qlog_version` or `file_schema`"
             ),
+            Self::Refused(reason) => f.write_str(reason),
             Self::NoPackets { events, trouble } => {
                 write!(
                     f,
@@ -93,88 +111,186 @@ impl fmt::Display for QlogError {
 
 impl core::error::Error for QlogError {}
 
-/// Reads a file. Arms are named `label`, and numbered if there are several.
+/// Reads a file, which `open` opens: a second time only if a header is behind events. Arms are named `label`, and numbered if there
+/// are several.
 ///
 /// # Errors
 ///
-/// Returns [`QlogError::Io`] if the input fails, [`QlogError::Foreign`] if it is not qlog, and [`QlogError::NoPackets`] if there
-/// is nothing to draw. A file that breaks off is not an error if a part of it can be drawn: see [`Reading::trouble`].
-pub fn read(input: impl Read, label: &str) -> Result<Reading, QlogError> {
-    let mut file = File {
-        source: Source::new(input),
-        connections: vec![Connection::default()],
-        keys: Keys::default(),
-        events: 0,
-        is_qlog: false,
+/// Returns [`QlogError::Io`] if the input fails, [`QlogError::Foreign`] if it is not qlog, [`QlogError::Refused`] if the numbers
+/// would be wrong, and [`QlogError::NoPackets`] if there is nothing to draw. A file that breaks off is not an error if a part of
+/// it can be drawn: see [`Reading::trouble`].
+pub fn read(
+    mut open: impl FnMut() -> io::Result<ByteSource>,
+    label: &str,
+) -> Result<Reading, QlogError> {
+    let mut pass = |headers: Vec<Header>| {
+        let source = open().and_then(|source| Input::new(label, move || Ok(source)).unpacked());
+        let source = source.map_err(QlogError::Io)?;
+        File::read(Source::new(source), headers)
     };
-    let trouble = match file.all() {
-        Ok(()) => None,
-        Err(Broken::Io(error)) if file.events == 0 => return Err(QlogError::Io(error)),
-        Err(Broken::Syntax(reason)) if !file.is_qlog => return Err(QlogError::Foreign(reason)),
-        Err(Broken::Io(error)) => Some(format!("after {} events: {error}", file.events)),
-        Err(Broken::Syntax(reason)) => Some(format!("after {} events: {reason}", file.events)),
-    };
-    if !file.is_qlog {
-        return Err(QlogError::Foreign(
-            "its first object has no version".to_owned(),
-        ));
+    let mut file = pass(Vec::new())?;
+    if file.is_late_header {
+        file = pass(file.headers).map_err(|error| {
+            let what = "the header of a trace is behind its events, and the file cannot be read a second time";
+            QlogError::Refused(format!("{what}: {error}"))
+        })?;
     }
-    let rtt_min = file.connections.iter().filter_map(Connection::rtt_min);
-    let rtt_min = rtt_min.reduce(f64::min);
-    let arms: Vec<Arm> = file
-        .connections
-        .into_iter()
-        .filter_map(|connection| connection.finish(label))
-        .collect();
-    if arms.is_empty() {
-        return Err(QlogError::NoPackets {
-            events: file.events,
-            trouble,
-        });
-    }
-    let several = arms.len() > 1;
-    let arms = arms.into_iter().enumerate().map(|(number, mut arm)| {
-        if several {
-            arm.label = format!("{} {}", arm.label, number + 1);
-        }
-        arm
-    });
-    Ok(Reading {
-        arms: arms.collect(),
-        rtt_min,
-        events: file.events,
-        trouble,
-    })
+    file.finish(label)
 }
 
 struct File<R> {
     source: Source<R>,
-    /// Of each trace; the last is being read.
-    connections: Vec<Connection>,
+    connections: Vec<Reader>,
     keys: Keys<Value>,
     events: u64,
     is_qlog: bool,
+    /// Of each trace, as far as they are known; those of a pass before are complete.
+    headers: Vec<Header>,
+    /// The number of traces that have started.
+    traces: usize,
+    /// A header behind events has changed what they mean.
+    is_late_header: bool,
+    /// Events of connections beyond the maximum.
+    unread: u64,
+    damaged: u64,
+    /// The first of them: where, and why.
+    first_damaged: Option<(String, String)>,
+    trouble: Option<String>,
+}
+
+/// A connection being read.
+struct Reader {
+    trace: usize,
+    group: Option<String>,
+    connection: Connection,
 }
 
 impl<R: Read> File<R> {
+    fn read(source: Source<R>, headers: Vec<Header>) -> Result<Self, QlogError> {
+        let mut file = Self {
+            source,
+            connections: Vec::new(),
+            keys: Keys::default(),
+            events: 0,
+            is_qlog: false,
+            headers,
+            traces: 0,
+            is_late_header: false,
+            unread: 0,
+            damaged: 0,
+            first_damaged: None,
+            trouble: None,
+        };
+        let after = |events: u64, reason: &dyn fmt::Display| {
+            Some(format!("after {events} events: {reason}"))
+        };
+        match file.all() {
+            Ok(()) => {}
+            Err(Broken::Io(error)) if file.events == 0 => return Err(QlogError::Io(error)),
+            Err(Broken::Syntax(reason) | Broken::Damaged(reason)) if !file.is_qlog => {
+                return Err(QlogError::Foreign(reason));
+            }
+            Err(Broken::Io(error)) => file.trouble = after(file.events, &error),
+            Err(Broken::Syntax(reason) | Broken::Damaged(reason)) => {
+                file.trouble = after(file.events, &reason);
+            }
+        }
+        if !file.is_qlog {
+            return Err(QlogError::Foreign(
+                "its first object has no version".to_owned(),
+            ));
+        }
+        Ok(file)
+    }
+
+    fn finish(self, label: &str) -> Result<Reading, QlogError> {
+        let mut troubles = Vec::new();
+        if let Some((place, why)) = self.first_damaged {
+            troubles.push(match self.damaged {
+                1 => format!("{place} is damaged and was skipped: {why}"),
+                more => {
+                    format!("{more} records are damaged and were skipped, {place} first: {why}")
+                }
+            });
+        }
+        troubles.extend(self.trouble);
+        let trouble = (!troubles.is_empty()).then(|| troubles.join("; "));
+        let mut notes = Vec::new();
+        if self.unread > 0 {
+            notes.push(format!(
+                "not read, since there are more than {CONNECTIONS_MAX} connections: {} events",
+                self.unread
+            ));
+        }
+        let (mut arms, mut refused, mut rtt_min) = (Vec::new(), Vec::new(), None::<f64>);
+        for Reader { connection, .. } in self.connections {
+            if let Some(reason) = connection.refused() {
+                refused.push(reason);
+                continue;
+            }
+            if !connection.has_packets() {
+                continue;
+            }
+            notes.extend(connection.notes());
+            rtt_min = [rtt_min, connection.rtt_min()]
+                .into_iter()
+                .flatten()
+                .reduce(f64::min);
+            arms.push(connection.finish(label));
+        }
+        if arms.is_empty() {
+            let events = self.events;
+            return Err(match refused.into_iter().next() {
+                Some(reason) => QlogError::Refused(reason),
+                None => QlogError::NoPackets { events, trouble },
+            });
+        }
+        notes.extend(
+            refused
+                .into_iter()
+                .map(|reason| format!("a connection is not drawn: {reason}")),
+        );
+        notes.dedup();
+        if arms.len() > 1 {
+            for (number, arm) in arms.iter_mut().enumerate() {
+                arm.label = format!("{} {}", arm.label, number + 1);
+            }
+        }
+        Ok(Reading {
+            arms,
+            rtt_min,
+            events: self.events,
+            notes,
+            trouble,
+        })
+    }
+
     /// The header, or the whole of a document; then the events of a sequence.
     fn all(&mut self) -> Result<(), Broken> {
+        self.source.skip_mark()?;
         match self.source.peek()? {
             Some(b'{') => {}
             Some(other) => return Err(Broken::unexpected(other, "`{`")),
             None => return Err(Broken::Syntax("it is empty".to_owned())),
         }
         self.source.take()?;
+        let line = self.source.line();
+        self.start_trace();
         while let Some(key) = self.source.key()? {
             match key.as_str() {
                 "traces" => self.traces()?,
                 "trace" => {
                     let value = self.value()?;
-                    self.last().header(&value);
+                    self.header().read(&value);
                 }
                 "qlog_version" | "file_schema" => {
                     self.is_qlog = true;
                     self.source.value()?;
+                }
+                "events" => {
+                    return Err(Broken::Syntax(
+                        "its events are not in traces, as those of qlog 0.1 (expected draft-00 or later)".to_owned(),
+                    ));
                 }
                 _ => {
                     self.source.value()?;
@@ -184,8 +300,12 @@ impl<R: Read> File<R> {
         if !self.is_qlog {
             return Err(Broken::Syntax("its first object has no version".to_owned()));
         }
+        let is_one_line = self.source.line() == line;
+        let is_sequence = self.source.peek()?.is_some();
+        self.source
+            .set_lines(is_sequence && is_one_line && self.source.line() > line);
         while self.source.peek()?.is_some() {
-            self.event()?;
+            self.event_or_skip()?;
         }
         Ok(())
     }
@@ -198,44 +318,64 @@ impl<R: Read> File<R> {
                 continue;
             }
             self.source.take()?;
-            if self.last().has_packets() {
-                self.connections.push(Connection::default());
-            } else if let Some(last) = self.connections.last_mut() {
-                *last = Connection::default();
-            }
-            let is_read = self.connections.len() <= TRACES_MAX;
+            self.start_trace();
+            let mut before = None;
             while let Some(key) = self.source.key()? {
-                if key == "events" && is_read {
+                if key == "events" {
                     // The version may be behind the events.
                     self.is_qlog = true;
-                    self.source.open(b'[')?;
-                    while self.source.has_element()? {
-                        self.event()?;
-                    }
-                } else if [
-                    "common_fields",
-                    "configuration",
-                    "event_fields",
-                    "vantage_point",
-                ]
-                .contains(&key.as_str())
-                {
+                    before = Some(self.header().clone());
+                    self.events_of_document()?;
+                } else if Header::owns(&key) {
                     let value = self.value()?;
-                    self.last().header_field(&key, &value);
+                    self.header().read_field(&key, &value);
                 } else {
                     self.source.value()?;
                 }
+            }
+            if before.is_some_and(|before| before != *self.header()) {
+                self.is_late_header = true;
             }
         }
         Ok(())
     }
 
-    fn last(&mut self) -> &mut Connection {
-        if self.connections.is_empty() {
-            self.connections.push(Connection::default());
+    /// The events of a document. If each of the first ones is a line of its own, all are taken to be.
+    fn events_of_document(&mut self) -> Result<(), Broken> {
+        self.source.open(b'[')?;
+        let mut is_lines = true;
+        let mut newest = self.source.line();
+        let mut read = 0;
+        while self.source.has_element()? {
+            let start = self.source.line();
+            is_lines &= read == 0 || start > newest;
+            if is_lines && read >= 2 {
+                self.source.set_lines(true);
+            }
+            self.event_or_skip()?;
+            newest = self.source.line();
+            is_lines &= newest == start || self.source.framing() == Framing::Lines;
+            read += 1;
         }
-        let last = self.connections.len() - 1;
-        &mut self.connections[last]
+        self.source.set_lines(false);
+        Ok(())
+    }
+
+    /// A trace starts. Its header is known if the file is read a second time.
+    fn start_trace(&mut self) {
+        self.traces += 1;
+        if self.headers.len() < self.traces {
+            self.headers.push(Header::default());
+        }
+    }
+
+    /// The header of the trace.
+    fn header(&mut self) -> &mut Header {
+        let last = self.traces.max(1) - 1;
+        if self.headers.len() <= last {
+            self.headers.resize(last + 1, Header::default());
+        }
+        &mut self.headers[last]
     }
 
     fn value(&mut self) -> Result<Value, Broken> {
@@ -244,13 +384,90 @@ impl<R: Read> File<R> {
         parsed.map_err(|error| Broken::Syntax(error.to_string()))
     }
 
+    /// An event. One that is not JSON is skipped if the next one can be found.
+    fn event_or_skip(&mut self) -> Result<(), Broken> {
+        let Err(broken) = self.event() else {
+            return Ok(());
+        };
+        let Broken::Damaged(why) = broken else {
+            return Err(broken);
+        };
+        self.damaged += 1;
+        if self.damaged > DAMAGED_MAX {
+            return Err(Broken::Syntax(format!(
+                "more than {DAMAGED_MAX} records are damaged"
+            )));
+        }
+        let Some(place) = self.source.skip_damaged()? else {
+            self.damaged -= 1;
+            return Err(Broken::Syntax(why));
+        };
+        self.first_damaged.get_or_insert((place, why));
+        Ok(())
+    }
+
     fn event(&mut self) -> Result<(), Broken> {
         let text = self.source.value()?;
-        let parsed = Parser::new(text, &mut self.keys).only(Frame::projection(text));
-        let event = parsed.map_err(|error| Broken::Syntax(error.to_string()))?;
+        let parsed = Parser::new(text, &mut self.keys).only(event::projection());
+        let event = parsed.map_err(|error| Broken::Damaged(error.to_string()))?;
+        if event
+            .get("qlog_version")
+            .or_else(|| event.get("file_schema"))
+            .is_some()
+        {
+            // Files in a row.
+            self.start_trace();
+            if let Some(trace) = event.get("trace") {
+                self.header().read(trace);
+            }
+            return Ok(());
+        }
         self.events += 1;
-        self.last().event(&event);
+        let fields = self.header().fields(&event);
+        match self.connection(fields.group) {
+            Some(connection) => connection.event(&fields),
+            None => self.unread += 1,
+        }
         Ok(())
+    }
+
+    /// The connection of an event: that of its group, or the newest one of the trace. `None` beyond the maximum.
+    fn connection(&mut self, group: Option<&str>) -> Option<&mut Connection> {
+        let trace = self.traces;
+        let mut found = None;
+        for (index, reader) in self.connections.iter_mut().enumerate().rev() {
+            if reader.trace != trace {
+                break;
+            }
+            // Events without a group are those of the connection before.
+            if group.is_none() || reader.group.as_deref() == group {
+                found = Some(index);
+                break;
+            }
+            if reader.group.is_none() {
+                reader.group = group.map(str::to_owned);
+                found = Some(index);
+                break;
+            }
+        }
+        if found.is_none() {
+            // A trace without packets is not a connection.
+            self.connections
+                .retain(|reader| reader.trace == trace || reader.connection.has_packets());
+            if self.connections.len() >= CONNECTIONS_MAX {
+                return None;
+            }
+            let connection = Connection::new(self.header().clone());
+            self.connections.push(Reader {
+                trace,
+                group: group.map(str::to_owned),
+                connection,
+            });
+        }
+        let index = found.unwrap_or(self.connections.len().checked_sub(1)?);
+        self.connections
+            .get_mut(index)
+            .map(|reader| &mut reader.connection)
     }
 }
 

@@ -11,12 +11,14 @@
 //! | `transfer/thin.rs` | thinning to what pixels can show |
 //! | `transfer/figure.rs` | the static picture: SVG and PNG |
 //! | `transfer/page.rs`, `page.js`, `page.css` | the interactive page |
+//! | `transfer/named.rs` | the names of events |
 //! | `transfer/pack.rs` | the compact form of the data in the page |
 
 use core::fmt;
 
 mod clean;
 mod figure;
+pub mod named;
 mod pack;
 mod page;
 mod panel;
@@ -31,6 +33,8 @@ pub struct Picture {
     pub title: String,
     /// The conditions: network, size, seed. May be empty.
     pub subtitle: String,
+    /// The moment from which times count, such as `the first event`; empty for the client's first datagram.
+    pub origin: String,
     /// The transfers, in the order of their columns.
     pub arms: Vec<Arm>,
     /// Properties of the path, drawn as dashed lines.
@@ -59,6 +63,8 @@ pub struct Arm {
     pub label: String,
     /// The result, such as `312 ms, 1.9 % lost`, shown below the label. May be empty.
     pub note: String,
+    /// Where its time went, as a sentence without a full stop. May be empty.
+    pub summary: String,
     /// Bytes sent, a point per packet: the time it was sent, and all bytes up to and including it. Retransmissions count again.
     pub sent: Vec<Point>,
     /// Bytes acknowledged, at the time the sender received the acknowledgment.
@@ -68,6 +74,11 @@ pub struct Arm {
     /// Packets declared lost: the time of the declaration, and the bytes up to and including the packet, as in
     /// [`sent`](Self::sent).
     pub lost: Vec<Point>,
+    /// Flow control of the connection: the bytes, as in [`sent`](Self::sent) or [`arrived`](Self::arrived), at which its limit is
+    /// reached.
+    pub connection_limit: Vec<Point>,
+    /// The same of the largest stream.
+    pub stream_limit: Vec<Point>,
     /// Bytes in the queue of the bottleneck.
     pub queue: Vec<Point>,
     /// Packets that the bottleneck dropped: the time, and the bytes in its queue then.
@@ -90,8 +101,10 @@ pub struct Arm {
     pub rtt_smoothed: Vec<Point>,
     /// Recovery periods: start and end, in ms.
     pub recovery: Vec<(f64, f64)>,
+    /// Periods in which flow control blocked the sender: start and end, in ms.
+    pub blocked: Vec<(f64, f64)>,
     /// Events: the time in ms and a name of a word or two, such as `first byte` or `startup ends`. Drawn as lines with name and
-    /// time.
+    /// time, so a name with a number ends with a preposition: `idle for 66 ms from`.
     pub events: Vec<(f64, String)>,
 }
 
@@ -124,6 +137,28 @@ impl Point {
 }
 
 impl Picture {
+    /// Where the time went: a sentence for each arm that has one.
+    fn summaries(&self) -> Vec<String> {
+        let with_name = self.arms.len() > 1;
+        let arms = self.arms.iter().filter(|arm| !arm.summary.is_empty());
+        arms.map(|arm| {
+            if with_name {
+                format!("{}: {}.", arm.label, arm.summary)
+            } else {
+                format!("{}.", arm.summary)
+            }
+        })
+        .collect()
+    }
+
+    /// The caption of the time axis.
+    fn since(&self) -> String {
+        match self.origin.as_str() {
+            "" => "since the client’s first datagram".to_owned(),
+            origin => format!("since {origin}"),
+        }
+    }
+
     /// An interactive page: one self-contained file, light and dark, with the static picture if there is no JavaScript.
     #[must_use]
     pub fn html(&self) -> String {

@@ -9,7 +9,7 @@ use lastbyte_report::{
     transfer::{Arm, Guides, Picture},
 };
 
-use crate::{commands::sim::plot as picture, failure::Failure, files};
+use crate::{commands::sim::plot as picture, failure::Failure, files, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,13 +20,13 @@ Examples:
   # Two connections on the same axes, as a page and as an image.
   lastbyte plot cubic.qlog bbr.qlog -o both.html -o both.svg
 
-qlog files are JSON, JSON lines or JSON text sequences, of version 0.3 or of a draft. A server's file shows what it sent, a client's what it received. Files are read as streams: 1 GB takes seconds. docs/plot.md explains the picture.";
+qlog files are JSON, JSON lines or JSON text sequences, of version 0.3 or of a draft, plain or compressed with gzip or zstd. A directory stands for its qlog files. A server's file shows what it sent, a client's what it received. Files are read as streams: 1 GB takes seconds. docs/plot.md explains the picture.";
 
 /// Draw connections from their qlog files: bytes, window, pacing rate and round-trip time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Files in qlog's formats; `-` for stdin
+    /// Files in qlog's formats, or directories of them; `-` for stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Picture to write: .html, .svg or .png; repeatable
@@ -43,59 +43,163 @@ const ARMS_MAX: usize = 16;
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     picture::check_files("--out", &arguments.out)?;
-    let mut arms: Vec<Arm> = Vec::new();
-    let (mut rtt, mut events) = (None::<f64>, 0);
-    let mut troubles = Vec::new();
+    let mut all = All::default();
     for file in &arguments.files {
-        let name = file.display().to_string();
-        let input: Box<dyn std::io::Read> = if name == "-" {
-            Box::new(std::io::stdin())
+        if file.is_dir() {
+            all.add_folder(file)?;
         } else {
-            files::open(file)
-                .map_err(|error| Failure::Usage(format!("cannot read `{name}`: {error}")))?
-        };
-        let reading = qlog::read(input, &label(file))
-            .map_err(|error| Failure::Run(format!("`{name}`: {error}")))?;
-        arms.extend(reading.arms);
-        events += reading.events;
-        rtt = [rtt, reading.rtt_min]
-            .into_iter()
-            .flatten()
-            .reduce(f64::min);
-        troubles.extend(reading.trouble.map(|why| format!("`{name}`: {why}")));
+            all.add(file)?;
+        }
     }
-    if arms.len() > ARMS_MAX {
+    if all.arms.len() > ARMS_MAX {
         return Err(Failure::Usage(format!(
             "{} connections (expected at most {ARMS_MAX})",
-            arms.len()
+            all.arms.len()
         )));
     }
-    let names: Vec<String> = arguments.files.iter().map(|file| label(file)).collect();
+    for note in &all.notes {
+        terminal::notice(note);
+    }
+    let names: Vec<String> = all.names.iter().map(|file| label(file)).collect();
+    let mut subtitle = vec![format!("{} events of qlog", all.events)];
+    subtitle.extend(all.notes);
     let drawn = Picture {
         title: arguments.title.clone().unwrap_or_else(|| names.join(", ")),
-        subtitle: format!("{events} events of qlog"),
-        arms,
+        subtitle: subtitle.join(" · "),
+        origin: "the first event".to_owned(),
+        arms: all.arms,
         guides: Guides {
-            rtt,
+            rtt: all.rtt,
             ..Guides::default()
         },
     };
     picture::write(&arguments.out, &drawn)?;
-    if troubles.is_empty() {
+    for file in &arguments.out {
+        terminal::notice(format!("wrote {}", file.display()));
+    }
+    if all.troubles.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     Err(Failure::Run(format!(
         "not all could be read, and the picture shows what could: {}",
-        troubles.join("; ")
+        all.troubles.join("; ")
     )))
 }
 
-/// The name of a file without its folder and `.qlog` or `.sqlog`.
-fn label(file: &Path) -> String {
+/// What was read of all files.
+#[derive(Default)]
+struct All {
+    arms: Vec<Arm>,
+    names: Vec<PathBuf>,
+    rtt: Option<f64>,
+    events: u64,
+    notes: Vec<String>,
+    troubles: Vec<String>,
+}
+
+impl All {
+    fn add(&mut self, file: &Path) -> Result<(), Failure> {
+        let name = file.display().to_string();
+        let reading = read(file)?.map_err(|error| Failure::Run(format!("`{name}`: {error}")))?;
+        self.names.push(file.to_owned());
+        self.arms.extend(reading.arms);
+        self.events += reading.events;
+        self.rtt = [self.rtt, reading.rtt_min]
+            .into_iter()
+            .flatten()
+            .reduce(f64::min);
+        let notes = reading.notes.into_iter();
+        self.notes
+            .extend(notes.map(|note| format!("`{name}`: {note}")));
+        let trouble = reading.trouble;
+        self.troubles
+            .extend(trouble.map(|why| format!("`{name}`: {why}")));
+        Ok(())
+    }
+
+    /// The qlog files of a directory. Those without a connection, such as that of a failed attempt, are left out.
+    fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        let mut files = files::list(folder).map_err(Failure::Usage)?;
+        files.retain(|file| is_qlog(file));
+        if files.is_empty() {
+            return Err(Failure::Usage(format!(
+                "`{}`: a directory without qlog files (expected names that end in {})",
+                folder.display(),
+                ENDINGS.join(" or ")
+            )));
+        }
+        let (before, count) = (self.arms.len(), files.len());
+        let mut left_out = Vec::new();
+        for file in files {
+            match self.add(&file) {
+                Ok(()) => {}
+                Err(Failure::Run(why)) => left_out.push(why),
+                Err(failure) => return Err(failure),
+            }
+        }
+        if self.arms.len() == before {
+            return Err(Failure::Run(format!(
+                "none of the {count} qlog files in `{}` can be drawn: {}",
+                folder.display(),
+                left_out.join("; ")
+            )));
+        }
+        let left_out = left_out.into_iter();
+        self.notes
+            .extend(left_out.map(|why| format!("not drawn: {why}")));
+        Ok(())
+    }
+}
+
+/// Reads a file. A header behind its events needs a second time, which a pipe does not allow.
+fn read(file: &Path) -> Result<Result<qlog::Reading, qlog::QlogError>, Failure> {
+    let is_stdin = file.as_os_str() == "-";
+    let is_regular = file.is_file();
+    let mut first = if is_stdin {
+        None
+    } else {
+        let opened = files::open(file);
+        Some(opened.map_err(|error| {
+            Failure::Usage(format!("cannot read `{}`: {error}", file.display()))
+        })?)
+    };
+    let mut is_read = false;
+    let open = || {
+        if let Some(first) = first.take() {
+            is_read = true;
+            return Ok(first);
+        }
+        if is_regular {
+            return files::open(file);
+        }
+        if is_stdin && !core::mem::replace(&mut is_read, true) {
+            return Ok(Box::new(std::io::stdin()) as Box<dyn std::io::Read + Send>);
+        }
+        Err(std::io::Error::other("not a regular file"))
+    };
+    Ok(qlog::read(open, &label(file)))
+}
+
+const ENDINGS: [&str; 2] = [".sqlog", ".qlog"];
+
+/// Whether the name is that of a qlog file, compressed or not.
+fn is_qlog(file: &Path) -> bool {
+    ENDINGS.iter().any(|ending| stem(file).ends_with(ending))
+}
+
+/// The name of a file without its folder and the ending of a compressed file.
+fn stem(file: &Path) -> String {
     let name = file.file_name().unwrap_or(file.as_os_str());
     let name = name.to_string_lossy();
-    let stem = name
-        .strip_suffix(".sqlog")
-        .or_else(|| name.strip_suffix(".qlog"));
+    let stem = [".gz", ".zst"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending));
     stem.unwrap_or(&name).to_owned()
+}
+
+/// The name of a file without its folder, `.qlog` or `.sqlog`, and the ending of a compressed file.
+fn label(file: &Path) -> String {
+    let name = stem(file);
+    let label = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending));
+    label.unwrap_or(&name).to_owned()
 }

@@ -80,7 +80,12 @@ impl Input {
         })
     }
 
-    fn unpacked(self) -> io::Result<ByteSource> {
+    /// Opens the input, and decompresses it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the function that opens it, or of the first read.
+    pub fn unpacked(self) -> io::Result<ByteSource> {
         let mut raw = (self.open)()?;
         let head = head(&mut *raw)?;
         let gzip = head.starts_with(&GZIP);

@@ -43,6 +43,10 @@ impl Span {
 }
 
 impl Bounded {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.spans.is_empty()
+    }
+
     pub(super) fn push(&mut self, ms: f64, value: f64) {
         let point = Point::new(ms, value);
         if !(ms.is_finite() && value.is_finite()) {

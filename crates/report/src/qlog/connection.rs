@@ -1,106 +1,82 @@
-//! From the events of a connection to an arm: bytes sent, acknowledged and lost, window and round-trip time, and the names of what
-//! happened.
+//! From the events of a connection to an arm: bytes sent, acknowledged and lost, window and round-trip time, flow control, and the
+//! names of what happened.
 //!
 //! Bytes count as in [`Arm::sent`]: a packet's value is the number of bytes sent up to and including it. A connection that
 //! receives more than it sends shows the bytes received.
+//!
+//! A number that the file does not tell is absent. Losses are unknown if an event mentions loss and is not understood, or if
+//! no event does although packets were overtaken by acknowledged ones.
 
-use std::{collections::VecDeque, sync::LazyLock};
+use std::collections::VecDeque;
 
-use lastbyte_json::{Value, parse::Projection};
+use lastbyte_json::Value;
 
-use super::bounded::Bounded;
-use crate::transfer::Arm;
+use super::{
+    anatomy::{self, Anatomy},
+    bounded::Bounded,
+    event::{
+        application_number, first_of, frame_type, frames, is_application, number, size, whole,
+    },
+    flow::Flow,
+    header::{Clock, Fields, Header},
+};
+use crate::{
+    scale::Unit,
+    transfer::{Arm, named::Named},
+};
 
 /// Packets neither acknowledged nor lost yet; beyond the bound, the oldest are removed.
 const OUTSTANDING_MAX: usize = 1 << 20;
 /// Recovery periods and names of events beyond these are not drawn.
 const RECOVERIES_MAX: usize = 10_000;
-/// A time from here on, in ms, is a date, not a span from the start.
-const DATE_MS: f64 = 1e11;
-
-/// The parsed fields of an event.
-pub(super) struct Frame;
-
-impl Frame {
-    /// Frames matter only in packets received, whose ACK frames say what has arrived.
-    pub(super) fn projection(text: &[u8]) -> &'static Projection {
-        static WITH_FRAMES: LazyLock<Projection> = LazyLock::new(|| projection(true));
-        static WITHOUT: LazyLock<Projection> = LazyLock::new(|| projection(false));
-        let start = &text[..text.len().min(200)];
-        let is_sent = start.windows(11).any(|part| part == b"packet_sent");
-        if is_sent { &WITHOUT } else { &WITH_FRAMES }
-    }
-}
-
-fn projection(has_frames: bool) -> Projection {
-    let whole = |keys: &[&str]| -> Vec<(String, Projection)> {
-        let keys = keys.iter();
-        keys.map(|key| ((*key).to_owned(), Projection::Whole))
-            .collect()
-    };
-    let mut data = whole(&[
-        "packet_number",
-        "packet_type",
-        "packet_size",
-        "new",
-        "congestion_window",
-        "cwnd",
-        "bytes_in_flight",
-        "smoothed_rtt",
-        "latest_rtt",
-        "min_rtt",
-        "pacing_rate",
-        "ssthresh",
-    ]);
-    data.push((
-        "header".to_owned(),
-        Projection::Fields(whole(&["packet_number", "packet_type", "packet_size"])),
-    ));
-    data.push((
-        "raw".to_owned(),
-        Projection::Fields(whole(&["length", "payload_length"])),
-    ));
-    if has_frames {
-        data.extend(whole(&["frames"]));
-    }
-    let mut event = whole(&["time", "relative_time", "name", "category", "event", "type"]);
-    event.push(("data".to_owned(), Projection::Fields(data)));
-    Projection::Fields(event)
-}
-
-/// How times are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Times {
-    /// Since the start, or since a date.
-    #[default]
-    Absolute,
-    /// Since the event before.
-    Delta,
-}
+/// Packets that are acknowledged after a packet before it is taken for lost (RFC 9002 §6.1.1).
+const OVERTAKEN: u64 = 3;
+/// Times that go back by more than this, in ms, are not a matter of several threads.
+const LATE_MAX_MS: f64 = 1000.0;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     /// Bytes up to and including it.
     until: u64,
+    /// Its size if it counts as in flight, else 0.
+    size: u32,
+    has_data: bool,
     is_known: bool,
 }
 
 /// A connection, as far as it has been read.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
-    is_client: bool,
-    times: Times,
-    /// Times are in microseconds.
-    has_micros: bool,
-    /// The places of time, category, type and data of an event that is an array.
-    columns: Option<[Option<usize>; 4]>,
-    /// The first time, if times are dates.
-    origin: Option<f64>,
+    header: Header,
+    clock: Clock,
     now: f64,
     sent_bytes: u64,
     received_bytes: u64,
     sent_packets: u64,
     lost_packets: u64,
+    received_packets: u64,
+    /// Packets without a size, or with that of their payload only.
+    unsized_packets: u64,
+    /// The first event about losses that is not understood.
+    unknown_loss: Option<String>,
+    has_loss_events: bool,
+    has_application: bool,
+    /// Events without a time, which are not read.
+    untimed: u64,
+    /// Round-trip times longer than the connection at that time.
+    implausible_rtts: u64,
+    highest_acked: Option<u64>,
+    /// Some packets have no known fate.
+    was_overflown: bool,
+    in_flight: u64,
+    largest_packet: u64,
+    newest_window: Option<f64>,
+    newest_pacing: Option<f64>,
+    /// When the bytes sent have left at the pacing rate.
+    paced_until: f64,
+    anatomy: Anatomy,
+    sending: Flow,
+    receiving: Flow,
     /// Packets of the application space from `first` on.
     outstanding: VecDeque<Sent>,
     first: u64,
@@ -126,149 +102,119 @@ struct Series {
     rtt_smoothed: Bounded,
 }
 
-/// What gets a name in the picture.
-#[derive(Debug, Default)]
-struct Named {
-    startup_ends: Option<f64>,
-    conservative: Option<f64>,
-    second_recovery: Option<f64>,
-    first_loss: Option<f64>,
-    /// Bytes of packets declared lost within a round trip after the first loss.
-    overshoot_packets: u64,
-    last_sent: Option<f64>,
-    /// The longest time between two packets sent, and when it starts.
-    gap: (f64, f64),
-    closed: Option<f64>,
-}
-
 impl Connection {
+    pub(super) fn new(header: Header) -> Self {
+        Self {
+            header,
+            ..Self::default()
+        }
+    }
+
     pub(super) const fn has_packets(&self) -> bool {
-        self.sent_packets > 0 || self.received_bytes > 0
+        self.sent_packets > 0 || self.received_packets > 0
     }
 
-    pub(super) const fn rtt_min(&self) -> Option<f64> {
-        self.rtt_min
+    pub(super) fn rtt_min(&self) -> Option<f64> {
+        self.rtt_min.filter(|rtt| *rtt <= self.now + 1.0)
     }
 
-    /// The header of a trace.
-    pub(super) fn header(&mut self, trace: &Value) {
-        for (key, value) in trace.as_object().unwrap_or_default() {
-            self.header_field(key, value);
-        }
-    }
-
-    pub(super) fn header_field(&mut self, key: &str, value: &Value) {
-        let text = |key: &str| value.get(key).and_then(Value::as_str);
-        match key {
-            "vantage_point" => {
-                let kind = text("type").or_else(|| value.as_str());
-                self.is_client = kind == Some("client");
-            }
-            "common_fields" | "configuration" => {
-                if let Some(units) = text("time_units") {
-                    self.has_micros = units == "us";
-                }
-                if let Some(format) = text("time_format") {
-                    let is_delta = matches!(format, "delta" | "relative_to_previous_event");
-                    self.times = if is_delta {
-                        Times::Delta
-                    } else {
-                        Times::Absolute
-                    };
-                }
-            }
-            "event_fields" => {
-                let names: Vec<String> = value
-                    .columns()
-                    .iter()
-                    .map(|name| name.as_str().unwrap_or_default().to_ascii_lowercase())
-                    .collect();
-                let place = |wanted: &[&str]| {
-                    names
-                        .iter()
-                        .position(|name| wanted.contains(&name.as_str()))
-                };
-                if names.iter().any(|name| name == "delta_time") {
-                    self.times = Times::Delta;
-                }
-                self.columns = Some([
-                    place(&["relative_time", "time", "delta_time"]),
-                    place(&["category"]),
-                    place(&["event", "event_type", "type", "name"]),
-                    place(&["data"]),
-                ]);
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn event(&mut self, event: &Value) {
+    pub(super) fn event(&mut self, fields: &Fields<'_>) {
         let null = Value::Null;
-        let (time, name, data) = if let Some(fields) = event.as_array() {
-            let columns = self.columns.unwrap_or([Some(0), Some(1), Some(2), Some(3)]);
-            let field = |column: usize| columns[column].and_then(|place| fields.get(place));
-            (field(0), field(2), field(3))
-        } else {
-            let name = ["name", "event", "type"];
-            (
-                event.get("time").or_else(|| event.get("relative_time")),
-                name.iter().find_map(|key| event.get(key)),
-                event.get("data"),
-            )
-        };
-        if let Some(time) = time.and_then(number) {
-            self.tick(time);
-        }
-        let name = name.and_then(Value::as_str).unwrap_or_default();
+        let name = fields.name.unwrap_or_default().to_ascii_lowercase();
         let name = name.rsplit(':').next().unwrap_or_default();
-        let data = data.unwrap_or(&null);
+        if name.is_empty() {
+            return;
+        }
+        if !self.clock.tick(fields, self.header.unit_ms()) {
+            self.untimed += 1;
+            return;
+        }
+        self.now = self.clock.now();
+        let data = fields.data.unwrap_or(&null);
         match name {
             "packet_sent" => self.packet_sent(data),
             "packet_received" => self.packet_received(data),
             "packet_lost" => self.packet_lost(data),
+            "packets_lost" => self.packets_lost(data),
             "metrics_updated"
             | "metric_update"
+            | "congestion_metric_update"
             | "recovery_metrics_updated"
             | "recovery_parameters_set" => self.metrics(data),
             "congestion_state_updated" => {
                 if let Some(state) = data.get("new").and_then(Value::as_str) {
-                    self.state(state);
+                    self.state(&state.to_ascii_lowercase());
                 }
             }
-            "connection_closed" => {
-                self.named.closed.get_or_insert(self.now);
+            "parameters_set" => self.parameters(data),
+            "connection_closed" | "connection_close" => {
+                self.named.closed(self.now);
+            }
+            name if name.contains("timer") => {
+                let is = |key: &str, wanted: &str| {
+                    let text = data.get(key).and_then(Value::as_str);
+                    text.is_some_and(|text| text.eq_ignore_ascii_case(wanted))
+                };
+                if is("timer_type", "pto") && is("event_type", "expired") {
+                    self.anatomy.on_probe_timeout(self.now, &self.limits());
+                }
+            }
+            name if name.contains("lost") || name.contains("loss") => {
+                let name = fields.name.unwrap_or_default().to_owned();
+                self.unknown_loss.get_or_insert(name);
             }
             _ => {}
         }
     }
 
-    fn tick(&mut self, time: f64) {
-        let ms = if self.has_micros { time / 1000.0 } else { time };
-        self.now = match self.times {
-            Times::Delta => self.now + ms,
-            Times::Absolute => {
-                if self.origin.is_none() {
-                    self.origin = Some(if ms >= DATE_MS { ms } else { 0.0 });
-                }
-                ms - self.origin.unwrap_or(0.0)
-            }
-        };
+    /// What limits the sender.
+    fn limits(&self) -> anatomy::State {
+        anatomy::State {
+            in_flight: self.in_flight,
+            window: self.newest_window,
+            packet: self.largest_packet,
+            is_flow_full: self.sending.is_full(),
+            data: self.sending.data(),
+            next_number: self.first + self.outstanding.len() as u64,
+            paced_until: self.newest_pacing.map(|_| self.paced_until),
+        }
+    }
+
+    /// Transport parameters.
+    fn parameters(&mut self, data: &Value) {
+        let owner = data.get("owner").or_else(|| data.get("initiator"));
+        let owner = owner.and_then(Value::as_str).unwrap_or_default();
+        if owner.eq_ignore_ascii_case("remote") {
+            self.sending.parameters(self.now, data, self.sent_bytes);
+        } else if owner.eq_ignore_ascii_case("local") {
+            self.receiving
+                .parameters(self.now, data, self.received_bytes);
+        }
     }
 
     fn packet_sent(&mut self, data: &Value) {
-        let Some(size) = size(data) else {
-            return;
-        };
-        self.sent_bytes += size;
+        let limits = self.limits();
+        self.anatomy.on_sent(self.now, &limits);
         self.sent_packets += 1;
+        self.has_application |= is_application(data);
+        let size = self.sized(data);
+        self.sent_bytes += size;
         self.series.sent.push(self.now, self.sent_bytes as f64);
-        if let Some(last) = self.named.last_sent
-            && self.sent_packets > 10
-            && self.now - last > self.named.gap.0
-        {
-            self.named.gap = (self.now - last, last);
+        // Without a window in the file, any pause may be one of a full window.
+        let is_limited = limits.window.is_none() || limits.is_window_full();
+        let was_limited = is_limited && !limits.is_flow_full;
+        self.named.sent(self.now, was_limited, self.rtt_min);
+        if let Some(rate) = self.newest_pacing {
+            self.paced_until = self.paced_until.max(self.now) + size as f64 * 8000.0 / rate;
         }
-        self.named.last_sent = Some(self.now);
+        let mut has_data = false;
+        let mut is_eliciting = frames(data).is_empty();
+        for frame in frames(data) {
+            let kind = frame_type(frame);
+            is_eliciting |= !matches!(kind.as_str(), "ack" | "padding" | "connection_close");
+            has_data |= kind == "stream";
+            self.frame_of_sender(&kind, frame, true);
+        }
         let Some(number) = application_number(data) else {
             return;
         };
@@ -277,6 +223,8 @@ impl Connection {
         };
         if index >= OUTSTANDING_MAX as u64 {
             // Too many have no known fate, or the number is not one that follows.
+            self.was_overflown = true;
+            self.in_flight = 0;
             self.outstanding.clear();
             self.first = number;
         }
@@ -284,65 +232,142 @@ impl Connection {
         if self.outstanding.len() <= index {
             // Numbers that were skipped have no fate.
             let skipped = Sent {
-                until: 0,
                 is_known: true,
+                ..Sent::default()
             };
             self.outstanding.resize(index + 1, skipped);
         }
+        let in_flight = if is_eliciting { size } else { 0 };
+        self.in_flight += in_flight;
+        self.largest_packet = self.largest_packet.max(in_flight);
         self.outstanding[index] = Sent {
             until: self.sent_bytes,
+            size: in_flight as u32,
+            has_data,
             is_known: false,
         };
     }
 
-    fn packet_received(&mut self, data: &Value) {
-        if let Some(size) = size(data) {
-            self.received_bytes += size;
-            self.series
-                .arrived
-                .push(self.now, self.received_bytes as f64);
-        }
-        if application_number(data).is_none() {
-            return;
-        }
-        let frames = data.get("frames").and_then(Value::as_array);
-        for frame in frames.unwrap_or_default() {
-            if frame.get("frame_type").and_then(Value::as_str) != Some("ack") {
-                continue;
-            }
-            let ranges = frame.get("acked_ranges").and_then(Value::as_array);
-            let mut highest = 0;
-            for range in ranges.unwrap_or_default() {
-                let bounds = range.columns();
-                let low = bounds.first().and_then(whole);
-                let high = bounds.last().and_then(whole);
-                if let Some((low, high)) = low.zip(high) {
-                    highest = self.acked(low, high).max(highest);
+    /// The size of a packet; 0 if it is unknown.
+    fn sized(&mut self, data: &Value) -> u64 {
+        let size = size(data);
+        self.unsized_packets += u64::from(size.is_none_or(|(_, is_payload)| is_payload));
+        size.map_or(0, |(size, _)| size)
+    }
+
+    /// A frame of flow control or with data, of this endpoint or of its peer.
+    fn frame_of_sender(&mut self, kind: &str, frame: &Value, is_own: bool) {
+        let now = self.now;
+        let is_client = self.header.is_client();
+        let (sent, received) = (self.sent_bytes, self.received_bytes);
+        // What an endpoint sends uses its own window and opens that of its peer.
+        let (own, packets, opposite, opposite_packets, side, peer) = if is_own {
+            let peer = is_client.map(|is_client| !is_client);
+            (
+                &mut self.sending,
+                sent,
+                &mut self.receiving,
+                received,
+                is_client,
+                peer,
+            )
+        } else {
+            let peer = is_client.map(|is_client| !is_client);
+            (
+                &mut self.receiving,
+                received,
+                &mut self.sending,
+                sent,
+                peer,
+                is_client,
+            )
+        };
+        match kind {
+            "stream" => {
+                own.stream(now, frame, side, packets);
+                let is_bidirectional =
+                    first_of(frame, &["stream_id", "id"]).is_some_and(|id| id & 2 == 0);
+                if is_bidirectional {
+                    // Data of the same packet count after the start.
+                    self.anatomy.start(now, 0);
                 }
             }
-            if highest > 0 {
-                self.series.acked.push(self.now, highest as f64);
+            "max_data" | "max_stream_data" => {
+                opposite.raised(now, kind, frame, peer, opposite_packets);
+            }
+            "data_blocked" | "stream_data_blocked" => own.blocked(now, kind, frame, side, packets),
+            _ => {}
+        }
+    }
+
+    fn packet_received(&mut self, data: &Value) {
+        self.received_packets += 1;
+        self.has_application |= is_application(data);
+        self.received_bytes += self.sized(data);
+        self.series
+            .arrived
+            .push(self.now, self.received_bytes as f64);
+        if !is_application(data) {
+            return;
+        }
+        for frame in frames(data) {
+            let kind = frame_type(frame);
+            if kind == "ack" {
+                self.ack(frame);
+            } else {
+                if kind.starts_with("max_") {
+                    self.anatomy.on_limit(self.now, &self.limits());
+                }
+                self.frame_of_sender(&kind, frame, false);
             }
         }
         self.forget_known();
     }
 
-    /// Returns the bytes up to the highest of these packets that were not known to have arrived.
-    fn acked(&mut self, low: u64, high: u64) -> u64 {
+    fn ack(&mut self, frame: &Value) {
+        let limits = self.limits();
+        let ranges = frame.get("acked_ranges").and_then(Value::as_array);
+        let (mut highest, mut has_data) = (0, false);
+        for range in ranges.unwrap_or_default() {
+            // A range is two numbers, one number in an array, or a number.
+            let bounds = range.columns();
+            let low = bounds.first().or(Some(range)).and_then(whole);
+            let high = bounds.last().or(Some(range)).and_then(whole);
+            if let Some((low, high)) = low.zip(high) {
+                let (until, is_data) = self.acked(low, high);
+                highest = until.max(highest);
+                has_data |= is_data;
+                let next = self.first + self.outstanding.len() as u64;
+                if high < next {
+                    self.highest_acked = self.highest_acked.max(Some(high));
+                }
+            }
+        }
+        if highest > 0 {
+            self.series.acked.push(self.now, highest as f64);
+            let number = self.highest_acked.unwrap_or(0);
+            self.anatomy.on_acked(self.now, &limits, number, has_data);
+        }
+    }
+
+    /// Returns the bytes up to the highest of these packets that were not known to have arrived, and whether one had stream data.
+    fn acked(&mut self, low: u64, high: u64) -> (u64, bool) {
         let from = low.saturating_sub(self.first);
         if high < self.first {
-            return 0;
+            return (0, false);
         }
         let to = (high - self.first).saturating_add(1);
         let to = to.min(self.outstanding.len() as u64) as usize;
-        let mut highest = 0;
+        let (mut highest, mut has_data) = (0, false);
         for sent in self.outstanding.range_mut((from as usize).min(to)..to) {
             if !sent.is_known {
                 sent.is_known = true;
                 highest = sent.until;
+                has_data |= sent.has_data;
+                self.in_flight = self.in_flight.saturating_sub(u64::from(sent.size));
             }
         }
-        highest
+        (highest, has_data)
     }
 
     fn forget_known(&mut self) {
@@ -352,13 +377,43 @@ impl Connection {
         }
     }
 
-    fn packet_lost(&mut self, data: &Value) {
-        self.lost_packets += 1;
-        let first = *self.named.first_loss.get_or_insert(self.now);
+    /// Packets are lost.
+    fn count_lost(&mut self, packets: u64) {
+        self.anatomy.on_lost(self.now, &self.limits());
+        self.has_loss_events = true;
+        self.lost_packets += packets;
         let round_trip = self.smoothed.or(self.rtt_min).unwrap_or(0.0);
-        if self.now <= first + round_trip {
-            self.named.overshoot_packets += 1;
+        if self.unknown_loss.is_none() {
+            self.named.lost(self.now, packets, round_trip);
         }
+    }
+
+    /// mvfst counts the packets, and names the last one.
+    fn packets_lost(&mut self, data: &Value) {
+        let count = data.get("lost_packets").and_then(whole);
+        let Some(count) = count.filter(|count| *count <= self.sent_packets - self.lost_packets)
+        else {
+            self.unknown_loss.get_or_insert("packets_lost".to_owned());
+            return;
+        };
+        self.count_lost(count);
+        let index = first_of(data, &["largest_lost_packet_num"])
+            .and_then(|number| number.checked_sub(self.first));
+        let sent = index.and_then(|index| self.outstanding.get(index as usize));
+        if let Some(until) = sent.map(|sent| sent.until) {
+            for _ in 0..count {
+                self.series.lost.push(self.now, until as f64);
+            }
+        }
+    }
+
+    fn packet_lost(&mut self, data: &Value) {
+        if self.lost_packets >= self.sent_packets {
+            // It is not one of those sent.
+            self.unknown_loss.get_or_insert("packet_lost".to_owned());
+            return;
+        }
+        self.count_lost(1);
         let Some(index) = application_number(data).and_then(|one| one.checked_sub(self.first))
         else {
             return;
@@ -367,6 +422,7 @@ impl Connection {
             && !sent.is_known
         {
             sent.is_known = true;
+            self.in_flight = self.in_flight.saturating_sub(u64::from(sent.size));
             self.series.lost.push(self.now, sent.until as f64);
         }
         self.forget_known();
@@ -374,20 +430,37 @@ impl Connection {
 
     fn metrics(&mut self, data: &Value) {
         let value = |key: &str| data.get(key).and_then(number);
-        let unit = if self.has_micros { 1000.0 } else { 1.0 };
+        let unit = self.header.unit_ms();
         let now = self.now;
-        if let Some(window) = value("congestion_window").or_else(|| value("cwnd")) {
+        let window = value("congestion_window")
+            .or_else(|| value("cwnd"))
+            .or_else(|| value("current_cwnd"));
+        if let Some(window) = window {
             self.series.window.push(now, window);
+            self.newest_window = Some(window);
         }
         if let Some(bytes) = value("bytes_in_flight") {
             self.series.in_flight.push(now, bytes);
+            if bytes >= 0.0 {
+                self.in_flight = bytes as u64;
+            }
         }
         // An unlimited rate is no rate to draw.
         if let Some(rate) = value("pacing_rate").filter(|rate| *rate > 0.0 && *rate < 1e15) {
             self.series.pacing.push(now, rate);
+            self.newest_pacing = Some(rate);
         }
-        if let Some(rtt) = value("latest_rtt").filter(|rtt| *rtt > 0.0) {
-            self.series.rtt.push(now, rtt / unit);
+        if let Some(rtt) = value("latest_rtt")
+            .map(|rtt| rtt * unit)
+            .filter(|rtt| *rtt > 0.0)
+        {
+            // No round trip is longer than the connection, but for the resolution of whole milliseconds: such a time is not a
+            // sample, or not in the unit of the file.
+            if rtt <= now + 1.0 {
+                self.series.rtt.push(now, rtt);
+            } else {
+                self.implausible_rtts += 1;
+            }
         }
         // Before the first sample, some stacks write the initial round-trip time (RFC 9002 §6.2.2). Whole milliseconds can
         // be 0 after it.
@@ -396,16 +469,16 @@ impl Connection {
         if let Some(rtt) = value("smoothed_rtt")
             .filter(|rtt| is_measured && (*rtt > 0.0 || self.smoothed.is_some()))
         {
-            self.series.rtt_smoothed.push(now, rtt / unit);
-            self.smoothed = Some(rtt / unit);
+            self.series.rtt_smoothed.push(now, rtt * unit);
+            self.smoothed = Some(rtt * unit);
         }
         if let Some(rtt) = value("min_rtt").filter(|rtt| *rtt > 0.0) {
-            let rtt = rtt / unit;
+            let rtt = rtt * unit;
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
         }
         // Stacks set a threshold when they leave slow start; until then it is absent or very large.
         if value("ssthresh").is_some_and(|bytes| bytes > 0.0 && bytes < 1e12) {
-            self.named.startup_ends.get_or_insert(now);
+            self.named.startup_ends(now);
         }
     }
 
@@ -414,17 +487,15 @@ impl Connection {
         let is_recovery = new.contains("recovery");
         let is_other = |word: &str| new.contains(word);
         if is_other("conservative") || new == "css" {
-            self.named.conservative.get_or_insert(now);
+            self.named.conservative(now);
         }
         let leaves_startup = is_recovery || is_other("avoidance") || is_other("drain");
         if leaves_startup {
-            self.named.startup_ends.get_or_insert(now);
+            self.named.startup_ends(now);
         }
         if is_recovery && self.recovery_since.is_none() {
             self.recovery_since = Some(now);
-            if self.recovery.len() == 1 {
-                self.named.second_recovery.get_or_insert(now);
-            }
+            self.named.recovery(now);
         } else if !is_recovery && let Some(since) = self.recovery_since.take() {
             self.end_recovery(since);
         }
@@ -437,119 +508,191 @@ impl Connection {
         }
     }
 
-    /// The arm; `None` without packets.
-    pub(super) fn finish(mut self, label: &str) -> Option<Arm> {
-        if !self.has_packets() {
+    /// What cannot be drawn, if so.
+    pub(super) fn refused(&self) -> Option<String> {
+        if let Some(reason) = self.header.refused() {
+            return Some(reason.to_owned());
+        }
+        let (_, most) = self.clock.late;
+        if most > LATE_MAX_MS {
+            return Some(format!(
+                "times go back by {} (expected events in the order of time)",
+                Unit::Milliseconds.format(most)
+            ));
+        }
+        let packets = self.sent_packets + self.received_packets;
+        if packets == 0 {
+            let untimed = self.untimed;
+            return (untimed > 0).then(|| format!("events have no time: {untimed}"));
+        }
+        if !self.has_application && self.received_packets == 0 {
+            return Some(format!(
+                "the connection was not established: {} of the handshake sent, none received",
+                counted(self.sent_packets, "packet")
+            ));
+        }
+        let has_more = |series: &Bounded| !series.is_empty();
+        if self.sent_bytes + self.received_bytes == 0
+            && !has_more(&self.series.window)
+            && !has_more(&self.series.rtt_smoothed)
+        {
+            return Some(format!(
+                "{} without a size, and no other value to draw",
+                counted(packets, "packet")
+            ));
+        }
+        None
+    }
+
+    /// Why the number of losses is unknown, if so.
+    fn loss_doubt(&self) -> Option<String> {
+        if let Some(name) = &self.unknown_loss {
+            return Some(format!("losses are unknown: `{name}` is not understood"));
+        }
+        if self.has_loss_events {
             return None;
         }
+        let Some(highest) = self.highest_acked else {
+            return Some(
+                "losses are unknown: no acknowledgment and no loss is in the file".to_owned(),
+            );
+        };
+        let end = (highest + 1).saturating_sub(OVERTAKEN + self.first);
+        let end = (end as usize).min(self.outstanding.len());
+        let range = self.outstanding.range(..end);
+        let overtaken = range.filter(|sent| !sent.is_known).count();
+        if self.was_overflown {
+            return Some("losses are unknown: packet numbers do not follow each other".to_owned());
+        }
+        (overtaken > 0).then(|| {
+            format!(
+                "losses are unknown: no loss is in the file, and without an acknowledgment below the highest: {}",
+                counted(overtaken as u64, "packet")
+            )
+        })
+    }
+
+    /// What a reader of the picture must know about the file.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.received_bytes <= self.sent_bytes {
+            notes.extend(self.loss_doubt());
+        }
+        if self.unsized_packets > 0 {
+            notes.push(format!(
+                "{} without a size: the bytes of their frames are drawn, without headers",
+                counted(self.unsized_packets, "packet")
+            ));
+        }
+        if self.untimed > 0 {
+            notes.push(format!(
+                "not read, since they have no time: {}",
+                counted(self.untimed, "event")
+            ));
+        }
+        let (late, most) = self.clock.late;
+        if late > 0 {
+            notes.push(format!(
+                "out of order, and drawn at the time of the event before: {}, by up to {}",
+                counted(late, "event"),
+                Unit::Milliseconds.format(most)
+            ));
+        }
+        let is_odd = |rtt: Option<f64>| u64::from(rtt.is_some_and(|rtt| rtt > self.now + 1.0));
+        let odd = self.implausible_rtts + is_odd(self.smoothed) + is_odd(self.rtt_min);
+        if odd > 0 {
+            notes.push(format!(
+                "not drawn, since they are longer than the connection was old: {}",
+                counted(odd, "round-trip time")
+            ));
+        }
+        notes
+    }
+
+    /// The arm of a connection that is not refused.
+    pub(super) fn finish(mut self, label: &str) -> Arm {
         if let Some(since) = self.recovery_since.take() {
             self.end_recovery(since);
         }
         let receives = self.received_bytes > self.sent_bytes;
+        let has_losses = self.loss_doubt().is_none();
         let mut arm = Arm::new(label);
-        arm.note = self.note(receives);
-        arm.events = self.events(receives);
+        arm.note = self.note(receives, has_losses);
+        if !receives {
+            arm.events = self.named.events();
+            let is_known = |name: &str| has_losses || !name.starts_with("overshoot");
+            arm.events.retain(|(_, name)| is_known(name));
+        }
+        if !receives && has_losses && self.unsized_packets == 0 {
+            arm.summary = self.anatomy.sentence().unwrap_or_default();
+        }
         let series = self.series;
-        if receives {
+        let limits = if receives {
             arm.arrived = series.arrived.finish();
+            self.receiving.finish(self.now, self.received_bytes)
         } else {
             arm.sent = series.sent.finish();
             arm.acked = series.acked.finish();
-            arm.lost = series.lost.finish();
+            if has_losses {
+                arm.lost = series.lost.finish();
+            }
             arm.window = series.window.finish();
             arm.in_flight = series.in_flight.finish();
             arm.pacing = series.pacing.finish();
             arm.recovery = self.recovery;
-        }
+            self.sending.finish(self.now, self.sent_bytes)
+        };
+        let [connection, stream] = limits;
+        arm.blocked = united(connection.periods, stream.periods);
+        arm.connection_limit = connection.points;
+        arm.stream_limit = stream.points;
         arm.rtt = series.rtt.finish();
         arm.rtt_smoothed = series.rtt_smoothed.finish();
-        Some(arm)
+        let now = self.now;
+        arm.rtt_smoothed.retain(|point| point.value <= now + 1.0);
+        arm
     }
 
-    fn note(&self, receives: bool) -> String {
-        let end = if self.is_client { "client" } else { "server" };
-        let megabytes = |bytes: u64| format!("{:.2} MB", bytes as f64 / 1e6);
+    fn note(&self, receives: bool, has_losses: bool) -> String {
+        let mut words = Vec::new();
+        let view = self.header.view();
+        if !view.is_empty() {
+            words.push(view.to_owned());
+        }
+        let bytes = |bytes: u64| Unit::Bytes.format(bytes as f64);
         if receives {
-            return format!("{end}, {} received", megabytes(self.received_bytes));
+            words.push(format!("{} received", bytes(self.received_bytes)));
+            return words.join(", ");
         }
-        let share = self.lost_packets as f64 / self.sent_packets.max(1) as f64 * 100.0;
-        format!(
-            "{end}, {} sent, {} of {} packets lost ({share:.1} %)",
-            megabytes(self.sent_bytes),
-            self.lost_packets,
-            self.sent_packets
-        )
-    }
-
-    /// Events by name.
-    fn events(&self, receives: bool) -> Vec<(f64, String)> {
-        let mut events = Vec::new();
-        if receives {
-            return events;
+        words.push(format!("{} sent", bytes(self.sent_bytes)));
+        if has_losses {
+            let share = self.lost_packets as f64 / self.sent_packets.max(1) as f64 * 100.0;
+            words.push(format!(
+                "{} of {} packets lost ({share:.1} %)",
+                self.lost_packets, self.sent_packets
+            ));
+        } else {
+            words.push(format!("{} packets, losses unknown", self.sent_packets));
         }
-        let named = &self.named;
-        let mut add = |at: Option<f64>, what: String| {
-            if let Some(at) = at {
-                events.push((at, what));
-            }
-        };
-        add(named.conservative, "CSS starts".to_owned());
-        add(named.startup_ends, "startup ends".to_owned());
-        if named.overshoot_packets > 1 {
-            let what = format!("overshoot: {} packets lost", named.overshoot_packets);
-            add(named.first_loss, what);
-        }
-        add(named.second_recovery, "second recovery".to_owned());
-        // Shorter gaps are those between flights.
-        let (gap, from) = named.gap;
-        if self.rtt_min.is_some_and(|rtt| gap > 0.5 * rtt) {
-            add(Some(from), format!("idle for {gap:.0} ms"));
-        }
-        add(named.closed, "closed".to_owned());
-        events
+        words.join(", ")
     }
 }
 
-/// The size of a packet in bytes.
-fn size(data: &Value) -> Option<u64> {
-    let header = data.get("header");
-    let raw = data.get("raw");
-    raw.and_then(|raw| raw.get("length"))
-        .or_else(|| header.and_then(|header| header.get("packet_size")))
-        .or_else(|| data.get("packet_size"))
-        .or_else(|| raw.and_then(|raw| raw.get("payload_length")))
-        .and_then(whole)
-        // A QUIC packet is no larger (RFC 9000 §14).
-        .filter(|size| *size <= 65_535)
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
-/// The number of a packet of the application space.
-fn application_number(data: &Value) -> Option<u64> {
-    let header = data.get("header").unwrap_or(data);
-    let kind = header
-        .get("packet_type")
-        .or_else(|| data.get("packet_type"));
-    let kind = kind.and_then(Value::as_str).unwrap_or("1RTT");
-    if !["1RTT", "1rtt", "0RTT", "0rtt", "onertt", "zerortt"].contains(&kind) {
-        return None;
+/// Periods of both, in the order of time; those that overlap are one.
+fn united(mut periods: Vec<(f64, f64)>, others: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    periods.extend(others);
+    periods.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut united: Vec<(f64, f64)> = Vec::with_capacity(periods.len());
+    for (from, to) in periods {
+        match united.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => united.push((from, to)),
+        }
     }
-    header
-        .get("packet_number")
-        .or_else(|| data.get("packet_number"))
-        .and_then(whole)
-}
-
-/// A number; some versions write numbers as texts.
-fn number(value: &Value) -> Option<f64> {
-    value
-        .as_f64()
-        .or_else(|| value.as_str()?.parse().ok())
-        .filter(|value: &f64| value.is_finite())
-}
-
-fn whole(value: &Value) -> Option<u64> {
-    let value = number(value)?;
-    (0.0..=2f64.powi(53))
-        .contains(&value)
-        .then_some(value as u64)
+    united
 }

@@ -1,4 +1,7 @@
 //! The values of a JSON file of any length, one at a time.
+//!
+//! A value that is not JSON is an error. Where the next value starts can be known nevertheless: behind the next record separator
+//! (RFC 7464 §2.3), or in the next line if each value has a line of its own. [`Source::skip_damaged`] goes there.
 
 use std::io::{self, Read};
 
@@ -6,12 +9,28 @@ use std::io::{self, Read};
 const VALUE_MAX: usize = 16 << 20;
 /// Size of a read, in bytes.
 const CHUNK: usize = 1 << 18;
+/// Brackets in brackets; the parser of values has a lower limit.
+const DEPTH_MAX: u32 = 128;
 
 /// Why a file cannot be read further.
 #[derive(Debug)]
 pub(super) enum Broken {
     Io(io::Error),
     Syntax(String),
+    /// The value is not JSON, but the file goes on behind it.
+    Damaged(String),
+}
+
+/// Where values start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Anywhere.
+    #[default]
+    Free,
+    /// Behind record separators.
+    Records,
+    /// At the start of lines, and none spans lines.
+    Lines,
 }
 
 impl From<io::Error> for Broken {
@@ -43,6 +62,11 @@ pub(super) struct Source<R> {
     /// End of the bytes read into the buffer.
     end: usize,
     is_over: bool,
+    framing: Framing,
+    /// The number of record separators so far.
+    record: u64,
+    /// The number of line ends so far.
+    line: u64,
 }
 
 impl<R: Read> Source<R> {
@@ -53,6 +77,62 @@ impl<R: Read> Source<R> {
             at: 0,
             end: 0,
             is_over: false,
+            framing: Framing::Free,
+            record: 0,
+            line: 0,
+        }
+    }
+
+    pub(super) const fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Values start at lines from here on, or anywhere. Record separators have precedence.
+    pub(super) fn set_lines(&mut self, is_lines: bool) {
+        if self.framing != Framing::Records {
+            self.framing = if is_lines {
+                Framing::Lines
+            } else {
+                Framing::Free
+            };
+        }
+    }
+
+    /// The number of line ends so far.
+    pub(super) const fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Skips a byte order mark.
+    pub(super) fn skip_mark(&mut self) -> Result<(), Broken> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        while self.end - self.at < MARK.len() && self.fill()? {}
+        if self.buffer[self.at..self.end].starts_with(MARK) {
+            self.at += MARK.len();
+        }
+        Ok(())
+    }
+
+    /// Goes to the next record or line after a value that is not JSON. Returns the place of that value, or `None` if the next
+    /// one cannot be found.
+    pub(super) fn skip_damaged(&mut self) -> Result<Option<String>, Broken> {
+        let (wanted, place) = match self.framing {
+            Framing::Free => return Ok(None),
+            Framing::Records => (0x1e, format!("record {}", self.record)),
+            Framing::Lines => (b'\n', format!("line {}", self.line + 1)),
+        };
+        loop {
+            let rest = &self.buffer[self.at..self.end];
+            if let Some(found) = rest.iter().position(|byte| *byte == wanted) {
+                self.line += lines(&rest[..found]);
+                self.at += found;
+                return Ok(Some(place));
+            }
+            self.line += lines(rest);
+            self.at = self.end;
+            if !self.fill()? {
+                return Ok(Some(place));
+            }
         }
     }
 
@@ -95,9 +175,14 @@ impl<R: Read> Source<R> {
     pub(super) fn peek(&mut self) -> Result<Option<u8>, Broken> {
         loop {
             while self.at < self.end {
-                let byte = self.buffer[self.at];
-                if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | 0x1e) {
-                    return Ok(Some(byte));
+                match self.buffer[self.at] {
+                    b' ' | b'\t' | b'\r' | b',' => {}
+                    b'\n' => self.line += 1,
+                    0x1e => {
+                        self.framing = Framing::Records;
+                        self.record += 1;
+                    }
+                    other => return Ok(Some(other)),
                 }
                 self.at += 1;
             }
@@ -169,17 +254,29 @@ impl<R: Read> Source<R> {
         };
         let len = match first {
             b'{' | b'[' | b'"' => self.nested()?,
-            b'}' | b']' | b':' => return Err(Broken::unexpected(first, "a value")),
+            b'}' | b']' | b':' => {
+                return Err(match Broken::unexpected(first, "a value") {
+                    Broken::Syntax(why) if self.framing != Framing::Free => Broken::Damaged(why),
+                    broken => broken,
+                });
+            }
             _ => self.scalar()?,
         };
         let from = self.at;
         self.at += len;
-        Ok(&self.buffer[from..from + len])
+        let text = &self.buffer[from..from + len];
+        if self.framing == Framing::Free {
+            self.line += lines(text);
+        }
+        Ok(text)
     }
 
     /// The length of a value that ends with a bracket or a quote.
     fn nested(&mut self) -> Result<usize, Broken> {
-        let (mut len, mut depth, mut in_string) = (0, 0_u32, false);
+        let (mut len, mut in_string) = (0, false);
+        // The open brackets; the last one is the lowest bit, and 1 is `[`.
+        let (mut depth, mut open) = (0_u32, 0_u128);
+        let damaged = |why: &str| Err(Broken::Damaged(why.to_owned()));
         loop {
             let rest = &self.buffer[self.at + len..self.end];
             let mut bytes = rest.iter().enumerate();
@@ -187,6 +284,8 @@ impl<R: Read> Source<R> {
                 if in_string {
                     match byte {
                         b'"' => in_string = false,
+                        // A control character is escaped in a string (RFC 8259 §7).
+                        b'\n' | 0x1e => return damaged("a string without an end"),
                         // The escaped byte is never a quote that ends the string.
                         b'\\' => {
                             if bytes.next().is_none() {
@@ -204,8 +303,24 @@ impl<R: Read> Source<R> {
                             in_string = true;
                             continue;
                         }
-                        b'{' | b'[' => depth += 1,
-                        b'}' | b']' => depth = depth.saturating_sub(1),
+                        b'{' | b'[' => {
+                            depth += 1;
+                            open = open << 1 | u128::from(*byte == b'[');
+                            if depth > DEPTH_MAX {
+                                return damaged("it is nested too deeply");
+                            }
+                        }
+                        b'}' | b']' => {
+                            if (open & 1 == 1) != (*byte == b']') {
+                                return damaged("brackets that do not match");
+                            }
+                            depth = depth.saturating_sub(1);
+                            open >>= 1;
+                        }
+                        0x1e => return damaged("it has no end"),
+                        b'\n' if self.framing == Framing::Lines => {
+                            return damaged("it has no end");
+                        }
                         _ => continue,
                     }
                 }
@@ -243,4 +358,8 @@ impl<R: Read> Source<R> {
             }
         }
     }
+}
+
+fn lines(text: &[u8]) -> u64 {
+    text.split(|byte| *byte == b'\n').count() as u64 - 1
 }

@@ -14,6 +14,7 @@ pub(super) fn cleaned(picture: &Picture) -> Picture {
     Picture {
         title: picture.title.clone(),
         subtitle: picture.subtitle.clone(),
+        origin: picture.origin.clone(),
         arms: picture.arms.iter().map(arm).collect(),
         guides: Guides {
             rate: guide(picture.guides.rate),
@@ -24,14 +25,6 @@ pub(super) fn cleaned(picture: &Picture) -> Picture {
 }
 
 fn arm(arm: &Arm) -> Arm {
-    let mut recovery: Vec<(f64, f64)> = arm
-        .recovery
-        .iter()
-        .copied()
-        .filter(|(from, to)| is_time(*from) && to > from)
-        .map(|(from, to)| (from, to.min(MS_MAX)))
-        .collect();
-    recovery.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut events: Vec<(f64, String)> = arm
         .events
         .iter()
@@ -42,20 +35,35 @@ fn arm(arm: &Arm) -> Arm {
     let mut clean = Arm {
         label: arm.label.clone(),
         note: arm.note.clone(),
-        recovery,
+        summary: arm.summary.clone(),
+        recovery: periods(&arm.recovery),
+        blocked: periods(&arm.blocked),
         events,
         ..Arm::default()
     };
     for series in panel::all_series() {
         *(series.of_mut)(&mut clean) = points((series.of)(arm));
     }
-    // An open recovery period ends with the data, so that it does not extend the time axis.
+    // An open period ends with the data, so that it does not extend the time axis.
     let end = end_of_points(&clean);
-    for (_, to) in &mut clean.recovery {
-        *to = to.min(end);
+    for periods in [&mut clean.recovery, &mut clean.blocked] {
+        for (_, to) in periods.iter_mut() {
+            *to = to.min(end);
+        }
+        periods.retain(|(from, to)| to > from);
     }
-    clean.recovery.retain(|(from, to)| to > from);
     clean
+}
+
+fn periods(periods: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut periods: Vec<(f64, f64)> = periods
+        .iter()
+        .copied()
+        .filter(|(from, to)| is_time(*from) && to > from)
+        .map(|(from, to)| (from, to.min(MS_MAX)))
+        .collect();
+    periods.sort_by(|a, b| a.0.total_cmp(&b.0));
+    periods
 }
 
 fn is_time(ms: f64) -> bool {

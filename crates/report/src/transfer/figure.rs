@@ -7,7 +7,7 @@ use crate::{
 };
 
 use super::{
-    Arm, Picture, clean,
+    Arm, Picture, Point, clean,
     panel::{self, Kind, Row, Series},
     thin,
 };
@@ -18,6 +18,7 @@ const FAINT: Color = Color::solid(0x8a_8f98);
 const GRID: Color = Color::solid(0xe8_e9ec);
 const FRAME: Color = Color::solid(0xb9_bdc4);
 const RECOVERY: Color = Color::solid(0xc8_102e).with_opacity(0.08);
+const BLOCKED: Color = Color::solid(0x7b_4fa3).with_opacity(0.14);
 const HALO: Color = Color::solid(0xff_ffff).with_opacity(0.8);
 
 const MARGIN: f32 = 24.0;
@@ -102,17 +103,13 @@ impl Figure<'_> {
         let title = self.fitted(&self.picture.title, 18.0, true, room);
         self.y += 16.0;
         self.text((MARGIN, self.y), Anchor::Start, 18.0, true, INK, title);
-        if !self.picture.subtitle.is_empty() {
-            let subtitle = self.fitted(&self.picture.subtitle, 13.0, false, room);
-            self.y += 21.0;
-            self.text(
-                (MARGIN, self.y),
-                Anchor::Start,
-                13.0,
-                false,
-                MUTED,
-                subtitle,
-            );
+        let summaries = self.picture.summaries();
+        let texts = summaries.iter().map(|text| (INK, text.as_str()));
+        for (fill, text) in texts.chain([(MUTED, self.picture.subtitle.as_str())]) {
+            for line in self.wrapped(text, 13.0, room) {
+                self.y += 20.0;
+                self.text((MARGIN, self.y), Anchor::Start, 13.0, false, fill, line);
+            }
         }
         self.y += 14.0;
     }
@@ -200,20 +197,17 @@ impl Figure<'_> {
             );
             x += self.width(series.label, 12.5, false) + 16.0;
         }
-        if first && self.picture.arms.iter().any(|arm| !arm.recovery.is_empty()) {
-            self.shapes.push(Shape::Rect {
-                at: (x, baseline - 10.0),
-                size: (16.0, 12.0),
-                fill: RECOVERY.with_opacity(0.16),
-            });
-            self.text(
-                (x + 22.0, baseline),
-                Anchor::Start,
-                12.5,
-                false,
-                MUTED,
-                "recovery",
-            );
+        for (fill, opacity, name, of) in SHADES {
+            if first && self.picture.arms.iter().any(|arm| !of(arm).is_empty()) {
+                self.shapes.push(Shape::Rect {
+                    at: (x, baseline - 10.0),
+                    size: (16.0, 12.0),
+                    fill: fill.with_opacity(opacity),
+                });
+                let at = (x + 22.0, baseline);
+                self.text(at, Anchor::Start, 12.5, false, MUTED, name);
+                x += self.width(name, 12.5, false) + 38.0;
+            }
         }
         self.y += HEADING;
     }
@@ -249,19 +243,23 @@ impl Figure<'_> {
     }
 
     fn panel(&mut self, row: &Row, series: &[&Series], arm: &Arm, panel: Panel, first: bool) {
-        for (from, to) in &arm.recovery {
-            let (from, to) = (panel.x.place(*from) as f32, panel.x.place(*to) as f32);
-            self.shapes.push(Shape::Rect {
-                at: (from, panel.top),
-                size: ((to - from).max(0.5), panel.bottom - panel.top),
-                fill: RECOVERY,
-            });
+        for (fill, _, _, of) in SHADES {
+            for (from, to) in of(arm) {
+                let (from, to) = (panel.x.place(*from) as f32, panel.x.place(*to) as f32);
+                self.shapes.push(Shape::Rect {
+                    at: (from, panel.top),
+                    size: ((to - from).max(0.5), panel.bottom - panel.top),
+                    fill,
+                });
+            }
         }
         self.grid(row, panel, first);
+        // Labels are below the data, so that they hide none.
+        let data = Data { arm, series, panel };
+        self.guide(row, &data, first);
         for series in series {
             self.series(row, series, arm, panel);
         }
-        self.guide(row, arm, panel, first);
         let corner = vec![
             (panel.left, panel.top),
             (panel.left, panel.bottom),
@@ -311,6 +309,14 @@ impl Figure<'_> {
             }),
             Kind::Steps | Kind::Area => {
                 let mut corners = thin::steps(points, end, &panel.x, &panel.y);
+                if series.key.ends_with("_limit") {
+                    // The scale is that of the data; a limit above it is out of sight.
+                    let seen = corners.split(|corner| corner.1 < panel.top);
+                    let seen = seen.filter(|part| part.len() > 1).map(<[Place]>::to_vec);
+                    let seen = seen.collect();
+                    self.lines(seen, line(series.color, 1.5));
+                    return;
+                }
                 for corner in &mut corners {
                     corner.1 = corner.1.max(panel.top);
                 }
@@ -333,7 +339,8 @@ impl Figure<'_> {
     }
 
     /// The guide lines, dashed, with a label in the first column.
-    fn guide(&mut self, row: &Row, arm: &Arm, panel: Panel, first: bool) {
+    fn guide(&mut self, row: &Row, data: &Data<'_>, first: bool) {
+        let panel = data.panel;
         let stroke = Stroke {
             dashed: true,
             ..line(MUTED, 1.0)
@@ -346,13 +353,20 @@ impl Figure<'_> {
             let y = panel.y.place(value) as f32;
             self.lines(vec![vec![(panel.left, y), (panel.right, y)]], stroke);
             if first {
-                let below = y < panel.top + 15.0;
-                let at = (panel.left + 6.0, if below { y + 13.0 } else { y - 5.0 });
-                self.noted(at, Anchor::Start, &label);
+                let width = self.width(&label, NOTE, false);
+                let lefts = [
+                    panel.left + 6.0,
+                    (panel.left + panel.right - width) / 2.0,
+                    panel.right - width - 6.0,
+                ];
+                let places = [y - 5.0, y + 13.0]
+                    .into_iter()
+                    .flat_map(|y| lefts.map(|x| (x, y)));
+                self.free_note(places, &label, data);
             }
         }
         if row.key == "bytes"
-            && let Some((from, slope)) = panel::slope(arm, &self.picture.guides)
+            && let Some((from, slope)) = panel::slope(data.arm, &self.picture.guides)
         {
             let ms = (panel.y.domain().1 / slope).min(panel.x.domain().1 - from.ms);
             let place = |ms: f64| {
@@ -368,9 +382,31 @@ impl Figure<'_> {
             self.lines(vec![vec![start, end]], stroke);
             if first {
                 let rate = Unit::BitsPerSecond.format(slope * 8000.0);
-                let at = (end.0 - 8.0, (end.1 + 12.0).min(panel.bottom - 6.0));
-                self.noted(at, Anchor::End, &rate);
+                let width = self.width(&rate, NOTE, false);
+                let places = [1.0, 0.8, 0.6, 0.4].into_iter().flat_map(|share| {
+                    let at = place(ms * share);
+                    [(at.0 - 8.0 - width, at.1 + 12.0), (at.0 + 8.0, at.1 + 12.0)]
+                });
+                self.free_note(places, &rate, data);
             }
+        }
+    }
+
+    /// A note at the first of these places that lies in the panel and covers the fewest data.
+    fn free_note(&mut self, places: impl Iterator<Item = Place>, text: &str, data: &Data<'_>) {
+        let width = self.width(text, NOTE, false);
+        let panel = data.panel;
+        let is_inside = |(x, y): &Place| {
+            *x >= panel.left
+                && x + width <= panel.right
+                && y - 10.0 >= panel.top
+                && y + 3.0 <= panel.bottom
+        };
+        let best = places
+            .filter(is_inside)
+            .min_by_key(|(x, y)| data.covered((x - 2.0, y - 10.0), (x + width + 2.0, y + 3.0)));
+        if let Some(at) = best {
+            self.noted(at, Anchor::Start, text);
         }
     }
 
@@ -464,8 +500,8 @@ impl Figure<'_> {
                 self.text((place, self.y + 17.0), anchor, 11.5, false, MUTED, label);
             }
             let at = (self.left(column) + self.column, self.y + 36.0);
-            let caption = "since the client’s first datagram";
             if column + 1 == columns {
+                let caption = self.picture.since();
                 self.text(at, Anchor::End, 11.5, false, FAINT, caption);
             }
         }
@@ -497,6 +533,21 @@ impl Figure<'_> {
         self.fonts.as_ref().map_or(text.to_owned(), |fonts| {
             fonts.fitted(text, size, bold, width)
         })
+    }
+
+    /// The lines of a text that are at most this wide.
+    fn wrapped(&self, text: &str, size: f32, width: f32) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if self.width(&format!("{line} {word}"), size, false) <= width => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(self.fitted(word, size, false, width)),
+            }
+        }
+        lines
     }
 
     fn lines(&mut self, lines: Vec<Vec<Place>>, stroke: Stroke) {
@@ -541,6 +592,52 @@ impl Figure<'_> {
                 text,
             });
         }
+    }
+}
+
+/// The shades of periods: fill, opacity in the legend, name, and periods.
+type Shade = (Color, f32, &'static str, fn(&Arm) -> &Vec<(f64, f64)>);
+const SHADES: [Shade; 2] = [
+    (RECOVERY, 0.16, "recovery", |arm| &arm.recovery),
+    (BLOCKED, 0.28, "blocked by flow control", |arm| &arm.blocked),
+];
+
+/// What a panel shows.
+struct Data<'a> {
+    arm: &'a Arm,
+    series: &'a [&'a Series],
+    panel: Panel,
+}
+
+impl Data<'_> {
+    /// The number of points and steps in a rectangle.
+    fn covered(&self, from: Place, to: Place) -> usize {
+        let place = |point: &Point| {
+            (
+                self.panel.x.place(point.ms) as f32,
+                self.panel.y.place(point.value) as f32,
+            )
+        };
+        let mut covered = 0;
+        for series in self.series {
+            let points = (series.of)(self.arm);
+            let start = points.partition_point(|point| place(point).0 < from.0);
+            let is_held = matches!(series.kind, Kind::Steps | Kind::Area);
+            let mut held = points[..start]
+                .last()
+                .filter(|_| is_held)
+                .map(|point| place(point).1);
+            if held.is_some_and(|y| from.1 <= y && y <= to.1) {
+                covered += 1;
+            }
+            let seen = points[start..].iter().map(place);
+            for (_, y) in seen.take_while(|(x, _)| *x <= to.0) {
+                let before = held.filter(|_| is_held).unwrap_or(y);
+                covered += usize::from(before.min(y) <= to.1 && before.max(y) >= from.1);
+                held = Some(y);
+            }
+        }
+        covered
     }
 }
 

@@ -42,6 +42,7 @@
    * @property {number} end When the last thing happens.
    * @property {[number, number] | null} slope Start and slope of the guide line at the rate of the bottleneck.
    * @property {[number, number][]} recovery Recovery periods.
+   * @property {[number, number][]} blocked Periods in which flow control blocked the sender.
    * @property {[number, string][]} events
    * @property {Record<string, Series>} series By key; packed in the page.
    */
@@ -76,7 +77,7 @@
   /** @typedef {CanvasRenderingContext2D} Context */
   /** @typedef {{ x: number, from: number, to: number, lane: number, flipped: boolean, text: string }} EventLabel */
 
-  /** @type {{ end: number, rate: number | null, rows: Row[], arms: Arm[] }} */
+  /** @type {{ end: number, rate: number | null, since: string, rows: Row[], arms: Arm[] }} */
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.getElementById("rows");
   const tip = document.getElementById("tip");
@@ -90,7 +91,7 @@
   const hidden = { side: new Set(), over: new Set(), arms: new Set() };
   for (const row of data.rows) for (const s of row.series) if (!s.overlaid) hidden.over.add(s.key);
   if (!data.arms.length)
-    data.arms.push({ label: "", note: "", end: 0, slope: null, recovery: [], events: [], series: {} });
+    data.arms.push({ label: "", note: "", end: 0, slope: null, recovery: [], blocked: [], events: [], series: {} });
 
   // ---- Data ---------------------------------------------------------------------------------------------------------
 
@@ -269,7 +270,7 @@
   const readColors = () => {
     const style = getComputedStyle(document.documentElement);
     colors = {};
-    for (const name of ["ground", "ink", "muted", "faint", "grid", "frame", "shade", "select"])
+    for (const name of ["ground", "ink", "muted", "faint", "grid", "frame", "shade", "blocked", "select"])
       colors[name] = style.getPropertyValue(`--${name}`).trim();
     for (const row of data.rows)
       for (const s of row.series) colors[s.key] = style.getPropertyValue(`--${s.key}`).trim();
@@ -277,6 +278,13 @@
   };
   /** @type {(index: number) => string} */
   const armColor = (index) => colors[index % 8];
+  /** Shades of periods: key in the data, colour, name. @type {["recovery" | "blocked", string, string][]} */
+  const SHADES = [
+    ["recovery", "shade", "recovery"],
+    ["blocked", "blocked", "blocked by flow control"],
+  ];
+  /** @type {(s: SeriesInfo) => boolean} */
+  const isLimit = (s) => s.key.endsWith("_limit");
   const hiddenSeries = () => (view.overlaid ? hidden.over : hidden.side);
 
   /**
@@ -335,8 +343,10 @@
           toggle(heading, s.label, hiddenSeries(), s.key, (c) =>
             swatch(c, s.kind, view.overlaid ? colors.muted : colors[s.key]),
           );
-        if (r === 0 && !view.overlaid && data.arms.some((a) => a.recovery.length))
-          toggle(heading, "recovery", hidden.side, "recovery", (c) => swatch(c, "shade", colors.shade));
+        if (r === 0 && !view.overlaid)
+          for (const [key, color, name] of SHADES)
+            if (data.arms.some((a) => a[key].length))
+              toggle(heading, name, hidden.side, key, (c) => swatch(c, "shade", colors[color]));
         const axis = make("div", block, { className: "axis" });
         const scale = { row, canvas: make("canvas", axis), members: [] };
         axes.push(scale);
@@ -462,8 +472,9 @@
       if (x < -1 || x > width + 1) continue;
       const text = `${name} ${shown(ms, "ms")}`;
       const size = c.measureText(text).width + 9;
-      const flipped = x + size > width + 8 && x > size;
-      const from = flipped ? x - size : x;
+      // The text ends 5 pixels before the label; it is never cut off.
+      const flipped = x + size - 5 > width && x > size;
+      const from = flipped ? x - size : Math.min(x, Math.max(-4, width - size + 5));
       const to = from + size;
       let best = null;
       for (let lane = 0; lane <= labels.length; lane++) {
@@ -490,7 +501,7 @@
       if (view.overlaid && hidden.arms.has(index)) continue;
       for (const s of row.series) {
         const series = data.arms[index].series[s.key];
-        if (!series || hiddenSeries().has(s.key)) continue;
+        if (!series || hiddenSeries().has(s.key) || isLimit(s)) continue;
         const { times, values } = thinned(series, 250);
         let i = upto(times, view.from);
         if (s.kind === "steps" || s.kind === "area") i = Math.max(0, i - 1);
@@ -588,9 +599,10 @@
     c.beginPath();
     c.rect(0, box.top, width, box.bottom - box.top);
     c.clip();
-    if (!view.overlaid && !hidden.side.has("recovery")) {
-      c.fillStyle = colors.shade;
-      for (const [from, to] of data.arms[panel.arms[0]].recovery)
+    for (const [key, color] of SHADES) {
+      if (view.overlaid || hidden.side.has(key)) continue;
+      c.fillStyle = colors[color];
+      for (const [from, to] of data.arms[panel.arms[0]][key])
         c.fillRect(x(from), box.top, Math.max(0.5, x(to) - x(from)), box.bottom - box.top);
     }
     c.strokeStyle = colors.grid;
@@ -607,6 +619,8 @@
       c.lineTo(width, at);
     }
     c.stroke();
+    // Labels of guide lines are below the data, so that they hide none.
+    guide(c, panel, x, y, box, width);
     for (const s of row.series) {
       if (hiddenSeries().has(s.key)) continue;
       for (const index of panel.arms) {
@@ -625,7 +639,6 @@
         );
       }
     }
-    guide(c, panel, x, y, box, width);
     c.restore();
     c.strokeStyle = colors.frame;
     c.lineWidth = 1;
@@ -665,7 +678,7 @@
           c.globalAlpha = 1;
           c.fillStyle = colors.muted;
           c.textAlign = l.flipped ? "right" : "left";
-          c.fillText(l.text, l.x + (l.flipped ? -4 : 4), box.top - 5 - l.lane * LANE);
+          c.fillText(l.text, l.flipped ? l.x - 4 : l.from + 4, box.top - 5 - l.lane * LANE);
         }
     }
     if (panel.last) {
@@ -684,7 +697,7 @@
       if (panel === panel.axis.members[panel.axis.members.length - 1]) {
         c.textAlign = "right";
         c.fillStyle = colors.faint;
-        c.fillText("since the client’s first datagram", width, box.bottom + 24);
+        c.fillText(data.since, width, box.bottom + 24);
       }
     }
   };
@@ -796,18 +809,60 @@
    * @type {(c: Context, panel: Panel, x: Scale, y: Scale, box: Box, width: number) => void}
    */
   const guide = (c, panel, x, y, box, width) => {
-    /** @type {(text: string, at: number, to: number, align: CanvasTextAlign) => void} */
-    const note = (text, at, to, align) => {
+    /**
+     * The number of points and steps of the panel in a rectangle.
+     * @type {(left: number, top: number, right: number, bottom: number) => number}
+     */
+    const covered = (left, top, right, bottom) => {
+      let count = 0;
+      const time = (at) => view.from + (at / width) * (view.to - view.from);
+      for (const s of panel.row.series) {
+        if (hiddenSeries().has(s.key)) continue;
+        const held = s.kind === "steps" || s.kind === "area";
+        for (const index of panel.arms) {
+          const series = data.arms[index].series[s.key];
+          if (!series || (view.overlaid && hidden.arms.has(index))) continue;
+          const { times, values } = thinned(series, width);
+          let i = upto(times, time(left));
+          let before = held && i > 0 ? y(values[i - 1]) : NaN;
+          if (before >= top && before <= bottom) count++;
+          for (const end = time(right); i < times.length && times[i] <= end; i++) {
+            const at = y(values[i]);
+            if (!(before === before) || !held) before = at;
+            if (Math.min(before, at) <= bottom && Math.max(before, at) >= top) count++;
+            before = at;
+          }
+        }
+      }
+      return count;
+    };
+    /**
+     * Writes at the first of these places, each the left end of a baseline, that is in the panel and covers the fewest data.
+     * @type {(text: string, places: [number, number][]) => void}
+     */
+    const note = (text, places) => {
       c.font = `11.5px ${FONT}`;
-      c.textAlign = align;
+      c.textAlign = "left";
       c.textBaseline = "alphabetic";
       const size = c.measureText(text).width;
+      let best = null;
+      for (const [at, to] of places) {
+        if (at < 0 || at + size > width || to - 10 < box.top || to + 3 > box.bottom) continue;
+        const count = covered(at - 2, to - 10, at + size + 2, to + 3);
+        if (!best || count < best.count) best = { at, to, count };
+      }
+      if (!best) return;
       c.globalAlpha = 0.8;
       c.fillStyle = colors.ground;
-      c.fillRect(align === "right" ? at - size - 3 : at - 3, to - 11, size + 6, 15);
+      c.fillRect(best.at - 3, best.to - 11, size + 6, 15);
       c.globalAlpha = 1;
       c.fillStyle = colors.muted;
-      c.fillText(text, at, to);
+      c.fillText(text, best.at, best.to);
+    };
+    /** @type {(text: string) => number} */
+    const measured = (text) => {
+      c.font = `11.5px ${FONT}`;
+      return c.measureText(text).width;
     };
     const first = panel === panel.axis.members[0];
     c.strokeStyle = colors.muted;
@@ -820,7 +875,14 @@
       c.moveTo(0, at);
       c.lineTo(width, at);
       c.stroke();
-      if (first) note(level[1], 7, at < box.top + 18 ? at + 14 : at - 5, "left");
+      if (first) {
+        const size = measured(level[1]);
+        /** @type {[number, number][]} */
+        const places = [at - 5, at + 14].flatMap((to) =>
+          [7, (width - size) / 2, width - size - 7].map((left) => [left, to]),
+        );
+        note(level[1], places);
+      }
     }
     if (panel.row.key === "bytes") {
       panel.arms.forEach((index, n) => {
@@ -835,8 +897,19 @@
         c.moveTo(x(from), y(0));
         c.lineTo(x(to), y(value(to)));
         c.stroke();
-        if (first && x(to) > 90)
-          note(shown(data.rate, "b/s"), x(to) - 9, Math.min(box.bottom - 5, y(value(to)) + 13), "right");
+        if (first) {
+          const label = shown(data.rate, "b/s");
+          const size = measured(label);
+          /** @type {[number, number][]} */
+          const places = [1, 0.8, 0.6, 0.4].flatMap((share) => {
+            const ms = from + (to - from) * share;
+            return [
+              [x(ms) - 9 - size, y(value(ms)) + 13],
+              [x(ms) + 8, y(value(ms)) + 13],
+            ];
+          });
+          note(label, places);
+        }
       });
     }
     c.setLineDash([]);
@@ -907,6 +980,8 @@
     marks: "marked so far",
     drops: "dropped so far",
     lost: "declared lost so far",
+    connection_limit: "connection limit allows",
+    stream_limit: "stream limit allows",
     rate: "rate at the bottleneck",
     others: "rate of other traffic",
     pacing: "pacing rate",
@@ -947,18 +1022,27 @@
         for (const i of arms) {
           const series = data.arms[i].series[s.key];
           const n = series ? upto(series.times, ms) : 0;
+          let value = n ? series.values[n - 1] : 0;
+          if (isLimit(s)) {
+            // What may still be sent: the limit is drawn at the bytes of packets at which it is reached.
+            const sent = data.arms[i].series.sent || data.arms[i].series.arrived;
+            const m = sent ? upto(sent.times, ms) : 0;
+            value = Math.max(0, value - (m ? sent.values[m - 1] : 0));
+          }
           make("td", tr, {
-            textContent: counts ? (n ? `${n}` : "–") : n ? shown(series.values[n - 1], row.unit) : "–",
+            textContent: counts ? (n ? `${n}` : "–") : n ? shown(value, row.unit) : "–",
           });
         }
       }
-    if (arms.some((i) => data.arms[i].recovery.some(([a, b]) => a <= ms && ms <= b))) {
+    /** @type {(i: number) => string} */
+    const state = (i) =>
+      SHADES.filter(([key]) => data.arms[i][key].some(([a, b]) => a <= ms && ms <= b))
+        .map(([, , name]) => name)
+        .join(", ");
+    if (arms.some(state)) {
       const tr = make("tr", table);
       make("td", tr, { textContent: "state" });
-      for (const i of arms)
-        make("td", tr, {
-          textContent: data.arms[i].recovery.some(([a, b]) => a <= ms && ms <= b) ? "recovery" : "",
-        });
+      for (const i of arms) make("td", tr, { textContent: state(i) });
     }
     const { width, height } = tip.getBoundingClientRect();
     const w = document.documentElement.clientWidth;

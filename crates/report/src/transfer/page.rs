@@ -24,11 +24,17 @@ pub(super) fn document(picture: &Picture) -> String {
     let picture = clean::cleaned(picture);
     let title = escaped(&picture.title);
     let subtitle = escaped(&picture.subtitle);
+    let summaries = picture.summaries();
+    let summaries = summaries.iter().map(|text| escaped(text));
+    let summaries: Vec<String> = summaries
+        .map(|text| format!("<p class=\"summary\">{text}</p>"))
+        .collect();
+    let summaries = summaries.concat();
     let figure = svg::document(&figure::scene(&picture));
     let data = data(&picture);
     let body = format!(
         r#"<header>
-<div><h1>{title}</h1><p>{subtitle}</p></div>
+<div><h1>{title}</h1>{summaries}<p>{subtitle}</p></div>
 <div class="tools" role="toolbar" aria-label="View"></div>
 </header>
 <main id="rows" tabindex="0" aria-label="Panels over time. Arrow keys move the cursor, plus and minus zoom, shift and arrows pan, 0 resets."></main>
@@ -57,8 +63,9 @@ fn data(picture: &Picture) -> String {
     let arms = list(picture.arms.iter().map(|arm| arm_json(picture, arm, &rows)));
     let rate = guides.rate.map_or("null".to_owned(), number);
     format!(
-        "{{\"end\":{},\"rate\":{rate},\n\"rows\":{rows_json},\n\"arms\":{arms}}}",
-        number(end)
+        "{{\"end\":{},\"rate\":{rate},\"since\":{},\n\"rows\":{rows_json},\n\"arms\":{arms}}}",
+        number(end),
+        string(&picture.since())
     )
 }
 
@@ -114,11 +121,11 @@ fn arm_json(picture: &Picture, arm: &Arm, rows: &[(&Row, Vec<&Series>)]) -> Stri
             }
         }
     }
-    let recovery = list(
-        arm.recovery
-            .iter()
-            .map(|(from, to)| format!("[{},{}]", number(*from), number(*to))),
-    );
+    let periods = |periods: &[(f64, f64)]| {
+        let periods = periods.iter();
+        list(periods.map(|(from, to)| format!("[{},{}]", number(*from), number(*to))))
+    };
+    let (recovery, blocked) = (periods(&arm.recovery), periods(&arm.blocked));
     let events = list(
         arm.events
             .iter()
@@ -128,7 +135,7 @@ fn arm_json(picture: &Picture, arm: &Arm, rows: &[(&Row, Vec<&Series>)]) -> Stri
         format!("[{},{}]", number(from.ms), number(slope))
     });
     format!(
-        "{{\"label\":{},\"note\":{},\"end\":{},\"slope\":{slope},\"recovery\":{recovery},\"events\":{events},\"series\":{{{}}}}}",
+        "{{\"label\":{},\"note\":{},\"end\":{},\"slope\":{slope},\"recovery\":{recovery},\"blocked\":{blocked},\"events\":{events},\"series\":{{{}}}}}",
         string(&arm.label),
         string(&arm.note),
         number(clean::end(arm)),

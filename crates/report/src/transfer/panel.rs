@@ -69,6 +69,14 @@ pub(super) const ROWS: &[Row] = &[
             series!(arrived, "received", Steps, 0x00_9e73, false),
             series!(acked, "acknowledged", Dots, 0xe6_9f00, true),
             series!(lost, "declared lost", Crosses, 0xc8_102e, false),
+            series!(
+                connection_limit,
+                "connection limit",
+                Steps,
+                0x7b_4fa3,
+                false
+            ),
+            series!(stream_limit, "stream limit", Steps, 0x2b_8cc4, false),
         ],
     },
     Row {
@@ -171,10 +179,16 @@ pub(super) const PACING_MAX: f64 = 8.0;
 /// guide line unless that is far above all data. Pacing rates can exceed it.
 pub(super) fn extent(picture: &Picture, row: &Row, series: &[&Series]) -> (f64, f64) {
     let values = || {
+        // A limit far above the data does not change the scale.
+        let series = || {
+            series
+                .iter()
+                .filter(|series| !series.key.ends_with("_limit"))
+        };
         picture
             .arms
             .iter()
-            .flat_map(|arm| series.iter().flat_map(|series| (series.of)(arm)))
+            .flat_map(move |arm| series().flat_map(|series| (series.of)(arm)))
             .map(|point| point.value)
     };
     let lo = values().fold(f64::INFINITY, f64::min);

@@ -18,10 +18,13 @@ fn full(label: &str, count: u32, ms: f64) -> Arm {
     Arm {
         label: label.into(),
         note: "300 ms".into(),
+        summary: "80 % the window was full, 20 % blocked by flow control".into(),
         sent: line(1e6, 0.0),
         acked: line(1e6, ms / 8.0),
         arrived: line(1e6, ms / 16.0),
         lost: line(1e6, ms / 6.0),
+        connection_limit: line(1e6, 0.0),
+        stream_limit: line(9e5, 0.0),
         queue: line(3e5, 0.0),
         drops: line(3e5, 0.0),
         marks: line(2e5, 0.0),
@@ -33,6 +36,7 @@ fn full(label: &str, count: u32, ms: f64) -> Arm {
         rtt: line(90.0, 0.0),
         rtt_smoothed: line(80.0, 0.0),
         recovery: vec![(ms * 0.5, ms * 0.7)],
+        blocked: vec![(ms * 0.2, ms * 0.3)],
         events: vec![
             (ms * 0.1, "first byte".into()),
             (ms * 0.9, "last byte".into()),
@@ -44,6 +48,7 @@ fn picture(arms: Vec<Arm>) -> Picture {
     Picture {
         title: "Title".into(),
         subtitle: "Subtitle".into(),
+        origin: String::new(),
         arms,
         guides: Guides {
             rate: Some(55e6),
@@ -189,7 +194,7 @@ fn sizes_are_bounded_for_any_number_of_points() {
     assert!(empty < 100_000, "{empty}");
     let many = picture(vec![full("a", 200_000, 2000.0), full("b", 200_000, 2000.0)]);
     let (html, svg, png) = draw(&many);
-    let points = 2 * 12 * 200_000;
+    let points = 2 * 14 * 200_000;
     assert!(svg.len() < 600_000, "{}", svg.len());
     assert!(
         html.len() < svg.len() + empty + points * 8,

@@ -98,6 +98,7 @@ pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
             label.network
         ),
         subtitle: subtitle(jobs),
+        origin: String::new(),
         arms: columns,
         guides: guides(&first.scenario),
     };

@@ -1,0 +1,166 @@
+//! Names of what happens in a transfer, the same for simulated transfers and for those of qlog files.
+//!
+//! A name with a number ends with a preposition, since its time follows it in the picture.
+
+use crate::scale::Unit;
+
+/// Packets of the first flight, between which pauses have no name.
+const FIRST_FLIGHT: u64 = 10;
+
+/// What has happened to a sender so far. Times are in milliseconds, and the calls are in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    startup_ends: Option<f64>,
+    conservative: Option<f64>,
+    recoveries: u64,
+    second_recovery: Option<f64>,
+    first_loss: Option<f64>,
+    /// Packets declared lost within a round trip after the first loss.
+    overshoot_packets: u64,
+    sent_packets: u64,
+    last_sent: Option<f64>,
+    /// The first pause in which the path had nothing to do, and when it starts.
+    gap: Option<(f64, f64)>,
+    closed: Option<f64>,
+}
+
+impl Named {
+    /// A packet was sent. `was_limited` is whether the window was what kept the sender from sending it earlier, as far as known;
+    /// `rtt_min` is the smallest round-trip time so far. Returns the pause before it, if the path was idle in it: longer than half
+    /// of that.
+    pub fn sent(
+        &mut self,
+        now: f64,
+        was_limited: bool,
+        rtt_min: Option<f64>,
+    ) -> Option<(f64, f64)> {
+        self.sent_packets += 1;
+        let from = self.last_sent.replace(now)?;
+        let is_idle = self.sent_packets > FIRST_FLIGHT
+            && was_limited
+            && rtt_min.is_some_and(|rtt| now - from > 0.5 * rtt);
+        if !is_idle {
+            return None;
+        }
+        self.gap.get_or_insert((now - from, from));
+        Some((from, now))
+    }
+
+    /// Packets were declared lost; `round_trip` is the smoothed round-trip time.
+    pub fn lost(&mut self, now: f64, packets: u64, round_trip: f64) {
+        let first = *self.first_loss.get_or_insert(now);
+        if now <= first + round_trip {
+            self.overshoot_packets += packets;
+        }
+    }
+
+    /// Conservative Slow Start starts (RFC 9406 §4.2).
+    pub fn conservative(&mut self, now: f64) {
+        self.conservative.get_or_insert(now);
+    }
+
+    /// Startup is over.
+    pub fn startup_ends(&mut self, now: f64) {
+        self.startup_ends.get_or_insert(now);
+    }
+
+    /// A recovery period starts.
+    pub fn recovery(&mut self, now: f64) {
+        self.recoveries += 1;
+        if self.recoveries == 2 {
+            self.second_recovery = Some(now);
+        }
+    }
+
+    /// The connection is closed.
+    pub fn closed(&mut self, now: f64) {
+        self.closed.get_or_insert(now);
+    }
+
+    /// All names, with their times.
+    #[must_use]
+    pub fn events(&self) -> Vec<(f64, String)> {
+        let mut events = Vec::new();
+        let mut add = |at: Option<f64>, what: String| {
+            if let Some(at) = at {
+                events.push((at, what));
+            }
+        };
+        add(self.conservative, "CSS starts".to_owned());
+        add(self.startup_ends, "startup ends".to_owned());
+        if self.overshoot_packets > 1 {
+            let what = format!("overshoot: {} packets lost at", self.overshoot_packets);
+            add(self.first_loss, what);
+        }
+        add(self.second_recovery, "second recovery".to_owned());
+        if let Some((gap, from)) = self.gap {
+            let gap = Unit::Milliseconds.format(gap);
+            add(Some(from), format!("idle for {gap} from"));
+        }
+        add(self.closed, "closed".to_owned());
+        events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(named: &Named) -> Vec<(f64, String)> {
+        named.events()
+    }
+
+    #[test]
+    fn the_first_pause_of_a_full_window_after_the_first_flight_is_idle() {
+        let mut named = Named::default();
+        for number in 0..10 {
+            assert_eq!(named.sent(f64::from(number) * 40.0, true, Some(40.0)), None);
+        }
+        assert_eq!(
+            named.sent(380.0, true, Some(40.0)),
+            None,
+            "half a round trip"
+        );
+        assert_eq!(
+            named.sent(480.0, false, Some(40.0)),
+            None,
+            "the application"
+        );
+        assert_eq!(named.sent(510.0, true, Some(40.0)), Some((480.0, 510.0)));
+        assert_eq!(named.sent(910.0, true, Some(40.0)), Some((510.0, 910.0)));
+        assert_eq!(names(&named), [(480.0, "idle for 30 ms from".to_owned())]);
+    }
+
+    #[test]
+    fn overshoot_counts_the_losses_of_a_round_trip() {
+        let mut named = Named::default();
+        named.lost(100.0, 1, 40.0);
+        assert!(names(&named).is_empty(), "one packet");
+        named.lost(140.0, 3, 40.0);
+        named.lost(141.0, 5, 40.0);
+        assert_eq!(
+            names(&named),
+            [(100.0, "overshoot: 4 packets lost at".to_owned())]
+        );
+    }
+
+    #[test]
+    fn the_second_recovery_and_conservative_slow_start_have_names() {
+        let mut named = Named::default();
+        named.conservative(50.0);
+        named.recovery(100.0);
+        named.startup_ends(100.0);
+        named.recovery(200.0);
+        named.recovery(300.0);
+        named.startup_ends(300.0);
+        let expected = [
+            (50.0, "CSS starts"),
+            (100.0, "startup ends"),
+            (200.0, "second recovery"),
+        ];
+        assert_eq!(
+            names(&named),
+            expected.map(|(at, name)| (at, name.to_owned()))
+        );
+    }
+}
