@@ -167,6 +167,11 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
+/// Renames a file.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), Failure> {
+    fs::rename(from, to).map_err(|error| cannot_write(to, &error))
+}
+
 /// Creates a folder and its parents, unless they exist.
 pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))

@@ -235,6 +235,50 @@ fn refused_addresses_are_logged() {
     );
 }
 
+/// The qlog file of a lost race of addresses is not taken for that of the transfer.
+#[test]
+fn the_qlog_file_of_a_refused_address_is_named_failed() {
+    let place = Place::new("get-refused-qlog");
+    let address = format!("localhost:{}:[::1],127.0.0.1", place.server.port);
+    let output = place.get(&["--qlog", "q", "--resolve", &address, &place.url("9")]);
+    assert_eq!(output.stdout, body(9), "{}", stderr(&output));
+    let files = std::fs::read_dir(place.folder.join("q")).expect("a folder");
+    let mut names: Vec<String> = files
+        .map(|file| {
+            file.expect("a file")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    assert_eq!(names, ["get-0-0-failed.sqlog", "get-0-1.sqlog"]);
+    // `plot` draws the transfer only, and says so.
+    let plot = |file: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lastbyte"));
+        let output = command
+            .args(["plot", file])
+            .current_dir(&place.folder)
+            .output();
+        output.expect("the binary runs")
+    };
+    let output = plot("q");
+    let printed = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    assert!(
+        printed.contains("not drawn: `q/get-0-0-failed.sqlog`: the connection was not established"),
+        "{printed}"
+    );
+    assert!(printed.ends_with("wrote plot.html\n"), "{printed}");
+    let output = plot("q/get-0-0-failed.sqlog");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("was not established"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 #[test]
 fn plain_http_is_used_on_request() {
     let server = super::raw::ScriptedServer::start();

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    files::{cannot_write, create, create_folder},
+    files::{cannot_write, create, create_folder, rename},
     jobs::Interrupt,
     terminal::{notice, printable},
 };
@@ -65,7 +65,8 @@ pub(super) struct Outputs<'a> {
     /// The destination of headers, if requested.
     dump: Option<Box<dyn Write>>,
     handshakes: BTreeMap<usize, Handshake>,
-    qlogs: Vec<(PathBuf, Health)>,
+    /// By connection number.
+    qlogs: BTreeMap<usize, (PathBuf, Health)>,
     /// Errors that do not concern a single fetch.
     failure: Option<Failure>,
     ticks: u32,
@@ -110,7 +111,7 @@ impl<'a> Outputs<'a> {
             dump,
             stdout: Box::new(target::stdout().map_err(|error| Failure::stdout(&error))?),
             handshakes: BTreeMap::new(),
-            qlogs: Vec::new(),
+            qlogs: BTreeMap::new(),
             failure: None,
             ticks: 0,
             received: 0,
@@ -129,9 +130,17 @@ impl<'a> Outputs<'a> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        for (path, health) in &self.qlogs {
+        for (connection, (path, health)) in &self.qlogs {
             if let Some(error) = health.take_error() {
                 return Err(cannot_write(path, &error));
+            }
+            // An attempt without a handshake, such as that of a lost race of addresses, is not taken for the transfer.
+            if !self.handshakes.contains_key(connection)
+                && let Some(stem) = path.file_stem()
+            {
+                let mut name = stem.to_owned();
+                name.push("-failed.sqlog");
+                rename(path, &path.with_file_name(name))?;
             }
         }
         Ok(())
@@ -504,7 +513,7 @@ impl Listener for Outputs<'_> {
             group_id: group,
         };
         let (qlog, health) = Qlog::new(&header, now, file);
-        self.qlogs.push((path, health));
+        self.qlogs.insert(connection, (path, health));
         Some(Box::new(qlog))
     }
 
