@@ -18,7 +18,8 @@
 //!
 //! | limit | the span counts as |
 //! |---|---|
-//! | nothing to send, or flow control | `application` |
+//! | flow control | `flow_control` |
+//! | nothing to send | `application` |
 //! | the pacer | `pacing` |
 //! | the window, while loss is under repair | `repair` |
 //! | the window, otherwise | the first min(*s*, *rtt* − *min*) as `queueing`; of the rest, `idle` if it is longer than *min* / 4, else `window` |
@@ -26,6 +27,12 @@
 //! A queue of *rtt* − *min* before the bottleneck is busy with the sender's packets for that long, so this part of a wait is the
 //! rate of the path; afterwards the path has nothing to do. A long rest is the pause after a flight; short rests lie between the
 //! acknowledgments that clock a window that is too small.
+//!
+//! Flow control is the limit if a stream has data that was never sent, and the peer's limits for the connection or for each such
+//! stream (RFC 9000 §4.1) allow none of it, while neither lost data nor a datagram waits to be sent. One stream that may send is
+//! enough to make another limit count. If flow control and the window both are exhausted, the span counts as `flow_control`: an
+//! acknowledgment alone would release nothing. The peer's limit on the number of streams (§4.6) is not flow control here: data
+//! of a stream that cannot be opened is still the application's.
 //!
 //! After that byte: `repair` while loss is under repair, else `last_ack`, the wait for the last acknowledgment.
 //!
@@ -45,8 +52,10 @@ mod tests;
 pub struct Anatomy {
     /// From the start of the connection to the request.
     pub handshake: Duration,
-    /// There was nothing to send, or flow control did not allow it.
+    /// There was nothing to send.
     pub application: Duration,
+    /// The application had data, and the peer's flow control allowed to send none of it.
+    pub flow_control: Duration,
     /// The window was full, and acknowledgments followed each other closely.
     pub window: Duration,
     /// The pacer held data back.
@@ -66,6 +75,7 @@ impl Anatomy {
     #[must_use]
     pub fn transfer(&self) -> Duration {
         self.application
+            + self.flow_control
             + self.window
             + self.pacing
             + self.idle
@@ -79,6 +89,7 @@ impl AddAssign for Anatomy {
     fn add_assign(&mut self, other: Self) {
         self.handshake += other.handshake;
         self.application += other.application;
+        self.flow_control += other.flow_control;
         self.window += other.window;
         self.pacing += other.pacing;
         self.idle += other.idle;
@@ -91,8 +102,10 @@ impl AddAssign for Anatomy {
 /// What limits a connection at the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// There is nothing to send, or flow control does not allow it.
+    /// There is nothing to send.
     Application,
+    /// The peer's flow control allows none of the data.
+    FlowControl,
     /// The congestion window is full.
     Window,
     /// The pacer holds the next datagram back.
@@ -204,6 +217,7 @@ impl Meter {
         match self.pause.limit {
             _ if is_probe_timeout => since.repair += span,
             Limit::Application => since.application += span,
+            Limit::FlowControl => since.flow_control += span,
             Limit::Pacing => since.pacing += span,
             Limit::Window if is_repair => since.repair += span,
             Limit::Window => {

@@ -393,6 +393,8 @@ struct Queues {
     scheduler: Scheduler,
     /// Streams with pending frames, each once. A stream that is finished by then is skipped.
     control: VecDeque<StreamId>,
+    /// Streams whose new data their own limit blocks.
+    blocked: usize,
     events: EventQueue,
 }
 
@@ -404,6 +406,15 @@ impl Queues {
             .filter(|_| is_permitted)
             .map(|class| (stream.priority, class));
         self.scheduler.place(id, &mut stream.place, wanted);
+        let is_blocked = is_permitted && stream.send.as_deref().is_some_and(SendPart::is_blocked);
+        if is_blocked != stream.is_blocked {
+            stream.is_blocked = is_blocked;
+            self.blocked = if is_blocked {
+                self.blocked + 1
+            } else {
+                self.blocked.saturating_sub(1)
+            };
+        }
         stream.note_control();
         if is_permitted && !stream.control.is_empty() && !stream.control_queued {
             stream.control_queued = true;

@@ -91,7 +91,11 @@ pub(crate) fn receive_windows(transport: &Transport) -> [WindowSize; 2] {
     let stream = transport.stream_window;
     [stream, stream.saturating_mul(5) / 2].map(|bytes| WindowSize {
         initial: bytes,
-        maximum: bytes.max(16 << 20),
+        maximum: if transport.has_fixed_windows {
+            bytes
+        } else {
+            bytes.max(16 << 20)
+        },
     })
 }
 

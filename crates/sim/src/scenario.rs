@@ -247,6 +247,8 @@ pub struct Transport {
     /// Initial receive window of a stream at a client, in bytes; that of a connection is 2.5 times as large. Default: 6 MiB, as in
     /// Chromium.
     pub stream_window: u64,
+    /// Whether a client keeps these windows instead of tuning them to the path (up to 16 MiB). Default: no.
+    pub has_fixed_windows: bool,
     /// Length of the server's certificate chain, in bytes. Default: 2400.
     pub certificate_chain: u16,
 }
@@ -265,6 +267,7 @@ impl Default for Transport {
             max_ack_delay: Duration::from_millis(25),
             ack_decimation: None,
             stream_window: 6 << 20,
+            has_fixed_windows: false,
             certificate_chain: 2400,
         }
     }

@@ -217,6 +217,7 @@ fn scenario(
                 .unwrap_or_else(|| acks.max_ack_delay()),
             ack_decimation: acks.decimation(),
             stream_window: arguments.window,
+            has_fixed_windows: false,
             certificate_chain: arguments.certificate_chain,
         },
         seed: label.seed,

@@ -49,6 +49,7 @@ fn connections_over_tcp_are_logged_without_an_arm() {
     let part = |name: &str| lines[2][format!("anatomy.{name}")].as_f64().expect(name);
     let parts = [
         "application",
+        "flow-control",
         "window",
         "pacing",
         "idle",

@@ -46,6 +46,7 @@ fn a_span_belongs_to_the_limit_at_its_start_once_more_data_follows() {
         anatomy
     };
     assert_eq!(of(Limit::Application, 40, 25).application, ms(25));
+    assert_eq!(of(Limit::FlowControl, 40, 25).flow_control, ms(25));
     assert_eq!(of(Limit::Pacing, 60, 25).pacing, ms(25));
     // The path has nothing to do for more than a quarter of a round trip.
     assert_eq!(of(Limit::Window, 40, 11).idle, ms(11));

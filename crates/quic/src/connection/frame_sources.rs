@@ -79,6 +79,11 @@ impl FrameSources {
             || self.crypto.get(space).wants_to_send()
     }
 
+    /// Whether the application has data, and flow control allows to send none of it.
+    pub(super) fn are_blocked(&self) -> bool {
+        self.streams.is_blocked() && !self.datagrams.wants_to_send()
+    }
+
     /// Whether the application has data for a datagram of this size, or datagrams of its own.
     pub(super) fn have_data_for(&self, size: u64) -> bool {
         self.datagrams.wants_to_send() || self.streams.next_chunk_len() >= size

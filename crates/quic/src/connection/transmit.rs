@@ -75,7 +75,9 @@ impl Connection {
         if !is_over || !self.tracer.is_measuring() {
             return;
         }
-        let limit = if !self.sources.want_to_send(Space::Application) {
+        let limit = if self.sources.are_blocked() {
+            Limit::FlowControl
+        } else if !self.sources.want_to_send(Space::Application) {
             Limit::Application
         } else if self.recovery.window_left() < u64::from(self.paths.datagram_size()) {
             Limit::Window

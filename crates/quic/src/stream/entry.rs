@@ -52,6 +52,8 @@ pub(super) struct Stream {
     pub(super) priority: Priority,
     /// Its position in the scheduler.
     pub(super) place: Option<Place>,
+    /// Whether it is counted among the streams that their own limit blocks.
+    pub(super) is_blocked: bool,
     pub(super) control: ControlSet,
     pub(super) control_queued: bool,
     pub(super) events: EventSet,
@@ -65,6 +67,7 @@ impl Stream {
             receive: receive.map(Box::new),
             priority: Priority::default(),
             place: None,
+            is_blocked: false,
             control: ControlSet::default(),
             control_queued: false,
             events: EventSet::default(),

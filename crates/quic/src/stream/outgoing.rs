@@ -50,6 +50,19 @@ impl Streams {
                 && (credit.available() > 0 || credit.blocked_to_send().is_some()))
     }
 
+    /// Whether streams have new data, and the peer's limits allow none of it (RFC 9000 §4.1), while nothing waits that needs no
+    /// credit. O(1).
+    #[must_use]
+    pub fn is_blocked(&self) -> bool {
+        let scheduler = &self.queues.scheduler;
+        !scheduler.has_unmetered()
+            && if scheduler.has_fresh() {
+                self.credit.available() == 0
+            } else {
+                self.queues.blocked > 0
+            }
+    }
+
     /// Bytes that the next stream has to send, limited by flow control.
     pub(crate) fn next_chunk_len(&self) -> u64 {
         let credit = self.credit.available();

@@ -212,7 +212,8 @@ fields! {
     /// the first add up to `ttlb`.
     ANATOMY of Snapshot {
         ANATOMY_HANDSHAKE "anatomy.handshake", Kind::Number, Milliseconds, "Before the transfer: from the start of the connection to the request.", |of| of.part_ms(|parts| parts.handshake).map(|ms| Decimals(ms, 3));
-        ANATOMY_APPLICATION "anatomy.application", Kind::Number, Milliseconds, "Part of `ttlb`: there was nothing to send, or flow control did not allow it.", |of| of.part_ms(|parts| parts.application).map(|ms| Decimals(ms, 3));
+        ANATOMY_APPLICATION "anatomy.application", Kind::Number, Milliseconds, "Part of `ttlb`: there was nothing to send.", |of| of.part_ms(|parts| parts.application).map(|ms| Decimals(ms, 3));
+        ANATOMY_FLOW_CONTROL "anatomy.flow-control", Kind::Number, Milliseconds, "Part of `ttlb`: the application had data, and the peer's flow control allowed to send none of it.", |of| of.part_ms(|parts| parts.flow_control).map(|ms| Decimals(ms, 3));
         ANATOMY_WINDOW "anatomy.window", Kind::Number, Milliseconds, "Part of `ttlb`: the window was full between acknowledgments that follow each other closely.", |of| of.part_ms(|parts| parts.window).map(|ms| Decimals(ms, 3));
         ANATOMY_PACING "anatomy.pacing", Kind::Number, Milliseconds, "Part of `ttlb`: the pacer held data back.", |of| of.part_ms(|parts| parts.pacing).map(|ms| Decimals(ms, 3));
         ANATOMY_IDLE "anatomy.idle", Kind::Number, Milliseconds, "Part of `ttlb`: the window was full and the path idle, after a flight.", |of| of.part_ms(|parts| parts.idle).map(|ms| Decimals(ms, 3));

@@ -287,6 +287,7 @@ fn snapshot() -> Snapshot {
         crypto_sent: 0,
         anatomy: Some(Anatomy {
             handshake: Duration::from_micros(20_500),
+            flow_control: Duration::from_millis(5),
             idle: Duration::from_millis(30),
             last_ack: Duration::from_millis(10),
             ..Anatomy::default()
@@ -314,6 +315,7 @@ fn a_line_over_quic_has_the_keys_and_types_of_its_schema() {
     }
     for (key, value) in [
         (keys::ANATOMY_HANDSHAKE, 20.5),
+        (keys::ANATOMY_FLOW_CONTROL, 5.0),
         (keys::ANATOMY_IDLE, 30.0),
         (keys::ANATOMY_REPAIR, 0.0),
         (keys::ANATOMY_LAST_ACK, 10.0),

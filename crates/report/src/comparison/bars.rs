@@ -12,7 +12,7 @@ use crate::scene::{Anchor, Color, Scene, Shape};
 
 /// The colours of the parts. They are pale, as those of the arms on the same page are not.
 const COLORS: [u32; PARTS.len()] = [
-    0xb9_bdc4, 0x9f_c6e0, 0x6f_86b5, 0xe8_c468, 0xb9_a3d6, 0xe0_8c95, 0x8f_cab4,
+    0xb9_bdc4, 0xd8_b89a, 0x9f_c6e0, 0x6f_86b5, 0xe8_c468, 0xb9_a3d6, 0xe0_8c95, 0x8f_cab4,
 ];
 const ROW: f32 = 20.0;
 const BAR: f32 = 14.0;

@@ -11,7 +11,7 @@ use lastbyte_query::{Input, Value};
 use super::{
     error::Error,
     neighbours::{NeighbourCounts, NeighbourStats},
-    parts::{PartCounts, Times},
+    parts::{FLOW_CONTROL, PartCounts, Times},
     queries::{self, Bin, Column, Dialect},
     settings::Settings,
     state,
@@ -370,8 +370,9 @@ impl Counter {
                 .or_insert(0) += 1;
         }
         self.measure(arm, row);
-        if let (Some(ttlb), Some(times)) = (ttlb, times(of(Column::Parts))) {
-            self.parts.add(arm, ttlb, whole(Column::Seed), times);
+        if let (Some(ttlb), Some((times, is_split))) = (ttlb, times(of(Column::Parts))) {
+            self.parts
+                .add(arm, ttlb, whole(Column::Seed), times, is_split);
         }
         if let Some((kind, stats)) = neighbour(of(Column::Neighbour)) {
             self.neighbours.add(arm, whole(Column::Seed), kind, stats);
@@ -518,16 +519,20 @@ fn value(row: &[Value], column: Column) -> &Value {
     row.get(column as usize).unwrap_or(&Value::Null)
 }
 
-/// The parts of a time, if all are known.
-fn times(value: &Value) -> Option<Times> {
+/// The parts of a time, if all are known, and whether flow control is apart from the application: older logs do not have it.
+fn times(value: &Value) -> Option<(Times, bool)> {
     let Value::Array(values) = value else {
         return None;
     };
     let mut times = Times::default();
-    for (time, value) in times.iter_mut().zip(values) {
+    let is_split = !matches!(values.get(FLOW_CONTROL), Some(Value::Null));
+    for (part, (time, value)) in times.iter_mut().zip(values).enumerate() {
+        if part == FLOW_CONTROL && !is_split {
+            continue;
+        }
         *time = value.as_f64().filter(|ms| (0.0..NEVER_MS).contains(ms))?;
     }
-    Some(times)
+    Some((times, is_split))
 }
 
 /// The name of a neighbour, and its outcome.

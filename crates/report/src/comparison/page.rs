@@ -403,12 +403,15 @@ impl Page<'_> {
         self.list("verdicts", &text::parts(analysis));
         self.add(
             "<p class=\"note\">Each moment of a transfer, from the request to the last acknowledgment, belongs to one part, as the sender sees it: \
-             application: nothing to send, or flow control; pacing: the pacer held data back; window: the window was full between \
+             application: nothing to send; flow control: the client's limits allowed none of the data; pacing: the pacer held data back; window: the window was full between \
              acknowledgments that followed each other closely; idle: the window was full and the path idle after a flight; queueing: the \
              window was full, and the flight waited before the bottleneck; repair: losses were repaired; last acknowledgment: all had been \
              sent. Bars are means of completed transfers of an arm between two percentiles of their TTLB; in each group the longest has the \
              full width. Intervals are 95 % simultaneous over all parts and arms (Bonferroni).</p>\n",
         );
+        if let Some(note) = parts.note() {
+            let _ = writeln!(self.body, "<p class=\"note\">{}</p>", escaped(&note));
+        }
         let table = tables::parts(analysis, parts);
         self.add(&table);
         self.query(&parts.query);

@@ -5,11 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use super::queries::PARTS;
+use super::{format::count, queries::PARTS};
 use crate::statistics::tests_of::{self, Estimate};
 
 /// The parts of a time, in milliseconds, in the order of [`PARTS`].
 pub(super) type Times = [f64; PARTS.len()];
+
+/// Their places in [`PARTS`].
+const APPLICATION: usize = 0;
+pub(super) const FLOW_CONTROL: usize = 1;
+/// The place of the sum of both among moments.
+const BOTH: usize = PARTS.len();
 
 /// The bands of percentiles of the chart.
 pub(super) const BANDS: [(f64, f64, &str); 6] = [
@@ -53,11 +59,13 @@ impl Moments {
     }
 }
 
-type AllMoments = [Moments; PARTS.len()];
+/// Of each part, and of [`BOTH`].
+type AllMoments = [Moments; PARTS.len() + 1];
 
-fn add(moments: &mut AllMoments, times: impl Iterator<Item = f64>) {
-    for (moments, time) in moments.iter_mut().zip(times) {
-        moments.add(time);
+fn add(moments: &mut AllMoments, times: &Times) {
+    let both = times[APPLICATION] + times[FLOW_CONTROL];
+    for (moments, time) in moments.iter_mut().zip(times.iter().chain([&both])) {
+        moments.add(*time);
     }
 }
 
@@ -72,17 +80,27 @@ pub(super) struct PartCounts {
     /// The last seed, and the members with it.
     seed: Option<u64>,
     members: Vec<(usize, Times)>,
+    /// Transfers of older logs, whose application part includes flow control.
+    unsplit: u64,
 }
 
 impl PartCounts {
     /// Counts a completed transfer.
-    pub(super) fn add(&mut self, arm: usize, ttlb: u64, seed: Option<u64>, times: Times) {
+    pub(super) fn add(
+        &mut self,
+        arm: usize,
+        ttlb: u64,
+        seed: Option<u64>,
+        times: Times,
+        is_split: bool,
+    ) {
+        self.unsplit += u64::from(!is_split);
         let (count, sums) = self.by_ttlb.entry((arm, ttlb)).or_default();
         *count += 1;
         for (sum, time) in sums.iter_mut().zip(times) {
             *sum += time;
         }
-        add(self.by_arm.entry(arm).or_default(), times.into_iter());
+        add(self.by_arm.entry(arm).or_default(), &times);
         if seed.is_none() || self.seed != seed {
             self.members.clear();
             self.seed = seed;
@@ -93,11 +111,11 @@ impl PartCounts {
         for (other, theirs) in &self.members {
             let sign = if *other < arm { 1.0 } else { -1.0 };
             let key = (arm.min(*other), arm.max(*other));
-            let differences = times.iter().zip(theirs);
-            add(
-                self.by_pair.entry(key).or_default(),
-                differences.map(|(ours, theirs)| sign * (ours - theirs)),
-            );
+            let mut differences = times;
+            for (ours, theirs) in differences.iter_mut().zip(theirs) {
+                *ours = sign * (*ours - theirs);
+            }
+            add(self.by_pair.entry(key).or_default(), &differences);
         }
         if seed.is_some() {
             self.members.push((arm, times));
@@ -115,6 +133,8 @@ pub(super) struct Parts {
     /// The difference of each mean from the baseline's in milliseconds, in intervals that are simultaneous over all parts and arms.
     pub(super) differences: Vec<[Option<Estimate>; PARTS.len()]>,
     pub(super) query: String,
+    /// Transfers that do not have flow control apart. If there are any, the application part of all includes it.
+    pub(super) unsplit: u64,
 }
 
 impl Parts {
@@ -133,16 +153,28 @@ impl Parts {
         if totals.contains(&0) {
             return None;
         }
+        let is_split = counts.unsplit == 0;
         let means = BANDS.map(|(from, to, _)| {
             let arms = order.iter().zip(&totals);
-            arms.map(|(arm, total)| band(counts, *arm, *total as f64, from, to))
-                .collect()
+            arms.map(|(arm, total)| {
+                let mut times = band(counts, *arm, *total as f64, from, to);
+                if !is_split {
+                    times[APPLICATION] += core::mem::take(&mut times[FLOW_CONTROL]);
+                }
+                times
+            })
+            .collect()
         });
         let baseline = order.first().copied()?;
         let differences = order.iter().map(|arm| {
             let mut differences = [None; PARTS.len()];
             if *arm != baseline {
                 for (part, difference) in differences.iter_mut().enumerate() {
+                    let part = match part {
+                        FLOW_CONTROL if !is_split => continue,
+                        APPLICATION if !is_split => BOTH,
+                        part => part,
+                    };
                     *difference = if is_paired {
                         paired(counts, *arm, baseline, part, z)
                     } else {
@@ -157,6 +189,25 @@ impl Parts {
             counts: totals,
             means: means.into(),
             query,
+            unsplit: counts.unsplit,
+        })
+    }
+
+    /// Whether a part is known apart from the others.
+    pub(super) fn is_known(&self, part: usize) -> bool {
+        part != FLOW_CONTROL || self.unsplit == 0
+    }
+
+    /// What is not known of older logs.
+    pub(super) fn note(&self) -> Option<String> {
+        let all: u64 = self.counts.iter().sum();
+        (self.unsplit > 0).then(|| {
+            format!(
+                "{} of these {} transfers have no `{}`, so application includes flow control here.",
+                count(self.unsplit),
+                count(all),
+                PARTS[FLOW_CONTROL].0.name()
+            )
         })
     }
 }

@@ -229,9 +229,9 @@ pub(super) fn parts(analysis: &Analysis, parts: &Parts) -> String {
     let all = parts.means.first().into_iter().flatten();
     for ((arm, one), times) in analysis.arms.iter().enumerate().zip(all) {
         let mut cells = vec![count(parts.counts[arm])];
-        for (time, difference) in times.iter().zip(parts.differences[arm]) {
+        for (part, (time, difference)) in times.iter().zip(parts.differences[arm]).enumerate() {
             cells.push(match difference {
-                None if arm == 0 => format!("{time:.1}"),
+                None if arm == 0 && parts.is_known(part) => format!("{time:.1}"),
                 None => ABSENT.to_owned(),
                 Some(one) => {
                     let class = match (one.excludes_zero(), one.value < 0.0) {

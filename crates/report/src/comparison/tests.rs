@@ -69,7 +69,7 @@ fn log(seed: u64, lines: usize, arms: &[(&str, f64)], failing: f64) -> String {
             "num-packets.sent": sent, "num-packets.lost": (sent as f64 * chance.unit() * 0.05) as u64,
             "cc.num-loss-episodes": chance.below(3), "cc.cwnd-exiting-slow-start": chance.below(2) * 123_456, "num-ptos": chance.below(2),
             "experiment": "test", "arm": arm, "site": SITES[chance.below(3)], "seed": number,
-            "anatomy.application": 1.0 + chance.unit(), "anatomy.pacing": 20.0 * chance.unit(), "anatomy.window": 30.0 * chance.unit(),
+            "anatomy.application": 1.0 + chance.unit(), "anatomy.flow-control": 0.0, "anatomy.pacing": 20.0 * chance.unit(), "anatomy.window": 30.0 * chance.unit(),
             "anatomy.idle": 90.0 * chance.unit() * (1.0 + gain), "anatomy.queueing": 40.0 * chance.unit(),
             "anatomy.repair": 60.0 * (chance.unit() - 0.8).max(0.0), "anatomy.last-ack": 40.0 + chance.unit(),
             "client.handshake": 40.0 + 20.0 * chance.unit(), "client.ttfb": 90.0 + 20.0 * chance.unit(),

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use lastbyte_link as link;
 use lastbyte_quic::anatomy::Anatomy;
-use lastbyte_sim::{Outcome, Scenario, experiment::Experiment, simulate};
+use lastbyte_sim::{Outcome, Request, Scenario, experiment::Experiment, simulate};
 use lastbyte_units::SplitMix64;
 
 use crate::paths::{bottleneck, run, transfer};
@@ -126,10 +126,60 @@ fn loss_is_repaired() {
     assert!(share(lossy.repair, ttlb) > 0.1, "{lossy:?}");
 }
 
+/// A client whose window stays at `window` bytes, far below the bandwidth-delay product of the path.
+fn small_window(window: u64, size: u64) -> Scenario {
+    let mut scenario = transfer(bottleneck(1000, 100, 1000), "rapid-start", size);
+    scenario.transport.stream_window = window;
+    scenario.transport.has_fixed_windows = true;
+    scenario
+}
+
+/// Another request of the first flow, this long after the response before.
+fn add_request(scenario: &mut Scenario, size: u64, pause: Duration) {
+    scenario.flows[0].requests.push(Request {
+        pause,
+        ..Request::of(size)
+    });
+}
+
 #[test]
-fn a_slow_reading_client_blocks_the_sender() {
-    let mut scenario = transfer(bottleneck(1000, 100, 1000), "rapid-start", 2_000_000);
-    scenario.transport.stream_window = 100_000;
-    let (parts, ttlb) = parts(&scenario);
-    assert!(share(parts.application, ttlb) > 0.2, "{parts:?}");
+fn a_small_window_of_the_client_is_flow_control() {
+    let (parts, ttlb) = parts(&small_window(20_000, 1_000_000));
+    assert!(share(parts.flow_control, ttlb) > 0.95, "{parts:?}");
+    assert_eq!(parts.application, Duration::ZERO, "{parts:?}");
+}
+
+#[test]
+fn pauses_of_the_client_are_the_application() {
+    let mut scenario = transfer(bottleneck(100, 100, 200), "rapid-start", 50_000);
+    let pause = Duration::from_secs(1);
+    add_request(&mut scenario, 50_000, pause);
+    let (parts, _) = parts(&scenario);
+    assert!(parts.application >= pause, "{parts:?}");
+    assert_eq!(parts.flow_control, Duration::ZERO, "{parts:?}");
+}
+
+#[test]
+fn flow_control_and_application_are_apart_in_one_transfer() {
+    let mut scenario = small_window(20_000, 200_000);
+    let pause = Duration::from_secs(1);
+    add_request(&mut scenario, 200_000, pause);
+    assert!(adds_up(&run(&scenario), "both"));
+    let (parts, _) = parts(&scenario);
+    // The pause, the round trip before the second request's first byte, and no more.
+    let most = pause + Duration::from_millis(250);
+    assert!((pause..most).contains(&parts.application), "{parts:?}");
+    // Nine round trips of each response.
+    assert!(
+        parts.flow_control > Duration::from_millis(1700),
+        "{parts:?}"
+    );
+}
+
+#[test]
+fn a_large_window_of_the_client_is_never_flow_control() {
+    for spec in ["slow-start", "rapid-start", "bbr"] {
+        let (parts, _) = parts(&transfer(bottleneck(50, 50, 100), spec, 1_000_000));
+        assert_eq!(parts.flow_control, Duration::ZERO, "{spec}: {parts:?}");
+    }
 }

@@ -267,6 +267,71 @@ fn a_source_that_fails_resets_its_stream() {
 }
 
 #[test]
+fn rfc9000_4_1_data_is_blocked_if_no_stream_may_send() {
+    // Streams may send 1000 bytes each, the connection more.
+    let mut less = roomy();
+    less.stream_window.initial = 1000;
+    let mut client = client(&less);
+    assert!(!client.is_blocked(), "no data");
+    let first = open(&mut client, 1500, Priority::default());
+    assert!(!client.is_blocked(), "it may send");
+    let mut receipts = Vec::new();
+    while client.wants_to_send() {
+        receipts.extend(packet(&mut client, 1200).1);
+    }
+    assert!(client.is_blocked(), "its limit is reached");
+    // Beside a stream that may send, a blocked one is not the limit.
+    open(&mut client, 500, Priority::default());
+    assert!(!client.is_blocked());
+    while client.wants_to_send() {
+        receipts.extend(packet(&mut client, 1200).1);
+    }
+    assert!(client.is_blocked());
+    // Lost data needs no credit.
+    client.lost(&receipts[0]);
+    assert!(!client.is_blocked());
+    while client.wants_to_send() {
+        receipts.extend(packet(&mut client, 1200).1);
+    }
+    assert!(client.is_blocked());
+    client
+        .on_max_stream_data(&frame::MaxStreamData {
+            stream_id: first,
+            maximum: varint(2000),
+        })
+        .expect("live");
+    assert!(!client.is_blocked());
+    while client.wants_to_send() {
+        receipts.extend(packet(&mut client, 1200).1);
+    }
+    assert!(!client.is_blocked(), "all was sent");
+    // A stream that is reset has no data.
+    let last = open(&mut client, 1500, Priority::default());
+    while client.wants_to_send() {
+        packet(&mut client, 1200);
+    }
+    assert!(client.is_blocked());
+    client.reset(last, varint(5)).expect("live");
+    assert!(!client.is_blocked());
+}
+
+#[test]
+fn rfc9000_4_1_data_is_blocked_without_credit_of_the_connection() {
+    let mut less = roomy();
+    less.connection_window.initial = 1000;
+    let mut client = client(&less);
+    open(&mut client, 1500, Priority::default());
+    while client.wants_to_send() {
+        packet(&mut client, 1200);
+    }
+    assert!(client.is_blocked());
+    client.on_max_data(&frame::MaxData {
+        maximum: varint(2000),
+    });
+    assert!(!client.is_blocked());
+}
+
+#[test]
 fn rfc9001_4_6_2_rejected_0rtt_is_retransmitted_within_the_new_limits() {
     let mut client = client(&small());
     let mut ids = Vec::new();

@@ -116,7 +116,10 @@ fn parts_of_times(analysis: &Analysis, parts: &Parts) -> Value {
     };
     let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
         let bands = BANDS.iter().zip(&parts.means).map(|((_, _, band), arms)| {
-            let times = arms[arm].iter().map(|time| json!(time)).collect();
+            let times = arms[arm].iter().enumerate();
+            let times = times
+                .map(|(part, time)| json!(parts.is_known(part).then_some(time)))
+                .collect();
             ((*band).to_owned(), by_name(times))
         });
         let differences = parts.differences[arm].iter();
@@ -128,7 +131,7 @@ fn parts_of_times(analysis: &Analysis, parts: &Parts) -> Value {
             "difference_ms": (arm > 0).then(|| by_name(differences.collect())),
         })
     });
-    json!({ "arms": arms.collect::<Vec<_>>(), "query": parts.query })
+    json!({ "arms": arms.collect::<Vec<_>>(), "note": parts.note(), "query": parts.query })
 }
 
 /// Connections to look at, for other programs.

@@ -33,7 +33,7 @@ fn paired() -> String {
             text += &line(&json!({
                 "arm": arm, "seed": path, "content_length": 300_000,
                 "ttlb": is_complete.then_some((idle + repair + 40.0 + noise).round()),
-                "anatomy.application": 0, "anatomy.pacing": 0, "anatomy.window": 0, "anatomy.idle": idle + noise,
+                "anatomy.application": 0, "anatomy.flow-control": 0, "anatomy.pacing": 0, "anatomy.window": 0, "anatomy.idle": idle + noise,
                 "anatomy.queueing": 0, "anatomy.repair": repair, "anatomy.last-ack": 40,
             }));
         }
@@ -116,7 +116,7 @@ fn parts_of_connections_that_are_not_paired_have_wider_intervals() {
             .analysis
             .parts
             .expect("parts");
-        let idle = parts.differences[1][3].expect("an estimate");
+        let idle = parts.differences[1][4].expect("an estimate");
         idle.interval.1 - idle.interval.0
     };
     assert!(width(&apart) > 20.0 * width(&text));
@@ -128,4 +128,60 @@ fn logs_without_parts_have_no_section_of_them() {
     let comparison = read(&text, quick()).expect("a report");
     assert!(comparison.analysis.parts.is_none());
     assert!(!comparison.html().contains("id=\"parts\""));
+}
+
+/// A log that is older than the key of flow control, and one in which only some lines have it.
+#[test]
+fn without_the_key_flow_control_is_part_of_the_application_and_the_page_says_so() {
+    let blocked = paired()
+        .replace("\"anatomy.application\":0", "\"anatomy.application\":5")
+        .replace("\"anatomy.flow-control\":0", "\"anatomy.flow-control\":7");
+    let of = |name: &str| {
+        PARTS
+            .iter()
+            .position(|(_, part)| *part == name)
+            .expect(name)
+    };
+    let (application, flow_control) = (of("application"), of("flow control"));
+    let comparison = read(&blocked, quick()).expect("a report");
+    let parts = comparison.analysis.parts.as_ref().expect("parts");
+    let means = parts.means[0][0];
+    assert!((means[application] - 5.0).abs() < 1e-9 && (means[flow_control] - 7.0).abs() < 1e-9);
+    assert_eq!(parts.note(), None);
+    // Each second path does not have it; 30 of these did not complete with the new arm.
+    let mixed: String = blocked
+        .lines()
+        .enumerate()
+        .map(|(index, line)| {
+            let with = line.replace(
+                "\"anatomy.application\":5,\"anatomy.flow-control\":7",
+                "\"anatomy.application\":12",
+            );
+            if index % 4 < 2 {
+                with + "\n"
+            } else {
+                line.to_owned() + "\n"
+            }
+        })
+        .collect();
+    let old = blocked.replace(
+        "\"anatomy.application\":5,\"anatomy.flow-control\":7",
+        "\"anatomy.application\":12",
+    );
+    assert!(!old.contains("flow-control"));
+    for (text, unsplit) in [(old, 570), (mixed, 270)] {
+        let comparison = read(&text, quick()).expect("a report");
+        let parts = comparison.analysis.parts.as_ref().expect("parts");
+        assert_eq!(parts.counts, [300, 270]);
+        assert_eq!(parts.unsplit, unsplit);
+        let means = parts.means[0][0];
+        assert!((means[application] - 12.0).abs() < 1e-9 && means[flow_control].abs() < 1e-9);
+        let difference = parts.differences[1][application].expect("an estimate");
+        assert!(difference.value.abs() < 1e-9 && parts.differences[1][flow_control].is_none());
+        let page = comparison.html();
+        let note = format!(
+            "{unsplit} of these 570 transfers have no `anatomy.flow-control`, so application includes flow control here."
+        );
+        assert!(page.contains(&note), "{note}");
+    }
 }
