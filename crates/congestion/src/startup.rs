@@ -69,7 +69,7 @@ pub use slow_start::SlowStart;
 
 use lastbyte_units::Time;
 
-use crate::{rtt::Rtt, sampler::RateSample};
+use crate::{rtt::Rtt, sampler::RateSample, state::Phase};
 
 /// A growth rule for the first slow start. See the [module](self) for an example.
 pub trait Startup: fmt::Debug + Send {
@@ -78,6 +78,11 @@ pub trait Startup: fmt::Debug + Send {
 
     /// Responds to an ACK frame outside of recovery. Called for every frame, also when [`StartupAck::bytes`] is zero.
     fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth;
+
+    /// The phase in logs, while startup lasts: [`Phase::Startup`], or a named part of it.
+    fn phase(&self) -> Phase {
+        Phase::Startup
+    }
 
     /// Pacing gain: how many windows the pacer releases in a round trip. It must not be less than the factor by which
     /// the window grows in one, or the pacer becomes the limit.

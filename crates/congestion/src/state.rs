@@ -31,6 +31,8 @@ pub struct State {
 pub enum Phase {
     /// The first search for the path's capacity.
     Startup,
+    /// Conservative Slow Start of HyStart++ (RFC 9406 §4.2): still the first search, with slower growth.
+    ConservativeSlowStart,
     /// A recovery period (RFC 9002 §7.3.2).
     Recovery,
     /// Slow start once more, below the slow start threshold.
@@ -60,11 +62,18 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Whether it is the first search for the path's capacity.
+    #[must_use]
+    pub const fn is_startup(self) -> bool {
+        matches!(self, Self::Startup | Self::ConservativeSlowStart)
+    }
+
     /// The name in logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Startup => "startup",
+            Self::ConservativeSlowStart => "conservative-slow-start",
             Self::Recovery => "recovery",
             Self::SlowStart => "slow-start",
             Self::Avoidance => "avoidance",

@@ -734,7 +734,8 @@ impl Controller for WindowController {
             avoidance: Some(self.avoidance.name()),
             phase: match self.stage {
                 _ if self.recovery.is_active() => Phase::Recovery,
-                Stage::Startup | Stage::ResumedStartup => Phase::Startup,
+                Stage::Startup => self.startup.phase(),
+                Stage::ResumedStartup => Phase::Startup,
                 Stage::Found if self.is_in_slow_start() => Phase::SlowStart,
                 Stage::Found => Phase::Avoidance,
             },

@@ -10,6 +10,7 @@
 use core::time::Duration;
 
 use super::{Growth, Startup, StartupAck};
+use crate::state::Phase;
 
 /// HyStart++, RFC 9406.
 #[derive(Clone, Debug)]
@@ -87,6 +88,13 @@ impl Default for HyStart {
 impl Startup for HyStart {
     fn name(&self) -> &'static str {
         "hystart"
+    }
+
+    fn phase(&self) -> Phase {
+        match self.conservative {
+            None => Phase::Startup,
+            Some(_) => Phase::ConservativeSlowStart,
+        }
     }
 
     fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth {

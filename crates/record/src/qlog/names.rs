@@ -84,10 +84,12 @@ pub(super) const fn space_packet_type(space: Space) -> &'static str {
     }
 }
 
-/// The phase of a controller. For the startup phase it is the name of the startup algorithm.
+/// The phase of a controller. For the startup phase it is the name of the startup algorithm; Conservative Slow Start has the
+/// name that other stacks write.
 pub(super) const fn phase_name(phase: Phase, startup: &'static str) -> &'static str {
     match phase {
         Phase::Startup => startup,
+        Phase::ConservativeSlowStart => "conservative_slow_start",
         other => other.name(),
     }
 }

@@ -254,7 +254,7 @@ fn events(row: &Row, recording: &Recording, started: Duration) -> Vec<(f64, Stri
         let left = recording
             .phases
             .iter()
-            .find(|(_, phase)| *phase != Phase::Startup);
+            .find(|(_, phase)| !phase.is_startup());
         left.map(|(at, _)| *at)
     });
     add(exit, "startup ends");
