@@ -338,6 +338,60 @@ fn a_transfer_can_be_plotted() {
     assert!(png.starts_with(b"\x89PNG"));
 }
 
+/// The same transfer, drawn by `sim --plot` and by `plot` from its qlog.
+#[test]
+fn a_simulated_transfer_has_the_names_of_its_qlog() {
+    let folder = folder("plot-names");
+    let (plot, qlogs) = (folder.join("p.svg"), folder.join("qlogs"));
+    let output = sim(&[
+        "--network",
+        "vdsl",
+        "--queue",
+        "100ms",
+        "--size",
+        "5MB",
+        "--arm",
+        "hystart",
+        "--arm",
+        "slow-start",
+        "--plot",
+        plot.to_str().expect("UTF-8"),
+        "--qlog",
+        qlogs.to_str().expect("UTF-8"),
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let simulated = fs::read_to_string(&plot).expect("a plot");
+    let file = |arm: &str| qlogs.join(format!("vdsl_{arm}_5000000_1_0_server.sqlog"));
+    let text = fs::read_to_string(file("hystart")).expect("a qlog file");
+    assert!(text.contains("\"conservative_slow_start\""));
+    let drawn = folder.join("q.svg");
+    let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args([
+            "plot",
+            file("hystart").to_str().expect("UTF-8"),
+            file("slow-start").to_str().expect("UTF-8"),
+            "-o",
+            drawn.to_str().expect("UTF-8"),
+        ])
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let drawn = fs::read_to_string(drawn).expect("a plot");
+    for name in ["CSS starts", "startup ends", "overshoot: ", "idle for "] {
+        let all = |text: &str| -> Vec<String> {
+            let mut found: Vec<String> = text
+                .split('>')
+                .filter(|part| part.starts_with(name))
+                .map(|part| part.split('<').next().unwrap_or_default().to_owned())
+                .collect();
+            found.sort();
+            found
+        };
+        assert!(!all(&simulated).is_empty(), "no {name}");
+        assert_eq!(all(&simulated), all(&drawn), "{name}");
+    }
+}
+
 #[test]
 fn usage_errors_exit_with_code_2() {
     for (arguments, wanted) in [

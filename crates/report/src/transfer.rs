@@ -11,6 +11,7 @@
 //! | `transfer/thin.rs` | thinning to what pixels can show |
 //! | `transfer/figure.rs` | the static picture: SVG and PNG |
 //! | `transfer/page.rs`, `page.js`, `page.css` | the interactive page |
+//! | `transfer/play.rs`, `play.js` | playing the transfer on the page: where packets are at each moment |
 //! | `transfer/named.rs` | the names of events |
 //! | `transfer/pack.rs` | the compact form of the data in the page |
 
@@ -22,6 +23,7 @@ pub mod named;
 mod pack;
 mod page;
 mod panel;
+pub mod play;
 mod thin;
 
 use crate::{raster, svg};
@@ -106,6 +108,10 @@ pub struct Arm {
     /// Events: the time in ms and a name of a word or two, such as `first byte` or `startup ends`. Drawn as lines with name and
     /// time, so a name with a number ends with a preposition: `idle for 66 ms from`.
     pub events: Vec<(f64, String)>,
+    /// The life of each packet in the order of sending, if it is known: the page then shows where packets are.
+    pub packets: Vec<play::Packet>,
+    /// What the sender is doing from these times on, in ms, such as `startup` or `idle`. May be empty.
+    pub phases: Vec<(f64, String)>,
 }
 
 impl Arm {

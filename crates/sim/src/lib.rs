@@ -81,7 +81,7 @@ pub use experiment::{Arm, Experiment, Plan};
 pub use listener::{Direction, LinkEvent, Listener};
 pub use moves::{Move, MoveKind};
 pub use neighbour::{Neighbour, NeighbourCounter, NeighbourOutcome};
-pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
+pub use outcome::{FlowOutcome, Outcome, ResponseOutcome, SenderOutcome};
 pub use population::{CrossFact, Draw, DrawFacts, Population, Sweep};
 pub use scenario::{FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security, Transport};
 pub use setting::SettingError;

@@ -61,6 +61,8 @@ pub struct LinkEvent {
     pub is_bottleneck: bool,
     /// The packet's flow, numbered as for [`Listener::trace`]; `None` for traffic at a constant rate.
     pub flow: Option<usize>,
+    /// Number of the packet, from 0 in the order of sending on the link. Copies have that of the original.
+    pub number: u64,
     /// Size of the packet with the path's overhead, in bytes.
     pub bytes: u32,
     /// The event.

@@ -3,7 +3,10 @@
 //! [`Recorder`] is a listener that records the sender of one flow and the link of its data; the result is a [`Recording`].
 
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use lastbyte_congestion::{Phase, Time};
 use lastbyte_link::Event as LinkHappening;
@@ -51,6 +54,52 @@ pub struct Recording {
     pub recovery: Vec<(Duration, Option<Duration>)>,
     /// Changes of the controller's phase.
     pub phases: Vec<Sample<Phase>>,
+    /// The packets of the sender, in the order of sending.
+    pub lives: Vec<Life>,
+}
+
+/// The life of a packet. Times count from the start of the flow; those that never come are `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Life {
+    /// Bytes of UDP payload.
+    pub bytes: u64,
+    /// When it was sent.
+    pub sent: Duration,
+    /// When it entered the queue of the bottleneck.
+    pub queued: Option<Duration>,
+    /// When it left that queue.
+    pub served: Option<Duration>,
+    /// When the path dropped it.
+    pub dropped: Option<Duration>,
+    /// When the receiver opened it.
+    pub arrived: Option<Duration>,
+    /// When the receiver sent the packet whose arrival acknowledged it.
+    pub ack_sent: Option<Duration>,
+    /// When that packet arrived.
+    pub acked: Option<Duration>,
+    /// When it was declared lost. It can arrive later.
+    pub lost: Option<Duration>,
+}
+
+/// What happened to a datagram on the path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passage {
+    bytes: u64,
+    queued: Option<Duration>,
+    served: Option<Duration>,
+    dropped: Option<Duration>,
+}
+
+/// A packet number and its space, in the order of both.
+type PacketId = (usize, u64);
+
+fn packet_id(packet_type: PacketType, number: u64) -> PacketId {
+    let space = match packet_type {
+        PacketType::Initial => Space::Initial,
+        PacketType::Handshake => Space::Handshake,
+        _ => Space::Application,
+    };
+    (space as usize, number)
 }
 
 #[derive(Debug, Default)]
@@ -62,9 +111,42 @@ struct State {
     /// `sent` after each packet of the Application space, by packet number.
     sent_after: Vec<u64>,
     first_number: u64,
+    /// Bytes that the path adds to each datagram.
+    overhead: u64,
+    /// The place of each packet in [`Recording::lives`].
+    packets: BTreeMap<PacketId, usize>,
+    /// Datagrams on the link, by number.
+    passages: BTreeMap<u64, Passage>,
+    /// When the receiver sent each of its packets.
+    answers: BTreeMap<PacketId, Duration>,
+    /// When the packet that is being read was sent by the receiver.
+    answer: Option<Duration>,
 }
 
 impl State {
+    fn life(&mut self, id: PacketId) -> Option<&mut Life> {
+        let index = *self.packets.get(&id)?;
+        self.recording.lives.get_mut(index)
+    }
+
+    /// Gives each packet the passage of its datagram. Both are in the order of sending, and a datagram has one packet or more.
+    fn join_passages(&mut self) {
+        let mut lives = self.recording.lives.iter_mut();
+        for passage in self.passages.values() {
+            let mut rest = passage.bytes.saturating_sub(self.overhead);
+            while rest > 0 {
+                let Some(life) = lives.next() else {
+                    return;
+                };
+                rest = rest.saturating_sub(life.bytes);
+                life.queued = passage.queued;
+                life.served = passage.served;
+                // A copy that is dropped does not matter.
+                life.dropped = passage.dropped.filter(|_| life.arrived.is_none());
+            }
+        }
+    }
+
     const fn since_start(&self, now: Time) -> Duration {
         now.since(self.started_at)
     }
@@ -80,11 +162,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records the flow with this number and direction, which starts at `started_at`.
+    /// Records the flow with this number and direction, which starts at `started_at`, over a path that adds `overhead` bytes to each
+    /// datagram.
     #[must_use]
-    pub fn new(flow: usize, direction: Direction, started_at: Time) -> Self {
+    pub fn new(flow: usize, direction: Direction, started_at: Time, overhead: u32) -> Self {
         let state = State {
             started_at,
+            overhead: u64::from(overhead),
             ..State::default()
         };
         Self {
@@ -106,11 +190,33 @@ impl Recorder {
     #[must_use]
     pub fn into_recording(self) -> Recording {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.join_passages();
         std::mem::take(&mut state.recording)
     }
 }
 
 struct SenderTrace(Arc<Mutex<State>>);
+
+struct ReceiverTrace(Arc<Mutex<State>>);
+
+impl Trace for ReceiverTrace {
+    fn on_event(&mut self, now: Time, event: &Event<'_>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = state.since_start(now);
+        match event {
+            Event::PacketReceived(packet) => {
+                if let Some(life) = state.life(packet_id(packet.packet_type, packet.number)) {
+                    life.arrived.get_or_insert(at);
+                }
+            }
+            Event::PacketSent(packet) => {
+                let id = packet_id(packet.packet_type, packet.number);
+                state.answers.insert(id, at);
+            }
+            _ => {}
+        }
+    }
+}
 
 impl Listener for Recorder {
     fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
@@ -118,8 +224,15 @@ impl Listener for Recorder {
             Direction::Down => Side::Server,
             Direction::Up => Side::Client,
         };
-        (flow == self.flow && side == sender)
-            .then(|| Box::new(SenderTrace(Arc::clone(&self.state))) as Box<dyn Trace>)
+        if flow != self.flow {
+            return None;
+        }
+        let state = Arc::clone(&self.state);
+        Some(if side == sender {
+            Box::new(SenderTrace(state)) as Box<dyn Trace>
+        } else {
+            Box::new(ReceiverTrace(state))
+        })
     }
 
     fn wants_link_events(&self) -> bool {
@@ -134,6 +247,21 @@ impl Listener for Recorder {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let at = state.since_start(event.at);
         let has_started = event.at >= state.started_at;
+        if is_own {
+            let passage = state.passages.entry(event.number).or_default();
+            passage.bytes = u64::from(event.bytes);
+            let time = match event.event {
+                LinkHappening::Queued if event.is_bottleneck => Some(&mut passage.queued),
+                LinkHappening::ServiceStarted { .. } if event.is_bottleneck => {
+                    Some(&mut passage.served)
+                }
+                LinkHappening::Dropped(_) => Some(&mut passage.dropped),
+                _ => None,
+            };
+            if let Some(time) = time {
+                time.get_or_insert(at);
+            }
+        }
         let recording = &mut state.recording;
         let depth = if event.is_bottleneck {
             event.queue.bytes
@@ -174,6 +302,34 @@ impl Trace for SenderTrace {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
         let at = state.since_start(now);
+        match event {
+            Event::PacketSent(packet) => {
+                let id = packet_id(packet.packet_type, packet.number);
+                state.packets.insert(id, state.recording.lives.len());
+                state.recording.lives.push(Life {
+                    bytes: packet.len as u64,
+                    sent: at,
+                    ..Life::default()
+                });
+            }
+            Event::PacketReceived(packet) => {
+                let id = packet_id(packet.packet_type, packet.number);
+                state.answer = state.answers.get(&id).copied();
+            }
+            Event::PacketAcked { space, number, .. } => {
+                let answer = state.answer;
+                if let Some(life) = state.life((*space as usize, *number)) {
+                    life.acked.get_or_insert(at);
+                    life.ack_sent = life.ack_sent.or(answer);
+                }
+            }
+            Event::PacketLost { space, number, .. } => {
+                if let Some(life) = state.life((*space as usize, *number)) {
+                    life.lost.get_or_insert(at);
+                }
+            }
+            _ => {}
+        }
         let recording = &mut state.recording;
         match event {
             Event::PacketSent(packet) => {

@@ -821,6 +821,7 @@ impl<L: Listener> link::Observer<Datagram> for LinkObserver<'_, L> {
                 hop: observation.hop,
                 is_bottleneck,
                 flow: observation.packet.payload.flow(),
+                number: observation.number,
                 bytes: observation.packet.bytes,
                 event: observation.event,
                 queue: observation.queue,

@@ -26,6 +26,8 @@ mod paths;
 mod prague;
 #[path = "suite/quicly.rs"]
 mod quicly;
+#[path = "suite/recorder.rs"]
+mod recorder;
 #[path = "suite/reordering.rs"]
 mod reordering;
 #[path = "suite/resume.rs"]

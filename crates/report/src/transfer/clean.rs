@@ -39,6 +39,18 @@ fn arm(arm: &Arm) -> Arm {
         recovery: periods(&arm.recovery),
         blocked: periods(&arm.blocked),
         events,
+        packets: arm
+            .packets
+            .iter()
+            .filter(|packet| is_time(packet.sent))
+            .copied()
+            .collect(),
+        phases: arm
+            .phases
+            .iter()
+            .filter(|(ms, _)| is_time(*ms))
+            .cloned()
+            .collect(),
         ..Arm::default()
     };
     for series in panel::all_series() {

@@ -25,9 +25,9 @@ pub struct Named {
 }
 
 impl Named {
-    /// A packet was sent. `was_limited` is whether the window was what kept the sender from sending it earlier, as far as known;
-    /// `rtt_min` is the smallest round-trip time so far. Returns the pause before it, if the path was idle in it: longer than half
-    /// of that.
+    /// A packet was sent. `was_limited` is whether the window, outside of recovery, kept the sender from sending it earlier, as far as
+    /// known; `rtt_min` is the smallest round-trip time so far. Returns the pause before it, if the path was idle in it: longer than
+    /// half of that.
     pub fn sent(
         &mut self,
         now: f64,

@@ -33,12 +33,12 @@ pub(super) fn packed(points: &[Point], grain: f64) -> String {
 }
 
 /// A whole number such that it and its differences are exact in JavaScript.
-fn whole(value: f64) -> i64 {
+pub(super) fn whole(value: f64) -> i64 {
     const MAX: f64 = (1_u64 << 51) as f64;
     value.round().clamp(-MAX, MAX) as i64
 }
 
-fn varint(bytes: &mut Vec<u8>, difference: i64) {
+pub(super) fn varint(bytes: &mut Vec<u8>, difference: i64) {
     let mut rest = ((difference << 1) ^ (difference >> 63)).cast_unsigned();
     while rest >= 0x80 {
         bytes.push((rest & 0x7f) as u8 | 0x80);
@@ -48,7 +48,7 @@ fn varint(bytes: &mut Vec<u8>, difference: i64) {
 }
 
 /// RFC 4648 §4, without padding.
-fn base64(bytes: &[u8]) -> String {
+pub(super) fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 4 / 3 + 4);
     for group in bytes.chunks(3) {
         let mut bits = 0;

@@ -44,6 +44,8 @@
    * @property {[number, number][]} recovery Recovery periods.
    * @property {[number, number][]} blocked Periods in which flow control blocked the sender.
    * @property {[number, string][]} events
+   * @property {[number, string][]} [phases] What the sender is doing from these times on.
+   * @property {any} [packets] Packed for `play.js`.
    * @property {Record<string, Series>} series By key; packed in the page.
    */
 
@@ -85,8 +87,8 @@
   /** The shortest time that a zoom shows, in milliseconds. */
   const CLOSEST = Math.min(END, 0.05);
   const many = data.arms.length > 1;
-  /** @type {{ from: number, to: number, cursor: number | null, here: number, overlaid: boolean, select: number[] | null }} */
-  const view = { from: 0, to: END, cursor: null, here: 0, overlaid: false, select: null };
+  /** @type {{ from: number, to: number, cursor: number | null, moment: number | null, here: number, overlaid: boolean, select: number[] | null }} */
+  const view = { from: 0, to: END, cursor: null, moment: null, here: 0, overlaid: false, select: null };
   /** @type {{ side: Set<string>, over: Set<string>, arms: Set<number> }} */
   const hidden = { side: new Set(), over: new Set(), arms: new Set() };
   for (const row of data.rows) for (const s of row.series) if (!s.overlaid) hidden.over.add(s.key);
@@ -927,8 +929,10 @@
         c.fillStyle = colors.select;
         c.fillRect(a, box.top, b - a, box.bottom - box.top);
       }
-      if (view.cursor === null || view.cursor < view.from || view.cursor > view.to) continue;
-      const at = Math.round(x(view.cursor)) + 0.5;
+      // The pointer, else the moment that plays.
+      const cursor = view.cursor ?? view.moment;
+      if (cursor === null || cursor < view.from || cursor > view.to) continue;
+      const at = Math.round(x(cursor)) + 0.5;
       c.strokeStyle = colors.ink;
       c.globalAlpha = 0.55;
       c.lineWidth = 1;
@@ -942,7 +946,7 @@
         for (const index of panel.arms) {
           const series = data.arms[index].series[s.key];
           const n =
-            series && !(view.overlaid && hidden.arms.has(index)) ? upto(series.times, view.cursor) : 0;
+            series && !(view.overlaid && hidden.arms.has(index)) ? upto(series.times, cursor) : 0;
           if (!n) continue;
           const to = y(series.values[n - 1]);
           if (to < box.top - 1 || to > box.bottom + 1) continue;
@@ -956,7 +960,7 @@
         }
       }
       if (panel.last) {
-        const text = shown(view.cursor, "ms", 4);
+        const text = shown(cursor, "ms", 4);
         const size = c.measureText(text).width + 12;
         const left = Math.max(0, Math.min(width - size, at - size / 2));
         c.fillStyle = colors.ink;
@@ -1245,4 +1249,21 @@
   new ResizeObserver(refresh).observe(root);
   readColors();
   draw();
+  // For `play.js`.
+  Object.assign(globalThis, {
+    transfers: {
+      data,
+      END,
+      shown,
+      upto,
+      make,
+      prepared,
+      colors: () => colors,
+      /** Moves the cursor of all panels. @param {number} ms */
+      move: (ms) => {
+        view.moment = ms;
+        overlays();
+      },
+    },
+  });
 })();

@@ -14,10 +14,11 @@ use crate::{
 use super::{
     Arm, Picture, clean, figure, pack,
     panel::{self, Kind, Row, Series},
+    play,
 };
 
 const STYLE: &str = include_str!("page.css");
-const PROGRAM: &str = include_str!("page.js");
+const PROGRAM: &str = concat!(include_str!("page.js"), include_str!("play.js"));
 
 /// The page of a picture, clean or not.
 pub(super) fn document(picture: &Picture) -> String {
@@ -37,6 +38,7 @@ pub(super) fn document(picture: &Picture) -> String {
 <div><h1>{title}</h1>{summaries}<p>{subtitle}</p></div>
 <div class="tools" role="toolbar" aria-label="View"></div>
 </header>
+<section id="play" aria-label="Play" tabindex="0" hidden></section>
 <main id="rows" tabindex="0" aria-label="Panels over time. Arrow keys move the cursor, plus and minus zoom, shift and arrows pan, 0 resets."></main>
 <p class="help" hidden>Wheel, pinch or drag to zoom into time. Shift-drag to pan. Double-click to reset the zoom. Click a name in a legend to hide it. Keys: ← → move the cursor, + − zoom, shift ← → pan, 0 resets.</p>
 <div id="tip" role="status"></div>
@@ -131,11 +133,21 @@ fn arm_json(picture: &Picture, arm: &Arm, rows: &[(&Row, Vec<&Series>)]) -> Stri
             .iter()
             .map(|(ms, name)| format!("[{},{}]", number(*ms), string(name))),
     );
+    let phases = list(
+        arm.phases
+            .iter()
+            .map(|(ms, name)| format!("[{},{}]", number(*ms), string(name))),
+    );
+    let packets = if arm.packets.is_empty() {
+        "null".to_owned()
+    } else {
+        play::json(arm)
+    };
     let slope = panel::slope(arm, &picture.guides).map_or("null".to_owned(), |(from, slope)| {
         format!("[{},{}]", number(from.ms), number(slope))
     });
     format!(
-        "{{\"label\":{},\"note\":{},\"end\":{},\"slope\":{slope},\"recovery\":{recovery},\"blocked\":{blocked},\"events\":{events},\"series\":{{{}}}}}",
+        "{{\"label\":{},\"note\":{},\"end\":{},\"slope\":{slope},\"recovery\":{recovery},\"blocked\":{blocked},\"events\":{events},\"phases\":{phases},\"packets\":{packets},\n\"series\":{{{}}}}}",
         string(&arm.label),
         string(&arm.note),
         number(clean::end(arm)),

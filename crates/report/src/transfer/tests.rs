@@ -41,6 +41,8 @@ fn full(label: &str, count: u32, ms: f64) -> Arm {
             (ms * 0.1, "first byte".into()),
             (ms * 0.9, "last byte".into()),
         ],
+        packets: Vec::new(),
+        phases: Vec::new(),
     }
 }
 

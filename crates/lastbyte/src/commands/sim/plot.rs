@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use lastbyte_congestion::{Phase, Time};
 use lastbyte_link::{self as link, Capacity, Limit, Queue};
-use lastbyte_report::transfer::{Arm, Guides, Picture, Point};
+use lastbyte_report::transfer::{Arm, Guides, Picture, Point, named::Named, play};
 use lastbyte_sim::{
-    Handshake, Listener, Scenario,
+    Handshake, Listener, Outcome, Scenario, SenderOutcome,
     listener::Listeners,
-    recorder::{Recorder, Recording, Sample},
+    recorder::{Life, Recorder, Recording, Sample},
     row::Row,
     simulate,
 };
@@ -134,7 +134,8 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
     let base = Time::ZERO + base.unwrap_or(Duration::ZERO);
     let mut recorders: Vec<Recorder> = (0..flows.len().min(FLOWS_MAX))
         .map(|flow| {
-            let recorder = Recorder::new(flow, scenario.direction(), base);
+            let overhead = scenario.path.overhead;
+            let recorder = Recorder::new(flow, scenario.direction(), base, overhead);
             if flows.len() > 1 {
                 recorder.one_of_several()
             } else {
@@ -166,7 +167,9 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
             let started = flows.get(flow).map_or(Duration::ZERO, |flow| flow.start);
             let started = (Time::ZERO + started).since(base);
             arm.note = note(row);
-            arm.events = events(row, &recording, started);
+            let (named, idle) = named(&recording, started, row);
+            arm.events = events(row, &named, started);
+            arm.phases = phases(&recording, &idle, sender(&outcome, flow), base);
         }
         if is_shared {
             arm.rate = rates(&recording.served, rtt, end);
@@ -191,6 +194,7 @@ fn arm(label: String, recording: &Recording, end: Duration) -> Arm {
     // No pacing is no rate to be drawn.
     arm.pacing = bytes(&recording.pacing);
     arm.pacing.retain(|point| point.value > 0.0);
+    arm.packets = recording.lives.iter().map(packet).collect();
     arm.rtt = spans(&recording.rtt);
     arm.rtt_smoothed = spans(&recording.rtt_smoothed);
     let recovery = recording.recovery.iter();
@@ -240,26 +244,146 @@ fn note(row: &Row) -> String {
     )
 }
 
+/// The life of a packet, as the page plays it.
+fn packet(life: &Life) -> play::Packet {
+    let time = |at: Option<Duration>| at.map(ms);
+    play::Packet {
+        sent: ms(life.sent),
+        queued: time(life.queued),
+        served: time(life.served),
+        dropped: time(life.dropped),
+        arrived: time(life.arrived),
+        ack_sent: time(life.ack_sent),
+        acked: time(life.acked),
+        lost: time(life.lost),
+    }
+}
+
 /// The events of a flow that started this long after the times of the picture.
-fn events(row: &Row, recording: &Recording, started: Duration) -> Vec<(f64, String)> {
-    let mut events = Vec::new();
-    let mut add = |at: Option<Duration>, what: &str| {
-        if let Some(at) = at {
-            events.push((ms(at), what.to_owned()));
-        }
-    };
-    let since_base = |at: Option<Duration>| at.map(|at| started + at);
-    add(since_base(row.ttfb), "first byte");
-    let exit = since_base(row.startup_exit).or_else(|| {
-        let left = recording
-            .phases
-            .iter()
-            .find(|(_, phase)| !phase.is_startup());
-        left.map(|(at, _)| *at)
-    });
-    add(exit, "startup ends");
-    add(since_base(row.ttlb), "last byte");
+fn events(row: &Row, named: &Named, started: Duration) -> Vec<(f64, String)> {
+    let mut events = named.events();
+    for (at, what) in [(row.ttfb, "first byte"), (row.ttlb, "last byte")] {
+        events.extend(at.map(|at| (ms(started + at), what.to_owned())));
+    }
     events
+}
+
+/// The last value of a series at a time.
+fn at<T: Copy>(series: &[Sample<T>], time: Duration) -> Option<T> {
+    let after = series.partition_point(|(at, _)| *at <= time);
+    series[..after].last().map(|(_, value)| *value)
+}
+
+/// What has a name, as for a qlog file, and all periods in which the path was idle though the sender had data.
+fn named(recording: &Recording, started: Duration, row: &Row) -> (Named, Vec<(f64, f64)>) {
+    let mut named = Named::default();
+    let mut idle = Vec::new();
+    let mut before: Option<Duration> = None;
+    let mut rtt_min: Option<Duration> = None;
+    let mut samples = recording.rtt.iter().peekable();
+    for life in &recording.lives {
+        while let Some((_, rtt)) = samples.next_if(|(at, _)| *at <= life.sent) {
+            rtt_min = Some(rtt_min.map_or(*rtt, |least| least.min(*rtt)));
+        }
+        // The window was full if no other packet of this size fitted. In recovery it waits for the repair.
+        let was_full = before.is_some_and(|before| {
+            let periods = recording
+                .recovery
+                .partition_point(|(from, _)| *from <= life.sent);
+            let last = recording.recovery[..periods].last();
+            let was_recovering = last.is_some_and(|(_, to)| to.is_none_or(|to| to > before));
+            let used = at(&recording.in_flight, before).unwrap_or(0) + life.bytes;
+            let window = at(&recording.window, before);
+            !was_recovering && window.is_some_and(|window| used > window)
+        });
+        idle.extend(named.sent(ms(life.sent), was_full, rtt_min.map(ms)));
+        before = Some(life.sent);
+    }
+    for (time, _) in &recording.lost {
+        // The sample of the acknowledgment that shows the loss does not count yet.
+        let before = time.saturating_sub(Duration::from_nanos(1));
+        let round_trip = at(&recording.rtt_smoothed, before).unwrap_or_default();
+        named.lost(ms(*time), 1, ms(round_trip));
+    }
+    for (time, phase) in &recording.phases {
+        match phase {
+            Phase::ConservativeSlowStart => named.conservative(ms(*time)),
+            Phase::Recovery => named.recovery(ms(*time)),
+            _ => {}
+        }
+    }
+    let left = recording
+        .phases
+        .iter()
+        .find(|(_, phase)| !phase.is_startup());
+    let exit = row.startup_exit.map(|at| started + at);
+    if let Some(exit) = exit.or(left.map(|(at, _)| *at)) {
+        named.startup_ends(ms(exit));
+    }
+    (named, idle)
+}
+
+/// What the sender is doing: handshake, the phases of its control, pauses in which the path is idle, and the last acknowledgment.
+fn phases(
+    recording: &Recording,
+    idle: &[(f64, f64)],
+    sender: Option<&SenderOutcome>,
+    base: Time,
+) -> Vec<(f64, String)> {
+    let since_base = |at: Time| ms(at.since(base));
+    let requested = sender
+        .and_then(|sender| sender.requested_at)
+        .map(since_base);
+    let acked = sender.and_then(|sender| sender.acked_at).map(since_base);
+    let tail = sender.and_then(|sender| sender.snapshot.anatomy());
+    let last_ack = acked
+        .zip(tail)
+        .map(|(acked, parts)| acked - ms(parts.last_ack));
+    let control = recording.phases.iter().map(|(at, _)| ms(*at));
+    let mut times: Vec<f64> = [Some(0.0), requested, last_ack, acked]
+        .into_iter()
+        .flatten()
+        .chain(control)
+        .chain(idle.iter().flat_map(|(from, to)| [*from, *to]))
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let is_past = |at: Option<f64>, now: f64| at.is_some_and(|at| at <= now);
+    let name = |now: f64| {
+        if !is_past(requested, now) {
+            return "handshake";
+        }
+        if is_past(acked, now) {
+            return "complete";
+        }
+        if is_past(last_ack, now) {
+            return "last acknowledgment";
+        }
+        let pauses = idle.partition_point(|(from, _)| *from <= now);
+        if idle[..pauses].last().is_some_and(|(_, to)| now < *to) {
+            return "idle";
+        }
+        let after = recording.phases.partition_point(|(at, _)| ms(*at) <= now);
+        let phase = recording.phases[..after].last();
+        phase.map_or("startup", |(_, phase)| match phase {
+            Phase::ConservativeSlowStart => "conservative slow start",
+            Phase::SlowStart => "slow start",
+            Phase::Avoidance => "congestion avoidance",
+            phase => phase.name(),
+        })
+    };
+    let mut phases: Vec<(f64, String)> = Vec::new();
+    for now in times {
+        let name = name(now);
+        if phases.last().is_none_or(|(_, last)| last != name) {
+            phases.push((now, name.to_owned()));
+        }
+    }
+    phases
+}
+
+/// The end of a flow that sends its data.
+fn sender(outcome: &Outcome, flow: usize) -> Option<&SenderOutcome> {
+    outcome.flows.get(flow)?.server.as_ref()
 }
 
 fn rate(link: &link::Config) -> Option<lastbyte_link::Rate> {
