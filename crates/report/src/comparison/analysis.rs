@@ -12,8 +12,8 @@ use super::{
 };
 use crate::statistics::{
     Counts, Z_95,
-    bootstrap::{self, BaselineComparison, Interval, Measure, Member, Pairs},
-    tests_of::{self, Estimate, RankTest},
+    bootstrap::{BaselineComparison, Interval, Measure, Member, Overall, Pairs, Resampled},
+    tests_of::{self, Estimate, MeanPair, RankTest},
 };
 
 /// The percentiles of the tables. The one at index 0 of [`Group::curves`] is P1.
@@ -33,6 +33,12 @@ pub(super) const SMALL: u64 = 200;
 /// this check: a
 /// false alarm would cast doubt on everything.
 pub(super) const RATIO_ALARM: f64 = 0.001;
+/// The page shows the share of the mean that this many of the largest values have.
+pub(super) const LARGEST: u64 = 5;
+/// The page warns if it is larger.
+pub(super) const LARGEST_ALARM: f64 = 0.25;
+/// A few values always are much of the mean of fewer.
+pub(super) const LARGEST_OF: u64 = 100;
 
 /// All results of the page.
 #[derive(Debug)]
@@ -86,7 +92,7 @@ pub(super) struct Group {
     /// Change by arm, at the percentiles 1 to 99.
     pub(super) curves: Vec<Vec<Interval>>,
     /// The mean of the changes at P5 to P95, by arm, in intervals that are simultaneous over all arms; the baseline has none.
-    pub(super) overall: Vec<Option<Estimate>>,
+    pub(super) overall: Vec<Option<Overall>>,
     /// Change of the mean, by arm, with its own 95 % interval; the baseline has none.
     pub(super) means: Vec<Option<Estimate>>,
     /// The same, in intervals that are simultaneous with [`LossGroup::together`] and the shares of completed transfers.
@@ -308,29 +314,25 @@ fn group(
         Subgroup::All => settings.replicates,
         _ => settings.replicates.div_ceil(2),
     };
-    let resampled = resampled(
-        &borrowed,
-        pairs.as_ref(),
-        &shares,
-        replicates,
-        settings.seed,
-    );
     let comparison = BaselineComparison {
         groups: &borrowed,
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
     };
+    let resampled = resampled(&comparison, pairs.as_ref(), replicates, settings.seed);
     let curves = comparison.intervals(&resampled);
     let overall = comparison.overall(&resampled);
     let others = || (0..order.len()).map(|arm| (arm > 0).then_some(arm));
+    let mean_pairs: Vec<Option<MeanPair>> = others()
+        .map(|arm| match &pairs {
+            Some(pairs) => MeanPair::paired(pairs.of(arm?, 0)),
+            None => MeanPair::apart(&times[arm?], &times[0]),
+        })
+        .collect();
     let means = |z: f64| {
-        others()
-            .map(|arm| match &pairs {
-                Some(pairs) => tests_of::mean_change_paired(pairs_of(pairs, arm?).into_iter(), z),
-                None => tests_of::mean_change(&times[arm?], &times[0], z),
-            })
-            .collect()
+        let pairs = mean_pairs.iter();
+        pairs.map(|pair| Some((*pair)?.change(z))).collect()
     };
     Group {
         title: match &subgroup {
@@ -358,26 +360,21 @@ fn group(
 
 /// Percentiles of resamples: of pairs if there are any, else of each arm separately.
 fn resampled(
-    groups: &[&Counts],
+    comparison: &BaselineComparison<'_>,
     pairs: Option<&Pairs>,
-    shares: &[f64],
     replicates: usize,
     seed: u64,
-) -> Vec<Vec<Vec<Option<u64>>>> {
-    let Some(pairs) = pairs else {
-        return bootstrap::apart(groups, shares, replicates, seed);
-    };
-    bootstrap::paired(pairs, shares, affordable(replicates, Some(pairs)), seed)
+) -> Resampled {
+    match pairs {
+        Some(pairs) => comparison.paired(pairs, affordable(replicates, Some(pairs)), seed),
+        None => comparison.apart(replicates, seed),
+    }
 }
 
 /// Pairs are drawn one by one, so very many pairs are resampled less often.
 fn affordable(replicates: usize, pairs: Option<&Pairs>) -> usize {
     let values = pairs.map_or(0, |pairs| pairs.len() * pairs.arms());
     replicates.min((500_000_000 / values.max(1)).max(200))
-}
-
-fn pairs_of(pairs: &Pairs, arm: usize) -> Vec<(Option<u64>, Option<u64>)> {
-    pairs.of(arm, 0).collect()
 }
 
 /// The members of each block as pairs, in the order of the arms.
@@ -457,19 +454,14 @@ fn losses(
                 .filter(|block| place.is_none_or(|place| place == block.site));
             pairs(blocks.map(|block| &block.losses[..]), order)
         });
-        let resampled = resampled(
-            &borrowed,
-            pairs.as_ref(),
-            &shares,
-            settings.replicates.div_ceil(2),
-            settings.seed,
-        );
         let comparison = BaselineComparison {
             groups: &borrowed,
             baseline: 0,
             shares: &shares,
             measure: Measure::Difference,
         };
+        let replicates = settings.replicates.div_ceil(2);
+        let resampled = resampled(&comparison, pairs.as_ref(), replicates, settings.seed);
         let percentiles = comparison.intervals(&resampled);
         let subgroup = place.map_or(Subgroup::All, |site| {
             Subgroup::Site(tally.sites[site].clone())

@@ -243,6 +243,7 @@ fn domain<'a>(subjects: impl Iterator<Item = Subject<'a>>, from: usize, to: usiz
                     .into_iter()
                     .flatten();
                 let bands = bands.filter(|_| !is_small).flat_map(|(a, b)| [a, b]);
+                let bands = bands.filter(|value| value.is_finite());
                 for value in cell
                     .estimate
                     .into_iter()

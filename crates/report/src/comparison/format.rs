@@ -26,8 +26,15 @@ fn bare_percent(value: f64) -> String {
     signed(value, usize::from(value.abs() < 99.95))
 }
 
-/// `−16.0 to −13.1 %`.
+/// `−16.0 to −13.1 %`. An interval without an upper end is `at least −16.0 %`. The program of the page writes the same.
 pub(super) fn percent_range((low, high): (f64, f64)) -> String {
+    if high == f64::INFINITY {
+        return if low > -1.0 {
+            format!("at least {}", percent(low))
+        } else {
+            "unbounded".to_owned()
+        };
+    }
     format!(
         "{} to\u{a0}{}\u{a0}%",
         bare_percent(low),

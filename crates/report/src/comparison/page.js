@@ -7,7 +7,7 @@
    * @typedef {object} Curve
    * @property {(number | null)[]} e Estimated change, in percent.
    * @property {(number | null)[]} l Lower end of the 95 % interval, in percent.
-   * @property {(number | null)[]} h Upper end of the 95 % interval, in percent.
+   * @property {(number | null)[]} h Upper end of the 95 % interval, in percent; `null` as well if there is none.
    * @property {(number | null)[] | null} m TTLB, in milliseconds; `null` in the chart of paths, which has changes only.
    */
 
@@ -49,8 +49,11 @@
   /** @type {(value: number | null) => string} */
   const percent = (value) => (value === null ? "–" : bare(value) + SPACE + "%");
   /** @type {(low: number | null, high: number | null) => string} */
-  const range = (low, high) =>
-    low === null || high === null ? "too few" : `${bare(low)} to${SPACE}${bare(high)}${SPACE}%`;
+  const range = (low, high) => {
+    if (low === null) return "too few";
+    if (high !== null) return `${bare(low)} to${SPACE}${bare(high)}${SPACE}%`;
+    return low > -100 ? `at least ${percent(low)}` : "unbounded";
+  };
 
   // ---- The read-out ------------------------------------------------------------------------------------------------
 

@@ -266,9 +266,14 @@ impl Page<'_> {
             let loss = loss.map_or_else(absent_value, |loss| {
                 value(&format::points(loss.value), loss.excludes_zero())
             });
-            let overall = group.overall[arm].map_or_else(absent_value, |one| {
-                value(&percent(one.value), one.excludes_zero())
-            });
+            let (overall_name, overall) = group.overall[arm].map_or_else(
+                || ("mean of P5–P95".to_owned(), absent_value()),
+                |one| {
+                    let text = percent(one.estimate.value);
+                    let is_significant = one.estimate.excludes_zero();
+                    (text::overall_name(&one), value(&text, is_significant))
+                },
+            );
             let p90 = group.curves[arm][89];
             let p90 = p90.estimate.map_or_else(absent_value, |estimate| {
                 value(
@@ -287,7 +292,7 @@ impl Page<'_> {
             let _ = writeln!(
                 self.body,
                 "<div class=\"card\"><h2>{}</h2><p class=\"{class}\">{estimate}</p><p>median {}{verdict}</p><p>{range}</p>\
-                 <dl><div><dt>mean of P5–P95</dt>{overall}</div><div><dt>P90</dt>{p90}</div><div><dt>mean</dt>{mean}</div><div><dt>mean loss</dt>{loss}</div>{slower}</dl></div>",
+                 <dl><div><dt>{overall_name}</dt>{overall}</div><div><dt>P90</dt>{p90}</div><div><dt>mean</dt>{mean}</div><div><dt>mean loss</dt>{loss}</div>{slower}</dl></div>",
                 tables::named(&one.name, Some(arm)),
                 escaped(&analysis.settings.metric.name),
             );
@@ -734,6 +739,9 @@ impl Page<'_> {
             "<p class=\"note\">Means cover completed transfers. Intervals are 95 % for each percentile alone; colour marks significant differences \
              (simultaneous band).</p>\n",
         );
+        if let Some(text) = text::largest(analysis) {
+            self.add(&format!("<p class=\"note\">{}</p>\n", escaped(&text)));
+        }
         self.query(&group.times_query);
         self.add("</section>\n");
     }
@@ -830,10 +838,13 @@ impl Page<'_> {
         let analysis = self.analysis;
         self.add("<section id=\"method\"><h2>Method and reproduction</h2>\n");
         let resampling = if analysis.is_paired {
-            "Pairs are resampled as units, so what the connections of a path have in common does not widen the bands."
+            "Pairs are resampled as units, so what the connections of a path have in common does not widen the bands. Lines, tables and \
+             queries have plain percentiles; the bands are of smoothed ones, which vary less: the geometric mean of the values within 2.5 \
+             standard errors of the percentile’s rank. They are extended to the line where they would not contain it. The band at a \
+             percentile has 1.96 standard deviations of the resampled changes on a logarithmic scale."
         } else {
             "The connections of each arm are resampled separately, through order statistics of uniform variates; the distribution is exactly \
-             that of drawing each connection."
+             that of drawing each connection. The band at a percentile spans the 2.5th to the 97.5th percentile of the resampled changes."
         };
         let items = [
             "Percentiles are nearest-rank, as in the query language, of times with microsecond resolution. Nothing is sampled or \
@@ -841,12 +852,15 @@ impl Page<'_> {
                 .to_owned(),
             format!(
                 "Bands: {} bootstrap resamples (half as many for sizes and sites; fewer, but at least 200, for very many pairs), seed {}. \
-                 {resampling} The band at a percentile spans the 2.5th to the 97.5th percentile of the resampled changes. The width of the \
+                 {resampling} The width of the \
                  simultaneous band, in standard deviations on a logarithmic scale, is such that 95 % of the resamples lie within it at all \
-                 percentiles from P5 to P95 and in all arms. There is no band where fewer than 5 connections lie beyond a percentile.",
+                 percentiles from P5 to P95 and in all arms. An interval has no upper end (“at least”, “unbounded”) where resamples lose the \
+                 percentile to incomplete transfers. There is no band where fewer than 5 connections lie beyond a percentile.",
                 analysis.settings.replicates, analysis.settings.seed
             ),
-            "Means: the delta method on the logarithm of the ratio, from the variances of both arms (for pairs, of their differences). \
+            "Mean of P5–P95: of the logarithms of the changes. Means: Fieller’s interval of their ratio (for pairs, of paired differences), \
+             which agrees with the test of the plain difference, so a few large values cannot make it significant. It has no upper end \
+             where the mean of the baseline is too uncertain. \
              Shares: Wilson’s interval; for differences, Newcombe’s. Cards and sentences widen these intervals for the number of values and \
              arms that they state (Bonferroni); tables have 95 % intervals of each value alone. Numbers of connections: Pearson’s chi-squared test."
                 .to_owned(),

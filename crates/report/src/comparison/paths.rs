@@ -74,22 +74,19 @@ pub(super) fn curve(changes: &[f64]) -> Vec<Interval> {
 }
 
 /// A percentile by nearest rank. Its interval is between two of the values, whose ranks follow from the binomial distribution
-/// (normal approximation), so it assumes nothing of the distribution of the changes.
+/// (normal approximation), so it assumes nothing of the distribution of the changes. It has no upper end where that is a path that the
+/// arm did not complete.
 fn percentile(changes: &[f64], share: f64) -> Interval {
     let total = changes.len() as f64;
-    let at = |rank: usize| {
-        changes
-            .get(rank.checked_sub(1)?)
-            .copied()
-            .filter(|one| one.is_finite())
-    };
+    let at = |rank: usize| changes.get(rank.checked_sub(1)?).copied();
+    let estimate = at(rank(changes.len() as u64, share) as usize).filter(|one| one.is_finite());
     let (middle, half) = (total * share, Z_95 * (total * share * (1.0 - share)).sqrt());
     let is_wide = total * share.min(1.0 - share) >= BEYOND_MIN && middle - half >= 1.0;
     Interval {
-        estimate: at(rank(changes.len() as u64, share) as usize),
+        estimate,
         alone: at((middle - half) as usize)
             .zip(at((middle + half).ceil() as usize + 1))
-            .filter(|_| is_wide),
+            .filter(|_| is_wide && estimate.is_some()),
         together: None,
     }
 }

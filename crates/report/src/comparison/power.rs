@@ -1,21 +1,22 @@
 //! How many connections an experiment needs to detect a change, from the variance of a log.
 //!
 //! The standard error of a change falls with the square root of the number of connections. A change δ is detected with probability
-//! [`POWER`] if its standard error is |ln(1 + δ)| / (z + z₈₀), so an experiment needs
+//! [`POWER`] if its standard error is |δ| / (z + z₈₀), so an experiment needs
 //!
 //! ```text
-//! connections of the log × (standard error in the log × (z + z₈₀) / ln(1 + δ))²
+//! connections of the log × (standard error in the log × (z + z₈₀) / δ)²
 //! ```
 //!
-//! Standard errors are on the logarithmic scale, from 95 % intervals: of the median from the bootstrap, of the mean from the delta
-//! method, as on the page. The test is two-sided, at 5 % for this value of all arms together (Bonferroni).
+//! Of the median, change and standard error are on the logarithmic scale, from the 95 % interval of the bootstrap. Of the mean, the
+//! standard error is that of the plain difference which the page tests, relative to the baseline's mean, as if the arm's times were all changed by
+//! the factor that makes its mean 1 + δ of the baseline's. The test is two-sided, at 5 % for this value of all arms together (Bonferroni).
 //!
 //! Assumed: further connections are like those of the log, arms have equal shares, and the variance does not depend on δ.
 
 use crate::statistics::{
     Counts, Z_95,
-    bootstrap::{self, BaselineComparison, Measure, Pairs},
-    tests_of::{self, Estimate},
+    bootstrap::{BaselineComparison, Measure, Pairs, Resampled},
+    tests_of::{self, MeanPair},
 };
 
 /// The probability of detecting the change.
@@ -25,11 +26,11 @@ const Z_POWER: f64 = 0.841_621_233_572_914;
 /// More resamples do not change a standard error by much.
 const REPLICATES_MAX: usize = 500;
 
-/// Standard errors of an arm's changes in the log, on the logarithmic scale: of the median and of the mean.
+/// The uncertainty of an arm's changes in the log: the standard error of the median on the logarithmic scale, and the means.
 #[derive(Clone, Copy, Debug, Default)]
 struct Errors {
     median: Option<f64>,
-    mean: Option<f64>,
+    mean: Option<MeanPair>,
 }
 
 /// What a log shows about the size of experiments, by arm; the baseline has none.
@@ -66,36 +67,30 @@ impl Power {
             shares: &shares,
             measure: Measure::Change,
         };
-        let medians = |resampled| -> Vec<Option<f64>> {
-            let intervals = comparison.intervals(&resampled).into_iter();
+        let medians = |resampled: &Resampled| -> Vec<Option<f64>> {
+            let intervals = comparison.intervals(resampled).into_iter();
             intervals
                 .map(|cells| error(cells.first()?.alone?))
                 .collect()
         };
-        let errors = |medians: Vec<Option<f64>>, mean: &dyn Fn(usize) -> Option<Estimate>| {
-            let arms = medians.into_iter().enumerate();
-            arms.map(|(arm, median)| {
-                let mean = (arm > 0).then(|| mean(arm)).flatten();
-                Errors {
-                    median: median.filter(|_| arm > 0),
-                    mean: mean.and_then(|one| error(one.interval)),
-                }
+        let errors = |resampled: &Resampled, pairs: Option<&Pairs>| {
+            let arms = medians(resampled).into_iter().enumerate();
+            arms.map(|(arm, median)| Errors {
+                median: median.filter(|_| arm > 0),
+                mean: match pairs {
+                    _ if arm == 0 => None,
+                    Some(pairs) => MeanPair::paired(pairs.of(arm, 0)),
+                    None => MeanPair::apart(&times[arm], &times[0]),
+                },
             })
             .collect()
         };
-        let unpaired = medians(bootstrap::apart(&groups, &shares, replicates, seed));
         Self {
             connections: times.iter().map(Counts::total).sum(),
             paired: pairs.map_or_else(Vec::new, |pairs| {
-                let medians = medians(bootstrap::paired(pairs, &shares, replicates, seed));
-                errors(medians, &|arm| {
-                    let both: Vec<_> = pairs.of(arm, 0).collect();
-                    tests_of::mean_change_paired(both.into_iter(), Z_95)
-                })
+                errors(&comparison.paired(pairs, replicates, seed), Some(pairs))
             }),
-            unpaired: errors(unpaired, &|arm| {
-                tests_of::mean_change(&times[arm], &times[0], Z_95)
-            }),
+            unpaired: errors(&comparison.apart(replicates, seed), None),
         }
     }
 
@@ -103,20 +98,20 @@ impl Power {
     pub(super) fn needed(&self, arm: usize, change: f64) -> SampleSize {
         let arms = self.unpaired.len();
         let z = tests_of::simultaneous(arms.saturating_sub(1)) + Z_POWER;
-        let factor = z / change.ln_1p().abs();
-        let of = |error: Option<f64>| {
-            let needed = self.connections as f64 * (error? * factor).powi(2);
+        let of = |error: Option<f64>, change: f64| {
+            let needed = self.connections as f64 * (error? * z / change).powi(2);
             // Each arm has the same number.
             let each = (needed / arms as f64).ceil().max(1.0);
             (each < 1e15).then_some(each as u64 * arms as u64)
         };
+        let at_change = |means: MeanPair| means.deviation_at(1.0 + change);
         let paired = self.paired.get(arm).copied().unwrap_or_default();
         let unpaired = self.unpaired.get(arm).copied().unwrap_or_default();
         SampleSize {
-            median_paired: of(paired.median),
-            median_unpaired: of(unpaired.median),
-            mean_paired: of(paired.mean),
-            mean_unpaired: of(unpaired.mean),
+            median_paired: of(paired.median, change.ln_1p()),
+            median_unpaired: of(unpaired.median, change.ln_1p()),
+            mean_paired: of(paired.mean.map(at_change), change),
+            mean_unpaired: of(unpaired.mean.map(at_change), change),
         }
     }
 }

@@ -58,7 +58,8 @@ fn domain(analysis: &Analysis, sweep: &Sweep) -> (f64, f64) {
                 continue;
             };
             let (from, to) = cell.alone.unzip();
-            for value in [cell.estimate, from, to].into_iter().flatten() {
+            let values = [cell.estimate, from, to].into_iter().flatten();
+            for value in values.filter(|value| value.is_finite()) {
                 low = low.min(value * 100.0);
                 high = high.max(value * 100.0);
             }

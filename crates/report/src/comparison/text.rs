@@ -1,7 +1,7 @@
 //! The results in sentences: which differences are significant, which are not, and warnings.
 
 use super::{
-    analysis::{Analysis, Group, RATIO_ALARM, SMALL, beside_z},
+    analysis::{Analysis, Group, LARGEST, LARGEST_ALARM, LARGEST_OF, RATIO_ALARM, SMALL, beside_z},
     format::{
         ABSENT, count, hundredths, p_value, percent, percent_range, points, points_range, share,
         share_range, signed,
@@ -12,7 +12,8 @@ use super::{
     queries::{Dialect, PARTS, Subgroup},
 };
 use crate::statistics::{
-    bootstrap::{Interval, is_joint},
+    Counts,
+    bootstrap::{Interval, Overall, is_joint},
     tests_of::{self, Estimate},
 };
 
@@ -45,11 +46,7 @@ pub(super) fn dimensions(analysis: &Analysis) -> [&str; 2] {
 }
 
 pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
-    let total: u64 = group
-        .times
-        .iter()
-        .map(crate::statistics::Counts::total)
-        .sum();
+    let total: u64 = group.times.iter().map(Counts::total).sum();
     let paired = if analysis.is_paired {
         ", each path in every arm"
     } else {
@@ -399,6 +396,11 @@ pub(super) struct Claim<'a> {
     pub(super) is_less: bool,
 }
 
+/// Which percentiles a mean of changes covers: `mean of P5–P95`.
+pub(super) fn overall_name(overall: &Overall) -> String {
+    format!("mean of P5–P{:.0}", overall.to * 100.0)
+}
+
 /// All significant differences that the page states.
 pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
     let mut all = Vec::new();
@@ -416,8 +418,10 @@ pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
                 add("percentiles", at, is_less);
             }
         }
-        if let Some(one) = analysis.groups[0].overall[arm].filter(Estimate::excludes_zero) {
-            add("overall", "mean of P5–P95".to_owned(), one.value < 0.0);
+        if let Some(one) = &analysis.groups[0].overall[arm]
+            && one.estimate.excludes_zero()
+        {
+            add("overall", overall_name(one), one.estimate.value < 0.0);
         }
         let loss = analysis.loss.first().and_then(|loss| loss.together[arm]);
         for (what, value) in [
@@ -538,6 +542,26 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
     all
 }
 
+/// The share of the mean that the largest values have, of each arm in which it is above a limit: `29.6 % of slow-start`.
+fn largest_above(analysis: &Analysis, limit: f64) -> Option<String> {
+    let arms = analysis.arms.iter().zip(&analysis.groups[0].times);
+    let shares = arms.filter_map(|(arm, times)| {
+        let of_mean = times.share_of_largest(LARGEST)?;
+        (of_mean > limit).then(|| format!("{} of {}", share(of_mean), arm.name))
+    });
+    let shares: Vec<String> = shares.collect();
+    let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+    (!shares.is_empty()).then(|| listed(&shares))
+}
+
+/// The share of each arm's mean that its largest values have.
+pub(super) fn largest(analysis: &Analysis) -> Option<String> {
+    let shares = largest_above(analysis, 0.0)?;
+    Some(format!(
+        "Share of the mean that the {LARGEST} largest values have: {shares}."
+    ))
+}
+
 /// Warnings about the data.
 pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
@@ -572,6 +596,14 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
                 analysis.arms[arm].name, analysis.arms[0].name
             ));
         }
+    }
+    let finished = analysis.groups[0].times.iter().map(Counts::finished);
+    if finished.min() >= Some(LARGEST_OF)
+        && let Some(shares) = largest_above(analysis, LARGEST_ALARM)
+    {
+        all.push(format!(
+            "The {LARGEST} largest values are much of the mean: {shares}. The mean depends on them, the percentiles do not."
+        ));
     }
     if analysis.without_arm > 0 {
         all.push(format!(

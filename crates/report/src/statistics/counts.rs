@@ -133,6 +133,20 @@ impl Counts {
         (count > 0).then(|| (count - below) as f64 / count as f64)
     }
 
+    /// The share of the mean that the largest values have, this many of them.
+    #[must_use]
+    pub fn share_of_largest(&self, count: u64) -> Option<f64> {
+        let (mut left, mut largest, mut sum) = (count, 0.0, 0.0);
+        let values: Vec<(u64, u64)> = self.iter().collect();
+        for (value, count) in values.into_iter().rev() {
+            let taken = count.min(left);
+            left -= taken;
+            largest += value as f64 * taken as f64;
+            sum += value as f64 * count as f64;
+        }
+        (sum > 0.0).then_some(largest / sum)
+    }
+
     /// The union of distributions.
     #[must_use]
     pub fn joined<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {

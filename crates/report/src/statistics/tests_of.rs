@@ -221,52 +221,108 @@ pub fn share_difference(first: (u64, u64), second: (u64, u64), z: f64) -> Option
     })
 }
 
-/// The relative change of the mean from the second to the first, of the members with a value: normal on the scale of logarithms
-/// (delta method), in an interval of `z` standard deviations.
-#[must_use]
-pub fn mean_change(first: &Counts, second: &Counts, z: f64) -> Option<Estimate> {
-    let relative = |counts: &Counts| {
-        Some(counts.variance()? / counts.finished() as f64 / counts.mean()?.powi(2))
-    };
-    log_normal(
-        first.mean()? / second.mean()?,
-        relative(first)? + relative(second)?,
-        z,
-    )
+/// The means of two groups, of the members with a value, and what an interval of their ratio needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanPair {
+    first: f64,
+    second: f64,
+    /// The variances of the two means, relative to their squares.
+    variances: (f64, f64),
+    /// The variance of the difference of the two, each relative to its mean. What the members of pairs have in common is not in it.
+    difference: f64,
 }
 
-/// The same for pairs in which both have a value. What they have in common does not widen the interval.
-#[must_use]
-pub fn mean_change_paired(
-    pairs: impl Iterator<Item = (Option<u64>, Option<u64>)> + Clone,
-    z: f64,
-) -> Option<Estimate> {
-    let both = pairs.filter_map(|(first, second)| Some((first? as f64, second? as f64)));
-    let (mut n, mut first, mut second) = (0.0, 0.0, 0.0);
-    for (one, other) in both.clone() {
-        n += 1.0;
-        first += one;
-        second += other;
+impl MeanPair {
+    /// Of independent groups. `None` if a group has fewer than two members with a value, or a mean is not above zero.
+    #[must_use]
+    pub fn apart(first: &Counts, second: &Counts) -> Option<Self> {
+        let relative = |counts: &Counts| {
+            Some(counts.variance()? / counts.finished() as f64 / counts.mean()?.powi(2))
+        };
+        let variances = (relative(first)?, relative(second)?);
+        Self {
+            first: first.mean()?,
+            second: second.mean()?,
+            variances,
+            difference: variances.0 + variances.1,
+        }
+        .checked()
     }
-    if n < 2.0 || first <= 0.0 || second <= 0.0 {
-        return None;
-    }
-    let (first, second) = (first / n, second / n);
-    let squares: f64 = both
-        .map(|(one, other)| (one / first - other / second).powi(2))
-        .sum();
-    log_normal(first / second, squares / (n - 1.0) / n, z)
-}
 
-fn log_normal(ratio: f64, variance: f64, z: f64) -> Option<Estimate> {
-    if !(ratio.is_finite() && ratio > 0.0 && variance.is_finite()) {
-        return None;
+    /// Of pairs in which both have a value.
+    #[must_use]
+    pub fn paired(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)> + Clone) -> Option<Self> {
+        let both = pairs.filter_map(|(first, second)| Some((first? as f64, second? as f64)));
+        let (mut n, mut first, mut second) = (0.0, 0.0, 0.0);
+        for (one, other) in both.clone() {
+            n += 1.0;
+            first += one;
+            second += other;
+        }
+        if n < 2.0 || first <= 0.0 || second <= 0.0 {
+            return None;
+        }
+        let (first, second) = (first / n, second / n);
+        let mut squares = [0.0; 3];
+        for (one, other) in both {
+            let (one, other) = (one / first, other / second);
+            squares[0] += (one - 1.0).powi(2);
+            squares[1] += (other - 1.0).powi(2);
+            squares[2] += (one - other).powi(2);
+        }
+        let [one, other, difference] = squares.map(|sum| sum / (n - 1.0) / n);
+        Self {
+            first,
+            second,
+            variances: (one, other),
+            difference,
+        }
+        .checked()
     }
-    let half = z * variance.sqrt();
-    Some(Estimate {
-        value: ratio - 1.0,
-        interval: ((ratio.ln() - half).exp_m1(), (ratio.ln() + half).exp_m1()),
-    })
+
+    fn checked(self) -> Option<Self> {
+        let ratio = self.first / self.second;
+        (ratio.is_finite() && ratio > 0.0 && self.difference.is_finite()).then_some(self)
+    }
+
+    /// The relative change of the mean from the second to the first, in an interval of `z` standard deviations (Fieller): the
+    /// ratios `r` at which the mean of first − r × second is within `z` of its standard deviations of zero. At `r` = 1 it is the
+    /// test of the plain difference, so one pair, however large, cannot make it exclude zero, as it can with a variance that is
+    /// linearised at the observed means. The interval has no upper end (infinity) where the second mean is within `z` standard deviations of
+    /// zero; its lower end is at least −1, as no value is negative.
+    #[must_use]
+    pub fn change(&self, z: f64) -> Estimate {
+        let square = z * z;
+        let (first, second) = (square * self.variances.0, square * self.variances.1);
+        let both = (first + second - square * self.difference) / 2.0;
+        // The ratios, relative to the observed one, are the solutions of a r² − 2 b r + c ≤ 0.
+        let (a, b, c) = (1.0 - second, 1.0 - both, 1.0 - first);
+        let root = (square * self.difference - (first * second - both * both))
+            .max(0.0)
+            .sqrt();
+        let low = if c > 0.0 { c / (b + root) } else { 0.0 };
+        let high = if a > 0.0 {
+            (b + root) / a
+        } else {
+            f64::INFINITY
+        };
+        let ratio = self.first / self.second;
+        Estimate {
+            value: ratio - 1.0,
+            interval: (ratio * low - 1.0, ratio * high - 1.0),
+        }
+    }
+
+    /// The standard deviation of the difference of the means, relative to the second, if the first were changed to have this ratio to the
+    /// second.
+    #[must_use]
+    pub fn deviation_at(&self, ratio: f64) -> f64 {
+        let (first, second) = self.variances;
+        let both = (first + second - self.difference) / 2.0;
+        (ratio * ratio * first - 2.0 * ratio * both + second)
+            .max(0.0)
+            .sqrt()
+    }
 }
 
 /// The difference of the means of the members with a value: normal, with separate variances. The interval has `z` standard

@@ -8,7 +8,7 @@ import json
 import sys
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 Z = stats.norm.ppf(0.975)
 
@@ -42,24 +42,35 @@ def wilcoxon(a, b):
     return {"p": result.pvalue, "share_less": float(np.mean(ratio < 0) + np.mean(ratio == 0) / 2)}
 
 
-def log_interval(ratio, variance):
-    half = Z * np.sqrt(variance)
-    return [ratio - 1, np.expm1(np.log(ratio) - half), np.expm1(np.log(ratio) + half)]
+def fieller(ratio, distance):
+    # From the definition: the ratios at which the distance of the means, in standard deviations, is Z. No end is null.
+    def far(factor):
+        return distance(ratio * factor) - Z
+
+    low = optimize.brentq(far, 1e-9, 1, xtol=1e-15, rtol=1e-14) if far(1e-9) > 0 else 0
+    high = optimize.brentq(far, 1, 1e9, xtol=1e-15, rtol=1e-14) if far(1e9) > 0 else None
+    return [ratio - 1, ratio * low - 1, high and ratio * high - 1]
 
 
 def mean_change(a, b):
     a, b = finished(a), finished(b)
-    variance = sum(x.var(ddof=1) / len(x) / x.mean() ** 2 for x in (a, b))
-    return log_interval(a.mean() / b.mean(), variance)
+
+    def distance(ratio):
+        variance = a.var(ddof=1) / len(a) + ratio**2 * b.var(ddof=1) / len(b)
+        return abs(a.mean() - ratio * b.mean()) / np.sqrt(variance)
+
+    return fieller(a.mean() / b.mean(), distance)
 
 
 def mean_change_paired(a, b):
     both = [(x, y) for x, y in zip(a, b) if x is not None and y is not None]
     a, b = np.array(both, dtype=float).T
-    residual = a / a.mean() - b / b.mean()
-    # The variance of a ratio's logarithm, by the delta method.
-    variance = np.sum(residual**2) / (len(a) - 1) / len(a)
-    return log_interval(a.mean() / b.mean(), variance)
+
+    def distance(ratio):
+        rest = a - ratio * b
+        return abs(rest.mean()) / np.sqrt(rest.var(ddof=1) / len(rest))
+
+    return fieller(a.mean() / b.mean(), distance)
 
 
 def mean_difference(a, b):
@@ -97,6 +108,9 @@ def answers():
         (3, 200, 250, 0.7, 3, 210, 300, 0.7, 5),
         (4, 30, 4, 0.4, 0, 30, 4, 0.4, 0),
         (5, 1000, 400, 1.0, 10, 900, 380, 1.0, 2),
+        # Means that a few values decide: wide intervals, and such without an upper end.
+        (6, 24, 300, 2.2, 0, 30, 300, 2.2, 1),
+        (7, 6, 300, 2.5, 0, 7, 300, 2.5, 0),
     ]
     for seed, n, median, sigma, lost, m, other, spread, gone in shapes:
         a, b = sample(seed, n, median, sigma, lost), sample(seed + 100, m, other, spread, gone)

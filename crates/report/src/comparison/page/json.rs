@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     comparison::{
-        analysis::Analysis,
+        analysis::{Analysis, LARGEST},
         format,
         neighbours::Kind,
         notable::{Notable, NotableLists},
@@ -33,7 +33,9 @@ pub(in crate::comparison) fn json(analysis: &Analysis) -> String {
                 "ended": group.times[arm].finished(),
                 (key("mean")): group.times[arm].mean().map(|value| value / 1000.0),
                 (key("percentiles")): chart_shares().iter().map(|share| ms(group.times[arm].percentile(*share))).collect::<Vec<_>>(),
-                "overall_change": group.overall[arm].map(|one| json!([one.value, one.interval])),
+                "overall_change": group.overall[arm].map(|one| json!([one.estimate.value, one.estimate.interval])),
+                "overall_to_percentile": group.overall[arm].map(|one| (one.to * 100.0).round()),
+                "largest_five_share": group.times[arm].share_of_largest(LARGEST),
                 "mean_change": group.means[arm].map(|mean| json!([mean.value, mean.interval])),
                 "changes_estimate_alone_together": curve,
                 "p": group.ranks[arm].map(|rank| rank.p),

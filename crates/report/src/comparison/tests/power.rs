@@ -1,7 +1,7 @@
 //! How many connections an experiment needs.
 
 use super::*;
-use crate::statistics::tests_of;
+use crate::statistics::tests_of::{self, MeanPair};
 
 /// Paths whose time in the second arm is this factor of the first's, with noise of mean one.
 fn pairs(seed: u64, paths: u64, factor: f64) -> Vec<(f64, f64)> {
@@ -52,7 +52,7 @@ fn the_number_of_connections_detects_the_change_as_often_as_it_says() {
                 .into_iter()
                 .map(|(base, ours)| (micros(ours), micros(base)));
             let z = tests_of::simultaneous(1);
-            tests_of::mean_change_paired(pairs, z).is_some_and(|one| one.excludes_zero())
+            MeanPair::paired(pairs).is_some_and(|one| one.change(z).excludes_zero())
         })
         .count();
     // 80 % of 300 are 240; the pilot's own standard error of a few percent comes on top.
