@@ -235,3 +235,42 @@ impl fmt::Display for SkippedLines {
         }
     }
 }
+
+/// A constant key of the query that no row has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsentKey {
+    /// The keys from the row on: `["a", "b"]` for `_["a"]["b"]`.
+    pub path: Vec<String>,
+    /// The path of the key with the most similar name, if one is similar. Rows at the start of the input are searched.
+    pub nearest: Option<Vec<String>>,
+    /// All rows of the input were read.
+    pub is_whole: bool,
+}
+
+impl fmt::Display for AbsentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = if self.is_whole {
+            "no row"
+        } else {
+            "none of the rows read"
+        };
+        write!(f, "{rows} has `{}`", KeyName(&self.path))?;
+        match &self.nearest {
+            Some(nearest) => write!(f, "; did you mean `{}`?", KeyName(nearest)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A key by its name, and one within another as the query has it.
+struct KeyName<'a>(&'a [String]);
+
+impl fmt::Display for KeyName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [name] = self.0 {
+            return f.write_str(name);
+        }
+        f.write_str("_")?;
+        self.0.iter().try_for_each(|key| write!(f, "[{key:?}]"))
+    }
+}

@@ -68,7 +68,7 @@ mod tree;
 mod value;
 mod vm;
 
-pub use error::{CompileError, RunError, SkippedLines};
+pub use error::{AbsentKey, CompileError, RunError, SkippedLines};
 pub use lastbyte_json::Value;
 pub use memory::Memory;
 pub use run::{ByteSource, Follow, Format, Input, Options, Outcome, Query};

@@ -33,33 +33,19 @@ impl M {
     }
 }
 
-/// The candidate with the fewest edits to `name`, if they are at most a third of it (at least one).
+/// The candidate with the fewest edits to `name`, if they are at most a third of it (at least one) and not all of it. Two
+/// letters in the wrong order are one edit.
 pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let most = (name.chars().count() / 3).max(1);
+    let length = name.chars().count();
+    let most = (length / 3).max(1).min(length.saturating_sub(1));
     candidates
-        .map(|candidate| (edits(name, candidate), candidate))
+        .map(|candidate| (strsim::osa_distance(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein's distance.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Functions of Ruby that print, read or end the program.

@@ -1,13 +1,15 @@
 //! Which parts of a row a query reads, so that a reader need not build the rest. Follows the row through stages that only
 //! select, through helpers it is passed to, and into the blocks of `group_by`.
 
+pub(crate) mod constant_keys;
 mod looking;
 pub(crate) mod parallel;
 
+use self::constant_keys::ConstantKeys;
 use crate::names::M;
 use crate::tree::{
-    Arguments, Begin, BlockNode, Builtin, Case, Code, Function, MatchAssign, Multi, Node, Pair,
-    Place, Program, StageCall, Target, Update,
+    Arguments, Begin, BlockNode, Builtin, Case, Code, Function, Literal, MatchAssign, Multi, Node,
+    Pair, Place, Program, StageCall, Target, Update,
 };
 use lastbyte_json::parse::Projection;
 
@@ -30,10 +32,16 @@ pub(crate) fn passed_on(program: &Program) -> Option<Projection> {
     (passes && analysis.read != Projection::Whole).then_some(analysis.read)
 }
 
+/// The constant keys that the query reads of its rows.
+pub(crate) fn constant_keys(program: &Program) -> ConstantKeys {
+    walk(program).keys
+}
+
 struct Analysis {
     read: Projection,
     /// Rows are printed.
     printed: bool,
+    keys: ConstantKeys,
 }
 
 fn walk(program: &Program) -> Analysis {
@@ -42,12 +50,15 @@ fn walk(program: &Program) -> Analysis {
         paths: Vec::new(),
         whole: false,
         row: true,
+        is_target_row: false,
+        keys: ConstantKeys::default(),
         tracked: Vec::new(),
         helpers: Vec::new(),
     };
     for (node, _) in &program.start {
         walk.node(node);
     }
+    walk.is_target_row = true;
     let printed = program.stages.iter().all(|stage| walk.stage(&stage.body));
     let mut read = Projection::Fields(Vec::new());
     for path in &walk.paths {
@@ -56,7 +67,11 @@ fn walk(program: &Program) -> Analysis {
     if walk.whole {
         read = Projection::Whole;
     }
-    Analysis { read, printed }
+    Analysis {
+        read,
+        printed,
+        keys: walk.keys,
+    }
 }
 
 fn add(projection: &mut Projection, path: &[String]) {
@@ -83,6 +98,9 @@ struct Walk<'a> {
     whole: bool,
     /// Whether `_` is an input row in this stage.
     row: bool,
+    /// Whether `_` is surely an input row here: in most blocks it is an element.
+    is_target_row: bool,
+    keys: ConstantKeys,
     /// `(depth, slot)` of locals that hold the row, seen from here.
     tracked: Vec<(usize, usize)>,
     /// Helpers being walked, and with which parameter.
@@ -183,13 +201,68 @@ impl Walk<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node) {
-        if self.whole {
-            return;
+    /// Whether a path starts at an input row for sure.
+    fn starts_at_row(&self, node: &Node) -> bool {
+        match node {
+            Node::Row => self.is_target_row,
+            Node::Index(index) => self.starts_at_row(&index.receiver),
+            Node::Call(call) => self.starts_at_row(&call.receiver),
+            _ => true,
         }
-        if let Some(path) = self.path(node) {
-            self.whole |= path.is_empty();
-            self.paths.push(path);
+    }
+
+    /// `_[:a]`, which no row has: its keys are texts.
+    fn symbol_key(&mut self, receiver: &Node, key: &Node) {
+        if let Node::Literal(Literal::Symbol(symbol)) = key
+            && let Some(path) = self.path(receiver)
+            && self.starts_at_row(receiver)
+        {
+            let key = format!(":{}", symbol.name());
+            self.keys.read_one_of(vec![[path, vec![key]].concat()]);
+        }
+    }
+
+    /// The operands of `||`: keys of which one is read, and literals. Beside any other operand, absent keys are expected.
+    fn alternatives(&mut self, pair: &(Node, Node)) {
+        let mut rest = vec![&pair.1, &pair.0];
+        let (mut operands, mut paths) = (Vec::new(), Vec::new());
+        while let Some(node) = rest.pop() {
+            if let Node::Or(pair) = node {
+                rest.extend([&pair.1, &pair.0]);
+                continue;
+            }
+            operands.push(node);
+            paths.extend(self.path(node).filter(|_| self.starts_at_row(node)));
+        }
+        let is_literal = |node: &&Node| {
+            let literals = matches!(node, Node::Nil | Node::True | Node::False | Node::Int(_));
+            literals || matches!(node, Node::Literal(_) | Node::Str(_))
+        };
+        let known = operands.iter().filter(|node| is_literal(node)).count() + paths.len();
+        let has_keys = !paths.is_empty();
+        if known == operands.len() {
+            self.keys.read_one_of(paths);
+        }
+        self.keys.paused += usize::from(has_keys);
+        self.all(operands);
+        self.keys.paused -= usize::from(has_keys);
+    }
+
+    /// Notes the path of a node; `false` if it has none.
+    fn read(&mut self, node: &Node) -> bool {
+        let Some(path) = self.path(node) else {
+            return false;
+        };
+        self.whole |= path.is_empty();
+        if self.starts_at_row(node) {
+            self.keys.read_one_of(vec![path.clone()]);
+        }
+        self.paths.push(path);
+        true
+    }
+
+    fn node(&mut self, node: &Node) {
+        if self.read(node) {
             return;
         }
         match node {
@@ -235,7 +308,7 @@ impl Walk<'_> {
                 self.node(&parts.1);
             }
             Node::AssignLocal(slot, value) => {
-                self.whole |= self.tracked.contains(&(0, *slot));
+                self.assigned((0, *slot));
                 self.node(value);
             }
             Node::MultiAssign(parts) => {
@@ -244,8 +317,12 @@ impl Walk<'_> {
             }
             Node::Update(update) => self.update(update),
             Node::If(parts) => self.all([&parts.0, &parts.1, &parts.2]),
-            Node::And(pair) | Node::Or(pair) => self.all([&pair.0, &pair.1]),
-            Node::Index(index) => self.all([&index.receiver, &index.key]),
+            Node::And(pair) => self.all([&pair.0, &pair.1]),
+            Node::Or(pair) => self.alternatives(pair),
+            Node::Index(index) => {
+                self.symbol_key(&index.receiver, &index.key);
+                self.all([&index.receiver, &index.key]);
+            }
             Node::Binary(parts) => self.all([&parts.1, &parts.2]),
             Node::While(it) => self.all([&it.condition, &it.body]),
             Node::For(parts) => {
@@ -254,14 +331,7 @@ impl Walk<'_> {
             }
             Node::Case(case) => self.case(case),
             Node::Begin(begin) => self.begin(begin),
-            Node::Call(call) => {
-                if !self.reads_keys(call) {
-                    // What changes a part of the row may change the row that is printed.
-                    self.node(&call.receiver);
-                    self.arguments(&call.arguments);
-                }
-                self.block(call.block.as_ref(), false);
-            }
+            Node::Call(call) => self.call(call),
             Node::Helper(call) => {
                 self.all(&call.receiver);
                 self.helper(call.method, &call.arguments);
@@ -278,10 +348,26 @@ impl Walk<'_> {
                 self.whole |= self.row;
                 self.node(&limit.count);
             }
-            Node::Lambda(code) => self.code(code, None),
+            Node::Lambda(code) => {
+                let outer = std::mem::take(&mut self.is_target_row);
+                self.code(code, None);
+                self.is_target_row = outer;
+            }
             Node::Yield(arguments) => self.arguments(arguments),
             Node::MatchAssign(parts) => self.match_assign(parts),
         }
+    }
+
+    fn call(&mut self, call: &crate::tree::Call) {
+        if !self.reads_keys(call) {
+            // What changes a part of the row may change the row that is printed.
+            if self.path(&call.receiver).is_some() {
+                self.keys.called(call.method);
+            }
+            self.node(&call.receiver);
+            self.arguments(&call.arguments);
+        }
+        self.block(call.block.as_ref(), false);
     }
 
     fn match_assign(&mut self, (call, targets): &MatchAssign) {
@@ -327,7 +413,7 @@ impl Walk<'_> {
                 self.target(target);
             }
             Place::Index(receiver, arguments) => {
-                self.written(receiver);
+                self.written(receiver, arguments);
                 self.arguments(arguments);
             }
         }
@@ -353,7 +439,9 @@ impl Walk<'_> {
         self.whole |= takes_row && self.row;
         match (call.builtin, &call.block) {
             (Builtin::Reduce, Some(BlockNode::Code(code))) => {
+                let outer = std::mem::take(&mut self.is_target_row);
                 self.code(code, second_parameter(call.block.as_ref()));
+                self.is_target_row = outer;
             }
             (Builtin::GroupBy, block) => self.block(block.as_ref(), true),
             (_, block) => self.block(block.as_ref(), false),
@@ -388,8 +476,10 @@ impl Walk<'_> {
                 _ => None,
             })
             .collect();
+        let mut is_asked = false;
         let found = match (call.method, keys) {
             (M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ, Some(keys)) if keys.len() == 1 => {
+                is_asked = true;
                 keys
             }
             // Even without keys, the receiver decides whether they can be called.
@@ -403,15 +493,37 @@ impl Walk<'_> {
             },
             _ => return false,
         };
+        let is_row = self.starts_at_row(&call.receiver);
         for key in found {
-            self.paths.push([&path[..], &[key]].concat());
+            let inner = [&path[..], &[key]].concat();
+            if is_row && is_asked {
+                self.keys.read_one_of(vec![path.clone()]);
+                self.keys.asked(inner.clone());
+            } else if is_row {
+                self.keys.read_one_of(vec![inner.clone()]);
+            }
+            self.paths.push(inner);
         }
         true
     }
 
+    /// A variable is given a value.
+    fn assigned(&mut self, variable: (usize, usize)) {
+        if self.tracked.contains(&variable) {
+            self.whole = true;
+            // From here on it may hold anything.
+            self.keys.paused += 1;
+        }
+    }
+
     /// A place that is written into: if it is the row, or a part of it, all of it must be there.
-    fn written(&mut self, receiver: &Node) {
-        if self.path(receiver).is_some() {
+    fn written(&mut self, receiver: &Node, keys: &Arguments) {
+        let is_part = self.path(receiver).is_some();
+        match &*keys.list {
+            [Node::Str(key)] => self.keys.written((**key).to_owned()),
+            _ => self.keys.paused += usize::from(is_part),
+        }
+        if is_part {
             self.whole = true;
         } else {
             self.node(receiver);
@@ -420,13 +532,13 @@ impl Walk<'_> {
 
     fn target(&mut self, target: &Target) {
         match target {
-            Target::Local(slot) => self.whole |= self.tracked.contains(&(0, *slot)),
-            Target::Outer(depth, slot) => self.whole |= self.tracked.contains(&(*depth, *slot)),
+            Target::Local(slot) => self.assigned((0, *slot)),
+            Target::Outer(depth, slot) => self.assigned((*depth, *slot)),
             Target::Index(parts) => {
-                self.written(&parts.0);
+                self.written(&parts.0, &parts.1);
                 self.arguments(&parts.1);
             }
-            Target::Attribute(parts) => self.written(&parts.0),
+            Target::Attribute(parts) => self.written(&parts.0, &Arguments::default()),
             Target::Multi(multi) => {
                 for target in multi.lefts.iter().chain(&multi.rest).chain(&multi.rights) {
                     self.target(target);
@@ -437,6 +549,13 @@ impl Walk<'_> {
     }
 
     fn block(&mut self, block: Option<&BlockNode>, given_row: bool) {
+        let outer = self.is_target_row;
+        self.is_target_row &= given_row;
+        self.block_code(block, given_row);
+        self.is_target_row = outer;
+    }
+
+    fn block_code(&mut self, block: Option<&BlockNode>, given_row: bool) {
         match block {
             None => {}
             Some(BlockNode::Symbol(_)) => self.whole |= given_row,
@@ -490,7 +609,7 @@ impl Walk<'_> {
         }
         // Its body is walked even without the row, since it sees `_`.
         for at in rows.iter().map(|at| at + 1).chain([0]) {
-            if self.helpers.contains(&(helper, at)) || self.whole {
+            if self.helpers.contains(&(helper, at)) {
                 continue;
             }
             self.helpers.push((helper, at));

@@ -1,6 +1,7 @@
 //! Runs a compiled query over its inputs. An error in a file does not affect the other files; an error in a row ends the
 //! run, after the results of the rows before it are printed.
 
+mod absent;
 mod csv;
 mod feed;
 mod follow;
@@ -14,7 +15,7 @@ mod scheduler;
 mod state;
 mod work;
 
-use crate::error::{CompileError, RunError, SkippedLines};
+use crate::error::{AbsentKey, CompileError, RunError, SkippedLines};
 use crate::library::LIBRARY;
 use crate::lower::{self, Source};
 use crate::memory::Memory;
@@ -26,7 +27,7 @@ use lastbyte_json::Value;
 use lastbyte_json::parse::Projection;
 pub use output::Format;
 use output::{Form, OnRow, Output};
-use pipeline::Pipeline;
+use pipeline::{Notes, Pipeline};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -126,6 +127,16 @@ impl Query {
         Ok(query)
     }
 
+    /// The constant keys that the query reads of its rows, as paths: `["a", "b"]` for `_["a"]["b"]`.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Vec<String>> {
+        let keys = || {
+            let program = self.program().ok()?;
+            Some(plan::constant_keys(&program).groups().concat())
+        };
+        on_large_stack(keys).flatten().unwrap_or_default()
+    }
+
     /// Values do not cross threads, so each thread lowers the text again.
     fn program(&self) -> Result<crate::tree::Program, CompileError> {
         let helpers: Vec<Source<'_>> = self
@@ -194,19 +205,25 @@ impl Query {
     fn run_with<'a>(&self, inputs: Vec<Input>, form: Form, on_row: &'a mut OnRow<'a>) -> Outcome {
         let outcome = on_large_stack(|| {
             let mut errors = Vec::new();
-            let skipped = self.run_here(inputs, Output::hand_to(on_row, form), &mut |error| {
+            let notes = self.run_here(inputs, Output::hand_to(on_row, form), &mut |error| {
                 errors.push(error);
             });
-            Outcome { errors, skipped }
+            Outcome {
+                errors,
+                skipped: notes.skipped,
+                absent: notes.absent,
+                rows: notes.rows,
+            }
         });
         outcome.unwrap_or_else(|| Outcome {
             errors: vec![RunError::Stack],
-            skipped: None,
+            ..Outcome::default()
         })
     }
 
     /// Reads the inputs in order and prints each result to `out`, in [`Options::format`]. Errors are printed to `errors`
-    /// as they occur. Returns whether there were none.
+    /// as they occur, and at the end the lines that were skipped and the keys that no row has. Returns whether there were
+    /// no errors.
     pub fn run(
         &self,
         inputs: Vec<Input>,
@@ -219,15 +236,13 @@ impl Query {
                 let _ = self.describe(output.form(), errors);
             }
             let mut is_ok = true;
-            let skipped = self.run_here(inputs, output, &mut |error| {
+            let notes = self.run_here(inputs, output, &mut |error| {
                 is_ok = false;
                 if !matches!(error, RunError::Interrupted) {
                     let _ = writeln!(errors, "{error}");
                 }
             });
-            if let Some(skipped) = skipped {
-                let _ = writeln!(errors, "{skipped}");
-            }
+            notes.print(errors);
             is_ok
         })
         .unwrap_or(false)
@@ -238,7 +253,7 @@ impl Query {
         inputs: Vec<Input>,
         output: Output<'a>,
         on_error: &'a mut (dyn FnMut(RunError) + 'a),
-    ) -> Option<SkippedLines> {
+    ) -> Notes {
         let Prepared {
             program,
             projection,
@@ -295,6 +310,17 @@ struct Prepared {
     parallel: Option<Parallel>,
 }
 
+impl Notes {
+    fn print(&self, out: &mut dyn Write) {
+        if let Some(skipped) = &self.skipped {
+            let _ = writeln!(out, "{skipped}");
+        }
+        for absent in &self.absent {
+            let _ = writeln!(out, "{absent}");
+        }
+    }
+}
+
 /// The outcome of a run.
 #[derive(Debug, Default)]
 #[must_use]
@@ -304,6 +330,10 @@ pub struct Outcome {
     pub errors: Vec<RunError>,
     /// Lines left out because of [`Options::skip_bad_lines`].
     pub skipped: Option<SkippedLines>,
+    /// Constant keys of the query that no row has.
+    pub absent: Vec<AbsentKey>,
+    /// Number of rows that were read.
+    pub rows: u64,
 }
 
 impl Outcome {

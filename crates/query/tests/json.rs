@@ -38,8 +38,7 @@ fn row() -> impl Strategy<Value = Value> {
         .prop_map(|pairs| Value::Object(pairs.into_iter().collect()))
 }
 
-const WHOLE: &str =
-    "row = _.to_a.to_h; [row[\"a\"], (row[\"b\"].is_a?(Hash) ? row[\"b\"][\"a\"] : 0)]";
+/// It reads parts of rows, unless something else reads them whole.
 const PART: &str = "[_[\"a\"], (_[\"b\"].is_a?(Hash) ? _[\"b\"][\"a\"] : 0)]";
 
 fn json() -> impl Strategy<Value = Value> {
@@ -88,10 +87,10 @@ proptest! {
     #[test]
     fn keys_of_the_last_row_do_not_affect_the_next(rows in proptest::collection::vec(row(), 1..6)) {
         let lines = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-        prop_assert_eq!(run_query(PART, lines.as_bytes()), run_query(WHOLE, lines.as_bytes()));
+        prop_assert_eq!(run_query(PART, lines.as_bytes()), run_query(&format!("_.to_a; {PART}"), lines.as_bytes()));
         prop_assert_eq!(
             run_query("_[\"b\"]", lines.as_bytes()),
-            run_query("_.to_a.to_h[\"b\"]", lines.as_bytes())
+            run_query("_.to_a; _[\"b\"]", lines.as_bytes())
         );
     }
 
@@ -99,9 +98,9 @@ proptest! {
     fn skipped_values_are_validated(row in row(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut text = row.to_string().into_bytes();
         let at = at.index(text.len());
-        prop_assert_eq!(run_query("_[\"no\"]; 0", &text[..at]), run_query("_.to_a; 0", &text[..at]));
+        prop_assert_eq!(run_query("_[\"no\"]; 0", &text[..at]), run_query("_.to_a; _[\"no\"]; 0", &text[..at]));
         text[at] = byte;
-        prop_assert_eq!(run_query("_[\"no\"]; 0", &text), run_query("_.to_a; 0", &text));
+        prop_assert_eq!(run_query("_[\"no\"]; 0", &text), run_query("_.to_a; _[\"no\"]; 0", &text));
     }
 
     #[test]

@@ -33,38 +33,42 @@ fn whole(query: &str) -> String {
     format!("$whole = _; {query}")
 }
 
-/// What jrf prints of these, where a plan once left out fields that count.
-const ANSWERS: &[(&str, &str, &str)] = &[
+/// What jrf prints of these, where a plan once left out fields that count, and the keys that are absent.
+const ANSWERS: &[(&str, &str, &str, &str)] = &[
     (
         r#"map_values(_["h"]) { |v| sum(v) }"#,
         "{\"h\":{\"x\":1}}\n{\"i\":1,\"j\":2}\n",
         "{\"x\":1,\"i\":1,\"j\":2}\n",
+        "",
     ),
     (
         r#"map(_["a"]) { |v| [v, _["j"]] }"#,
         "{\"i\":1,\"j\":2,\"k\":3}\n",
         "[[[\"i\",1],2],[[\"j\",2],2],[[\"k\",3],2]]\n",
+        "no row has `a`\n",
     ),
-    (r#"_["h"].slice"#, "{\"h\":{\"x\":1}}\n", "{}\n"),
-    (r#"_["h"]&.values_at"#, "{\"h\":{\"x\":1}}\n", "[]\n"),
+    (r#"_["h"].slice"#, "{\"h\":{\"x\":1}}\n", "{}\n", ""),
+    (r#"_["h"]&.values_at"#, "{\"h\":{\"x\":1}}\n", "[]\n", ""),
     (
         r#"_["d"]["p"].fetch_values"#,
         "{\"d\":{\"p\":{}}}\n",
         "[]\n",
+        "",
     ),
     (
         r#"group_by(_["g"], &:itself)"#,
         "{\"g\":1,\"b\":2}\n",
         "{\"1\":{\"g\":1,\"b\":2}}\n",
+        "",
     ),
 ];
 
 #[test]
 fn needed_fields_are_read() {
-    for (query, rows, out) in ANSWERS {
+    for (query, rows, out, absent) in ANSWERS {
         assert_eq!(
             answer(query, rows),
-            ((*out).to_owned(), String::new()),
+            ((*out).to_owned(), (*absent).to_owned()),
             "{query}"
         );
     }

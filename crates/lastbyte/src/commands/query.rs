@@ -348,6 +348,9 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
     if let Some(skipped) = &outcome.skipped {
         terminal::notice(skipped.to_string());
     }
+    for absent in &outcome.absent {
+        terminal::notice(absent.to_string());
+    }
     let finished = match failure {
         Some(message) => Err(message),
         None => table.finish(),

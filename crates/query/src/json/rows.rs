@@ -55,6 +55,11 @@ impl Reader {
         self.scanner.line(bytes, start)
     }
 
+    /// The values found in that line, by their place in the projection.
+    pub(crate) fn found(&self) -> &[Option<Span>] {
+        self.scanner.found()
+    }
+
     /// Whether that line, with its line feed, equals the printed row. `false` may be wrong.
     pub(crate) fn is_verbatim(&self) -> bool {
         self.scanner.is_verbatim()

@@ -138,7 +138,9 @@ impl Pipeline<'_> {
                     Ok(Some(row)) => {
                         let before = parsed..parser.position();
                         parsed = before.end;
-                        line += memchr::memchr_iter(b'\n', &window.rest()[before]).count();
+                        let text = &window.rest()[before];
+                        line += memchr::memchr_iter(b'\n', text).count();
+                        self.search_row(&row, text);
                         if let Err(stop) = self.row(&name, line, 0, row) {
                             break Some(stop);
                         }

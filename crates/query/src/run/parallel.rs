@@ -102,7 +102,7 @@ impl Query {
                     }
                     _ => None,
                 };
-                let Some((lines, work, results)) = result else {
+                let Some((lines, work, results, seen)) = result else {
                     let buffer = std::mem::take(&mut buffer);
                     scheduler.put(file, part, PartResult::Redo(Block { buffer, length }));
                     // The pipeline may be in the middle of a row.
@@ -119,6 +119,7 @@ impl Query {
                     lines,
                     work,
                     results,
+                    seen,
                     block,
                 };
                 scheduler.put(file, part, done);
@@ -208,9 +209,14 @@ impl Pipeline<'_> {
                     lines,
                     work,
                     results,
+                    seen,
                     block,
                 }) => {
-                    let taken = self.take(name, number, work, parallel)?;
+                    let taken = self.take(name, number, work, parallel);
+                    if !matches!(taken, Ok(false)) {
+                        self.add_seen(&seen);
+                    }
+                    let taken = taken?;
                     if taken {
                         self.write(results)?;
                         number += lines;

@@ -1,11 +1,12 @@
 //! Runs rows through the stages and hands on the results.
 
 use super::Query;
+use super::absent::{KeySearch, Seen};
 use super::input::Input;
 use super::output::{Output, Results};
 use super::work::Work;
 use crate::class::Class;
-use crate::error::{RunError, SkippedLines};
+use crate::error::{AbsentKey, RunError, SkippedLines};
 use crate::json::build::{Keys, Parser};
 use crate::json::condition::Condition;
 use crate::json::rows::Reader;
@@ -57,6 +58,12 @@ pub(super) struct Pipeline<'a> {
     /// Skipped lines so far.
     skipped: Option<SkippedLines>,
     skips_bad_lines: bool,
+    /// Looks for the constant keys of the query in the rows.
+    search: KeySearch,
+    /// The reader builds whole rows, and has no fields.
+    reads_whole: bool,
+    /// An error was reported.
+    has_failed: bool,
     /// The results printed last, while an input is followed.
     pub(super) shown: String,
 }
@@ -65,6 +72,14 @@ pub(super) struct Pipeline<'a> {
 pub(super) struct StageState {
     env: Rc<Env>,
     pub(super) scope: Scope,
+}
+
+/// What a run reports beside its results and errors.
+#[derive(Default)]
+pub(super) struct Notes {
+    pub(super) skipped: Option<SkippedLines>,
+    pub(super) absent: Vec<AbsentKey>,
+    pub(super) rows: u64,
 }
 
 /// The reducers hold more than data, which no other process can have.
@@ -90,6 +105,8 @@ impl<'a> Pipeline<'a> {
         let read = passed_on.as_ref().unwrap_or(&projection);
         let reader = reader.unwrap_or_else(|| Rc::new(RefCell::new(Reader::new(read))));
         let first = Condition::of(&vm.program, read);
+        let reads_whole = *read == Projection::Whole;
+        let search = KeySearch::new(plan::constant_keys(&vm.program).groups(), read);
         let stages = vm
             .program
             .stages
@@ -117,6 +134,9 @@ impl<'a> Pipeline<'a> {
             number: 0,
             skipped: None,
             skips_bad_lines: false,
+            search,
+            reads_whole,
+            has_failed: false,
             shown: String::new(),
         }
     }
@@ -126,11 +146,12 @@ impl<'a> Pipeline<'a> {
         inputs: Vec<Input>,
         query: &Query,
         parallel: Option<Parallel>,
-    ) -> Option<SkippedLines> {
+    ) -> Notes {
         self.skips_bad_lines = query.options.skip_bad_lines;
+        let mut is_whole = false;
         if self.start_helpers() {
             // What stops the run was reported.
-            let _ = self.feed(inputs, query, parallel);
+            is_whole = self.feed(inputs, query, parallel).is_ok() && !self.has_failed;
             // Reducers return their results.
             self.vm.memory = None;
             self.vm.interrupt = None;
@@ -140,7 +161,16 @@ impl<'a> Pipeline<'a> {
             self.finish();
         }
         self.close_output();
-        self.skipped.take()
+        self.notes(is_whole, query)
+    }
+
+    fn notes(&mut self, is_whole: bool, query: &Query) -> Notes {
+        let is_whole = is_whole && !query.options.is_interrupted();
+        Notes {
+            skipped: self.skipped.take(),
+            absent: self.search.absent(is_whole),
+            rows: self.search.rows,
+        }
     }
 
     fn close_output(&mut self) {
@@ -158,11 +188,12 @@ impl<'a> Pipeline<'a> {
         inputs: Vec<Input>,
         query: &Query,
         at: usize,
-    ) -> (Option<SkippedLines>, Result<Option<PackedScope>, NotData>) {
+    ) -> (Notes, Result<Option<PackedScope>, NotData>) {
         self.skips_bad_lines = query.options.skip_bad_lines;
+        let mut is_whole = false;
         if self.start_helpers() {
             // What stops the run was reported.
-            let _ = self.feed(inputs, query, None);
+            is_whole = self.feed(inputs, query, None).is_ok() && !self.has_failed;
         }
         let own = std::mem::take(&mut self.stages[at].scope);
         let others = self.stages.iter().any(|stage| !stage.scope.is_empty());
@@ -172,7 +203,7 @@ impl<'a> Pipeline<'a> {
             PackedScope::pack(&own).map(Some).ok_or(NotData)
         };
         let packed = packed.and_then(|own| if others { Err(NotData) } else { Ok(own) });
-        (self.skipped.take(), packed)
+        (self.notes(is_whole, query), packed)
     }
 
     /// Joins states to the reducers of a stage, and finishes the run.
@@ -209,6 +240,7 @@ impl<'a> Pipeline<'a> {
     }
 
     pub(super) fn fail(&mut self, error: RunError) {
+        self.has_failed = true;
         (self.on_error)(error);
     }
 
@@ -247,7 +279,11 @@ impl<'a> Pipeline<'a> {
             *number += 1;
             let line = self.reader.borrow_mut().line(bytes, at);
             let end = match line {
-                Line::Row(end) => self.scanned(name, *number, bytes, at..end)?.then_some(end),
+                Line::Row(end) => {
+                    let is_done = self.scanned(name, *number, bytes, at..end)?;
+                    self.search.rows += u64::from(is_done);
+                    is_done.then_some(end)
+                }
                 Line::Blank(end) => Some(end),
                 Line::Odd => None,
             };
@@ -271,6 +307,10 @@ impl<'a> Pipeline<'a> {
         bytes: &[u8],
         line: Range<usize>,
     ) -> Result<bool, Stop> {
+        if !self.reads_whole && self.search.is_open() {
+            let reader = self.reader.borrow();
+            self.search.scanned(reader.found(), bytes, line.clone());
+        }
         let first = self.first.as_ref();
         let kept = first.and_then(|first| self.reader.borrow().holds(first, bytes));
         if kept == Some(false) {
@@ -289,6 +329,9 @@ impl<'a> Pipeline<'a> {
         let Some(row) = row else {
             return Ok(false);
         };
+        if self.reads_whole {
+            self.look_for_keys(&row, &bytes[line.clone()]);
+        }
         if self.passes_on {
             self.pass_on(name, number, at, &row, &bytes[line])?;
         } else {
@@ -299,6 +342,7 @@ impl<'a> Pipeline<'a> {
 
     /// Makes this the pipeline of a thread that has parts of the input.
     pub(super) fn for_parts(&mut self, parallel: Parallel) -> bool {
+        self.search.without_names();
         match parallel {
             Parallel::Print => {}
             Parallel::Rows(at) => {
@@ -315,8 +359,9 @@ impl<'a> Pipeline<'a> {
         &mut self,
         bytes: &[u8],
         parallel: Parallel,
-    ) -> Option<(usize, Work, Results)> {
+    ) -> Option<(usize, Work, Results, Seen)> {
         let mut lines = 0;
+        self.search.restart();
         let done = self.block("", &mut lines, bytes);
         let results = self.output.take();
         let mut scopes: Vec<Scope> = self
@@ -341,7 +386,12 @@ impl<'a> Pipeline<'a> {
             Parallel::Rows(_) => Work::Rows(rows?.into_rows()),
             Parallel::Merge(_) => Work::Merge(PackedScope::pack(&own)?),
         };
-        Some((lines, work, results))
+        Some((lines, work, results, self.search.seen()))
+    }
+
+    /// The keys that a thread has seen in a part whose result is taken.
+    pub(super) fn add_seen(&mut self, seen: &Seen) {
+        self.search.add(seen);
     }
 
     /// Takes the result of a thread for the next part of a file; `false` if the part must run here.
@@ -397,8 +447,24 @@ impl<'a> Pipeline<'a> {
             return Ok(());
         }
         match Parser::new(line, &mut self.keys).only(&self.projection) {
-            Ok(row) => self.row(name, number, 0, row),
+            Ok(row) => {
+                self.search_row(&row, line);
+                self.row(name, number, 0, row)
+            }
             Err(wrong) => self.bad_line(name, number, column(line, wrong.at), &wrong),
+        }
+    }
+
+    /// Counts a row that was built from its text, and looks for keys in it.
+    pub(super) fn search_row(&mut self, row: &Value, text: &[u8]) {
+        self.search.rows += 1;
+        self.look_for_keys(row, text);
+    }
+
+    #[inline]
+    fn look_for_keys(&mut self, row: &Value, text: &[u8]) {
+        if self.search.is_open() {
+            self.search.row(row, text);
         }
     }
 

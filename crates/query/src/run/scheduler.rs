@@ -3,6 +3,7 @@
 //! of one file is taken, the next file is started. Results wait here until all earlier ones were taken.
 
 use super::Input;
+use super::absent::Seen;
 use super::lines::{Failure, Lines, trim};
 use super::output::Results;
 use super::work::Work;
@@ -35,6 +36,8 @@ pub(super) enum PartResult {
         lines: usize,
         work: Work,
         results: Results,
+        /// The constant keys that its rows have.
+        seen: Seen,
         /// The lines, if they may have to run again.
         block: Option<Block>,
     },

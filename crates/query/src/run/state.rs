@@ -2,9 +2,9 @@
 //! accumulators are those that threads gather from parts of a file, and they are joined in the same way.
 
 use super::output::{Form, Output};
-use super::pipeline::{NotData, Pipeline};
+use super::pipeline::{NotData, Notes, Pipeline};
 use super::{ByteSource, Input, Query, on_large_stack};
-use crate::error::{CompileError, RunError, SkippedLines};
+use crate::error::{CompileError, RunError};
 use crate::library::LIBRARY;
 use crate::plan::parallel::{self, Parallel};
 use crate::reducers::encoding::{Bytes, write_count, write_text};
@@ -69,9 +69,9 @@ impl Query {
         errors: &mut (dyn Write + Send),
     ) -> bool {
         with_errors(errors, |on_error| {
-            let (skipped, gathered) = self.gather(inputs, on_error);
+            let (notes, gathered) = self.gather(inputs, on_error);
             let Some((at, states)) = gathered else {
-                return skipped;
+                return notes;
             };
             let bytes = self.encode(&states);
             // The first state is joined to nothing.
@@ -82,7 +82,7 @@ impl Query {
                 }
                 _ => on_error(RunError::NotMergeable { stage: at }),
             }
-            skipped
+            notes
         })
     }
 
@@ -100,7 +100,7 @@ impl Query {
             if let Some(states) = self.read_states(states, on_error) {
                 self.finish_states(states, output, on_error);
             }
-            None
+            Notes::default()
         })
     }
 
@@ -112,11 +112,15 @@ impl Query {
         errors: &mut (dyn Write + Send),
     ) -> bool {
         with_errors(errors, |on_error| {
-            let states = self.read_states(states, on_error)?;
+            let Some(states) = self.read_states(states, on_error) else {
+                return Notes::default();
+            };
             let states: States = states.into_iter().flat_map(|(_, states)| states).collect();
             // Each of them was read, so all of them can be written.
-            write_state(out, &self.encode(&states)?, on_error);
-            None
+            if let Some(bytes) = self.encode(&states) {
+                write_state(out, &bytes, on_error);
+            }
+            Notes::default()
         })
     }
 
@@ -125,9 +129,9 @@ impl Query {
         &self,
         inputs: Vec<Input>,
         on_error: &mut dyn FnMut(RunError),
-    ) -> (Option<SkippedLines>, Option<(usize, States)>) {
+    ) -> (Notes, Option<(usize, States)>) {
         let Ok(at) = self.merging_stage() else {
-            return (None, None);
+            return (Notes::default(), None);
         };
         let output = Output::buffered(Form::Values);
         let prepared = self.prepare(output.form());
@@ -141,7 +145,7 @@ impl Query {
             on_error(error);
         };
         let mut pipeline = Pipeline::new(vm, output, &mut report, prepared.projection, None);
-        let (skipped, scope) = pipeline.gather(inputs, self, at);
+        let (notes, scope) = pipeline.gather(inputs, self, at);
         drop(pipeline);
         if is_ok && self.options.is_interrupted() {
             is_ok = false;
@@ -155,7 +159,7 @@ impl Query {
                 None
             }
         };
-        (skipped, states)
+        (notes, states)
     }
 
     fn finish_states<'a>(
@@ -268,17 +272,15 @@ fn write_state(out: &mut dyn Write, state: &[u8], on_error: &mut dyn FnMut(RunEr
 /// Runs a function on a large stack, and prints the errors that it reports. Returns whether there were none.
 fn with_errors(
     errors: &mut (dyn Write + Send),
-    run: impl FnOnce(&mut dyn FnMut(RunError)) -> Option<SkippedLines> + Send,
+    run: impl FnOnce(&mut dyn FnMut(RunError)) -> Notes + Send,
 ) -> bool {
     on_large_stack(|| {
         let mut is_ok = true;
-        let skipped = run(&mut |error| {
+        let notes = run(&mut |error| {
             is_ok = false;
             let _ = writeln!(errors, "{error}");
         });
-        if let Some(skipped) = skipped {
-            let _ = writeln!(errors, "{skipped}");
-        }
+        notes.print(errors);
         is_ok
     })
     .unwrap_or(false)
