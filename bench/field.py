@@ -210,10 +210,14 @@ def run(arguments, field):
         print(f"\n== {name}\n{text}")
     if arguments.write:
         for name, text in tables.items():
-            put(name, text, PAGE)
+            put(name, text, PAGE, "`lastbyte bench` and h2load" if name == "h2load" else LOAD)
         print(f"written to {os.path.relpath(PAGE)}")
     if failures:
         sys.exit(f"{len(failures)} runs failed")
+
+
+#: What asks the servers here.
+LOAD = "`lastbyte bench`, and s2n-quic's client for its handshakes"
 
 
 def median(runs, key):

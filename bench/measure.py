@@ -429,8 +429,20 @@ def timed_tables(results, servers, cases):
     return {"server": cells("server"), "client": cells("client"), "ratios": table(["", *cases], ratios), "memory": peaks}
 
 
-def put(name, text, path=PAGE):
-    """Replaces the part of the page between the marks with this name."""
+#: What asks the servers here.
+CLIENTS = "h2load over HTTP/2, quinn's client over HTTP/3 and in `full`, s2n-quic's for its streams else"
+
+
+def provenance(load):
+    """The line above a table: what was measured, where, and by which client."""
+    date, model, commit, *_ = machine()
+    return f"*{commit.split(',')[0]}, {model.rsplit(',', 1)[0]}, {date}; load: {load}.*"
+
+
+def put(name, text, path=PAGE, load=CLIENTS):
+    """Replaces the part of the page between the marks with this name. A table has its provenance above it."""
+    if "|---" in text:
+        text = f"{provenance(load)}\n\n{text}"
     page = open(path).read()
     first, last = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     start, end = page.index(first) + len(first), page.index(last)

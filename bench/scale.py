@@ -110,7 +110,7 @@ def run(arguments, bench):
     text += table(["case", "one worker, responses/s", "two workers", "ratio", "CPU of the server each, ratio", "futex"], rows)
     print(text)
     if arguments.write:
-        put("scale", text)
+        put("scale", text, load="`lastbyte bench`")
 
 
 def main():

@@ -547,3 +547,32 @@ fn every_crate_has_a_readme_and_a_front_page_example() {
     }
     assert_none("write what the crate is, and how to use it", &wrong);
 }
+
+/// What a measurement holds for is above its table: commit, machine, and the client that made the load.
+#[test]
+fn every_table_of_measurements_names_commit_machine_and_load() {
+    let is_provenance = |line: &&str| {
+        let (what, load) = line.split_once("; load: ").unwrap_or_default();
+        let commit = what.strip_prefix("*Lastbyte ").unwrap_or_default();
+        let (commit, machine) = commit.split_once(", ").unwrap_or_default();
+        let is_commit = commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit());
+        is_commit && machine.contains(", ") && load.ends_with(".*")
+    };
+    for document in ["docs/performance.md", "docs/benchmarks.md"] {
+        let text = read(document).text;
+        let lines: Vec<&str> = text.lines().collect();
+        let tables = (1..lines.len()).filter(|at| lines[*at].starts_with("|---"));
+        let mut count = 0;
+        for head in tables.map(|at| at - 1) {
+            let above = lines[..head].iter().rev();
+            let mut near = above.take_while(|line| !line.starts_with(['|', '#']));
+            assert!(
+                near.any(is_provenance),
+                "{document}:{}: a table without `*Lastbyte COMMIT, machine, date; load: client.*` above it",
+                head + 1
+            );
+            count += 1;
+        }
+        assert!(count >= 7, "{document}: only {count} tables found");
+    }
+}
