@@ -252,6 +252,88 @@ fn invalid_metrics_and_groups_are_errors() {
     );
 }
 
+/// A key without a value in any line, and options that exclude all lines, are named; a condition with an absent key is reported.
+#[test]
+fn keys_that_no_line_has_and_options_that_exclude_all_lines_are_named() {
+    let folder = folder("report-absent");
+    write_log_with_more_keys(&folder);
+    let none = "none of the 2001 lines";
+    for (arguments, code, wanted) in [
+        (
+            &["--by=day"][..],
+            2,
+            format!("error: --by: {none} has a value of `day`\n"),
+        ),
+        (
+            &["--by=clas"],
+            2,
+            format!("error: --by: {none} has a value of `clas`; did you mean `class`?\n"),
+        ),
+        (
+            &["--by=link.rt", "--bins=4"],
+            2,
+            format!("error: --by: {none} has a value of `link.rt`; did you mean `link.rtt`?\n"),
+        ),
+        (
+            &["--site=_[\"pop\"]&.upcase"],
+            2,
+            format!("error: --site: {none} has a value of `_[\"pop\"]&.upcase`\n"),
+        ),
+        (
+            &["--arm=_[\"amr\"]"],
+            2,
+            format!("error: --arm: {none} has a value of `_[\"amr\"]`; did you mean `arm`?\n"),
+        ),
+        (
+            &["--metric=client.tfb"],
+            2,
+            format!(
+                "error: --metric: {none} has a value of `client.tfb`; did you mean `client.ttfb`?\n"
+            ),
+        ),
+        (
+            &["--min-size=200MB"],
+            1,
+            format!("error: {none} is left by --min-size 200000000\n"),
+        ),
+        (
+            &["--where=_[\"calss\"] == \"c1\"", "--min-size=200MB"],
+            1,
+            format!(
+                "error: {none} is left by --where and --min-size 200000000; no row has `calss`; did you mean `class`?\n"
+            ),
+        ),
+        (
+            &["--where=_[\"calss\"] != \"c1\""],
+            0,
+            "--where: no row has `calss`; did you mean `class`?\n".to_owned(),
+        ),
+    ] {
+        let output = run(&folder, &[&["report", "a.ndjson"], arguments].concat());
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        if code == 0 {
+            assert!(text.contains(&wanted), "{arguments:?}: {text}");
+        } else {
+            assert_eq!(text, wanted, "{arguments:?}");
+        }
+    }
+    // The states of parts do not have the lines that were excluded.
+    let state = run(
+        &folder,
+        &["report", "--partial", "--min-size=200MB", "a.ndjson"],
+    );
+    fs::write(folder.join("a.state"), state.stdout).expect("a state");
+    let merged = run(
+        &folder,
+        &["report", "--merge", "--min-size=200MB", "a.state"],
+    );
+    assert_eq!(
+        stderr(&merged),
+        "error: no line is left by --min-size 200000000\n"
+    );
+}
+
 #[test]
 fn arms_of_h2o_logs_are_taken_from_their_flags() {
     let folder = folder("report-h2o");

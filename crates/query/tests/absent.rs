@@ -72,7 +72,7 @@ const ABSENT: &[(&str, &str)] = &[
         "no row has `unlike`\n",
     ),
     // Keys of rows are texts.
-    (r#"_[:ttlb]"#, "no row has `:ttlb`; did you mean `ttlb`?\n"),
+    (r"_[:ttlb]", "no row has `:ttlb`; did you mean `ttlb`?\n"),
     // Keys within keys; the first that is absent counts.
     (
         r#"_["quic"]["rtt"]["mni"]"#,

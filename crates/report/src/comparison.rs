@@ -26,7 +26,7 @@
 
 use std::io::Write;
 
-use lastbyte_query::Input;
+use lastbyte_query::{AbsentKey, Input};
 
 mod analysis;
 mod bars;
@@ -74,6 +74,7 @@ pub struct Summary {
 #[derive(Debug)]
 pub struct Comparison {
     analysis: Analysis,
+    absent: Vec<AbsentKey>,
 }
 
 /// A chart.
@@ -106,11 +107,18 @@ impl Comparison {
     /// Returns an [`Error`] if the settings are invalid or the log cannot be compared. A log that cannot be read to its end is
     /// not an error if a part of it was read: see [`Comparison::trouble`]. A state that cannot is an error.
     pub fn read(inputs: Vec<Input>, mut settings: Settings) -> Result<Self, Error> {
-        let (tally, files) = gather::tally(inputs, &settings)?;
+        let (mut tally, files) = gather::tally(inputs, &settings)?;
         settings.files = files;
         Ok(Self {
+            absent: core::mem::take(&mut tally.absent),
             analysis: analysis::analysis(tally, settings)?,
         })
+    }
+
+    /// The keys of [`Settings::filter`] that no line has.
+    #[must_use]
+    pub fn absent(&self) -> &[AbsentKey] {
+        &self.absent
     }
 
     /// Reads a part of a log, and writes the state of the report to `out`: what [`Comparison::read`] needs of each line, with

@@ -19,7 +19,7 @@ use super::{summary::table, values};
 use crate::{
     failure::Failure,
     files,
-    terminal::{print, print_styled},
+    terminal::{notice, print, print_styled},
 };
 
 const EXAMPLES: &str = "\
@@ -175,6 +175,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         settings.bins = Some(bins(&arguments.logs, &settings, count)?);
     }
     let comparison = compare(&arguments.logs, settings)?;
+    for absent in comparison.absent() {
+        notice(format!("--where: {absent}"));
+    }
     let page = write(&comparison, &arguments.out, arguments.svg.as_deref())?;
     if arguments.json {
         print(comparison.json())?;
@@ -305,7 +308,7 @@ fn failure(settings: &Settings, error: &Error) -> Failure {
             Failure::Usage(format!("{}: {error}", given.join(" or ")))
         }
         Error::Bins(_) => Failure::Usage(format!("--bins: {error}")),
-        Error::NoValues { .. } => Failure::Usage(format!("--metric: {error}")),
+        Error::NoValues { setting, .. } => Failure::Usage(format!("--{setting}: {error}")),
         _ => Failure::run(error),
     }
 }

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use lastbyte_query::AbsentKey;
+
 /// Why there is no report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,12 +30,25 @@ pub enum Error {
         /// The first invalid value, as JSON.
         first: String,
     },
-    /// No line has a value of this metric.
+    /// No line has a value of this key or expression.
     NoValues {
-        /// The name of the metric.
-        metric: String,
+        /// The field of [`Settings`](super::Settings).
+        setting: &'static str,
+        /// The key or expression.
+        expression: String,
         /// The number of lines.
         lines: u64,
+        /// A key of the log with a similar name.
+        nearest: Option<String>,
+    },
+    /// The settings exclude all lines.
+    NoneLeft {
+        /// The number of lines, unless the input is states of their logs.
+        lines: Option<u64>,
+        /// The options that exclude lines.
+        by: String,
+        /// The keys of the condition that no line has.
+        absent: Vec<AbsentKey>,
     },
     /// The values to be divided into bins are all the same, or no numbers.
     Bins(String),
@@ -105,10 +120,26 @@ impl fmt::Display for Error {
                     "a number"
                 }
             ),
-            Self::NoValues { metric, lines } => write!(
-                f,
-                "none of the {lines} lines has a value of `{metric}` (expected a number)"
-            ),
+            Self::NoValues {
+                setting,
+                expression,
+                lines,
+                nearest,
+            } => {
+                write!(f, "none of the {lines} lines has a value of `{expression}`")?;
+                match nearest {
+                    Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+                    None if *setting == "metric" => f.write_str(" (expected a number)"),
+                    None => Ok(()),
+                }
+            }
+            Self::NoneLeft { lines, by, absent } => {
+                match lines {
+                    Some(lines) => write!(f, "none of the {lines} lines is left by {by}")?,
+                    None => write!(f, "no line is left by {by}")?,
+                }
+                absent.iter().try_for_each(|absent| write!(f, "; {absent}"))
+            }
             Self::Bins(by) => write!(
                 f,
                 "`{by}` has too few distinct numbers for two bins (expected a key or expression with numbers)"

@@ -6,14 +6,14 @@
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use lastbyte_query::{Input, Value};
+use lastbyte_query::{AbsentKey, Input, Value};
 
 use super::{
     error::Error,
     neighbours::{NeighbourCounts, NeighbourStats},
     parts::{FLOW_CONTROL, PartCounts, Times},
     queries::{self, Bin, Column, Dialect},
-    settings::Settings,
+    settings::{Settings, expression_of},
     state,
 };
 use crate::statistics::bootstrap::Member;
@@ -85,6 +85,8 @@ pub(super) struct Tally {
     pub(super) without_value: u64,
     /// Why the log could not be read to its end.
     pub(super) trouble: Option<String>,
+    /// The keys of [`Settings::filter`] that no line has.
+    pub(super) absent: Vec<AbsentKey>,
 }
 
 /// Reads all inputs. Returns the names of the logs of states as well.
@@ -95,7 +97,17 @@ pub(super) fn tally(
     let mut counter = Counter::new(settings);
     if settings.is_merge {
         let files = state::read(inputs, settings, |row| counter.add(row))?;
-        return Ok((counter.finish(None)?, files));
+        if counter.lines == 0
+            && let Some(by) = excluding(settings)
+        {
+            return Err(Error::NoneLeft {
+                lines: None,
+                by,
+                absent: Vec::new(),
+            });
+        }
+        counter.check_values(settings, &[])?;
+        return Ok((counter.finish(None, Vec::new())?, files));
     }
     let query = state::compile(&queries::reading(settings), settings)?;
     let mut failed = None;
@@ -109,8 +121,65 @@ pub(super) fn tally(
     if let Some(error) = failed {
         return Err(error);
     }
-    let tally = counter.finish(state::trouble(&outcome.errors))?;
-    Ok((tally, settings.files.clone()))
+    let trouble = state::trouble(&outcome.errors);
+    let absent = match &settings.filter {
+        None => Vec::new(),
+        Some(filter) => {
+            let keys = state::compile(filter, settings)?.keys();
+            among(&outcome.absent, &keys)
+        }
+    };
+    if trouble.is_none() {
+        if counter.lines == 0
+            && outcome.rows > 0
+            && let Some(by) = excluding(settings)
+        {
+            return Err(Error::NoneLeft {
+                lines: Some(outcome.rows),
+                by,
+                absent,
+            });
+        }
+        counter.check_values(settings, &outcome.absent)?;
+    }
+    Ok((counter.finish(trouble, absent)?, settings.files.clone()))
+}
+
+/// Those of the absent keys that lead to one of these paths.
+fn among(absent: &[AbsentKey], paths: &[Vec<String>]) -> Vec<AbsentKey> {
+    let leads = |key: &&AbsentKey| paths.iter().any(|path| path.starts_with(&key.path));
+    absent.iter().filter(leads).cloned().collect()
+}
+
+/// The error that a key or an expression of the settings has no value.
+fn no_values(
+    setting: &'static str,
+    expression: &str,
+    lines: u64,
+    settings: &Settings,
+    absent: &[AbsentKey],
+) -> Error {
+    let keys = state::compile(&expression_of(expression), settings).map(|query| query.keys());
+    let absent = among(absent, &keys.unwrap_or_default());
+    let nearest = absent.into_iter().find_map(|key| key.nearest);
+    Error::NoValues {
+        setting,
+        expression: expression.to_owned(),
+        lines,
+        nearest: nearest.map(|path| path.join(".")),
+    }
+}
+
+/// The options that exclude lines.
+fn excluding(settings: &Settings) -> Option<String> {
+    let arm = settings.arm.as_ref();
+    let options = [
+        settings.filter.as_ref().map(|_| "--where".to_owned()),
+        settings.min_size.map(|bytes| format!("--min-size {bytes}")),
+        arm.map(|_| "--arm, which excludes connections over TCP".to_owned()),
+    ];
+    let options: Vec<String> = options.into_iter().flatten().collect();
+    (!options.is_empty()).then(|| options.join(" and "))
 }
 
 /// The limits of `count` bins of about as many connections each.
@@ -122,10 +191,20 @@ pub(super) fn bins(
     let query = state::compile(&queries::bin_limits(settings, count), settings)?;
     let mut limits: Vec<f64> = Vec::new();
     // A log that cannot be read to its end is reported by the pass that counts it.
-    let _ = query.for_each(inputs, |row| {
+    let mut has_values = false;
+    let outcome = query.for_each(inputs, |row| {
+        has_values |= row.iter().any(|value| !value.is_null());
         limits = row.iter().filter_map(Value::as_f64).collect();
         ControlFlow::Continue(())
     });
+    if let Some(by) = &settings.by
+        && !has_values
+        && outcome.rows > 0
+        && outcome.errors.is_empty()
+        && excluding(settings).is_none()
+    {
+        return Err(no_values("by", by, outcome.rows, settings, &outcome.absent));
+    }
     // The last bin has the largest value.
     let last = limits.pop().map(|last| last.floor() + 1.0);
     limits.dedup();
@@ -162,6 +241,8 @@ struct Counter {
     not_times: u64,
     /// The first of them.
     not_time: Option<String>,
+    /// Whether a line has an arm, a site, a value that puts it into a bin.
+    has_values: [bool; VALUES.len()],
     cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
     loss: BTreeMap<(usize, usize), Histogram>,
     measures: Vec<Measures>,
@@ -169,6 +250,9 @@ struct Counter {
     neighbours: NeighbourCounts,
     pairing: Pairing,
 }
+
+/// Columns of expressions that the settings may give.
+const VALUES: [Column; 3] = [Column::Named, Column::Site, Column::Bin];
 
 /// Names in the order in which they appeared.
 #[derive(Default)]
@@ -281,6 +365,7 @@ impl Counter {
             without_arm: 0,
             not_times: 0,
             not_time: None,
+            has_values: [false; VALUES.len()],
             cells: BTreeMap::new(),
             loss: BTreeMap::new(),
             measures: Vec::new(),
@@ -321,6 +406,9 @@ impl Counter {
         let of = |column| value(row, column);
         let whole = |column| whole(of(column));
         self.lines += 1;
+        for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
+            *has_value |= !of(column).is_null();
+        }
         let Some(arm) = self.arm(of(Column::Named), of(Column::H2oArm), of(Column::Eligible))
         else {
             return Ok(());
@@ -431,7 +519,32 @@ impl Counter {
         }
     }
 
-    fn finish(self, trouble: Option<String>) -> Result<Tally, Error> {
+    /// Returns an error if a key or an expression of the settings has no value in any line.
+    fn check_values(&self, settings: &Settings, absent: &[AbsentKey]) -> Result<(), Error> {
+        let [has_arm, has_site, has_bin] = self.has_values;
+        let (has_by, has_own_site) = match settings.bins {
+            Some(_) => (has_bin, has_site),
+            // The sites are those of `by`.
+            None => (has_site, settings.by.is_some() || has_site),
+        };
+        let has_metric =
+            !self.cells.is_empty() || self.without_value == 0 || self.not_time.is_some();
+        let metric = (!self.is_ttlb).then_some(&settings.metric.name);
+        for (setting, expression, has_value) in [
+            ("arm", settings.arm.as_ref(), has_arm),
+            ("by", settings.by.as_ref(), has_by),
+            ("site", settings.site.as_ref(), has_own_site),
+            ("metric", metric, has_metric),
+        ] {
+            let Some(expression) = expression.filter(|_| self.lines > 0 && !has_value) else {
+                continue;
+            };
+            return Err(no_values(setting, expression, self.lines, settings, absent));
+        }
+        Ok(())
+    }
+
+    fn finish(self, trouble: Option<String>, absent: Vec<AbsentKey>) -> Result<Tally, Error> {
         if let Some(first) = self.not_time {
             return Err(Error::NotATime {
                 metric: self.metric,
@@ -443,10 +556,6 @@ impl Counter {
             return Err(match trouble {
                 Some(trouble) if !trouble.is_empty() => Error::NotALog(trouble),
                 _ if self.lines == 0 => Error::Empty,
-                _ if self.without_value > 0 => Error::NoValues {
-                    metric: self.metric,
-                    lines: self.lines,
-                },
                 _ => Error::NoArms {
                     lines: self.lines,
                     not_eligible: self.not_eligible,
@@ -483,6 +592,7 @@ impl Counter {
             without_arm: self.without_arm,
             without_value: self.without_value,
             trouble,
+            absent,
         })
     }
 }
