@@ -84,7 +84,7 @@ fn names_of_files_contain_no_sequences_for_terminals() {
             "format": 1,
             "settings": { NAME: setting },
             "requests_per_second": 1.0,
-            "requests": { "failed": 0, "errored": 0, "unfinished": 0, "not_started": 0 },
+            "requests": { "total": 2000, "failed": 0, "errored": 0, "unfinished": 0, "not_started": 0 },
             "latency_histogram": buckets,
         });
         fs::write(folder.join(file), run.to_string()).expect("a file");

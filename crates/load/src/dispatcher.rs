@@ -101,6 +101,8 @@ pub struct Due {
     pub is_measured: bool,
     /// The handshake of the new connection that it gets; `None` if it uses the client's connection.
     pub handshake: Option<Handshake>,
+    /// When it was sent before, if the server has refused it once.
+    pub first_sent: Option<Time>,
 }
 
 /// The schedule of one thread.
@@ -266,6 +268,7 @@ impl Dispatcher {
             at,
             is_measured: at >= self.measured_from,
             handshake: self.mix.and_then(|mix| mix.draw(&mut own.random)),
+            first_sent: None,
         })
     }
 

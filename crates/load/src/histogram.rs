@@ -15,6 +15,15 @@ const SCALE: Buckets = Buckets(10);
 /// The fewest values above a percentile that make it worth printing: with fewer, the next run gives another value.
 pub const BEYOND_MIN: u64 = 10;
 
+/// The largest relative error of a percentile.
+pub const PRECISION: f64 = 1.0 / 1024.0;
+
+/// The number of values from which on [`Histogram::supported_quantile`] of this share exists.
+#[must_use]
+pub fn needed_for(share: f64) -> u64 {
+    (BEYOND_MIN as f64 / ((1.0 - share) * 1.000_001)).ceil() as u64
+}
+
 /// A histogram of durations in nanoseconds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `crypto` | the TLS configuration of each handshake |
 //! | `migration` | moves of connections to another port |
+//! | `refusal` | requests that the server refuses, which are sent again once |
 
 use core::time::Duration;
 use std::{
@@ -45,11 +46,14 @@ use crate::{
 
 mod crypto;
 mod migration;
+mod refusal;
 #[cfg(test)]
 mod tests;
 
 /// Connections that are closed in one turn, so that the packets fit the driver's limit.
 const CLOSES_PER_TURN: usize = 32;
+/// Why a connection is given up after a GOAWAY frame.
+const CLOSING: &str = "the server closes connections";
 /// After this time without progress of a request, the thread checks whether the port is closed.
 const PROBE_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -154,8 +158,8 @@ enum Phase {
     },
     /// It carries requests.
     Open,
-    /// The server accepts no more requests on it.
-    Draining,
+    /// The server accepts no more requests on it, for this reason.
+    Draining(&'static str),
     /// It is not established again.
     Over,
 }
@@ -195,6 +199,8 @@ struct Client {
     is_blocked: bool,
     /// A request that is due, and could not be sent yet.
     pending: Option<Due>,
+    /// Requests that the server has refused, for the next connection; at most as many as were in progress.
+    refused: VecDeque<Due>,
     /// Whether it is in the list of connections with free streams.
     is_listed: bool,
     /// Bytes of encoded header sections that have been counted.
@@ -211,7 +217,7 @@ impl Client {
         let accepts = match self.phase {
             Phase::Idle | Phase::Open => true,
             Phase::Connecting { is_early } => is_early,
-            Phase::Waiting(_) | Phase::Draining | Phase::Over => false,
+            Phase::Waiting(_) | Phase::Draining(_) | Phase::Over => false,
         };
         accepts && !self.is_blocked && !self.awaits_tickets && self.in_flight.len() < streams
     }
@@ -325,6 +331,7 @@ impl<'a> Http3Load<'a> {
             has_answered: false,
             is_blocked: false,
             pending: None,
+            refused: VecDeque::new(),
             is_listed: false,
             sections_counted: 0,
             done: 0,
@@ -439,6 +446,7 @@ impl<'a> Http3Load<'a> {
         let client = &mut self.clients[index];
         client.phase = Phase::Idle;
         client.is_blocked = false;
+        client.is_moving = false;
         self.to_close.extend(client.handle.take());
     }
 
@@ -446,7 +454,7 @@ impl<'a> Http3Load<'a> {
     fn on_connection_failed(&mut self, now: Time, index: usize, cause: Cause, why: &str) {
         let client = &mut self.clients[index];
         let recorder = &mut self.state.recorder;
-        let was_established = matches!(client.phase, Phase::Open | Phase::Draining);
+        let was_established = matches!(client.phase, Phase::Open | Phase::Draining(_));
         if let Some(handle) = client.handle.take() {
             self.to_close.push(handle);
         }
@@ -473,14 +481,16 @@ impl<'a> Http3Load<'a> {
         client.has_carried = false;
         client.awaits_tickets = false;
         let pause = self.state.pause(client.failures, client.was_open);
-        let has_more = client.pending.is_some() || !self.state.dispatcher.is_idle(index);
+        let has_more = client.is_waited_for() || !self.state.dispatcher.is_idle(index);
         client.phase = match pause {
             Some(pause) if has_more => Phase::Waiting(now + pause),
             _ => Phase::Over,
         };
         if client.phase == Phase::Over {
-            let pending = client.pending.take().is_some_and(|due| due.is_measured);
-            let abandoned = self.state.dispatcher.abandon(index) + u64::from(pending);
+            let unsent = client.pending.take().into_iter();
+            let unsent = unsent.chain(client.refused.drain(..));
+            let unsent = unsent.filter(|due| due.is_measured).count() as u64;
+            let abandoned = self.state.dispatcher.abandon(index) + unsent;
             self.state.recorder.on_abandoned(abandoned, cause, why);
             if abandoned == 0 && lost == 0 && !was_established {
                 self.state.recorder.on_error(1, why);
@@ -516,7 +526,7 @@ impl<'a> Http3Load<'a> {
         if client.is_free(self.state.settings.streams) && !client.is_listed {
             client.is_listed = true;
             // A request that is due must not wait until another one is.
-            if client.pending.is_some() {
+            if client.is_waited_for() {
                 self.free.push_front(index);
             } else {
                 self.free.push_back(index);
@@ -534,7 +544,7 @@ impl<'a> Http3Load<'a> {
             if !client.is_free(self.state.settings.streams) {
                 continue;
             }
-            let next = client.pending.take();
+            let next = client.refused.pop_front().or_else(|| client.pending.take());
             let Some(due) = next.or_else(|| self.state.dispatcher.take(now, index)) else {
                 if self.state.dispatcher.next_arrival().is_some() {
                     // An open loop: the first in the list has the next turn.
@@ -546,18 +556,18 @@ impl<'a> Http3Load<'a> {
             };
             let is_for_another = due.handshake.is_some() && client.has_carried;
             if is_for_another && !client.is_confirmed {
-                client.pending = Some(due);
+                client.put_back(due);
                 client.awaits_tickets = true;
                 continue;
             }
             if client.phase == Phase::Idle || is_for_another {
-                client.pending = Some(due);
+                client.put_back(due);
                 self.retire(index);
                 self.connect(now, index, endpoint);
                 continue;
             }
             let Some(quic) = client.handle.and_then(|handle| endpoint.connection(handle)) else {
-                client.pending = Some(due);
+                client.put_back(due);
                 continue;
             };
             let request = InFlight::new(&due, now);
@@ -572,11 +582,11 @@ impl<'a> Http3Load<'a> {
                 }
                 Err(RequestError::Blocked) => {
                     client.is_blocked = true;
-                    client.pending = Some(due);
+                    client.put_back(due);
                 }
                 Err(RequestError::GoingAway) => {
-                    client.phase = Phase::Draining;
-                    client.pending = Some(due);
+                    client.phase = Phase::Draining(CLOSING);
+                    client.put_back(due);
                 }
                 Err(error) => {
                     let why = format!("cannot send the request: {error}");
@@ -631,18 +641,15 @@ impl<'a> Http3Load<'a> {
                     client.last = Some(now);
                 }
             }
-            http3::Event::Reset { stream, error, .. } => {
-                if let Some(request) = self.take(index, stream) {
-                    let why = format!("the response was reset: {error}");
-                    self.state.recorder.on_failed(&request, Cause::Error, &why);
-                }
-            }
+            http3::Event::Reset { stream, error, .. } => self.on_reset(index, stream, error),
             http3::Event::Settings => {
                 let settings = self.clients[index].http3.peer_settings();
                 self.peer_settings = settings.copied().or(self.peer_settings);
             }
             http3::Event::RequestsAvailable => self.clients[index].is_blocked = false,
-            http3::Event::GoAway { .. } => self.clients[index].phase = Phase::Draining,
+            http3::Event::GoAway { .. } => {
+                self.clients[index].phase = Phase::Draining(CLOSING);
+            }
             http3::Event::Failed(error) => {
                 let why = format!("the server violated HTTP/3: {error}");
                 self.on_connection_failed(now, index, Cause::Error, &why);
@@ -693,7 +700,7 @@ impl<'a> Http3Load<'a> {
             let quic = client.handle.and_then(|handle| endpoint.connection(handle));
             match (client.phase, quic) {
                 (Phase::Waiting(at), _) if at <= now => {
-                    if client.pending.is_some() {
+                    if client.is_waited_for() {
                         self.connect(now, index, endpoint);
                     } else if self.state.is_over(now) {
                         client.phase = Phase::Over;
@@ -705,7 +712,7 @@ impl<'a> Http3Load<'a> {
                     }
                     continue;
                 }
-                (Phase::Connecting { .. } | Phase::Open | Phase::Draining, Some(quic)) => {
+                (Phase::Connecting { .. } | Phase::Open | Phase::Draining(_), Some(quic)) => {
                     let is_connecting = matches!(client.phase, Phase::Connecting { .. });
                     let limit = self.state.settings.client.connect_timeout;
                     if client.awaits_tickets && client.started + limit <= now {
@@ -734,15 +741,10 @@ impl<'a> Http3Load<'a> {
             if limit.is_some_and(|limit| self.clients[index].started + limit <= now) {
                 let why = "the time limit of the connection was reached";
                 self.on_connection_failed(now, index, Cause::Timeout, why);
-            } else if self.clients[index].phase == Phase::Draining
+            } else if let Phase::Draining(why) = self.clients[index].phase
                 && self.clients[index].in_flight.is_empty()
             {
-                self.on_connection_failed(
-                    now,
-                    index,
-                    Cause::Error,
-                    "the server closes connections",
-                );
+                self.on_connection_failed(now, index, Cause::Error, why);
             } else {
                 self.list_if_free(index);
             }
@@ -788,8 +790,8 @@ impl<'a> Http3Load<'a> {
             for (_, request) in client.in_flight.drain(..) {
                 self.state.recorder.on_unfinished(&request);
             }
-            if client.pending.take().is_some_and(|due| due.is_measured) {
-                self.state.recorder.counts.not_started += 1;
+            for due in client.refused.drain(..).chain(client.pending.take()) {
+                self.state.recorder.on_not_sent(&due);
             }
             if let Some(started) = client.first_started.filter(|_| client.was_open) {
                 let from = started.max(measured_from);
@@ -947,7 +949,7 @@ impl Application for Http3Load<'_> {
         }
         self.close_some(now, endpoint);
         let is_over = self.state.is_over(now);
-        let is_quiet = |client: &Client| client.in_flight.is_empty() && client.pending.is_none();
+        let is_quiet = |client: &Client| client.in_flight.is_empty() && !client.is_waited_for();
         let is_finished = self.has_given_up || (is_over && self.clients.iter().all(is_quiet));
         if self.state.is_cut_off(now) || is_finished {
             self.end(now);

@@ -58,7 +58,7 @@
 //!
 //! # Bounds
 //!
-//! A thread keeps [`Settings::streams`] requests per connection, four histograms of 270 KB each, a timeline of 330 KB, and at
+//! A thread keeps [`Settings::streams`] requests per connection, four histograms of 270 kB each, a timeline of 330 kB, and at
 //! most 33 different errors. It keeps two TLS sessions per connection, at most 10,000, and only if sessions are resumed. An open
 //! loop that falls behind keeps no list of late requests: their times are computed when they are sent. Each
 //! request ends within [`Settings::timeout`], each attempt to connect within the client's time limit, and a run of a fixed

@@ -28,6 +28,8 @@ pub struct Counts {
     pub errored: u64,
     /// Of those, requests that took longer than the time limit of a request or a connection.
     pub timed_out: u64,
+    /// Requests that the server refused before it processed them, and that were sent a second time.
+    pub retried: u64,
     /// Requests that were in progress at the end of the measured time, or when the run was interrupted.
     pub unfinished: u64,
     /// Requests of an open loop that were due, but not sent: no stream was free until the end.
@@ -79,6 +81,7 @@ impl Counts {
             failed,
             errored,
             timed_out,
+            retried,
             unfinished,
             not_started,
             statuses,
@@ -110,6 +113,7 @@ impl Counts {
             (&mut self.failed, failed),
             (&mut self.errored, errored),
             (&mut self.timed_out, timed_out),
+            (&mut self.retried, retried),
             (&mut self.unfinished, unfinished),
             (&mut self.not_started, not_started),
             (&mut self.total_bytes, total_bytes),
@@ -140,12 +144,16 @@ impl Counts {
 pub struct InFlight {
     /// When it was due. In a closed loop, the same as `sent`.
     pub due: Time,
-    /// When it was sent.
+    /// When it was sent; if the server has refused it, the first time.
     pub sent: Time,
     /// Whether it counts.
     pub is_measured: bool,
     /// The status of its response; 0 before the header arrives.
     pub status: u16,
+    /// Its index in the list of requests.
+    pub request: usize,
+    /// Whether it was sent before, and refused.
+    pub is_retry: bool,
 }
 
 impl InFlight {
@@ -154,10 +162,31 @@ impl InFlight {
     pub const fn new(due: &Due, now: Time) -> Self {
         Self {
             due: due.at,
-            sent: now,
+            sent: match due.first_sent {
+                Some(sent) => sent,
+                None => now,
+            },
             is_measured: due.is_measured,
             status: 0,
+            request: due.request,
+            is_retry: due.first_sent.is_some(),
         }
+    }
+
+    /// The request again, over the client's next connection, after the server has refused it without processing it. `None`
+    /// if it may not be sent again: it was refused before, or the server has started to respond.
+    #[must_use]
+    pub const fn retry(&self) -> Option<Due> {
+        if self.is_retry || self.status != 0 {
+            return None;
+        }
+        Some(Due {
+            request: self.request,
+            at: self.due,
+            is_measured: self.is_measured,
+            handshake: None,
+            first_sent: Some(self.sent),
+        })
     }
 }
 
@@ -203,14 +232,34 @@ impl Recorder {
         }
     }
 
-    /// A request was sent.
+    /// A request was sent. One that was refused before counts as retried, and is still one request.
     pub fn on_started(&mut self, request: &InFlight) {
-        self.counts.started += u64::from(request.is_measured);
+        let count = if request.is_retry {
+            &mut self.counts.retried
+        } else {
+            &mut self.counts.started
+        };
+        *count += u64::from(request.is_measured);
     }
 
     /// A request was not sent after all, and will be sent again.
     pub fn on_unsent(&mut self, request: &InFlight) {
-        self.counts.started -= u64::from(request.is_measured);
+        let count = if request.is_retry {
+            &mut self.counts.retried
+        } else {
+            &mut self.counts.started
+        };
+        *count -= u64::from(request.is_measured);
+    }
+
+    /// A request that is due was not sent until the end. One that was refused before is unfinished, since it was started.
+    pub fn on_not_sent(&mut self, due: &Due) {
+        let count = if due.first_sent.is_some() {
+            &mut self.counts.unfinished
+        } else {
+            &mut self.counts.not_started
+        };
+        *count += u64::from(due.is_measured);
     }
 
     /// A response is complete.

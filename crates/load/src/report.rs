@@ -11,7 +11,11 @@ pub use self::{csv::csv, json::json, text::text};
 
 use core::time::Duration;
 
-use crate::{histogram::Histogram, run::Measurement, settings::Settings};
+use crate::{
+    histogram::{Histogram, needed_for},
+    run::Measurement,
+    settings::Settings,
+};
 
 /// The percentiles that are printed.
 pub const PERCENTILES: [(&str, f64); 6] = [
@@ -49,6 +53,28 @@ fn savings(measurement: &Measurement) -> f64 {
         return 0.0;
     }
     1.0 - counts.header_bytes as f64 / counts.header_text_bytes as f64
+}
+
+/// Why percentiles are unknown.
+#[must_use]
+pub fn notes(settings: &Settings, measurement: &Measurement) -> Vec<String> {
+    const NAMES: [&str; 6] = ["P50", "P75", "P90", "P99", "P99.9", "P99.99"];
+    let recorder = &measurement.recorder;
+    let connect = settings.mix.is_some().then_some(&recorder.connect);
+    let of = |histogram: &Histogram, what: &str| {
+        let unknown = percentiles(histogram).zip(NAMES).zip(PERCENTILES);
+        let unknown = unknown.filter(|(((_, value), _), _)| value.is_none());
+        let needs = unknown.map(|((_, name), (_, share))| format!("{name} {}", needed_for(share)));
+        let needs: Vec<String> = needs.collect();
+        let count = histogram.count();
+        (!needs.is_empty()).then(|| {
+            let needs = needs.join(", ").replacen(' ', " needs ", 1);
+            format!("{needs} {what} (there were {count})")
+        })
+    };
+    let requests = of(&recorder.latency, "responses");
+    let handshakes = connect.and_then(|connect| of(connect, "connections"));
+    requests.into_iter().chain(handshakes).collect()
 }
 
 /// Warnings about the figures.

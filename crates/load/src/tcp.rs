@@ -43,6 +43,8 @@ use crate::{
 
 /// Why a connection ended, if the server gave no reason.
 const CLOSED: &str = "the server closed the connection";
+/// Why a connection is given up after a refusal.
+const REFUSING: &str = "the server refuses requests";
 
 /// State shared by the tasks of a thread.
 struct Shared {
@@ -75,22 +77,41 @@ struct Client {
     is_settled: bool,
     /// Whether there was a response since it was established last.
     has_answered: bool,
-    /// Requests that are due and could not be sent yet, at most one per stream.
+    /// Requests that are due and could not be sent yet, or were refused, at most one per stream.
     pending: Vec<Due>,
+    /// Whether the server has refused a request since the connection was established: no other is sent on it.
+    is_refusing: bool,
 }
 
 /// Why there is no complete response.
 struct ExchangeError {
     why: String,
-    /// Whether the request was not sent, or the server shut down before it processed it.
-    is_unsent: bool,
+    progress: Progress,
+}
+
+/// How far a request without a response has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// It was not sent.
+    Unsent,
+    /// The server did not process it (RFC 9113 §8.7): it refused the stream, or shut down before.
+    Refused,
+    /// The server may have processed it.
+    Sent,
 }
 
 impl From<hyper::Error> for ExchangeError {
     fn from(error: hyper::Error) -> Self {
+        let is_unprocessed = lastbyte_client::is_unprocessed(&error);
         Self {
             why: chain(&error),
-            is_unsent: lastbyte_client::is_unprocessed(&error),
+            progress: if is_unprocessed && error.is_canceled() {
+                Progress::Unsent
+            } else if is_unprocessed {
+                Progress::Refused
+            } else {
+                Progress::Sent
+            },
         }
     }
 }
@@ -227,8 +248,9 @@ impl Shared {
         let mut state = self.state.borrow_mut();
         let measured_from = state.dispatcher.measured_from();
         for client in self.clients.borrow().iter() {
-            let unsent = client.pending.iter().filter(|due| due.is_measured).count();
-            state.recorder.counts.not_started += unsent as u64;
+            for due in &client.pending {
+                state.recorder.on_not_sent(due);
+            }
             state.recorder.counts.unfinished += client.in_flight;
             if let Some(started) = client.first_started.filter(|_| client.was_open) {
                 let from = started.max(measured_from);
@@ -285,6 +307,17 @@ impl Shared {
         }
     }
 
+    fn is_refusing(&self, index: usize) -> bool {
+        let clients = self.clients.borrow();
+        clients.get(index).is_some_and(|client| client.is_refusing)
+    }
+
+    fn set_refusing(&self, index: usize) {
+        if let Some(client) = self.clients.borrow_mut().get_mut(index) {
+            client.is_refusing = true;
+        }
+    }
+
     fn set_pending(&self, index: usize, due: Due) {
         if let Some(client) = self.clients.borrow_mut().get_mut(index) {
             client.pending.push(due);
@@ -336,6 +369,7 @@ impl Shared {
             client.was_open = true;
             client.is_settled = true;
             client.has_answered = false;
+            client.is_refusing = false;
         }
         {
             let state = &mut *self.state.borrow_mut();
@@ -457,6 +491,9 @@ impl Shared {
             if sender.is_closed() {
                 return Err(CLOSED.to_owned());
             }
+            if self.is_refusing(index) {
+                return Err(REFUSING.to_owned());
+            }
             let Some(due) = self.next_due(index).await else {
                 return if sender.is_closed() {
                     Err(CLOSED.to_owned())
@@ -464,6 +501,10 @@ impl Shared {
                     Ok(())
                 };
             };
+            if self.is_refusing(index) {
+                self.set_pending(index, due);
+                return Err(REFUSING.to_owned());
+            }
             if has_carried && due.handshake.is_some() {
                 // It gets its own connection.
                 self.set_pending(index, due);
@@ -477,8 +518,12 @@ impl Shared {
             };
             self.state.borrow_mut().recorder.on_started(&request);
             self.count_in_flight(index, &request, true);
+            let limit = self
+                .settings
+                .timeout
+                .saturating_sub(now.since(request.sent));
             let exchanged = self.exchange(index, &mut sender, message, &mut request);
-            let exchanged = timeout(self.settings.timeout, exchanged).await;
+            let exchanged = timeout(limit, exchanged).await;
             let now = self.clock.now();
             self.count_in_flight(index, &request, false);
             let mut state = self.state.borrow_mut();
@@ -495,13 +540,23 @@ impl Shared {
                     }
                 }
                 Ok(Err(error)) => {
-                    if error.is_unsent {
-                        state.recorder.on_unsent(&request);
-                        self.set_pending(index, due);
-                    } else {
-                        state.recorder.on_failed(&request, Cause::Error, &error.why);
+                    match (error.progress, request.retry()) {
+                        (Progress::Unsent, _) => {
+                            state.recorder.on_unsent(&request);
+                            self.set_pending(index, due);
+                        }
+                        (Progress::Refused, Some(retry)) => self.set_pending(index, retry),
+                        (Progress::Refused, None) if request.is_retry => {
+                            let why =
+                                format!("the server refused the request twice: {}", error.why);
+                            state.recorder.on_failed(&request, Cause::Error, &why);
+                        }
+                        _ => state.recorder.on_failed(&request, Cause::Error, &error.why),
                     }
-                    if error.is_unsent || sender.is_closed() {
+                    if error.progress == Progress::Refused {
+                        self.set_refusing(index);
+                    }
+                    if error.progress != Progress::Sent || sender.is_closed() {
                         return Err(error.why);
                     }
                 }
@@ -553,7 +608,7 @@ impl Shared {
         if lastbyte_client::is_cut_off(&body, version) {
             return Err(ExchangeError {
                 why: "the server reset the stream before the end of the response".to_owned(),
-                is_unsent: false,
+                progress: Progress::Sent,
             });
         }
         Ok(())

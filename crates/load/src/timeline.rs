@@ -167,6 +167,40 @@ impl Timeline {
             .map(|(index, interval)| (self.width * index, interval))
     }
 
+    /// A percentile of the latency in ns over time, with the range of intervals that each value belongs to: as many as it takes
+    /// until 10 values are expected beyond it. A last range with fewer is part of the one before. Intervals without a response
+    /// before a range belong to none.
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> Vec<(Range<usize>, u64)> {
+        let mut ranges: Vec<(Range<usize>, Interval)> = Vec::new();
+        let mut current: Option<(Range<usize>, Interval)> = None;
+        for (index, interval) in self.intervals[self.filled()].iter().enumerate() {
+            if current.is_none() && interval.done == 0 {
+                continue;
+            }
+            let (mut range, mut sum) = current
+                .take()
+                .unwrap_or_else(|| (index..index, Interval::default()));
+            range.end = index + 1;
+            sum.merge(interval);
+            if sum.quantile(share).is_some() {
+                ranges.push((range, sum));
+            } else {
+                current = Some((range, sum));
+            }
+        }
+        if let (Some((last, sum)), Some((rest, more))) = (ranges.last_mut(), &current)
+            && more.done > 0
+        {
+            last.end = rest.end;
+            sum.merge(more);
+        }
+        let values = ranges.into_iter();
+        values
+            .filter_map(|(range, sum)| Some((range, sum.quantile(share)?)))
+            .collect()
+    }
+
     /// A response is complete.
     pub fn on_done(&mut self, now: Time, latency: u64) {
         self.at(now).record(latency);

@@ -1,10 +1,10 @@
-//! A run of a load generator: latency and rate over time, and latency by percentile.
+//! A run of a load generator: latency and rate over time, and latency by percentile; and two servers in turn.
 //!
 //! One self-contained page without a script, light and dark. Each chart is drawn twice, for screens and for phones.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `load/data.rs` | the data of a run |
+//! | `load/data.rs` | the data of a run, and of two servers |
 //! | `load/figure.rs` | the charts |
 
 use core::fmt::Write as _;
@@ -12,15 +12,88 @@ use core::fmt::Write as _;
 mod data;
 mod figure;
 
-pub use self::data::{Distribution, Interval, Run};
+pub use self::data::{Distribution, Interval, Run, Step, Tile, Versus};
 use crate::{
     chart::Size,
     document,
+    scene::Scene,
     svg::{self, escaped},
 };
 
 #[cfg(test)]
 mod tests;
+
+/// The style of the headline and the command.
+const STYLE: &str = include_str!("load/page.css");
+
+/// The tiles, and the command that made the page.
+fn headline(tiles: &[Tile], command: &str, body: &mut String) {
+    if !tiles.is_empty() {
+        body.push_str("<div class=\"tiles\">\n");
+        for tile in tiles {
+            let [name, value, note] = [&tile.name, &tile.value, &tile.note].map(|it| escaped(it));
+            let _ = writeln!(
+                body,
+                "<div><span>{name}</span><strong>{value}</strong><small>{note}</small></div>"
+            );
+        }
+        body.push_str("</div>\n");
+    }
+    if !command.is_empty() {
+        let _ = writeln!(body, "<pre class=\"command\">{}</pre>", escaped(command));
+    }
+}
+
+/// A chart for screens and for phones.
+fn chart(title: &str, draw: impl Fn(Size) -> Option<Scene>, body: &mut String) {
+    let _ = writeln!(body, "<section><h2>{title}</h2>");
+    for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
+        match draw(size) {
+            Some(scene) => {
+                let drawn = svg::inline(&scene);
+                let _ = writeln!(body, "<div class=\"plot {class}\">{drawn}</div>");
+            }
+            None if size == Size::Wide => body.push_str("<p>no data</p>\n"),
+            None => {}
+        }
+    }
+    body.push_str("</section>\n");
+}
+
+fn notes(notes: &[String], body: &mut String) {
+    for note in notes {
+        let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(note));
+    }
+}
+
+impl Versus {
+    /// The page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let mut body = document::header(&self.title, &self.subtitle, &self.warnings);
+        headline(&self.tiles, &self.command, &mut body);
+        notes(&self.notes, &mut body);
+        chart(
+            "Ratio by round",
+            |size| figure::ratios(&self.ratios, size),
+            &mut body,
+        );
+        body.push_str("<div class=\"scroll\"><table><thead><tr>");
+        for name in &self.header {
+            let _ = write!(body, "<th>{}</th>", escaped(name));
+        }
+        body.push_str("</tr></thead><tbody>\n");
+        for row in &self.rows {
+            body.push_str("<tr>");
+            for cell in row {
+                let _ = write!(body, "<td>{}</td>", escaped(cell));
+            }
+            body.push_str("</tr>\n");
+        }
+        body.push_str("</tbody></table></div>\n");
+        document::page(&self.title, &[document::STYLE, STYLE], &body, None)
+    }
+}
 
 impl Run {
     /// Without values that cannot be drawn.
@@ -35,13 +108,11 @@ impl Run {
         }
         let is_time = |ms: &f64| ms.is_finite() && *ms >= 0.0;
         for interval in &mut run.intervals {
-            for value in [
-                &mut interval.p50_ms,
-                &mut interval.p99_ms,
-                &mut interval.max_ms,
-            ] {
-                *value = value.filter(is_time);
-            }
+            interval.max_ms = interval.max_ms.filter(is_time);
+        }
+        let count = run.intervals.len();
+        for steps in [&mut run.p50, &mut run.p99] {
+            steps.retain(|step| is_time(&step.ms) && step.intervals.end <= count);
         }
         for distribution in &mut run.distributions {
             let points = &mut distribution.points;
@@ -56,29 +127,26 @@ impl Run {
         self.cleaned().page()
     }
 
+    /// A time in ms, as the page writes it.
+    #[must_use]
+    pub fn time(ms: f64) -> String {
+        figure::time(ms)
+    }
+
     fn page(&self) -> String {
         let mut body = document::header(&self.title, &self.subtitle, &self.warnings);
+        headline(&self.tiles, &self.command, &mut body);
         for (title, draw) in [
             ("Latency over time", figure::latency as figure::Draw),
             ("Responses and errors over time", figure::rate),
             ("Latency by percentile", figure::percentiles),
         ] {
-            let _ = writeln!(body, "<section><h2>{title}</h2>");
-            for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
-                match draw(self, size) {
-                    Some(scene) => {
-                        let drawn = svg::inline(&scene);
-                        let _ = writeln!(body, "<div class=\"plot {class}\">{drawn}</div>");
-                    }
-                    None if size == Size::Wide => body.push_str("<p>no data</p>\n"),
-                    None => {}
-                }
-            }
-            body.push_str("</section>\n");
+            chart(title, |size| draw(self, size), &mut body);
         }
         self.table(&mut body);
+        notes(&self.notes, &mut body);
         document::facts(&self.facts, &mut body);
-        document::page(&self.title, &[document::STYLE], &body, None)
+        document::page(&self.title, &[document::STYLE, STYLE], &body, None)
     }
 
     /// The percentiles as a table.

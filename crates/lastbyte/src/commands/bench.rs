@@ -2,38 +2,44 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | `against` | two servers in turn, and the ratio of their results |
 //! | `arguments` | the options |
-//! | `compare` | the change between two runs |
+//! | `compare` | the change between the runs of two commands |
 //! | `h2load` | refusals of h2load's options that are not supported |
+//! | `interval` | intervals of a change over runs |
 //! | `live` | display on the terminal during a run |
 //! | `log` | the file of the connection log |
 //! | `plot` | the page of `--plot` |
 //! | `settings` | from options to the settings of a run, and the file of requests |
+//! | `thresholds` | limits of the results, for continuous integration |
+//! | `watch` | a run with its display |
 
+mod against;
 mod arguments;
 mod compare;
 mod h2load;
+mod interval;
 mod live;
 mod log;
 mod plot;
 mod settings;
+mod thresholds;
+mod watch;
 
-use std::{
-    io,
-    process::ExitCode,
-    sync::{Arc, mpsc},
-    thread,
-};
+use std::{process::ExitCode, sync::Arc};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lastbyte_load::{Control, Error, LineSink, Measurement, Settings, report};
+use lastbyte_load::{Control, LineSink, report};
 
 pub(crate) use self::{arguments::Arguments, h2load::refusal};
-use self::{live::Live, log::LogFile};
-use crate::{failure::Failure, jobs::Interrupt, terminal::print};
-
-/// The exit code of an interrupted program in shells: 128 + SIGINT.
-const INTERRUPTED: u8 = 130;
+use self::{
+    log::LogFile,
+    watch::{INTERRUPTED, no_response, watched},
+};
+use crate::{
+    failure::Failure,
+    jobs::Interrupt,
+    terminal::{error, notice, print},
+};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -50,12 +56,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let sink = log.clone().map(|log| log as Arc<dyn LineSink>);
     let settings = settings::settings(arguments, sink)?;
+    if let Some(note) = settings::note_of_rate(&settings) {
+        notice(format!("note: {note}"));
+    }
+    if let Some(url) = &arguments.against {
+        return against::run(arguments, &settings, url);
+    }
     let interrupt = Interrupt::listen();
     let control = Arc::new(Control::new(settings.threads, interrupt.flag()));
-    let measurement = watched(&settings, &control).map_err(|error| match error {
-        Error::Settings(_) => Failure::usage(error),
-        error => Failure::run(error),
-    })?;
+    let measurement = watched(&settings, &control, "")?;
     let text = if arguments.json {
         format!("{:#}\n", report::json(&settings, &measurement))
     } else if arguments.csv {
@@ -73,39 +82,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if measurement.is_interrupted {
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    if measurement.recorder.counts.done == 0 {
-        let errors = &measurement.recorder.errors;
-        let most = errors.iter().max_by_key(|(_, times)| **times);
-        let why = most.map_or("the time was too short", |(why, _)| why);
-        let hint = if why.contains("certificate is not trusted") {
-            format!("; {}", super::get::UNTRUSTED)
-        } else {
-            String::new()
-        };
-        return Err(Failure::run(format!("no response: {why}{hint}")));
+    let counts = &measurement.recorder.counts;
+    if counts.done == 0 {
+        return Err(Failure::run(no_response(&measurement)));
+    }
+    let failed = arguments.thresholds.failures(&settings, &measurement);
+    for what in &failed {
+        error(format!("error: threshold failed: {what}"));
+    }
+    if !failed.is_empty() {
+        return Ok(ExitCode::from(thresholds::FAILED));
+    }
+    if counts.succeeded == 0 && arguments.thresholds.max_errors.is_none() {
+        let [_, one, _, _, four, five] = counts.statuses;
+        return Err(Failure::run(format!(
+            "no successful response: {} requests failed ({four} with 4xx, {five} with 5xx, {one} with 1xx, {} without a response)",
+            counts.failed, counts.errored
+        )));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Runs with a view of the progress, if stderr is a terminal.
-fn watched(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, Error> {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
-    if let Ok(style) = ProgressStyle::with_template("{elapsed} {msg}") {
-        bar.set_style(style);
-    }
-    let (finished, wait) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        let running = scope.spawn(move || {
-            let result = lastbyte_load::run(settings, control);
-            drop(finished);
-            result
-        });
-        let mut live = Live::default();
-        while wait.recv_timeout(live::INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
-            bar.set_message(live.update(control));
-        }
-        bar.finish_and_clear();
-        let failed = |_| Err(Error::Io(io::Error::other("the run panicked")));
-        running.join().unwrap_or_else(failed)
-    })
 }

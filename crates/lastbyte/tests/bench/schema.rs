@@ -85,7 +85,12 @@ fn errors(place: &str, schema: &Value, value: &Value, found: &mut Vec<String>) {
 }
 
 fn check(value: &Value) -> Vec<String> {
-    let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+    check_against(SCHEMA, value)
+}
+
+/// What of a value is not as a schema says.
+pub(super) fn check_against(schema: &str, value: &Value) -> Vec<String> {
+    let schema: Value = serde_json::from_str(schema).expect("JSON");
     let mut found = Vec::new();
     errors("", &schema, value, &mut found);
     found

@@ -91,3 +91,23 @@ proptest! {
         prop_assert_eq!(histogram.iter().map(|(_, count)| count).sum::<u64>(), values.len() as u64);
     }
 }
+
+#[test]
+fn a_percentile_exists_from_the_needed_number_on() {
+    for (share, expected) in [
+        (0.5, 20),
+        (0.75, 40),
+        (0.9, 100),
+        (0.99, 1000),
+        (0.999, 10_000),
+    ] {
+        assert_eq!(needed_for(share), expected, "{share}");
+        let of = |count: u64| {
+            let mut histogram = Histogram::default();
+            (0..count).for_each(|value| histogram.record(value));
+            histogram.supported_quantile(share)
+        };
+        assert_eq!(of(expected - 1), None, "{share}");
+        assert!(of(expected).is_some(), "{share}");
+    }
+}

@@ -2,19 +2,28 @@
 
 use core::net::SocketAddr;
 
-use lastbyte_quic::{Time, connection::NetworkPath, endpoint::Endpoint};
+use lastbyte_quic::{
+    Time,
+    connection::{MigrateError, NetworkPath},
+    endpoint::Endpoint,
+};
 use lastbyte_udp::{Options, Socket};
 
-use super::{Http3Load, Phase};
+use super::{Client, Http3Load, Phase};
 
 impl Http3Load<'_> {
-    /// Moves all connections to a new socket, if it is time. Those that are still on the port before the current one, which is
-    /// closed now, go on from the new port at once.
+    /// Moves all connections to a new socket, if it is time and the last move of each has ended. Those that are still on the
+    /// port before the current one, which is closed now, go on from the new port at once.
     pub(super) fn migrate(&mut self, now: Time, endpoint: &mut Endpoint<usize>) {
         let Some(interval) = self.state.settings.migrate else {
             return;
         };
         if now < *self.migrate_at.get_or_insert(now + interval) {
+            return;
+        }
+        // The server may be slower than the interval: a move is not given up for the next one.
+        let is_moving = |client: &Client| client.is_moving && client.phase == Phase::Open;
+        if self.clients.iter().any(is_moving) {
             return;
         }
         self.migrate_at = Some(now + interval);
@@ -50,6 +59,8 @@ impl Http3Load<'_> {
             };
             match moved {
                 Ok(()) => client.is_moving = true,
+                // It moves the next time.
+                Err(MigrateError::NotConfirmed) => {}
                 Err(why) => {
                     let why = format!("cannot move: {why}");
                     self.state.recorder.counts.migrations_failed += 1;

@@ -240,7 +240,59 @@ fn faults_of_the_server_are_counted() {
         let timed_out = if path == "never" { 8 } else { 0 };
         assert_eq!(counts.timed_out, timed_out, "{path}");
         assert!(!result.recorder.errors.is_empty(), "{path}");
-        assert_eq!(counts.disconnected > 0, path == "close", "{path}");
+        // A connection on which the server refuses requests is replaced.
+        let is_lost = path == "close" || path == "reject";
+        assert_eq!(counts.disconnected > 0, is_lost, "{path}");
+        assert_eq!(counts.retried > 0, path == "reject", "{path}");
+        assert!(counts.retried <= counts.started, "{path}: {counts:?}");
+    }
+}
+
+/// A request that the server refuses is sent again, over another connection, in closed and open loops.
+#[test]
+fn rfc9114_4_1_1_a_rejected_request_is_sent_again_over_another_connection() {
+    for arrivals in [Arrivals::Closed, Arrivals::Constant { rate: 500.0 }] {
+        for mix in [None, Some(Mix::only(Handshake::Full))] {
+            let server = Server::start("localhost", RetryPolicy::Never);
+            let mut settings = settings(&server, "reject-once", 8);
+            settings.streams = if mix.is_some() { 1 } else { 2 };
+            settings.connections = 1;
+            settings.arrivals = arrivals;
+            settings.mix = mix;
+            let (result, _) = run_here(settings);
+            let counts = result.recorder.counts;
+            // Its second response has status 404.
+            let found = (counts.started, counts.done, counts.errored, counts.retried);
+            assert_eq!(found, (8, 8, 0, 1), "{arrivals:?} {mix:?}: {counts:?}");
+            assert!(counts.connected >= 2, "{counts:?}");
+        }
+    }
+}
+
+/// A server that refuses everything for the whole time receives each request at most twice, and connections ever less often.
+#[test]
+fn a_server_that_refuses_everything_receives_each_request_at_most_twice() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    for arrivals in [Arrivals::Closed, Arrivals::Constant { rate: 100.0 }] {
+        let mut settings = settings(&server, "reject", 0);
+        settings.amount = Amount::Time {
+            warm_up: Duration::ZERO,
+            measured: Duration::from_millis(1500),
+        };
+        settings.arrivals = arrivals;
+        settings.connections = 1;
+        let (result, _) = run_here(settings);
+        let counts = result.recorder.counts;
+        assert!(counts.retried > 0 && counts.failed > 0, "{counts:?}");
+        assert!(counts.retried <= counts.started, "{counts:?}");
+        assert_eq!(
+            counts.failed + counts.unfinished,
+            counts.started,
+            "{counts:?}"
+        );
+        assert_eq!(counts.succeeded, 0, "{counts:?}");
+        // Pauses of 100, 200, 400 and 800 ms.
+        assert!(counts.connected <= 6, "{counts:?}");
     }
 }
 

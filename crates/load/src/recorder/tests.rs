@@ -8,6 +8,8 @@ fn request(is_measured: bool, status: u16) -> InFlight {
         sent: START + Duration::from_millis(3),
         is_measured,
         status,
+        request: 7,
+        is_retry: false,
     }
 }
 
@@ -89,4 +91,28 @@ fn merged_recorders_equal_one_recorder_of_all_results() {
     let [mut first, second] = parts;
     first.merge(&second);
     assert_eq!(first, whole);
+}
+
+/// A request that was refused is sent once more, is one request, and its times count from the first time.
+#[test]
+fn a_refused_request_is_retried_once() {
+    let mut recorder = Recorder::default();
+    let first = request(true, 0);
+    recorder.on_started(&first);
+    let due = first.retry().expect("a retry");
+    assert_eq!((due.request, due.at, due.handshake), (7, START, None));
+    let again = InFlight::new(&due, START + Duration::from_secs(1));
+    assert_eq!((again.sent, again.due), (first.sent, first.due));
+    assert_eq!(again.retry(), None);
+    recorder.on_started(&again);
+    recorder.on_unsent(&again);
+    recorder.on_started(&again);
+    let counts = recorder.counts;
+    assert_eq!((counts.started, counts.retried, counts.failed), (1, 1, 0));
+    // It was started, so it is not one that was not.
+    recorder.on_not_sent(&due);
+    let counts = recorder.counts;
+    assert_eq!((counts.unfinished, counts.not_started), (1, 0));
+    // The server has started to process it.
+    assert_eq!(request(true, 200).retry(), None);
 }

@@ -3,7 +3,7 @@
 use lastbyte_emulate::{DirectionReport, Report};
 use serde_json::{Map, Value, json};
 
-use super::{micros, percentiles, savings, warnings};
+use super::{micros, notes, percentiles, savings, warnings};
 use crate::{
     dispatcher::{Amount, Arrivals},
     histogram::{Histogram, Summary},
@@ -43,6 +43,7 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
             "failed": counts.failed,
             "errored": counts.errored,
             "timeout": counts.timed_out,
+            "retried": counts.retried,
             "unfinished": counts.unfinished,
             "not_started": counts.not_started,
         },
@@ -90,6 +91,7 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
         "paths": measurement.paths.as_ref().map(paths),
         "generator_threads": threads.collect::<Vec<Value>>(),
         "errors": recorder.errors,
+        "notes": notes(settings, measurement),
         "warnings": warnings(settings, measurement),
     })
 }

@@ -53,6 +53,8 @@ fn measurement() -> Measurement {
             sent: due + Duration::from_millis(1),
             is_measured: true,
             status: if number % 100 == 99 { 404 } else { 200 },
+            request: 0,
+            is_retry: false,
         };
         recorder.on_started(&request);
         recorder.on_done(&request, due + Duration::from_millis(3));
@@ -89,10 +91,10 @@ fn the_table_of_an_open_loop() {
     let arrivals = Arrivals::Constant { rate: 1000.0 };
     let text = text(&settings(arrivals, Amount::Requests(1002)), &measurement());
     let expected = "\
-finished in 1.00s, 1000.00 req/s, 5.00MB/s over HTTP/3
+finished in 1.00s, 1000.00 req/s, 5.24MB/s over HTTP/3
 requests: 1002 total, 1000 started, 1000 done, 990 succeeded, 12 failed, 2 errored, 2 timeout
 status codes: 990 2xx, 0 3xx, 10 4xx, 0 5xx
-traffic: 5.00MB (5242880) total, 9.77KB (10000) headers (space savings 90.00%), 4.00MB (4194304) data
+traffic: 5.24MB (5242880) total, 10.00kB (10000) headers (space savings 90.00%), 4.19MB (4194304) data
 UDP datagrams: 7 sent, 9 received
 connections: 2 established, 0 failed, 0 lost
 handshakes: 2 full, 0 resumed (early data: 0 accepted, 0 rejected), 2.00/s
@@ -109,6 +111,7 @@ service time:        2.00ms    2.00ms    2.00ms    2.00ms         â€“         â€
 
 generator: CPU 12 % of a core by thread, 120us per request
 error: no response within 1000 ms (2 times)
+note: P99.9 needs 10000, P99.99 100000 responses (there were 1000)
 ";
     assert_eq!(text, expected);
 }

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use super::{percentiles, savings, warnings};
+use super::{notes, percentiles, savings, warnings};
 use crate::{
     histogram::{Histogram, Summary},
     run::Measurement,
@@ -39,11 +39,11 @@ pub fn text(settings: &Settings, measurement: &Measurement) -> String {
         counts.errored,
         counts.timed_out
     );
-    if counts.unfinished + counts.not_started > 0 {
+    if counts.unfinished + counts.not_started + counts.retried > 0 {
         let _ = writeln!(
             text,
-            "          {} unfinished, {} not started",
-            counts.unfinished, counts.not_started
+            "          {} unfinished, {} not started, {} retried",
+            counts.unfinished, counts.not_started, counts.retried
         );
     }
     let [_, informational, success, redirection, client, server] = counts.statuses;
@@ -91,6 +91,9 @@ pub fn text(settings: &Settings, measurement: &Measurement) -> String {
     let _ = writeln!(text, "\n{}", generator(measurement));
     for (why, times) in &recorder.errors {
         let _ = writeln!(text, "error: {why} ({times} times)");
+    }
+    for note in notes(settings, measurement) {
+        let _ = writeln!(text, "note: {note}");
     }
     for warning in warnings(settings, measurement) {
         let _ = writeln!(text, "warning: {warning}");
@@ -224,12 +227,12 @@ fn time(nanos: f64) -> String {
     }
 }
 
-/// A number of bytes, as h2load prints it, with powers of 1024.
+/// A number of bytes with powers of 1000, as everywhere in Lastbyte; h2load's are powers of 1024.
 fn bytes(count: f64) -> String {
     match count {
-        1_073_741_824.0.. => format!("{:.2}GB", count / 1_073_741_824.0),
-        1_048_576.0.. => format!("{:.2}MB", count / 1_048_576.0),
-        1024.0.. => format!("{:.2}KB", count / 1024.0),
+        1e9.. => format!("{:.2}GB", count / 1e9),
+        1e6.. => format!("{:.2}MB", count / 1e6),
+        1e3.. => format!("{:.2}kB", count / 1e3),
         _ => format!("{count:.0}B"),
     }
 }

@@ -108,3 +108,39 @@ fn recent_percentiles_exclude_values_already_taken() {
     assert_eq!(timeline.take_recent(), (0, 0));
     assert_eq!(counts(&timeline), [(0, 1000, 0)]);
 }
+
+/// Sparse intervals have a median together, which counts each response once; an empty interval is no part of one.
+#[test]
+fn intervals_widen_until_a_percentile_exists() {
+    let mut timeline = Timeline::new(Time::ZERO);
+    let at = |index: u64| Time::ZERO + WIDTH_MIN * index as u32;
+    // 5 responses in each of 11 intervals, none in the next 3, and 30 in the last.
+    for index in 0..11 {
+        (0..5).for_each(|_| timeline.on_done(at(index), 1_000_000 * (index + 1)));
+    }
+    (0..30).for_each(|_| timeline.on_done(at(14), 50_000_000));
+    let ranges: Vec<Range<usize>> = timeline
+        .percentile(0.5)
+        .into_iter()
+        .map(|it| it.0)
+        .collect();
+    assert_eq!(ranges, [0..4, 4..8, 8..15]);
+    let median = timeline.percentile(0.5)[0].1 as f64;
+    assert!((median / 2e6 - 1.0).abs() < 0.04, "{median}");
+    // A percentile of 85 responses that needs 100.
+    assert_eq!(timeline.percentile(0.9), []);
+    (0..15).for_each(|_| timeline.on_done(at(15), 1));
+    assert_eq!(timeline.percentile(0.9).len(), 1);
+    assert_eq!(timeline.percentile(0.9)[0].0, 0..16);
+    // Without enough at the end, the last range grows; a range starts with a response.
+    let mut timeline = Timeline::new(Time::ZERO);
+    (0..20).for_each(|_| timeline.on_done(at(0), 1_000_000));
+    (0..20).for_each(|_| timeline.on_done(at(2), 1_000_000));
+    timeline.on_done(at(4), 1_000_000);
+    let ranges: Vec<Range<usize>> = timeline
+        .percentile(0.5)
+        .into_iter()
+        .map(|it| it.0)
+        .collect();
+    assert_eq!(ranges, [0..1, 2..5]);
+}

@@ -1,6 +1,6 @@
 //! The charts of a run.
 
-use super::data::{Interval, Run};
+use super::data::{Interval, Run, Step};
 use crate::{
     chart::{Chart, MUTED, Size},
     scale::{Unit, ticks},
@@ -42,6 +42,25 @@ fn steps(
     chart.lines(lines, color, 1.6);
 }
 
+/// A series with a value for each range of intervals, as steps; a gap between ranges is a gap.
+fn wide_steps(chart: &mut Chart, run: &Run, color: Color, steps: &[Step]) {
+    let mut lines: Vec<Vec<Place>> = Vec::new();
+    let mut end = None;
+    for step in steps {
+        let edge = |index: usize| {
+            let at = (index as f64 * run.width_ms).min(run.end_ms);
+            chart.place(at, step.ms)
+        };
+        let both = [edge(step.intervals.start), edge(step.intervals.end)];
+        match lines.last_mut() {
+            Some(line) if end == Some(step.intervals.start) => line.extend(both),
+            _ => lines.push(both.to_vec()),
+        }
+        end = Some(step.intervals.end);
+    }
+    chart.lines(lines, color, 1.6);
+}
+
 /// The ticks of a time axis up to `end` ms.
 fn time_marks(end: f64, size: Size) -> Vec<(f64, String)> {
     let wanted = if size == Size::Wide { 9 } else { 4 };
@@ -61,19 +80,19 @@ pub(super) fn latency(run: &Run, size: Size) -> Option<Scene> {
     let marks = ticks((0.0, top), 5, Unit::Milliseconds);
     let description = format!("Longest latency {}", time(top));
     let title = "Latency over time";
-    let mut legend = vec![("P50", BLUE), ("P99", ORANGE)];
-    if run.intervals.iter().all(|it| it.p99_ms.is_none()) {
-        legend.pop();
-    }
+    let series = [("P50", BLUE, &run.p50), ("P99", ORANGE, &run.p99)];
+    let known = series.iter().filter(|(_, _, steps)| !steps.is_empty());
+    let mut legend: Vec<(&str, Color)> = known.map(|(name, color, _)| (*name, *color)).collect();
     legend.push(("maximum", MUTED.with_opacity(0.6)));
     let axes = ((0.0, end), (0.0, top));
     let mut chart = Chart::new(size, title, description, axes, &marks, &legend);
     chart.bottom(&time_marks(end, size));
-    let all = || run.intervals.iter();
     let grey = MUTED.with_opacity(0.6);
-    steps(&mut chart, run, grey, all().map(|it| it.max_ms));
-    steps(&mut chart, run, ORANGE, all().map(|it| it.p99_ms));
-    steps(&mut chart, run, BLUE, all().map(|it| it.p50_ms));
+    let longest = run.intervals.iter().map(|it| it.max_ms);
+    steps(&mut chart, run, grey, longest);
+    for (_, color, steps) in series.into_iter().rev() {
+        wide_steps(&mut chart, run, color, steps);
+    }
     Some(chart.scene)
 }
 
@@ -129,7 +148,8 @@ pub(super) fn percentiles(run: &Run, size: Size) -> Option<Scene> {
     let marks = ticks((0.0, top), 5, Unit::Milliseconds);
     let title = "Latency by percentile";
     let description = format!("Up to {}", time(top));
-    let series = || run.distributions.iter().zip([BLUE, GREEN]);
+    let known = run.distributions.iter().filter(|it| !it.points.is_empty());
+    let series = || known.clone().zip([BLUE, GREEN]);
     let legend: Vec<(&str, Color)> = series()
         .map(|(distribution, color)| (distribution.name.as_str(), color))
         .collect();
@@ -155,6 +175,52 @@ pub(super) fn percentiles(run: &Run, size: Size) -> Option<Scene> {
         let line = line.map(|(share, ms)| chart.place(nines(*share), *ms));
         let line: Vec<Place> = line.collect();
         chart.line(line, color, 1.8);
+    }
+    Some(chart.scene)
+}
+
+/// The ratio of each round, of up to three series, on a logarithmic axis around 1.
+pub(super) fn ratios(series: &[(String, Vec<Option<f64>>)], size: Size) -> Option<Scene> {
+    let log = |ratio: &f64| Some(ratio.log2()).filter(|log| log.is_finite());
+    let rounds = series.iter().map(|(_, ratios)| ratios.len()).max()?;
+    let logs = series
+        .iter()
+        .flat_map(|(_, ratios)| ratios.iter().flatten());
+    let far = largest(logs.map(|ratio| log(ratio).map(f64::abs)))?;
+    // The smallest range of ticks that contains all ratios.
+    let steps = [1.05, 1.1, 1.2, 1.5, 2.0, 4.0, 10.0, 100.0, 1e4];
+    let most = steps.iter().copied().find(|most: &f64| most.log2() >= far);
+    let most = most.unwrap_or_else(|| far.exp2());
+    let marks = [1.0 / most, 1.0 / most.sqrt(), 1.0, most.sqrt(), most];
+    let marks = marks.map(|ratio| (ratio.log2(), format!("{ratio:.3}")));
+    let known = series.iter().zip([GREEN, BLUE, ORANGE]);
+    let known =
+        known.filter(|((_, ratios), _)| ratios.iter().flatten().any(|it| log(it).is_some()));
+    let legend: Vec<(&str, Color)> = known
+        .clone()
+        .map(|((name, _), color)| (name.as_str(), color))
+        .collect();
+    let axes = ((0.5, rounds as f64 + 0.5), (-most.log2(), most.log2()));
+    let title = "Ratio by round";
+    let description = format!("{rounds} rounds");
+    let mut chart = Chart::new(size, title, description, axes, &marks, &legend);
+    let step = rounds.div_ceil(if size == Size::Wide { 20 } else { 8 });
+    let numbers = (1..=rounds).step_by(step.max(1));
+    let numbers: Vec<(f64, String)> = numbers.map(|at| (at as f64, at.to_string())).collect();
+    chart.bottom(&numbers);
+    for ((_, ratios), color) in known {
+        let mut lines: Vec<Vec<Place>> = Vec::new();
+        for (round, ratio) in (1..).zip(ratios) {
+            let Some(value) = ratio.as_ref().and_then(log) else {
+                continue;
+            };
+            let at = f64::from(round);
+            lines.push(vec![
+                chart.place(at - 0.4, value),
+                chart.place(at + 0.4, value),
+            ]);
+        }
+        chart.lines(lines, color, 3.0);
     }
     Some(chart.scene)
 }

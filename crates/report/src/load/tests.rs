@@ -10,14 +10,25 @@ fn run() -> Run {
         _ => Interval {
             done: 100,
             errored: 0,
-            p50_ms: Some(1.5),
-            p99_ms: (index % 2 == 0).then_some(4.0),
             max_ms: Some(if index == 51 { 12.0 } else { 5.0 }),
         },
     });
+    let step = |from: usize, to: usize, ms| Step {
+        intervals: from..to,
+        ms,
+    };
     Run {
         title: "a <run>".to_owned(),
         subtitle: "HTTP/3 & more".to_owned(),
+        command: "lastbyte bench 'a<b'".to_owned(),
+        tiles: vec![Tile {
+            name: "P99".to_owned(),
+            value: "–".to_owned(),
+            note: "needs 1000 responses".to_owned(),
+        }],
+        notes: vec!["P99.99 needs <100000> responses".to_owned()],
+        p50: vec![step(0, 10, 1.5), step(10, 50, 1.6), step(51, 100, 1.5)],
+        p99: vec![step(0, 40, 4.0)],
         facts: vec![("rate".to_owned(), "\"fast\"".to_owned())],
         warnings: vec!["the generator was the limit".to_owned()],
         width_ms: 10.0,
@@ -50,6 +61,9 @@ fn a_page_has_three_charts_for_wide_and_narrow_screens() {
     assert!(page.contains("a &lt;run&gt;") && !page.contains("a <run>"));
     assert!(page.contains("HTTP/3 &amp; more") && page.contains("&quot;fast&quot;"));
     assert!(page.contains("the generator was the limit"));
+    assert!(page.contains("<pre class=\"command\">lastbyte bench &#39;a&lt;b&#39;</pre>"));
+    assert!(page.contains("<span>P99</span><strong>–</strong><small>needs 1000 responses</small>"));
+    assert!(page.contains("P99.99 needs &lt;100000&gt; responses"));
     for text in [
         ">P50<",
         ">P99<",
@@ -93,8 +107,59 @@ fn intervals_without_values_are_gaps() {
         });
         lines.max()
     };
+    // Two steps that touch are one line.
     assert_eq!(pieces(0x00_5fa8), Some(2));
-    assert_eq!(pieces(0xc9_7b00), Some(49));
+    assert_eq!(pieces(0xc9_7b00), Some(1));
+}
+
+/// The legend has the series that are drawn.
+#[test]
+fn a_series_without_values_is_not_in_the_legend() {
+    let mut run = run();
+    run.p99.clear();
+    run.distributions[1].points.clear();
+    let charts = |run: &Run| {
+        let scenes = [
+            figure::latency(run, Size::Wide),
+            figure::percentiles(run, Size::Wide),
+        ];
+        scenes
+            .into_iter()
+            .flatten()
+            .map(|scene| svg::inline(&scene))
+            .collect::<String>()
+    };
+    let drawn = charts(&run);
+    assert!(
+        drawn.contains(">P50<") && drawn.contains(">service time<"),
+        "{drawn}"
+    );
+    assert!(!drawn.contains(">latency<"), "{drawn}");
+    // The percentiles have an axis with this name.
+    assert_eq!(drawn.matches(">P99<").count(), 1, "{drawn}");
+    run.p50.clear();
+    assert_eq!(charts(&run).matches(">P50<").count(), 1);
+    assert!(charts(&run).contains(">maximum<"));
+}
+
+#[test]
+fn ratios_are_drawn_around_one() {
+    let series = |ratios: &[Option<f64>]| vec![("rate".to_owned(), ratios.to_vec())];
+    assert!(figure::ratios(&[], Size::Wide).is_none());
+    assert!(figure::ratios(&series(&[None, Some(f64::NAN), Some(0.0)]), Size::Wide).is_none());
+    let scene = figure::ratios(&series(&[Some(1.3), None, Some(0.8)]), Size::Narrow);
+    let drawn = svg::inline(&scene.expect("a chart"));
+    for text in [">rate<", ">0.667<", ">1.000<", ">1.500<", ">3<"] {
+        assert!(drawn.contains(text), "{text}: {drawn}");
+    }
+    for ratio in [1.0, 1e-300, 1e300, f64::INFINITY] {
+        let versus = Versus {
+            ratios: series(&[Some(ratio), Some(1.0)]),
+            ..Versus::default()
+        };
+        let page = versus.html();
+        assert!(!page.contains("NaN") && !page.contains("inf"), "{ratio}");
+    }
 }
 
 /// A last interval that the end of the run has cut off has the rate of its own time, or none if that is too short.
@@ -131,11 +196,19 @@ fn any_run_has_a_page() {
                 Interval {
                     done: u64::MAX,
                     errored: 1,
-                    p50_ms: Some(value),
-                    p99_ms: Some(value),
                     max_ms: Some(value),
                 };
                 3
+            ],
+            p50: vec![
+                Step {
+                    intervals: 2..1_000_000,
+                    ms: value,
+                },
+                Step {
+                    intervals: 0..1,
+                    ms: value,
+                },
             ],
             distributions: vec![
                 Distribution {

@@ -8,6 +8,7 @@ use lastbyte_client::{ConnectTo, Url};
 use lastbyte_load::Mix;
 use lastbyte_units as units;
 
+use super::thresholds::{Thresholds, rate};
 use crate::commands::{
     credentials::Credentials,
     get::connect_to,
@@ -22,7 +23,7 @@ Examples, beside a server (`lastbyte serve --self-signed`):
   lastbyte bench -k --http 2 -n 10000 -c 10 -m 10 https://localhost:4433/1kB
   lastbyte bench -k --http 1.1 -n 10000 -c 10 https://localhost:4433/1kB
   # 10 seconds after a warm-up of 2 seconds.
-  lastbyte bench -k -D 10s --warm-up-time 2s -c 10 https://localhost:4433/
+  lastbyte bench -k -D 10s --warm-up-time 2s -c 10 https://localhost:4433/1kB
   # 500 requests per second with random intervals; latencies corrected.
   lastbyte bench -k -D 10s -c 20 -m 10 --rate 500 --arrivals poisson \\
     https://localhost:4433/1kB
@@ -38,15 +39,22 @@ Examples, beside a server (`lastbyte serve --self-signed`):
   lastbyte bench -k -D 10s -c 100 --migrate 2s https://localhost:4433/1kB
   # Results for programs.
   lastbyte bench -k -n 1000 --json https://localhost:4433/1kB
-  # The change between two such results.
-  lastbyte bench --compare before.json after.json
+  # Exit code 3 if a request fails or the 99th percentile is above 50 ms.
+  lastbyte bench -k -n 2000 -c 10 --max-errors 0 --max-p99 50ms \\
+    https://localhost:4433/1kB
+  # Two servers in turn, and the ratio of their rates and latencies.
+  lastbyte bench -k -D 2s -c 4 --against https://localhost:4434/1kB \\
+    https://localhost:4433/1kB
+  # The change between such results of two commands, over runs of each.
+  lastbyte bench --compare a1.json,a2.json,a3.json b1.json,b2.json,b3.json
 
 The loop is closed without --rate: each stream sends a request when the last \
 one has ended, so a slow server receives fewer. With --rate, requests are due \
 at times that do not depend on the server, and latencies count from then.
 
-Exit code: 0 after a run with at least one response, 1 without, 2 bad usage, \
-130 interrupted (results up to then are printed). Reference: docs/bench.md.";
+Exit code: 0 after a run with at least one successful response, 1 without, \
+2 bad usage, 3 a threshold failed, 130 interrupted (results up to then are \
+printed). Reference: docs/bench.md.";
 
 /// Load a server over HTTP/3, 2 or 1.1 and measure its latencies.
 ///
@@ -64,6 +72,17 @@ pub(crate) struct Arguments {
     pub(crate) request: Request,
     #[command(flatten)]
     pub(crate) connection: Connection,
+    #[command(flatten)]
+    pub(crate) thresholds: Thresholds,
+
+    /// Run in turn with this URL of another server, in rounds, and print ratios
+    ///
+    /// -D is the length of a turn, of which each server has one in each round. A ratio is that of URL to this one.
+    #[arg(long, value_name = "URL", help_heading = "Two servers", requires = "duration", conflicts_with_all = ["compare", "csv", "connection_log", "input_file"])]
+    pub(crate) against: Option<Url>,
+    /// Number of rounds of --against
+    #[arg(long, value_name = "N", help_heading = "Two servers", default_value = "10", value_parser = count::<usize>(2..=1000), requires = "against")]
+    pub(crate) rounds: usize,
 
     /// Print the results as JSON
     #[arg(long, help_heading = "Output", conflicts_with = "csv")]
@@ -89,8 +108,10 @@ pub(crate) struct Arguments {
         conflicts_with = "compare"
     )]
     pub(crate) plot: Option<PathBuf>,
-    /// Print the change between the results of two runs (--json), without a run
-    #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, help_heading = "Output", conflicts_with_all = ["urls", "input_file", "json", "csv"])]
+    /// Print the change between results of two commands (--json files), without a run
+    ///
+    /// Several files of a side are separated by commas: runs of one command. With two or more a side, intervals are over runs.
+    #[arg(long, value_names = ["BEFORE[,FILE]", "AFTER[,FILE]"], num_args = 2, help_heading = "Output", conflicts_with_all = ["urls", "input_file", "json", "csv"])]
     pub(crate) compare: Vec<PathBuf>,
 }
 
@@ -133,9 +154,11 @@ pub(crate) struct Load {
     /// Number of connections
     #[arg(short = 'c', long, visible_alias = "clients", value_name = "N", default_value = "1", value_parser = positive(100_000))]
     pub(crate) connections: NonZeroUsize,
-    /// Maximum number of requests in progress per connection
-    #[arg(short = 'm', long, visible_alias = "max-concurrent-streams", value_name = "N", default_value = "1", value_parser = positive(10_000))]
-    pub(crate) streams: NonZeroUsize,
+    /// Maximum number of requests in progress per connection [default: 1]
+    ///
+    /// With --rate over HTTP/2 and 3, the default is as many as responses that take 1 s need, from 1 to 100.
+    #[arg(short = 'm', long, visible_alias = "max-concurrent-streams", value_name = "N", value_parser = positive(10_000))]
+    pub(crate) streams: Option<NonZeroUsize>,
     /// Number of generator threads
     #[arg(short = 't', long, visible_alias = "threads", value_name = "N", default_value = "1", value_parser = count::<usize>(1..=THREADS_MAX))]
     pub(crate) jobs: usize,
@@ -248,9 +271,6 @@ pub(crate) struct Connection {
     pub(crate) credentials: Credentials,
 }
 
-/// The highest rate, in requests per second.
-const RATE_MAX: f64 = 1e8;
-
 /// The largest dynamic table, in bytes.
 const TABLE_MAX: u64 = 1 << 20;
 /// The usual size of a dynamic table (RFC 9113 §6.5.2), which is also the default here.
@@ -263,10 +283,4 @@ fn migration(text: &str) -> Result<Duration, String> {
     let interval = units::span(text).map_err(|error| error.to_string())?;
     let inside = Some(interval).filter(|interval| *interval >= MIGRATE_MIN);
     inside.ok_or_else(|| format!("expected at least {} ms", MIGRATE_MIN.as_millis()))
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.strip_suffix("/s").unwrap_or(text).parse::<f64>().ok();
-    rate.filter(|rate| *rate > 0.0 && *rate <= RATE_MAX)
-        .ok_or_else(|| "expected requests per second, such as `500` or `0.5`".to_owned())
 }

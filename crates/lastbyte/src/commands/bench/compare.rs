@@ -1,12 +1,16 @@
-//! `--compare`: the change between the results of two runs.
+//! `--compare`: the change between the results of two commands, over several runs of each.
 
 use core::fmt::Write as _;
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
 
-use lastbyte_load::histogram::BEYOND_MIN;
-use lastbyte_report::statistics::{Counts, bootstrap::apart, tests_of::mann_whitney};
+use lastbyte_load::histogram::{BEYOND_MIN, PRECISION, needed_for};
+use lastbyte_report::statistics::{Counts, bootstrap::apart};
 use serde_json::Value;
 
+use super::interval::{between, geometric_mean};
 use crate::{failure::Failure, files};
 
 #[cfg(test)]
@@ -21,43 +25,63 @@ const SHARES: [(&str, f64); 5] = [
 ];
 const REPLICATES: usize = 2000;
 const SEED: u64 = 1;
-/// The level of significance.
+/// The level of the intervals within a run.
 const LEVEL: f64 = 0.05;
-/// Smaller probabilities are printed as less than this.
-const P_MIN: f64 = 1e-99;
+/// The most files of a side: each has a histogram in memory.
+const FILES_MAX: usize = 1000;
 
-/// The change from the first file to the second, as text.
-pub(super) fn compare(paths: &[PathBuf]) -> Result<String, Failure> {
-    let mut results = Vec::new();
-    for path in paths {
-        let text = files::read_text(path).map_err(Failure::usage)?;
+/// The change between the files of the first side and those of the second, as text.
+pub(super) fn compare(sides: &[PathBuf]) -> Result<String, Failure> {
+    let [before, after] = sides else {
+        return Err(Failure::Usage(format!(
+            "--compare: {} sides (expected two: FILE[,FILE…] FILE[,FILE…])",
+            sides.len()
+        )));
+    };
+    text(&side(before)?, &side(after)?).map_err(Failure::Usage)
+}
+
+/// Reads the files of a side, separated by commas.
+fn side(given: &Path) -> Result<Vec<Results>, Failure> {
+    let name = given.to_string_lossy();
+    let paths: Vec<&str> = if given.exists() {
+        vec![&name]
+    } else {
+        name.split(',').collect()
+    };
+    if paths.len() > FILES_MAX {
+        return Err(Failure::Usage(format!(
+            "--compare: {} files on a side (expected at most {FILES_MAX})",
+            paths.len()
+        )));
+    }
+    let results = paths.into_iter().map(|path| {
+        let text = files::read_text(Path::new(path)).map_err(Failure::usage)?;
         let invalid = |what: String| {
             Failure::Usage(format!(
-                "`{}` is not a result of `lastbyte bench --json`: {what}",
-                path.display()
+                "`{path}` is not a result of `lastbyte bench --json`: {what}"
             ))
         };
         let value = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-        results.push(Results::parse(value).map_err(|key| invalid(format!("no `{key}`")))?);
-    }
-    match &results[..] {
-        [before, after] => Ok(text(before, after)),
-        _ => Err(Failure::Usage("expected two files".to_owned())),
-    }
+        Results::parse(path, value).map_err(|key| invalid(format!("no `{key}`")))
+    });
+    results.collect()
 }
 
 /// The results of a run that are compared.
 struct Results {
+    path: String,
     value: Value,
     /// Latencies in ns. Requests without a response have no value, and so count as slower than all others.
     latencies: Counts,
     rate: f64,
+    total: u64,
     failed: u64,
 }
 
 impl Results {
     /// Returns the name of the key that is missing.
-    fn parse(value: Value) -> Result<Self, &'static str> {
+    fn parse(path: &str, value: Value) -> Result<Self, &'static str> {
         let number = |pointer: &'static str| {
             let found = value.pointer(pointer).and_then(Value::as_f64);
             found.ok_or(pointer)
@@ -74,127 +98,235 @@ impl Results {
             };
             *counts.entry((micros * 1000.0).round() as u64).or_insert(0) += count;
         }
+        // In a closed loop, the requests in progress at the end are as many as there are streams, and no slower than others.
+        let is_open = !value["settings"]["rate"].is_null();
+        let unfinished = number("/requests/unfinished")?;
         let missing = number("/requests/errored")?
-            + number("/requests/unfinished")?
-            + number("/requests/not_started")?;
+            + number("/requests/not_started")?
+            + if is_open { unfinished } else { 0.0 };
         Ok(Self {
+            path: path.to_owned(),
             latencies: Counts::new(&counts, missing as u64),
             rate: number("/requests_per_second")?,
+            total: number("/requests/total")? as u64,
             failed: number("/requests/failed")? as u64,
             value,
         })
     }
+
+    /// The latency in ns that a share of the requests do not exceed, if enough requests exceed it.
+    fn percentile(&self, share: f64) -> Result<f64, String> {
+        let total = self.latencies.total();
+        let beyond = (1.0 - share) * total as f64 * 1.000_001;
+        if beyond < BEYOND_MIN as f64 {
+            let needed = needed_for(share);
+            return Err(format!(
+                "needs {needed} requests (`{}` has {total})",
+                self.path
+            ));
+        }
+        let found = self.latencies.percentile(share).map(|nanos| nanos as f64);
+        found.ok_or_else(|| {
+            format!(
+                "more requests of `{}` than that have no response",
+                self.path
+            )
+        })
+    }
 }
 
-fn text(before: &Results, after: &Results) -> String {
+fn text(before: &[Results], after: &[Results]) -> Result<String, String> {
     let mut text = String::new();
-    for key in different_settings(before, after) {
+    for side in [before, after] {
+        check_side(side)?;
+        warn_of_side(side, &mut text);
+    }
+    let ([old, ..], [new, ..]) = (before, after) else {
+        return Err("--compare: no file (expected one or more on each side)".to_owned());
+    };
+    for key in different_settings(old, new, "urls") {
         let of = |results: &Results| results.value["settings"][&key].to_string();
         let _ = writeln!(
             text,
             "warning: the settings differ: {key} {} → {}",
-            of(before),
-            of(after)
+            of(old),
+            of(new)
         );
     }
-    let _ = writeln!(
-        text,
-        "{:<14}{:>12}{:>12}   {:<14}95 % interval",
+    match (before, after) {
+        ([old], [new]) => {
+            let heading = "95 % interval within the runs";
+            table(&mut text, before, after, heading, |_, share| {
+                within_run(old, new, share)
+            });
+            text.push_str(
+                "one run a side: within-run variation only, and no verdict. Runs of the same command often differ by more: \
+                 repeat both in turn, and compare all files (--compare a1.json,a2.json b1.json,b2.json)\n",
+            );
+        }
+        ([_], _) | (_, [_]) => {
+            table(&mut text, before, after, "", |_, _| None);
+            text.push_str(
+                "one run on a side: its variation between runs is unknown, so there is no interval and no verdict (expected two or more a side)\n",
+            );
+        }
+        _ => {
+            let counts = format!("{} and {} runs", before.len(), after.len());
+            let heading = format!("95 % interval over {counts}");
+            table(&mut text, before, after, &heading, |values, share| {
+                let precision = if share.is_some() { PRECISION } else { 0.0 };
+                let change = between(&values[0], &values[1], precision)?;
+                let (low, high) = (change.low * 100.0, change.high * 100.0);
+                let verdict = change.verdict();
+                Some(format!("{low:+.1} % to {high:+.1} %: {verdict}"))
+            });
+        }
+    }
+    Ok(text)
+}
+
+/// A line for each percentile, the rate, and failures. `interval` receives the values of both sides, and the share of a
+/// percentile.
+fn table(
+    text: &mut String,
+    before: &[Results],
+    after: &[Results],
+    heading: &str,
+    interval: impl Fn([Vec<f64>; 2], Option<f64>) -> Option<String>,
+) {
+    let header = format!(
+        "{:<14}{:>12}{:>12}   {:<14}{heading}",
         "", "before", "after", "change"
     );
-    let shares: Vec<f64> = SHARES.iter().map(|(_, share)| *share).collect();
-    let groups = [&before.latencies, &after.latencies];
-    let resampled = apart(&groups, &shares, REPLICATES, SEED);
-    for (place, (name, share)) in SHARES.into_iter().enumerate() {
-        let beyond = |counts: &Counts| (1.0 - share) * counts.total() as f64 * 1.000_001;
-        if groups
-            .iter()
-            .any(|counts| beyond(counts) < BEYOND_MIN as f64)
-        {
-            continue;
+    let _ = writeln!(text, "{}", header.trim_end());
+    let mut line = |name: &str, values: [Vec<f64>; 2], share, show: fn(f64) -> String| {
+        let [old, new] = [&values[0], &values[1]].map(|values| mean(values));
+        let changed = in_words(new / old - 1.0);
+        let interval = interval(values, share).unwrap_or_default();
+        let (old, new) = (show(old), show(new));
+        let line = format!("{name:<14}{old:>12}{new:>12}   {changed:<14}{interval}");
+        let _ = writeln!(text, "{}", line.trim_end());
+    };
+    let mut missing = Vec::new();
+    for (name, share) in SHARES {
+        let of = |side: &[Results]| -> Result<Vec<f64>, String> {
+            side.iter().map(|run| run.percentile(share)).collect()
+        };
+        match of(before).and_then(|old| Ok([old, of(after)?])) {
+            Ok(values) => line(&format!("latency {name}"), values, Some(share), millis),
+            Err(why) => missing.push(format!("latency {name} {why}")),
         }
-        let [Some(old), Some(new)] = groups.map(|counts| counts.percentile(share)) else {
-            continue;
-        };
-        let changes = resampled.iter().filter_map(|by_group| {
-            let old = by_group.first()?.get(place).copied()??;
-            let new = by_group.get(1)?.get(place).copied()??;
-            Some(change(old as f64, new as f64))
-        });
-        let mut changes: Vec<f64> = changes.collect();
-        changes.sort_unstable_by(f64::total_cmp);
-        let at = |share: f64| {
-            let index = (share * (changes.len().saturating_sub(1)) as f64).round() as usize;
-            changes.get(index).copied().unwrap_or(f64::NAN)
-        };
-        let (low, high) = (at(LEVEL / 2.0), at(1.0 - LEVEL / 2.0));
-        let verdict = if low > 0.0 || high < 0.0 {
-            "significant"
-        } else {
-            "no significant difference"
-        };
-        let _ = writeln!(
-            text,
-            "latency {name:<6}{:>12}{:>12}   {:<14}{:+.1} % to {:+.1} %: {verdict}",
-            millis(old),
-            millis(new),
-            in_words(change(old as f64, new as f64)),
-            low * 100.0,
-            high * 100.0
-        );
     }
-    let _ = writeln!(
-        text,
-        "requests/s    {:>12.1}{:>12.1}   {}",
-        before.rate,
-        after.rate,
-        in_words(change(before.rate, after.rate))
-    );
-    let _ = writeln!(
-        text,
-        "failed        {:>12}{:>12}",
-        before.failed, after.failed
-    );
-    if let Some(test) = mann_whitney(&before.latencies, &after.latencies) {
-        let p = test.p;
-        // The test is an approximation, and further digits would be meaningless.
-        let p_text = if p < P_MIN {
-            format!("p < {P_MIN:.0e}")
-        } else {
-            format!("p = {p:.2e}")
-        };
-        let verdict = if p < LEVEL {
-            "significant"
-        } else {
-            "no significant difference"
-        };
-        let _ = writeln!(
-            text,
-            "a request of the second run is slower with a probability of {:.1} % (Mann–Whitney, {p_text}: {verdict})",
-            test.share_less * 100.0
-        );
+    let rates = [before, after].map(|side| side.iter().map(|run| run.rate).collect());
+    line("requests/s", rates, None, |rate| format!("{rate:.1}"));
+    let failed = [before, after].map(|side| {
+        let sum = |of: fn(&Results) -> u64| side.iter().map(of).fold(0, u64::saturating_add);
+        share_of(sum(|run| run.failed), sum(|run| run.total))
+    });
+    let _ = writeln!(text, "{:<14}{:>12}{:>12}", "failed", failed[0], failed[1]);
+    for why in missing {
+        let _ = writeln!(text, "not compared: {why}");
     }
-    text
 }
 
-/// The settings that differ, apart from the addresses.
-fn different_settings(before: &Results, after: &Results) -> Vec<String> {
-    let Some(settings) = before.value["settings"].as_object() else {
-        return Vec::new();
+/// The geometric mean, to which the ratio of the line belongs; the mean if a value is 0.
+fn mean(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().sum();
+    geometric_mean(values).unwrap_or(sum / values.len() as f64)
+}
+
+/// The bootstrap interval of the change of a percentile between two runs, as if their responses were independent.
+fn within_run(before: &Results, after: &Results, share: Option<f64>) -> Option<String> {
+    let groups = [&before.latencies, &after.latencies];
+    let resampled = apart(&groups, &[share?], REPLICATES, SEED);
+    let changes = resampled.iter().filter_map(|by_group| {
+        let old = by_group.first()?.first().copied()??;
+        let new = by_group.get(1)?.first().copied()??;
+        Some(new as f64 / old as f64 - 1.0)
+    });
+    let mut changes: Vec<f64> = changes.collect();
+    changes.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| {
+        let index = (share * (changes.len().saturating_sub(1)) as f64).round() as usize;
+        changes.get(index).map(|change| change * 100.0)
     };
+    let (low, high) = (at(LEVEL / 2.0)?, at(1.0 - LEVEL / 2.0)?);
+    Some(format!("{low:+.1} % to {high:+.1} %"))
+}
+
+/// Checks that the runs of a side are different runs of one command.
+fn check_side(side: &[Results]) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for run in side {
+        if !seen.insert(run.value.to_string()) {
+            return Err(format!(
+                "`{}`: the results of a run are given twice on a side (expected different runs)",
+                run.path
+            ));
+        }
+    }
+    let Some(first) = side.first() else {
+        return Ok(());
+    };
+    for run in side {
+        // Runs of one command may differ in their random seeds.
+        if let Some(key) = different_settings(first, run, "seed").first() {
+            return Err(format!(
+                "`{}` is a run of another command than `{}`: {key} {} (expected {})",
+                run.path, first.path, run.value["settings"][key], first.value["settings"][key]
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Warns of runs whose values are doubtful.
+fn warn_of_side(side: &[Results], text: &mut String) {
+    for run in side {
+        if run.value["is_interrupted"] == true {
+            let _ = writeln!(text, "warning: `{}`: the run was interrupted", run.path);
+        }
+        for warning in run.value["warnings"].as_array().into_iter().flatten() {
+            let warning = warning.as_str().unwrap_or_default();
+            let _ = writeln!(text, "warning: `{}`: {warning}", run.path);
+        }
+        if let Some(first) = side.first()
+            && run.value["generator"] != first.value["generator"]
+        {
+            let _ = writeln!(
+                text,
+                "warning: `{}` is of another program than `{}`: {} → {}",
+                run.path, first.path, first.value["generator"], run.value["generator"]
+            );
+        }
+    }
+}
+
+/// The settings that differ, apart from one. A setting that one of them lacks differs as well.
+fn different_settings(before: &Results, after: &Results, apart_from: &str) -> Vec<String> {
+    let keys = [before, after].map(|results| results.value["settings"].as_object());
+    let keys: BTreeSet<&String> = keys
+        .into_iter()
+        .flatten()
+        .flat_map(|it| it.keys())
+        .collect();
     let differs = |key: &&String| {
-        key.as_str() != "urls" && settings.get(*key) != after.value["settings"].get(key.as_str())
+        let of = |results: &Results| results.value["settings"].get(key.as_str()).cloned();
+        key.as_str() != apart_from && of(before) != of(after)
     };
-    settings.keys().filter(differs).cloned().collect()
+    keys.into_iter().filter(differs).cloned().collect()
 }
 
-/// The relative change; not finite from 0.
-fn change(before: f64, after: f64) -> f64 {
-    after / before - 1.0
+/// A count and its share of a total.
+fn share_of(count: u64, total: u64) -> String {
+    match (count, total) {
+        (0, _) | (_, 0) => count.to_string(),
+        _ => format!("{count} ({:.2} %)", count as f64 / total as f64 * 100.0),
+    }
 }
 
 /// `–` for a change from 0.
-fn in_words(change: f64) -> String {
+pub(super) fn in_words(change: f64) -> String {
     if !change.is_finite() {
         return "–".to_owned();
     }
@@ -203,8 +335,8 @@ fn in_words(change: f64) -> String {
     format!("{percent:.1} % {which}")
 }
 
-fn millis(nanos: u64) -> String {
-    let millis = nanos as f64 / 1e6;
+pub(super) fn millis(nanos: f64) -> String {
+    let millis = nanos / 1e6;
     let decimals = if millis < 1.0 { 3 } else { 2 };
     format!("{millis:.decimals$} ms")
 }

@@ -1,15 +1,22 @@
 //! `--plot`: a page of a run.
 
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 use lastbyte_load::{
     Amount, Arrivals, Measurement, Settings,
-    histogram::{BEYOND_MIN, Histogram},
+    histogram::{BEYOND_MIN, Histogram, needed_for},
     report,
+    timeline::Timeline,
 };
-use lastbyte_report::load::{Distribution, Interval, Run};
+use lastbyte_report::load::{Distribution, Interval, Run, Step, Tile};
 
 use crate::{commands::report as page, failure::Failure, files};
+
+#[cfg(test)]
+mod tests;
+
+/// The end of the names of header fields whose values are not written to a page.
+const SECRETS: [&str; 2] = ["authorization:", "cookie:"];
 
 /// Whether the page can be written.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
@@ -39,8 +46,6 @@ fn run(settings: &Settings, measurement: &Measurement) -> Run {
     let intervals = timeline.iter().map(|(_, interval)| Interval {
         done: interval.done,
         errored: interval.errored,
-        p50_ms: interval.quantile(0.5).map(ms),
-        p99_ms: interval.quantile(0.99).map(ms),
         max_ms: (interval.done > 0).then(|| ms(interval.max)),
     });
     let mut distributions = vec![distribution("service time", &recorder.service)];
@@ -52,13 +57,83 @@ fn run(settings: &Settings, measurement: &Measurement) -> Run {
     Run {
         title: format!("Load over {}", settings.version),
         subtitle: url,
+        command: command(),
+        tiles: tiles(settings, measurement),
         facts: facts(settings, measurement),
         warnings: report::warnings(settings, measurement),
+        notes: report::notes(settings, measurement),
+        p50: steps(timeline, 0.5),
+        p99: steps(timeline, 0.99),
         width_ms: timeline.width().as_secs_f64() * 1e3,
         intervals: intervals.collect(),
         end_ms: timeline.length().as_secs_f64() * 1e3,
         distributions,
     }
+}
+
+/// This command line, without the values of header fields that are secrets.
+pub(super) fn command() -> String {
+    command_of(std::env::args_os().skip(1))
+}
+
+fn command_of(words: impl Iterator<Item = OsString>) -> String {
+    let words = words.map(|word| {
+        let text = word.to_string_lossy();
+        let lower = text.to_ascii_lowercase();
+        let end = SECRETS
+            .iter()
+            .filter_map(|name| Some(lower.find(name)? + name.len()));
+        match end.min() {
+            Some(end) => page::shell(format!("{} …", &text[..end]).as_ref()),
+            None => page::shell(&word),
+        }
+    });
+    let words: Vec<String> = words.collect();
+    format!("lastbyte {}", words.join(" "))
+}
+
+/// A percentile over time.
+fn steps(timeline: &Timeline, share: f64) -> Vec<Step> {
+    let ranges = timeline.percentile(share).into_iter();
+    let steps = ranges.map(|(intervals, nanos)| Step {
+        intervals,
+        ms: ms(nanos),
+    });
+    steps.collect()
+}
+
+/// The headline.
+fn tiles(settings: &Settings, measurement: &Measurement) -> Vec<Tile> {
+    let recorder = &measurement.recorder;
+    let (counts, latency) = (&recorder.counts, &recorder.latency);
+    let tile = |name: &str, value: String, note: String| Tile {
+        name: name.to_owned(),
+        value,
+        note,
+    };
+    let percentile = |name: &str, share| {
+        if let Some(nanos) = latency.supported_quantile(share) {
+            return tile(name, Run::time(ms(nanos)), "latency".to_owned());
+        }
+        let (needed, count) = (needed_for(share), latency.count());
+        let note = format!("needs {needed} responses (there were {count})");
+        tile(name, "–".to_owned(), note)
+    };
+    let total = measurement.total(settings);
+    let share = counts.failed as f64 / total.max(1) as f64 * 100.0;
+    let share = if counts.failed == 0 {
+        format!("of {total} requests")
+    } else {
+        format!("of {total} requests, {share:.2} %")
+    };
+    let rate = measurement.rate();
+    let responses = format!("{} responses", counts.done);
+    vec![
+        tile("requests/s", format!("{rate:.1}"), responses),
+        percentile("P50", 0.5),
+        percentile("P99", 0.99),
+        tile("failed", counts.failed.to_string(), share),
+    ]
 }
 
 fn ms(nanos: u64) -> f64 {
@@ -110,6 +185,7 @@ fn facts(settings: &Settings, measurement: &Measurement) -> Vec<(String, String)
         ("succeeded", counts.succeeded.to_string()),
         ("failed", counts.failed.to_string()),
         ("timeouts", counts.timed_out.to_string()),
+        ("retried", counts.retried.to_string()),
         ("connections lost", counts.disconnected.to_string()),
     ];
     if let Some(network) = &settings.network {

@@ -37,10 +37,11 @@ pub(super) fn settings(
         Http::Two => Version::Http2,
         Http::Three => Version::Http3,
     };
-    if version == Version::Http1 && load.streams.get() > 1 {
+    if let Some(streams) = load.streams.filter(|streams| streams.get() > 1)
+        && version == Version::Http1
+    {
         return Err(Failure::Usage(format!(
-            "HTTP/1.1 has one request at a time: `-m {}` (expected `-m 1`; add connections with `-c`)",
-            load.streams
+            "HTTP/1.1 has one request at a time: `-m {streams}` (expected `-m 1`; add connections with `-c`)"
         )));
     }
     let mut requests: Vec<Request> = arguments
@@ -96,7 +97,13 @@ pub(super) fn settings(
         amount,
         arrivals,
         connections,
-        streams: load.streams.get(),
+        streams: match (load.streams, load.rate) {
+            (Some(streams), _) => streams.get(),
+            (None, Some(rate)) if version != Version::Http1 && mix.is_none() => {
+                streams_for(rate, connections)
+            }
+            (None, _) => 1,
+        },
         threads: load.jobs,
         timeout: arguments.request.timeout,
         active_timeout: arguments.connection.active_timeout,
@@ -105,6 +112,35 @@ pub(super) fn settings(
         migrate: it.migrate,
         migrate_to: it.migrate_to.clone(),
         seed: load.seed,
+    })
+}
+
+/// The most streams per connection that an open loop has by default: servers permit about as many (RFC 9113 §6.5.2).
+const STREAMS_MAX: f64 = 100.0;
+/// Responses that have to arrive within this time for the rate to be kept are worth a note.
+const TIGHT: f64 = 0.1;
+
+/// As many streams per connection as responses that take a second need.
+fn streams_for(rate: f64, connections: usize) -> usize {
+    (rate / connections as f64).ceil().clamp(1.0, STREAMS_MAX) as usize
+}
+
+/// A note on a rate that the streams carry only if the server is fast: by Little's law, the requests in progress are the rate
+/// times the mean time of a response.
+pub(super) fn note_of_rate(settings: &Settings) -> Option<String> {
+    let rate = settings.arrivals.rate()?;
+    let streams = settings.connections * settings.streams;
+    let seconds = streams as f64 / rate;
+    let option = match (settings.version, settings.mix) {
+        (Version::Http1, _) | (_, Some(_)) => "-c",
+        _ => "-c or -m",
+    };
+    let millis = seconds * 1e3;
+    (seconds < TIGHT).then(|| {
+        format!(
+            "with at most {streams} in progress, {rate} requests/s need responses within {millis:.3} ms on average; otherwise requests wait \
+             (raise {option})"
+        )
     })
 }
 

@@ -1,76 +1,175 @@
+use lastbyte_units::SplitMix64;
 use serde_json::json;
 
-use super::*;
+use super::{super::interval::tests::noisy, *};
 
 /// A run of 2000 requests with latencies of `base` to `base` + 1 ms.
-fn results(base: u64, failed: u64, streams: u64) -> Results {
+fn results(base: f64, failed: u64, streams: u64) -> Results {
     let buckets: Vec<(f64, u64)> = (0..1000)
-        .map(|step| (((base * 1000) + step) as f64, 2))
+        .map(|step| (base * 1000.0 + f64::from(step), 2))
         .collect();
     let value = json!({
         "format": 1,
-        "settings": { "urls": [base.to_string()], "streams": streams },
-        "requests_per_second": 2000.0 - base as f64,
-        "requests": { "failed": failed, "errored": failed, "unfinished": 0, "not_started": 0 },
+        "generator": "lastbyte 1",
+        "settings": { "urls": ["/"], "streams": streams, "seed": 1 },
+        "is_interrupted": false,
+        "requests_per_second": 20_000.0 / base,
+        "requests": { "total": 2000 + failed, "failed": failed, "errored": failed, "unfinished": 0, "not_started": 0 },
         "latency_histogram": buckets,
+        "warnings": [],
     });
-    Results::parse(value).unwrap_or_else(|key| panic!("no {key}"))
+    let path = format!("{base}.json");
+    Results::parse(&path, value).unwrap_or_else(|key| panic!("no {key}"))
+}
+
+fn compared(before: &[Results], after: &[Results]) -> String {
+    text(before, after).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The lines with a percentile or the rate.
+fn lines(text: &str) -> Vec<&str> {
+    let is_line = |line: &&str| line.starts_with("latency") || line.starts_with("requests/s");
+    text.lines().filter(is_line).collect()
+}
+
+/// Runs of a command whose latency differs by a tenth from run to run, as on a shared machine.
+fn runs(random: &mut SplitMix64, count: usize, median: f64) -> Vec<Results> {
+    let runs = (0..count).map(|_| results(noisy(random, median, 0.1), 0, 1));
+    runs.collect()
+}
+
+/// One run of each has tight intervals, and says nothing about the next run.
+#[test]
+fn one_run_a_side_has_no_verdict() {
+    let text = compared(&[results(10.0, 0, 1)], &[results(16.0, 0, 1)]);
+    assert!(text.contains("95 % interval within the runs"), "{text}");
+    assert!(text.contains("57.1 % more"), "{text}");
+    assert!(
+        text.contains("within-run variation only, and no verdict"),
+        "{text}"
+    );
+    assert!(!text.contains("significant"), "{text}");
+    // 2000 responses have no P99.9, and the reason is given.
+    assert_eq!(lines(&text).len(), 5, "{text}");
+    let why = "not compared: latency P99.9 needs 10000 requests (`10.json` has 2000)";
+    assert!(text.contains(why), "{text}");
 }
 
 #[test]
-fn a_faster_run_is_significantly_faster() {
-    let text = text(&results(10, 0, 1), &results(7, 0, 1));
-    assert!(text.contains("latency P50 "), "{text}");
-    assert!(text.contains("28.6 % less"), "{text}");
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|it| it.starts_with("latency"))
-        .collect();
-    // 2000 responses have no P99.9.
-    assert_eq!(lines.len(), 4, "{text}");
-    assert!(
-        lines.iter().all(|line| line.ends_with(": significant")),
-        "{text}"
-    );
-    assert!(
-        text.contains("0.0 % (Mann–Whitney, p < 1e-99: significant)"),
-        "{text}"
-    );
+fn one_run_on_a_side_has_no_interval() {
+    let mut random = SplitMix64::new(1);
+    let text = compared(&[results(10.0, 0, 1)], &runs(&mut random, 5, 16.0));
+    assert!(!text.contains("significant"), "{text}");
+    assert!(!text.contains("% to"), "{text}");
+    assert!(text.contains("no interval and no verdict"), "{text}");
+}
+
+/// Of 20 comparisons of a command with itself over 5 runs a side, at most one has a significant line. Each run alone has an
+/// interval that excludes zero, since it is tight.
+#[test]
+fn noise_between_runs_is_not_significant() {
+    let mut random = SplitMix64::new(3);
+    let mut found = 0;
+    for _ in 0..20 {
+        let (before, after) = (runs(&mut random, 5, 10.0), runs(&mut random, 5, 10.0));
+        let text = compared(&before, &after);
+        assert!(text.contains("95 % interval over 5 and 5 runs"), "{text}");
+        assert_eq!(lines(&text).len(), 5, "{text}");
+        found += u32::from(text.contains(": significant"));
+    }
+    assert!(found <= 1, "{found}");
+}
+
+#[test]
+fn a_difference_beyond_the_noise_between_runs_is_significant() {
+    let mut random = SplitMix64::new(3);
+    let (before, after) = (runs(&mut random, 5, 10.0), runs(&mut random, 5, 16.0));
+    let text = compared(&before, &after);
+    for line in lines(&text) {
+        assert!(line.ends_with(": significant"), "{text}");
+        let which = if line.starts_with("latency") {
+            "% more"
+        } else {
+            "% less"
+        };
+        assert!(line.contains(which), "{text}");
+    }
     assert!(!text.contains("warning"), "{text}");
-}
-
-#[test]
-fn identical_runs_do_not_differ_significantly() {
-    let text = text(&results(10, 0, 1), &results(10, 0, 1));
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|it| it.starts_with("latency"))
-        .collect();
-    let verdict = ": no significant difference";
-    assert!(lines.iter().all(|line| line.ends_with(verdict)), "{text}");
-    assert!(text.contains("50.0 % (Mann–Whitney"), "{text}");
 }
 
 /// Failed requests are slower than all others: dropping slow requests is no improvement.
 #[test]
 fn failed_requests_make_a_run_slower() {
-    let text = text(&results(10, 0, 1), &results(10, 2000, 1));
+    let before = [
+        results(10.0, 0, 1),
+        results(10.01, 0, 1),
+        results(10.02, 0, 1),
+    ];
+    let after = [
+        results(10.0, 1000, 1),
+        results(10.01, 1000, 1),
+        results(10.02, 1000, 1),
+    ];
+    let text = compared(&before, &after);
     let p50 = text.lines().find(|line| line.starts_with("latency P50"));
     let p50 = p50.unwrap_or_else(|| panic!("{text}"));
     assert!(
         p50.ends_with(": significant") && p50.contains(" more"),
         "{text}"
     );
-    assert!(text.contains("75.0 % (Mann–Whitney"), "{text}");
+    assert!(text.contains("3000 (33.33 %)"), "{text}");
+    // A third of the requests have no response: P75 and above are unknown.
+    assert_eq!(lines(&text).len(), 2, "{text}");
+    let why = "not compared: latency P75 more requests of `10.json` than that have no response";
+    assert!(text.contains(why), "{text}");
 }
 
 #[test]
-fn different_settings_cause_a_warning() {
-    let text = text(&results(10, 0, 1), &results(9, 0, 2));
+fn different_settings_of_the_sides_cause_a_warning() {
+    let text = compared(&[results(10.0, 0, 1)], &[results(10.0, 0, 2)]);
     assert!(
         text.starts_with("warning: the settings differ: streams 1 → 2\n"),
         "{text}"
     );
+}
+
+/// Runs of one side are repetitions of one command, each given once.
+#[test]
+fn a_side_with_another_command_or_a_repeated_file_is_rejected() {
+    let one = || vec![results(10.0, 0, 1), results(11.0, 0, 1)];
+    let mixed = text(&[results(10.0, 0, 1), results(11.0, 0, 2)], &one());
+    let expected = "`11.json` is a run of another command than `10.json`: streams 2 (expected 1)";
+    assert_eq!(mixed.err().as_deref(), Some(expected));
+    let mut lacking = results(12.0, 0, 1);
+    lacking.value["settings"] = json!({ "urls": ["/"], "seed": 1 });
+    let mixed = text(&one(), &[results(10.0, 0, 1), lacking]);
+    assert!(mixed.is_err_and(|why| why.contains("streams null (expected 1)")));
+    // Another random seed is no other command.
+    let mut seeded = results(12.0, 0, 1);
+    seeded.value["settings"]["seed"] = json!(2);
+    assert!(text(&one(), &[results(10.0, 0, 1), seeded]).is_ok());
+    let twice = text(&one(), &[results(10.0, 0, 1), results(10.0, 0, 1)]);
+    assert!(twice.is_err_and(|why| why.contains("given twice")));
+    assert!(text(&[], &one()).is_err());
+}
+
+#[test]
+fn doubtful_runs_cause_warnings() {
+    let (mut interrupted, mut busy) = (results(10.0, 0, 1), results(11.0, 0, 1));
+    interrupted.value["is_interrupted"] = json!(true);
+    busy.value["warnings"] = json!(["the generator was the limit"]);
+    busy.value["generator"] = json!("lastbyte 2");
+    let text = compared(
+        &[interrupted, busy],
+        &[results(10.0, 0, 1), results(11.0, 0, 1)],
+    );
+    for expected in [
+        "warning: `10.json`: the run was interrupted",
+        "warning: `11.json`: the generator was the limit",
+        "warning: `11.json` is of another program than `10.json`: \"lastbyte 1\" → \"lastbyte 2\"",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
 }
 
 #[test]
@@ -84,6 +183,27 @@ fn a_file_that_is_not_a_result_is_rejected() {
             "latency_histogram",
         ),
     ] {
-        assert_eq!(Results::parse(value).err(), Some(key));
+        assert_eq!(Results::parse("a", value).err(), Some(key));
+    }
+}
+
+/// A run without any response has no latency and a rate of 0: dashes, no infinite change.
+#[test]
+fn a_run_without_a_response_has_no_change() {
+    let empty = |base: f64| {
+        let mut empty = results(base, 10, 1);
+        empty.latencies = Counts::new(&BTreeMap::new(), 10);
+        empty.rate = 0.0;
+        empty
+    };
+    let full = || vec![results(10.0, 0, 1), results(11.0, 0, 1)];
+    for (before, after) in [
+        (vec![empty(1.0), empty(2.0)], full()),
+        (full(), vec![empty(1.0), empty(2.0)]),
+        (vec![empty(1.0)], vec![empty(2.0)]),
+    ] {
+        let text = compared(&before, &after);
+        assert!(!text.contains("inf") && !text.contains("NaN"), "{text}");
+        assert!(!text.contains("significant"), "{text}");
     }
 }
