@@ -67,6 +67,13 @@
 //! - Where a round takes more than a second or so, `ProbeRTT`, due every five seconds, can end each probe before its
 //!   last ACKs have arrived. Then the bandwidth filter does not advance, and a path that became slower is noticed only
 //!   by its losses. The draft requires both.
+//! - An initial window that is many times what the path holds is lost in part, round by round: with the preset's 30 datagrams
+//!   over 64 kb/s, 100 ms and a queue of 30 packets, Startup lasts for 88 s and 31 % of the packets of 1 MB are lost; with ten, none
+//!   are. The losses of a round are one contiguous range, so the rule that wants six ranges does not end Startup, and `ProbeRTT`
+//!   interrupts each plateau. Over 128 kb/s it is 26 s and 21 %, over 256 kb/s 3 s and 6 %.
+//! - After a blackout of seconds, `ProbeRTT` may be due as the path returns. Its window is then below what is in flight, and
+//!   where the tail of that was dropped nothing is sent until the probe timeout, which counts from a round trip as long as the
+//!   blackout: 20 MB over 20 Mb/s with a blackout of 6 s take 19 s, and 14.4 to 15.1 s with the other controllers.
 
 mod constants;
 mod control;
@@ -118,6 +125,8 @@ pub struct Config {
     /// The seed of the random waits between bandwidth probes. Flows that share a path should use different seeds; the
     /// same seed gives the same behaviour.
     pub seed: u64,
+    /// The burst after a pause in bytes, at least a quantum; `None` for two quanta.
+    pub burst: Option<u64>,
 }
 
 /// BBR version 3. See the [module](self).
@@ -125,13 +134,14 @@ pub struct Config {
 /// ```
 /// use lastbyte_congestion::{Bbr, Controller, bbr::Config};
 ///
-/// let bbr = Bbr::new(Config { initial_window: 12_000, max_datagram_size: 1200, seed: 1 });
+/// let bbr = Bbr::new(Config { initial_window: 12_000, max_datagram_size: 1200, seed: 1, burst: None });
 /// assert_eq!(bbr.window(), 12_000);
 /// assert_eq!(bbr.state().phase.name(), "startup");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Bbr {
     initial_window: u64,
+    burst: Option<u64>,
     max_datagram_size: u64,
     random: Random,
     sampler: DeliveryRateSampler,
@@ -176,6 +186,7 @@ impl Bbr {
         let initial_window = config.initial_window.max(minimum).min(WINDOW_MAX);
         Self {
             initial_window,
+            burst: config.burst,
             max_datagram_size,
             random: Random::new(config.seed),
             sampler: DeliveryRateSampler::default(),
@@ -309,6 +320,7 @@ impl Controller for Bbr {
             quantum,
             burst: quantum.saturating_mul(2),
         }
+        .with_burst(self.burst)
     }
 
     fn state(&self) -> State {

@@ -107,6 +107,8 @@ pub struct Config {
     pub max_datagram_size: u64,
     /// The largest window that Resuming uses, in bytes; `None` to ignore what an earlier connection saved.
     pub resume_max: Option<u64>,
+    /// The burst after a pause in bytes, at least what is released at a time; `None` for that of §4.1.
+    pub burst: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,13 +141,14 @@ enum Signal {
 /// ```
 /// use lastbyte_congestion::{C4, Controller, c4::Config};
 ///
-/// let c4 = C4::new(Config { initial_window: 12_000, max_datagram_size: 1200, resume_max: None });
+/// let c4 = C4::new(Config { initial_window: 12_000, max_datagram_size: 1200, resume_max: None, burst: None });
 /// assert_eq!(c4.window(), 12_000);
 /// assert_eq!(c4.state().phase.name(), "startup");
 /// ```
 #[derive(Clone, Debug)]
 pub struct C4 {
     max_datagram_size: u64,
+    burst: Option<u64>,
     sampler: DeliveryRateSampler,
     /// The send index of the next packet.
     next_send_index: u64,
@@ -242,6 +245,7 @@ impl C4 {
             needs_drain: false,
             initial_window: window,
             resume_max: config.resume_max,
+            burst: config.burst,
             saved: None,
             window,
             statistics: Statistics::new(window),
@@ -700,6 +704,7 @@ impl Controller for C4 {
             burst: burst.max(pacing.quantum),
             ..pacing
         }
+        .with_burst(self.burst)
     }
 
     fn state(&self) -> State {

@@ -18,6 +18,9 @@ pub struct Config {
     pub first_recovery: FirstRecovery,
     /// The decrease factor of the first recovery; `None` for that of the avoidance.
     pub startup_beta: Option<f64>,
+    /// The decrease factor of the first recovery where an ECN-CE mark without a loss starts it; `None` for
+    /// [`Config::startup_beta`] or else that of the avoidance.
+    pub startup_beta_ecn: Option<f64>,
     /// The decrease factor of the avoidance; `None` for its own.
     pub beta: Option<f64>,
     /// The decrease factor of the avoidance when ECN-CE marks are the only sign; `None` for the same as for loss.
@@ -25,6 +28,11 @@ pub struct Config {
     pub beta_ecn: Option<f64>,
     /// The pacing gain in avoidance and recovery; `None` for that of the avoidance.
     pub pacing_gain: Option<f64>,
+    /// The pacing gain in startup, after the first flight; `None` for that of the startup.
+    pub startup_pacing_gain: Option<f64>,
+    /// The burst after a pause, at least what is released at a time; `None` for ten datagrams, or for scalable avoidances what is
+    /// released at a time.
+    pub burst: Option<WindowSize>,
     /// The largest jump of Careful Resume (RFC 9959); `None` to ignore saved parameters. Default: `None`.
     pub resume: Option<WindowSize>,
     /// Growth of the window while the sender does not use it. Default: [`AppLimited::NoGrowth`].
@@ -44,9 +52,12 @@ impl Default for Config {
             first_flight: FirstFlight::HALF_ROUND_TRIP,
             first_recovery: FirstRecovery::Cut,
             startup_beta: None,
+            startup_beta_ecn: None,
             beta: None,
             beta_ecn: None,
             pacing_gain: None,
+            startup_pacing_gain: None,
+            burst: None,
             resume: None,
             app_limited: AppLimited::NoGrowth,
             idle: IdlePolicy::Keep,

@@ -301,13 +301,25 @@ impl Pacing {
         }
     }
 
-    /// The same with releases of this span's worth, of two datagrams at least.
+    /// The same with releases of this span's worth, of two datagrams at least, also after a pause.
     pub(crate) fn in_releases_of(self, span: Duration, max_datagram_size: u64) -> Self {
         let least = max_datagram_size.saturating_mul(2);
-        let quantum = self.rate.bytes_in(span).max(least);
+        let quantum = self.rate.bytes_in(span).max(least).min(self.quantum);
         Self {
-            quantum: quantum.min(self.quantum),
+            quantum,
+            burst: quantum,
             ..self
+        }
+    }
+
+    /// The same with a burst of this many bytes, if one is configured.
+    pub(crate) fn with_burst(self, burst: Option<u64>) -> Self {
+        match burst {
+            Some(burst) if !self.rate.is_unlimited() => Self {
+                burst: burst.max(self.quantum),
+                ..self
+            },
+            _ => self,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Controllers by name: `rapid-start:variant=quicly,congestion=pico,initial-window=44160B,beta=0.7`.
 //!
 //! A spec is the name of a preset, optionally followed by a colon and [keys](Registry::keys) that change it, each at
-//! most once. All presets accept the same keys (`bbr` only `initial-window`, `c4` also `resume`); a key that the chosen
+//! most once. All presets accept the same keys (`bbr` only `initial-window` and `burst`, `c4` also `resume`); a key that the chosen
 //! rules do not use has no effect, so that several arms of an experiment can share a setting.
 //!
 //! All presets start with 30 datagrams, the baseline of the experiment in which Rapid Start was measured, so that arms

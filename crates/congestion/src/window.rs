@@ -264,7 +264,7 @@ impl WindowController {
                     initial: self.initial(),
                     minimum: self.minimum(),
                     jump_delivered: jump_was_hit.then(|| self.jump.acked()),
-                    beta: self.startup_beta(),
+                    beta: self.beta(cause, true),
                 };
                 let proportional = Proportional::new(variant, &entry);
                 self.set_window(proportional.window());
@@ -292,17 +292,14 @@ impl WindowController {
         self.note_reduction();
     }
 
-    fn startup_beta(&self) -> f64 {
-        self.config
-            .startup_beta
-            .unwrap_or_else(|| self.avoidance.beta(Cause::Loss))
-    }
-
     fn beta(&self, cause: Cause, is_first: bool) -> f64 {
-        match self.config.startup_beta {
-            Some(beta) if is_first => beta,
-            _ => self.avoidance.beta(cause),
-        }
+        let by_mark = self.config.startup_beta_ecn;
+        let of_startup = by_mark
+            .filter(|_| cause == Cause::EcnCe)
+            .or(self.config.startup_beta);
+        of_startup
+            .filter(|_| is_first)
+            .unwrap_or_else(|| self.avoidance.beta(cause))
     }
 
     fn inform_avoidance(&mut self, now: Time, cause: Cause, full: u64, measured: bool, rtt: &Rtt) {
@@ -482,7 +479,12 @@ impl WindowController {
             (Stage::Startup, FirstFlight::InitialWindow { round_trips }) if self.is_untouched => {
                 1.0 / round_trips
             }
-            (Stage::Startup, _) => self.startup.pacing_gain(),
+            (Stage::Startup, _) => {
+                let configured = self.config.startup_pacing_gain;
+                configured
+                    .filter(|_| !self.is_untouched)
+                    .unwrap_or_else(|| self.startup.pacing_gain())
+            }
             (Stage::ResumedStartup, _) => SLOW_START_GAIN,
             (Stage::Found, _) if self.is_in_slow_start() && !self.recovery.is_active() => {
                 SLOW_START_GAIN
@@ -722,10 +724,13 @@ impl Controller for WindowController {
         }
         let rate = Bandwidth::from_delivery(self.window, rtt.smoothed());
         let pacing = Pacing::at(rate.scaled(self.pacing_gain()), self.max_datagram_size);
-        if self.avoidance.is_scalable() {
-            return pacing.in_releases_of(SCALABLE_RELEASE, self.max_datagram_size);
-        }
-        pacing
+        let pacing = if self.avoidance.is_scalable() {
+            pacing.in_releases_of(SCALABLE_RELEASE, self.max_datagram_size)
+        } else {
+            pacing
+        };
+        let burst = self.config.burst;
+        pacing.with_burst(burst.map(|burst| burst.bytes(self.max_datagram_size)))
     }
 
     fn state(&self) -> State {
@@ -773,7 +778,8 @@ fn in_slow_start(factor: f64) -> impl Fn(u64) -> u64 {
     move |flight| share(flight, factor)
 }
 
-/// What a scalable rule releases at a time, so that its own bursts are not marked: `prague_burst_shift` of Linux.
+/// What a scalable rule releases at a time, also after a pause, so that its own bursts are not marked: `prague_burst_shift` of
+/// Linux.
 const SCALABLE_RELEASE: core::time::Duration = core::time::Duration::from_micros(250);
 /// Beta of RFC 9959 §3.5, by default.
 const RETREAT_BETA: f64 = 0.5;

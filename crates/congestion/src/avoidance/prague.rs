@@ -21,7 +21,7 @@
 //! | growth by unmarked bytes, also in the round trip after a decrease | 2.4.3 |
 //! | a flow with a short round trip grows no faster than one with 25 ms, once it has lasted for 500; its round trips for alpha and for decreases are 25 ms, too | 2.4.4 |
 //! | the first mark ends startup | 2.4.5 |
-//! | pacing at a window a round trip, in bursts of 250 µs or two datagrams | 2.5.1, 2.5.2 |
+//! | pacing at a window a round trip, in bursts of 250 µs or two datagrams, also at the start and after a pause | 2.5.1, 2.5.2 |
 //!
 //! Sections and rules are those of the editors' source of revision 00 (repository `prague-cc`, 2021), which was read in full. Of
 //! revision 04, the abstract was available, and what quiche (pull request 1708) and a port to quinn cite of sections 2.3.2, 2.4.2
@@ -35,6 +35,8 @@
 //! - The factor at loss is that of the draft; Apple's implementation follows CUBIC. A loss and a mark in the same round trip are two
 //!   reductions, as the draft permits; Linux undoes the first.
 //! - Marks are counted in packets by QUIC, and each stands for a full datagram.
+//! - What a late timer does not release in time is not made up for, since the bucket holds no more than a burst. `burst=10p` has
+//!   the bucket of the other rules, and ten datagrams back to back are marked on a path below 100 Mb/s or so.
 //! - With `classic-ecn-fallback=on`, a bottleneck that marks ECT(1) as classic ECN does is detected, and the reduction by marks grows
 //!   (RFC 9331 §4.3; `prague/classic.rs`). It is off by default, as in Linux.
 //! - Not implemented: windows below two datagrams (§3.5, future work); ECT(0) instead of ECT(1) for private networks (§2.2).

@@ -28,6 +28,7 @@ impl Sender {
                 initial_window: 10 * DATAGRAM,
                 max_datagram_size: DATAGRAM,
                 resume_max: Some(1 << 20),
+                burst: None,
             }),
             rtt: Rtt::default(),
             now: Time::ZERO,

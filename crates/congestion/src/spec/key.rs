@@ -110,6 +110,13 @@ pub(super) const KEYS: &[Key] = &[
     )
     .common(),
     Key::number(
+        "startup-beta-ecn",
+        BETA_MIN,
+        BETA_MAX,
+        "startup-beta where an ECN-CE mark without loss is the congestion (startup-beta, else beta-ecn)",
+    )
+    .common(),
+    Key::number(
         "beta-ecn",
         BETA_MIN,
         BETA_MAX,
@@ -145,6 +152,19 @@ pub(super) const KEYS: &[Key] = &[
         1.0,
         10.0,
         "pacing rate after startup, in windows per round trip (1.25; pico 2; prague 1)",
+    )
+    .common(),
+    Key::number(
+        "startup-pacing-gain",
+        1.0,
+        10.0,
+        "pacing rate in startup after the first flight, in windows per round trip (what growth= grows to)",
+    )
+    .common(),
+    Key::window(
+        "burst",
+        2,
+        "burst after a pause, at least what is released at a time (10p; prague what is released; bbr and c4 as in their drafts)",
     )
     .common(),
     Key::switch(

@@ -165,7 +165,7 @@ pub(super) const PRESETS: &[Preset] = &[
 
 /// The monolithic presets.
 pub(super) fn monolithic() -> [Preset; 2] {
-    let keys = &["initial-window"];
+    let keys = &["initial-window", "burst"];
     [
         Preset::of_controller(
             "bbr",
@@ -176,13 +176,16 @@ pub(super) fn monolithic() -> [Preset; 2] {
                     initial_window: config.initial_window.bytes(environment.max_datagram_size),
                     max_datagram_size: environment.max_datagram_size,
                     seed: environment.seed,
+                    burst: config
+                        .burst
+                        .map(|burst| burst.bytes(environment.max_datagram_size)),
                 }))
             }),
         ),
         Preset::of_controller(
             "c4",
             "C4, for media: low delay (draft-huitema-ccwg-c4-spec after -04)",
-            &["initial-window", "resume", "resume-max"],
+            &["initial-window", "burst", "resume", "resume-max"],
             Arc::new(|config, environment| {
                 Box::new(C4::new(c4::Config {
                     initial_window: config.initial_window.bytes(environment.max_datagram_size),
@@ -190,6 +193,9 @@ pub(super) fn monolithic() -> [Preset; 2] {
                     resume_max: config
                         .resume
                         .map(|max| max.bytes(environment.max_datagram_size)),
+                    burst: config
+                        .burst
+                        .map(|burst| burst.bytes(environment.max_datagram_size)),
                 }))
             }),
         ),
@@ -256,6 +262,7 @@ impl Preset {
     ) -> Result<(Config, Arc<ControllerMaker>), SpecError> {
         let mut config = Config {
             initial_window: settings.window("initial-window").unwrap_or(INITIAL_WINDOW),
+            burst: settings.window("burst"),
             settings: settings.clone(),
             ..Config::default()
         };
@@ -311,8 +318,10 @@ impl Window {
             .number("startup-beta")
             .or(config.beta)
             .or(startup_beta);
+        config.startup_beta_ecn = settings.number("startup-beta-ecn");
         config.beta_ecn = settings.number("beta-ecn");
         config.pacing_gain = settings.number("pacing-gain");
+        config.startup_pacing_gain = settings.number("startup-pacing-gain");
         config.idle = match settings.choice("idle") {
             Some("rfc9002") => IdlePolicy::Rfc9002,
             Some("rfc5681") => IdlePolicy::Rfc5681,

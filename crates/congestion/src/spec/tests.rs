@@ -1,4 +1,5 @@
 use alloc::boxed::Box;
+use core::time::Duration;
 
 use lastbyte_units::Time;
 
@@ -120,6 +121,38 @@ fn startup_beta_overrides_beta_which_overrides_variant_and_preset() {
     assert_eq!(startup_beta("cubic"), None);
 }
 
+/// The bucket after a pause: ten datagrams, of scalable rules what is released at a time, and what `burst` says.
+#[test]
+fn bursts_after_a_pause_are_those_of_the_rule_or_of_the_key() {
+    let mut rtt = Rtt::default();
+    rtt.update(Time::ZERO, Duration::from_millis(40), Duration::ZERO, None);
+    let burst = |text: &str| {
+        let controller = parse(text).build(&Environment {
+            max_datagram_size: 1000,
+            seed: 1,
+        });
+        let pacing = controller.pacing(&rtt);
+        assert!(pacing.burst >= pacing.quantum, "{text}");
+        pacing.burst
+    };
+    assert_eq!(burst("cubic"), 10_000);
+    assert_eq!(burst("cubic:burst=2p"), 2000);
+    assert_eq!(burst("cubic:burst=30p"), 30_000);
+    // draft-briscoe-iccrg-prague-congestion-control §2.5.2.
+    assert_eq!(burst("prague"), 2000);
+    assert_eq!(burst("rapid-start:congestion=prague"), 2000);
+    assert_eq!(burst("prague:burst=10p"), 10_000);
+    // A window of 1000 packets a round trip of 40 ms, twice: 12.5 packets in 250 µs.
+    assert_eq!(
+        burst("prague:initial-window=1000p,first-flight-rtts=0.5"),
+        12_500
+    );
+    // BBR: two quanta of 64 KiB, of which one is the least.
+    assert_eq!(burst("bbr"), 131_072);
+    assert_eq!(burst("bbr:burst=2p"), 65_536);
+    assert_eq!(burst("bbr:burst=200p"), 200_000);
+}
+
 #[test]
 fn keys_are_accepted_in_any_order() {
     let spec = parse(
@@ -127,7 +160,7 @@ fn keys_are_accepted_in_any_order() {
          beta-ecn=0.85,startup-beta=0.6,beta=0.7,first-flight-rtts=1,min-window=4p,initial-window=64KiB,\
          recovery=proportional,first-flight=initial-window,growth=rapid,congestion=newreno,variant=draft-02,jump-window=1MB,\
          search-threshold=0.3,search-exit=keep,rate-limited-increase=off,resume=on,resume-max=100p,\
-         classic-ecn-fallback=on",
+         classic-ecn-fallback=on,burst=2p,startup-pacing-gain=1,startup-beta-ecn=0.8",
     );
     assert_eq!(
         *spec.config(),
@@ -137,9 +170,12 @@ fn keys_are_accepted_in_any_order() {
             first_flight: FirstFlight::InitialWindow { round_trips: 1.0 },
             first_recovery: FirstRecovery::Proportional(Variant::Draft02),
             startup_beta: Some(0.6),
+            startup_beta_ecn: Some(0.8),
             beta: Some(0.7),
             beta_ecn: Some(0.85),
             pacing_gain: Some(1.5),
+            startup_pacing_gain: Some(1.0),
+            burst: Some(WindowSize::Datagrams(2)),
             resume: Some(WindowSize::Datagrams(100)),
             app_limited: AppLimited::Ignored,
             idle: IdlePolicy::Rfc2861,
@@ -337,7 +373,7 @@ fn added_keys_parse_with_the_same_errors_and_reach_the_rule() {
         ("steps:step-scale=5", "(expected 1 to 4)"),
         ("steps:step-unit=mb", "(expected one of byte, kb)"),
         ("steps:step-size=1", "idle, step-scale, step-unit)"),
-        ("bbr:step-scale=2", "(expected initial-window)"),
+        ("bbr:step-scale=2", "(expected initial-window, burst)"),
         ("steps:step-scale=2,step-scale=2", "is given twice"),
     ] {
         let error = registry.parse(text).expect_err(text).to_string();

@@ -14,6 +14,15 @@
 //! in that time the factor is 2×.
 //!
 //! While growing 3×, the pacer releases three windows in a round trip, so that it is not the limit.
+//!
+//! The editors' copy of 26 September 2026, the newest text found, differs from revision 02 in these clauses:
+//!
+//! | clause | here |
+//! |---|---|
+//! | §3.1.1: the initial window over the full round trip, no faster than classic paced slow start | `first-flight=jump` does this once ten datagrams are in flight, which leave back to back; with `burst=2p` they are paced as well |
+//! | §3.1.2: the sender ought to pace later rounds over the full round trip | `startup-pacing-gain=1`: a window a round trip. By default, see above. It slows the growth: with windows that triple by each one acknowledged, but wait for the pacer, to 2.35× a round trip, and with those that double, to 1.76× |
+//! | §3.3.1: a larger beta where the congestion is not an overflow, such as the 0.8 of RFC 8511 for marks | `startup-beta-ecn=0.8` |
+//! | §3.2: may be combined with HyStart++ | not implemented: the rule of growth is one of `growth=` |
 
 use core::time::Duration;
 

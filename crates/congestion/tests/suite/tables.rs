@@ -172,6 +172,29 @@ fn rapid_start_with_marks_and_no_loss_exits_at_half() {
 }
 
 #[test]
+fn rapid_start_of_the_editors_copy_paces_over_a_round_trip_and_keeps_more_at_a_mark() {
+    // §3.1.2: a window a round trip; §3.3.1: 0.8 × pre.
+    table(
+        "rapid_start_of_the_editors_copy_paces_over_a_round_trip_and_keeps_more_at_a_mark",
+        "rapid-start:burst=2p,startup-pacing-gain=1,startup-beta-ecn=0.8",
+        "+40ms
+         send 10
+         +40ms
+         ack 0-9
+         send 60
+         +40ms
+         ack 10-69
+         send 120
+         +40ms
+         ack 70-79 ce 3
+         ack 80-189 ce 9
+         send 2
+         +40ms
+         ack 190-191",
+    );
+}
+
+#[test]
 fn rapid_start_with_heavy_loss_stops_at_the_floor() {
     // A third of beta × pre, 15 packets.
     table(

@@ -4,9 +4,10 @@ use core::time::Duration;
 
 use lastbyte_congestion::Time;
 use lastbyte_link as link;
+use lastbyte_sim::{Direction, LinkEvent, Listener, Path, simulate};
 
 use crate::{
-    paths::{bottleneck, logged},
+    paths::{bottleneck, logged, transfer},
     shares::{dual_pi2, share},
 };
 
@@ -26,6 +27,70 @@ fn a_prague_flow_fills_the_link_with_a_queue_of_a_millisecond() {
     let (mut shares, outcome) = share(dual_pi2(), &["cubic"], &[]);
     assert!(shares.wait_ms(0, 0.5) > 5.0);
     assert_eq!(logged(&outcome, 0, "num-packets.acked-ecn-ect1"), 0);
+}
+
+/// What the L4S queue held when packets were marked, and how much the link carried in the last half of a transfer.
+#[derive(Default)]
+struct Marks {
+    /// The first marks: when, and how long the packets in front take to send, in milliseconds.
+    first: Vec<(f64, f64)>,
+    served: Vec<(Time, u64)>,
+}
+
+impl Listener for Marks {
+    fn wants_link_events(&self) -> bool {
+        true
+    }
+
+    fn on_link(&mut self, event: &LinkEvent) {
+        if event.direction != Direction::Down {
+            return;
+        }
+        match event.event {
+            link::Event::Marked => {
+                let at = event.at.since(Time::ZERO).as_secs_f64() * 1e3;
+                self.first.push((at, event.queue.bytes as f64 * 8.0 / 50e3));
+            }
+            link::Event::ServiceEnded { .. } => {
+                self.served.push((event.at, u64::from(event.bytes)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The draft's §2.5.2: a sender that is alone on the path does not mark itself with its own bursts, so startup goes on until the
+/// window exceeds the path.
+#[test]
+fn prague_is_not_marked_for_its_own_bursts() {
+    // After 100 ms, the first mark halves a window that then grows by a packet a round trip.
+    for (rtt, wanted) in [(100, 0.85), (40, 0.9)] {
+        let mut scenario = transfer(path_of(50, rtt), "prague", 100_000_000);
+        scenario.transport.ecn = true;
+        let mut marks = Marks::default();
+        let outcome = simulate(&scenario, &mut marks).expect("a scenario");
+        let sender = outcome.flows[0].server.as_ref().expect("a server");
+        let window = sender.congestion.statistics.window_exiting_startup;
+        let pipe = 50_000_000 / 8 * rtt / 1000;
+        let (at, queued) = marks.first.first().expect("marks at the end of startup");
+        assert!(
+            *queued > 0.8,
+            "{rtt} ms: marked at {at} ms with {queued} ms in the queue"
+        );
+        assert!(window > Some(pipe), "{rtt} ms: {window:?} of {pipe}");
+        let end = marks.served.last().expect("packets").0;
+        let half = Time::ZERO + end.since(Time::ZERO) / 2;
+        let late = marks.served.iter().filter(|(at, _)| *at >= half);
+        let bytes: u64 = late.map(|(_, bytes)| bytes).sum();
+        let used = bytes as f64 * 8.0 / (50e6 * end.since(half).as_secs_f64());
+        assert!(used > wanted, "{rtt} ms: {used}");
+    }
+}
+
+fn path_of(mbit: u64, rtt: u64) -> Path {
+    let mut path = bottleneck(mbit, rtt, 0);
+    path.down.queue = link::Queue::DualPi2(link::DualPi2::default());
+    path
 }
 
 #[test]

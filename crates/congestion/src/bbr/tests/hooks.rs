@@ -218,7 +218,7 @@ proptest! {
         hooks in prop::collection::vec((number(), hook()), 0..100),
     ) {
         let mut driver = Driver {
-            bbr: Bbr::new(Config { initial_window, max_datagram_size, seed }),
+            bbr: Bbr::new(Config { initial_window, max_datagram_size, seed, burst: None }),
             rtt: Rtt::default(),
             packets: Vec::new(),
             now: Time::ZERO,

@@ -135,6 +135,7 @@ fn losses_lower_bounds_by_30_percent_per_round_but_not_below_delivery() {
         initial_window: 100_000,
         max_datagram_size: SIZE,
         seed: 0,
+        burst: None,
     });
     bbr.max_bandwidth.on_sample(&sample(1_000_000, false));
     bbr.losses.note(0);
@@ -166,6 +167,7 @@ fn longterm_bound_falls_by_at_most_30_percent() {
         initial_window: 100_000,
         max_datagram_size: SIZE,
         seed: 0,
+        burst: None,
     });
     bbr.cycle.is_probe_sample = true;
     let packet = Packet {
@@ -184,6 +186,7 @@ fn an_earlier_spurious_episode_is_undone_with_the_latest() {
         initial_window: 10 * SIZE,
         max_datagram_size: SIZE,
         seed: 0,
+        burst: None,
     });
     let rtt = Rtt::default();
     let send = |bbr: &mut Bbr, millis| {

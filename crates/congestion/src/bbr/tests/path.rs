@@ -146,6 +146,7 @@ pub(super) fn flow(path: Path) -> Flow<Bbr> {
             initial_window: 10 * SIZE,
             max_datagram_size: SIZE,
             seed: 1,
+            burst: None,
         }),
         path,
     )
