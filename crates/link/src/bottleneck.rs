@@ -48,6 +48,22 @@ impl Capacity {
             Self::Wifi(wifi) => Some(wifi.rate),
         }
     }
+
+    /// The bytes that can be transmitted from `from` to `to`, inclusive; `None` without a limit. Of a token bucket: if it is full
+    /// at first. Of Wi-Fi: at the rate of the data, without the time that the medium takes besides.
+    #[must_use]
+    pub fn bytes_between(&self, from: Time, to: Time) -> Option<f64> {
+        let span = to.since(from).as_secs_f64();
+        let at = |rate: Rate| rate.bits_per_second() as f64 / 8.0 * span;
+        Some(match self {
+            Self::Unlimited => return None,
+            Self::Constant(rate) => at(*rate),
+            Self::Schedule(schedule) => schedule.bytes_between(from, to),
+            Self::Shaper(shaper) => at(shaper.peak).min(shaper.burst as f64 + at(shaper.rate)),
+            Self::Trace(trace) => trace.bytes_between(from, to),
+            Self::Wifi(wifi) => at(wifi.rate),
+        })
+    }
 }
 
 /// When a packet leaves the bottleneck and its propagation delay starts. Has no effect with a trace, where a packet

@@ -9,7 +9,7 @@ use lastbyte_units::nanos;
 
 use crate::{
     Rate, Time,
-    rate::{nanos_for, saturate},
+    rate::{nanos_for, saturate, work_of},
 };
 
 /// A stepwise rate. Times count from the epoch of [`Time`].
@@ -95,6 +95,28 @@ impl Schedule {
             }
             None => self.steps[0].rate,
         }
+    }
+
+    /// The bytes that can be transmitted in this time.
+    pub(crate) fn bytes_between(&self, from: Time, to: Time) -> f64 {
+        let work = self.work_until(to.as_nanos()) - self.work_until(from.as_nanos());
+        work as f64 / work_of(1) as f64
+    }
+
+    /// The capacity from the epoch to this time, in nanobits.
+    fn work_until(&self, at: u64) -> u128 {
+        let period = self.period.unwrap_or(u64::MAX);
+        let (periods, rest) = (at / period, at % period);
+        let ends = self.steps.iter().skip(1).map(|step| step.from);
+        let steps = self.steps.iter().zip(ends.chain([u64::MAX]));
+        let work = steps.map(|(step, end)| {
+            let span = end.min(rest).saturating_sub(step.from);
+            u128::from(step.rate.bits_per_second()) * u128::from(span)
+        });
+        work.fold(
+            u128::from(periods).saturating_mul(self.period_work),
+            u128::saturating_add,
+        )
     }
 }
 

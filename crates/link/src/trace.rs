@@ -88,6 +88,23 @@ impl Trace {
         Rate::from_bits_per_second(saturate(rate))
     }
 
+    /// The bytes of the opportunities from `from` to `to`, inclusive.
+    pub(crate) fn bytes_between(&self, from: Time, to: Time) -> f64 {
+        let before = from.as_nanos().checked_add(self.start);
+        let before = before.and_then(|from| from.checked_sub(1));
+        let until = self.count_until(to.as_nanos().saturating_add(self.start));
+        let count = until - before.map_or(0, |before| self.count_until(before));
+        count as f64 * f64::from(OPPORTUNITY_BYTES)
+    }
+
+    /// The number of opportunities up to this position of the endless trace.
+    fn count_until(&self, position: u64) -> u128 {
+        let period = self.period_nanos();
+        let (periods, rest) = (position / period, position % period);
+        let count = self.opportunities.partition_point(|at| *at <= rest);
+        u128::from(periods) * self.opportunities.len() as u128 + count as u128
+    }
+
     fn period_nanos(&self) -> u64 {
         self.opportunities[self.opportunities.len() - 1]
     }

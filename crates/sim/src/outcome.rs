@@ -143,7 +143,10 @@ pub struct BottleneckOutcome {
     pub span: Duration,
     /// Packets and bytes that the bottleneck sent in it.
     pub served: Count,
-    /// The utilisation of its rate, 0 to 1; `None` without a rate.
+    /// The bytes of `served` as a share of what it could send in the span, 0 to 1 ([`Capacity::bytes_between`]); `None` without a
+    /// rate, and if the transfer did not end.
+    ///
+    /// [`Capacity::bytes_between`]: lastbyte_link::Capacity::bytes_between
     pub utilisation: Option<f64>,
     /// The longest time without a packet to send, from the start of the first packet in the span.
     pub idle_gap_max: Duration,

@@ -727,9 +727,7 @@ impl<'a, L: Listener> World<'a, L> {
         Outcome {
             flows,
             direction: self.bottleneck,
-            bottleneck: self
-                .monitor
-                .outcome(self.scenario.bottleneck().capacity.nominal()),
+            bottleneck: self.monitor.outcome(&self.scenario.bottleneck().capacity),
             down: self.down.statistics(),
             up: self.up.statistics(),
             path_rtt: self.scenario.path.rtt(),
@@ -770,18 +768,20 @@ impl BottleneckMonitor {
         self.last_service_end = Some(ended);
     }
 
-    fn outcome(&self, rate: Option<Rate>) -> BottleneckOutcome {
-        let span = match (self.started, self.ended) {
-            (Some(started), Some(ended)) => ended.since(started),
-            _ => Duration::ZERO,
+    fn outcome(&self, capacity: &link::Capacity) -> BottleneckOutcome {
+        let (span, possible) = match (self.started, self.ended) {
+            (Some(started), Some(ended)) => {
+                (ended.since(started), capacity.bytes_between(started, ended))
+            }
+            _ => (Duration::ZERO, None),
         };
-        let capacity = rate.map(|rate| rate.bits_per_second() as f64 / 8.0 * span.as_secs_f64());
         BottleneckOutcome {
             span,
             served: self.served,
-            utilisation: capacity
-                .filter(|capacity| *capacity > 0.0)
-                .map(|capacity| self.served.bytes as f64 / capacity),
+            // Times are whole nanoseconds, in which a fraction of a byte more may pass.
+            utilisation: possible
+                .filter(|possible| *possible > 0.0)
+                .map(|possible| (self.served.bytes as f64 / possible).min(1.0)),
             idle_gap_max: self.idle_gap_max,
         }
     }

@@ -115,3 +115,21 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    /// The capacity between two times is what a cursor finds that it takes to transmit.
+    #[test]
+    fn any_span_has_the_capacity_that_takes_it(
+        rates in vec(1u64..1000, 1..6),
+        is_periodic: bool,
+        (from, span) in (0u64..100_000_000, 1u64..100_000_000),
+    ) {
+        let steps: Vec<(Duration, Rate)> = (0u64..).zip(&rates).map(|(at, rate)| (ms(at * 7), mbit(*rate))).collect();
+        let period = is_periodic.then(|| ms(7 * rates.len() as u64));
+        let schedule = Schedule::new(&steps, period).expect("a schedule");
+        let (from, to) = (Time::from_nanos(from), Time::from_nanos(from + span));
+        let work = schedule.bytes_between(from, to) * work_of(1) as f64;
+        let (end, _) = Cursor::new(schedule).end_of(from, work as u128);
+        prop_assert!(end.as_nanos().abs_diff(to.as_nanos()) <= 1 + span / 1_000_000_000, "{end:?} {to:?}");
+    }
+}

@@ -113,3 +113,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_bytes_of_a_span_are_those_of_its_opportunities() {
+    let trace: Trace = "0\n2\n2\n3\n".parse().expect("a trace");
+    let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+    let count =
+        |trace: &Trace, from: u64, to: u64| trace.bytes_between(at(from), at(to)) as u64 / 1500;
+    // 0, 2, 2, 3, 3, 5, 5, 6, 6, …
+    for (from, to, expected) in [
+        (0, 0, 1),
+        (0, 2, 3),
+        (1, 2, 2),
+        (2, 3, 4),
+        (3, 3, 2),
+        (0, 6, 9),
+        (4, 4, 0),
+    ] {
+        assert_eq!(count(&trace, from, to), expected, "{from} to {to}");
+    }
+    let later = trace.starting_at(Duration::from_millis(2));
+    assert_eq!(count(&later, 0, 0), 2);
+    assert_eq!(count(&later, 0, 1), 4);
+}

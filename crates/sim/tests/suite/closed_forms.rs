@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_sim::{CrossKind, Protocol};
+use lastbyte_sim::{CrossKind, Protocol, network::PathText};
 
 use crate::paths::{bottleneck, lost, run, transfer, ttlb_ms};
 
@@ -126,4 +126,34 @@ fn a_transfer_through_a_black_hole_is_reported_as_incomplete() {
     assert!(!outcome.flows[0].is_complete());
     assert_eq!(outcome.ended_at.as_nanos(), 5_000_000_000);
     assert_eq!(outcome.flows[0].handshake, None);
+}
+
+/// A queue that always has packets: the bottleneck carries what it can, whatever limits its rate. The token bucket and the hops
+/// are the examples of docs/network.md.
+#[test]
+fn utilisation_is_a_share_of_what_the_bottleneck_can_carry() {
+    let bucket = "rate = '20mbit'\nburst = '10MB'\npeak-rate = '100mbit'\nqueue = '100ms'";
+    let hops = "rate = '100mbit'\nqueue = '40ms'\n[[down.hop]]\nrate = '50mbit'\nburst = '1MB'\npeak-rate = '60mbit'\n\
+                queue = '100ms'\ndiscipline = 'pie'\n[[down.hop]]\nrate = '70mbit'\nqueue = '1000p'";
+    let steps = "steps = ['0s 5mbit', '200ms 40mbit', '900ms 10mbit']\nqueue = '200ms'";
+    let trace = "trace = '12mbit, then a pause'\nqueue = '300ms'";
+    let mut opportunities: Vec<String> = (1..=500).map(|ms| ms.to_string()).collect();
+    opportunities.push("900".to_owned());
+    for (link, size, least) in [
+        (bucket, 1_000_000, 0.1),
+        (bucket, 8_000_000, 0.5),
+        (bucket, 20_000_000, 0.6),
+        (hops, 3_000_000, 0.5),
+        (steps, 4_000_000, 0.7),
+        (trace, 2_000_000, 0.7),
+        ("rate = '10mbit'\nqueue = '200ms'", 4_000_000, 0.9),
+    ] {
+        let text = format!("rtt = '30ms'\n[down]\n{link}");
+        let path = PathText::parse(&text)
+            .and_then(|path| path.path(&mut |_| Ok(opportunities.join("\n"))));
+        let outcome = run(&transfer(path.expect(link), "cubic", size));
+        let used = outcome.bottleneck.utilisation.expect("a rate");
+        assert!((least..=1.0).contains(&used), "{link}: {used}");
+        assert!(used < 1.0 || link.contains("10mbit"), "{link}: {used}");
+    }
 }
