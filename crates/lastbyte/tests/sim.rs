@@ -455,10 +455,13 @@ fn usage_errors_exit_with_code_2() {
         (&["--pause", "1s"], "--pause requires --requests"),
         (&["--stagger", "1s"], "--stagger requires --flows"),
         (&["--qlog-dialect", "draft"], "--qlog"),
-        (&["--aqm", "codel", "--mark", "5ms"], "(expected `on`"),
+        (
+            &["--aqm", "codel", "--mark", "5ms"],
+            "(expected `on` or `off`",
+        ),
         (
             &["--arm", "cubic", "--arm", "cubic"],
-            "--arm: \"cubic\" is given twice",
+            "--arm: `cubic` is given twice",
         ),
         (
             &["--network", "dsl", "--network", "dsl"],
@@ -485,6 +488,96 @@ fn usage_errors_exit_with_code_2() {
         );
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
+}
+
+#[test]
+fn repeated_values_and_impossible_marks_are_named() {
+    for (arguments, wanted) in [
+        (
+            &["--handshake", "full,0rtt,full"][..],
+            "--handshake: `full` is given twice (expected once)",
+        ),
+        (
+            &["--size", "1MB,400kB,1000kB"],
+            "--size: `1MB` is given twice (expected once)",
+        ),
+        (
+            &["--aqm", "dualpi2", "--mark", "off"],
+            "(expected `on`: `dualpi2` always marks)",
+        ),
+    ] {
+        let output = sim(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
+    }
+}
+
+/// The marks of a managed queue reach the sender, so its reduction by marks matters; a drop-tail queue that does not mark is
+/// reported. The queue has the limit of the discipline, so that nothing is dropped at its tail.
+#[test]
+fn ecn_over_a_managed_queue_is_marked_and_over_another_is_warned_of() {
+    let path = [
+        "--rate", "50mbit", "--rtt", "40ms", "--ecn", "--size", "10MB",
+    ];
+    let arms = ["--arm", "cubic", "--arm", "cubic:beta-ecn=0.5"];
+    let run = |words: &[&str]| json(&[&path[..], words].concat());
+    for name in ["codel", "fq-codel", "pie", "cake"] {
+        let rows = run(&[&arms[..], &["--aqm", name]].concat());
+        assert_ne!(rows[0]["ttlb_ms"], rows[1]["ttlb_ms"], "{name}: no marks");
+    }
+    let rows = run(&[&arms[..], &["--aqm", "codel", "--mark", "off"]].concat());
+    assert_eq!(rows[0]["ttlb_ms"], rows[1]["ttlb_ms"], "marks turned off");
+
+    let shown = |words: &[&str]| {
+        let output = sim(&[&path[..], &["--arm", "cubic"], words].concat());
+        let head = stdout(&output)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        (head, stderr(&output))
+    };
+    let (head, errors) = shown(&["--aqm", "codel"]);
+    assert!(head.ends_with("CoDel, queue 1000 packets, marks"), "{head}");
+    assert_eq!(errors, "");
+    let without = "warning: --ecn: no queue of custom marks packets";
+    for words in [&[][..], &["--aqm", "codel", "--mark", "off"]] {
+        assert!(shown(words).1.starts_with(without), "{words:?}");
+    }
+    let output = sim(&[
+        "--rate", "50mbit", "--rtt", "40ms", "--aqm", "pie", "--size", "100kB",
+    ]);
+    assert!(
+        stdout(&output).contains("marks, endpoints without ECN"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+/// Cross traffic that leaves nothing, as in docs/sim.md: the server gives the transfer up, and the warning says by which limit.
+#[test]
+fn a_transfer_that_the_server_cancels_fails_with_a_sentence() {
+    let output = sim(&[
+        "--rate",
+        "10mbit",
+        "--rtt",
+        "40ms",
+        "--cross",
+        "cbr:12mbit",
+        "--size",
+        "400kB",
+        "--arm",
+        "cubic",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(
+        text.contains(
+            "the connection ended: the server cancelled a transfer of less than 3000 bytes in 30 s, the limit of HTTP/3 servers \
+             for stalled clients; --protocol raw has none"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

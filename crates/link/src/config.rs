@@ -73,6 +73,12 @@ impl Config {
         delays.fold(Duration::ZERO, Duration::saturating_add)
     }
 
+    /// Whether a queue of any hop marks ECN-capable packets.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        self.hops().any(|hop| hop.queue.marks())
+    }
+
     /// The bottleneck: the hop with the lowest nominal rate, or the first of several, with its number from 0.
     #[must_use]
     pub fn bottleneck(&self) -> (usize, &Self) {

@@ -60,6 +60,20 @@ pub enum Queue {
     Cake(FqCoDel),
 }
 
+impl Queue {
+    /// Whether it marks ECN-capable packets.
+    #[must_use]
+    pub const fn marks(&self) -> bool {
+        match self {
+            Self::DropTail(queue) => queue.mark_above.is_some(),
+            Self::CoDel(queue) => queue.ecn,
+            Self::FqCoDel(queue) | Self::Cake(queue) => queue.codel.ecn,
+            Self::Pie(queue) => queue.ecn,
+            Self::DualPi2(_) => true,
+        }
+    }
+}
+
 impl Default for Queue {
     fn default() -> Self {
         Self::DropTail(DropTail::default())

@@ -8,7 +8,7 @@
 //! In the closing state `CONNECTION_CLOSE` is repeated in response to packets, but to fewer and fewer of them, so that
 //! two ends do not send to each other endlessly (§10.2.1). In the draining state nothing is sent.
 
-use core::time::Duration;
+use core::{fmt, time::Duration};
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{TransportError, frame::FrameType};
@@ -53,6 +53,31 @@ impl CloseReason {
     #[must_use]
     pub const fn needs_close_frame(&self) -> bool {
         matches!(self, Self::Local { .. } | Self::LocalApplication { .. })
+    }
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local { code, reason, .. } => {
+                write!(f, "the peer violated QUIC: {reason} ({code})")
+            }
+            Self::LocalApplication { code } => {
+                write!(
+                    f,
+                    "the application on this side closed it with code {code:#x}"
+                )
+            }
+            Self::Peer { code } => write!(f, "the peer closed it: {code}"),
+            Self::PeerApplication { code } => {
+                write!(f, "the peer's application closed it with code {code:#x}")
+            }
+            Self::StatelessReset => f.write_str("the peer no longer knows it (stateless reset)"),
+            Self::IdleTimeout => f.write_str("no more packets from the peer (idle timeout)"),
+            Self::NoCommonVersion => {
+                f.write_str("the server supports neither QUIC version 1 nor version 2")
+            }
+        }
     }
 }
 

@@ -140,7 +140,7 @@ fn earlier_connection(config: &Arc<Config>, credentials: &Credentials) -> Result
             break;
         };
         if let Some(reason) = connection.close_reason() {
-            return Err(failed(&format!("{reason:?}")));
+            return Err(failed(&reason));
         }
         let session = connection.session();
         if session.tickets_received() > 0

@@ -275,7 +275,7 @@ impl<W: Write + Send> Trace for LineTrace<W> {
                 );
             }),
             Event::Closed(reason) => line("closed", &|line| {
-                line.text("reason", &format!("{reason:?}"));
+                line.text("reason", &reason.to_string());
             }),
             // Events of handshake keys and paths are only in qlog.
             _ => {}

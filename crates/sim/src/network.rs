@@ -98,7 +98,7 @@ pub struct LinkText {
     /// `cake` (COBALT and flow queueing).
     pub discipline: Option<String>,
     /// The queue depth above which ECN-capable packets are marked CE, written as `queue`. For disciplines other than
-    /// `drop-tail`: `on`. Default: no marking, except for `dualpi2`, which always marks.
+    /// `drop-tail`: `on` or `off`. Default: `off` for `drop-tail`, `on` for the others; `dualpi2` always marks.
     pub mark: Option<String>,
     /// When a packet leaves the bottleneck: `last-bit`, the default, or `first-bit`, as in quicly's simulator.
     pub departure: Option<String>,
@@ -490,11 +490,13 @@ impl LinkText {
         };
         let size = limit_of("queue", &self.queue)?;
         let marks = || match self.mark.as_deref() {
-            None => Ok(false),
-            Some("on") => Ok(true),
+            None | Some("on") => Ok(true),
+            Some("off") => Ok(false),
             Some(other) => Err(SettingError::new(
                 format!("{direction}.mark"),
-                format!("`{other}` (expected `on`: this discipline finds the depth itself)"),
+                format!(
+                    "`{other}` (expected `on` or `off`: this discipline finds the depth itself)"
+                ),
             )),
         };
         let codel = |default: CoDel| {
@@ -514,7 +516,10 @@ impl LinkText {
         Ok(match self.discipline.as_deref() {
             None | Some("drop-tail") => Queue::DropTail(DropTail {
                 limit: size.unwrap_or_default(),
-                mark_above: limit_of("mark", &self.mark)?,
+                mark_above: match self.mark.as_deref() {
+                    Some("off") => None,
+                    _ => limit_of("mark", &self.mark)?,
+                },
             }),
             Some("codel") => Queue::CoDel(codel(CoDel::default())?),
             Some("fq-codel") => Queue::FqCoDel(flows()?),
@@ -528,7 +533,12 @@ impl LinkText {
                 })
             }
             Some("dualpi2") => {
-                marks()?;
+                if !marks()? {
+                    return Err(SettingError::new(
+                        format!("{direction}.mark"),
+                        "`off` (expected `on`: `dualpi2` always marks)",
+                    ));
+                }
                 let default = DualPi2::default();
                 Queue::DualPi2(DualPi2 {
                     limit: size.unwrap_or(default.limit),

@@ -3,7 +3,9 @@
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
+use lastbyte_http3::{Code, StallLimit};
 use lastbyte_link::DropReason;
+use lastbyte_quic::close::CloseReason;
 use lastbyte_record::json::Object;
 
 use crate::{
@@ -67,8 +69,22 @@ pub struct Row {
     pub progress: Vec<Progress>,
     /// From request to last byte, of the other responses on the connection.
     pub next_ttlb: Vec<Option<Duration>>,
-    /// Why the connection ended early, if it did.
+    /// Why the connection ended early, if it did: a clause.
     pub failure: Option<String>,
+}
+
+/// Why a connection ended early.
+fn why(reason: CloseReason) -> String {
+    let cancelled = Code::REQUEST_CANCELLED.get();
+    if reason == (CloseReason::LocalApplication { code: cancelled }) {
+        let StallLimit { timeout, bytes } = StallLimit::default();
+        return format!(
+            "the server cancelled a transfer of less than {bytes} bytes in {} s, the limit of HTTP/3 servers for stalled clients; \
+             --protocol raw has none",
+            timeout.as_secs()
+        );
+    }
+    reason.to_string()
 }
 
 impl Row {
@@ -119,7 +135,7 @@ impl Row {
                     .skip(1)
                     .map(|next| next.last_byte)
                     .collect(),
-                failure: one.failure.map(|reason| format!("{reason:?}")),
+                failure: one.failure.map(why),
             }
         });
         rows.collect()

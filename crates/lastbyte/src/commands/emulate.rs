@@ -145,9 +145,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..Plan::new(path.down, path.up)
     };
     let warning = format!(
-        "warning: packets of new clients are dropped: there are {}, or no file descriptor is left; those idle for {:?} are removed \
+        "warning: packets of new clients are dropped: there are {}, or no file descriptor is left; those idle for {} are removed \
          (reported once)",
-        plan.clients_max, arguments.idle
+        plan.clients_max,
+        units::show_span(arguments.idle)
     );
     let report = if let Some(network) = arguments.tun {
         if !arguments.apart {
@@ -301,14 +302,37 @@ fn json_of(report: &Report) -> serde_json::Value {
             "overflowed": way.overflowed, "stray": way.stray,
         })
     };
-    let micros = |span: Duration| span.as_secs_f64() * 1e6;
+    let has_packets = report.late.count() > 0;
+    let late = |span: Duration| has_packets.then(|| micros(span));
     json!({
         "clients": report.clients, "refused": report.refused, "unsent": report.unsent,
         "missed": report.missed, "foreign": report.foreign,
         "up": way(&report.up), "down": way(&report.down),
         "late_us": {
-            "p50": micros(report.late.quantile(0.5)), "p90": micros(report.late.quantile(0.9)),
-            "p99": micros(report.late.quantile(0.99)), "max": micros(report.late.max()),
+            "p50": late(report.late.quantile(0.5)), "p90": late(report.late.quantile(0.9)),
+            "p99": late(report.late.quantile(0.99)), "max": late(report.late.max()),
         },
     })
+}
+
+/// Microseconds, with the nanoseconds as decimal places.
+fn micros(span: Duration) -> f64 {
+    span.as_nanos() as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_json_have_three_decimal_places() {
+        for (nanos, text) in [
+            (1_310_719, "1310.719"),
+            (1_048_575, "1048.575"),
+            (16_777_215, "16777.215"),
+            (7, "0.007"),
+        ] {
+            assert_eq!(json!(micros(Duration::from_nanos(nanos))).to_string(), text);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use clap::Args;
-use lastbyte_link::{self as link, Capacity, CoDel, FqCoDel, Limit, Loss, Pie, Queue};
+use lastbyte_link::{self as link, Capacity, Limit, Loss, Queue};
 use lastbyte_sim::{
     self as sim,
     network::{LinkText, NAMED, PathText},
@@ -35,15 +35,16 @@ pub(crate) struct PathArguments {
     rtt: Option<String>,
     /// Bottleneck queue: 50ms at its rate, 64kB, 100p (packets), unlimited
     ///
-    /// Default, with --rate or --rate-trace and --rtt: one round trip, or 20 packets if the round trip is below 10ms.
+    /// Default, with --rate or --rate-trace and --rtt: one round trip, or 20 packets if the round trip is below 10ms; with --aqm,
+    /// the discipline's own: 1000 packets for codel and pie, 10240 for fq-codel and cake, 10000 for dualpi2.
     #[arg(long, value_name = "DEPTH", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.queue), help_heading = "Path")]
     queue: Option<String>,
     /// Queue discipline: drop-tail, codel, fq-codel, pie, dualpi2, cake
     #[arg(long, value_name = "NAME", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.discipline), help_heading = "Path")]
     aqm: Option<String>,
-    /// Mark packets CE above this queue depth: 5ms, 30kB, 20p
+    /// Mark ECN-capable packets above this queue depth: 5ms, 30kB, 20p
     ///
-    /// For other disciplines than drop-tail: `on`.
+    /// For other disciplines than drop-tail: `on`, their default, or `off`.
     #[arg(long, value_name = "DEPTH", allow_hyphen_values = true, value_parser = mark, help_heading = "Path")]
     mark: Option<String>,
     /// Random loss: 1%
@@ -81,9 +82,9 @@ pub(crate) struct PathArguments {
 }
 
 impl PathArguments {
-    /// Whether the path marks packets CE.
-    pub(crate) const fn marks(&self) -> bool {
-        self.mark.is_some()
+    /// Whether --mark asks for marks.
+    pub(crate) fn marks(&self) -> bool {
+        self.mark.as_ref().is_some_and(|mark| mark != "off")
     }
 
     /// The settings on the command line.
@@ -178,19 +179,7 @@ pub(crate) fn describe_data(path: &sim::Path, direction: sim::Direction) -> Vec<
                     .map(|mark| format!("marks above {}", depth(mark))),
             );
         }
-        Queue::CoDel(CoDel { ecn, .. })
-        | Queue::FqCoDel(FqCoDel {
-            codel: CoDel { ecn, .. },
-            ..
-        })
-        | Queue::Cake(FqCoDel {
-            codel: CoDel { ecn, .. },
-            ..
-        })
-        | Queue::Pie(Pie { ecn, .. }) => {
-            words.extend(ecn.then(|| "marks".to_owned()));
-        }
-        Queue::DualPi2(_) => words.push("marks".to_owned()),
+        managed => words.extend(managed.marks().then(|| "marks".to_owned())),
     }
     words.extend(hazards(down));
     for (hop, number) in data.hops().zip(1..) {
@@ -299,9 +288,9 @@ pub(crate) fn setting(
     }
 }
 
-/// Parses `on` or a depth. Which of them is valid depends on --aqm.
+/// Parses `on`, `off` or a depth. Which of them is valid depends on --aqm.
 fn mark(text: &str) -> Result<String, String> {
-    if text == "on" {
+    if matches!(text, "on" | "off") {
         return Ok(text.to_owned());
     }
     setting(|path| &mut path.down.mark)(text)
@@ -477,10 +466,14 @@ fn base_of(settings: &PathText) -> Result<(String, PathText), Failure> {
         (false, None) => named("vdsl"),
         (true, Some(rtt)) => {
             let mut base = PathText::default();
-            // The default queue is one round trip, or twenty packets if the round trip is short.
-            let is_short = units::span(rtt).is_ok_and(|rtt| rtt < SHORT_RTT);
-            let queue = if is_short { "20p" } else { rtt };
-            base.down.queue = Some(queue.to_owned());
+            // The default queue is one round trip, or twenty packets if the round trip is short; that of a managed queue is
+            // the discipline's, so that tail drops do not hide it.
+            let discipline = settings.down.discipline.as_deref();
+            if discipline.is_none_or(|name| name == "drop-tail") {
+                let is_short = units::span(rtt).is_ok_and(|rtt| rtt < SHORT_RTT);
+                let queue = if is_short { "20p" } else { rtt };
+                base.down.queue = Some(queue.to_owned());
+            }
             Ok(("custom".to_owned(), base))
         }
         (true, None) => Err(Failure::Usage(

@@ -44,6 +44,7 @@ struct Job {
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let jobs = jobs(arguments, registry)?;
     plot::check(&arguments.plot, &jobs)?;
+    warn_without_marks(&jobs);
     if let Some(trace) = arguments.trace.as_ref().filter(|_| !arguments.force) {
         files::check_absent(trace)?;
     }
@@ -146,9 +147,33 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>, Failure>
     Ok(jobs)
 }
 
+/// Warns of ECN that has no effect, once for each network.
+fn warn_without_marks(jobs: &[Job]) {
+    let has_marks = |job: &Job| data_link(&job.scenario).marks();
+    for jobs in jobs.chunk_by(|one, next| one.label.network == next.label.network) {
+        if let Some(job) = jobs.first()
+            && job.scenario.transport.ecn
+            && !has_marks(job)
+        {
+            notice(format!(
+                "warning: --ecn: no queue of {} marks packets (expected --aqm with a discipline that marks, or --mark)",
+                job.label.network
+            ));
+        }
+    }
+}
+
+/// The link of the data.
+fn data_link(scenario: &Scenario) -> &lastbyte_link::Config {
+    scenario.path.link(scenario.direction())
+}
+
 /// Describes the path in the direction of the data.
 fn described(scenario: &Scenario) -> Vec<String> {
     let mut words = describe_data(&scenario.path, scenario.direction());
+    if data_link(scenario).marks() && !scenario.transport.ecn {
+        words.push("endpoints without ECN".to_owned());
+    }
     if scenario.direction() == Direction::Up {
         words.insert(0, "upload".to_owned());
     }

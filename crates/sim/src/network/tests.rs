@@ -311,16 +311,43 @@ fn disciplines_are_selected_by_name() {
         queue("discipline = \"dualpi2\"\nqueue = \"64kB\""),
         Ok(Queue::DualPi2(dual)) if dual.limit == Limit::Bytes(64_000)
     ));
-    assert!(matches!(
-        queue("discipline = \"cake\""),
-        Ok(Queue::Cake(cake)) if !cake.codel.ecn
-    ));
     let error = queue("discipline = \"red\"").expect_err("there is none");
     assert_eq!(
         error.to_string(),
         "`down.discipline`: `red` (expected `drop-tail`, `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`)"
     );
     assert!(queue("discipline = \"pie\"\nmark = \"5ms\"").is_err());
+}
+
+/// As RFC 8290 §5.2.4, `sch_cake` and RFC 9332: a managed queue that finds ECN-capable packets marks them.
+#[test]
+fn managed_queues_mark_unless_turned_off() {
+    let queue = |text: &str| path(&format!("[down]\n{text}")).map(|path| path.down.queue);
+    for name in ["codel", "fq-codel", "pie", "cake", "dualpi2"] {
+        for (mark, expected) in [
+            ("", true),
+            ("mark = \"on\"", true),
+            ("mark = \"off\"", false),
+        ] {
+            let found = queue(&format!("discipline = \"{name}\"\n{mark}"));
+            match found {
+                Ok(found) => assert_eq!(found.marks(), expected, "{name} {mark}"),
+                Err(error) => assert_eq!(
+                    error.to_string(),
+                    "`down.mark`: `off` (expected `on`: `dualpi2` always marks)"
+                ),
+            }
+        }
+    }
+    for (mark, expected) in [
+        ("", false),
+        ("mark = \"off\"", false),
+        ("mark = \"5ms\"", true),
+    ] {
+        let found = queue(&format!("rate = \"1mbit\"\n{mark}")).expect("a queue");
+        assert_eq!(found.marks(), expected, "{mark}");
+    }
+    assert!(queue("mark = \"on\"").is_err(), "drop-tail needs a depth");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
         return draw;
     };
     let transport = &mut draw.transport;
-    transport.ecn = marks(&path.down);
+    transport.ecn = path.down.marks();
     if let Some(acks) = path.client_acks {
         transport.max_ack_delay = acks.max_ack_delay();
         transport.ack_decimation = acks.decimation();
@@ -43,17 +43,6 @@ pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {
 
 /// The range of start times of transfers on networks without a trace.
 const PERIOD: Duration = Duration::from_secs(10);
-
-/// Whether a queue of the link marks packets.
-pub(super) fn marks(link: &Config) -> bool {
-    link.hops().any(|hop| match hop.queue {
-        Queue::DropTail(queue) => queue.mark_above.is_some(),
-        Queue::CoDel(queue) => queue.ecn,
-        Queue::FqCoDel(queue) | Queue::Cake(queue) => queue.codel.ecn,
-        Queue::Pie(queue) => queue.ecn,
-        Queue::DualPi2(_) => true,
-    })
-}
 
 fn limit(queue: &Queue) -> Limit {
     match queue {

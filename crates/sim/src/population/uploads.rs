@@ -16,7 +16,7 @@ pub(super) fn draw(mut draw: Draw) -> Draw {
             cross: draw.facts.cross.clone(),
             ..networks::facts(&draw.path, Direction::Up, &draw)
         };
-        draw.transport.ecn = networks::marks(&draw.path.up);
+        draw.transport.ecn = draw.path.up.marks();
     }
     for cross in &mut draw.cross {
         cross.direction = Direction::Up;

@@ -151,8 +151,9 @@ impl ClientProtocol for Client {
                 }
                 Event::Finished { stream } => measures.on_end(now, stream),
                 Event::Sent { .. } => measures.on_request_acked(now),
-                // The simulated server responds to all requests; a flow fails otherwise.
-                Event::Response { .. } | Event::Reset { .. } | Event::Drained => {
+                // The simulated server responds to all requests, unless their bodies stall; a flow fails otherwise.
+                Event::Reset { error, .. } => self.http3.close(connection, now, error.code),
+                Event::Response { .. } | Event::Drained => {
                     self.http3
                         .close(connection, now, Code::GENERAL_PROTOCOL_ERROR);
                 }

@@ -125,7 +125,9 @@ pub(crate) struct Arguments {
     /// UDP payload of full-size datagrams, in bytes
     #[arg(long, value_name = "BYTES", default_value = "1280", value_parser = values::size::<u16>(1200..=65_000), help_heading = "Endpoints")]
     pub(crate) mtu: u16,
-    /// Send packets as ECN-capable
+    /// Send packets as ECN-capable; managed queues (--aqm) mark them
+    ///
+    /// --mark DEPTH implies it. A drop-tail queue marks only with --mark DEPTH.
     #[arg(long, help_heading = "Endpoints")]
     pub(crate) ecn: bool,
     /// Keep the reordering thresholds of RFC 9002
@@ -213,13 +215,20 @@ pub(crate) struct Arm {
 }
 
 /// Rejects a repeated value: its results could not be told apart.
-fn twice<T: PartialEq + core::fmt::Debug>(flag: &str, values: &[T]) -> Result<(), String> {
+fn twice<T: PartialEq>(
+    flag: &str,
+    values: &[T],
+    show: impl Fn(&T) -> String,
+) -> Result<(), String> {
     let second = values
         .iter()
         .enumerate()
         .find(|(index, value)| values.iter().take(*index).any(|before| before == *value));
     match second {
-        Some((_, value)) => Err(format!("{flag}: {value:?} is given twice")),
+        Some((_, value)) => Err(format!(
+            "{flag}: `{}` is given twice (expected once)",
+            show(value)
+        )),
         None => Ok(()),
     }
 }
@@ -230,9 +239,11 @@ const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid
 impl Arguments {
     /// Checks combinations of options.
     pub(crate) fn check(&self) -> Result<(), String> {
-        twice("--arm", &self.arm)?;
-        twice("--size", &self.size)?;
-        twice("--handshake", &self.handshake)?;
+        twice("--arm", &self.arm, String::clone)?;
+        twice("--size", &self.size, |size| units::show_bytes(*size))?;
+        twice("--handshake", &self.handshake, |kind| {
+            kind.name().to_owned()
+        })?;
         let shortest = self.size.iter().min().copied().unwrap_or(0);
         if let Some(mark) = self.progress.iter().find(|mark| **mark > shortest) {
             return Err(format!(
