@@ -162,8 +162,13 @@ impl Record {
             .boolean("complete", ending.is_complete)
             .integer("conn_id", self.connection.conn_id)
             .integer("worker", self.connection.worker as u64);
-        let Origin { arm, config_hash } = &self.connection.origin;
+        let Origin {
+            arm,
+            experiment,
+            config_hash,
+        } = &self.connection.origin;
         for (key, value) in [
+            ("experiment", experiment.as_deref()),
             ("arm", arm.as_deref()),
             ("site", site),
             ("config", config_hash.as_deref()),

@@ -76,7 +76,6 @@ pub(crate) struct Shared {
     pub(crate) http3: http3::Config,
     pub(crate) budget: Budget,
     pub(crate) arms: Arc<ArmsInUse>,
-    pub(crate) experiment: Option<String>,
     pub(crate) sites: Sites,
     pub(crate) log: Option<LogWriter>,
     pub(crate) access: Option<AccessLog>,

@@ -29,6 +29,8 @@ pub struct Arms {
     total: f64,
     /// The salt, if clients are assigned by address.
     sticky: Option<Vec<u8>>,
+    /// The name of their experiment, if they are of one.
+    experiment: Option<Arc<str>>,
     /// The hash of the server's configuration that they are part of.
     config_hash: Option<Arc<str>>,
 }
@@ -38,6 +40,8 @@ pub struct Arms {
 pub struct Origin {
     /// The name of its arm.
     pub arm: Option<String>,
+    /// The name of the experiment when it was accepted, if there was one.
+    pub experiment: Option<Arc<str>>,
     /// The hash of the server's configuration when it was accepted.
     pub config_hash: Option<Arc<str>>,
 }
@@ -54,6 +58,7 @@ impl Arms {
             all: arms,
             total,
             sticky: None,
+            experiment: None,
             config_hash: None,
         })
     }
@@ -65,6 +70,15 @@ impl Arms {
     pub fn sticky(self, salt: &str) -> Self {
         Self {
             sticky: Some(salt.as_bytes().to_vec()),
+            ..self
+        }
+    }
+
+    /// The same, as the arms of an experiment with this name.
+    #[must_use]
+    pub fn of_experiment(self, name: &str) -> Self {
+        Self {
+            experiment: Some(name.into()),
             ..self
         }
     }
@@ -170,6 +184,7 @@ impl ArmsInUse {
         let found = arms.find_map(|arms| Some((arms, arms.of(config)?)));
         found.map_or_else(Origin::default, |(arms, arm)| Origin {
             arm: Some(arm.name.clone()),
+            experiment: arms.experiment.clone(),
             config_hash: arms.config_hash(),
         })
     }

@@ -79,8 +79,6 @@ pub struct Settings {
     pub ticket_keys: Option<Vec<u8>>,
     /// The configurations of its connections.
     pub arms: Arms,
-    /// The experiment's name, for the log.
-    pub experiment: Option<String>,
     /// The sites of connections, for the connection log. Default: none. [`AccessLog::with_sites`] sets those of requests.
     pub sites: Sites,
     /// The request handler.
@@ -196,7 +194,6 @@ impl Settings {
             identity,
             ticket_keys: None,
             arms,
-            experiment: None,
             sites: Sites::default(),
             handler,
             log: None,
@@ -735,7 +732,6 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         http3: settings.http3,
         budget,
         arms: Arc::clone(&arms),
-        experiment: settings.experiment,
         sites: settings.sites,
         workers,
         log: settings.log,

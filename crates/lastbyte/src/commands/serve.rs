@@ -208,7 +208,7 @@ fn settings(
     aead: AeadProvider,
 ) -> Result<Settings, Failure> {
     let handler = handler::handler(arguments, descriptors, aead)?;
-    let (arms, experiment) = arms(arguments, registry)?;
+    let arms = arms(arguments, registry)?;
     let identity = identity(arguments)?;
     let mut settings = Settings::new(arguments.listen, identity, arms, handler);
     settings.versions = arguments.versions();
@@ -216,7 +216,6 @@ fn settings(
     settings.metrics = arguments.metrics;
     settings.workers = arguments.workers;
     settings.ticket_keys = ticket_keys(arguments)?;
-    settings.experiment = experiment;
     settings.retry = match arguments.retry {
         Retry::Always => RetryPolicy::Always,
         Retry::Load => RetryPolicy::UnderLoad { handshakes: 500 },
@@ -268,7 +267,7 @@ fn host_identity() -> Vec<u8> {
 fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result<String, Failure> {
     let (arguments, config_hash) = load(arguments)?;
     let mut what = vec!["arms"];
-    let (arms, _) = arms(&arguments, registry)?;
+    let arms = arms(&arguments, registry)?;
     let keys = ticket_keys(&arguments)?;
     let (layout, balancers) = balancing(&arguments)?;
     let invalid = |why| Failure::Usage(format!("--lb-config: {why}"));
@@ -449,8 +448,8 @@ fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
     Identity::self_signed(&arguments.name, days.cast_signed()).map_err(Failure::usage)
 }
 
-/// The arms, and the experiment's name.
-fn arms(arguments: &Arguments, registry: &Registry) -> Result<(Arms, Option<String>), Failure> {
+/// The arms, with the experiment's name.
+fn arms(arguments: &Arguments, registry: &Registry) -> Result<Arms, Failure> {
     let config = |spec: Spec| {
         let mut config = Config::new(spec);
         config.versions.clone_from(&arguments.quic_version);
@@ -504,7 +503,10 @@ fn arms(arguments: &Arguments, registry: &Registry) -> Result<(Arms, Option<Stri
     if arguments.sticky {
         arms = arms.sticky(name.as_deref().unwrap_or_default());
     }
-    Ok((arms, name))
+    if let Some(name) = &name {
+        arms = arms.of_experiment(name);
+    }
+    Ok(arms)
 }
 
 const fn fixed_window(bytes: u64) -> WindowSize {

@@ -17,6 +17,7 @@ fn record() -> Record {
         worker: 1,
         origin: Origin {
             arm: Some("a".into()),
+            experiment: Some("x".into()),
             config_hash: Some("0123456789abcdef".into()),
         },
     };
@@ -104,12 +105,12 @@ fn json_lines_have_the_outcome() {
         record().json(ending, Some("fra")),
         "{\"type\":\"request\",\"time\":971186136000,\"remote\":\"::ffff:192.0.2.7\",\"port\":5000,\"http\":\"HTTP/3\",\
          \"method\":\"GET\",\"authority\":\"example.com\",\"path\":\"/a?b\",\"status\":200,\"bytes\":2326,\"ms\":1.5,\
-         \"early\":true,\"complete\":false,\"conn_id\":12,\"worker\":1,\"arm\":\"a\",\"site\":\"fra\",\
+         \"early\":true,\"complete\":false,\"conn_id\":12,\"worker\":1,\"experiment\":\"x\",\"arm\":\"a\",\"site\":\"fra\",\
          \"config\":\"0123456789abcdef\",\"referer\":\"https://example.com/\",\
          \"user_agent\":\"say \\\"hi\\\"\\\\ \\u007f\"}"
     );
     let mut over_tcp = record();
-    over_tcp.connection.origin.arm = None;
+    over_tcp.connection.origin = Origin::default();
     let line = over_tcp.json(ending, None);
     assert!(
         !line.contains("\"arm\"") && !line.contains("\"site\""),

@@ -86,7 +86,6 @@ impl PureServer {
             http3: parts.http3,
             budget: Budget::new(parts.budget),
             arms,
-            experiment: None,
             sites: Sites::default(),
             log: parts.log,
             access: parts.access,

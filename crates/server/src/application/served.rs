@@ -209,7 +209,7 @@ impl Served {
             None => shared.sites.fallback(),
         };
         let experiment = Experiment {
-            experiment: shared.experiment.clone(),
+            experiment: origin.experiment.map(|name| name.to_string()),
             arm: origin.arm,
             site: site.map(ToString::to_string),
             worker: Some(self.number % shared.workers as u64),

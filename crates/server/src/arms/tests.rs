@@ -33,17 +33,26 @@ fn the_arm_of_a_connection_is_found_by_its_configuration() {
 
 #[test]
 fn a_connection_keeps_the_configuration_that_accepted_it() {
-    let of = |hash: &str| {
+    let of = |hash: &str, experiment: Option<&str>| {
         let arms = Arms::new(vec![arm("a", 1.0)]).expect("arms");
-        arms.with_config_hash(hash)
+        let arms = arms.with_config_hash(hash);
+        match experiment {
+            Some(name) => arms.of_experiment(name),
+            None => arms,
+        }
     };
-    let arms = ArmsInUse::new(of("first"));
     let remote = "127.0.0.1:5".parse().expect("an address");
-    let held = arms.choose(remote, 0);
-    arms.set(of("second"));
-    let hash = |config| arms.origin_of(config).config_hash;
-    assert_eq!(hash(&held).as_deref(), Some("first"));
-    assert_eq!(hash(&arms.choose(remote, 0)).as_deref(), Some("second"));
+    for (first, second) in [(None, Some("x")), (Some("x"), None), (Some("x"), Some("y"))] {
+        let arms = ArmsInUse::new(of("first", first));
+        let held = arms.choose(remote, 0);
+        arms.set(of("second", second));
+        let next = arms.choose(remote, 0);
+        for (config, hash, experiment) in [(held, "first", first), (next, "second", second)] {
+            let origin = arms.origin_of(&config);
+            assert_eq!(origin.config_hash.as_deref(), Some(hash));
+            assert_eq!(origin.experiment.as_deref(), experiment);
+        }
+    }
 }
 
 #[test]

@@ -131,8 +131,8 @@ pub(super) fn receive(
                 conn_id: connection.number,
                 worker: shared.thread,
                 origin: Origin {
-                    arm: None,
                     config_hash: connection.config_hash.clone(),
+                    ..Origin::default()
                 },
             };
             let record = AccessLog::begin(request, &peer, connection_ref);
