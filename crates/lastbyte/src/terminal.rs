@@ -61,6 +61,12 @@ pub(crate) fn notice(message: impl AsRef<str>) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Writes a [`printable`] message to stderr, in this style where stderr is a terminal that shows it.
+pub(crate) fn styled_notice(style: Style, message: impl Into<String>) {
+    let text = styled(&[(style, message.into()), (Style::new(), "\n".to_owned())]);
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Warns about a file of secrets that any user can read or write.
 pub(crate) fn warn_if_exposed(path: &Path) {
     if let Some(mode) = files::exposed_mode(path) {

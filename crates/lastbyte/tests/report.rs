@@ -13,6 +13,9 @@ use std::{
 
 use serde_json::Value;
 
+#[path = "report/ratio.rs"]
+mod ratio;
+
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_lastbyte"))
         .args(arguments)
@@ -136,7 +139,7 @@ fn write_log_with_more_keys(folder: &Path) {
         ]
         .concat();
     }
-    text += "{\"arm\":\"new\",\"ttlb\":1}\n";
+    text += "{\"arm\":\"new\",\"ttlb\":1,\"experiment\":\"x\"}\n";
     fs::write(folder.join("a.ndjson"), text).expect("a log");
 }
 
@@ -183,7 +186,7 @@ fn another_metric_in_bins_of_another_key() {
         "{titles:?}"
     );
     assert!(
-        report["warnings"]
+        report["notes"]
             .to_string()
             .contains("1 connections have no value of `client.ttfb`"),
         "{}",
@@ -373,7 +376,7 @@ fn states_of_parts_give_the_report_of_the_log() {
         for part in ["a", "b"] {
             let state = read(&[&["report", "--partial", part], options].concat());
             assert!(
-                state.starts_with("[\"lastbyte-report-state\",1,"),
+                state.starts_with("[\"lastbyte-report-state\",2,"),
                 "{state}"
             );
             fs::write(folder.join(format!("{part}.state")), state).expect("a state");

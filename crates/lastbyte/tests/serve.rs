@@ -16,6 +16,8 @@ mod connections;
 mod handover;
 #[path = "serve/proxied.rs"]
 mod proxied;
+#[path = "serve/reload.rs"]
+mod reload;
 #[path = "serve/replay.rs"]
 mod replay;
 #[path = "serve/routes.rs"]

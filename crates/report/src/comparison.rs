@@ -13,13 +13,15 @@
 //! | `comparison/gather.rs` | from a log to counts |
 //! | `comparison/state.rs` | states of parts of a log |
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
+//! | `comparison/balance.rs` | whether connections are in balance over the arms; the overall change stratified by site |
+//! | `comparison/rules.rs` | the lines of production logs that are left out |
 //! | `comparison/parts.rs`, `bars.rs` | where the time of transfers goes, and its chart |
 //! | `comparison/paths.rs` | the change of each path, of paired connections |
 //! | `comparison/neighbours.rs` | what neighbours of the transfers lose or gain |
 //! | `comparison/notable.rs` | connections to look at, with the command that runs each again |
 //! | `comparison/power.rs` | how many connections an experiment needs |
 //! | `comparison/sweep.rs` | the chart of a sweep over networks |
-//! | `comparison/text.rs` | results and warnings as sentences |
+//! | `comparison/text.rs`, `warnings.rs` | results, warnings and notes as sentences |
 //! | `comparison/format.rs` | number formats |
 //! | `comparison/figure.rs` | the charts |
 //! | `comparison/page.rs`, `page/`, `page.css`, `page.js` | the page and its JSON |
@@ -29,6 +31,7 @@ use std::io::Write;
 use lastbyte_query::{AbsentKey, Input};
 
 mod analysis;
+mod balance;
 mod bars;
 mod error;
 mod figure;
@@ -41,11 +44,13 @@ mod parts;
 mod paths;
 mod power;
 mod queries;
+mod rules;
 mod settings;
 mod state;
 mod sweep;
 mod tables;
 mod text;
+mod warnings;
 
 use self::analysis::Analysis;
 pub use self::{
@@ -215,6 +220,37 @@ impl Comparison {
             }
         });
         arms.collect()
+    }
+
+    /// What needs action before the results are used, in sentences.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        warnings::warnings(&self.analysis)
+    }
+
+    /// What a reader of the results has to know, in sentences.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        warnings::notes(&self.analysis)
+    }
+
+    /// Whether the numbers of connections of the arms cannot be by chance. The results then do not compare the arms, and there are no
+    /// verdicts.
+    #[must_use]
+    pub fn ratio_fails(&self) -> bool {
+        self.analysis.ratio_fails()
+    }
+
+    /// For how many looks at the experiment the intervals hold, in a sentence.
+    #[must_use]
+    pub fn looks(&self) -> String {
+        text::looks(&self.analysis)
+    }
+
+    /// The overall change stratified by site beside the pooled one, a sentence per arm. None without sites, or of paired connections.
+    #[must_use]
+    pub fn stratified(&self) -> Vec<String> {
+        text::stratified(&self.analysis)
     }
 
     /// A sentence per arm: at which percentiles its difference from the baseline is significant.

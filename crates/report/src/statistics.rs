@@ -20,6 +20,7 @@ mod special;
 pub mod tests_of;
 
 pub use self::counts::Counts;
+pub(crate) use self::special::chi_squared_above;
 
 /// Two-sided 95 %: the normal distribution's 97.5th percentile.
 pub const Z_95: f64 = 1.959_963_984_540_054;

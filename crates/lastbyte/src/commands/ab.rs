@@ -54,7 +54,7 @@ Examples:
   # An experiment of your own, with another seed.
   lastbyte ab mine.toml --seed 7 --out mine
 
-The log, conns.ndjson in the directory of --out, has a line per connection with H2O's keys and additional ones (arm, site, class, client.ttlb, link.rate, …). `lastbyte query` reads it. report.html in the same directory compares the arms. Existing files are kept unless --force is given.
+The log, conns.ndjson in the directory of --out, has a line per connection with H2O's keys and additional ones (arm, site, class, client.ttlb, link.rate, …). `lastbyte query` reads it. report.html in the same directory compares the arms. Existing files are kept unless --force is given. Warnings of the page are printed on stderr. Exit code 3: the sample ratio of unpaired connections fails.
 
 Experiment files and output: docs/ab.md. Populations: docs/population.md. The page: docs/report.md.";
 
@@ -206,15 +206,15 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let done = simulate_all(arguments, &experiment, total, &log, &interrupt)?;
     let page = page(arguments, &experiment, done, &log)?;
     if arguments.json {
-        let page = page.as_ref().map(|(page, _)| page.as_str());
+        let page = page.as_ref().map(|page| page.path.as_str());
         print(summary_json(&experiment, &log, page)?)?;
     } else {
         let mut text = summary(&experiment, &log)?;
         text.push_str(&queries(&experiment, &log));
         let mut texts = vec![(Style::new(), text)];
-        if let Some((_, verdicts)) = page {
+        if let Some(page) = &page {
             texts.push((Style::new(), "\n".to_owned()));
-            texts.extend(verdicts);
+            texts.extend(page.verdicts.iter().cloned());
         }
         print_styled(&texts)?;
     }
@@ -225,7 +225,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         ));
         return Ok(ExitCode::from(130));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(page.map_or(ExitCode::SUCCESS, |page| page.code))
 }
 
 /// The connection of this seed, in every arm.
@@ -384,10 +384,16 @@ fn arms(texts: &[String], registry: &Registry) -> Result<Vec<Arm>, String> {
 
 // ---- the page -------------------------------------------------------------------------------------------------------
 
-/// The path of a page, and its verdicts in styles.
-type Page = (String, Vec<(Style, String)>);
+/// A page that was written.
+struct Page {
+    path: String,
+    /// Its verdicts in styles.
+    verdicts: Vec<(Style, String)>,
+    /// The exit code that follows from it.
+    code: ExitCode,
+}
 
-/// Writes the page. Returns its path and a summary; `None` with a message if there is nothing to compare.
+/// Writes the page, and its warnings to stderr. `None` with a message if there is nothing to compare.
 fn page(
     arguments: &Arguments,
     experiment: &Experiment,
@@ -419,15 +425,19 @@ fn page(
     };
     match report::compare(&[log.to_owned()], settings) {
         Ok(comparison) => {
-            let page = report::write(&comparison, &arguments.out.join(PAGE), None)?;
+            let path = report::write(&comparison, &arguments.out.join(PAGE), None)?;
             if arguments.pictures {
                 for seed in comparison.notable() {
                     let picture = arguments.out.join(format!("{seed}.html"));
                     sim::draw(transfers(experiment, seed), &[picture])?;
                 }
             }
-            let verdicts = report::verdicts(&comparison, &page);
-            Ok(Some((page, verdicts)))
+            report::warn(&comparison);
+            Ok(Some(Page {
+                verdicts: report::verdicts(&comparison, &path),
+                code: report::exit_code(&comparison),
+                path,
+            }))
         }
         Err(Failure::Run(why) | Failure::Usage(why)) => {
             terminal::error(format!("no report: {why}"));

@@ -19,7 +19,7 @@ use super::{summary::table, values};
 use crate::{
     failure::Failure,
     files,
-    terminal::{notice, print, print_styled},
+    terminal::{notice, print, print_styled, styled_notice},
 };
 
 const EXAMPLES: &str = "\
@@ -35,6 +35,8 @@ Examples:
   # Any log of one JSON object per line: name the fields of arm and site.
   lastbyte report log.ndjson --arm '_[\"group\"]' --site '_[\"pop\"]' \\
     --baseline control --shares control=9,treatment=1
+
+Warnings and notes are on stderr. Exit code 3: the numbers of connections by arm, site, size or hour cannot be by chance (sample ratio), so there are no verdicts.
 
 Required key: `ttlb` in milliseconds (null or absent for an incomplete transfer). Optional keys: `content_length`, `site`, `num-packets.sent` and `num-packets.lost`. docs/report.md explains the page and the statistics.";
 
@@ -88,6 +90,15 @@ pub(crate) struct Arguments {
     /// Production logs are H2O's and those of `lastbyte serve --log`.
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     min_size: Option<u64>,
+    /// Include H2O's connections that started at the rate of an earlier one
+    #[arg(long)]
+    resumed: bool,
+    /// Number of planned looks, to correct significance levels for
+    ///
+    /// Intervals and p of the page hold for one look, at a number of connections that was chosen before. With N looks, each has 1/N of
+    /// the error (Bonferroni).
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::count::<u32>(1..=LOOKS_MAX))]
+    looks: u32,
     /// Print the number of connections that detect this change: 5%
     #[arg(long, value_name = "SHARE", value_parser = values::change)]
     power: Option<f64>,
@@ -105,7 +116,7 @@ pub(crate) struct Arguments {
     partial: bool,
     /// Read states of --partial, in order, in place of logs
     ///
-    /// They need the same --arm, --bins, --by, --metric, --min-size, --site and --where.
+    /// They need the same --arm, --bins, --by, --metric, --min-size, --resumed, --site and --where.
     #[arg(long)]
     merge: bool,
     /// Threads that read the log [default: CPU cores]
@@ -115,6 +126,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+/// More looks than this are a mistake.
+const LOOKS_MAX: u64 = 100;
+/// The exit code if the sample ratio fails.
+pub(crate) const RATIO_FAILS: u8 = 3;
 
 fn share(text: &str) -> Result<(String, f64), String> {
     let (name, share) = text
@@ -147,6 +163,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         by: arguments.by.clone(),
         bins: None,
         min_size: arguments.min_size,
+        has_resumed: arguments.resumed,
+        looks: arguments.looks,
         may_lack_arms: false,
         power: arguments.power,
         replay: None,
@@ -179,6 +197,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         notice(format!("--where: {absent}"));
     }
     let page = write(&comparison, &arguments.out, arguments.svg.as_deref())?;
+    warn(&comparison);
     if arguments.json {
         print(comparison.json())?;
     } else {
@@ -191,7 +210,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print_styled(&texts)?;
     }
     match comparison.trouble() {
-        None => Ok(ExitCode::SUCCESS),
+        None => Ok(exit_code(&comparison)),
         Some(trouble) => Err(Failure::Run(format!(
             "not all of the log could be read, and the report is of what could: {trouble}"
         ))),
@@ -336,6 +355,30 @@ pub(crate) fn write(
     Ok(page.display().to_string())
 }
 
+/// Warnings and notes of a page, on stderr: they precede the results on stdout.
+pub(crate) fn warn(comparison: &Comparison) {
+    for sentence in comparison.warnings() {
+        let style = AnsiColor::Yellow.on_default();
+        styled_notice(style, format!("warning: {}", plain(&sentence)));
+    }
+    for sentence in comparison.notes() {
+        notice(format!("note: {}", plain(&sentence)));
+    }
+}
+
+pub(crate) fn exit_code(comparison: &Comparison) -> ExitCode {
+    if comparison.ratio_fails() {
+        ExitCode::from(RATIO_FAILS)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// A sentence with the spaces of a keyboard.
+fn plain(sentence: &str) -> String {
+    sentence.replace(['\u{a0}', '\u{202f}'], " ")
+}
+
 /// The colour of a verdict: green for faster, red for slower, yellow for both, and dimmed where nothing is significant.
 fn style(verdict: &str) -> Style {
     let colored = |color: AnsiColor| color.on_default();
@@ -356,9 +399,18 @@ pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> Vec<(Style, Strin
     let harm = comparison.harm().into_iter();
     let harm = harm.map(|sentence| format!("neighbours of {sentence}"));
     let sentences = comparison.sentences().into_iter();
-    for sentence in sentences.chain(harm).chain(comparison.power()) {
-        let sentence = sentence.replace(['\u{a0}', '\u{202f}'], " ");
-        texts.push((style(&sentence), sentence));
+    let sentences = sentences.chain(comparison.stratified()).chain(harm);
+    for sentence in sentences
+        .chain(comparison.power())
+        .chain([comparison.looks()])
+    {
+        let sentence = plain(&sentence);
+        let style = if comparison.ratio_fails() {
+            Style::new().dimmed()
+        } else {
+            style(&sentence)
+        };
+        texts.push((style, sentence));
         texts.push((Style::new(), "\n".to_owned()));
     }
     texts.push((Style::new(), format!("report: {page}\n")));

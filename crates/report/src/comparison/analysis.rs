@@ -1,13 +1,15 @@
 //! From counts to changes, intervals and tests: all results of the page, as values.
 
 use super::{
+    balance::{self, BalanceTest, Stratified},
     error::Error,
-    gather::{Cell, Histogram, Tally},
+    gather::{Block, Cell, Histogram, Tally, merged},
     neighbours, notable,
     parts::Parts,
     paths::Paths,
     power::Power,
     queries::{self, Dialect, QueryBuilder, Subgroup, chart_shares},
+    rules::LeftOut,
     settings::Settings,
 };
 use crate::statistics::{
@@ -29,10 +31,6 @@ pub(super) const TABLE: [(usize, &str); 6] = [
 const BASELINES: [&str; 2] = ["baseline", "slow-start"];
 /// A subgroup with fewer connections than this in an arm is reported as small.
 pub(super) const SMALL: u64 = 200;
-/// If p is below this, the page warns that the numbers of connections do not match the shares. It is far below 5 %, as usual for
-/// this check: a
-/// false alarm would cast doubt on everything.
-pub(super) const RATIO_ALARM: f64 = 0.001;
 /// The page shows the share of the mean that this many of the largest values have.
 pub(super) const LARGEST: u64 = 5;
 /// The page warns if it is larger.
@@ -62,17 +60,31 @@ pub(super) struct Analysis {
     pub(super) parts: Option<Parts>,
     /// All; then bins; then sites.
     pub(super) groups: Vec<Group>,
-    pub(super) ratio: Option<(f64, f64)>,
+    /// Tests of the numbers of connections, all of them first; none if connections are paired.
+    pub(super) balance: Vec<BalanceTest>,
+    /// The overall change by arm, pooled and by site, if there are sites and connections are not paired.
+    pub(super) stratified: Vec<Option<Stratified>>,
+    /// Paths of paired connections that lack an arm.
+    pub(super) incomplete_paths: usize,
     pub(super) loss: Vec<LossGroup>,
     pub(super) measures: Vec<MeasureTable>,
-    pub(super) not_eligible: u64,
-    pub(super) too_small: u64,
+    /// Lines of production logs that are left out.
+    pub(super) left_out: LeftOut,
     pub(super) without_arm: u64,
     pub(super) without_value: u64,
     /// Connections of sizes outside of all bins.
     pub(super) outside_bins: u64,
     pub(super) trouble: Option<String>,
     pub(super) counts_query: String,
+}
+
+impl Analysis {
+    /// Whether the numbers of connections cannot be by chance, so that arms are not comparable.
+    pub(super) fn ratio_fails(&self) -> bool {
+        self.balance
+            .iter()
+            .any(|test| test.adjusted < balance::ALARM)
+    }
 }
 
 /// An arm.
@@ -147,20 +159,27 @@ pub(super) struct MeasureTable {
 }
 
 /// The half width of intervals that are simultaneous over mean, packet loss and completion of all arms but the baseline.
-pub(super) fn beside_z(arms: usize) -> f64 {
-    tests_of::simultaneous(3 * arms.saturating_sub(1))
+pub(super) fn beside_z(arms: usize, looks: u32) -> f64 {
+    tests_of::simultaneous(3 * arms.saturating_sub(1) * looks as usize)
 }
 
-pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Error> {
+pub(super) fn analysis(tally: Tally, mut settings: Settings) -> Result<Analysis, Error> {
+    let looks = settings.looks.max(1);
+    settings.looks = looks;
+    // As many resamples are beyond the simultaneous band as there would be of 400 for one look.
+    settings.replicates = settings
+        .replicates
+        .max(400 * looks as usize * usize::from(looks > 1));
     let order = order(&tally, &settings)?;
     let arms = arms(&tally, &settings, &order)?;
-    let queries = QueryBuilder::new(&settings, tally.dialect, &arms[0].name, tally.too_small > 0);
+    let has_size_rule = tally.left_out.lines().1 > 0;
+    let queries = QueryBuilder::new(&settings, tally.dialect, &arms[0].name, has_size_rule);
     let mut groups = Vec::new();
     let mut all = group(&tally, &order, &queries, Subgroup::All, &settings);
     if all.times[0].finished() == 0 {
         return Err(Error::NothingEnded(arms[0].name.clone()));
     }
-    adjust(core::slice::from_mut(&mut all));
+    adjust(core::slice::from_mut(&mut all), looks);
     groups.push(all);
     let bins = (0..queries::bins(&settings).len())
         .map(Subgroup::Bin)
@@ -176,12 +195,12 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
             .map(|one| group(&tally, &order, &queries, one, &settings));
         subgroups.extend(list.filter(|group| group.times.iter().any(|counts| counts.total() > 0)));
     }
-    adjust(&mut subgroups);
+    adjust(&mut subgroups, looks);
     groups.extend(subgroups);
     let paths = tally.blocks.as_ref().map(|blocks| {
         let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let pairs = pairs(blocks.iter().map(|block| &block.members[..]), &order);
-        Paths::new(&pairs, &names, &queries)
+        Paths::new(&pairs, &names, &queries, looks)
     });
     let power = settings.power.map(|_| {
         let blocks = tally.blocks.as_ref();
@@ -194,23 +213,28 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     let notable = blocks
         .filter(|_| settings.replay.is_some() && settings.metric.is_ttlb())
         .map(|blocks| notable::NotableLists::new(blocks, &order));
-    let counts: Vec<u64> = groups[0].times.iter().map(Counts::total).collect();
     let loss = losses(&tally, &order, &queries, &settings);
     let measures = measures(&tally, &order, &queries);
     let counts_query = queries.counts(&Subgroup::All);
     let shares: Vec<f64> = arms.iter().map(|arm| arm.share).collect();
+    let (balance, stratified) =
+        balance::analysis(&tally, &order, &shares, &groups[0].times, &settings);
+    let incomplete_paths = blocks.map_or(0, |blocks| incomplete(blocks, &order));
     let outside = tally.cells.iter().filter(|((.., bin), _)| bin.is_none());
     let outside = outside.map(|(_, cell)| cell.ttlb.values().sum::<u64>() + cell.unfinished);
     Ok(Analysis {
         dialect: tally.dialect,
         is_paired: tally.blocks.is_some(),
-        neighbours: neighbours::kinds(&tally.neighbours, &order, &queries),
+        neighbours: neighbours::kinds(&tally.neighbours, &order, &queries, looks),
         pairs: tally.blocks.as_ref().map_or(0, Vec::len),
-        ratio: tests_of::chi_squared(&counts, &shares),
+        balance,
+        stratified,
+        incomplete_paths,
         parts: Parts::new(
             &tally.parts,
             &order,
             tally.blocks.is_some(),
+            looks,
             queries.parts(),
         )
         .filter(|_| settings.metric.is_ttlb()),
@@ -218,8 +242,7 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
         notable,
         power,
         outside_bins: outside.sum(),
-        not_eligible: tally.not_eligible,
-        too_small: tally.too_small,
+        left_out: tally.left_out,
         without_arm: tally.without_arm,
         without_value: tally.without_value,
         experiment: tally.experiment,
@@ -238,6 +261,7 @@ fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
     let unknown = |wanted: &str| Error::UnknownArm {
         wanted: wanted.to_owned(),
         arms: tally.arms.clone(),
+        left_out: tally.left_out.hint(),
     };
     let find = |name: &str| tally.arms.iter().position(|arm| arm == name);
     let baseline = match &settings.baseline {
@@ -245,7 +269,10 @@ fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
         None => BASELINES.into_iter().find_map(find).unwrap_or(0),
     };
     if let [only] = tally.arms.as_slice() {
-        return Err(Error::OneArm(only.clone()));
+        return Err(Error::OneArm {
+            arm: only.clone(),
+            left_out: tally.left_out.hint(),
+        });
     }
     let mut others: Vec<usize> = (0..tally.arms.len())
         .filter(|arm| *arm != baseline)
@@ -264,6 +291,7 @@ fn arms(tally: &Tally, settings: &Settings, order: &[usize]) -> Result<Vec<Arm>,
             return Err(Error::UnknownArm {
                 wanted: name.clone(),
                 arms: tally.arms.clone(),
+                left_out: tally.left_out.hint(),
             });
         }
     }
@@ -319,6 +347,7 @@ fn group(
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
+        looks: settings.looks,
     };
     let resampled = resampled(&comparison, pairs.as_ref(), replicates, settings.seed);
     let curves = comparison.intervals(&resampled);
@@ -341,7 +370,7 @@ fn group(
             Subgroup::Site(site) => site.clone(),
         },
         means: means(Z_95),
-        means_together: means(beside_z(order.len())),
+        means_together: means(beside_z(order.len(), settings.looks)),
         ranks: others()
             .map(|arm| match &pairs {
                 Some(pairs) => tests_of::wilcoxon(pairs.of(arm?, 0)),
@@ -390,19 +419,17 @@ fn pairs<'a>(blocks: impl Iterator<Item = &'a [Member]>, order: &[usize]) -> Pai
     pairs
 }
 
-fn merged<'a>(cells: impl Iterator<Item = &'a Cell>) -> Counts {
-    let (mut counts, mut unfinished) = (Histogram::new(), 0);
-    for cell in cells {
-        for (value, count) in &cell.ttlb {
-            *counts.entry(*value).or_insert(0) += count;
-        }
-        unfinished += cell.unfinished;
-    }
-    Counts::new(&counts, unfinished)
+/// The number of blocks that lack an arm.
+fn incomplete(blocks: &[Block], order: &[usize]) -> usize {
+    let lacks = |block: &&Block| {
+        let mut members = order.iter().map(|arm| block.members.get(*arm).copied());
+        members.any(|member| member.unwrap_or_default() == Member::Absent)
+    };
+    blocks.iter().filter(lacks).count()
 }
 
-/// Corrects the p of a list of groups for the number of tests.
-fn adjust(groups: &mut [Group]) {
+/// Corrects the p of a list of groups for the number of tests (Holm) and of looks (Bonferroni).
+fn adjust(groups: &mut [Group], looks: u32) {
     let mut places = Vec::new();
     let mut p = Vec::new();
     for (place, group) in groups.iter().enumerate() {
@@ -414,7 +441,7 @@ fn adjust(groups: &mut [Group]) {
         }
     }
     for ((place, arm), adjusted) in places.into_iter().zip(tests_of::holm(&p)) {
-        groups[place].adjusted[arm] = Some(adjusted);
+        groups[place].adjusted[arm] = Some((adjusted * f64::from(looks)).min(1.0));
     }
 }
 
@@ -459,6 +486,7 @@ fn losses(
             baseline: 0,
             shares: &shares,
             measure: Measure::Difference,
+            looks: 1,
         };
         let replicates = settings.replicates.div_ceil(2);
         let resampled = resampled(&comparison, pairs.as_ref(), replicates, settings.seed);
@@ -481,7 +509,7 @@ fn losses(
                 |site| tally.sites[site].clone(),
             ),
             differences: differences(Z_95),
-            together: differences(beside_z(order.len())),
+            together: differences(beside_z(order.len(), settings.looks)),
             percentiles,
             query: queries.loss(&subgroup),
             loss,

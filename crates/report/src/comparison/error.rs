@@ -16,10 +16,10 @@ pub enum Error {
     NoArms {
         /// The number of lines.
         lines: u64,
-        /// Lines of H2O's of connections outside the experiment.
-        not_eligible: u64,
-        /// Lines of `lastbyte serve` with an object too small to count.
-        too_small: u64,
+        /// Whether there are lines of H2O's.
+        is_h2o: bool,
+        /// The rules for production logs that leave out lines, each with their number.
+        rules: Vec<(&'static str, u64)>,
     },
     /// Some lines have an invalid `ttlb`, or an invalid value of another metric.
     NotATime {
@@ -52,8 +52,13 @@ pub enum Error {
     },
     /// The values to be divided into bins are all the same, or no numbers.
     Bins(String),
-    /// All connections are of this arm.
-    OneArm(String),
+    /// All connections are of one arm.
+    OneArm {
+        /// Its name.
+        arm: String,
+        /// The arms whose lines are all left out, and the options that include them, as a sentence.
+        left_out: Option<String>,
+    },
     /// There are more than sixteen arms, of which these are some.
     TooManyArms(Vec<String>),
     /// An arm that the log does not have.
@@ -62,9 +67,11 @@ pub enum Error {
         wanted: String,
         /// The arms of the log.
         arms: Vec<String>,
+        /// The arms whose lines are all left out, and the options that include them, as a sentence.
+        left_out: Option<String>,
     },
-    /// The log has lines of several experiments, with these names.
-    SeveralExperiments(Vec<String>),
+    /// The log has lines of several experiments, with these names; `None` for lines without one.
+    SeveralExperiments(Vec<Option<String>>),
     /// Some lines name their arm, others are H2O's.
     MixedLines {
         /// The number of lines that name it.
@@ -146,10 +153,20 @@ impl fmt::Display for Error {
             ),
             Self::NoArms {
                 lines,
-                too_small,
-                not_eligible,
-            } => no_arms(f, *lines, *too_small, *not_eligible),
-            Self::OneArm(arm) => write!(
+                is_h2o,
+                rules,
+            } => no_arms(f, *lines, *is_h2o, rules),
+            Self::OneArm {
+                arm,
+                left_out: Some(left_out),
+            } => write!(
+                f,
+                "all connections that count are of the arm `{arm}`, so there is nothing to compare it with: {left_out}"
+            ),
+            Self::OneArm {
+                arm,
+                left_out: None,
+            } => write!(
                 f,
                 "all connections are of the arm `{arm}`, so there is nothing to compare it with: add the logs of the other arms, or define the \
                  arm with --arm EXPR"
@@ -159,20 +176,32 @@ impl fmt::Display for Error {
                 "more than 16 arms ({}, …): check the definition of the arm (--arm)",
                 arms.join(", ")
             ),
-            Self::UnknownArm { wanted, arms } => {
+            Self::UnknownArm {
+                wanted,
+                arms,
+                left_out,
+            } => {
                 write!(
                     f,
                     "unknown arm `{wanted}` (expected one of {})",
                     arms.join(", ")
+                )?;
+                left_out
+                    .iter()
+                    .try_for_each(|left_out| write!(f, "; {left_out}"))
+            }
+            Self::SeveralExperiments(names) => {
+                let known: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+                let none = names.contains(&None).then_some("none");
+                let all: Vec<&str> = known.iter().copied().chain(none).collect();
+                write!(
+                    f,
+                    "the log has lines of several experiments ({}), which cannot be compared: select one, for example with --where \
+                     '_[\"experiment\"] == \"{}\"'",
+                    all.join(", "),
+                    known.first().copied().unwrap_or_default()
                 )
             }
-            Self::SeveralExperiments(names) => write!(
-                f,
-                "the log has lines of several experiments ({}), which cannot be compared: select one, for example with --where \
-                 '_[\"experiment\"] == \"{}\"'",
-                names.join(", "),
-                names.first().map_or("", String::as_str)
-            ),
             Self::MixedLines { named, h2o } => write!(
                 f,
                 "{named} lines name their arm and {h2o} are H2O's, whose arm follows from flags: report on one kind at a time, or define the arm \
@@ -201,29 +230,27 @@ impl fmt::Display for Error {
 fn no_arms(
     f: &mut fmt::Formatter<'_>,
     lines: u64,
-    too_small: u64,
-    not_eligible: u64,
+    is_h2o: bool,
+    rules: &[(&str, u64)],
 ) -> fmt::Result {
-    if too_small > 0 {
-        write!(
-            f,
-            "no connections to compare: all of the {lines} lines with an arm are of objects below 200 kB, which are left out in production logs \
-             (include them with --min-size 0)"
-        )
-    } else if not_eligible == 0 {
-        write!(
+    if rules.is_empty() {
+        return write!(
             f,
             "none of the {lines} lines has an arm (the key `arm`, or H2O's `num-rapid-start` and `jumpstart.cwnd`): check that this is a \
              connection log, or define the arm, for example with --arm '_[\"group\"]'"
-        )
-    } else {
-        write!(
-            f,
-            "none of the {lines} lines is of a connection in the experiment: {not_eligible} are H2O's, but outside it (expected \
-             num-jumpstart-applicable = 1, num-paced = 1, jumpstart.prev-rate = 0 and content_length >= 200000). To include them, define the \
-             arm with --arm EXPR"
-        )
+        );
     }
+    let why: Vec<String> = rules
+        .iter()
+        .map(|(why, lines)| format!("{lines} lines because {why}"))
+        .collect();
+    write!(
+        f,
+        "no connections to compare: all lines with an arm are left out by the rules for {} logs, {}; to include all of them, define the \
+         arm with --arm EXPR",
+        if is_h2o { "H2O's" } else { "production" },
+        why.join(", ")
+    )
 }
 
 impl core::error::Error for Error {}

@@ -13,21 +13,28 @@ use super::{
     neighbours::{NeighbourCounts, NeighbourStats},
     parts::{FLOW_CONTROL, PartCounts, Times},
     queries::{self, Bin, Column, Dialect},
+    rules::LeftOut,
     settings::{Settings, expression_of},
     state,
 };
-use crate::statistics::bootstrap::Member;
+use crate::statistics::{Counts, bootstrap::Member};
 
 /// More arms than this indicate a mistake in the expression for the arm.
 const ARMS_MAX: usize = 16;
 /// Further sites are counted together as [`OTHER_SITES`].
 const SITES_MAX: usize = 64;
 const OTHER_SITES: &str = "(other sites)";
+/// With lines of more hours than this, a year or more, connections are not counted by hour.
+const HOURS_MAX: usize = 10_000;
+const HOUR_MS: f64 = 3_600_000.0;
 /// The number of groups after which it is decided whether connections are paired.
 const PAIRS_PROBED: usize = 4096;
 
 /// The number of occurrences of each value.
 pub(super) type Histogram = BTreeMap<u64, u64>;
+
+/// Numbers of connections by hour and arm.
+pub(super) type Hours = BTreeMap<Option<i64>, BTreeMap<usize, u64>>;
 
 /// Times to last byte of one arm, site and size.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +42,18 @@ pub(super) struct Cell {
     /// In microseconds: logs may have fractions of a millisecond.
     pub(super) ttlb: Histogram,
     pub(super) unfinished: u64,
+}
+
+/// The values of several cells.
+pub(super) fn merged<'a>(cells: impl Iterator<Item = &'a Cell>) -> Counts {
+    let (mut counts, mut unfinished) = (Histogram::new(), 0);
+    for cell in cells {
+        for (value, count) in &cell.ttlb {
+            *counts.entry(*value).or_insert(0) += count;
+        }
+        unfinished += cell.unfinished;
+    }
+    Counts::new(&counts, unfinished)
 }
 
 /// Other measures of an arm.
@@ -75,10 +94,11 @@ pub(super) struct Tally {
     pub(super) neighbours: NeighbourCounts,
     /// The pairs, if the connections are paired.
     pub(super) blocks: Option<Vec<Block>>,
-    /// Lines of H2O's of connections outside the experiment.
-    pub(super) not_eligible: u64,
-    /// Lines of a production server of ours whose object is too small to count.
-    pub(super) too_small: u64,
+    /// Connections by hour since the Unix epoch and by arm; `None` is a line without a time. None at all if there are too many
+    /// hours.
+    pub(super) hours: Option<Hours>,
+    /// Lines of production logs that are left out.
+    pub(super) left_out: LeftOut,
     /// Lines without an arm.
     pub(super) without_arm: u64,
     /// Lines without a value of a metric other than the time to last byte.
@@ -228,12 +248,15 @@ struct Counter {
     bins: Vec<Bin>,
     arms: Names,
     sites: Names,
-    experiments: BTreeSet<String>,
+    /// `None` for lines without one.
+    experiments: BTreeSet<Option<String>>,
+    /// Whether a line without an experiment cannot be compared with those of one: its arm is not an expression of the user.
+    needs_experiment: bool,
     lines: u64,
     named: u64,
     h2o: u64,
-    not_eligible: u64,
-    too_small: u64,
+    left_out: LeftOut,
+    hours: Option<Hours>,
     without_arm: u64,
     /// Lines without a value of a metric other than the time to last byte.
     without_value: u64,
@@ -357,11 +380,12 @@ impl Counter {
             arms: Names::default(),
             sites: Names::default(),
             experiments: BTreeSet::new(),
+            needs_experiment: settings.arm.is_none(),
             lines: 0,
             named: 0,
             h2o: 0,
-            not_eligible: 0,
-            too_small: 0,
+            left_out: LeftOut::default(),
+            hours: Some(Hours::new()),
             without_arm: 0,
             not_times: 0,
             not_time: None,
@@ -381,24 +405,24 @@ impl Counter {
     }
 
     /// The arm of a line that counts.
-    fn arm(&mut self, named: &Value, h2o: &Value, eligible: &Value) -> Option<String> {
-        let is_eligible = eligible == &Value::Bool(true);
-        match (named, h2o) {
+    fn arm(&mut self, named: &Value, h2o: &Value, rules: &Value) -> Option<String> {
+        let arm = match (named, h2o) {
             (Value::Null, Value::Null) => {
                 self.without_arm += 1;
-                None
+                return None;
             }
             (Value::Null, h2o) => {
                 self.h2o += 1;
-                self.not_eligible += u64::from(!is_eligible);
-                is_eligible.then(|| name(h2o))
+                name(h2o)
             }
             (named, _) => {
                 self.named += 1;
-                self.too_small += u64::from(!is_eligible);
-                is_eligible.then(|| name(named))
+                name(named)
             }
-        }
+        };
+        let rules = whole(rules).map_or(0, |rules| rules as usize);
+        self.left_out.add(&arm, rules);
+        (rules == 0).then_some(arm)
     }
 
     /// Counts a row. Returns an error if the log cannot be used.
@@ -409,8 +433,7 @@ impl Counter {
         for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
             *has_value |= !of(column).is_null();
         }
-        let Some(arm) = self.arm(of(Column::Named), of(Column::H2oArm), of(Column::Eligible))
-        else {
+        let Some(arm) = self.arm(of(Column::Named), of(Column::H2oArm), of(Column::Rules)) else {
             return Ok(());
         };
         let ttlb = match Ttlb::of(of(Column::Value)) {
@@ -447,6 +470,7 @@ impl Counter {
             Some(ttlb) => *cell.ttlb.entry(ttlb).or_insert(0) += 1,
             None => cell.unfinished += 1,
         }
+        self.count_hour(arm, of(Column::Time));
         let loss = of(Column::Loss).as_f64();
         let loss = loss.map(|loss| (loss * 100.0).round().max(0.0) as u64);
         if let Some(hundredths) = loss {
@@ -465,10 +489,9 @@ impl Counter {
         if let Some((kind, stats)) = neighbour(of(Column::Neighbour)) {
             self.neighbours.add(arm, whole(Column::Seed), kind, stats);
         }
-        if let Some(experiment) = of(Column::Experiment).as_str()
-            && !self.experiments.contains(experiment)
-        {
-            self.experiments.insert(experiment.to_owned());
+        let experiment = of(Column::Experiment).as_str();
+        if experiment.is_some() || self.needs_experiment {
+            self.experiments.insert(experiment.map(str::to_owned));
             if self.experiments.len() > 1 {
                 return Err(Error::SeveralExperiments(
                     self.experiments.iter().cloned().collect(),
@@ -481,6 +504,20 @@ impl Counter {
         self.pairing
             .add(whole(Column::Seed), arm, site, bin, member, loss);
         Ok(())
+    }
+
+    fn count_hour(&mut self, arm: usize, time: &Value) {
+        let Some(hours) = &mut self.hours else {
+            return;
+        };
+        let time = time
+            .as_f64()
+            .filter(|ms| (0.0..NEVER_MS * 10.0).contains(ms));
+        let hour = time.map(|ms| (ms / HOUR_MS).floor() as i64);
+        *hours.entry(hour).or_default().entry(arm).or_insert(0) += 1;
+        if hours.len() > HOURS_MAX {
+            self.hours = None;
+        }
     }
 
     /// The index of a site.
@@ -558,8 +595,8 @@ impl Counter {
                 _ if self.lines == 0 => Error::Empty,
                 _ => Error::NoArms {
                     lines: self.lines,
-                    not_eligible: self.not_eligible,
-                    too_small: self.too_small,
+                    is_h2o: self.h2o > 0,
+                    rules: self.left_out.rules(),
                 },
             });
         }
@@ -580,15 +617,15 @@ impl Counter {
             } else {
                 Dialect::Named
             },
-            experiment: self.experiments.into_iter().next(),
+            experiment: self.experiments.into_iter().flatten().next(),
             cells: self.cells,
             loss: self.loss,
             measures,
             parts: self.parts,
             neighbours: self.neighbours,
             blocks: is_paired.then_some(self.pairing.blocks),
-            not_eligible: self.not_eligible,
-            too_small: self.too_small,
+            hours: self.hours,
+            left_out: self.left_out,
             without_arm: self.without_arm,
             without_value: self.without_value,
             trouble,

@@ -104,13 +104,14 @@ pub(super) fn kinds(
     counts: &NeighbourCounts,
     order: &[usize],
     queries: &QueryBuilder<'_>,
+    looks: u32,
 ) -> Option<Vec<Kind>> {
     let others = NonZeroUsize::new(order.len().saturating_sub(1))?.get();
     let is_paired = |path: &PathOf| path.arms.iter().flatten().count() > 1;
     if !counts.paths.iter().any(is_paired) {
         return None;
     }
-    let list = counts.kinds.len() * others;
+    let list = counts.kinds.len() * others * looks as usize;
     let [z_differences, z_shares] = [3 * list, list].map(tests_of::simultaneous);
     let mut all: Vec<Kind> = (0..counts.kinds.len())
         .map(|kind| of_kind(counts, kind, order, queries, z_differences, z_shares))

@@ -15,6 +15,7 @@ use super::{
     queries::{Dialect, Subgroup, chart_shares},
     sweep, tables,
     text::{self, Significance},
+    warnings,
 };
 use crate::{
     document::{self, Script},
@@ -22,6 +23,7 @@ use crate::{
     svg::{self, escaped, lines, script_safe},
 };
 
+mod balance;
 mod harm;
 mod json;
 mod notable;
@@ -93,7 +95,9 @@ fn assignment(analysis: &Analysis) -> &'static str {
     let is_known = analysis.dialect == Dialect::Named
         && analysis.experiment.is_some()
         && analysis.settings.arm.is_none();
-    if is_known {
+    if analysis.ratio_fails() {
+        "each in one arm, in numbers that random assignment does not give"
+    } else if is_known {
         "each assigned at random to one arm"
     } else {
         "each in one arm; this page assumes that it was assigned at random"
@@ -167,19 +171,33 @@ impl Page<'_> {
         let title = escaped(&text::title(analysis));
         let _ = writeln!(
             self.body,
-            "<header><h1>{title}</h1><p>{}</p>\n<nav aria-label=\"Sections\">{}</nav></header>\n<main>",
+            "<header><h1>{title}</h1><p>{}</p>\n<nav aria-label=\"Sections\">{}</nav></header>\n<main{}>",
             escaped(&text),
-            self.links()
+            self.links(),
+            if analysis.ratio_fails() {
+                " class=\"fails\""
+            } else {
+                ""
+            }
         );
-        let warnings = text::warnings(analysis);
-        if !warnings.is_empty() {
-            self.add(
-                "<section class=\"warning\" role=\"note\" aria-label=\"Warnings\"><h2>Warnings</h2>\n",
-            );
-            self.list("plain", &warnings);
-            self.add("</section>\n");
-        }
+        self.aside("warning", "Warnings", &warnings::warnings(analysis));
         self.cards();
+        let mut notes = warnings::notes(analysis);
+        notes.push(text::looks(analysis));
+        self.aside("notes", "Notes", &notes);
+    }
+
+    /// Sentences in a box.
+    fn aside(&mut self, class: &str, title: &str, sentences: &[String]) {
+        if sentences.is_empty() {
+            return;
+        }
+        let _ = writeln!(
+            self.body,
+            "<section class=\"{class}\" role=\"note\" aria-label=\"{title}\"><h2>{title}</h2>"
+        );
+        self.list("plain", sentences);
+        self.add("</section>\n");
     }
 
     fn links(&self) -> String {
@@ -236,6 +254,7 @@ impl Page<'_> {
     fn cards(&mut self) {
         let analysis = self.analysis;
         let group = &analysis.groups[0];
+        let is_valid = !analysis.ratio_fails();
         self.add("<div class=\"cards\">\n");
         for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
             let cell = group.curves[arm][49];
@@ -244,6 +263,9 @@ impl Page<'_> {
                 .map_or_else(|| format::ABSENT.to_owned(), percent);
             // The largest text of the page is copied most: it is grey unless it is significant.
             let (class, verdict) = match text::significance(&cell) {
+                _ if analysis.ratio_fails() => {
+                    ("big unsure", ", no verdict: the sample ratio fails")
+                }
                 Significance::Faster => ("big faster", ""),
                 Significance::Slower => ("big slower", ""),
                 Significance::None => ("big unsure", ", not significant"),
@@ -257,20 +279,23 @@ impl Page<'_> {
                 (None, None) => "too few connections for an interval".to_owned(),
             };
             let mean = group.means_together[arm].map_or_else(absent_value, |mean| {
-                value(&percent(mean.value), mean.excludes_zero())
+                value(&percent(mean.value), is_valid && mean.excludes_zero())
             });
             let loss = analysis
                 .loss
                 .first()
                 .and_then(|loss| format::hundredths(loss.together[arm]));
             let loss = loss.map_or_else(absent_value, |loss| {
-                value(&format::points(loss.value), loss.excludes_zero())
+                value(
+                    &format::points(loss.value),
+                    is_valid && loss.excludes_zero(),
+                )
             });
             let (overall_name, overall) = group.overall[arm].map_or_else(
                 || ("mean of P5–P95".to_owned(), absent_value()),
                 |one| {
                     let text = percent(one.estimate.value);
-                    let is_significant = one.estimate.excludes_zero();
+                    let is_significant = is_valid && one.estimate.excludes_zero();
                     (text::overall_name(&one), value(&text, is_significant))
                 },
             );
@@ -278,7 +303,7 @@ impl Page<'_> {
             let p90 = p90.estimate.map_or_else(absent_value, |estimate| {
                 value(
                     &percent(estimate),
-                    text::significance(&p90) != Significance::None,
+                    is_valid && text::significance(&p90) != Significance::None,
                 )
             });
             let slower = analysis.paths.as_ref().and_then(|paths| paths.slower[arm]);
@@ -621,6 +646,11 @@ impl Page<'_> {
             "<h3>Mean and packet loss</h3>\n"
         });
         self.list("verdicts", &text::beside(analysis));
+        let stratified = text::stratified(analysis);
+        if !stratified.is_empty() {
+            self.add("<h3>Stratified by site</h3>\n");
+            self.list("plain", &stratified);
+        }
         let subgroups = text::subgroups(analysis);
         if !subgroups.is_empty() {
             let [bins, sites] = text::dimensions(analysis);
@@ -637,8 +667,10 @@ impl Page<'_> {
             "<p class=\"note\">The first list is the main test of this experiment: its 95 % confidence covers all percentiles from P5 to P95 and all arms \
              together. The second list has 95 % intervals that are simultaneous over its values and all arms (Bonferroni), and the third \
              is corrected for its number of tests (Holm). If no arm differs, each list is wrong in at most 5 % of experiments. A difference that is not significant can still exist: the width of the \
-             bands shows how large it could be.</p></section>\n",
+             bands shows how large it could be.</p>\n",
         );
+        self.paragraph(&text::looks(analysis));
+        self.add("</section>\n");
     }
 
     fn parts(&mut self, id: &str, title: &str, wanted: fn(&Subgroup) -> bool) {
@@ -806,34 +838,6 @@ impl Page<'_> {
         self.add("</section>\n");
     }
 
-    fn ratio(&mut self) {
-        let analysis = self.analysis;
-        self.add("<section id=\"ratio\"><h2>Sample ratio check</h2>\n");
-        let table = tables::ratio(analysis);
-        self.add(&table);
-        if analysis.is_paired {
-            self.paragraph("Each path is in every arm, so the numbers cannot be out of balance.");
-        } else if let Some((statistic, p)) = analysis.ratio {
-            self.paragraph(&format!(
-                "Chi-squared {statistic:.2}, {} degrees of freedom, p {}: {}.",
-                analysis.arms.len() - 1,
-                format::p_value(p),
-                if p < super::analysis::RATIO_ALARM {
-                    "too uneven for chance alone; check first how connections are assigned to arms and logged"
-                } else {
-                    "consistent with chance (a warning is shown below 0.001)"
-                }
-            ));
-        }
-        if analysis.settings.shares.is_empty() && !analysis.is_paired {
-            self.paragraph(
-                "No shares were given, so equal shares are assumed; set them with --shares.",
-            );
-        }
-        self.query(&analysis.counts_query);
-        self.add("</section>\n");
-    }
-
     fn method(&mut self) {
         let analysis = self.analysis;
         self.add("<section id=\"method\"><h2>Method and reproduction</h2>\n");
@@ -862,7 +866,8 @@ impl Page<'_> {
              which agrees with the test of the plain difference, so a few large values cannot make it significant. It has no upper end \
              where the mean of the baseline is too uncertain. \
              Shares: Wilson’s interval; for differences, Newcombe’s. Cards and sentences widen these intervals for the number of values and \
-             arms that they state (Bonferroni); tables have 95 % intervals of each value alone. Numbers of connections: Pearson’s chi-squared test."
+             arms that they state (Bonferroni); tables have 95 % intervals of each value alone. Numbers of connections: Pearson’s chi-squared tests, of all against the \
+             shares, and of homogeneity by site, size and hour, corrected together (Holm)."
                 .to_owned(),
             "The packet loss of a connection is the share of the packets sent that were declared lost, rounded to a hundredth of a percent; \
              packets acknowledged late still count as lost. The mean weights all connections equally. For pairs, intervals are of paired \

@@ -143,9 +143,11 @@ impl Parts {
         counts: &PartCounts,
         order: &[usize],
         is_paired: bool,
+        looks: u32,
         query: String,
     ) -> Option<Self> {
-        let z = tests_of::simultaneous(PARTS.len() * order.len().saturating_sub(1));
+        let intervals = PARTS.len() * order.len().saturating_sub(1);
+        let z = tests_of::simultaneous(intervals * looks as usize);
         let totals: Vec<u64> = order
             .iter()
             .map(|arm| of_arm(counts, *arm).map(|(_, (count, _))| count).sum())

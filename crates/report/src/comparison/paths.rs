@@ -31,9 +31,14 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    pub(super) fn new(pairs: &Pairs, names: &[&str], queries: &QueryBuilder<'_>) -> Self {
+    pub(super) fn new(
+        pairs: &Pairs,
+        names: &[&str],
+        queries: &QueryBuilder<'_>,
+        looks: u32,
+    ) -> Self {
         let arms = names.len();
-        let z = tests_of::simultaneous(2 * arms.saturating_sub(1));
+        let z = tests_of::simultaneous(2 * arms.saturating_sub(1) * looks as usize);
         let mut paths = Self {
             counts: vec![0; arms],
             curves: vec![Vec::new(); arms],

@@ -66,6 +66,7 @@ impl Power {
             baseline: 0,
             shares: &shares,
             measure: Measure::Change,
+            looks: 1,
         };
         let medians = |resampled: &Resampled| -> Vec<Option<f64>> {
             let intervals = comparison.intervals(resampled).into_iter();
@@ -95,9 +96,9 @@ impl Power {
     }
 
     /// The numbers of connections that detect this change of an arm.
-    pub(super) fn needed(&self, arm: usize, change: f64) -> SampleSize {
+    pub(super) fn needed(&self, arm: usize, change: f64, looks: u32) -> SampleSize {
         let arms = self.unpaired.len();
-        let z = tests_of::simultaneous(arms.saturating_sub(1)) + Z_POWER;
+        let z = tests_of::simultaneous(arms.saturating_sub(1) * looks as usize) + Z_POWER;
         let of = |error: Option<f64>, change: f64| {
             let needed = self.connections as f64 * (error? * z / change).powi(2);
             // Each arm has the same number.

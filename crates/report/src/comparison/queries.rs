@@ -9,7 +9,7 @@ use lastbyte_record::connection_log::{
         CC_NUM_LOSS_EPISODES, CLIENT_HANDSHAKE, CLIENT_TTFB, CONTENT_LENGTH, EXPERIMENT_NAME,
         HANDSHAKE_CONFIRMED_MSEC, JUMPSTART_CWND, JUMPSTART_PREV_RATE, MODULE, NEIGHBOUR_DELAY,
         NEIGHBOUR_KIND, NEIGHBOUR_LOSS, NEIGHBOUR_RATE, NUM_JUMPSTART_APPLICABLE, NUM_PACED,
-        NUM_PACKETS_LOST, NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TTLB,
+        NUM_PACKETS_LOST, NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TIME, TTLB,
     },
     schema::{self, Key},
     tcp::{PROTO, TRANSPORT},
@@ -144,21 +144,40 @@ fn h2o_arm() -> String {
     )
 }
 
-/// Whether a line of H2O's counts: a jump could have shown, packets are paced, and no earlier connection's rate was used.
-fn h2o_eligible(settings: &Settings) -> String {
-    let flags = format!(
-        "{} == 1 && {} == 1 && {} == 0 && {} && {}",
-        of(NUM_JUMPSTART_APPLICABLE),
-        of(NUM_PACED),
-        of(JUMPSTART_PREV_RATE),
-        of(NUM_RAPID_START),
-        of(JUMPSTART_CWND)
-    );
-    // A minimum size in the settings filters all lines.
-    match settings.min_size {
-        Some(_) => flags,
-        None => format!("{flags} && {}", at_least(PRODUCTION_SIZE_MIN)),
+/// The rules by which lines of production logs are left out, as bits of [`Column::Rules`].
+pub(super) const JUMP: usize = 1;
+pub(super) const PACED: usize = 2;
+pub(super) const RESUMED: usize = 4;
+pub(super) const SMALL: usize = 8;
+
+/// The rules for H2O's lines, with the condition for a line to count: a jump could have shown, packets are paced, and no earlier
+/// connection's rate was used.
+fn h2o_rules(settings: &Settings) -> Vec<(usize, String)> {
+    let mut rules = vec![
+        (JUMP, format!("{} == 1", of(NUM_JUMPSTART_APPLICABLE))),
+        (PACED, format!("{} == 1", of(NUM_PACED))),
+    ];
+    if !settings.has_resumed {
+        rules.push((RESUMED, format!("{} == 0", of(JUMPSTART_PREV_RATE))));
     }
+    // A minimum size in the settings filters all lines.
+    if settings.min_size.is_none() {
+        rules.push((SMALL, at_least(PRODUCTION_SIZE_MIN)));
+    }
+    rules
+}
+
+/// Whether a line of H2O's counts.
+fn h2o_eligible(settings: &Settings) -> String {
+    let rules = h2o_rules(settings);
+    let (first, rest): (Vec<_>, Vec<_>) = rules
+        .into_iter()
+        .map(|(rule, counts)| (rule != SMALL, counts))
+        .partition(|(is_first, _)| *is_first);
+    let flags = [NUM_RAPID_START, JUMPSTART_CWND].map(|key| (true, of(key)));
+    let all = first.into_iter().chain(flags).chain(rest);
+    let all: Vec<String> = all.map(|(_, condition)| condition).collect();
+    all.join(" && ")
 }
 
 /// Objects of this size or larger.
@@ -233,8 +252,8 @@ columns! { |settings|
         Some(_) => "nil".to_owned(),
         None => format!("{} && {} ? ({}) : nil", of(NUM_RAPID_START), of(JUMPSTART_CWND), h2o_arm()),
     };
-    /// Whether the line counts.
-    Eligible: eligible(settings);
+    /// The rules by which the line is left out, as a sum of bits; 0 if it counts.
+    Rules: rules(settings);
     Site: site(settings);
     /// The value that puts the line into a bin.
     Bin: bin_value(settings);
@@ -248,6 +267,8 @@ columns! { |settings|
     ExitKb: exit_kb();
     ProbeTimeouts: of(NUM_PTOS);
     Seed: of(SEED);
+    /// When a server wrote the line. In simulations, time starts with each connection.
+    Time: format!("{} ? nil : {}", of(SEED), of(TIME));
     Experiment: of(EXPERIMENT_NAME);
     /// The outcome of its neighbour, as an array.
     Neighbour: format!(
@@ -264,15 +285,17 @@ pub(super) fn columns(settings: &Settings) -> usize {
     expressions(settings).len()
 }
 
-fn eligible(settings: &Settings) -> String {
+fn rules(settings: &Settings) -> String {
     if settings.arm.is_some() {
-        return "true".to_owned();
+        return "0".to_owned();
     }
+    let bit = |(rule, counts): (usize, String)| format!("(({counts}) ? 0 : {rule})");
     let named = match settings.min_size {
-        Some(_) => "true".to_owned(),
-        None => size_rule(),
+        Some(_) => "0".to_owned(),
+        None => bit((SMALL, size_rule())),
     };
-    format!("!!({} ? ({named}) : ({}))", of(ARM), h2o_eligible(settings))
+    let h2o: Vec<String> = h2o_rules(settings).into_iter().map(bit).collect();
+    format!("{} ? {named} : {}", of(ARM), h2o.join(" + "))
 }
 
 /// The query that reads a log: of each line, the columns as an array. It keeps nothing from line to line, so any number of

@@ -127,6 +127,10 @@ pub struct Settings {
     /// The size in bytes below which objects are left out. Default: 200 000 in production logs, ours or H2O's, and 0 in those
     /// of simulations and where [`Settings::arm`] is given.
     pub min_size: Option<u64>,
+    /// Whether H2O's lines of connections that started at the rate of an earlier one count. Default: no.
+    pub has_resumed: bool,
+    /// The number of planned looks at the experiment, for which all significance levels are corrected. Default: 1.
+    pub looks: u32,
     /// Whether `shares` may name arms without lines: a short log may lack an arm.
     pub may_lack_arms: bool,
     /// The change, as a share, for whose detection the page computes the number of connections. Default: none.
@@ -184,6 +188,8 @@ impl Default for Settings {
             by: None,
             bins: None,
             min_size: None,
+            has_resumed: false,
+            looks: 1,
             may_lack_arms: false,
             power: None,
             replay: None,

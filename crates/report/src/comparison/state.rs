@@ -2,7 +2,7 @@
 //! log needs the log only where it is stored.
 //!
 //! ```text
-//! ["lastbyte-report-state",1,"[_[\"arm\"], …]",["a.ndjson"]]
+//! ["lastbyte-report-state",2,"[_[\"arm\"], …]",["a.ndjson"]]
 //! ["cubic",null,true,…]
 //! ["end",1,"85944171f73967e8"]
 //! ```
@@ -20,7 +20,7 @@ use super::{error::Error, queries, settings::Settings};
 
 /// The first cell of a state.
 const NAME: &str = "lastbyte-report-state";
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// The first cell of its last line.
 const END: &str = "end";
 
@@ -230,7 +230,7 @@ impl Reader {
         if *reading != self.reading {
             return Err(wrong(
                 name,
-                "a state of another report (expected the same --arm, --bins, --by, --metric, --min-size, --site and --where)",
+                "a state of another report (expected the same --arm, --bins, --by, --metric, --min-size, --resumed, --site and --where)",
             ));
         }
         for file in files.iter().filter_map(Value::as_str) {

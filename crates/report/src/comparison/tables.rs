@@ -514,6 +514,44 @@ pub(super) fn ratio(analysis: &Analysis) -> String {
     table.finish()
 }
 
+/// The tests of the numbers of connections.
+pub(super) fn balance(analysis: &Analysis) -> String {
+    let columns = [
+        "by",
+        "strata",
+        "chi-squared",
+        "degrees of freedom",
+        "p",
+        "p (Holm)",
+        "farthest from expected",
+    ];
+    let mut table = Table::new("Balance of the arms", &columns);
+    let bare = |p: f64| p_value(p).trim_start_matches("=\u{a0}").to_owned();
+    for test in &analysis.balance {
+        let cell = &test.farthest;
+        table.row(
+            test.by.name(),
+            None,
+            &[
+                test.strata.to_string(),
+                format!("{:.2}", test.statistic),
+                test.degrees.to_string(),
+                bare(test.p),
+                bare(test.adjusted),
+                format!(
+                    "{} <small>{}: {} of {}, expected {:.0}</small>",
+                    escaped(&cell.stratum),
+                    escaped(&analysis.arms[cell.arm].name),
+                    count(cell.count),
+                    count(cell.total),
+                    cell.expected
+                ),
+            ],
+        );
+    }
+    table.finish()
+}
+
 /// The data of a chart as a table.
 pub(super) fn curve(analysis: &Analysis, group: &Group) -> String {
     let mut columns = vec!["percentile", analysis.arms[0].name.as_str()];

@@ -10,16 +10,18 @@ use super::{
     Comparison, Error, Settings,
     analysis::Analysis,
     queries::{self, Dialect, Subgroup},
-    text,
+    text, warnings,
 };
 use crate::statistics::Counts;
 
+mod balance;
 mod neighbours;
 mod notable;
 mod null;
 mod parts;
 mod paths;
 mod power;
+mod rules;
 mod states;
 mod sweep;
 
@@ -365,7 +367,7 @@ fn h2o_lines_have_the_arm_of_their_flags() {
     let comparison = read(&text, quick()).expect("a report");
     let analysis = &comparison.analysis;
     assert_eq!(analysis.dialect, Dialect::H2o);
-    assert_eq!(analysis.not_eligible, 4);
+    assert_eq!(analysis.left_out.lines(), (8, 4));
     let found: Vec<(&str, Option<u64>)> = analysis
         .arms
         .iter()
@@ -381,7 +383,7 @@ fn h2o_lines_have_the_arm_of_their_flags() {
     assert_eq!(found, wanted);
     assert_eq!(check_queries(analysis, &text), 1 + 3);
     assert!(
-        text::warnings(analysis)
+        warnings::notes(analysis)
             .iter()
             .any(|text| text.contains("Failed transfers are not in its log"))
     );
@@ -495,7 +497,7 @@ fn a_sample_ratio_mismatch_is_a_warning() {
             .map(|(arm, share)| ((*arm).to_owned(), *share))
             .collect();
         let comparison = read(text, Settings { shares, ..quick() }).expect("a report");
-        text::warnings(&comparison.analysis)
+        warnings::warnings(&comparison.analysis)
             .iter()
             .any(|text| text.contains("numbers of connections"))
     };
@@ -529,7 +531,7 @@ fn transfers_that_never_completed_are_slower_than_all_others() {
     );
     assert_eq!(analysis.groups[0].curves[1][89].estimate, None);
     assert!(
-        text::warnings(analysis)
+        warnings::warnings(analysis)
             .iter()
             .any(|text| text.contains("differ in the share of completed transfers"))
     );
@@ -561,7 +563,7 @@ fn a_log_that_cannot_be_compared_is_an_error() {
         "{}",
         one("{\"a\":1}\n")
     );
-    assert!(one(&h2o(&[("num-paced", 0)])).contains("are H2O's, but outside it"));
+    assert!(one(&h2o(&[("num-paced", 0)])).contains("1 lines because `num-paced` is not 1"));
     assert!(one(H2O).contains("all connections are of the arm `slow-start`"));
     let never = "{\"arm\":\"baseline\",\"ttlb\":null}\n{\"arm\":\"b\",\"ttlb\":5}\n";
     assert!(
@@ -674,7 +676,7 @@ fn few_connections_are_a_warning() {
     let text = log(10, 60, &ARMS, 0.0);
     let comparison = read(&text, quick()).expect("a report");
     assert!(
-        text::warnings(&comparison.analysis)
+        warnings::notes(&comparison.analysis)
             .iter()
             .any(|text| text.contains("too few to show small differences"))
     );
@@ -800,14 +802,18 @@ fn small_objects_of_production_logs_are_left_out() {
     let counted = |text: &str, settings: Settings| {
         let analysis = read(text, settings).expect("a report").analysis;
         check_queries(&analysis, text);
-        (analysis.groups[0].times[0].total(), analysis.too_small)
+        (
+            analysis.groups[0].times[0].total(),
+            analysis.left_out.lines().1,
+        )
     };
     assert_eq!(counted(&text, quick()), (30, 60));
     let comparison = read(&text, quick()).expect("a report");
     assert!(
-        text::warnings(&comparison.analysis)[1].contains("below 200 kB are left out"),
+        warnings::notes(&comparison.analysis)[2]
+            .starts_with("60 lines are left out because the object is below 200 kB"),
         "{:?}",
-        text::warnings(&comparison.analysis)
+        warnings::notes(&comparison.analysis)
     );
     // An explicit minimum overrides the rule.
     let with = |min_size| Settings {
@@ -834,7 +840,10 @@ fn small_objects_of_production_logs_are_left_out() {
     let error = read(&h2o, quick()).map(|_| ());
     assert!(error.is_ok(), "{error:?}");
     let all = read(&h2o, with(0)).expect("a report").analysis;
-    assert_eq!((all.groups[0].times[0].total(), all.not_eligible), (2, 0));
+    assert_eq!(
+        (all.groups[0].times[0].total(), all.left_out.lines().1),
+        (2, 0)
+    );
     let small = ours(5, 100, "a") + &ours(5, 100, "b");
     let error = read(&small, quick())
         .expect_err("no line is left")

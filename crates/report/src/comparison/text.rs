@@ -1,15 +1,15 @@
 //! The results in sentences: which differences are significant, which are not, and warnings.
 
 use super::{
-    analysis::{Analysis, Group, LARGEST, LARGEST_ALARM, LARGEST_OF, RATIO_ALARM, SMALL, beside_z},
+    analysis::{Analysis, Group, LARGEST, LARGEST_ALARM, LARGEST_OF, SMALL, beside_z},
     format::{
-        ABSENT, count, hundredths, p_value, percent, percent_range, points, points_range, share,
+        ABSENT, count, hundredths, percent, percent_range, points, points_range, share,
         share_range, signed,
     },
     neighbours::Kind,
     paths::Paths,
     power::POWER,
-    queries::{Dialect, PARTS, Subgroup},
+    queries::{PARTS, Subgroup},
 };
 use crate::statistics::{
     Counts,
@@ -124,6 +124,43 @@ fn runs(curve: &[Interval], wanted: Significance) -> Option<String> {
     Some(listed(&runs))
 }
 
+/// In place of a verdict, if the numbers of connections cannot be by chance.
+const NO_VERDICT: &str = "no verdict, because the sample ratio fails";
+
+/// For how many looks at the experiment the intervals hold.
+pub(super) fn looks(analysis: &Analysis) -> String {
+    match analysis.settings.looks {
+        0 | 1 => "Intervals hold for one look, at a number of connections that was chosen before."
+            .to_owned(),
+        many => format!(
+            "Simultaneous intervals, and p of tests, are corrected for {many} planned looks (Bonferroni); other intervals hold for one look."
+        ),
+    }
+}
+
+/// The overall change by site beside the pooled one, a sentence per arm.
+pub(super) fn stratified(analysis: &Analysis) -> Vec<String> {
+    let arms = analysis.arms.iter().zip(&analysis.stratified);
+    arms.filter_map(|(arm, one)| {
+        let one = one.as_ref()?;
+        let left_out = match one.left_out {
+            0 => String::new(),
+            many => format!("; {} connections are of sites with fewer than two values in an arm", count(many)),
+        };
+        Some(format!(
+            "{}: geometric mean of {} {} (95 % simultaneous: {}); stratified by site {} ({}, {} sites{left_out}).",
+            arm.name,
+            analysis.settings.metric.name,
+            percent(one.pooled.value),
+            percent_range(one.pooled.interval),
+            percent(one.by_site.value),
+            percent_range(one.by_site.interval),
+            one.sites,
+        ))
+    })
+    .collect()
+}
+
 /// One verdict per arm, by the joint band.
 pub(super) fn verdicts(analysis: &Analysis) -> Vec<String> {
     (1..analysis.arms.len())
@@ -154,6 +191,9 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
         runs(curve, Significance::Faster),
         runs(curve, Significance::Slower),
     );
+    if analysis.ratio_fails() {
+        return format!("{name}: {NO_VERDICT}{middle}.");
+    }
     let mut text = match (&faster, &slower) {
         (None, None) => {
             return format!(
@@ -191,7 +231,7 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
                 } else {
                     &metric.name
                 },
-                moved(mean),
+                moved(analysis, mean),
                 percent(mean.value),
                 percent_range(mean.interval)
             ));
@@ -203,7 +243,7 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
         {
             parts.push(format!(
                 "the mean packet loss {} {} (95 % simultaneous: {})",
-                moved(loss),
+                moved(analysis, loss),
                 points(loss.value),
                 points_range(loss.interval)
             ));
@@ -212,21 +252,30 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
             let (low, high) = success.interval;
             parts.push(format!(
                 "the share of completed transfers {} {} (95 % simultaneous: {})",
-                moved(success),
+                moved(analysis, success),
                 points(success.value * 100.0),
                 points_range((low * 100.0, high * 100.0))
             ));
         }
         if !parts.is_empty() {
-            all.push(format!("{name}: {}.", parts.join("; ")));
+            let no_verdict = if analysis.ratio_fails() {
+                format!("{NO_VERDICT}; ")
+            } else {
+                String::new()
+            };
+            all.push(format!("{name}: {no_verdict}{}.", parts.join("; ")));
         }
     }
     all
 }
 
 /// The difference of the share of completed transfers, simultaneous with those of mean and packet loss.
-fn success_together(analysis: &Analysis, arm: usize) -> Option<Estimate> {
-    success_difference(analysis, arm, beside_z(analysis.arms.len()))
+pub(super) fn success_together(analysis: &Analysis, arm: usize) -> Option<Estimate> {
+    success_difference(
+        analysis,
+        arm,
+        beside_z(analysis.arms.len(), analysis.settings.looks),
+    )
 }
 
 /// The difference of the share of completed transfers, in an interval of `z` standard deviations.
@@ -271,6 +320,9 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<String> {
     };
     let arms = analysis.arms.iter().zip(&parts.differences).skip(1);
     arms.map(|(arm, differences)| {
+        if analysis.ratio_fails() {
+            return format!("{}: {NO_VERDICT}.", arm.name);
+        }
         let mut changes: Vec<(&str, f64)> = PARTS
             .iter()
             .zip(differences)
@@ -300,7 +352,7 @@ pub(super) fn power(analysis: &Analysis) -> Vec<String> {
     };
     let arms = analysis.arms.iter().enumerate().skip(1);
     arms.map(|(arm, one)| {
-        let needed = power.needed(arm, change);
+        let needed = power.needed(arm, change, analysis.settings.looks);
         let number = |value: Option<u64>| value.map_or_else(|| ABSENT.to_owned(), count);
         let both = |paired: Option<u64>, unpaired: Option<u64>| {
             if analysis.is_paired {
@@ -404,6 +456,9 @@ pub(super) fn overall_name(overall: &Overall) -> String {
 /// All significant differences that the page states.
 pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
     let mut all = Vec::new();
+    if analysis.ratio_fails() {
+        return all;
+    }
     for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
         let mut add = |list, what: String, is_less| {
             all.push(Claim {
@@ -461,8 +516,9 @@ pub(super) fn claims(analysis: &Analysis) -> Vec<Claim<'_>> {
     all
 }
 
-fn moved(estimate: Estimate) -> &'static str {
+fn moved(analysis: &Analysis, estimate: Estimate) -> &'static str {
     match estimate.interval {
+        _ if analysis.ratio_fails() => "has a difference of",
         (_, high) if high < 0.0 => "fell:",
         (low, _) if low > 0.0 => "rose:",
         _ => "does not differ significantly:",
@@ -479,6 +535,12 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         .count();
     if tests == 0 {
         return Vec::new();
+    }
+    if analysis.ratio_fails() {
+        return vec![format!(
+            "By {}: {NO_VERDICT}.",
+            dimensions(analysis).join(" and ")
+        )];
     }
     let arms = 1..analysis.arms.len();
     let significant: usize = groups
@@ -562,94 +624,12 @@ pub(super) fn largest(analysis: &Analysis) -> Option<String> {
     ))
 }
 
-/// Warnings about the data.
-pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
-    let mut all = Vec::new();
-    if let Some(trouble) = &analysis.trouble {
-        all.push(format!(
-            "The log could not be read to its end; this report covers the part that was read. {trouble}"
-        ));
-    }
-    if let Some((_, p)) = analysis.ratio
-        && p < RATIO_ALARM
-        && !analysis.is_paired
-    {
-        all.push(format!(
-            "The numbers of connections do not match the shares of the arms (p {}). Connections were assigned to arms, or lost from the log, \
-             in a way that depends on the arm. Find the cause before you trust this report.",
-            p_value(p)
-        ));
-    }
-    for arm in 1..analysis.arms.len() {
-        if let Some(success) = success_together(analysis, arm)
-            && success.excludes_zero()
-        {
-            all.push(format!(
-                "{} and {} differ in the share of completed transfers. Their means cover completed transfers only, so they are not of comparable \
-                 connections.",
-                analysis.arms[arm].name, analysis.arms[0].name
-            ));
-        }
-        if analysis.groups[0].is_small(arm) {
-            all.push(format!(
-                "{} or {} has fewer than {SMALL} connections: too few to show small differences.",
-                analysis.arms[arm].name, analysis.arms[0].name
-            ));
-        }
-    }
+/// That a few values are much of the mean, if they are.
+pub(super) fn large_values(analysis: &Analysis) -> Option<String> {
     let finished = analysis.groups[0].times.iter().map(Counts::finished);
-    if finished.min() >= Some(LARGEST_OF)
-        && let Some(shares) = largest_above(analysis, LARGEST_ALARM)
-    {
-        all.push(format!(
-            "The {LARGEST} largest values are much of the mean: {shares}. The mean depends on them, the percentiles do not."
-        ));
-    }
-    if analysis.without_arm > 0 {
-        all.push(format!(
-            "{} lines have no arm and are left out.",
-            count(analysis.without_arm)
-        ));
-    }
-    if analysis.without_value > 0 {
-        all.push(format!(
-            "{} connections have no value of `{}` and are left out.",
-            count(analysis.without_value),
-            analysis.settings.metric.name
-        ));
-    }
-    if analysis.too_small > 0 {
-        all.push(format!(
-            "{} connections of `lastbyte serve` with objects below 200 kB are left out, as in H2O’s logs: startup algorithms make no difference \
-             to them. Use --min-size 0 to include them.",
-            count(analysis.too_small)
-        ));
-    }
-    if analysis.dialect == Dialect::H2o {
-        all.push(
-            "H2O logs a connection when its first response is fully acknowledged. Failed transfers are not in its log and cannot be counted: \
-             if an arm makes transfers fail, this page does not show it."
-                .to_owned(),
-        );
-        if analysis.not_eligible > 0 {
-            all.push(format!(
-                "{} of H2O’s lines are of connections outside the experiment: too little data for a jump, not paced, started at the rate of an \
-                 earlier connection, or an object below 200 kB.",
-                count(analysis.not_eligible)
-            ));
-        }
-    }
-    if analysis.outside_bins > 0
-        && analysis.settings.bins.is_none()
-        && analysis
-            .groups
-            .iter()
-            .any(|group| matches!(group.subgroup, Subgroup::Bin(_)))
-    {
-        all.push(format!(
-            "{} connections have objects outside 200 kB to 3.2 MB: they are in all charts except those by size.",
-            count(analysis.outside_bins)
-        ));
-    }
-    all
+    let is_large_enough = finished.min() >= Some(LARGEST_OF);
+    let shares = largest_above(analysis, LARGEST_ALARM).filter(|_| is_large_enough)?;
+    Some(format!(
+        "The {LARGEST} largest values are much of the mean: {shares}. The mean depends on them, the percentiles do not."
+    ))
 }

@@ -18,7 +18,7 @@ use super::{
     Z_95,
     counts::{Counts, rank},
     random::Random,
-    tests_of::Estimate,
+    tests_of::{Estimate, simultaneous},
 };
 
 /// The half width of the window of a smoothed percentile, in standard errors of its rank. Wider windows have less variance; this one is
@@ -315,6 +315,8 @@ pub struct BaselineComparison<'a> {
     pub shares: &'a [f64],
     /// The measure of the comparison.
     pub measure: Measure,
+    /// The number of comparisons like this that intervals are simultaneous over (Bonferroni); 1 for this one alone.
+    pub looks: u32,
 }
 
 /// The minimum number of connections beyond a percentile for an interval.
@@ -401,7 +403,7 @@ impl BaselineComparison<'_> {
                 cells.push(self.cell(arm, place, resampled));
             }
         }
-        let critical = critical(&cells, resampled.draws.len());
+        let critical = self.critical(&cells, resampled.draws.len());
         let intervals = cells
             .iter()
             .map(|cell| self.interval(cell, critical, resampled.is_smoothed))
@@ -417,7 +419,7 @@ impl BaselineComparison<'_> {
     /// ends, it covers the percentiles up to P90. `None` for the baseline, and if a percentile has no change.
     #[must_use]
     pub fn overall(&self, resampled: &Resampled) -> Vec<Option<Overall>> {
-        let tail = 0.025 / self.groups.len().saturating_sub(1).max(1) as f64;
+        let tail = 0.025 / (self.groups.len().saturating_sub(1).max(1) as f64 * self.looks());
         let of_arm = |arm: usize| {
             if arm == self.baseline {
                 return None;
@@ -523,6 +525,30 @@ impl BaselineComparison<'_> {
         }
     }
 
+    fn looks(&self) -> f64 {
+        f64::from(self.looks.max(1))
+    }
+
+    /// The number of standard deviations within which 95 % of the resamples lie, at all joint percentiles and in all arms at
+    /// once; more of them for several looks. Sides that are open do not count.
+    fn critical(&self, cells: &[Cell], replicates: usize) -> f64 {
+        let joint: Vec<&Cell> = cells.iter().filter(|cell| cell.is_joint).collect();
+        let mut farthest: Vec<f64> = (0..replicates)
+            .map(|replicate| {
+                let distances = joint.iter().map(|cell| cell.distance(replicate));
+                distances.fold(0.0, f64::max)
+            })
+            .collect();
+        farthest.sort_by(f64::total_cmp);
+        let rank = ((1.0 - 0.05 / self.looks()) * farthest.len() as f64).ceil() as usize;
+        let least = simultaneous(self.looks.max(1) as usize);
+        farthest
+            .get(rank.saturating_sub(1))
+            .copied()
+            .unwrap_or(least)
+            .max(least)
+    }
+
     fn interval(&self, cell: &Cell, critical: f64, is_smoothed: bool) -> Interval {
         let Some(estimate) = cell.estimate else {
             return Interval::default();
@@ -596,25 +622,6 @@ fn deviation(draws: &[f64], center: f64, is_open: [bool; 2]) -> f64 {
             (squares / count.max(1.0)).sqrt()
         }
     }
-}
-
-/// The number of standard deviations within which 95 % of the resamples lie, at all joint percentiles and in all arms at
-/// once. Sides that are open do not count.
-fn critical(cells: &[Cell], replicates: usize) -> f64 {
-    let joint: Vec<&Cell> = cells.iter().filter(|cell| cell.is_joint).collect();
-    let mut farthest: Vec<f64> = (0..replicates)
-        .map(|replicate| {
-            let distances = joint.iter().map(|cell| cell.distance(replicate));
-            distances.fold(0.0, f64::max)
-        })
-        .collect();
-    farthest.sort_by(f64::total_cmp);
-    let rank = (0.95 * farthest.len() as f64).ceil() as usize;
-    farthest
-        .get(rank.saturating_sub(1))
-        .copied()
-        .unwrap_or(Z_95)
-        .max(Z_95)
 }
 
 /// A percentile of an arm, on the scale of the measure.

@@ -308,6 +308,7 @@ fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
             baseline: 0,
             shares: &shares,
             measure: Measure::Change,
+            looks: 1,
         };
         let intervals = comparison.intervals(&comparison.apart(500, experiment));
         let mut holds = true;
@@ -359,6 +360,7 @@ fn pairing_removes_the_variance_of_common_paths() {
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
+        looks: 1,
     };
     let width = |resampled| {
         let cell = comparison.intervals(&resampled)[1][1];
@@ -441,6 +443,7 @@ fn intervals_of_pairs_have_their_nominal_coverage() {
             baseline: 0,
             shares: &shares,
             measure: Measure::Change,
+            looks: 1,
         };
         let intervals = comparison.intervals(&comparison.paired(&pairs, 300, experiment));
         let outside = |(low, high): (f64, f64)| truth < low || truth > high;
@@ -470,6 +473,7 @@ fn resamples_that_lose_a_percentile_take_an_end_of_its_interval() {
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
+        looks: 1,
     };
     let cells = &comparison.intervals(&comparison.apart(1000, 1))[1];
     assert_eq!(cells[0].estimate, Some(0.0));
@@ -549,6 +553,7 @@ fn smoothed_percentiles_of_pairs_are_means_of_the_values_around_the_rank() {
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
+        looks: 1,
     };
     let resampled = comparison.paired(&pairs, 200, 3);
     let mut same = Random::new(3, 2);
@@ -591,6 +596,7 @@ fn the_mean_of_changes_averages_their_logarithms() {
         baseline: 0,
         shares: &shares,
         measure: Measure::Change,
+        looks: 1,
     };
     let overall = comparison.overall(&comparison.apart(200, 1));
     assert_eq!(overall[0], None);
@@ -618,6 +624,7 @@ fn the_mean_of_changes_covers_percentiles_that_resamples_do_not_lose() {
             baseline: 0,
             shares: &shares,
             measure: Measure::Change,
+            looks: 1,
         };
         comparison.overall(&comparison.apart(500, 1))[1]
     };

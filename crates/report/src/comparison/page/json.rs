@@ -11,7 +11,7 @@ use crate::{
         parts::{BANDS, Parts},
         paths::Paths,
         queries::{PARTS, chart_shares},
-        text,
+        text, warnings,
     },
     statistics::{bootstrap::Interval, tests_of::Estimate},
 };
@@ -72,8 +72,12 @@ pub(in crate::comparison) fn json(analysis: &Analysis) -> String {
         "unit": analysis.settings.metric.unit,
         "paired": analysis.is_paired,
         "seed": analysis.settings.seed,
-        "sample_ratio": analysis.ratio.map(|(statistic, p)| json!({ "chi_squared": statistic, "p": p })),
-        "warnings": text::warnings(analysis),
+        "sample_ratio": sample_ratio(analysis),
+        "incomplete_paths": analysis.is_paired.then_some(analysis.incomplete_paths),
+        "looks": analysis.settings.looks,
+        "stratified": stratified(analysis),
+        "warnings": warnings::warnings(analysis),
+        "notes": warnings::notes(analysis),
         "verdicts": text::verdicts(analysis),
         "beside": text::beside(analysis),
         "subgroups": text::subgroups(analysis),
@@ -91,6 +95,58 @@ pub(in crate::comparison) fn json(analysis: &Analysis) -> String {
         "loss_percent": loss.collect::<Vec<_>>(),
     });
     format!("{value:#}\n")
+}
+
+/// The tests of the numbers of connections, for other programs.
+fn sample_ratio(analysis: &Analysis) -> Value {
+    let Some(all) = analysis.balance.first() else {
+        return Value::Null;
+    };
+    let tests = analysis.balance.iter().map(|test| {
+        json!({
+            "by": test.by.name(),
+            "strata": test.strata,
+            "chi_squared": test.statistic,
+            "degrees_of_freedom": test.degrees,
+            "p": test.p,
+            "p_holm": test.adjusted,
+            "farthest": {
+                "stratum": test.farthest.stratum,
+                "arm": analysis.arms[test.farthest.arm].name,
+                "connections": test.farthest.count,
+                "expected": test.farthest.expected,
+            },
+        })
+    });
+    json!({
+        "chi_squared": all.statistic,
+        "p": all.p,
+        "fails": analysis.ratio_fails(),
+        "tests": tests.collect::<Vec<_>>(),
+    })
+}
+
+/// The overall change pooled and by site, for other programs; `null` if there is none.
+fn stratified(analysis: &Analysis) -> Value {
+    let arms = analysis.arms.iter().zip(&analysis.stratified);
+    let arms: Vec<Value> = arms
+        .filter_map(|(arm, one)| {
+            let one = one.as_ref()?;
+            Some(json!({
+                "arm": arm.name,
+                "pooled": [one.pooled.value, one.pooled.interval],
+                "stratified": [one.by_site.value, one.by_site.interval],
+                "sites": one.sites,
+                "left_out": one.left_out,
+                "disagree": one.disagree(),
+            }))
+        })
+        .collect();
+    if arms.is_empty() {
+        Value::Null
+    } else {
+        Value::Array(arms)
+    }
 }
 
 /// The change of each path, for other programs: by arm, as shares.
@@ -161,7 +217,7 @@ fn connections_needed(analysis: &Analysis) -> Value {
         return Value::Null;
     };
     let arms = analysis.arms.iter().enumerate().skip(1).map(|(arm, one)| {
-        let needed = power.needed(arm, change);
+        let needed = power.needed(arm, change, analysis.settings.looks);
         json!({
             "arm": one.name,
             "change": change,

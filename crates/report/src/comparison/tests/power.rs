@@ -34,7 +34,7 @@ fn needed(text: &str, change: f64) -> crate::comparison::power::SampleSize {
     };
     let comparison = read(text, settings).expect("a report");
     let power = comparison.analysis.power.as_ref().expect("a power");
-    power.needed(1, change)
+    power.needed(1, change, 1)
 }
 
 /// An experiment of the size that a pilot asks for detects the change in about 80 % of cases.

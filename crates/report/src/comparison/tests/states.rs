@@ -156,8 +156,8 @@ fn other_and_damaged_states_are_rejected_by_name() {
         assert_eq!(refused(other.as_bytes(), quick()), not_a_state);
     }
     assert_eq!(
-        refused(text.replacen(",1,", ",2,", 1).as_bytes(), quick()),
-        "1.state: a state of version 2 (expected 1)"
+        refused(text.replacen(",2,", ",1,", 1).as_bytes(), quick()),
+        "1.state: a state of version 1 (expected 2)"
     );
     let other = Settings {
         site: Some("nil".to_owned()),
@@ -165,7 +165,7 @@ fn other_and_damaged_states_are_rejected_by_name() {
     };
     assert_eq!(
         refused(&second, other),
-        "0.state: a state of another report (expected the same --arm, --bins, --by, --metric, --min-size, --site and --where)"
+        "0.state: a state of another report (expected the same --arm, --bins, --by, --metric, --min-size, --resumed, --site and --where)"
     );
     // Cut off after any line, without a line, and with two lines exchanged.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();

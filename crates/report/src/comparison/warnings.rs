@@ -1,0 +1,155 @@
+//! What is wrong with the data, and what is to be known about them, in sentences.
+
+use super::{
+    analysis::{Analysis, SMALL},
+    balance::{ALARM, BalanceTest, By, LOOK, Stratified},
+    format::{count, p_value, percent, percent_range},
+    queries::{Dialect, Subgroup},
+    text::{large_values, success_together},
+};
+
+/// What needs action before the results are used.
+pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(trouble) = &analysis.trouble {
+        all.push(format!(
+            "The log could not be read to its end; this report covers the part that was read. {trouble}"
+        ));
+    }
+    for test in &analysis.balance {
+        all.extend(imbalance(analysis, test));
+    }
+    for (arm, one) in analysis.arms.iter().zip(&analysis.stratified) {
+        if let Some(one) = one.filter(Stratified::disagree) {
+            all.push(format!(
+                "{}: the pooled overall change, {} ({}), and that stratified by site, {} ({}), disagree: arms have other shares of the \
+                 connections at each site, so pooled results compare sites as well as arms.",
+                arm.name,
+                percent(one.pooled.value),
+                percent_range(one.pooled.interval),
+                percent(one.by_site.value),
+                percent_range(one.by_site.interval),
+            ));
+        }
+    }
+    // The log may end within the last path.
+    if analysis.incomplete_paths > 1 {
+        all.push(format!(
+            "{} of {} paths lack an arm. Lines were left out of the log, or selected by a value that depends on the arm.",
+            count(analysis.incomplete_paths as u64),
+            count(analysis.pairs as u64)
+        ));
+    }
+    for empty in analysis.left_out.empty_arms() {
+        let sentence = empty.sentence();
+        all.push(format!("A{}.", &sentence[1..]));
+    }
+    for arm in 1..analysis.arms.len() {
+        if let Some(success) = success_together(analysis, arm)
+            && success.excludes_zero()
+        {
+            all.push(format!(
+                "{} and {} differ in the share of completed transfers. Their means cover completed transfers only, so they are not of comparable \
+                 connections.",
+                analysis.arms[arm].name, analysis.arms[0].name
+            ));
+        }
+    }
+    all.extend(large_values(analysis));
+    all
+}
+
+/// A test of the numbers of connections, if it needs action.
+fn imbalance(analysis: &Analysis, test: &BalanceTest) -> Option<String> {
+    if test.adjusted >= LOOK {
+        return None;
+    }
+    let cell = &test.farthest;
+    let arm = &analysis.arms[cell.arm].name;
+    let p = p_value(test.adjusted);
+    let what = match test.by {
+        By::Total => format!(
+            "The numbers of connections do not match the shares of the arms (p {p}): {arm} has {} of {} (expected {:.0})",
+            count(cell.count),
+            count(cell.total),
+            cell.expected
+        ),
+        by => format!(
+            "By {}, the shares of the arms differ more than by chance (p {p}): at {}, {arm} has {} of {} connections (expected {:.0})",
+            by.name(),
+            cell.stratum,
+            count(cell.count),
+            count(cell.total),
+            cell.expected
+        ),
+    };
+    Some(if test.adjusted < ALARM {
+        format!(
+            "{what}. Connections were assigned to arms, or lost from the log, in a way that depends on the arm. Find the cause before you \
+             trust this report."
+        )
+    } else {
+        format!("{what}. That is rare by chance: look at how connections are assigned and logged.")
+    })
+}
+
+/// What a reader of the results has to know.
+pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
+    let mut all = Vec::new();
+    for arm in 1..analysis.arms.len() {
+        if analysis.groups[0].is_small(arm) {
+            all.push(format!(
+                "{} or {} has fewer than {SMALL} connections: too few to show small differences.",
+                analysis.arms[arm].name, analysis.arms[0].name
+            ));
+        }
+    }
+    if analysis.without_arm > 0 {
+        all.push(format!(
+            "{} lines have no arm and are left out.",
+            count(analysis.without_arm)
+        ));
+    }
+    if analysis.without_value > 0 {
+        all.push(format!(
+            "{} connections have no value of `{}` and are left out.",
+            count(analysis.without_value),
+            analysis.settings.metric.name
+        ));
+    }
+    let rules = analysis.left_out.rules();
+    if !rules.is_empty() {
+        let (lines, left_out) = analysis.left_out.lines();
+        all.push(format!(
+            "{} of {} lines are left out by the rules for production logs; a line can be under several of them.",
+            count(left_out),
+            count(lines)
+        ));
+    }
+    for (why, lines) in rules {
+        all.push(format!(
+            "{} lines are left out because {why}.",
+            count(lines)
+        ));
+    }
+    if analysis.dialect == Dialect::H2o {
+        all.push(
+            "H2O logs a connection when its first response is fully acknowledged. Failed transfers are not in its log and cannot be counted: \
+             if an arm makes transfers fail, this page does not show it."
+                .to_owned(),
+        );
+    }
+    if analysis.outside_bins > 0
+        && analysis.settings.bins.is_none()
+        && analysis
+            .groups
+            .iter()
+            .any(|group| matches!(group.subgroup, Subgroup::Bin(_)))
+    {
+        all.push(format!(
+            "{} connections have objects outside 200 kB to 3.2 MB: they are in all charts except those by size.",
+            count(analysis.outside_bins)
+        ));
+    }
+    all
+}
