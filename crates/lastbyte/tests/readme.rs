@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "commands read and write files")]
 
 use std::{
+    fmt::Write,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -40,13 +41,14 @@ fn h2o_log() -> String {
         let (rapid, jump) = (at % 2, at / 2 % 2 * 44_160);
         let (paced, size) = (u32::from(at % 17 != 0), 100_000 + at * 997 % 900_000);
         let ttlb = 120 + at * 37 % 300 - rapid * 20;
-        log += &format!(
+        writeln!(
+            log,
             r#"{{"conn_id":{at},"time":{time},"num-rapid-start":{rapid},"jumpstart.cwnd":{jump},"jumpstart.prev-rate":0,"num-jumpstart-applicable":1,"num-paced":{paced},"content_length":{size},"num-packets.sent":{sent},"num-packets.lost":{lost},"ttlb":{ttlb}}}"#,
             time = 1_773_000_000_000_u64 + u64::from(at) * 1000,
             sent = size / 1400,
             lost = at % 5,
-        );
-        log.push('\n');
+        )
+        .expect("a text grows");
     }
     log
 }
