@@ -207,8 +207,8 @@ fn the_summary_of_a_qlog_file_agrees_with_the_parts_of_the_log() {
     ];
     let lines = log(&folder);
     let mut compared = 0;
-    for seed in [&lines[0]["seed"], &lines[8]["seed"]] {
-        let seed = seed.to_string();
+    for wanted in [&lines[0]["seed"], &lines[8]["seed"]] {
+        let seed = wanted.to_string();
         let output = ab(&folder, &["--replay", &seed, "--qlog", &seed]);
         assert!(output.status.success(), "{}", stderr(&output));
         let files = fs::read_dir(folder.join(&seed)).expect("a folder");
@@ -216,7 +216,7 @@ fn the_summary_of_a_qlog_file_agrees_with_the_parts_of_the_log() {
             let name = file.to_string_lossy().into_owned();
             let line = lines.iter().find(|line| {
                 let arm = format!("_{}_", line["arm"].as_str().expect("an arm"));
-                line["seed"].to_string() == seed && name.contains(&arm)
+                line["seed"] == *wanted && name.contains(&arm)
             });
             let Some(line) = line.filter(|_| name.contains("server")) else {
                 continue;

@@ -762,31 +762,47 @@ fn a_log_is_not_overwritten_by_its_page() {
     }
 }
 
+/// Simulates a transfer with qlog files in a directory, and returns the server's.
+fn qlog(folder: &Path, dialect: &str, out: &str) -> String {
+    let arguments = [
+        "sim",
+        "--arm=cubic",
+        "--size=300kB",
+        "--qlog",
+        out,
+        "--qlog-dialect",
+        dialect,
+    ];
+    let output = run(folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let files = fs::read_dir(folder.join(out)).expect("a folder");
+    let mut files = files.map(|file| file.expect("a file").path());
+    let server = files.find(|file| file.to_string_lossy().contains("server"));
+    server.expect("a server's file").display().to_string()
+}
+
+/// The files of server and client are drawn; a directory without files says so.
+#[test]
+fn a_directory_stands_for_its_qlog_files() {
+    let folder = folder("report-plot-directory");
+    qlog(&folder, "0.3", "q");
+    let output = run(&folder, &["plot", "q", "-o", "q.html"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(folder.join("q.html")).expect("a page");
+    assert!(page.contains("\"note\":\"server, ") && page.contains("\"note\":\"client, "));
+    fs::create_dir(folder.join("none")).expect("a folder");
+    let output = run(&folder, &["plot", "none"]);
+    assert_eq!(output.status.code(), Some(2));
+    let wanted =
+        "`none`: a directory without qlog files (expected names that end in .sqlog or .qlog)";
+    assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
+}
+
 /// The simulator's own qlog files, in both versions, are drawn; files that break off or are not qlog say so.
 #[test]
 fn a_qlog_file_becomes_a_picture() {
     let folder = folder("report-plot");
-    for (dialect, out) in [("0.3", "q"), ("draft", "d")] {
-        let arguments = [
-            "sim",
-            "--arm=cubic",
-            "--size=300kB",
-            "--qlog",
-            out,
-            "--qlog-dialect",
-            dialect,
-        ];
-        let output = run(&folder, &arguments);
-        assert!(output.status.success(), "{}", stderr(&output));
-    }
-    let server_of = |out: &str| -> PathBuf {
-        let files = fs::read_dir(folder.join(out)).expect("a folder");
-        let mut files = files.map(|file| file.expect("a file").path());
-        files
-            .find(|file| file.to_string_lossy().contains("server"))
-            .expect("a server's file")
-    };
-    let servers = [server_of("q"), server_of("d")].map(|file| file.display().to_string());
+    let servers = [("0.3", "q"), ("draft", "d")].map(|(dialect, out)| qlog(&folder, dialect, out));
     let output = run(
         &folder,
         &[
@@ -826,17 +842,6 @@ fn a_qlog_file_becomes_a_picture() {
     assert!(svg.contains("packets lost"));
     assert_eq!(stderr(&output), "wrote a.html\nwrote a.svg\nwrote a.png\n");
 
-    // A directory stands for its files: server and client.
-    let output = run(&folder, &["plot", "q", "-o", "q.html"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let page = fs::read_to_string(folder.join("q.html")).expect("a page");
-    assert!(page.contains("\"note\":\"server, ") && page.contains("\"note\":\"client, "));
-    fs::create_dir(folder.join("none")).expect("a folder");
-    let output = run(&folder, &["plot", "none"]);
-    assert_eq!(output.status.code(), Some(2));
-    let wanted =
-        "`none`: a directory without qlog files (expected names that end in .sqlog or .qlog)";
-    assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
     assert!(
         fs::read(folder.join("a.png"))
             .expect("an image")

@@ -156,21 +156,7 @@ impl fmt::Display for Error {
                 is_h2o,
                 rules,
             } => no_arms(f, *lines, *is_h2o, rules),
-            Self::OneArm {
-                arm,
-                left_out: Some(left_out),
-            } => write!(
-                f,
-                "all connections that count are of the arm `{arm}`, so there is nothing to compare it with: {left_out}"
-            ),
-            Self::OneArm {
-                arm,
-                left_out: None,
-            } => write!(
-                f,
-                "all connections are of the arm `{arm}`, so there is nothing to compare it with: add the logs of the other arms, or define the \
-                 arm with --arm EXPR"
-            ),
+            Self::OneArm { arm, left_out } => one_arm(f, arm, left_out.as_deref()),
             Self::TooManyArms(arms) => write!(
                 f,
                 "more than 16 arms ({}, …): check the definition of the arm (--arm)",
@@ -190,18 +176,7 @@ impl fmt::Display for Error {
                     .iter()
                     .try_for_each(|left_out| write!(f, "; {left_out}"))
             }
-            Self::SeveralExperiments(names) => {
-                let known: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
-                let none = names.contains(&None).then_some("none");
-                let all: Vec<&str> = known.iter().copied().chain(none).collect();
-                write!(
-                    f,
-                    "the log has lines of several experiments ({}), which cannot be compared: select one, for example with --where \
-                     '_[\"experiment\"] == \"{}\"'",
-                    all.join(", "),
-                    known.first().copied().unwrap_or_default()
-                )
-            }
+            Self::SeveralExperiments(names) => several_experiments(f, names),
             Self::MixedLines { named, h2o } => write!(
                 f,
                 "{named} lines name their arm and {h2o} are H2O's, whose arm follows from flags: report on one kind at a time, or define the arm \
@@ -224,6 +199,35 @@ impl fmt::Display for Error {
             ),
         }
     }
+}
+
+/// Why there is nothing to compare with an arm.
+fn one_arm(f: &mut fmt::Formatter<'_>, arm: &str, left_out: Option<&str>) -> fmt::Result {
+    match left_out {
+        Some(left_out) => write!(
+            f,
+            "all connections that count are of the arm `{arm}`, so there is nothing to compare it with: {left_out}"
+        ),
+        None => write!(
+            f,
+            "all connections are of the arm `{arm}`, so there is nothing to compare it with: add the logs of the other arms, or define the \
+             arm with --arm EXPR"
+        ),
+    }
+}
+
+/// The names of the experiments in a log, with `none` for lines without one.
+fn several_experiments(f: &mut fmt::Formatter<'_>, names: &[Option<String>]) -> fmt::Result {
+    let known: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+    let none = names.contains(&None).then_some("none");
+    let all: Vec<&str> = known.iter().copied().chain(none).collect();
+    write!(
+        f,
+        "the log has lines of several experiments ({}), which cannot be compared: select one, for example with --where \
+         '_[\"experiment\"] == \"{}\"'",
+        all.join(", "),
+        known.first().copied().unwrap_or_default()
+    )
 }
 
 /// Why none of the lines has an arm.

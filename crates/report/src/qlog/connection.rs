@@ -202,7 +202,7 @@ impl Connection {
         self.series.sent.push(self.now, self.sent_bytes as f64);
         // Without a window in the file, any pause may be one of a full window.
         let is_limited = limits.window.is_none() || limits.is_window_full();
-        let was_limited = is_limited && !limits.is_flow_full;
+        let was_limited = is_limited && !limits.is_flow_full && self.recovery_since.is_none();
         self.named.sent(self.now, was_limited, self.rtt_min);
         if let Some(rate) = self.newest_pacing {
             self.paced_until = self.paced_until.max(self.now) + size as f64 * 8000.0 / rate;
