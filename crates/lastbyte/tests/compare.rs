@@ -347,7 +347,7 @@ fn errors_name_the_value_and_what_is_expected() {
         (&["--corpus", "missing"], "missing"),
         (
             &["--corpus", "shop.har"],
-            "`shop.har` is a HAR file (expected a corpus: first `lastbyte compare record shop.har",
+            "shop.har: a HAR file (expected a corpus: first `lastbyte compare record shop.har",
         ),
         (
             &["--upgrade", "third-party"],

@@ -52,7 +52,7 @@ pub fn read<'a>(
     let is_har = starts_as_har(text);
     let error = is_har.then(|| {
         Err(CorpusError(format!(
-            "`{file}` is a HAR file (expected a corpus: first `lastbyte compare record {file} --out FILE`)"
+            "{file}: a HAR file (expected a corpus: first `lastbyte compare record {file} --out FILE`)"
         )))
     });
     let text = if is_har { "" } else { text };

@@ -50,7 +50,7 @@ fn a_har_file_is_not_a_corpus_and_the_error_names_the_command_that_makes_one() {
     ] {
         assert_eq!(
             error(text),
-            "`c.ndjson` is a HAR file (expected a corpus: first `lastbyte compare record c.ndjson --out FILE`)"
+            "c.ndjson: a HAR file (expected a corpus: first `lastbyte compare record c.ndjson --out FILE`)"
         );
         assert_eq!(read("c", text).count(), 1);
     }
