@@ -86,6 +86,8 @@ pub(super) struct Connection {
     state: Option<String>,
     recovery_since: Option<f64>,
     recovery: Vec<(f64, f64)>,
+    /// Whether the window was what kept another packet from following the last one.
+    was_limited: bool,
     named: Named,
 }
 
@@ -200,9 +202,7 @@ impl Connection {
         let size = self.sized(data);
         self.sent_bytes += size;
         self.series.sent.push(self.now, self.sent_bytes as f64);
-        // Without a window in the file, any pause may be one of a full window.
-        let is_limited = limits.window.is_none() || limits.is_window_full();
-        let was_limited = is_limited && !limits.is_flow_full && self.recovery_since.is_none();
+        let was_limited = core::mem::take(&mut self.was_limited) && self.recovery_since.is_none();
         self.named.sent(self.now, was_limited, self.rtt_min);
         if let Some(rate) = self.newest_pacing {
             self.paced_until = self.paced_until.max(self.now) + size as f64 * 8000.0 / rate;
@@ -246,6 +246,10 @@ impl Connection {
             has_data,
             is_known: false,
         };
+        // Without a window in the file, any pause may be one of a full window.
+        let limits = self.limits();
+        let is_limited = limits.window.is_none() || limits.is_window_full();
+        self.was_limited = is_limited && !limits.is_flow_full && self.recovery_since.is_none();
     }
 
     /// The size of a packet; 0 if it is unknown.
