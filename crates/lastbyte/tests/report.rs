@@ -210,7 +210,7 @@ fn another_metric_in_bins_of_another_key() {
         .iter()
         .filter_map(|group| group["title"].as_str())
         .collect();
-    assert_eq!(titles, ["All connections", "200–400 KB", "c0", "c1", "c2"]);
+    assert_eq!(titles, ["All connections", "200–400 kB", "c0", "c1", "c2"]);
     let page = fs::read_to_string(folder.join("report.html")).expect("a page");
     assert!(page.contains("<h2>By class</h2>") && !page.contains("<h2>By site</h2>"));
 }

@@ -410,6 +410,33 @@ fn label_and_time(label: &str) -> (String, f64) {
     (name.join(" "), time * factor)
 }
 
+/// Times in round trips are in those of the flow's own path.
+#[test]
+fn round_trips_of_a_flow_are_its_own() {
+    let output = sim(&[
+        "--rate",
+        "50mbit",
+        "--rtt",
+        "20ms",
+        "--flows",
+        "2",
+        "--flow-rtt",
+        "20ms,120ms",
+        "--size",
+        "100kB",
+        "--arm",
+        "cubic",
+        "--json",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let rows: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (flow, rtt) in [(0, 20.0), (1, 120.0)] {
+        assert_eq!(rows[flow]["path_rtt_ms"], rtt);
+        let ttfb = rows[flow]["ttfb_rtts"].as_f64().expect("a number");
+        assert!((2.0..2.5).contains(&ttfb), "{ttfb}");
+    }
+}
+
 #[test]
 fn usage_errors_exit_with_code_2() {
     for (arguments, wanted) in [
@@ -442,6 +469,10 @@ fn usage_errors_exit_with_code_2() {
         (
             &["--flows", "2", "--flow-rtt", "40ms,1ms"],
             "a flow with a round trip of 1ms (expected at least that of the path, 39ms)",
+        ),
+        (
+            &["--flows", "2", "--flow-rtt", "40ms,50ms,60ms"],
+            "--flow-rtt: 3 round-trip times (expected at most one for each of 2 flows)",
         ),
         (
             &["--queue", "big"],

@@ -12,6 +12,7 @@ pub use self::{csv::csv, json::json, text::text};
 use core::time::Duration;
 
 use crate::{
+    dispatcher::Amount,
     histogram::{Histogram, needed_for},
     run::Measurement,
     settings::Settings,
@@ -77,6 +78,20 @@ pub fn notes(settings: &Settings, measurement: &Measurement) -> Vec<String> {
     requests.into_iter().chain(handshakes).collect()
 }
 
+/// The time without a response at the end of a run of a given length, if it is a tenth of the run and a second or more: the server
+/// was gone or stood still.
+#[must_use]
+pub fn silent_end(settings: &Settings, measurement: &Measurement) -> Option<Duration> {
+    if !matches!(settings.amount, Amount::Time { .. }) || measurement.is_interrupted {
+        return None;
+    }
+    let silent = measurement
+        .elapsed
+        .saturating_sub(measurement.recorder.timeline.length());
+    let least = (measurement.elapsed / 10).max(Duration::from_secs(1));
+    (silent >= least).then_some(silent)
+}
+
 /// Warnings about the figures.
 #[must_use]
 pub fn warnings(settings: &Settings, measurement: &Measurement) -> Vec<String> {
@@ -104,6 +119,13 @@ pub fn warnings(settings: &Settings, measurement: &Measurement) -> Vec<String> {
         all.push(format!(
             "packets left the model paths late: P99 {:.1} ms (use fewer connections, or add threads with -t)",
             late.as_secs_f64() * 1e3
+        ));
+    }
+    if let Some(silent) = silent_end(settings, measurement) {
+        all.push(format!(
+            "no response in the last {:.1} s of {:.1} s (requests that wait for one are in no latency)",
+            silent.as_secs_f64(),
+            measurement.elapsed.as_secs_f64()
         ));
     }
     if settings.arrivals.rate().is_some() && counts.unfinished > 0 {

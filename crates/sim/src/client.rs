@@ -144,6 +144,7 @@ impl Client {
     pub(crate) fn outcome(&self) -> FlowOutcome {
         FlowOutcome {
             started_at: self.measures.started_at,
+            path_rtt: Duration::ZERO,
             handshake: self.handshake,
             first_request: self.first_request,
             planned: self.plan.requests.len(),

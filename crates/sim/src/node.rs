@@ -387,6 +387,7 @@ impl Node {
         &self,
         server: Option<SenderOutcome>,
         drops: Vec<Drop>,
+        path_rtt: Duration,
     ) -> Option<FlowOutcome> {
         let Role::Client(client, _) = &self.role else {
             return None;
@@ -394,6 +395,7 @@ impl Node {
         Some(FlowOutcome {
             server,
             drops,
+            path_rtt,
             failure: self.closed,
             ..client.outcome()
         })

@@ -22,8 +22,6 @@ pub struct Outcome {
     pub down: LinkStatistics,
     /// Counters of the uplink.
     pub up: LinkStatistics,
-    /// The round-trip time of the path without queueing and serialisation delay.
-    pub path_rtt: Duration,
     /// Datagrams sent by all endpoints.
     pub datagrams: u64,
     /// When it ended: when all data was acknowledged and the horizon had passed, or at the time limit.
@@ -46,6 +44,8 @@ impl Outcome {
 pub struct FlowOutcome {
     /// When the client sent its first datagram.
     pub started_at: Time,
+    /// The round-trip time of its path without queueing and serialisation delay.
+    pub path_rtt: Duration,
     /// Duration of the client's handshake; `None` if it did not complete.
     pub handshake: Option<Duration>,
     /// From the client's first datagram to its first request; `None` if none was sent.

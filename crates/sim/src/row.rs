@@ -106,7 +106,7 @@ impl Row {
                 ttfb: first.and_then(|first| first.first_byte),
                 handshake: one.handshake,
                 first_request: one.first_request,
-                path_rtt: outcome.path_rtt,
+                path_rtt: one.path_rtt,
                 packets_sent: recovery.packets_sent,
                 packets_lost: recovery.packets_lost,
                 packets_lost_spuriously: recovery.packets_late,

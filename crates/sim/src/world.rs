@@ -721,7 +721,10 @@ impl<'a, L: Listener> World<'a, L> {
             let sender = 2 * flow + usize::from(plan.direction == Direction::Down);
             let expected = plan.requests.len() as u64;
             let server = server.or_else(|| self.nodes.get(sender)?.sender_outcome(expected));
-            self.nodes.get(2 * flow)?.flow_outcome(server, drops)
+            let path_rtt = plan.rtt.unwrap_or_else(|| self.scenario.path.rtt());
+            self.nodes
+                .get(2 * flow)?
+                .flow_outcome(server, drops, path_rtt)
         });
         let flows: Vec<FlowOutcome> = flows.collect();
         Outcome {
@@ -730,7 +733,6 @@ impl<'a, L: Listener> World<'a, L> {
             bottleneck: self.monitor.outcome(&self.scenario.bottleneck().capacity),
             down: self.down.statistics(),
             up: self.up.statistics(),
-            path_rtt: self.scenario.path.rtt(),
             datagrams: self.datagrams,
             ended_at: self.now,
         }

@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let names: Vec<String> = all.names.iter().map(|file| label(file)).collect();
     let mut subtitle = vec![format!("{} events of qlog", all.events)];
     subtitle.extend(all.notes);
+    subtitle.extend(all.troubles.iter().cloned());
     let drawn = Picture {
         title: arguments.title.clone().unwrap_or_else(|| names.join(", ")),
         subtitle: subtitle.join(" · "),

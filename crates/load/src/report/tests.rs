@@ -177,3 +177,28 @@ fn csv_has_a_cell_for_each_column() {
     let column = lines[0].iter().position(|name| *name == "requests.done");
     assert_eq!(lines[1][column.expect("a column")], "1000");
 }
+
+#[test]
+fn a_silent_end_of_a_run_is_a_warning() {
+    let time = Amount::Time {
+        warm_up: Duration::ZERO,
+        measured: Duration::from_secs(5),
+    };
+    let of = |amount, elapsed| {
+        let mut measurement = measurement();
+        measurement.elapsed = Duration::from_secs_f64(elapsed);
+        silent_end(&settings(Arrivals::Closed, amount), &measurement)
+    };
+    let silent = of(time, 5.0).expect("silence");
+    assert!((2.9..3.1).contains(&silent.as_secs_f64()), "{silent:?}");
+    assert_eq!(of(time, 1.5), None);
+    assert_eq!(of(Amount::Requests(1000), 5.0), None);
+    let mut measurement = measurement();
+    measurement.elapsed = Duration::from_secs(5);
+    let all = warnings(&settings(Arrivals::Closed, time), &measurement);
+    assert!(
+        all.iter()
+            .any(|one| one.starts_with("no response in the last ")),
+        "{all:?}"
+    );
+}

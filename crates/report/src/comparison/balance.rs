@@ -36,7 +36,9 @@ use super::{
     settings::Settings,
 };
 use crate::statistics::{
-    Counts, chi_squared_above,
+    Counts,
+    bootstrap::Member,
+    chi_squared_above,
     tests_of::{self, Estimate},
 };
 
@@ -56,6 +58,8 @@ pub(super) enum By {
     Site,
     Size,
     Hour,
+    /// The paths of paired connections that lack an arm: the arms against equal shares of what is missing.
+    Path,
 }
 
 impl By {
@@ -65,6 +69,7 @@ impl By {
             Self::Site => "site",
             Self::Size => "object size",
             Self::Hour => "hour",
+            Self::Path => "path",
         }
     }
 }
@@ -101,7 +106,7 @@ pub(super) struct Stratum {
     pub(super) counts: Vec<u64>,
 }
 
-/// The tests of a log, and the estimates of each arm. None if connections are paired.
+/// The tests of a log, and the estimates of each arm. Paired connections have a test of the arms that paths lack, and no estimates.
 pub(super) fn analysis(
     tally: &Tally,
     order: &[usize],
@@ -109,17 +114,42 @@ pub(super) fn analysis(
     all: &[Counts],
     settings: &Settings,
 ) -> (Vec<BalanceTest>, Vec<Option<Stratified>>) {
-    if tally.blocks.is_some() {
-        return (Vec::new(), vec![None; order.len()]);
-    }
     let looks = settings.looks;
+    if let Some(blocks) = &tally.blocks {
+        let lacks = |arm: usize| {
+            let members = blocks.iter().map(|block| block.members.get(arm).copied());
+            let absent = members.filter(|one| one.unwrap_or_default() == Member::Absent);
+            absent.count() as u64
+        };
+        let missing: Vec<u64> = order.iter().map(|arm| lacks(*arm)).collect();
+        return (
+            paths(&missing, looks).into_iter().collect(),
+            vec![None; order.len()],
+        );
+    }
     let counts: Vec<u64> = all.iter().map(Counts::total).collect();
     let divisions = divisions(tally, order, settings);
     let sites = sites(tally, order, settings);
     (
         tests(&counts, shares, divisions, looks),
-        stratified(&sites, all, looks),
+        stratified(&sites, order.len(), looks),
     )
+}
+
+/// Whether each arm is missing on as many paths as any other. `None` if no path lacks an arm.
+fn paths(missing: &[u64], looks: u32) -> Option<BalanceTest> {
+    let total: u64 = missing.iter().sum();
+    let (statistic, p) = tests_of::chi_squared(missing, &vec![1.0; missing.len()])?;
+    let expected = missing.iter().map(|_| total as f64 / missing.len() as f64);
+    Some(BalanceTest {
+        by: By::Path,
+        strata: 1,
+        statistic,
+        degrees: missing.len().saturating_sub(1),
+        p,
+        adjusted: (p * f64::from(looks)).min(1.0),
+        farthest: farthest("paths without an arm", missing, expected).1,
+    })
 }
 
 /// The tests of a log: of all connections against the shares first, then by each division with two strata or more.
@@ -352,7 +382,7 @@ fn hour_title(hour: i64) -> String {
 pub(super) struct Stratified {
     pub(super) pooled: Estimate,
     pub(super) by_site: Estimate,
-    /// The number of sites that count.
+    /// The number of sites that count, at least two.
     pub(super) sites: usize,
     /// The connections of the others, in all arms.
     pub(super) left_out: u64,
@@ -369,37 +399,39 @@ impl Stratified {
 /// The estimates of each arm but the baseline; `None` where a value is zero, which has no logarithm, and for fewer than two sites.
 pub(super) fn stratified(
     sites: &[Vec<Counts>],
-    all: &[Counts],
+    arms: usize,
     looks: u32,
 ) -> Vec<Option<Stratified>> {
-    let z = tests_of::simultaneous(all.len().saturating_sub(1) * looks as usize);
+    let z = tests_of::simultaneous(arms.saturating_sub(1) * looks as usize);
     let of_arm = |arm: usize| {
         if arm == 0 || sites.len() < 2 {
             return None;
         }
-        let pooled = log_difference(&all[arm], &all[0])?;
         let total = |site: &[Counts]| site.iter().map(Counts::total).sum::<u64>();
         let (mut sum, mut variance, mut weights) = (0.0, 0.0, 0.0);
-        let (mut counted, mut left_out) = (0, 0);
+        let (mut counting, mut left_out) = (Vec::new(), 0);
         for site in sites {
             let Some((difference, of)) = log_difference(&site[arm], &site[0]) else {
                 left_out += total(site);
                 continue;
             };
+            counting.push(site);
             let weight = total(site) as f64;
             sum += weight * difference;
             variance += weight * weight * of;
             weights += weight;
-            counted += 1;
         }
-        (counted > 0).then(|| Stratified {
+        // Pooled over the same sites: those that are left out are no reason for the two to differ.
+        let of = |arm: usize| Counts::joined(counting.iter().map(|site| &site[arm]));
+        let pooled = log_difference(&of(arm), &of(0))?;
+        (counting.len() > 1).then(|| Stratified {
             pooled: estimate(pooled, z),
             by_site: estimate((sum / weights, variance / (weights * weights)), z),
-            sites: counted,
+            sites: counting.len(),
             left_out,
         })
     };
-    (0..all.len()).map(of_arm).collect()
+    (0..arms).map(of_arm).collect()
 }
 
 fn estimate((difference, variance): (f64, f64), z: f64) -> Estimate {
@@ -434,12 +466,13 @@ fn logarithms(counts: &Counts) -> Option<(f64, f64)> {
     Some((mean, squares / (n - 1.0) / n))
 }
 
-/// The values of each site, by arm in this order. None if there are no sites.
+/// The values of each site, by arm in this order. None if there are no sites; lines without one are of none.
 fn sites(tally: &Tally, order: &[usize], settings: &Settings) -> Vec<Vec<Counts>> {
     if !has_sites(settings) {
         return Vec::new();
     }
-    let sites = (0..tally.sites.len()).map(|site| {
+    let named = (0..tally.sites.len()).filter(|site| !tally.sites[*site].is_empty());
+    let sites = named.map(|site| {
         let of_arm = |arm: &usize| {
             let cells = tally.cells.iter();
             let cells = cells.filter(|((of, at, _), _)| of == arm && *at == site);

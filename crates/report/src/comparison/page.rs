@@ -157,7 +157,11 @@ impl Page<'_> {
             .map(|arm| arm.name.as_str())
             .collect();
         let kind = if analysis.is_paired {
-            format!("{} paths, each in every arm", count(analysis.pairs as u64))
+            let each = match analysis.incomplete_paths {
+                0 => "each in every arm".to_owned(),
+                some => format!("{} of them not in every arm", count(some as u64)),
+            };
+            format!("{} paths, {each}", count(analysis.pairs as u64))
         } else {
             assignment(analysis).to_owned()
         };
@@ -276,6 +280,9 @@ impl Page<'_> {
                     percent_range(range)
                 ),
                 (None, Some(range)) => format!("{}, 95\u{a0}% at P50 alone", percent_range(range)),
+                (None, None) if cell.estimate.is_none() => {
+                    "a median has no value: incomplete transfers take it, or it is zero".to_owned()
+                }
                 (None, None) => "too few connections for an interval".to_owned(),
             };
             let mean = group.means_together[arm].map_or_else(absent_value, |mean| {

@@ -1,5 +1,7 @@
 //! The results in sentences: which differences are significant, which are not, and warnings.
 
+use core::fmt::Write as _;
+
 use super::{
     analysis::{Analysis, Group, LARGEST, LARGEST_ALARM, LARGEST_OF, SMALL, beside_z},
     format::{
@@ -47,7 +49,7 @@ pub(super) fn dimensions(analysis: &Analysis) -> [&str; 2] {
 
 pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
     let total: u64 = group.times.iter().map(Counts::total).sum();
-    let paired = if analysis.is_paired {
+    let paired = if analysis.is_paired && analysis.incomplete_paths == 0 {
         ", each path in every arm"
     } else {
         ""
@@ -194,7 +196,18 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
     if analysis.ratio_fails() {
         return format!("{name}: {NO_VERDICT}{middle}.");
     }
+    let lost = curve.get(4..95).unwrap_or_default();
+    let lost = lost.iter().filter(|cell| cell.estimate.is_none()).count();
+    if lost == 91 {
+        return format!(
+            "{name}: no verdict, because no percentile from P5 to P95 has a change from {baseline}: {}.",
+            without_change(analysis, arm)
+        );
+    }
     let mut text = match (&faster, &slower) {
+        (None, None) if lost > 0 => format!(
+            "{name}: no significant difference from {baseline} at the percentiles from P5 to P95 that have a change{middle}."
+        ),
         (None, None) => {
             return format!(
                 "{name}: no significant difference from {baseline} at any percentile from P5 to P95{middle}."
@@ -206,12 +219,45 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
             format!("{name} is {less} than {baseline} at {faster}, and {more} at {slower}{middle}.")
         }
     };
-    if faster.or(slower).is_some_and(|all| all != "P5–P95") {
+    let found: usize = curve.get(4..95).map_or(0, |cells| {
+        let significant = |cell: &&Interval| significance(cell) != Significance::None;
+        cells.iter().filter(significant).count()
+    });
+    if faster.or(slower).is_some() && found + lost < 91 {
         text.push_str(
             " At the other percentiles from P5 to P95 the difference is not significant.",
         );
     }
+    if lost > 0 {
+        let _ = write!(
+            text,
+            " {lost} of the 91 percentiles have no change: {}.",
+            without_change(analysis, arm)
+        );
+    }
     text
+}
+
+/// Why percentiles of an arm have no change from the baseline's.
+fn without_change(analysis: &Analysis, arm: usize) -> String {
+    let times = &analysis.groups[0].times;
+    let incomplete = [arm, 0].map(|arm| {
+        let name = &analysis.arms[arm].name;
+        let incomplete = times[arm].unfinished();
+        (incomplete > 0).then(|| {
+            format!(
+                "{} of {} connections of {name} are incomplete",
+                count(incomplete),
+                count(times[arm].total())
+            )
+        })
+    });
+    let incomplete: Vec<String> = incomplete.into_iter().flatten().collect();
+    if incomplete.is_empty() {
+        "a value is zero".to_owned()
+    } else {
+        incomplete.join(", ")
+    }
 }
 
 /// Mean, packet loss and completion, a sentence per arm, in simultaneous intervals: a value moved where its interval excludes
@@ -380,6 +426,9 @@ pub(super) fn harm(analysis: &Analysis) -> Vec<String> {
     };
     let arms = analysis.arms.iter().enumerate().skip(1);
     arms.map(|(arm, one)| {
+        if analysis.ratio_fails() {
+            return format!("{}: {NO_VERDICT}.", one.name);
+        }
         let mut parts = Vec::new();
         let mut equal = Vec::new();
         for kind in kinds {
@@ -548,7 +597,7 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         .map(|group| arms.clone().filter(|arm| group.differs(*arm)).count())
         .sum();
     let mut all = vec![format!(
-        "Of {tests} comparisons by {} (arms × subgroups), {} significant after Holm’s correction (5 % for the whole list). \
+        "Of {tests} comparisons by {} (arms × subgroups), {} significant after Holm’s correction ({} for the whole list). \
          Without the correction, about {:.1} would be significant by chance alone.",
         match dimensions(analysis) {
             ["object size", "site"] => "size and site".to_owned(),
@@ -559,6 +608,7 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
             1 => "one is".to_owned(),
             many => format!("{many} are"),
         },
+        share(0.05 / f64::from(analysis.settings.looks.max(1))),
         (tests as f64) * 0.05
     )];
     for arm in 1..analysis.arms.len() {

@@ -23,7 +23,7 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
         if let Some(one) = one.filter(Stratified::disagree) {
             all.push(format!(
                 "{}: the pooled overall change, {} ({}), and that stratified by site, {} ({}), disagree: arms have other shares of the \
-                 connections at each site, so pooled results compare sites as well as arms.",
+                 completed connections at each site, so pooled results compare sites as well as arms.",
                 arm.name,
                 percent(one.pooled.value),
                 percent_range(one.pooled.interval),
@@ -74,6 +74,12 @@ fn imbalance(analysis: &Analysis, test: &BalanceTest) -> Option<String> {
             count(cell.total),
             cell.expected
         ),
+        By::Path => format!(
+            "The arms are not missing equally often on paths that lack one (p {p}): {arm} is missing on {} of {} paths (expected {:.0})",
+            count(cell.count),
+            count(analysis.pairs as u64),
+            cell.expected
+        ),
         by => format!(
             "By {}, the shares of the arms differ more than by chance (p {p}): at {}, {arm} has {} of {} connections (expected {:.0})",
             by.name(),
@@ -83,13 +89,20 @@ fn imbalance(analysis: &Analysis, test: &BalanceTest) -> Option<String> {
             cell.expected
         ),
     };
+    let shares = if test.by == By::Total && analysis.settings.shares.is_empty() {
+        " Equal shares are assumed; --shares sets others."
+    } else {
+        ""
+    };
     Some(if test.adjusted < ALARM {
         format!(
-            "{what}. Connections were assigned to arms, or lost from the log, in a way that depends on the arm. Find the cause before you \
-             trust this report."
+            "{what}. Connections were assigned to arms, lost from the log, or left out of this report (--where, --metric, rules for production \
+             logs), in a way that depends on the arm. Find the cause before you trust this report.{shares}"
         )
     } else {
-        format!("{what}. That is rare by chance: look at how connections are assigned and logged.")
+        format!(
+            "{what}. That is rare by chance: look at how connections are assigned and logged.{shares}"
+        )
     })
 }
 
@@ -147,7 +160,7 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
             .any(|group| matches!(group.subgroup, Subgroup::Bin(_)))
     {
         all.push(format!(
-            "{} connections have objects outside 200 kB to 3.2 MB: they are in all charts except those by size.",
+            "{} connections have objects outside 200 kB to 3.2 MB, or of unknown size: they are in all charts except those by size.",
             count(analysis.outside_bins)
         ));
     }

@@ -23,8 +23,8 @@ const PARTS: [(Part, &str); 7] = [
     (Part::FlowControl, "blocked by flow control"),
     (Part::Repair, "losses were repaired"),
     (Part::Pacing, "held back by the pacer"),
-    (Part::Application, "nothing to send"),
-    (Part::Unlimited, "paced, or nothing to send"),
+    (Part::Application, "nothing to send, or the sender was busy"),
+    (Part::Unlimited, "paced, busy, or nothing to send"),
     (Part::LastAck, "waiting for the last acknowledgment"),
 ];
 

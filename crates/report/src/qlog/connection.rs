@@ -57,6 +57,8 @@ pub(super) struct Connection {
     received_packets: u64,
     /// Packets without a size, or with that of their payload only.
     unsized_packets: u64,
+    /// Packets sent and received of which not even the payload's size is known.
+    sizeless_packets: [u64; 2],
     /// The first event about losses that is not understood.
     unknown_loss: Option<String>,
     has_loss_events: bool,
@@ -161,6 +163,8 @@ impl Connection {
                     self.anatomy.on_probe_timeout(self.now, &self.limits());
                 }
             }
+            // Losses that were none (quic-go), and keys (`security:key_lost` of qlog 0.1).
+            name if name.contains("spurious") || name.contains("key") => {}
             name if name.contains("lost") || name.contains("loss") => {
                 let name = fields.name.unwrap_or_default().to_owned();
                 self.unknown_loss.get_or_insert(name);
@@ -199,7 +203,7 @@ impl Connection {
         self.anatomy.on_sent(self.now, &limits);
         self.sent_packets += 1;
         self.has_application |= is_application(data);
-        let size = self.sized(data);
+        let size = self.sized(data, true);
         self.sent_bytes += size;
         self.series.sent.push(self.now, self.sent_bytes as f64);
         let was_limited = core::mem::take(&mut self.was_limited) && self.recovery_since.is_none();
@@ -253,10 +257,13 @@ impl Connection {
     }
 
     /// The size of a packet; 0 if it is unknown.
-    fn sized(&mut self, data: &Value) -> u64 {
-        let size = size(data);
-        self.unsized_packets += u64::from(size.is_none_or(|(_, is_payload)| is_payload));
-        size.map_or(0, |(size, _)| size)
+    fn sized(&mut self, data: &Value, is_sent: bool) -> u64 {
+        let Some((size, is_payload)) = size(data) else {
+            self.sizeless_packets[usize::from(!is_sent)] += 1;
+            return 0;
+        };
+        self.unsized_packets += u64::from(is_payload);
+        size
     }
 
     /// A frame of flow control or with data, of this endpoint or of its peer.
@@ -307,7 +314,7 @@ impl Connection {
     fn packet_received(&mut self, data: &Value) {
         self.received_packets += 1;
         self.has_application |= is_application(data);
-        self.received_bytes += self.sized(data);
+        self.received_bytes += self.sized(data, false);
         self.series
             .arrived
             .push(self.now, self.received_bytes as f64);
@@ -386,8 +393,10 @@ impl Connection {
         self.anatomy.on_lost(self.now, &self.limits());
         self.has_loss_events = true;
         self.lost_packets += packets;
-        let round_trip = self.smoothed.or(self.rtt_min).unwrap_or(0.0);
-        if self.unknown_loss.is_none() {
+        // Without a round-trip time, nothing tells which losses are of the first round trip.
+        if let Some(round_trip) = self.smoothed.or(self.rtt_min)
+            && self.unknown_loss.is_none()
+        {
             self.named.lost(self.now, packets, round_trip);
         }
     }
@@ -439,15 +448,13 @@ impl Connection {
         let window = value("congestion_window")
             .or_else(|| value("cwnd"))
             .or_else(|| value("current_cwnd"));
-        if let Some(window) = window {
+        if let Some(window) = window.filter(|window| *window >= 0.0) {
             self.series.window.push(now, window);
             self.newest_window = Some(window);
         }
-        if let Some(bytes) = value("bytes_in_flight") {
+        if let Some(bytes) = value("bytes_in_flight").filter(|bytes| *bytes >= 0.0) {
             self.series.in_flight.push(now, bytes);
-            if bytes >= 0.0 {
-                self.in_flight = bytes as u64;
-            }
+            self.in_flight = bytes as u64;
         }
         // An unlimited rate is no rate to draw.
         if let Some(rate) = value("pacing_rate").filter(|rate| *rate > 0.0 && *rate < 1e15) {
@@ -579,8 +586,15 @@ impl Connection {
     /// What a reader of the picture must know about the file.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.received_bytes <= self.sent_bytes {
+        if !self.receives() {
             notes.extend(self.loss_doubt());
+        }
+        let sizeless = self.sizeless();
+        if sizeless > 0 {
+            notes.push(format!(
+                "{} without a size, so bytes are not drawn",
+                counted(sizeless, "packet")
+            ));
         }
         if self.unsized_packets > 0 {
             notes.push(format!(
@@ -618,7 +632,8 @@ impl Connection {
         if let Some(since) = self.recovery_since.take() {
             self.end_recovery(since);
         }
-        let receives = self.received_bytes > self.sent_bytes;
+        let receives = self.receives();
+        let has_bytes = self.sizeless() == 0;
         let has_losses = self.loss_doubt().is_none();
         let mut arm = Arm::new(label);
         arm.note = self.note(receives, has_losses);
@@ -627,7 +642,7 @@ impl Connection {
             let is_known = |name: &str| has_losses || !name.starts_with("overshoot");
             arm.events.retain(|(_, name)| is_known(name));
         }
-        if !receives && has_losses && self.unsized_packets == 0 {
+        if !receives && has_losses && has_bytes && self.unsized_packets == 0 {
             arm.summary = self.anatomy.sentence().unwrap_or_default();
         }
         let series = self.series;
@@ -646,15 +661,40 @@ impl Connection {
             arm.recovery = self.recovery;
             self.sending.finish(self.now, self.sent_bytes)
         };
-        let [connection, stream] = limits;
-        arm.blocked = united(connection.periods, stream.periods);
-        arm.connection_limit = connection.points;
-        arm.stream_limit = stream.points;
+        if has_bytes {
+            let [connection, stream] = limits;
+            arm.blocked = united(connection.periods, stream.periods);
+            arm.connection_limit = connection.points;
+            arm.stream_limit = stream.points;
+        } else {
+            for series in [
+                &mut arm.sent,
+                &mut arm.acked,
+                &mut arm.lost,
+                &mut arm.arrived,
+            ] {
+                series.clear();
+            }
+        }
         arm.rtt = series.rtt.finish();
         arm.rtt_smoothed = series.rtt_smoothed.finish();
         let now = self.now;
         arm.rtt_smoothed.retain(|point| point.value <= now + 1.0);
         arm
+    }
+
+    /// Whether more is received than sent: of bytes, or of packets if those have no sizes.
+    fn receives(&self) -> bool {
+        if self.sizeless_packets == [0; 2] {
+            self.received_bytes > self.sent_bytes
+        } else {
+            self.received_packets > self.sent_packets
+        }
+    }
+
+    /// Packets without a size, of the direction that is drawn.
+    fn sizeless(&self) -> u64 {
+        self.sizeless_packets[usize::from(self.receives())]
     }
 
     fn note(&self, receives: bool, has_losses: bool) -> String {
@@ -663,12 +703,22 @@ impl Connection {
         if !view.is_empty() {
             words.push(view.to_owned());
         }
-        let bytes = |bytes: u64| Unit::Bytes.format(bytes as f64);
+        let amount = |bytes: u64, packets: u64| {
+            if self.sizeless() > 0 {
+                counted(packets, "packet")
+            } else {
+                Unit::Bytes.format(bytes as f64)
+            }
+        };
         if receives {
-            words.push(format!("{} received", bytes(self.received_bytes)));
+            let amount = amount(self.received_bytes, self.received_packets);
+            words.push(format!("{amount} received"));
             return words.join(", ");
         }
-        words.push(format!("{} sent", bytes(self.sent_bytes)));
+        words.push(format!(
+            "{} sent",
+            amount(self.sent_bytes, self.sent_packets)
+        ));
         if has_losses {
             let share = self.lost_packets as f64 / self.sent_packets.max(1) as f64 * 100.0;
             words.push(format!(

@@ -50,7 +50,7 @@ fn a_hop_without_a_rate_changes_no_result() {
         }];
         let after = run(&scenario);
         assert_eq!(scenario.path.rtt(), Duration::from_millis(40));
-        assert_eq!(after.path_rtt, before.path_rtt);
+        assert_eq!(after.flows[0].path_rtt, before.flows[0].path_rtt);
         assert_eq!(after.flows[0].responses, before.flows[0].responses);
         assert_eq!(after.flows[0].drops, before.flows[0].drops);
         assert_eq!(after.down, before.down);

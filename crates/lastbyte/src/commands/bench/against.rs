@@ -135,6 +135,19 @@ pub(super) fn run(
             return Err(Failure::run(format!("no successful response from {url}")));
         }
     }
+    let turns = rounds.done.len();
+    for (side, url) in rounds.urls.iter().enumerate() {
+        let dead = rounds
+            .done
+            .iter()
+            .filter(|round| round.turns[side].done == 0);
+        let dead = dead.count();
+        if dead > 0 {
+            return Err(Failure::run(format!(
+                "no response from {url} in {dead} of {turns} rounds"
+            )));
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 

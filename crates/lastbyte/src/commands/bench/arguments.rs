@@ -78,7 +78,7 @@ pub(crate) struct Arguments {
     /// Run in turn with this URL of another server, in rounds, and print ratios
     ///
     /// -D is the length of a turn, of which each server has one in each round. A ratio is that of URL to this one.
-    #[arg(long, value_name = "URL", help_heading = "Two servers", requires = "duration", conflicts_with_all = ["compare", "csv", "connection_log", "input_file"])]
+    #[arg(long, value_name = "URL", help_heading = "Two servers", requires = "duration", conflicts_with_all = ["requests", "compare", "csv", "connection_log", "input_file"])]
     pub(crate) against: Option<Url>,
     /// Number of rounds of --against
     #[arg(long, value_name = "N", help_heading = "Two servers", default_value = "10", value_parser = count::<usize>(2..=1000), requires = "against")]

@@ -223,7 +223,7 @@ fn table(
         let sum = |of: fn(&Results) -> u64| side.iter().map(of).fold(0, u64::saturating_add);
         share_of(sum(|run| run.failed), sum(|run| run.total))
     });
-    let _ = writeln!(text, "{:<14}{:>12}{:>12}", "failed", failed[0], failed[1]);
+    let _ = writeln!(text, "{:<14}{:>12} {:>12}", "failed", failed[0], failed[1]);
     for why in missing {
         let _ = writeln!(text, "not compared: {why}");
     }

@@ -1,5 +1,6 @@
 //! `--plot`: a page of a run.
 
+use core::time::Duration;
 use std::{ffi::OsString, path::Path};
 
 use lastbyte_load::{
@@ -66,8 +67,17 @@ fn run(settings: &Settings, measurement: &Measurement) -> Run {
         p99: steps(timeline, 0.99),
         width_ms: timeline.width().as_secs_f64() * 1e3,
         intervals: intervals.collect(),
-        end_ms: timeline.length().as_secs_f64() * 1e3,
+        end_ms: end(settings, measurement).as_secs_f64() * 1e3,
         distributions,
+    }
+}
+
+/// The end of the time axis: of the run, if it has a length, and else of the responses.
+fn end(settings: &Settings, measurement: &Measurement) -> Duration {
+    let responses = measurement.recorder.timeline.length();
+    match settings.amount {
+        Amount::Time { .. } => responses.max(measurement.elapsed),
+        Amount::Requests(_) => responses,
     }
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 use lastbyte_load::{
     Measurement, Settings,
     histogram::{Histogram, needed_for},
+    report::silent_end,
 };
 use lastbyte_units as units;
 
@@ -89,7 +90,21 @@ impl Thresholds {
             .map(|least| format!("{rate:.2} requests/s (expected at least {least}: --min-rate)"));
         let p50 = percentile("P50", 0.5, self.max_p50, "--max-p50", latency);
         let p99 = percentile("P99", 0.99, self.max_p99, "--max-p99", latency);
-        [errors, p50, p99, slow].into_iter().flatten().collect()
+        let is_set = self.max_errors.is_some()
+            || self.max_p50.is_some()
+            || self.max_p99.is_some()
+            || self.min_rate.is_some();
+        let silent = silent_end(settings, measurement).filter(|_| is_set);
+        let silent = silent.map(|silent| {
+            format!(
+                "no response in the last {:.1} s (expected responses to the end of the run)",
+                silent.as_secs_f64()
+            )
+        });
+        [errors, p50, p99, slow, silent]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 

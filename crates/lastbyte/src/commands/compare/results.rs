@@ -11,7 +11,11 @@ use lastbyte_report::compare::{
 use lastbyte_sim::Handshake;
 
 use super::run::{self, Job, Loaded, Setting, view_name};
-use crate::{failure::Failure, files, terminal::print};
+use crate::{
+    failure::Failure,
+    files,
+    terminal::{notice, print},
+};
 
 /// The most loads of a run: each takes about a kilobyte of memory until its end.
 const LOADS_MAX: usize = 4_000_000;
@@ -73,6 +77,9 @@ pub(super) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
 
 /// Prints the summary as JSON, or tables.
 pub(super) fn print_loads(loads: &PageLoads, out: &Path, is_json: bool) -> Result<(), Failure> {
+    for warning in &loads.warnings {
+        notice(format!("warning: {warning}"));
+    }
     let text = if is_json {
         format!("{:#}\n", loads.json())
     } else {

@@ -244,6 +244,13 @@ impl Arguments {
         twice("--handshake", &self.handshake, |kind| {
             kind.name().to_owned()
         })?;
+        if self.flow_rtt.len() > self.flows as usize {
+            return Err(format!(
+                "--flow-rtt: {} round-trip times (expected at most one for each of {} flows)",
+                self.flow_rtt.len(),
+                self.flows
+            ));
+        }
         let shortest = self.size.iter().min().copied().unwrap_or(0);
         if let Some(mark) = self.progress.iter().find(|mark| **mark > shortest) {
             return Err(format!(

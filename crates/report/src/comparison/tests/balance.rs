@@ -127,8 +127,7 @@ fn the_stratified_estimate_is_the_weighted_mean_of_the_sites() {
         // One value only: left out.
         vec![counts(&[5, 6], 0), counts(&[7], 3)],
     ];
-    let all = [counts(&[100, 200, 400], 0), counts(&[100, 100, 200], 0)];
-    let one = balance::stratified(&sites, &all, 1)[1].expect("an estimate");
+    let one = balance::stratified(&sites, 2, 1)[1].expect("an estimate");
     assert_eq!((one.sites, one.left_out), (2, 6));
     let ln2 = std::f64::consts::LN_2;
     // Within the sites: −½ ln 2 and −7/6 ln 2; variances ¼ and 1/9 + ¼ of (ln 2)²; weights 5/12 and 7/12.
@@ -139,9 +138,9 @@ fn the_stratified_estimate_is_the_weighted_mean_of_the_sites() {
     let half = crate::statistics::Z_95 * variance.sqrt();
     assert!((one.by_site.interval.1 - (mean + half).exp_m1()).abs() < 1e-12);
     // A value of zero has no logarithm, and one site is no stratum.
-    let zero = [counts(&[0, 1], 0), counts(&[1, 2], 0)];
-    assert!(balance::stratified(&sites, &zero, 1)[1].is_none());
-    assert!(balance::stratified(&sites[..1], &all, 1)[1].is_none());
+    let zero = vec![counts(&[0, 1], 0), counts(&[1, 2], 0)];
+    assert!(balance::stratified(&[sites[0].clone(), zero], 2, 1)[1].is_none());
+    assert!(balance::stratified(&sites[..1], 2, 1)[1].is_none());
 }
 
 /// The interval contains the change within sites as often as it claims, although arms are out of balance.
@@ -151,7 +150,6 @@ fn stratified_intervals_contain_the_true_change_in_95_percent_of_logs() {
     for seed in 0..400 {
         let mut chance = Chance(61_000 + seed);
         let mut sites = Vec::new();
-        let mut all = vec![Vec::new(), Vec::new()];
         for site in 0..5 {
             let mut values = vec![Vec::new(), Vec::new()];
             for _ in 0..40 + 30 * site {
@@ -160,13 +158,9 @@ fn stratified_intervals_contain_the_true_change_in_95_percent_of_logs() {
                 let value = 1e5 * f64::from(site + 1) * factor * (0.5 * chance.normal()).exp();
                 values[arm].push(Some(value.round() as u64));
             }
-            for (all, values) in all.iter_mut().zip(&values) {
-                all.extend(values.clone());
-            }
             sites.push(values.into_iter().map(Counts::of).collect::<Vec<_>>());
         }
-        let all: Vec<Counts> = all.into_iter().map(Counts::of).collect();
-        let (low, high) = balance::stratified(&sites, &all, 1)[1]
+        let (low, high) = balance::stratified(&sites, 2, 1)[1]
             .expect("an estimate")
             .by_site
             .interval;
@@ -413,4 +407,89 @@ fn intervals_and_p_are_corrected_for_planned_looks() {
     for (one, five) in one.balance.iter().zip(&five.balance) {
         assert!((five.adjusted - (5.0 * one.adjusted).min(1.0)).abs() < 1e-12);
     }
+}
+
+/// Lines of four equal arms over the same paths; those of `d` that this selects are not in the log.
+fn paths_without(is_lost: impl Fn(f64) -> bool) -> String {
+    let mut chance = Chance(77);
+    let mut text = String::new();
+    for seed in 0..600 {
+        let path = (0.8 * chance.normal()).exp();
+        for arm in ["a", "b", "c", "d"] {
+            let ttlb = (200.0 * path * (0.05 * chance.normal()).exp()).round();
+            if arm != "d" || !is_lost(ttlb) {
+                text += &line(
+                    &json!({ "arm": arm, "seed": seed, "ttlb": ttlb, "content_length": 300_000 }),
+                );
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn an_arm_that_is_missing_on_many_paths_has_no_verdict() {
+    let comparison = read(&paths_without(|ttlb| ttlb > 200.0), quick()).expect("a report");
+    assert!(comparison.analysis.is_paired && comparison.ratio_fails());
+    let warnings = comparison.warnings();
+    assert!(
+        warnings[0].starts_with("The arms are not missing equally often on paths that lack one"),
+        "{warnings:?}"
+    );
+    assert!(warnings[0].contains("d is missing on "), "{warnings:?}");
+    for sentence in comparison.sentences() {
+        assert!(sentence.contains("no verdict"), "{sentence}");
+    }
+    assert!(!comparison.html().contains("each in every arm"));
+
+    let whole = read(&paths_without(|_| false), quick()).expect("a report");
+    assert!(!whole.ratio_fails() && whole.analysis.balance.is_empty());
+    assert!(whole.html().contains("600 paths, each in every arm"));
+}
+
+#[test]
+fn percentiles_without_a_change_have_no_verdict() {
+    let mut text = String::new();
+    for number in 0..600 {
+        let ttlb = 100 + number % 97;
+        text += &line(&json!({ "arm": "a", "ttlb": ttlb, "content_length": 300_000 }));
+        text += &line(&json!({ "arm": "b", "ttlb": null, "content_length": 300_000 }));
+        let half = (number % 5 > 1).then_some(2 * ttlb);
+        text += &line(&json!({ "arm": "c", "ttlb": half, "content_length": 300_000 }));
+    }
+    let comparison = read(&text, quick()).expect("a report");
+    let sentences = comparison.sentences();
+    assert_eq!(
+        sentences[0],
+        "b: no verdict, because no percentile from P5 to P95 has a change from a: 600 of 600 connections of b are incomplete."
+    );
+    let c = &sentences[1];
+    assert!(c.starts_with("c is slower than a at P5–P"), "{c}");
+    assert!(
+        c.ends_with(
+            " of the 91 percentiles have no change: 240 of 600 connections of c are incomplete."
+        ),
+        "{c}"
+    );
+}
+
+#[test]
+fn a_site_where_an_arm_completes_nothing_is_in_neither_estimate() {
+    let mut chance = Chance(5);
+    let mut text = String::new();
+    for site in ["near", "middle", "far"] {
+        for number in 0..900 {
+            let arm = ["a", "b"][number % 2];
+            let median = if site == "far" { 2000.0 } else { 100.0 };
+            let ttlb = median * (0.2 * chance.normal()).exp();
+            let ttlb = (site != "far" || arm == "a").then_some(ttlb);
+            text += &line(
+                &json!({ "arm": arm, "site": site, "ttlb": ttlb, "content_length": 300_000 }),
+            );
+        }
+    }
+    let comparison = read(&text, quick()).expect("a report");
+    let one = comparison.analysis.stratified[1].expect("an estimate");
+    assert_eq!((one.sites, one.left_out), (2, 900));
+    assert!(!one.disagree(), "{one:?}");
 }

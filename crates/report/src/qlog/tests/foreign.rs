@@ -156,8 +156,10 @@ fn losses_that_are_not_understood_are_unknown() {
         ["losses are unknown: `recovery:bulk_loss` is not understood"]
     );
 
-    // Timers of loss detection are not losses.
+    // Neither timers of loss detection, losses that were none, nor keys are losses.
     let mut all = events();
+    all.push((91.0, "recovery:spurious_loss", "{}".to_owned()));
+    all.push((91.0, "security:key_lost", "{}".to_owned()));
     all.push((91.0, "recovery:loss_timer_updated", "{}".to_owned()));
     check(&ok(&sequence(HEADER, &all)));
 
@@ -220,7 +222,25 @@ fn packets_without_a_size_count() {
         "{:?}",
         reading.notes
     );
-    // Neither sizes nor frames, nor anything else.
+    // Neither sizes nor frames: no bytes, but the rest.
+    let sizeless: Vec<_> = events()
+        .into_iter()
+        .map(|(time, name, data)| (time, name, data.replace(r#""raw":{"length":1000},"#, "")))
+        .collect();
+    let reading = ok(&sequence(HEADER, &sizeless));
+    let arm = only(&reading);
+    assert_eq!(
+        arm.note,
+        "server, 3 packets sent, 1 of 3 packets lost (33.3 %)"
+    );
+    assert!(arm.sent.is_empty() && arm.acked.is_empty() && arm.lost.is_empty());
+    assert!(!arm.rtt.is_empty() && arm.summary.is_empty());
+    assert!(
+        reading.notes[0].starts_with("3 packets without a size, so bytes are not drawn"),
+        "{:?}",
+        reading.notes
+    );
+    // Nor anything else.
     let text = sequence(
         HEADER,
         &[(
