@@ -203,6 +203,22 @@ fn another_metric_in_bins_of_another_key() {
         report["groups"][1]["arms"][0]["percentiles"][49]
     );
 
+    // A number without a unit is no time.
+    let table = run(
+        &folder,
+        &[
+            "report",
+            "a.ndjson",
+            "--metric=content_length",
+            "--baseline=baseline",
+        ],
+    );
+    let table = stdout(&table);
+    assert!(
+        table.contains("content_length p25") && !table.contains(" ms") && !table.contains("TTLB"),
+        "{table}"
+    );
+
     let by_class = json(&["--by=class"]);
     let titles: Vec<&str> = by_class["groups"]
         .as_array()

@@ -1,6 +1,6 @@
 //! `lastbyte report`: writes the page of an experiment from its log. The crate `lastbyte-report` does the work.
 
-use core::num::NonZeroUsize;
+use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
     ffi::OsStr,
     io,
@@ -192,6 +192,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     {
         settings.bins = Some(bins(&arguments.logs, &settings, count)?);
     }
+    let metric = settings.metric.clone();
     let comparison = compare(&arguments.logs, settings)?;
     for absent in comparison.absent() {
         notice(format!("--where: {absent}"));
@@ -201,9 +202,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json {
         print(comparison.json())?;
     } else {
-        let mut text = table(&comparison.summary(), 0);
-        text.push_str(
-            "\nTTLB in ms, and its change against the first arm; loss is of the packets sent.\n\n",
+        let mut text = table(&comparison.summary(), 0, &metric);
+        let _ = write!(
+            text,
+            "\n{}{}, and its change against the first arm; loss is of the packets sent.\n\n",
+            metric.name,
+            metric.in_unit()
         );
         let mut texts = vec![(Style::new(), text)];
         texts.extend(verdicts(&comparison, &page));

@@ -1,15 +1,15 @@
 //! The table that `ab` and `report` print: times and losses by arm.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use lastbyte_report::comparison::Summary;
+use lastbyte_report::comparison::{Metric, Summary};
 
-/// A row for each arm. The changes are against the arm at this place.
-pub(crate) fn table(arms: &[Summary], baseline: usize) -> String {
+/// A row for each arm, with percentiles of this metric. The changes are against the arm at this place.
+pub(crate) fn table(arms: &[Summary], baseline: usize, metric: &Metric) -> String {
+    let p25 = format!("{} p25", metric.name);
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header([
-        "arm", "conns", "complete", "TTLB p25", "p50", "p75", "p95", "loss avg", "p50", "p90",
-        "p99",
+        "arm", "conns", "complete", &p25, "p50", "p75", "p95", "loss avg", "p50", "p90", "p99",
     ]);
     let base = arms.get(baseline);
     for (place, arm) in arms.iter().enumerate() {
@@ -28,7 +28,9 @@ pub(crate) fn table(arms: &[Summary], baseline: usize) -> String {
                 (Some(value), Some(base)) if place != baseline && base > 0.0 => {
                     format!("{} ({:+.1} %)", ms(value), (value / base - 1.0) * 100.0)
                 }
-                (Some(value), _) => format!("{} ms", ms(value)),
+                (Some(value), _) => format!("{} {}", ms(value), metric.unit)
+                    .trim_end()
+                    .to_owned(),
             });
         }
         for loss in arm.loss_percent {
@@ -75,7 +77,7 @@ mod tests {
             arm("new", [Some(90.0), Some(110.256), None, Some(5.0)]),
             arm("old", [Some(100.0), Some(100.0), Some(1.0), None]),
         ];
-        let text = table(&arms, 1);
+        let text = table(&arms, 1, &Metric::default());
         let rows: Vec<Vec<&str>> = text
             .lines()
             .skip(1)

@@ -64,6 +64,8 @@ pub(super) struct Analysis {
     pub(super) balance: Vec<BalanceTest>,
     /// The overall change by arm, pooled and by site, if there are sites and connections are not paired.
     pub(super) stratified: Vec<Option<Stratified>>,
+    /// Whether connections with one seed are in several arms, and yet not paired.
+    pub(super) is_partly_paired: bool,
     /// Paths of paired connections that lack an arm.
     pub(super) incomplete_paths: usize,
     pub(super) loss: Vec<LossGroup>,
@@ -230,6 +232,7 @@ pub(super) fn analysis(tally: Tally, mut settings: Settings) -> Result<Analysis,
         balance,
         stratified,
         incomplete_paths,
+        is_partly_paired: tally.is_partly_paired,
         parts: Parts::new(
             &tally.parts,
             &order,

@@ -94,6 +94,8 @@ pub(super) struct Tally {
     pub(super) neighbours: NeighbourCounts,
     /// The pairs, if the connections are paired.
     pub(super) blocks: Option<Vec<Block>>,
+    /// Whether connections with one seed are in several arms, and yet not paired.
+    pub(super) is_partly_paired: bool,
     /// Connections by hour since the Unix epoch and by arm; `None` is a line without a time. None at all if there are too many
     /// hours.
     pub(super) hours: Option<Hours>,
@@ -302,6 +304,8 @@ struct Pairing {
     seed: Option<u64>,
     is_possible: bool,
     shared: usize,
+    /// The number of groups when it was no longer possible.
+    groups: usize,
 }
 
 impl Pairing {
@@ -322,13 +326,23 @@ impl Pairing {
             return;
         };
         if let Some(block) = self.blocks.last_mut().filter(|_| self.seed == Some(seed)) {
+            if block
+                .members
+                .get(arm)
+                .is_some_and(|one| *one != Member::Absent)
+            {
+                // Seeds that an arm has twice are of something else.
+                self.shared = 0;
+                self.give_up();
+                return;
+            }
             let present = block.members.iter().filter(|one| **one != Member::Absent);
             self.shared += usize::from(present.count() == 1);
             if block.members.len() <= arm {
                 block.members.resize(arm + 1, Member::Absent);
                 block.losses.resize(arm + 1, Member::Absent);
             }
-            if block.members[arm] != Member::Absent || block.site != site {
+            if block.site != site {
                 self.give_up();
                 return;
             }
@@ -360,8 +374,19 @@ impl Pairing {
             && self.shared * 20 >= self.blocks.len().saturating_sub(1) * 19
     }
 
+    /// Whether half of the groups have more than one member, but they are no pairs.
+    fn is_partly_paired(&self) -> bool {
+        let groups = if self.is_possible {
+            self.blocks.len()
+        } else {
+            self.groups
+        };
+        !self.is_paired() && self.shared > 0 && self.shared * 2 >= groups
+    }
+
     fn give_up(&mut self) {
         self.is_possible = false;
+        self.groups = self.blocks.len();
         self.blocks = Vec::new();
     }
 }
@@ -400,6 +425,7 @@ impl Counter {
                 seed: None,
                 is_possible: true,
                 shared: 0,
+                groups: 0,
             },
         }
     }
@@ -607,6 +633,7 @@ impl Counter {
             });
         }
         let is_paired = self.pairing.is_paired();
+        let is_partly_paired = self.pairing.is_partly_paired();
         let (mut measures, arms) = (self.measures, self.arms.names);
         measures.resize_with(arms.len(), Measures::default);
         Ok(Tally {
@@ -624,6 +651,7 @@ impl Counter {
             parts: self.parts,
             neighbours: self.neighbours,
             blocks: is_paired.then_some(self.pairing.blocks),
+            is_partly_paired,
             hours: self.hours,
             left_out: self.left_out,
             without_arm: self.without_arm,

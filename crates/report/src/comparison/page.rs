@@ -94,7 +94,8 @@ fn absent_value() -> String {
 fn assignment(analysis: &Analysis) -> &'static str {
     let is_known = analysis.dialect == Dialect::Named
         && analysis.experiment.is_some()
-        && analysis.settings.arm.is_none();
+        && analysis.settings.arm.is_none()
+        && !analysis.is_partly_paired;
     if analysis.ratio_fails() {
         "each in one arm, in numbers that random assignment does not give"
     } else if is_known {

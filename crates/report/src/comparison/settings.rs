@@ -56,7 +56,8 @@ impl Metric {
     }
 
     /// ` in ms`, or nothing.
-    pub(super) fn in_unit(&self) -> String {
+    #[must_use]
+    pub fn in_unit(&self) -> String {
         if self.unit.is_empty() {
             String::new()
         } else {

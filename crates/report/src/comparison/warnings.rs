@@ -32,6 +32,13 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             ));
         }
     }
+    if analysis.is_partly_paired {
+        all.push(
+            "Connections with the same seed are in several arms, but many seeds lack an arm, or have connections in different groups of --by. All \
+             are compared as if each had been assigned to its arm by itself."
+                .to_owned(),
+        );
+    }
     // The log may end within the last path.
     if analysis.incomplete_paths > 1 {
         all.push(format!(

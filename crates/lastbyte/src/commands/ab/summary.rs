@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use lastbyte_query::{Input, Options, Query, Value};
-use lastbyte_report::comparison::Summary;
+use lastbyte_report::comparison::{Metric, Summary};
 use lastbyte_sim::experiment::Experiment;
 use serde_json::json;
 
@@ -63,7 +63,11 @@ fn summaries(experiment: &Experiment, log: &Path) -> Result<Vec<Summary>, Failur
 }
 
 pub(super) fn summary(experiment: &Experiment, log: &Path) -> Result<String, Failure> {
-    Ok(table(&summaries(experiment, log)?, experiment.baseline))
+    Ok(table(
+        &summaries(experiment, log)?,
+        experiment.baseline,
+        &Metric::default(),
+    ))
 }
 
 /// The output of `--json`, which docs/ab.md describes.
