@@ -190,23 +190,19 @@ fn a_transfer_with_loss_does_not_depend_on_its_place_among_others() {
     assert!(alone.is_subset(&all), "{alone:?} {all:?}");
 }
 
+/// Loads two pages over LTE with each version, with an empty cache; returns what is printed.
+fn compare_two_pages(folder: &Path, more: &[&str]) -> String {
+    let words = ["--pages", "2", "--network", "lte", "--http", "1.1,2,3"];
+    let rest = ["--view", "first", "--out", "."];
+    let output = compare(folder, &[more, &words, &rest].concat());
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
 #[test]
 fn a_single_host_takes_one_connection_over_http2_and_3_and_six_over_http11() {
     let folder = folder("compare-single-host");
-    let words = [
-        "--single-host",
-        "--pages",
-        "2",
-        "--network",
-        "lte",
-        "--http",
-        "1.1,2,3",
-    ];
-    let output = compare(
-        &folder,
-        &[&words[..], &["--view", "first", "--out", "."]].concat(),
-    );
-    assert!(output.status.success(), "{output:?}");
+    compare_two_pages(&folder, &["--single-host"]);
     let connections = |arm: &str| {
         let rows = rows(&folder);
         let of_arm = rows.into_iter().filter(|row| row["arm"] == arm);
@@ -224,21 +220,7 @@ fn a_single_host_takes_one_connection_over_http2_and_3_and_six_over_http11() {
 #[test]
 fn a_partial_deployment_is_an_arm() {
     let folder = folder("compare-upgrade");
-    let words = [
-        "--upgrade",
-        "all,first-party",
-        "--pages",
-        "2",
-        "--network",
-        "lte",
-        "--http",
-        "1.1,2,3",
-    ];
-    let output = compare(
-        &folder,
-        &[&words[..], &["--view", "first", "--out", "."]].concat(),
-    );
-    assert!(output.status.success(), "{output:?}");
+    let text = compare_two_pages(&folder, &["--upgrade", "all,first-party"]);
     let arms: Vec<_> = rows(&folder)
         .iter()
         // The first page has one host.
@@ -272,7 +254,6 @@ fn a_partial_deployment_is_an_arm() {
         connections[1] < connections[2] && connections[2] < connections[0],
         "{arms:?}"
     );
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(
         text.contains("HTTP/2 first-party compared with HTTP/1.1"),
         "{text}"

@@ -797,10 +797,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1900..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // Years begin in March, so that the leap day is the last of its year.
-    let year = if month <= 2 { year - 1 } else { year };
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468)
+    Some(lastbyte_units::days_of_date(year, month, day))
 }
 
 #[cfg(test)]

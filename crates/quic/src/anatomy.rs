@@ -34,7 +34,8 @@
 //! acknowledgment alone would release nothing. The peer's limit on the number of streams (§4.6) is not flow control here: data
 //! of a stream that cannot be opened is still the application's.
 //!
-//! After that byte: `repair` while loss is under repair, else `last_ack`, the wait for the last acknowledgment.
+//! After that byte: `repair` while loss is under repair or the last data sent again is not acknowledged, else `last_ack`, the wait for
+//! the last acknowledgment.
 //!
 //! A span that ends with a probe timeout counts as `repair`.
 
@@ -118,6 +119,8 @@ pub(crate) struct Pause {
     pub(crate) limit: Limit,
     /// Bytes of stream data sent so far, without retransmissions.
     pub(crate) stream_bytes: u64,
+    /// Bytes of stream data sent again so far.
+    pub(crate) resent_bytes: u64,
     /// The number of the next packet of the Application space.
     pub(crate) next_number: u64,
     pub(crate) rtt_latest: Duration,
@@ -132,6 +135,8 @@ pub(crate) struct Meter {
     pause: Pause,
     /// Loss is under repair until a packet of this number or a later one is acknowledged.
     repaired_by: Option<u64>,
+    /// Data sent again is outstanding until a packet of this number or a later one is acknowledged.
+    resent_by: Option<u64>,
     /// The parts until stream data was last sent for the first time.
     parts: Anatomy,
     /// The parts since then, if more stream data follows.
@@ -148,11 +153,13 @@ impl Meter {
             pause: Pause {
                 limit: Limit::Application,
                 stream_bytes: 0,
+                resent_bytes: 0,
                 next_number: 0,
                 rtt_latest: Duration::ZERO,
                 rtt_min: Duration::ZERO,
             },
             repaired_by: None,
+            resent_by: None,
             parts: Anatomy {
                 handshake: now.since(started_at),
                 ..Anatomy::default()
@@ -169,14 +176,18 @@ impl Meter {
             self.parts += core::mem::take(&mut self.since);
             self.tail = Anatomy::default();
         }
+        if pause.resent_bytes > self.pause.resent_bytes {
+            self.resent_by = pause.next_number.checked_sub(1);
+        }
         self.pause = pause;
     }
 
     /// A packet was acknowledged.
     pub(crate) fn on_acked(&mut self, now: Time, space: Space, number: u64) {
         self.count(now, false);
-        if space == Space::Application && self.repaired_by.is_some_and(|by| number >= by) {
-            self.repaired_by = None;
+        if space == Space::Application {
+            self.repaired_by.take_if(|by| number >= *by);
+            self.resent_by.take_if(|by| number >= *by);
         }
     }
 
@@ -208,7 +219,7 @@ impl Meter {
         self.counted_to = now;
         let is_repair = is_probe_timeout || self.repaired_by.is_some();
         let tail = &mut self.tail;
-        *(if is_repair {
+        *(if is_repair || self.resent_by.is_some() {
             &mut tail.repair
         } else {
             &mut tail.last_ack

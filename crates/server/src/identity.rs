@@ -8,6 +8,7 @@
 use std::{fmt, fs, net::IpAddr, path::Path};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use lastbyte_units::date_of_days;
 use rcgen::{CertificateParams, DnType, KeyPair, SanType};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
@@ -79,8 +80,8 @@ impl Identity {
             .push(DnType::CommonName, "lastbyte, self-signed");
         let (from, until) = (since_epoch_days - 1, since_epoch_days + 12);
         let day = |days: i64| {
-            let (year, month, day) = civil(days);
-            rcgen::date_time_ymd(year, month, day)
+            let (year, month, day) = date_of_days(days);
+            rcgen::date_time_ymd(year as i32, month as u8, day as u8)
         };
         params.not_before = day(from);
         params.not_after = day(until);
@@ -99,20 +100,6 @@ impl Identity {
         let info = public_key_info(self.chain.first()?)?;
         Some(base64(digest(&SHA256, info).as_ref()))
     }
-}
-
-/// A calendar date, from days since 1 January 1970 (the proleptic Gregorian calendar, counted from 1 March).
-fn civil(days: i64) -> (i32, u8, u8) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year as i32, month as u8, day as u8)
 }
 
 /// `SubjectPublicKeyInfo` of a certificate in DER (RFC 5280 §4.1), with its header.

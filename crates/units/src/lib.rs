@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a point in time on the caller's clock | [`Time`] |
 //! | a data rate | [`Rate`] |
+//! | dates of the calendar | [`date_of_days`], [`days_of_date`] |
 //! | random numbers from a seed | [`SplitMix64`] |
 //! | a keyed hash | [`SipHash`] |
 //! | shares of a limited resource, and whom they belong to | [`FairShare`], [`AddressPrefix`] |
@@ -27,6 +28,7 @@
 extern crate alloc;
 
 mod address_prefix;
+mod calendar;
 mod fair_share;
 mod random;
 mod rate;
@@ -35,6 +37,7 @@ mod text;
 mod time;
 
 pub use address_prefix::AddressPrefix;
+pub use calendar::{date_of_days, days_of_date};
 pub use fair_share::FairShare;
 pub use random::{SplitMix64, mix};
 pub use rate::Rate;

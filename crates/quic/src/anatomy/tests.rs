@@ -15,6 +15,7 @@ fn pause(limit: Limit, stream_bytes: u64, next_number: u64, rtt_latest: u64) -> 
     Pause {
         limit,
         stream_bytes,
+        resent_bytes: 0,
         next_number,
         rtt_latest: ms(rtt_latest),
         rtt_min: ms(40),
@@ -115,4 +116,23 @@ fn a_wait_for_a_probe_timeout_is_repair_at_the_end_too() {
         (anatomy.last_ack, anatomy.repair, anatomy.transfer()),
         (ms(40), ms(160), ms(200))
     );
+}
+
+#[test]
+fn data_sent_again_after_the_last_new_byte_is_a_repair_until_it_is_acknowledged() {
+    let mut meter = Meter::new(at(0), at(0));
+    meter.on_pause(at(0), pause(Limit::Application, 1000, 5, 40));
+    meter.on_lost(at(40));
+    meter.on_acked(at(80), Space::Application, 5);
+    // The recovery period is over; what it left is sent now, in packets up to 6.
+    let again = Pause {
+        resent_bytes: 500,
+        ..pause(Limit::Window, 1000, 7, 40)
+    };
+    meter.on_pause(at(80), again);
+    meter.on_acked(at(100), Space::Application, 5);
+    meter.on_acked(at(120), Space::Application, 6);
+    meter.on_acked(at(150), Space::Application, 6);
+    let anatomy = meter.anatomy();
+    assert_eq!((anatomy.repair, anatomy.last_ack), (ms(80), ms(70)));
 }

@@ -90,6 +90,7 @@ impl Connection {
         let pause = Pause {
             limit,
             stream_bytes: streams.data_sent.saturating_sub(streams.data_resent),
+            resent_bytes: streams.data_resent,
             next_number: self.recovery.sent(Space::Application).next_number(),
             rtt_latest: rtt.latest(),
             rtt_min: rtt.min(),

@@ -274,7 +274,10 @@ fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
     if let [only] = tally.arms.as_slice() {
         return Err(Error::OneArm {
             arm: only.clone(),
-            left_out: tally.left_out.hint(),
+            left_out: tally.left_out.hint().or_else(|| {
+                let trouble = tally.trouble.as_ref()?;
+                Some(format!("the log could not be read to its end: {trouble}"))
+            }),
         });
     }
     let mut others: Vec<usize> = (0..tally.arms.len())

@@ -361,19 +361,7 @@ fn number(cell: &Cell) -> u64 {
 /// An hour since the Unix epoch: `2026-03-09 10:00 UTC`.
 fn hour_title(hour: i64) -> String {
     let (days, hour_of_day) = (hour.div_euclid(24), hour.rem_euclid(24));
-    // Years that start in March and eras of 400 years make all but the last months and years equal.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    let year = year + era * 400 + carry;
+    let (year, month, day) = lastbyte_units::date_of_days(days);
     format!("{year:04}-{month:02}-{day:02} {hour_of_day:02}:00 UTC")
 }
 

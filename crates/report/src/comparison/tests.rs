@@ -633,6 +633,13 @@ fn a_truncated_log_is_reported_up_to_its_end() {
         comparison.trouble()
     );
     assert!(comparison.html().contains("could not be read to its end"));
+    // The other arms may have come after the end.
+    let text = line(&json!({ "arm": "a", "ttlb": 5 })) + "{\"arm\":\"fast\",\"tt";
+    let error = read(&text, quick()).expect_err("one arm").to_string();
+    assert!(
+        error.contains("of the arm `a`") && error.contains("could not be read to its end"),
+        "{error}"
+    );
 }
 
 #[test]

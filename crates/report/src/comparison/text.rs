@@ -58,8 +58,13 @@ pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
         Subgroup::All => "; dashed: 95 % simultaneous over P5–P95 and all arms",
         _ => "",
     };
+    let verdict = if analysis.ratio_fails() {
+        "; no verdict: the sample ratio fails"
+    } else {
+        ""
+    };
     format!(
-        "{} relative to {} · {} connections{paired} · bands: 95 % at each percentile{joint}",
+        "{} relative to {} · {} connections{paired} · bands: 95 % at each percentile{joint}{verdict}",
         analysis.settings.metric.name,
         analysis.arms[0].name,
         count(total),

@@ -62,6 +62,8 @@ pub(super) struct Anatomy {
     data: u64,
     /// Loss is under repair until a packet of this number or a later one is acknowledged.
     repaired_by: Option<u64>,
+    /// Data sent again is outstanding until a packet of this number or a later one is acknowledged.
+    resent_by: Option<u64>,
     /// The parts until stream data was last sent for the first time.
     parts: Times,
     /// The parts since then, if more stream data follows.
@@ -88,12 +90,16 @@ impl Anatomy {
         self.count(now, state, false);
     }
 
+    /// The packet of this number has stream data, all of it sent before.
+    pub(super) fn on_resent(&mut self, number: u64) {
+        self.resent_by = Some(number);
+    }
+
     /// A packet was acknowledged for the first time.
     pub(super) fn on_acked(&mut self, now: f64, state: &State, highest: u64, has_data: bool) {
         self.count(now, state, false);
-        if self.repaired_by.is_some_and(|by| highest >= by) {
-            self.repaired_by = None;
-        }
+        self.repaired_by.take_if(|by| highest >= *by);
+        self.resent_by.take_if(|by| highest >= *by);
         if has_data {
             self.result = self.parts;
             add(&mut self.result, &self.tail);
@@ -131,7 +137,7 @@ impl Anatomy {
         }
         self.counted_to = Some(now);
         let is_repair = is_probe_timeout || self.repaired_by.is_some();
-        let tail = if is_repair {
+        let tail = if is_repair || self.resent_by.is_some() {
             Part::Repair
         } else {
             Part::LastAck

@@ -222,6 +222,9 @@ impl Connection {
         let Some(number) = application_number(data) else {
             return;
         };
+        if has_data && self.sending.data() == limits.data {
+            self.anatomy.on_resent(number);
+        }
         let Some(index) = number.checked_sub(self.first) else {
             return;
         };
@@ -304,9 +307,9 @@ impl Connection {
                 }
             }
             "max_data" | "max_stream_data" => {
-                opposite.raised(now, kind, frame, peer, opposite_packets);
+                opposite.limit(now, kind, frame, peer, opposite_packets);
             }
-            "data_blocked" | "stream_data_blocked" => own.blocked(now, kind, frame, side, packets),
+            "data_blocked" | "stream_data_blocked" => own.limit(now, kind, frame, side, packets),
             _ => {}
         }
     }

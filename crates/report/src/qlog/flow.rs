@@ -226,8 +226,8 @@ impl Flow {
         }
     }
 
-    /// A frame of the receiver.
-    pub(super) fn raised(
+    /// A limit of the connection or of a stream: raised by the receiver, or reported by a sender that it blocks.
+    pub(super) fn limit(
         &mut self,
         now: f64,
         kind: &str,
@@ -235,37 +235,25 @@ impl Flow {
         is_client: Option<bool>,
         packets: u64,
     ) {
-        let limit = event::first_of(frame, &["maximum", "maximum_data", "limit"]);
-        let Some(limit) = limit else {
+        let is_raise = kind.starts_with("max_");
+        let keys: &[&str] = if is_raise {
+            &["maximum", "maximum_data", "limit"]
+        } else {
+            &["limit", "maximum", "data_limit", "offset"]
+        };
+        let change = if is_raise {
+            Window::raise
+        } else {
+            Window::report
+        };
+        let Some(limit) = event::first_of(frame, keys) else {
             return;
         };
-        if kind == "max_data" {
-            self.connection.raise(now, limit, packets);
+        if matches!(kind, "max_data" | "data_blocked") {
+            change(&mut self.connection, now, limit, packets);
         } else if let Some(id) = stream_id(frame) {
             self.with(now, id, is_client, packets, |window| {
-                window.raise(now, limit, packets);
-            });
-        }
-    }
-
-    /// A frame of the sender.
-    pub(super) fn blocked(
-        &mut self,
-        now: f64,
-        kind: &str,
-        frame: &Value,
-        is_client: Option<bool>,
-        packets: u64,
-    ) {
-        let limit = event::first_of(frame, &["limit", "maximum", "data_limit", "offset"]);
-        let Some(limit) = limit else {
-            return;
-        };
-        if kind == "data_blocked" {
-            self.connection.report(now, limit, packets);
-        } else if let Some(id) = stream_id(frame) {
-            self.with(now, id, is_client, packets, |window| {
-                window.report(now, limit, packets);
+                change(window, now, limit, packets);
             });
         }
     }

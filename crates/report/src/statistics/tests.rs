@@ -72,6 +72,17 @@ fn near_change(ours: Option<MeanPair>, theirs: &Value, what: &str) {
     }
 }
 
+/// The changes of groups against the first, for one look.
+fn changes<'a>(groups: &'a [&'a Counts], shares: &'a [f64]) -> BaselineComparison<'a> {
+    BaselineComparison {
+        groups,
+        baseline: 0,
+        shares,
+        measure: Measure::Change,
+        looks: 1,
+    }
+}
+
 #[test]
 fn simultaneous_intervals_widen_with_their_number() {
     // scipy.stats.norm.isf(0.025 / n) for n of 1, 9 and 100.
@@ -303,13 +314,7 @@ fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
         };
         let (base, arm) = (group(4000.0), group(4000.0 * (1.0 + truth)));
         let groups = [&base, &arm];
-        let comparison = BaselineComparison {
-            groups: &groups,
-            baseline: 0,
-            shares: &shares,
-            measure: Measure::Change,
-            looks: 1,
-        };
+        let comparison = changes(&groups, &shares);
         let intervals = comparison.intervals(&comparison.apart(500, experiment));
         let mut holds = true;
         for cell in &intervals[1] {
@@ -355,13 +360,7 @@ fn pairing_removes_the_variance_of_common_paths() {
     }
     let (base, arm) = (Counts::of(base), Counts::of(arm));
     let groups = [&base, &arm];
-    let comparison = BaselineComparison {
-        groups: &groups,
-        baseline: 0,
-        shares: &shares,
-        measure: Measure::Change,
-        looks: 1,
-    };
+    let comparison = changes(&groups, &shares);
     let width = |resampled| {
         let cell = comparison.intervals(&resampled)[1][1];
         let (low, high) = cell.alone.expect("an interval");
@@ -438,13 +437,7 @@ fn intervals_of_pairs_have_their_nominal_coverage() {
             arm.push(Some(second));
         }
         let groups = [&Counts::of(base), &Counts::of(arm)];
-        let comparison = BaselineComparison {
-            groups: &groups,
-            baseline: 0,
-            shares: &shares,
-            measure: Measure::Change,
-            looks: 1,
-        };
+        let comparison = changes(&groups, &shares);
         let intervals = comparison.intervals(&comparison.paired(&pairs, 300, experiment));
         let outside = |(low, high): (f64, f64)| truth < low || truth > high;
         for cell in &intervals[1] {
@@ -468,13 +461,7 @@ fn resamples_that_lose_a_percentile_take_an_end_of_its_interval() {
     let arm = Counts::of((1..=1000).map(|value| (value <= 900).then_some(value)));
     let shares = [0.5, 0.89, 0.95];
     let groups = [&base, &arm];
-    let comparison = BaselineComparison {
-        groups: &groups,
-        baseline: 0,
-        shares: &shares,
-        measure: Measure::Change,
-        looks: 1,
-    };
+    let comparison = changes(&groups, &shares);
     let cells = &comparison.intervals(&comparison.apart(1000, 1))[1];
     assert_eq!(cells[0].estimate, Some(0.0));
     let is_bounded = |(low, high): (f64, f64)| low < 0.0 && high > 0.0 && high.is_finite();
@@ -548,13 +535,8 @@ fn smoothed_percentiles_of_pairs_are_means_of_the_values_around_the_rank() {
     };
     let shares = [0.01, 0.05, 0.3, 0.5, 0.8, 0.88, 0.95];
     let none = Counts::default();
-    let comparison = BaselineComparison {
-        groups: &[&none, &none],
-        baseline: 0,
-        shares: &shares,
-        measure: Measure::Change,
-        looks: 1,
-    };
+    let groups = [&none, &none];
+    let comparison = changes(&groups, &shares);
     let resampled = comparison.paired(&pairs, 200, 3);
     let mut same = Random::new(3, 2);
     let mut lost = 0;
@@ -591,13 +573,8 @@ fn the_mean_of_changes_averages_their_logarithms() {
         let value = 1000 + place;
         Some(if place < 500 { value / 2 } else { value * 2 })
     }));
-    let comparison = BaselineComparison {
-        groups: &[&base, &arm],
-        baseline: 0,
-        shares: &shares,
-        measure: Measure::Change,
-        looks: 1,
-    };
+    let groups = [&base, &arm];
+    let comparison = changes(&groups, &shares);
     let overall = comparison.overall(&comparison.apart(200, 1));
     assert_eq!(overall[0], None);
     let overall = overall[1].expect("a mean");
@@ -619,13 +596,8 @@ fn the_mean_of_changes_covers_percentiles_that_resamples_do_not_lose() {
     let of = |complete: u64| {
         let base = Counts::of((0..1000).map(|place| Some(1000 + place)));
         let arm = Counts::of((0..1000).map(|place| (place < complete).then_some(2000 + 2 * place)));
-        let comparison = BaselineComparison {
-            groups: &[&base, &arm],
-            baseline: 0,
-            shares: &shares,
-            measure: Measure::Change,
-            looks: 1,
-        };
+        let groups = [&base, &arm];
+        let comparison = changes(&groups, &shares);
         comparison.overall(&comparison.apart(500, 1))[1]
     };
     for (complete, to) in [(1000, 0.95), (980, 0.95), (955, 0.9), (940, 0.9)] {

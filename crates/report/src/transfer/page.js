@@ -97,15 +97,12 @@
 
   // ---- Data ---------------------------------------------------------------------------------------------------------
 
-  /** @type {(packed: any) => Series} */
-  const unpack = ([count, grain, text]) => {
+  /** Reads the numbers of a packed text, one at each call; see `pack.rs`.
+   * @type {(text: string) => () => number} */
+  const varints = (text) => {
     const raw = atob(text);
-    const times = new Float64Array(count);
-    const values = new Float64Array(count);
     let at = 0;
-    let time = 0;
-    let value = 0;
-    const varint = () => {
+    return () => {
       let sum = 0;
       let factor = 1;
       let byte;
@@ -116,6 +113,15 @@
       } while (byte > 127);
       return sum % 2 ? -(sum + 1) / 2 : sum / 2;
     };
+  };
+
+  /** @type {(packed: any) => Series} */
+  const unpack = ([count, grain, text]) => {
+    const varint = varints(text);
+    const times = new Float64Array(count);
+    const values = new Float64Array(count);
+    let time = 0;
+    let value = 0;
     for (let i = 0; i < count; i++) {
       times[i] = (time += varint()) / 1000;
       values[i] = (value += varint()) * grain;
@@ -1252,6 +1258,7 @@
   // For `play.js`.
   Object.assign(globalThis, {
     transfers: {
+      varints,
       data,
       END,
       shown,

@@ -1,7 +1,7 @@
 // Plays the transfers: a moment that moves, and where packets are at it. Uses what `page.js` leaves in `transfers`. No library.
 "use strict";
 (() => {
-  const { data, END, shown, upto, make, prepared, colors, move } = /** @type {any} */ (globalThis).transfers;
+  const { data, varints, END, shown, upto, make, prepared, colors, move } = /** @type {any} */ (globalThis).transfers;
   const section = /** @type {HTMLElement} */ (document.getElementById("play"));
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -11,19 +11,7 @@
    */
   /** @type {(packed: any) => Group[]} */
   const unpack = ([, count, text]) => {
-    const raw = atob(text);
-    let at = 0;
-    const varint = () => {
-      let sum = 0;
-      let factor = 1;
-      let byte;
-      do {
-        byte = raw.charCodeAt(at++);
-        sum += (byte & 127) * factor;
-        factor *= 128;
-      } while (byte > 127);
-      return sum % 2 ? -(sum + 1) / 2 : sum / 2;
-    };
+    const varint = varints(text);
     // Whole microseconds, so that sums are exact.
     let sent = 0;
     const since = (from) => {

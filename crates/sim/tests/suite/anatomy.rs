@@ -77,6 +77,14 @@ fn share(part: Duration, ttlb: f64) -> f64 {
     part.as_secs_f64() / ttlb
 }
 
+/// What an overshoot lost is sent again for longer than the recovery period, and nothing else is waited for.
+#[test]
+fn data_that_is_sent_again_is_no_wait_for_the_last_acknowledgment() {
+    let (parts, ttlb) = parts(&transfer(bottleneck(55, 39, 50), "rapid-start", 1_600_000));
+    assert!(parts.last_ack.as_millis() < 60, "{parts:?}");
+    assert!(share(parts.repair, ttlb) > 0.4, "{parts:?}");
+}
+
 #[test]
 fn small_windows_on_a_fast_path_leave_it_idle() {
     let of = |spec: &str| parts(&transfer(bottleneck(100, 100, 200), spec, 400_000));

@@ -265,6 +265,15 @@ fn check_side(side: &[Results]) -> Result<(), String> {
             ));
         }
     }
+    if let Some(run) = side
+        .iter()
+        .find(|run| run.total > 0 && run.failed >= run.total)
+    {
+        return Err(format!(
+            "`{}`: all {} requests failed (expected runs with successful responses)",
+            run.path, run.total
+        ));
+    }
     let Some(first) = side.first() else {
         return Ok(());
     };

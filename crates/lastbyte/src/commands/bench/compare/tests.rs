@@ -207,3 +207,14 @@ fn a_run_without_a_response_has_no_change() {
         assert!(!text.contains("significant"), "{text}");
     }
 }
+
+#[test]
+fn a_run_of_error_pages_is_not_compared() {
+    let mut errors = results(10.0, 0, 1);
+    errors.failed = errors.total;
+    let why = text(&[results(11.0, 0, 1)], &[errors]).expect_err("an error");
+    assert_eq!(
+        why,
+        "`10.json`: all 2000 requests failed (expected runs with successful responses)"
+    );
+}
