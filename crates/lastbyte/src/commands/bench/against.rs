@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{
     arguments::Arguments,
     compare::millis,
-    interval::{Change, geometric_mean, over_rounds},
+    interval::{Change, Verdict, geometric_mean, over_rounds, verdicts},
     plot,
     watch::{INTERRUPTED, no_response, watched},
 };
@@ -77,6 +77,7 @@ struct Line {
     ratio: Option<f64>,
     /// The ratio minus 1, with its interval.
     change: Option<Change>,
+    verdict: Option<Verdict>,
     show: fn(f64) -> String,
     /// Why there is no ratio.
     why: Option<String>,
@@ -232,13 +233,18 @@ impl Rounds {
         let rate = |turn: &Turn| Ok(turn.rate);
         let p50 = |turn: &Turn| turn.latency[0].clone();
         let p99 = |turn: &Turn| turn.latency[1].clone();
-        [
+        let mut lines = [
             self.line("requests/s", "requests_per_second", 0.0, rate, |it| {
                 format!("{it:.1}")
             }),
             self.line("latency P50", "latency_p50", PRECISION, p50, millis),
             self.line("latency P99", "latency_p99", PRECISION, p99, millis),
-        ]
+        ];
+        let found = verdicts(&lines.each_ref().map(|line| line.change));
+        for (line, verdict) in lines.iter_mut().zip(found) {
+            line.verdict = verdict;
+        }
+        lines
     }
 
     fn line(
@@ -283,6 +289,7 @@ impl Rounds {
             ratios,
             ratio: geometric_mean(&known),
             change: over_rounds(&known, precision),
+            verdict: None,
             show,
             why,
         }
@@ -324,7 +331,7 @@ impl Rounds {
         );
         for line in self.lines() {
             let [own, other] = line.means.map(|mean| mean.map_or_else(absent, line.show));
-            let (ratio, interval) = (ratio(line.ratio), interval(line.change));
+            let (ratio, interval) = (ratio(line.ratio), line.interval());
             let _ = writeln!(
                 text,
                 "{:<14}{own:>12}{other:>12}{ratio:>9}   {interval}",
@@ -361,7 +368,7 @@ impl Rounds {
                     "ratio": ratio,
                     "low": line.change.map(|change| 1.0 + change.low),
                     "high": line.change.map(|change| 1.0 + change.high),
-                    "is_significant": line.change.map(Change::is_significant),
+                    "is_significant": line.verdict.map(|it| it == Verdict::Significant),
                 })
             });
             (line.key.to_owned(), json!(value))
@@ -406,7 +413,7 @@ impl Rounds {
         let tiles = lines.iter().map(|line| Tile {
             name: format!("{} ratio", line.name),
             value: ratio(line.ratio),
-            note: interval(line.change),
+            note: line.interval(),
         });
         let [own, other] = self.sums(|turn| turn.failed);
         let failed = Tile {
@@ -481,6 +488,16 @@ impl Turn {
     }
 }
 
+impl Line {
+    fn interval(&self) -> String {
+        let both = self.change.zip(self.verdict);
+        both.map_or_else(absent, |(change, verdict)| {
+            let (low, high) = (1.0 + change.low, 1.0 + change.high);
+            format!("{low:.3} to {high:.3}: {verdict}")
+        })
+    }
+}
+
 /// The percentile of latencies and of requests without a response, which are slower than all others.
 fn percentile(latency: &Histogram, missing: u64, share: f64) -> Result<f64, String> {
     let (count, total) = (latency.count(), latency.count() + missing);
@@ -501,11 +518,4 @@ fn absent() -> String {
 
 fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(absent, |ratio| format!("{ratio:.3}"))
-}
-
-fn interval(change: Option<Change>) -> String {
-    change.map_or_else(absent, |change| {
-        let (low, high) = (1.0 + change.low, 1.0 + change.high);
-        format!("{low:.3} to {high:.3}: {}", change.verdict())
-    })
 }

@@ -10,7 +10,7 @@ use lastbyte_load::histogram::{BEYOND_MIN, PRECISION, needed_for};
 use lastbyte_report::statistics::{Counts, bootstrap::apart};
 use serde_json::Value;
 
-use super::interval::{between, geometric_mean};
+use super::interval::{Change, between, geometric_mean, verdicts};
 use crate::{failure::Failure, files};
 
 #[cfg(test)]
@@ -153,79 +153,119 @@ fn text(before: &[Results], after: &[Results]) -> Result<String, String> {
             of(new)
         );
     }
-    match (before, after) {
-        ([old], [new]) => {
-            let heading = "95 % interval within the runs";
-            table(&mut text, before, after, heading, |_, share| {
-                within_run(old, new, share)
-            });
-            text.push_str(
-                "one run a side: within-run variation only, and no verdict. Runs of the same command often differ by more: \
-                 repeat both in turn, and compare all files (--compare a1.json,a2.json b1.json,b2.json)\n",
-            );
-        }
-        ([_], _) | (_, [_]) => {
-            table(&mut text, before, after, "", |_, _| None);
-            text.push_str(
-                "one run on a side: its variation between runs is unknown, so there is no interval and no verdict (expected two or more a side)\n",
-            );
-        }
+    let lines = lines(before, after);
+    let (heading, intervals, note) = match (before, after) {
+        ([old], [new]) => (
+            "95 % interval within the runs".to_owned(),
+            lines
+                .iter()
+                .map(|line| within_run(old, new, line.share))
+                .collect(),
+            "one run a side: within-run variation only, and no verdict. Runs of the same command often differ by more: \
+             repeat both in turn, and compare all files (--compare a1.json,a2.json b1.json,b2.json)\n",
+        ),
+        ([_], _) | (_, [_]) => (
+            String::new(),
+            vec![None; lines.len()],
+            "one run on a side: its variation between runs is unknown, so there is no interval and no verdict (expected two or more a side)\n",
+        ),
         _ => {
             let counts = format!("{} and {} runs", before.len(), after.len());
             let heading = format!("95 % interval over {counts}");
-            table(&mut text, before, after, &heading, |values, share| {
-                let precision = if share.is_some() { PRECISION } else { 0.0 };
-                let change = between(&values[0], &values[1], precision)?;
-                let (low, high) = (change.low * 100.0, change.high * 100.0);
-                let verdict = change.verdict();
-                Some(format!("{low:+.1} % to {high:+.1} %: {verdict}"))
-            });
+            (heading, over_runs(&lines), "")
         }
-    }
-    Ok(text)
-}
-
-/// A line for each percentile, the rate, and failures. `interval` receives the values of both sides, and the share of a
-/// percentile.
-fn table(
-    text: &mut String,
-    before: &[Results],
-    after: &[Results],
-    heading: &str,
-    interval: impl Fn([Vec<f64>; 2], Option<f64>) -> Option<String>,
-) {
-    let header = format!(
-        "{:<14}{:>12}{:>12}   {:<14}{heading}",
-        "", "before", "after", "change"
-    );
-    let _ = writeln!(text, "{}", header.trim_end());
-    let mut line = |name: &str, values: [Vec<f64>; 2], share, show: fn(f64) -> String| {
-        let [old, new] = [&values[0], &values[1]].map(|values| mean(values));
-        let changed = in_words(new / old - 1.0);
-        let interval = interval(values, share).unwrap_or_default();
-        let (old, new) = (show(old), show(new));
-        let line = format!("{name:<14}{old:>12}{new:>12}   {changed:<14}{interval}");
-        let _ = writeln!(text, "{}", line.trim_end());
     };
-    let mut missing = Vec::new();
-    for (name, share) in SHARES {
-        let of = |side: &[Results]| -> Result<Vec<f64>, String> {
-            side.iter().map(|run| run.percentile(share)).collect()
-        };
-        match of(before).and_then(|old| Ok([old, of(after)?])) {
-            Ok(values) => line(&format!("latency {name}"), values, Some(share), millis),
-            Err(why) => missing.push(format!("latency {name} {why}")),
-        }
-    }
-    let rates = [before, after].map(|side| side.iter().map(|run| run.rate).collect());
-    line("requests/s", rates, None, |rate| format!("{rate:.1}"));
+    table(&mut text, &lines, &heading, intervals);
     let failed = [before, after].map(|side| {
         let sum = |of: fn(&Results) -> u64| side.iter().map(of).fold(0, u64::saturating_add);
         share_of(sum(|run| run.failed), sum(|run| run.total))
     });
     let _ = writeln!(text, "{:<14}{:>12} {:>12}", "failed", failed[0], failed[1]);
-    for why in missing {
-        let _ = writeln!(text, "not compared: {why}");
+    for (name, share) in SHARES {
+        if let Err(why) = percentiles(before, share).and_then(|_| percentiles(after, share)) {
+            let _ = writeln!(text, "not compared: latency {name} {why}");
+        }
+    }
+    text.push_str(note);
+    Ok(text)
+}
+
+/// What is compared: a percentile of latencies, or the rate.
+struct Line {
+    name: String,
+    /// The share of a percentile.
+    share: Option<f64>,
+    /// The values of the runs of both sides.
+    values: [Vec<f64>; 2],
+    show: fn(f64) -> String,
+}
+
+/// A line for each percentile that all runs have, and for the rate.
+fn lines(before: &[Results], after: &[Results]) -> Vec<Line> {
+    let latency = |(name, share)| {
+        Some(Line {
+            name: format!("latency {name}"),
+            share: Some(share),
+            values: [
+                percentiles(before, share).ok()?,
+                percentiles(after, share).ok()?,
+            ],
+            show: millis,
+        })
+    };
+    let rate = Line {
+        name: "requests/s".to_owned(),
+        share: None,
+        values: [before, after].map(|side| side.iter().map(|run| run.rate).collect()),
+        show: |rate| format!("{rate:.1}"),
+    };
+    let latencies = SHARES.into_iter().filter_map(latency);
+    latencies.chain([rate]).collect()
+}
+
+/// A percentile of each run of a side.
+fn percentiles(side: &[Results], share: f64) -> Result<Vec<f64>, String> {
+    side.iter().map(|run| run.percentile(share)).collect()
+}
+
+/// The intervals over runs, with what they say.
+fn over_runs(lines: &[Line]) -> Vec<Option<String>> {
+    let change = |line: &Line| {
+        let precision = line.share.map_or(0.0, |_| PRECISION);
+        between(&line.values[0], &line.values[1], precision)
+    };
+    let changes: Vec<Option<Change>> = lines.iter().map(change).collect();
+    let together = changes.iter().zip(verdicts(&changes));
+    let interval = |(change, verdict): (&Option<Change>, _)| {
+        let ((low, high), verdict) = (
+            change.map(|it| (it.low * 100.0, it.high * 100.0))?,
+            verdict?,
+        );
+        Some(format!("{low:+.1} % to {high:+.1} %: {verdict}"))
+    };
+    together.map(interval).collect()
+}
+
+/// The lines with their changes and intervals.
+fn table(text: &mut String, lines: &[Line], heading: &str, intervals: Vec<Option<String>>) {
+    let header = format!(
+        "{:<14}{:>12}{:>12}   {:<14}{heading}",
+        "", "before", "after", "change"
+    );
+    let _ = writeln!(text, "{}", header.trim_end());
+    for (line, interval) in lines.iter().zip(intervals) {
+        let [old, new] = [&line.values[0], &line.values[1]].map(|values| mean(values));
+        let changed = in_words(new / old - 1.0);
+        let (old, new, interval) = (
+            (line.show)(old),
+            (line.show)(new),
+            interval.unwrap_or_default(),
+        );
+        let row = format!(
+            "{:<14}{old:>12}{new:>12}   {changed:<14}{interval}",
+            line.name
+        );
+        let _ = writeln!(text, "{}", row.trim_end());
     }
 }
 

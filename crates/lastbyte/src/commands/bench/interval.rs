@@ -15,29 +15,83 @@ pub(super) struct Change {
     pub(super) relative: f64,
     pub(super) low: f64,
     pub(super) high: f64,
+    /// The probability of a change as large as this one between equal commands.
+    p: f64,
 }
 
 impl Change {
-    fn of(mean: f64, half_width: f64) -> Option<Self> {
+    /// The change of a mean of logarithms, with its standard error; values differ by their `precision` without a cause.
+    fn of(mean: f64, error: f64, freedom: u32, precision: f64) -> Option<Self> {
+        let half_width = t_quantile(freedom) * error + precision;
         let all = [mean, mean - half_width, mean + half_width].map(f64::exp_m1);
         let [relative, low, high] = all;
+        let beyond = (mean.abs() - precision).max(0.0);
+        let p = match beyond {
+            0.0 => 1.0,
+            _ => 1.0 - t_within(beyond / error, freedom),
+        };
         let is_finite = all.iter().all(|value| value.is_finite());
         is_finite.then_some(Self {
             relative,
             low,
             high,
+            p,
         })
     }
 
-    pub(super) fn is_significant(self) -> bool {
+    /// Whether the interval excludes no change.
+    fn is_significant_alone(self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
+}
 
-    pub(super) fn verdict(self) -> &'static str {
-        if self.is_significant() {
-            "significant"
-        } else {
-            "no significant difference"
+/// What the lines of a table say together, in their order: of 20 tables of equal commands, one has a significant line (Holm).
+pub(super) fn verdicts(lines: &[Option<Change>]) -> Vec<Option<Verdict>> {
+    let mut order: Vec<(f64, usize)> = Vec::new();
+    for (line, change) in lines.iter().enumerate() {
+        order.extend(change.map(|change| (change.p, line)));
+    }
+    order.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let count = order.len();
+    let significant: Vec<usize> = (0..count)
+        .map_while(|place| {
+            let (p, line) = order[place];
+            (p * (count - place) as f64 <= LEVEL).then_some(line)
+        })
+        .collect();
+    let verdict = |(line, change): (usize, &Option<Change>)| {
+        change.map(|change| {
+            if significant.contains(&line) {
+                Verdict::Significant
+            } else if change.is_significant_alone() {
+                Verdict::SignificantAlone { lines: count }
+            } else {
+                Verdict::NoDifference
+            }
+        })
+    };
+    lines.iter().enumerate().map(verdict).collect()
+}
+
+/// What a line says about a difference.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Verdict {
+    Significant,
+    /// A difference that this line would have as the only one, and does not have as one of these.
+    SignificantAlone {
+        lines: usize,
+    },
+    NoDifference,
+}
+
+impl core::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Significant => f.write_str("significant"),
+            Self::SignificantAlone { lines } => {
+                write!(f, "not significant as one of {lines} lines")
+            }
+            Self::NoDifference => f.write_str("no significant difference"),
         }
     }
 }
@@ -51,16 +105,19 @@ pub(super) fn between(before: &[f64], after: &[f64], precision: f64) -> Option<C
         / (a * a / (old.count - 1.0) + b * b / (new.count - 1.0)).max(f64::MIN_POSITIVE);
     let least = (old.count - 1.0).min(new.count - 1.0);
     let freedom = freedom.clamp(least, old.count + new.count - 2.0);
-    let half_width = t_quantile(freedom as u32) * (a + b).sqrt() + precision;
-    Change::of(new.mean - old.mean, half_width)
+    Change::of(
+        new.mean - old.mean,
+        (a + b).sqrt(),
+        freedom as u32,
+        precision,
+    )
 }
 
 /// The geometric mean of ratios, of which each round gives one. `None` for fewer than two, or unless all are positive.
 pub(super) fn over_rounds(ratios: &[f64], precision: f64) -> Option<Change> {
     let group = Group::of(ratios)?;
-    let half_width =
-        t_quantile(group.count as u32 - 1) * (group.variance / group.count).sqrt() + precision;
-    Change::of(group.mean, half_width)
+    let error = (group.variance / group.count).sqrt();
+    Change::of(group.mean, error, group.count as u32 - 1, precision)
 }
 
 /// The geometric mean; `None` without values, or unless all are positive.
