@@ -30,9 +30,8 @@ use std::{
     sync::Arc,
 };
 
-use lastbyte_driver::Clock;
+use lastbyte_driver::{Clock, NextSocket};
 use lastbyte_quic::{Time, connection, endpoint::Handle};
-use lastbyte_udp::Socket;
 
 pub(crate) use self::event::Event;
 use self::{servers::Servers, tcp::TcpConnections};
@@ -61,7 +60,7 @@ pub struct Client<'a> {
     /// The local address of the UDP socket.
     local: SocketAddr,
     /// A UDP socket that takes its place after this turn.
-    next_socket: Option<Socket>,
+    next_socket: NextSocket,
     /// Reports changes of the network, where that is possible.
     network: Option<NetworkWatch>,
     has_network_watch: bool,
@@ -108,6 +107,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) crypto: Arc<Crypto>,
     pub(crate) local: SocketAddr,
+    /// Where the client puts a socket on another port.
+    pub(crate) next_socket: NextSocket,
     pub(crate) mailbox: Arc<Mailbox<Event>>,
     pub(crate) clock: Clock,
     pub(crate) listener: &'a mut dyn Listener,
@@ -121,7 +122,7 @@ impl<'a> Client<'a> {
             memory: parts.memory,
             crypto: parts.crypto,
             local: parts.local,
-            next_socket: None,
+            next_socket: parts.next_socket,
             network: None,
             has_network_watch: false,
             is_move_pending: false,

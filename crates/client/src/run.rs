@@ -3,7 +3,7 @@
 use core::fmt;
 use std::{io, sync::Arc};
 
-use lastbyte_driver::{Clock, Worker};
+use lastbyte_driver::{Clock, NextSocket, Worker};
 use lastbyte_quic::{
     Time,
     endpoint::{Endpoint, EndpointConfig},
@@ -91,17 +91,20 @@ pub fn run(
     let endpoint = Endpoint::new(config, seed).map_err(io::Error::other)?;
     let local = socket.local_address();
     let mailbox = Arc::new(Mailbox::default());
+    let next_socket = NextSocket::default();
     let parts = Parts {
         settings,
         memory,
         crypto,
         local,
+        next_socket: next_socket.clone(),
         mailbox: Arc::clone(&mailbox),
         clock,
         listener,
     };
     let client = Client::new(parts, fetches);
-    let mut worker = Worker::new(socket, endpoint, client, clock)?;
+    let worker = Worker::new(socket, endpoint, client, clock)?;
+    let mut worker = worker.with_next_socket(next_socket);
     mailbox.connect(worker.remote());
     worker.run()?;
     let (outcomes, lookups) = worker.application().take_report();

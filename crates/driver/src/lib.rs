@@ -2,8 +2,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`worker`] | one turn of the loop: receive, timers, application, send |
-//! | [`application`] | the trait that a server, a client or a load generator implements |
+//! | [`worker`] | one turn of the loop around an [`Engine`](lastbyte_engine::Engine): wait, receive, commands, send |
 //! | [`pool`] | the worker pool of a server: threads, queues and command channels |
 //! | [`forward`] | forwarding of datagrams that arrived at another worker |
 //! | [`relay`] | forwarding of datagrams to an earlier process that finishes its connections |
@@ -15,7 +14,7 @@
 //! An [`Application`] runs on a [`Worker`] until a command from another thread stops it:
 //!
 //! ```
-//! use lastbyte_driver::{Application, Clock, Turn, Worker};
+//! use lastbyte_driver::{Application, Clock, Next, Status, Worker};
 //! use lastbyte_quic::{
 //!     Time,
 //!     connection::Connection,
@@ -23,8 +22,9 @@
 //! };
 //! use lastbyte_udp::{Options, Socket};
 //!
+//! #[derive(Default)]
 //! struct App {
-//!     is_done: bool,
+//!     status: Status,
 //! }
 //!
 //! impl Application for App {
@@ -33,23 +33,19 @@
 //!
 //!     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 //!
-//!     fn on_ready(&mut self, _: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
-//!         while let Some(event) = connection.poll_event() {
-//!             println!("{event:?}");
-//!         }
-//!     }
+//!     fn on_ready(&mut self, _: Time, _: Handle, _: &mut Connection, (): &mut ()) {}
 //!
 //!     fn on_closed(&mut self, _: Time, _: Closed) {}
 //!
 //!     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {
-//!         self.is_done = true;
+//!         self.status = Status::Stopped;
 //!     }
 //!
 //!     // Open connections here: `endpoint.connect(…)`.
-//!     fn on_turn(&mut self, _: Time, _endpoint: &mut Endpoint) -> Turn {
-//!         Turn {
+//!     fn on_turn(&mut self, _: Time, _endpoint: &mut Endpoint) -> Next {
+//!         Next {
 //!             deadline: None,
-//!             is_done: self.is_done,
+//!             status: self.status,
 //!         }
 //!     }
 //! }
@@ -57,7 +53,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let socket = Socket::bind("127.0.0.1:0".parse()?, &Options::default())?;
 //! let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32])?; // use random bytes instead of 7
-//! let mut worker = Worker::new(socket, endpoint, App { is_done: false }, Clock::new())?;
+//! let mut worker = Worker::new(socket, endpoint, App::default(), Clock::new())?;
 //! let remote = worker.remote();
 //! std::thread::spawn(move || remote.send(()));
 //! worker.run()?;
@@ -89,21 +85,22 @@
 #![forbid(unsafe_code)]
 
 pub mod aead;
-pub mod application;
 pub mod clock;
 mod command;
 pub mod forward;
+mod next_socket;
 pub mod pool;
 pub mod relay;
 mod statistics;
 pub mod worker;
 
 pub use aead::AeadChoice;
-pub use application::{Application, Datagram, Turn};
 pub use clock::Clock;
 pub use command::Remote;
 pub use forward::SteeringRule;
+pub use lastbyte_engine::{Application, Datagram, Engine, Next, Status};
+pub use next_socket::NextSocket;
 pub use pool::WorkerPool;
-pub use relay::{Inlet, Predecessor};
+pub use relay::Inlet;
 pub use statistics::Statistics;
 pub use worker::Worker;

@@ -4,19 +4,20 @@
 
 use std::{
     fmt, io,
+    os::fd::OwnedFd,
     sync::Arc,
     thread::{self, JoinHandle},
 };
 
+use lastbyte_engine::Application;
 use lastbyte_quic::endpoint::Endpoint;
 use lastbyte_udp::{Socket, Waiter, Waker};
 
 use super::{
-    application::Application,
     clock::Clock,
     command::{Remote, command_channel},
     forward::{self, SteeringRule},
-    relay::Inlet,
+    relay::{Inlet, Predecessor},
     statistics::Statistics,
     worker::Worker,
 };
@@ -32,7 +33,8 @@ pub struct WorkerPool<C> {
 }
 
 impl<C: Send + 'static> WorkerPool<C> {
-    /// Starts one worker per socket. `make` is called in the worker's thread with its index, and creates its endpoint and its
+    /// Starts one worker per socket. `predecessor` is the link to an earlier process that finishes connections on the same
+    /// address: datagrams that belong to none of the connections here are forwarded to it, until it ends. `make` is called in the worker's thread with its index, and creates its endpoint and its
     /// application.
     ///
     /// # Errors
@@ -43,6 +45,7 @@ impl<C: Send + 'static> WorkerPool<C> {
         sockets: Vec<Socket>,
         steering: SteeringRule,
         clock: Clock,
+        predecessor: Option<&Arc<OwnedFd>>,
         make: M,
     ) -> io::Result<Self>
     where
@@ -65,11 +68,13 @@ impl<C: Send + 'static> WorkerPool<C> {
             let (remote, commands) = command_channel(&waiter);
             pool.remotes.push(remote);
             let make = make.clone();
+            let predecessor =
+                predecessor.map(|link| Predecessor::new(Arc::clone(link), number as u8));
             let work = move || {
                 let (endpoint, application) = make(number)?;
                 // The thread opens no descriptor, so that it cannot fail for want of one after the pool has started.
                 let mut worker = Worker::with_waiter(socket, endpoint, application, clock, waiter)
-                    .in_pool(forwarder, queue, commands);
+                    .in_pool(forwarder, queue, commands, predecessor);
                 worker.run()?;
                 Ok(*worker.statistics())
             };

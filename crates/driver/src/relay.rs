@@ -59,8 +59,8 @@ pub fn link() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// A worker's link to an earlier process.
-#[derive(Clone, Debug)]
-pub struct Predecessor {
+#[derive(Debug)]
+pub(crate) struct Predecessor {
     link: Arc<OwnedFd>,
     worker: u8,
 }
@@ -77,14 +77,12 @@ pub(crate) enum Relayed {
 
 impl Predecessor {
     /// The link of the worker with this index, which is the index of its socket in both processes.
-    #[must_use]
-    pub const fn new(link: Arc<OwnedFd>, worker: u8) -> Self {
+    pub(crate) const fn new(link: Arc<OwnedFd>, worker: u8) -> Self {
         Self { link, worker }
     }
 
     /// Whether the earlier process still has connections.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         let mut polled = [PollFd::new(&*self.link, PollFlags::empty())];
         let zero = Timespec {
             tv_sec: 0,

@@ -1,12 +1,12 @@
 //! One turn of the event loop.
 //!
-//! Responsible for the order of events within a turn, the buffers, and the time to wait.
+//! The shell around an [`Engine`]: responsible for the socket, the buffers, commands from other threads, and the time to wait.
 //!
 //! 1. If nothing is due: wait for a datagram, for space in the send buffer if datagrams are pending, for the next deadline,
 //!    or for a command.
 //! 2. Receive datagrams; forward those that belong to other workers.
-//! 3. Fire expired timers.
-//! 4. Call the application: connections with events, commands, its own turn.
+//! 3. Pass on commands.
+//! 4. Run the engine: timers and the application.
 //! 5. Send datagrams.
 
 use std::{
@@ -16,6 +16,7 @@ use std::{
 };
 
 use lastbyte_congestion::Time;
+use lastbyte_engine::{Application, Engine, Status};
 use lastbyte_quic::{
     ack::EcnCodepoint,
     connection::{NetworkPath, Transmit},
@@ -24,10 +25,10 @@ use lastbyte_quic::{
 use lastbyte_udp::{Batch, Ecn, Ready, SendError, Socket, Waiter, Wanted, sharpen_timers};
 
 use super::{
-    application::{Application, Datagram, notify_ready, receive},
     clock::Clock,
-    command::{Commands, Remote, command_channel},
+    command::{Command, Commands, Remote, command_channel},
     forward::{ForwardedQueue, Forwarder, Outcome},
+    next_socket::NextSocket,
     relay::{Predecessor, Relayed},
     statistics::Statistics,
 };
@@ -50,20 +51,20 @@ impl Default for Limits {
     }
 }
 
-/// The longest time that a worker whose application is done waits for room in the socket's buffer.
-const DRAIN_MAX: Duration = Duration::from_secs(1);
+/// Interval at which a worker whose application has finished checks whether an earlier process still has connections.
+const PREDECESSOR_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Size of the send buffer, in bytes: one system call with segmentation offload.
 const SEND_BUFFER_LEN: usize = 65_000;
 
-/// An event loop over one socket, one endpoint and one application.
+/// An event loop over one socket and one engine.
 pub struct Worker<A: Application> {
     socket: Socket,
-    /// The socket that [`Application::take_socket`] replaced: connections that have not moved use it.
+    /// The socket that the application replaced: connections that have not moved use it.
     previous: Option<Socket>,
+    next_socket: NextSocket,
     waiter: Waiter,
-    endpoint: Endpoint<A::Data>,
-    application: A,
+    engine: Engine<A>,
     clock: Clock,
     limits: Limits,
     statistics: Statistics,
@@ -75,7 +76,9 @@ pub struct Worker<A: Application> {
     forwarder: Option<Forwarder>,
     queue: Option<ForwardedQueue>,
     commands: Option<Commands<A::Command>>,
-    /// Until it has ended.
+    /// Whether this worker reads its socket, and not another process.
+    is_receiving: bool,
+    /// An earlier process that finishes its connections, until it has ended.
     predecessor: Option<Predecessor>,
 }
 
@@ -111,18 +114,19 @@ impl<A: Application> Worker<A> {
     /// Opens no file descriptor.
     pub(super) fn with_waiter(
         socket: Socket,
-        mut endpoint: Endpoint<A::Data>,
+        endpoint: Endpoint<A::Data>,
         application: A,
         clock: Clock,
         waiter: Waiter,
     ) -> Self {
-        endpoint.set_wall_clock(clock.now(), Clock::wall_time());
+        let mut engine = Engine::new(endpoint, application);
+        engine.set_wall_clock(clock.now(), Clock::wall_time());
         Self {
             socket,
             previous: None,
+            next_socket: NextSocket::default(),
             waiter,
-            endpoint,
-            application,
+            engine,
             clock,
             limits: Limits::default(),
             statistics: Statistics::default(),
@@ -132,8 +136,16 @@ impl<A: Application> Worker<A> {
             forwarder: None,
             queue: None,
             commands: None,
+            is_receiving: true,
             predecessor: None,
         }
+    }
+
+    /// Takes the sockets by which the application replaces the current one from this place.
+    #[must_use]
+    pub fn with_next_socket(mut self, next: NextSocket) -> Self {
+        self.next_socket = next;
+        self
     }
 
     /// Creates a channel for commands from other threads. It replaces the channel of an earlier call.
@@ -148,21 +160,23 @@ impl<A: Application> Worker<A> {
         forwarder: Forwarder,
         queue: ForwardedQueue,
         commands: Commands<A::Command>,
+        predecessor: Option<Predecessor>,
     ) -> Self {
         self.forwarder = Some(forwarder);
         self.queue = Some(queue);
         self.commands = Some(commands);
+        self.predecessor = predecessor;
         self
     }
 
     /// The application.
     pub const fn application(&mut self) -> &mut A {
-        &mut self.application
+        self.engine.application()
     }
 
     /// The endpoint.
     pub const fn endpoint(&mut self) -> &mut Endpoint<A::Data> {
-        &mut self.endpoint
+        self.engine.endpoint()
     }
 
     /// The socket.
@@ -177,15 +191,15 @@ impl<A: Application> Worker<A> {
         &self.statistics
     }
 
-    /// Runs turns until the application reports [`Turn::is_done`](crate::Turn::is_done), and then sends what is left, for up to
-    /// a second.
+    /// Runs turns until the application is [finished or stopped](Status) and all is sent ([`Engine::finish`]). A worker whose
+    /// application is finished goes on while it passes on datagrams to an earlier process. It can be called again.
     ///
     /// # Errors
     ///
     /// Returns the system's error if receiving or waiting fails. Sending errors go to [`Application::on_send_error`].
     pub fn run(&mut self) -> io::Result<()> {
         let _ = sharpen_timers();
-        self.predecessor = self.application.take_predecessor();
+        self.engine.resume();
         let mut ready = EVERYTHING;
         loop {
             self.statistics.turns += 1;
@@ -195,21 +209,14 @@ impl<A: Application> Worker<A> {
                 self.take_commands();
             }
             let now = self.clock.now();
-            while self.endpoint.poll_timeout(now).is_some() {}
-            notify_ready(&mut self.application, &mut self.endpoint, now);
-            let turn = self.application.on_turn(now, &mut self.endpoint);
-            notify_ready(&mut self.application, &mut self.endpoint, now);
-            if let Some(socket) = self.application.take_socket() {
+            self.engine.run(now);
+            if let Some(socket) = self.next_socket.take() {
                 self.previous = Some(std::mem::replace(&mut self.socket, socket));
             }
-            let _ = self.send(now);
-            let mut has_closed = false;
-            while let Some(closed) = self.endpoint.poll_closed() {
-                has_closed = true;
-                self.application.on_closed(now, closed);
-            }
-            if turn.is_done {
-                self.drain()?;
+            self.send(now);
+            let next = self.engine.finish(now, self.waiting.is_some());
+            let is_between = next.status == Status::Finished && self.has_predecessor();
+            if next.status != Status::Running && !is_between {
                 // Without connections nothing is done with them, and further ones count as dropped where they are sent.
                 while let Some(_unused) = self.queue.as_ref().and_then(ForwardedQueue::next) {
                     self.statistics.forwards_received += 1;
@@ -217,21 +224,18 @@ impl<A: Application> Worker<A> {
                 self.queue = None;
                 return Ok(());
             }
-            let deadline = [self.next_deadline(), turn.deadline]
-                .into_iter()
-                .flatten()
-                .min();
+            let check = is_between.then_some(now + PREDECESSOR_INTERVAL);
+            let deadline = next.deadline.into_iter().chain(check).min();
             let idle_from = self.clock.now();
             let is_due = deadline.is_some_and(|deadline| deadline <= idle_from);
-            if is_due || more_to_receive || has_closed {
-                // There is work, or the application may have waited for a connection to close: whether more was received is
-                // what the next turn asks the socket anyway.
+            if is_due || more_to_receive {
+                // There is work: whether more was received is what the next turn asks the socket anyway.
                 ready = EVERYTHING;
                 continue;
             }
             let timeout = deadline.map(|deadline| deadline.since(idle_from));
             let wanted = Wanted {
-                read: self.application.is_receiving(),
+                read: self.is_receiving,
                 write: self.waiting.is_some(),
             };
             let previous = self.previous.as_ref();
@@ -242,36 +246,14 @@ impl<A: Application> Worker<A> {
         }
     }
 
-    /// Sends what is left when the application is done: the packets that close connections. A peer that does not receive its
-    /// packet waits for its idle timeout. Ends after [`DRAIN_MAX`].
-    fn drain(&mut self) -> io::Result<()> {
-        let until = self.clock.now() + DRAIN_MAX;
-        loop {
-            let now = self.clock.now();
-            if self.send(now) || now >= until {
-                return Ok(());
-            }
-            if self.waiting.is_some() {
-                let wanted = Wanted {
-                    read: false,
-                    write: true,
-                };
-                let timeout = Some(until.since(now));
-                self.waiter.wait_both(&self.socket, None, wanted, timeout)?;
-            }
-        }
-    }
-
-    /// The endpoint's next deadline. Deadlines that are due only because there is data to send are left out while the socket
-    /// accepts nothing.
-    fn next_deadline(&self) -> Option<Time> {
-        let deadline = self.endpoint.deadline();
-        deadline.filter(|deadline| self.waiting.is_none() || *deadline > Time::ZERO)
+    /// Whether an earlier process still has connections, whose datagrams reach it through this one.
+    fn has_predecessor(&self) -> bool {
+        self.predecessor.as_ref().is_some_and(Predecessor::is_open)
     }
 
     /// Receives datagrams. Returns whether there may be more.
     fn receive(&mut self) -> io::Result<bool> {
-        if !self.application.is_receiving() {
+        if !self.is_receiving {
             return Ok(false);
         }
         let has_more = self.receive_from(false)?;
@@ -319,7 +301,7 @@ impl<A: Application> Worker<A> {
     /// Processes a datagram of one of this worker's connections, or of an earlier process.
     fn take(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
         if let Some(predecessor) = &self.predecessor
-            && self.endpoint.is_foreign(&path, bytes)
+            && self.engine.endpoint().is_foreign(&path, bytes)
         {
             match predecessor.forward(&path, ecn, bytes) {
                 Relayed::Sent => {
@@ -335,8 +317,7 @@ impl<A: Application> Worker<A> {
                 Relayed::Closed => self.predecessor = None,
             }
         }
-        let datagram = Datagram { path, ecn, bytes };
-        receive(&mut self.application, &mut self.endpoint, now, datagram);
+        self.engine.receive(now, path, ecn, bytes);
     }
 
     fn take_forwarded(&mut self) {
@@ -349,29 +330,34 @@ impl<A: Application> Worker<A> {
 
     fn take_commands(&mut self) {
         let now = self.clock.now();
-        self.application.on_statistics(&self.statistics);
         while let Some(command) = self.commands.as_ref().and_then(Commands::next) {
-            self.application
-                .on_command(now, &mut self.endpoint, command);
+            match command {
+                Command::Application(command) => self.engine.command(now, command),
+                Command::Pause(paused) => {
+                    self.is_receiving = false;
+                    paused(());
+                }
+                Command::Resume => self.is_receiving = true,
+                Command::Measure(measured) => measured(self.statistics),
+            }
         }
     }
 
-    /// Sends datagrams, as many as a turn may. Returns whether nothing is left to send.
-    fn send(&mut self, now: Time) -> bool {
+    /// Sends datagrams, as many as a turn may.
+    fn send(&mut self, now: Time) {
         if let Some((transmit, from)) = self.waiting.take()
             && !self.send_from(now, transmit, from)
         {
-            return false;
+            return;
         }
         for _ in 0..self.limits.sends {
-            let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) else {
-                return true;
+            let Some(transmit) = self.engine.poll_transmit(now, &mut self.buffer) else {
+                return;
             };
             if !self.send_from(now, transmit, 0) {
-                return false;
+                return;
             }
         }
-        false
     }
 
     /// Sends what is in the buffer from this offset on. Returns whether more can be sent.
@@ -401,7 +387,7 @@ impl<A: Application> Worker<A> {
             Err(SendError::TooLarge) => self.statistics.too_large += datagrams,
             Err(SendError::Failed(error)) => {
                 self.statistics.send_errors += 1;
-                self.application.on_send_error(now, &transmit.path, &error);
+                self.engine.on_send_error(now, &transmit.path, &error);
             }
         }
         true

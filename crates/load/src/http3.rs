@@ -18,7 +18,9 @@ use std::{
 };
 
 use lastbyte_client::{Failure, ReachabilityProbe, Tls};
-use lastbyte_driver::{Application, Clock, Datagram, Turn, Worker};
+#[cfg(target_os = "linux")]
+use lastbyte_driver::Engine;
+use lastbyte_driver::{Application, Clock, Datagram, Next, NextSocket, Status, Worker};
 #[cfg(target_os = "linux")]
 use lastbyte_emulate::PathModel;
 use lastbyte_http3::{self as http3, Body, BodySink, Code, RequestError};
@@ -82,7 +84,9 @@ pub(crate) fn run(
     }
     let socket = Socket::bind(local, &Options::default())?;
     let load = Http3Load::new(state, target, tls, vec![socket.local_address()])?;
-    let mut worker = Worker::new(socket, endpoint, load, clock)?;
+    let next_socket = load.next_socket.clone();
+    let worker = Worker::new(socket, endpoint, load, clock)?;
+    let mut worker = worker.with_next_socket(next_socket);
     worker.run()?;
     let statistics = *worker.statistics();
     let state = &mut worker.application().state;
@@ -99,15 +103,17 @@ fn run_over(
     target: &Target,
     tls: &Tls,
     clock: Clock,
-    mut endpoint: Endpoint<usize>,
+    endpoint: Endpoint<usize>,
     local: SocketAddr,
 ) -> io::Result<ThreadResult> {
     let share = &state.share;
     let own = (0..share.own_connections()).map(|index| index * share.threads + share.thread);
     let models: Vec<PathModel> = own.map(|index| network.path_of(index)).collect();
     let mut paths = ModelPaths::new(clock.now(), local, target.address, &models)?;
-    let mut load = Http3Load::new(state, target, tls, paths.locals())?;
-    network::run(&mut paths, &mut endpoint, &mut load, &clock)?;
+    let load = Http3Load::new(state, target, tls, paths.locals())?;
+    let mut engine = Engine::new(endpoint, load);
+    network::run(&mut paths, &mut engine, &clock)?;
+    let load = engine.application();
     let counts = &mut load.state.recorder.counts;
     counts.datagrams_sent += paths.datagrams.0;
     counts.datagrams_received += paths.datagrams.1;
@@ -271,7 +277,7 @@ struct Http3Load<'a> {
     /// How often they have moved.
     moves: usize,
     /// The socket that they move to, for the worker.
-    next_socket: Option<Socket>,
+    next_socket: NextSocket,
     /// Whether no connection is left, nor will be established again.
     has_given_up: bool,
     is_ending: bool,
@@ -359,7 +365,7 @@ impl<'a> Http3Load<'a> {
             probe: None,
             migrate_at: None,
             moves: 0,
-            next_socket: None,
+            next_socket: NextSocket::default(),
             has_given_up: false,
             is_ending: false,
             log,
@@ -932,12 +938,12 @@ impl Application for Http3Load<'_> {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint<usize>, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint<usize>) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint<usize>) -> Next {
         if self.is_ending {
             self.close_some(now, endpoint);
-            return Turn {
+            return Next {
                 deadline: Some(now),
-                is_done: self.to_close.is_empty(),
+                status: Status::stopped_if(self.to_close.is_empty()),
             };
         }
         if self.next_tick <= now {
@@ -953,9 +959,9 @@ impl Application for Http3Load<'_> {
         let is_finished = self.has_given_up || (is_over && self.clients.iter().all(is_quiet));
         if self.state.is_cut_off(now) || is_finished {
             self.end(now);
-            return Turn {
+            return Next {
                 deadline: Some(now),
-                is_done: false,
+                status: Status::Running,
             };
         }
         let arrival = self.state.dispatcher.next_arrival();
@@ -967,14 +973,10 @@ impl Application for Http3Load<'_> {
             .filter(|_| self.state.is_started);
         let rest = (!self.to_close.is_empty()).then_some(now);
         let deadline = [Some(self.next_tick), arrival, end, rest];
-        Turn {
+        Next {
             deadline: deadline.into_iter().flatten().min(),
-            is_done: false,
+            status: Status::Running,
         }
-    }
-
-    fn take_socket(&mut self) -> Option<Socket> {
-        self.next_socket.take()
     }
 
     fn on_send_error(&mut self, _: Time, path: &NetworkPath, error: &io::Error) {

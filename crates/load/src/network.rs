@@ -1,27 +1,24 @@
-//! Connections over model paths: an event loop in which each connection has a socket, and a path with links of its own.
+//! Connections over model paths: a shell around an [`Engine`] in which each connection has a socket, and a path with links of
+//! its own.
 //!
-//! Owns the sockets, and the order of a turn. [`Paths`] decides what happens to a datagram; the endpoint and the application
-//! decide what is sent.
+//! Owns the sockets. [`Paths`] decides what happens to a datagram; the engine decides what is sent.
 //!
-//! 1. Deliver the datagrams that have left their links: to the server, or to the endpoint.
-//! 2. Fire expired timers; call the application.
-//! 3. Put the datagrams of the endpoint into their links.
+//! 1. Deliver the datagrams that have left their links: to the server, or to the engine.
+//! 2. Run the engine.
+//! 3. Put the datagrams of the engine into their links.
 //! 4. Wait for a datagram of the server, or for the next deadline; put the received datagrams into the links.
 
 use core::time::Duration;
 use std::{collections::BTreeMap, io, net::SocketAddr};
 
-use lastbyte_driver::{
-    Application, Clock, Datagram,
-    application::{notify_ready, receive},
-};
+use lastbyte_driver::{Application, Clock, Engine, Status};
 use lastbyte_emulate::{
     PathModel, Plan, Report,
     paths::{Arrival, Direction, Paths},
     relay::{codepoint, mark},
 };
 use lastbyte_link::{Config, Ecn};
-use lastbyte_quic::{Time, ack::EcnCodepoint, connection::NetworkPath, endpoint::Endpoint};
+use lastbyte_quic::{Time, ack::EcnCodepoint, connection::NetworkPath};
 use lastbyte_udp::{Batch, Options, Poller, SendError, Socket, Transmit, sharpen_timers};
 
 /// The most bytes inside the links of all connections of a thread, in both directions.
@@ -145,53 +142,34 @@ impl ModelPaths {
     }
 }
 
-/// Runs turns until the application reports that it is done.
-pub(crate) fn run<A: Application<Data: Default>>(
+/// Runs turns until the engine is done, and its last packets have left their links.
+pub(crate) fn run<A: Application>(
     network: &mut ModelPaths,
-    endpoint: &mut Endpoint<A::Data>,
-    application: &mut A,
+    engine: &mut Engine<A>,
     clock: &Clock,
 ) -> io::Result<()> {
     let _ = sharpen_timers();
-    endpoint.set_wall_clock(clock.now(), Clock::wall_time());
+    engine.set_wall_clock(clock.now(), Clock::wall_time());
     let mut batch = Batch::new();
     let mut buffer = vec![0; SEND_BUFFER_LEN].into_boxed_slice();
     let mut ready = Vec::new();
-    // Set when the application is done: the last packets are still inside the links.
+    // Set when the engine is done: the last packets are still inside the links.
     let mut until = None;
     loop {
-        deliver(network, endpoint, application, clock);
+        deliver(network, engine, clock);
         let now = clock.now();
-        while endpoint.poll_timeout(now).is_some() {}
-        notify_ready(application, endpoint, now);
-        let mut deadline = None;
-        if until.is_none() {
-            let turn = application.on_turn(now, endpoint);
-            notify_ready(application, endpoint, now);
-            deadline = turn.deadline;
-            until = turn.is_done.then(|| now + DRAIN);
-        }
-        let has_more = transmit(network, endpoint, now, &mut buffer);
-        let mut has_closed = false;
-        while let Some(closed) = endpoint.poll_closed() {
-            has_closed = true;
-            application.on_closed(now, closed);
+        engine.run(now);
+        transmit(network, engine, now, &mut buffer);
+        let next = engine.finish(now, false);
+        if next.status != Status::Running {
+            until.get_or_insert(now + DRAIN);
         }
         if until.is_some_and(|until| now >= until || network.paths.deadline().is_none()) {
             return Ok(());
         }
-        let deadlines = [
-            endpoint.deadline(),
-            deadline,
-            network.paths.deadline(),
-            until,
-        ];
-        let next = deadlines.into_iter().flatten().min();
-        let timeout = if has_more || has_closed {
-            Some(Duration::ZERO)
-        } else {
-            next.map(|next| next.since(clock.now()))
-        };
+        let deadlines = [next.deadline, network.paths.deadline(), until];
+        let deadline = deadlines.into_iter().flatten().min();
+        let timeout = deadline.map(|deadline| deadline.since(clock.now()));
         network.poller.wait(timeout, &mut ready)?;
         for number in &ready {
             network.receive(clock, &mut batch, *number)?;
@@ -200,12 +178,7 @@ pub(crate) fn run<A: Application<Data: Default>>(
 }
 
 /// Delivers all datagrams that have left their links. Reads the clock for each, because a burst takes time.
-fn deliver<A: Application<Data: Default>>(
-    network: &mut ModelPaths,
-    endpoint: &mut Endpoint<A::Data>,
-    application: &mut A,
-    clock: &Clock,
-) {
+fn deliver<A: Application>(network: &mut ModelPaths, engine: &mut Engine<A>, clock: &Clock) {
     while let Some(mut arrival) = network.paths.poll(clock.now()) {
         let now = clock.now();
         let Some(local) = network.socket(arrival.client).map(Socket::local_address) else {
@@ -217,29 +190,24 @@ fn deliver<A: Application<Data: Default>>(
         };
         if arrival.direction == Direction::Up {
             if let Err(error) = network.send(&arrival) {
-                application.on_send_error(now, &path, &error);
+                engine.on_send_error(now, &path, &error);
             }
             continue;
         }
-        let datagram = Datagram {
-            path,
-            ecn: received(arrival.ecn),
-            bytes: &mut arrival.bytes,
-        };
-        receive(application, endpoint, now, datagram);
+        engine.receive(now, path, received(arrival.ecn), &mut arrival.bytes);
     }
 }
 
-/// Puts the datagrams of the endpoint into their links. Returns whether there may be more.
-fn transmit<D>(
+/// Puts the datagrams of the engine into their links, as many as a turn may.
+fn transmit<A: Application>(
     network: &mut ModelPaths,
-    endpoint: &mut Endpoint<D>,
+    engine: &mut Engine<A>,
     now: Time,
     buffer: &mut [u8],
-) -> bool {
+) {
     for _ in 0..SENDS {
-        let Some(transmit) = endpoint.poll_transmit(now, buffer) else {
-            return false;
+        let Some(transmit) = engine.poll_transmit(now, buffer) else {
+            return;
         };
         let Some(number) = network.by_address.get(&transmit.path.local).copied() else {
             continue;
@@ -250,7 +218,6 @@ fn transmit<D>(
             network.paths.send(now, number, up, ecn, datagram);
         }
     }
-    true
 }
 
 const fn received(ecn: Ecn) -> EcnCodepoint {

@@ -30,7 +30,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lastbyte_driver::{Application, Clock, Datagram, Turn, Worker};
+use lastbyte_driver::{Application, Clock, Datagram, Next, Status, Worker};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     Time,
@@ -284,7 +284,7 @@ impl Application for Idle {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         while self.begun < self.wanted && self.begun - self.open - self.lost < AT_A_TIME {
             self.begun += 1;
             let crypto = self.crypto.clone();
@@ -331,9 +331,9 @@ impl Application for Idle {
         }
         let is_asking = self.asked < self.wanted_requests.min(self.handles.len());
         if self.open + self.lost < self.wanted || is_asking {
-            return Turn {
+            return Next {
                 deadline: is_asking.then_some(now + PAUSE),
-                is_done: false,
+                status: Status::Running,
             };
         }
         let rested_at = *self.rested_at.get_or_insert(now + REST);
@@ -341,9 +341,9 @@ impl Application for Idle {
         if is_done {
             self.rested_at = None;
         }
-        Turn {
+        Next {
             deadline: Some(rested_at),
-            is_done,
+            status: Status::stopped_if(is_done),
         }
     }
 }

@@ -12,14 +12,13 @@ mod served;
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
-    os::fd::OwnedFd,
     sync::Arc,
     time::Duration,
     vec,
 };
 
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Application, Datagram, Predecessor, Statistics as WorkerStatistics, Turn};
+use lastbyte_driver::{Application, Datagram, Next, Status};
 use lastbyte_http3::{self as http3, Code, Event, Request};
 use lastbyte_quic::{
     cid::QuicLbIds,
@@ -54,16 +53,8 @@ pub use self::measure::Statistics;
 pub(crate) enum Command {
     /// Accept no more requests; finish those in flight within this time.
     ShutDown(Duration),
-    /// There are entries in the mailbox.
-    Mail,
     /// Send the counters.
     Measure(oneshot::Sender<Measured>),
-    /// Respond at once.
-    Ping(oneshot::Sender<()>),
-    /// Do not read the socket from now on, and respond then.
-    Pause(std::sync::mpsc::Sender<()>),
-    /// Read the socket again.
-    Resume,
     /// Issue connection IDs of another layout to new clients.
     ReplaceIds(Box<QuicLbIds>),
 }
@@ -81,8 +72,6 @@ pub(crate) struct Shared {
     pub(crate) access: Option<AccessLog>,
     /// The listeners of a connection, by its number.
     pub(crate) trace: Option<MakeTrace>,
-    /// The link to an earlier process that finishes its connections.
-    pub(crate) predecessor: Option<Arc<OwnedFd>>,
     pub(crate) on_end: Arc<dyn Fn(usize, Statistics) + Send + Sync>,
 }
 
@@ -135,23 +124,15 @@ pub(crate) struct Http3Server {
     is_closing: bool,
     /// Connections that the present step of the shutdown has not reached.
     unreached: vec::IntoIter<Handle>,
-    /// Whether it reads its socket, and not a later process.
-    is_receiving: bool,
-    predecessor: Option<Predecessor>,
 }
 
 /// Connections that a step of the shutdown reaches in one turn, so that the others are served, and so that the packets that
 /// close them are sent in the same turn.
 const SHUTDOWN_SLICE: usize = 64;
-/// Interval at which a worker without connections checks whether an earlier process still has some.
-const PREDECESSOR_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Http3Server {
     pub(crate) fn new(shared: Shared, worker: usize, mailbox: Arc<Mailbox>) -> Self {
-        let link = shared.predecessor.clone();
         Self {
-            is_receiving: true,
-            predecessor: link.map(|link| Predecessor::new(link, worker as u8)),
             common: Common {
                 shared,
                 measure: Measure::default(),
@@ -492,10 +473,6 @@ impl Application for Http3Server {
         let _ = served.log(&self.common.shared, &closed.connection, None);
     }
 
-    fn on_statistics(&mut self, statistics: &WorkerStatistics) {
-        self.common.measure.worker = *statistics;
-    }
-
     fn on_command(&mut self, now: Time, endpoint: &mut Connections, command: Command) {
         match command {
             Command::ShutDown(limit) => {
@@ -503,22 +480,13 @@ impl Application for Http3Server {
                 endpoint.set_accepting(false);
                 self.unreached = endpoint.handles().collect::<Vec<_>>().into_iter();
             }
-            // Called in each turn.
-            Command::Mail => {}
             Command::Measure(answer) => self.common.measure.begin(endpoint, answer),
-            // The receiver may have timed out.
-            Command::Ping(answer) => drop(answer.send(())),
-            Command::Pause(answer) => {
-                self.is_receiving = false;
-                let _ = answer.send(());
-            }
-            Command::Resume => self.is_receiving = true,
             // Their length was checked.
             Command::ReplaceIds(ids) => drop(endpoint.replace_ids(ids)),
         }
     }
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Connections) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Connections) -> Next {
         self.read_mail(now, endpoint);
         while let Some((due, handle)) = self.due.first().copied()
             && due <= now
@@ -534,9 +502,9 @@ impl Application for Http3Server {
         let slice = self.common.measure.advance(endpoint).then_some(now);
         let deadline = [next, self.ends_at, slice].into_iter().flatten().min();
         let Some(ends_at) = self.ends_at else {
-            return Turn {
+            return Next {
                 deadline,
-                is_done: false,
+                status: Status::Running,
             };
         };
         if ends_at <= now && !self.is_closing {
@@ -545,25 +513,17 @@ impl Application for Http3Server {
         }
         self.advance_shutdown(now, endpoint);
         let is_reached = self.unreached.len() == 0;
-        // A later process reaches the earlier one through this one.
-        let is_empty = endpoint.connections() == 0;
-        let is_between = is_empty
-            && !self.is_closing
-            && self.predecessor.as_ref().is_some_and(Predecessor::is_open);
-        let check = is_between.then(|| now + PREDECESSOR_INTERVAL);
         let more = (!is_reached).then_some(now);
-        Turn {
-            deadline: [deadline, check, more].into_iter().flatten().min(),
-            is_done: (is_empty && !is_between) || (self.is_closing && is_reached),
+        Next {
+            deadline: deadline.into_iter().chain(more).min(),
+            status: if self.is_closing && is_reached {
+                Status::Stopped
+            } else if endpoint.connections() == 0 {
+                Status::Finished
+            } else {
+                Status::Running
+            },
         }
-    }
-
-    fn is_receiving(&self) -> bool {
-        self.is_receiving
-    }
-
-    fn take_predecessor(&mut self) -> Option<Predecessor> {
-        self.predecessor.clone()
     }
 }
 

@@ -251,7 +251,7 @@ impl Offer {
             Ok(()) => Ok(earlier),
             Err(error) => {
                 for remote in &self.remotes {
-                    let _ = remote.send(Command::Resume);
+                    remote.resume();
                 }
                 Err(error)
             }
@@ -262,8 +262,11 @@ impl Offer {
     fn pause(&self) -> io::Result<()> {
         let (sender, receiver) = mpsc::channel();
         for remote in &self.remotes {
-            let sent = remote.send(Command::Pause(sender.clone()));
-            sent.map_err(|_| io::Error::other("a worker has ended"))?;
+            let sender = sender.clone();
+            let is_sent = remote.pause(move |()| _ = sender.send(()));
+            if !is_sent {
+                return Err(io::Error::other("a worker has ended"));
+            }
         }
         for _ in &self.remotes {
             let answer = receiver.recv_timeout(PATIENCE);

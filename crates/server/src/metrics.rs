@@ -30,7 +30,7 @@ use http::{HeaderValue, StatusCode, header};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Clock, Remote};
+use lastbyte_driver::{Clock, Remote, Statistics as LoopStatistics};
 use tokio::{
     net::{TcpListener, TcpStream},
     runtime,
@@ -72,6 +72,8 @@ pub(crate) struct Sources {
 pub(crate) struct Numbers {
     /// By worker; `None` for one that did not respond in time.
     pub(crate) workers: Vec<Option<Measured>>,
+    /// The counters of their loops.
+    pub(crate) loops: Vec<Option<LoopStatistics>>,
     pub(crate) tcp: tcp::Statistics,
     /// Buffered bytes of bodies.
     pub(crate) buffered: usize,
@@ -82,13 +84,16 @@ pub(crate) struct Numbers {
 
 impl Sources {
     /// Sends each worker a command, and waits for the responses.
-    async fn query_workers<T>(&self, command: fn(oneshot::Sender<T>) -> Command) -> Vec<Option<T>> {
+    async fn query_workers<T>(
+        &self,
+        command: fn(&Remote<Command>, oneshot::Sender<T>) -> bool,
+    ) -> Vec<Option<T>> {
         let asked: Vec<_> = self
             .workers
             .iter()
             .map(|worker| {
                 let (answer, answered) = oneshot::channel();
-                worker.send(command(answer)).ok().map(|()| answered)
+                command(worker, answer).then_some(answered)
             })
             .collect();
         let mut answers = Vec::new();
@@ -104,11 +109,24 @@ impl Sources {
         answers
     }
 
+    /// The counters of the workers' loops.
+    async fn query_loops(&self) -> Vec<Option<LoopStatistics>> {
+        self.query_workers(|worker, answer| {
+            // The receiver may have timed out.
+            worker.measure(|counters| _ = answer.send(counters))
+        })
+        .await
+    }
+
     async fn measure(&self) -> Numbers {
-        let workers = self.query_workers(Command::Measure).await;
+        let workers = self
+            .query_workers(|worker, answer| worker.send(Command::Measure(answer)).is_ok())
+            .await;
+        let loops = self.query_loops().await;
         let logs = self.logs.iter();
         Numbers {
             workers,
+            loops,
             tcp: (self.tcp)(),
             buffered: self.budget.used(),
             logs: logs.map(|(name, counts)| (*name, counts.read())).collect(),
@@ -165,7 +183,7 @@ impl Responses {
                 Err(_) => (500, "text/plain", "cannot compute the metrics\n".into()),
             },
             "/healthz" => {
-                let silent = sources.query_workers(Command::Ping).await;
+                let silent = sources.query_loops().await;
                 let silent = silent.iter().position(Option::is_none);
                 let (status, text) = health(silent, sources.is_draining.load(Ordering::Relaxed));
                 (status, "text/plain", text.into())

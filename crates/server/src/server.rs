@@ -737,7 +737,6 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         log: settings.log,
         access: settings.access,
         trace: settings.trace,
-        predecessor: settings.predecessor,
         on_end,
     };
     let (retry, limits) = (settings.retry, settings.quic);
@@ -769,7 +768,9 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         byte: worker_byte,
         workers,
     };
-    let pool = WorkerPool::start(sockets, steering, clock, make).map_err(StartError::System)?;
+    let predecessor = settings.predecessor.as_ref();
+    let pool = WorkerPool::start(sockets, steering, clock, predecessor, make)
+        .map_err(StartError::System)?;
     for (mailbox, remote) in mailboxes.iter().zip(pool.remotes()) {
         mailbox.connect(remote.clone());
     }

@@ -5,7 +5,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use lastbyte_driver::{Application, Clock, Turn, Worker};
+use lastbyte_driver::{Application, Clock, Next, Status, Worker};
 use lastbyte_http3::{self as http3, Body, Event};
 use lastbyte_quic::{
     Time,
@@ -96,7 +96,7 @@ impl Application for Clients {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         while self.all.len() < self.wanted {
             let handle = endpoint
                 .connect(
@@ -128,9 +128,9 @@ impl Application for Clients {
                 send(first, "/");
             }
         }
-        Turn {
+        Next {
             deadline: None,
-            is_done: self.is_answered,
+            status: Status::stopped_if(self.is_answered),
         }
     }
 }

@@ -32,7 +32,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    ("driver", &["quic", "http3", "udp", "congestion", "wire"]),
+    ("engine", &["quic", "congestion"]),
+    (
+        "driver",
+        &["engine", "quic", "http3", "udp", "congestion", "wire"],
+    ),
     (
         "server",
         &[
@@ -72,7 +76,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 19] = [
+const ANY: [&str; 20] = [
     "page",
     "balancer",
     "units",
@@ -87,6 +91,7 @@ const ANY: [&str; 19] = [
     "record",
     "report",
     "sim",
+    "engine",
     "driver",
     "server",
     "client",

@@ -1,15 +1,14 @@
 //! The callbacks of the worker: datagrams, turns, deadlines.
 
-use lastbyte_driver::{Application, Datagram, Turn};
+use lastbyte_driver::{Application, Datagram, Next, Status};
 use lastbyte_quic::{
     Time,
     connection::Connection,
     endpoint::{Closed, Endpoint, Handle},
 };
-use lastbyte_udp::Socket;
 
 use super::{Client, Event, TICK};
-use crate::{dns, link::Bodies, listener::Next};
+use crate::{dns, link::Bodies, listener};
 
 impl Application for Client<'_> {
     /// Signals that the mailbox contains events.
@@ -68,7 +67,7 @@ impl Application for Client<'_> {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         self.read_mailbox(now, endpoint);
         if self.next_tick <= now {
             self.next_tick = now + TICK;
@@ -122,11 +121,10 @@ impl Application for Client<'_> {
             }
             self.tcp.close();
         }
-        Turn { deadline, is_done }
-    }
-
-    fn take_socket(&mut self) -> Option<Socket> {
-        self.next_socket.take()
+        Next {
+            deadline,
+            status: Status::stopped_if(is_done),
+        }
     }
 }
 
@@ -135,9 +133,9 @@ impl Client<'_> {
     fn add_fetches(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Time> {
         loop {
             match self.fetches.listener.next() {
-                Next::Fetch(fetch) => self.fetches.push(*fetch),
-                Next::Wait(until) => return until,
-                Next::Stop => {
+                listener::Next::Fetch(fetch) => self.fetches.push(*fetch),
+                listener::Next::Wait(until) => return until,
+                listener::Next::Stop => {
                     self.interrupt(now);
                     self.end_overdue(now, endpoint, true);
                     return None;

@@ -43,7 +43,7 @@ impl Client<'_> {
         if let Some(network) = &self.network {
             network.take();
         }
-        if self.next_socket.is_some() {
+        if self.next_socket.is_set() {
             // The worker does not have the previous one yet.
             self.is_move_pending = true;
             return;
@@ -64,7 +64,7 @@ impl Client<'_> {
                 return;
             };
             self.local = socket.local_address();
-            self.next_socket = Some(socket);
+            self.next_socket.set(socket);
         }
         for handle in self.links.keys().copied().collect::<Vec<_>>() {
             let to = moves.iter().find(|(moved, _)| *moved == handle);

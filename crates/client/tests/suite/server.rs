@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use lastbyte_driver::{Application, Clock, Datagram, SteeringRule, Turn, WorkerPool};
+use lastbyte_driver::{Application, Clock, Datagram, Next, Status, SteeringRule, WorkerPool};
 use lastbyte_http3::{Body, Code, Config, Connection as Http3, Event, Fields, Request, Response};
 use lastbyte_quic::{
     Time,
@@ -75,7 +75,7 @@ impl Server {
             };
             Ok((endpoint, site))
         };
-        let pool = WorkerPool::start(sockets, steering, Clock::new(), make).expect("a pool");
+        let pool = WorkerPool::start(sockets, steering, Clock::new(), None, make).expect("a pool");
         Self {
             port,
             certificate: cert.pem(),
@@ -293,7 +293,7 @@ impl Application for Site {
         self.is_done = true;
     }
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         let mut deadline = None;
         for (handle, (http3, _)) in &mut self.connections {
             let Some(at) = http3.deadline() else { continue };
@@ -304,9 +304,9 @@ impl Application for Site {
             }
             deadline = deadline.into_iter().chain(http3.deadline()).min();
         }
-        Turn {
+        Next {
             deadline,
-            is_done: self.is_done,
+            status: Status::stopped_if(self.is_done),
         }
     }
 }

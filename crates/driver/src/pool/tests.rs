@@ -23,7 +23,7 @@ use lastbyte_udp::{Batch, Ecn, Options, Received, Steering, Transmit, Waker, bin
 use lastbyte_wire::Direction;
 
 use super::*;
-use crate::application::Turn;
+use crate::{Next, Status};
 
 const ALPN: &[u8] = b"echo";
 const BODY_LEN: usize = 3_000_000;
@@ -74,10 +74,10 @@ impl Application for Echo {
         self.is_done = true;
     }
 
-    fn on_turn(&mut self, _: Time, _: &mut Endpoint) -> Turn {
-        Turn {
+    fn on_turn(&mut self, _: Time, _: &mut Endpoint) -> Next {
+        Next {
             deadline: None,
-            is_done: self.is_done,
+            status: Status::stopped_if(self.is_done),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Application for Requester {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         if self.connections > 0 {
             self.connections -= 1;
             let path = NetworkPath {
@@ -159,9 +159,9 @@ impl Application for Requester {
             }
         }
         let is_idle = self.connections == 0 && endpoint.handles().next().is_none();
-        Turn {
+        Next {
             deadline: (self.connections > 0).then_some(Time::ZERO),
-            is_done: is_idle,
+            status: Status::stopped_if(is_idle),
         }
     }
 }
@@ -224,7 +224,7 @@ fn download_through(
         };
         Ok((endpoint(number)?, echo))
     };
-    let pool = WorkerPool::start(sockets, steering, Clock::new(), make).expect("a pool");
+    let pool = WorkerPool::start(sockets, steering, Clock::new(), None, make).expect("a pool");
 
     let any_port = SocketAddr::new(server.ip(), 0);
     let socket = Socket::bind(any_port, &options).expect("a socket");

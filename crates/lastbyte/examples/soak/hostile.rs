@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use lastbyte_driver::{Application, Clock, Turn, Worker};
+use lastbyte_driver::{Application, Clock, Next, Status, Worker};
 use lastbyte_http3::{self as http3, Body, Code, Request};
 use lastbyte_quic::{
     Time,
@@ -102,7 +102,7 @@ impl Application for Wasting<'_> {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         let is_over = self.tally.is_over.load(Relaxed);
         if now >= self.next {
             self.next = now + PAUSE;
@@ -122,9 +122,9 @@ impl Application for Wasting<'_> {
                 }
             }
         }
-        Turn {
+        Next {
             deadline: Some(self.next),
-            is_done: is_over,
+            status: Status::stopped_if(is_over),
         }
     }
 }

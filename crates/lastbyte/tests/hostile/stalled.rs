@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use lastbyte_driver::{Application, Clock, Turn, Worker};
+use lastbyte_driver::{Application, Clock, Next, Status, Worker};
 use lastbyte_http3::{self as http3, Body, Event, Request};
 use lastbyte_quic::{
     Time,
@@ -87,7 +87,7 @@ impl Application for Stalling {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         // One after the other, so that each asks for its own.
         if self.asked == self.http3.len() * STREAMS && self.http3.len() < self.connections {
             let mut config = Config::new("cubic".parse().expect("a spec"));
@@ -102,9 +102,9 @@ impl Application for Stalling {
             let http3 = http3::Connection::client(&http3::Config::default());
             self.http3.push((handle.expect("a connection"), http3));
         }
-        Turn {
+        Next {
             deadline: Some(now + Duration::from_millis(10)),
-            is_done: self.seen.is_over.load(Ordering::Relaxed),
+            status: Status::stopped_if(self.seen.is_over.load(Ordering::Relaxed)),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Http3Load<'_> {
             }
         };
         let current = core::mem::replace(&mut self.locals[0], socket.local_address());
-        self.next_socket = Some(socket);
+        self.next_socket.set(socket);
         for client in &mut self.clients {
             let quic = client.handle.and_then(|handle| endpoint.connection(handle));
             let Some(quic) = quic.filter(|_| client.phase == Phase::Open) else {

@@ -139,7 +139,7 @@ impl Application for Plain {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         let handle = *self.handle.get_or_insert_with(|| {
             let crypto = Arc::clone(&self.crypto);
             let name = "localhost";
@@ -163,9 +163,9 @@ impl Application for Plain {
         if is_done {
             quic.close(now, Code::NO_ERROR.get());
         }
-        Turn {
+        Next {
             deadline: None,
-            is_done,
+            status: Status::stopped_if(is_done),
         }
     }
 }

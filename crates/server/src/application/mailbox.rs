@@ -31,7 +31,7 @@ pub(crate) struct Mailbox {
 impl Mailbox {
     /// Wakes the worker for entries from now on, and for earlier ones.
     pub(crate) fn connect(&self, remote: Remote<Command>) {
-        let _ = remote.send(Command::Mail);
+        remote.wake();
         let _ = self.remote.set(remote);
         if self.is_full.load(Ordering::Acquire) {
             self.ring();
@@ -49,8 +49,7 @@ impl Mailbox {
 
     fn ring(&self) {
         if let Some(remote) = self.remote.get() {
-            // The worker is busy and will check the mailbox anyway.
-            let _ = remote.send(Command::Mail);
+            remote.wake();
         }
     }
 

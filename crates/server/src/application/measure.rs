@@ -9,7 +9,6 @@
 
 use std::{collections::BTreeMap, ops::Range, time::Duration};
 
-use lastbyte_driver::Statistics as WorkerStatistics;
 use lastbyte_quic::{
     connection::Connection,
     endpoint::{Closed, Endpoint},
@@ -68,7 +67,6 @@ impl Statistics {
 #[derive(Debug, Default)]
 pub(super) struct Measure {
     pub(super) statistics: Statistics,
-    pub(super) worker: WorkerStatistics,
     /// The transport's statistics in the order of [`summed`], summed over closed connections.
     ended: Vec<u64>,
     /// Time to the last byte of the first response, by arm.
@@ -110,7 +108,6 @@ impl Pass {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) statistics: Statistics,
-    pub(crate) worker: WorkerStatistics,
     /// In the order of [`summed`], summed over all connections, open and closed.
     pub(crate) transport: Vec<u64>,
     pub(crate) ttlb: BTreeMap<String, Histogram>,
@@ -180,7 +177,6 @@ impl Measure {
         let transport = self.pass.take().map_or(Vec::new(), |pass| pass.sums);
         let measured = Measured {
             statistics: self.statistics,
-            worker: self.worker,
             transport,
             ttlb: self.ttlb.clone(),
             connections: endpoint.connections() as u64,

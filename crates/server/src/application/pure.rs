@@ -1,15 +1,12 @@
 //! The HTTP/3 server of one worker without a socket, a clock and threads: datagrams and time in, datagrams and deadlines out.
 //!
-//! Owns the order of a turn, which is that of [`lastbyte_driver::Worker`]. Tests, fuzz targets and simulations run the
-//! application that way.
+//! The server is an [`Engine`], as that of a [`lastbyte_driver::Worker`]. Tests, fuzz targets and simulations run it that way.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
-use lastbyte_driver::{
-    Application as _, Datagram,
-    application::{notify_ready, receive},
-};
+use lastbyte_driver::Engine;
+pub use lastbyte_driver::{Next, Status};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     ack::EcnCodepoint,
@@ -17,7 +14,7 @@ use lastbyte_quic::{
     endpoint::{Endpoint, EndpointConfig, ServerConfig},
 };
 
-use super::{Command, Connections, Http3Server, Mailbox, Served, Shared, Statistics};
+use super::{Command, Http3Server, Mailbox, Served, Shared, Statistics};
 use crate::{
     access::AccessLog,
     arms::{Arms, ArmsInUse},
@@ -62,12 +59,7 @@ pub struct Kept {
 }
 
 /// The HTTP/3 server of one worker.
-pub struct PureServer {
-    endpoint: Connections,
-    application: Http3Server,
-    is_done: bool,
-    deadline: Option<Time>,
-}
+pub struct PureServer(Engine<Http3Server>);
 
 impl PureServer {
     /// A server with these parts. The configuration of connections, and their choice, are those of the arms.
@@ -90,75 +82,51 @@ impl PureServer {
             log: parts.log,
             access: parts.access,
             trace: None,
-            predecessor: None,
             on_end: Arc::new(|_, _| {}),
         };
-        Ok(Self {
-            endpoint: Endpoint::with_data(endpoint, seed).map_err(io::Error::other)?,
-            application: Http3Server::new(shared, 0, Arc::<Mailbox>::default()),
-            is_done: false,
-            deadline: None,
-        })
+        let endpoint = Endpoint::with_data(endpoint, seed).map_err(io::Error::other)?;
+        let application = Http3Server::new(shared, 0, Arc::<Mailbox>::default());
+        Ok(Self(Engine::new(endpoint, application)))
     }
 
     /// Receives a datagram.
     pub fn receive(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
-        let datagram = Datagram { path, ecn, bytes };
-        receive(&mut self.application, &mut self.endpoint, now, datagram);
+        self.0.receive(now, path, ecn, bytes);
     }
 
     /// Accepts no more requests, and ends those in flight within this time.
     pub fn shut_down(&mut self, now: Time, limit: Duration) {
-        let command = Command::ShutDown(limit);
-        self.application
-            .on_command(now, &mut self.endpoint, command);
+        self.0.command(now, Command::ShutDown(limit));
     }
 
-    /// Does what is due. To be called after datagrams were received, at [`PureServer::deadline`], and when a handler's task
-    /// has made progress.
+    /// Does what is due. To be called after datagrams were received, when the next turn is due, and when a handler's task has
+    /// made progress.
     pub fn run(&mut self, now: Time) {
-        while self.endpoint.poll_timeout(now).is_some() {}
-        notify_ready(&mut self.application, &mut self.endpoint, now);
-        let turn = self.application.on_turn(now, &mut self.endpoint);
-        notify_ready(&mut self.application, &mut self.endpoint, now);
-        while let Some(closed) = self.endpoint.poll_closed() {
-            self.application.on_closed(now, closed);
-        }
-        self.is_done = turn.is_done;
-        self.deadline = turn.deadline.filter(|_| !turn.is_done);
+        self.0.run(now);
     }
 
     /// The next datagrams to send.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        self.endpoint.poll_transmit(now, buffer)
+        self.0.poll_transmit(now, buffer)
     }
 
-    /// When it is to run next, if nothing is received before.
-    #[must_use]
-    pub fn deadline(&self) -> Option<Time> {
-        [self.endpoint.deadline(), self.deadline]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// Whether the shutdown is complete, but for what [`PureServer::poll_transmit`] returns.
-    #[must_use]
-    pub const fn is_done(&self) -> bool {
-        self.is_done
+    /// Ends the turn. Returns when the next one is due, and whether the server has ended ([`Engine::finish`]).
+    pub fn finish(&mut self, now: Time) -> Next {
+        self.0.finish(now, false)
     }
 
     /// The counters.
     #[must_use]
-    pub const fn statistics(&self) -> &Statistics {
-        &self.application.common.measure.statistics
+    pub const fn statistics(&mut self) -> &Statistics {
+        &self.0.application().common.measure.statistics
     }
 
     /// What it keeps for requests.
     pub fn kept(&mut self) -> Kept {
         let mut kept = Kept::default();
-        for handle in self.endpoint.handles().collect::<Vec<_>>() {
-            let Some((connection, served)) = self.endpoint.entry(handle) else {
+        let (endpoint, application) = self.0.parts();
+        for handle in endpoint.handles().collect::<Vec<_>>() {
+            let Some((connection, served)) = endpoint.entry(handle) else {
                 continue;
             };
             let Served {
@@ -175,7 +143,7 @@ impl PureServer {
             kept.delayed += delayed.len();
             kept.held += held.len();
         }
-        kept.held += self.application.starting.len();
+        kept.held += application.starting.len();
         kept
     }
 }
@@ -192,8 +160,6 @@ impl fmt::Debug for Parts {
 
 impl fmt::Debug for PureServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PureServer")
-            .field("statistics", self.statistics())
-            .finish_non_exhaustive()
+        f.debug_tuple("PureServer").field(&self.0).finish()
     }
 }

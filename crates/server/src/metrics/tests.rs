@@ -24,6 +24,7 @@ fn numbers() -> Numbers {
     };
     Numbers {
         workers: vec![Some(measured.clone()), Some(measured)],
+        loops: vec![Some(LoopStatistics::default()), None],
         tcp: tcp::Statistics::default(),
         buffered: 0,
         logs: Vec::new(),

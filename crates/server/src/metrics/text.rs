@@ -292,10 +292,10 @@ fn of_workers(text: &mut Text, numbers: &Numbers) {
     for (name, help, value) in all {
         let name = format!("lastbyte_worker_{name}_total");
         text.metric(&name, "counter", help);
-        for (worker, measured) in numbers.workers.iter().enumerate() {
-            if let Some(measured) = measured {
+        for (worker, counters) in numbers.loops.iter().enumerate() {
+            if let Some(counters) = counters {
                 let worker = worker.to_string();
-                text.value(&name, &[("worker", &worker)], value(&measured.worker));
+                text.value(&name, &[("worker", &worker)], value(counters));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lastbyte_http3::{Code, Response};
 use lastbyte_quic::close::CloseReason;
-use lastbyte_server::exchange::Exchange;
+use lastbyte_server::{exchange::Exchange, pure::Status};
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
 use crate::world::{Client, DELAY, World, frame, head, poll_once};
@@ -54,7 +54,7 @@ fn wasted(mut waste: impl FnMut(&mut World)) -> World {
 fn a_response_that_is_stopped_in_the_packet_of_its_request_is_logged_and_counted() {
     for path in ["/", "/large", "/late", "/hint", "/task"] {
         for stops_first in [false, true] {
-            let world = wasted(|world| {
+            let mut world = wasted(|world| {
                 let now = world.now;
                 let client = &mut world.clients[0];
                 let Some(id) = client.open(BIDI) else { return };
@@ -91,7 +91,7 @@ fn a_response_that_is_stopped_before_its_request_arrives_is_logged_and_counted()
 fn responses_larger_than_the_client_accepts_are_logged_and_counted() {
     for path in ["/", "/large", "/late", "/task"] {
         let mut has_settings = false;
-        let world = wasted(|world| {
+        let mut world = wasted(|world| {
             if !has_settings {
                 has_settings = true;
                 let control = world.clients[0].open(Direction::Unidirectional);
@@ -277,7 +277,7 @@ fn rfc9114_5_2_every_client_receives_the_close_at_the_end_of_a_shutdown() {
     let now = world.now;
     world.server.shut_down(now, Duration::ZERO);
     let mut turns = 0;
-    while !world.server.is_done() {
+    while world.next.status != Status::Stopped {
         world.turn();
         turns += 1;
         assert!(turns < 20);

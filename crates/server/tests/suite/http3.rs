@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lastbyte_driver::{Application, Clock, Turn, Worker};
+use lastbyte_driver::{Application, Clock, Next, Status, Worker};
 use lastbyte_http3::{self as http3, Body, Code, Event, Fields, Request, Response as Head};
 use lastbyte_quic::{
     Time,
@@ -158,7 +158,7 @@ impl Application for Client {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         if self.begun.is_none() {
             let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
             let crypto = self.crypto.clone();
@@ -181,9 +181,9 @@ impl Application for Client {
             self.over.get_or_insert(now);
         }
         let ends_at = self.over.map(|over| over + LINGER);
-        Turn {
+        Next {
             deadline: Some(ends_at.unwrap_or(self.deadline)),
-            is_done: ends_at.is_some_and(|at| at <= now),
+            status: Status::stopped_if(ends_at.is_some_and(|at| at <= now)),
         }
     }
 }

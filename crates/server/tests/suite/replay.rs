@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroUsize, sync::Arc};
 
-use lastbyte_driver::{Application, Clock, Turn, Worker};
+use lastbyte_driver::{Application, Clock, Next, Status, Worker};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     Time,
@@ -78,7 +78,7 @@ impl Application for Visit {
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         if self.begun.is_none() {
             let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
             let (crypto, token) = (self.crypto.clone(), self.token.clone());
@@ -86,9 +86,9 @@ impl Application for Visit {
             self.begun = Some(handle.expect("a connection"));
         }
         assert!(now < self.deadline, "neither ticket nor token came");
-        Turn {
+        Next {
             deadline: Some(self.deadline),
-            is_done: self.is_done,
+            status: Status::stopped_if(self.is_done),
         }
     }
 }

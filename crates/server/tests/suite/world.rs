@@ -30,7 +30,7 @@ use lastbyte_server::{
     budget,
     exchange::Exchange,
     log,
-    pure::{Parts, PureServer},
+    pure::{Next, Parts, PureServer},
 };
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
@@ -236,6 +236,8 @@ pub(crate) fn frame(frame_type: u8, payload: &[u8]) -> Vec<u8> {
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) server: PureServer,
+    /// What the server said at the end of its last turn.
+    pub(crate) next: Next,
     pub(crate) clients: Vec<Client>,
     pub(crate) scripted: Arc<Scripted>,
     /// Datagrams on their way: when they arrive, to which client, or from which to the server.
@@ -275,6 +277,7 @@ impl World {
         let mut world = Self {
             now,
             server,
+            next: Next::default(),
             clients: (0..clients as u64)
                 .map(|number| Client::new(now, number))
                 .collect(),
@@ -308,6 +311,7 @@ impl World {
                 self.send(to, false, datagram);
             }
         }
+        self.next = self.server.finish(now);
         for from in 0..self.clients.len() {
             self.clients[from].attend(now);
             while let Some(transmit) = self.clients[from].endpoint.poll_transmit(now, &mut buffer) {
@@ -330,10 +334,7 @@ impl World {
     fn deadline(&self) -> Option<Time> {
         let clients = self.clients.iter().map(|client| client.endpoint.deadline());
         let arrival = self.flying.keys().next().map(|(at, _)| *at);
-        clients
-            .chain([self.server.deadline(), arrival])
-            .flatten()
-            .min()
+        clients.chain([self.next.deadline, arrival]).flatten().min()
     }
 
     /// Lets time pass.
