@@ -630,6 +630,29 @@ fn packets_that_are_no_first_ones_open_a_quarter_of_the_flows_and_leave_the_othe
     );
 }
 
+/// 100 new flows per second: 200 may arrive at once, and 50 of clients that moved besides. Each rate permits one more.
+#[test]
+fn clients_that_moved_use_their_own_rate_first() {
+    let limits = FlowLimits {
+        new_per_second: 100,
+        ..FlowLimits::default()
+    };
+    let mut flows: Flows<u32> = Flows::new(limits, [5; 16]);
+    let mut numbers = 0..;
+    let mut opened = |opening| {
+        let some = numbers.by_ref().take(300);
+        some.filter(|number| {
+            let opened = flows.open(seconds(100), key(*number), opening, |_| Some(0));
+            opened.is_ok()
+        })
+        .count()
+    };
+    assert_eq!(opened(Opening::Other), 26, "half of theirs");
+    assert_eq!(opened(Opening::Moved), 25 + 51, "and a quarter of all");
+    assert_eq!(opened(Opening::Initial), 150, "the rest");
+    assert_eq!(opened(Opening::Initial), 0);
+}
+
 /// The half that is left to clients with a token is shared as flows are.
 #[test]
 fn an_address_with_many_flows_leaves_half_of_the_new_ones_to_others() {
