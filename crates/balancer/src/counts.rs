@@ -137,3 +137,26 @@ impl Counts {
         value.map_or(0, |value| value.load(Ordering::Relaxed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_counter_has_a_value_and_a_name_of_its_own() {
+        let counts = Counts::default();
+        for (value, counter) in (1..).zip(Counter::ALL) {
+            counts.add(counter, value);
+            counts.add(counter, 100);
+        }
+        let mut names = Vec::new();
+        for (value, counter) in (1..).zip(Counter::ALL) {
+            assert_eq!(counts.get(counter), 100 + value, "{counter:?}");
+            assert!(counter.name().starts_with("lastbyte_lb_"), "{counter:?}");
+            names.push(counter.name());
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Counter::ALL.len());
+    }
+}

@@ -154,7 +154,9 @@ fn inactive_flows_end() {
 #[test]
 fn the_server_of_an_unroutable_packet_is_remembered_for_its_connection_id() {
     let mut flows = flows(10);
+    assert!(flows.is_empty());
     open(&mut flows, seconds(9), 1).expect("room");
+    assert!(!flows.is_empty() && flows.len() == 1);
     assert_eq!(flows.unroutable(0, 77), None);
     flows.set_unroutable(0, 77, 3);
     assert_eq!(flows.unroutable(0, 77), Some(3));
@@ -630,6 +632,29 @@ fn packets_that_are_no_first_ones_open_a_quarter_of_the_flows_and_leave_the_othe
     );
 }
 
+/// 100 new flows per second: 200 may arrive at once, and 50 of clients that moved besides. Each rate permits one more.
+#[test]
+fn clients_that_moved_use_their_own_rate_first() {
+    let limits = FlowLimits {
+        new_per_second: 100,
+        ..FlowLimits::default()
+    };
+    let mut flows: Flows<u32> = Flows::new(limits, [5; 16]);
+    let mut numbers = 0..;
+    let mut opened = |opening| {
+        let some = numbers.by_ref().take(300);
+        some.filter(|number| {
+            let opened = flows.open(seconds(100), key(*number), opening, |_| Some(0));
+            opened.is_ok()
+        })
+        .count()
+    };
+    assert_eq!(opened(Opening::Other), 26, "half of theirs");
+    assert_eq!(opened(Opening::Moved), 25 + 51, "and a quarter of all");
+    assert_eq!(opened(Opening::Initial), 150, "the rest");
+    assert_eq!(opened(Opening::Initial), 0);
+}
+
 /// The half that is left to clients with a token is shared as flows are.
 #[test]
 fn an_address_with_many_flows_leaves_half_of_the_new_ones_to_others() {
@@ -646,6 +671,44 @@ fn an_address_with_many_flows_leaves_half_of_the_new_ones_to_others() {
             .filter(|port| connect([203, 0, 113, host], *port))
             .count();
         assert!(opened >= 4 || host > 198, "{host}: {opened}");
+    }
+}
+
+/// Fewer than four flows, or at most half as many as the prefix that has most.
+#[test]
+fn the_half_that_is_left_is_for_prefixes_with_few_flows() {
+    // The flows of each prefix, and whether it has few.
+    let many = [(20, false), (11, false), (10, true), (4, true), (0, true)];
+    let few = [(5, false), (4, false), (3, true), (1, true), (0, true)];
+    let limits = FlowLimits {
+        new_per_second: 1000,
+        ..FlowLimits::default()
+    };
+    let at = |host: usize, port: u16| FlowKey {
+        client: SocketAddr::from(([192, 0, 2, host as u8], port)),
+        local: None,
+    };
+    let now = seconds(100);
+    for prefixes in [many, few] {
+        let mut flows: Flows<u32> = Flows::new(limits, [5; 16]);
+        let validated = |flows: &mut Flows<u32>, key| {
+            let opened = flows.open(now, key, Opening::Validated, |_| Some(0));
+            opened.map(|_| ())
+        };
+        for (host, (count, _)) in prefixes.iter().enumerate() {
+            for port in 0..*count {
+                assert_eq!(validated(&mut flows, at(host, port)), Ok(()));
+            }
+        }
+        let mut others = 0..;
+        while !flows.is_half_used(now) {
+            let number = others.next().expect("endless");
+            open(&mut flows, now, number).expect("room");
+        }
+        for (host, (count, has_few)) in prefixes.iter().enumerate() {
+            let expected = if *has_few { Ok(()) } else { Err(Refused::Rate) };
+            assert_eq!(validated(&mut flows, at(host, 1000)), expected, "{count}");
+        }
     }
 }
 

@@ -339,6 +339,23 @@ fn a_flood_of_forged_connection_ids_is_bounded_by_the_rate() {
 }
 
 #[test]
+fn flows_whose_server_is_silent_expire() {
+    let limits = FlowLimits {
+        idle: Duration::from_millis(1),
+        unproven_idle: Duration::from_millis(1),
+        ..FlowLimits::default()
+    };
+    let scene = Scene::new(1, limits);
+    let client = socket();
+    for number in 1..=2 {
+        scene.send(&client, &initial(1));
+        scene.receive(0);
+        scene.wait_for(Counter::FlowsExpired, number);
+        assert_eq!(scene.forwarder.count(Counter::FlowsOpened), number);
+    }
+}
+
+#[test]
 fn without_servers_for_new_connections_they_are_dropped() {
     let mut scene = Scene::new(1, FlowLimits::default());
     scene.fleet.servers[0].drain = true;

@@ -155,6 +155,56 @@ fn the_backlog_of_an_open_loop_is_counted() {
     assert_eq!(dispatcher.take_backlog(end), 0);
 }
 
+/// An open loop starts when its connections are established: the whole schedule moves.
+#[test]
+fn a_schedule_that_starts_later_keeps_its_intervals() {
+    let delay = Duration::from_secs(5);
+    let arrivals = Arrivals::Constant { rate: 10.0 };
+    let mut dispatcher = dispatcher(&alone(1), arrivals, seconds(1, 2));
+    dispatcher.start_at(START, START + delay);
+    assert_eq!(dispatcher.next_arrival(), Some(START + delay));
+    assert_eq!(dispatcher.take(START, 0), None);
+    let end = START + delay + Duration::from_secs(3);
+    assert_eq!(dispatcher.end(), Some(end));
+    let measured_from = START + delay + Duration::from_secs(1);
+    assert_eq!(dispatcher.measured_from(), measured_from);
+    let due: Vec<Due> = core::iter::from_fn(|| dispatcher.take(end, 0)).collect();
+    assert_eq!(due.len(), 30);
+    for (due, number) in due.iter().zip(0..) {
+        assert_eq!(due.at, START + delay + Duration::from_millis(100) * number);
+        assert_eq!(due.is_measured, number >= 10, "{number}");
+    }
+}
+
+/// Connections with the same draws would open new connections at the same time.
+#[test]
+fn each_connection_of_each_thread_draws_its_own_mix() {
+    let mix = Mix {
+        new: 1,
+        resumed: 1,
+        zero_rtt: 1,
+        reused: 1,
+    };
+    let mut all = Vec::new();
+    for thread in 0..2 {
+        let share = Share {
+            thread,
+            threads: 2,
+            connections: 6,
+        };
+        let amount = Amount::Requests(600);
+        let mut dispatcher = dispatcher(&share, Arrivals::Closed, amount).with_mix(Some(mix));
+        for connection in 0..share.own_connections() {
+            let take = || Some(dispatcher.take(START, connection)?.handshake);
+            all.push(core::iter::from_fn(take).collect::<Vec<_>>());
+        }
+    }
+    assert!(all.iter().all(|draws| draws.len() == 100));
+    for (index, draws) in all.iter().enumerate() {
+        assert!(!all[..index].contains(draws), "{index}");
+    }
+}
+
 #[test]
 fn weights_spread_requests_evenly() {
     assert_eq!(*cycle(&[1, 1, 1]), [0, 1, 2]);

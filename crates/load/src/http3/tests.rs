@@ -1,6 +1,5 @@
 //! What the engine allocates, and what it does with a server that misbehaves.
 
-#[expect(dead_code, reason = "shared with other tests, which use all of it")]
 #[path = "../../../client/tests/suite/server.rs"]
 mod server;
 
@@ -15,7 +14,9 @@ use self::server::Server;
 use super::*;
 use crate::{
     dispatcher::{Amount, Arrivals, Share},
+    histogram::Histogram,
     mix::Mix,
+    recorder::Counts,
     settings::{Control, Request, Settings},
 };
 
@@ -323,4 +324,223 @@ fn a_pending_request_does_not_wait_for_the_next_arrival() {
     let slowest = result.recorder.latency.iter().last();
     let (slowest, _) = slowest.expect("latencies");
     assert!(slowest < 900_000_000, "{slowest} ns");
+}
+
+#[test]
+fn responses_over_http3_and_their_bytes_are_counted() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let (result, _) = run_here(settings(&server, "100", 60));
+    let found = result.recorder.counts;
+    // `:status: 200` and `content-length: 100`.
+    let text = 60 * (10 + 17);
+    let expected = Counts {
+        started: 60,
+        done: 60,
+        succeeded: 60,
+        statuses: [0, 0, 60, 0, 0, 0],
+        total_bytes: found.total_bytes,
+        header_bytes: found.header_bytes,
+        header_text_bytes: text,
+        data_bytes: 6000,
+        connected: 2,
+        handshakes: 2,
+        full_handshakes: 2,
+        datagrams_sent: found.datagrams_sent,
+        datagrams_received: found.datagrams_received,
+        ..Counts::default()
+    };
+    assert_eq!(found, expected);
+    assert!((60..text).contains(&found.header_bytes), "{found:?}");
+    assert!(found.total_bytes > found.header_bytes + 6000, "{found:?}");
+    assert!(found.datagrams_sent >= 4 && found.datagrams_received >= 4);
+    let recorder = &result.recorder;
+    let values = [
+        &recorder.service,
+        &recorder.latency,
+        &recorder.connect,
+        &recorder.first_byte,
+    ];
+    assert_eq!(values.map(Histogram::count), [60, 60, 2, 2]);
+    assert!(recorder.rates.len() == 2 && recorder.rates.iter().all(|rate| *rate > 0.0));
+    assert!(recorder.errors.is_empty(), "{:?}", recorder.errors);
+}
+
+#[test]
+fn the_body_of_a_request_is_sent_with_each_one() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let mut settings = settings(&server, "echo", 10);
+    settings.body = Some(Arc::from(vec![7; 1000]));
+    let (result, _) = run_here(settings);
+    let found = result.recorder.counts;
+    assert_eq!((found.succeeded, found.data_bytes), (10, 10_000));
+}
+
+/// The first connection of a client has a full handshake.
+#[test]
+fn handshakes_of_further_connections_are_those_of_the_mix() {
+    for (handshake, resumed, early) in [
+        (Handshake::Full, 0, 0),
+        (Handshake::Resumed, 5, 0),
+        (Handshake::ZeroRtt, 5, 5),
+    ] {
+        let server = Server::start("localhost", RetryPolicy::Never);
+        let mut settings = settings(&server, "100", 6);
+        (settings.connections, settings.streams) = (1, 1);
+        settings.mix = Some(Mix::only(handshake));
+        let (result, _) = run_here(settings);
+        let found = result.recorder.counts;
+        assert_eq!((found.succeeded, found.connected), (6, 6), "{handshake:?}");
+        let handshakes = (found.full_handshakes, found.resumed_handshakes);
+        assert_eq!(handshakes, (6 - resumed, resumed), "{handshake:?}");
+        let early_data = (found.early_data_accepted, found.early_data_rejected);
+        assert_eq!(early_data, (early, 0), "{handshake:?}");
+        assert_eq!(found.disconnected + found.connect_failed, 0);
+        assert_eq!(server.connections(), 6);
+    }
+}
+
+#[test]
+fn what_an_open_loop_over_http3_could_not_send_is_counted() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let mut settings = settings(&server, "never", 0);
+    settings.amount = Amount::Time {
+        warm_up: Duration::ZERO,
+        measured: Duration::from_millis(300),
+    };
+    settings.arrivals = Arrivals::Constant { rate: 100.0 };
+    (settings.connections, settings.streams) = (1, 2);
+    let (result, _) = run_here(settings);
+    let found = result.recorder.counts;
+    let outcome = (found.started, found.unfinished, found.not_started);
+    assert_eq!(outcome, (2, 2, 28), "{found:?}");
+    assert_eq!(result.until.since(result.from), Duration::from_millis(300));
+}
+
+#[test]
+fn a_closed_port_ends_a_run_over_http3() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let mut settings = settings(&server, "100", 8);
+    drop(server);
+    settings.client.connect_timeout = Duration::from_secs(60);
+    let (result, _) = run_here(settings);
+    let found = result.recorder.counts;
+    assert_eq!((found.errored, found.connect_failed), (8, 2), "{found:?}");
+    assert_eq!((found.started, found.connected), (0, 0), "{found:?}");
+    assert_eq!(found.timed_out, 0, "{found:?}");
+    let errors: Vec<(&String, &u64)> = result.recorder.errors.iter().collect();
+    let [(why, 8)] = errors[..] else {
+        panic!("{errors:?}");
+    };
+    assert!(why.starts_with("cannot connect to 127.0.0.1:"), "{why}");
+}
+
+/// Its port is open, so there is no error of the network.
+#[test]
+fn a_server_that_does_not_answer_exceeds_the_time_limit_of_a_connection() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let mut settings = settings(&server, "100", 8);
+    let silent = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Options::default());
+    let silent = silent.expect("a socket");
+    let port = silent.local_address().port();
+    settings.requests[0].url = format!("https://localhost:{port}/").parse().expect("a URL");
+    settings.client.connect_timeout = Duration::from_millis(300);
+    let (result, _) = run_here(settings);
+    let found = result.recorder.counts;
+    assert_eq!((found.errored, found.timed_out), (8, 8), "{found:?}");
+    assert_eq!((found.connect_failed, found.started), (2, 0), "{found:?}");
+    assert_eq!(result.recorder.errors.values().sum::<u64>(), 8);
+}
+
+#[test]
+fn a_connection_over_http3_ends_at_its_time_limit() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let mut settings = settings(&server, "never", 3);
+    settings.connections = 1;
+    settings.active_timeout = Some(Duration::from_millis(500));
+    let (result, _) = run_here(settings);
+    let found = result.recorder.counts;
+    let outcome = (found.errored, found.timed_out, found.disconnected);
+    assert_eq!(outcome, (3, 3, 1), "{found:?}");
+}
+
+#[test]
+fn connections_that_move_to_another_port_lose_no_request() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let mut settings = settings(&server, "100", 0);
+    settings.amount = Amount::Time {
+        warm_up: Duration::ZERO,
+        measured: Duration::from_millis(700),
+    };
+    settings.arrivals = Arrivals::Constant { rate: 200.0 };
+    settings.migrate = Some(Duration::from_millis(200));
+    let (result, _) = run_here(settings);
+    let found = result.recorder.counts;
+    assert!(found.migrations > 0, "{found:?}");
+    let lost = (found.failed, found.migration_losses, found.disconnected);
+    assert_eq!(lost, (0, 0, 0), "{found:?}");
+    assert_eq!(found.connected, 2);
+    assert_eq!(server.connections(), 2);
+}
+
+#[derive(Debug, Default)]
+struct Lines(std::sync::Mutex<Vec<String>>);
+
+impl crate::LineSink for Lines {
+    fn line(&self, line: &str) {
+        self.0.lock().expect("no panic").push(line.to_owned());
+    }
+}
+
+/// Over paths of 20 ms per direction.
+#[test]
+fn each_connection_has_its_model_path_and_its_line_in_the_log() {
+    let server = Server::start("localhost", RetryPolicy::Never);
+    let mut settings = settings(&server, "100", 3);
+    settings.connections = 3;
+    let delay = || lastbyte_link::Config {
+        delay: Duration::from_millis(20),
+        ..lastbyte_link::Config::default()
+    };
+    let path = PathModel {
+        down: delay(),
+        up: delay(),
+        ..PathModel::default()
+    };
+    settings.network = Some(Network {
+        name: "test".to_owned(),
+        paths: vec![path],
+    });
+    let lines = Arc::new(Lines::default());
+    settings.connection_log = Some(lines.clone());
+    let (result, _) = run_here(settings);
+    let found = result.recorder.counts;
+    assert_eq!((found.succeeded, found.connected), (3, 3), "{found:?}");
+    for times in [&result.recorder.connect, &result.recorder.service] {
+        let least = times.summary().expect("values").min;
+        assert!(least >= 40e6, "{least} ns");
+    }
+    let report = result.paths.expect("model paths");
+    assert_eq!(report.clients, 3);
+    assert!(report.up.delivered.packets >= found.datagrams_sent);
+    assert_eq!(report.down.sent.packets, found.datagrams_received);
+    assert!(found.datagrams_sent >= 6 && found.datagrams_received >= 6);
+
+    let lines = lines.0.lock().expect("no panic");
+    let mut numbers = Vec::new();
+    for line in &*lines {
+        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        numbers.push(line["conn_id"].as_u64());
+        assert_eq!(
+            (&line["method"], &line["content_length"]),
+            (&"GET".into(), &100.into())
+        );
+        let times = ["client.handshake", "client.ttfb", "client.ttlb"];
+        let times = times.map(|key| line[key].as_f64().expect(key));
+        assert!(
+            times[0] >= 40.0 && times[1] >= 80.0 && times[2] >= times[1],
+            "{times:?}"
+        );
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, [Some(0), Some(1), Some(2)]);
 }

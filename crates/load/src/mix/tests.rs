@@ -39,7 +39,12 @@ fn the_seed_determines_the_draws() {
 
 #[test]
 fn a_mix_with_one_entry_always_draws_it() {
-    for handshake in [Handshake::Full, Handshake::Resumed, Handshake::ZeroRtt] {
+    for (handshake, name) in [
+        (Handshake::Full, "full"),
+        (Handshake::Resumed, "resumed"),
+        (Handshake::ZeroRtt, "0rtt"),
+    ] {
+        assert_eq!(handshake.name(), name);
         let mix = Mix::only(handshake);
         assert_eq!(draws(mix, 1, 100), vec![Some(handshake); 100]);
         assert!(!mix.is_reusing());

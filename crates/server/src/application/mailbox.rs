@@ -88,3 +88,89 @@ pub(super) fn waker(mailbox: &Arc<Mailbox>, handle: Handle, stream: StreamId) ->
         stream,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use lastbyte_driver::{Application, Clock, Turn, Worker};
+    use lastbyte_quic::{
+        Time,
+        connection::{Config, Connection, NetworkPath},
+        crypto::plain::PlainClient,
+        endpoint::{Closed, Endpoint, EndpointConfig},
+    };
+    use lastbyte_udp::{Options, Socket};
+    use lastbyte_wire::{Direction, Side};
+
+    use super::*;
+
+    /// Counts notifications, and ends after the first turn.
+    #[derive(Default)]
+    struct Notified(usize);
+
+    impl Application for Notified {
+        type Command = Command;
+        type Data = ();
+
+        fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
+
+        fn on_ready(&mut self, _: Time, _: Handle, _: &mut Connection, (): &mut ()) {}
+
+        fn on_closed(&mut self, _: Time, _: Closed) {}
+
+        fn on_command(&mut self, _: Time, _: &mut Endpoint, command: Command) {
+            self.0 += usize::from(matches!(command, Command::Mail));
+        }
+
+        fn on_turn(&mut self, _: Time, _: &mut Endpoint) -> Turn {
+            Turn {
+                deadline: None,
+                is_done: true,
+            }
+        }
+    }
+
+    #[test]
+    fn a_worker_is_woken_once_for_all_streams_until_it_takes_them() {
+        let address = "127.0.0.1:0".parse().expect("an address");
+        let socket = Socket::bind(address, &Options::default()).expect("a socket");
+        let path = NetworkPath {
+            local: socket.local_address(),
+            remote: socket.local_address(),
+        };
+        let mut endpoint = Endpoint::new(EndpointConfig::client(), [1; 32]).expect("an endpoint");
+        let (clock, config) = (Clock::new(), Config::new("cubic".parse().expect("a spec")));
+        let crypto = Arc::new(PlainClient::new(1, vec![b"x".to_vec()]));
+        let handle = endpoint
+            .connect(
+                clock.now(),
+                path,
+                "x",
+                &Arc::new(config),
+                crypto,
+                Vec::new(),
+            )
+            .expect("a connection");
+        let worker = Worker::new(socket, endpoint, Notified::default(), clock);
+        let mut worker = worker.expect("a worker");
+        let mailbox = Arc::<Mailbox>::default();
+        let streams = [0, 1].map(|number| {
+            StreamId::new(Side::Client, Direction::Bidirectional, number).expect("in range")
+        });
+        // Before and after the worker is known.
+        waker(&mailbox, handle, streams[0]).wake();
+        mailbox.connect(worker.remote());
+        waker(&mailbox, handle, streams[1]).wake_by_ref();
+        worker.run().expect("no error");
+        assert_eq!(
+            worker.application().0,
+            2,
+            "one for `connect`, one for the first stream"
+        );
+        assert_eq!(mailbox.take(), streams.map(|stream| (handle, stream)));
+        assert_eq!(mailbox.take(), []);
+        waker(&mailbox, handle, streams[0]).wake();
+        worker.run().expect("no error");
+        assert_eq!(worker.application().0, 3);
+        assert_eq!(mailbox.take(), [(handle, streams[0])]);
+    }
+}

@@ -208,6 +208,39 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_counters_of_all_workers_are_added() {
+        let one = Statistics {
+            accepted: 1,
+            handshakes: 2,
+            resumed: 3,
+            zero_rtt: 4,
+            requests: 5,
+            early_requests: 6,
+            responses: [7, 8, 9, 10, 11, 12],
+            resets: 13,
+            cut_off: 14,
+            failed: 15,
+        };
+        let mut sum = Statistics::default();
+        for workers in 1..=3 {
+            sum.add(&one);
+            let expected = Statistics {
+                accepted: workers,
+                handshakes: 2 * workers,
+                resumed: 3 * workers,
+                zero_rtt: 4 * workers,
+                requests: 5 * workers,
+                early_requests: 6 * workers,
+                responses: one.responses.map(|count| count * workers),
+                resets: 13 * workers,
+                cut_off: 14 * workers,
+                failed: 15 * workers,
+            };
+            assert_eq!(sum, expected);
+        }
+    }
+
+    #[test]
     fn a_slice_is_bounded() {
         let mut pass = Pass {
             sums: Vec::new(),

@@ -23,7 +23,9 @@ fn lines_are_written_in_order_and_appended() {
         for line in 0..1000 {
             writer.write(format!("{run}.{line}"));
         }
-        assert_eq!(finished(writer, thread).written, 1000);
+        let counts = writer.counts();
+        let statistics = finished(writer, thread);
+        assert_eq!((statistics.written, counts.read()), (1000, statistics));
     }
     let text = fs::read_to_string(&path).expect("text");
     let expected = (0..2).flat_map(|run| (0..1000).map(move |line| format!("{run}.{line}")));

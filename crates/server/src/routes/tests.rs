@@ -138,6 +138,7 @@ fn paths_that_servers_read_as_different_routes_are_refused() {
         "/x/..%2fadmin",
         "/a//b",
         "/a;x/b",
+        "/a%3bx/b",
         "/a/;/b",
         // A parameter with a separator, which is dropped before it is decoded.
         "/;%2fx/admin",

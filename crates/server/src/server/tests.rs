@@ -24,6 +24,13 @@ fn rfc9000_10_3_2_resets_outlive_the_process_but_fit_one_server_only() {
     assert!(of_host(b"a host") != of_number(b"a private key", 0));
 }
 
+#[test]
+fn secrets_are_random() {
+    let seeds = [random(), random()].map(|seed| seed.expect("random bytes"));
+    assert_ne!(seeds[0], seeds[1]);
+    assert!(seeds.iter().all(|seed| *seed != [0; 32]));
+}
+
 /// RFC 9000 §10.3.2: with one key for reset tokens no ID may repeat, and the key is the same after a restart.
 #[test]
 fn connection_ids_have_ten_random_bytes() {

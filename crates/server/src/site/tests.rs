@@ -259,3 +259,17 @@ fn delays_and_statuses_follow_the_path() {
         assert_eq!((answer.response.status(), answer.body_len()), (status, len));
     }
 }
+
+#[test]
+fn each_response_with_several_ranges_has_a_boundary_of_its_own() {
+    let site = Site::generated();
+    let content_type = || {
+        let answer = ask_with(&site, "GET", "/1000", &[("range", "bytes=0-0,9-9")]);
+        assert_eq!(answer.response.status(), 206);
+        field(&answer, "content-type").expect("a type")
+    };
+    let types = [content_type(), content_type()];
+    let start = "multipart/byteranges; boundary=";
+    assert!(types.iter().all(|it| it.starts_with(start)), "{types:?}");
+    assert_ne!(types[0], types[1]);
+}

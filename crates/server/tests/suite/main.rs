@@ -6,6 +6,7 @@
     reason = "tests are clients with sockets and files of their own"
 )]
 
+mod counting;
 mod ends;
 mod expect;
 mod floods;

@@ -48,3 +48,19 @@ fn bytes_are_the_same_at_an_offset_however_they_are_read() {
         assert_ne!(whole[..100], whole[shift..shift + 100]);
     }
 }
+
+#[test]
+fn objects_have_each_byte_about_as_often() {
+    let mut bytes = vec![0; PERIOD];
+    let object = Generated { len: 1 << 20 };
+    object.read_at(0, &mut bytes).expect("bytes");
+    let mut counts = [0_u32; 256];
+    for byte in bytes {
+        counts[usize::from(byte)] += 1;
+    }
+    // 256 each on average.
+    assert!(
+        counts.iter().all(|count| (150..400).contains(count)),
+        "{counts:?}"
+    );
+}
