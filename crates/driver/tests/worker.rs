@@ -3,12 +3,14 @@
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, Barrier},
+    os::fd::OwnedFd,
+    sync::{Arc, Barrier, Mutex, mpsc},
     time::Duration,
 };
 
 use lastbyte_driver::{
-    Application, Clock, Predecessor, Statistics, SteeringRule, Turn, Worker, WorkerPool, relay,
+    Application, Clock, Next, NextSocket, Remote, Statistics, Status, SteeringRule, Worker,
+    WorkerPool, relay,
 };
 use lastbyte_quic::{
     Time, WallTime,
@@ -69,6 +71,7 @@ struct Seen {
     turn: usize,
     /// The counters, as of the last time that the worker reported them.
     statistics: Statistics,
+    commands: usize,
     closed: usize,
     send_errors: Vec<SocketAddr>,
 }
@@ -77,8 +80,9 @@ struct Seen {
 struct Scripted<F> {
     seen: Seen,
     script: F,
-    socket: Option<Socket>,
-    predecessor: Option<Predecessor>,
+    /// Asks for the counters in each turn. The worker has no reason to wait then.
+    measures: Option<Remote<()>>,
+    measured: Arc<Mutex<Statistics>>,
     end: Option<MeetOnDrop>,
 }
 
@@ -91,19 +95,27 @@ impl Drop for MeetOnDrop {
     }
 }
 
-impl<F: FnMut(&Seen, Time, &mut Endpoint) -> Turn> Scripted<F> {
+impl<F: FnMut(&Seen, Time, &mut Endpoint) -> Next> Scripted<F> {
     fn new(script: F) -> Self {
         Self {
             seen: Seen::default(),
             script,
-            socket: None,
-            predecessor: None,
+            measures: None,
+            measured: Arc::default(),
             end: None,
+        }
+    }
+
+    /// Asks for the counters at the start of the next turn.
+    fn measure(&self) {
+        if let Some(remote) = &self.measures {
+            let measured = Arc::clone(&self.measured);
+            assert!(remote.measure(move |now| *measured.lock().expect("no panic") = now));
         }
     }
 }
 
-impl<F: FnMut(&Seen, Time, &mut Endpoint) -> Turn> Application for Scripted<F> {
+impl<F: FnMut(&Seen, Time, &mut Endpoint) -> Next> Application for Scripted<F> {
     type Command = ();
     type Data = ();
 
@@ -115,23 +127,15 @@ impl<F: FnMut(&Seen, Time, &mut Endpoint) -> Turn> Application for Scripted<F> {
         self.seen.closed += 1;
     }
 
-    fn on_statistics(&mut self, statistics: &Statistics) {
-        self.seen.statistics = *statistics;
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {
+        self.seen.commands += 1;
     }
 
-    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
-
-    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         self.seen.turn += 1;
+        self.seen.statistics = *self.measured.lock().expect("no panic");
+        self.measure();
         (self.script)(&self.seen, now, endpoint)
-    }
-
-    fn take_socket(&mut self) -> Option<Socket> {
-        self.socket.take()
-    }
-
-    fn take_predecessor(&mut self) -> Option<Predecessor> {
-        self.predecessor.take()
     }
 
     fn on_send_error(&mut self, _: Time, path: &NetworkPath, _: &io::Error) {
@@ -139,29 +143,47 @@ impl<F: FnMut(&Seen, Time, &mut Endpoint) -> Turn> Application for Scripted<F> {
     }
 }
 
-const fn done() -> Turn {
-    Turn {
+const fn done() -> Next {
+    Next {
         deadline: None,
-        is_done: true,
+        status: Status::Stopped,
     }
 }
 
-const fn wait_until(deadline: Time) -> Turn {
-    Turn {
+const fn wait_until(deadline: Time) -> Next {
+    Next {
         deadline: Some(deadline),
-        is_done: false,
+        status: Status::Running,
     }
 }
 
 /// A deadline that no test reaches: it ends a wait that should not have started.
 const LATE: Duration = Duration::from_secs(1);
 
-fn run<F: FnMut(&Seen, Time, &mut Endpoint) -> Turn>(
+fn run<F: FnMut(&Seen, Time, &mut Endpoint) -> Next>(
+    socket: Socket,
+    endpoint: Endpoint,
+    application: Scripted<F>,
+) -> (Statistics, Seen) {
+    let worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
+    finish(worker)
+}
+
+/// The same with an application that sees the counters.
+fn run_measured<F: FnMut(&Seen, Time, &mut Endpoint) -> Next>(
     socket: Socket,
     endpoint: Endpoint,
     application: Scripted<F>,
 ) -> (Statistics, Seen) {
     let mut worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
+    worker.application().measures = Some(worker.remote());
+    worker.application().measure();
+    finish(worker)
+}
+
+fn finish<F: FnMut(&Seen, Time, &mut Endpoint) -> Next>(
+    mut worker: Worker<Scripted<F>>,
+) -> (Statistics, Seen) {
     worker.run().expect("no error of the socket");
     let statistics = *worker.statistics();
     assert!(format!("{worker:?}").contains(&format!("{statistics:?}")));
@@ -215,7 +237,7 @@ fn a_turn_receives_at_most_two_batches() {
             wait_until(now)
         }
     });
-    let (statistics, _) = run(socket, client_endpoint(), application);
+    let (statistics, _) = run_measured(socket, client_endpoint(), application);
     assert!(statistics.turns >= DATAGRAMS.div_ceil(most));
 }
 
@@ -238,7 +260,7 @@ fn each_datagram_sent_is_counted_and_a_turn_sends_at_most_64() {
             _ => done(),
         }
     });
-    run(socket, client_endpoint(), application);
+    run_measured(socket, client_endpoint(), application);
     assert_eq!(sent, [(0, 0), (64, 64), (100, 100)]);
 }
 
@@ -271,9 +293,9 @@ fn a_closed_connection_is_followed_by_a_turn_at_once() {
             let connection = endpoint.connection(handle).expect("it is open");
             connection.close(now, 0);
         }
-        Turn {
+        Next {
             deadline: Some(now + LATE),
-            is_done: seen.closed == 1,
+            status: Status::stopped_if(seen.closed == 1),
         }
     });
     let (statistics, _) = run(socket, client_endpoint(), application);
@@ -308,7 +330,9 @@ fn a_replaced_socket_still_sends_and_receives_for_its_connections() {
     let (from_old, from_new) = (old.local_address(), new.local_address());
     let remote = peer.local_address();
     let sender = socket();
-    let mut application = Scripted::new(move |seen, now, endpoint| {
+    let next = NextSocket::default();
+    next.set(new);
+    let application = Scripted::new(move |seen, now, endpoint| {
         match seen.turn {
             1 => {
                 connect(endpoint, now, from_old, remote);
@@ -325,8 +349,8 @@ fn a_replaced_socket_still_sends_and_receives_for_its_connections() {
         send_to(&sender, receiver, &stray(0));
         wait_until(now + LATE)
     });
-    application.socket = Some(new);
-    let (statistics, _) = run(old, client_endpoint(), application);
+    let worker = Worker::new(old, client_endpoint(), application, Clock::new());
+    let (statistics, _) = finish(worker.expect("a worker").with_next_socket(next));
     assert_eq!((statistics.turns, statistics.datagrams_received), (6, 5));
     assert_eq!(statistics.datagrams_sent, 2);
     let mut sources = Vec::new();
@@ -340,25 +364,35 @@ fn a_replaced_socket_still_sends_and_receives_for_its_connections() {
 }
 
 /// A worker that receives datagrams of connections that it does not know, with a link to an earlier process.
-fn relayed(predecessor: Predecessor, datagrams: u64) -> Statistics {
+fn relayed(link: &Arc<OwnedFd>, datagrams: u64) -> Statistics {
     let (socket, peer) = (socket(), socket());
     let address = socket.local_address();
-    let mut application = Scripted::new(move |seen, now, _| {
-        if seen.turn as u64 > datagrams {
-            return done();
-        }
-        send_to(&peer, address, &stray(0));
-        wait_until(now + LATE)
-    });
-    application.predecessor = Some(predecessor);
-    run(socket, server_endpoint(), application).0
+    let peer = Arc::new(peer);
+    let make = move |_| {
+        let peer = Arc::clone(&peer);
+        let script = move |seen: &Seen, now, _: &mut Endpoint| {
+            if seen.turn as u64 > datagrams {
+                return done();
+            }
+            send_to(&peer, address, &stray(0));
+            wait_until(now + LATE)
+        };
+        Ok((server_endpoint(), Scripted::new(script)))
+    };
+    let steering = SteeringRule {
+        byte: 2,
+        workers: 1,
+    };
+    let pool = WorkerPool::start(vec![socket], steering, Clock::new(), Some(link), make);
+    let mut ends = pool.expect("a pool").join().into_iter();
+    ends.next().expect("a worker").expect("no error")
 }
 
 #[test]
 fn datagrams_for_an_earlier_process_are_counted_and_so_are_those_that_its_link_drops() {
     let (later, earlier) = relay::link().expect("sockets");
     let later = Arc::new(later);
-    let statistics = relayed(Predecessor::new(Arc::clone(&later), 0), 10);
+    let statistics = relayed(&later, 10);
     assert_eq!(statistics.datagrams_received, 10);
     assert_eq!((statistics.relayed, statistics.relays_dropped), (10, 0));
     let mut buffer = [0; 1000];
@@ -370,16 +404,16 @@ fn datagrams_for_an_earlier_process_are_counted_and_so_are_those_that_its_link_d
 
     // Now the earlier process does not read.
     while send(&*later, &buffer, SendFlags::DONTWAIT) != Err(Errno::AGAIN) {}
-    let statistics = relayed(Predecessor::new(Arc::clone(&later), 0), 10);
+    let statistics = relayed(&later, 10);
     assert_eq!((statistics.relayed, statistics.relays_dropped), (10, 10));
 
     drop(earlier);
-    let statistics = relayed(Predecessor::new(later, 0), 10);
+    let statistics = relayed(&later, 10);
     assert_eq!(statistics.datagrams_received, 10);
     assert_eq!((statistics.relayed, statistics.relays_dropped), (0, 0));
 }
 
-type Script = Box<dyn FnMut(&Seen, Time, &mut Endpoint) -> Turn>;
+type Script = Box<dyn FnMut(&Seen, Time, &mut Endpoint) -> Next>;
 
 /// The counters of two workers. The first one receives datagrams of the second one's connections: while the second one is in
 /// its only turn, or after the second one has ended.
@@ -399,7 +433,7 @@ fn forwarded(datagrams: u64, has_ended: bool) -> [Statistics; 2] {
         let application = if number == 0 {
             barrier.wait();
             Scripted::new(Box::new(move |seen: &Seen, now, _: &mut Endpoint| {
-                if seen.statistics.datagrams_received < datagrams {
+                if seen.commands == 0 {
                     return wait_until(now);
                 }
                 if !has_ended {
@@ -421,7 +455,17 @@ fn forwarded(datagrams: u64, has_ended: bool) -> [Statistics; 2] {
         };
         Ok((server_endpoint(), application))
     };
-    let pool = WorkerPool::start(sockets, steering, Clock::new(), make).expect("a pool");
+    let pool = WorkerPool::start(sockets, steering, Clock::new(), None, make).expect("a pool");
+    let first = &pool.remotes()[0];
+    loop {
+        let (measured, measurement) = mpsc::channel();
+        assert!(first.measure(move |now| measured.send(now).expect("a receiver")));
+        let now = measurement.recv().expect("the worker runs");
+        if now.datagrams_received == datagrams {
+            break;
+        }
+    }
+    first.send(()).expect("the worker runs");
     let mut ends = pool.join().into_iter();
     [(); 2].map(|()| ends.next().expect("two workers").expect("no error"))
 }
@@ -448,4 +492,35 @@ fn wall_times_count_from_1970() {
     let earlier = Duration::from_secs(1_700_000_000);
     assert!(Clock::since_epoch() > earlier);
     assert!(Clock::wall_time() > WallTime::from_unix(earlier));
+}
+
+/// Another process reads the socket then.
+#[test]
+fn a_paused_worker_does_not_read_its_socket_until_it_resumes() {
+    let (socket, peer) = (socket(), socket());
+    let address = socket.local_address();
+    let (remotes, remote) = mpsc::channel::<Remote<()>>();
+    let mut received = Vec::new();
+    let application = Scripted::new(|seen, now, _| {
+        received.push(seen.statistics.datagrams_received);
+        match seen.turn {
+            1 => send_to(&peer, address, &stray(0)),
+            5 => assert!(remote.recv().expect("a remote").resume()),
+            _ if received.last() == Some(&1) => return done(),
+            _ => {}
+        }
+        wait_until(now)
+    });
+    let mut worker =
+        Worker::new(socket, client_endpoint(), application, Clock::new()).expect("a worker");
+    let remote = worker.remote();
+    let (paused, pause) = mpsc::channel();
+    assert!(remote.pause(move |()| paused.send(()).expect("a receiver")));
+    worker.application().measures = Some(remote.clone());
+    worker.application().measure();
+    remotes.send(remote).expect("a receiver");
+    finish(worker);
+    assert_eq!(pause.try_recv(), Ok(()));
+    assert_eq!(received[..6], [0; 6]);
+    assert_eq!(received.last(), Some(&1));
 }
