@@ -116,6 +116,72 @@ fn rows_a_page_a_picture_and_a_summary_the_same_on_any_number_of_threads() {
 }
 
 /// The rows of a run, without the numbers of its arms, networks, pages and views.
+/// A network on which no page is loaded in time by both versions.
+const HOPELESS: &str = "1mbit/400ms/45%";
+
+#[test]
+fn loads_that_are_not_complete_count_and_are_named_by_arm_and_network() {
+    let folder = folder("compare-incomplete");
+    let words = ["--pages", "4", "--network", HOPELESS, "--network", "vdsl"];
+    let output = compare(
+        &folder,
+        &[&words[..], &["--http", "2,3", "--json"]].concat(),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let warnings = String::from_utf8_lossy(&output.stderr);
+    for warning in [
+        "warning: HTTP/2: page loads not complete: 8 of 8 on 1mbit/400ms/45%.\n",
+        "warning: HTTP/3: page loads not complete: 8 of 8 on 1mbit/400ms/45%.\n",
+        "longer than 300s, counts as infinitely long",
+    ] {
+        assert!(warnings.contains(warning), "{warning}: {warnings}");
+    }
+    let mut failed = 0;
+    for row in rows(&folder.join("compare")) {
+        if row["failed"] != 0 {
+            failed += 1;
+            assert!(
+                row["load_ms"].is_null() && row["first_render_ms"].is_null(),
+                "{row}"
+            );
+        }
+    }
+    assert!(failed > 0, "connections fail at this loss");
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let hopeless = &summary["results"][0];
+    assert_eq!(hopeless["network"], HOPELESS);
+    assert_eq!(
+        (&hopeless["pages"], &hopeless["incomplete_arm"]),
+        (&Value::from(4), &Value::from(4))
+    );
+    assert_eq!(hopeless["faster"][0], 0.0);
+    assert!(hopeless["speedup"].is_null() && hopeless["speedup_median"].is_null());
+    assert!(
+        summary["results"][1]["speedup"].is_array(),
+        "vdsl: {summary}"
+    );
+}
+
+#[test]
+fn transfers_with_loss_that_are_not_complete_name_the_arm_and_the_network() {
+    let folder = folder("compare-loss-incomplete");
+    let words = [
+        "loss",
+        "--network",
+        "56kbit/400ms",
+        "--size",
+        "10MB",
+        "--loss",
+        "0%",
+    ];
+    let more = ["--runs", "2", "--arm", "2", "--arm", "3"];
+    let output = compare(&folder, &[&words[..], &more].concat());
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let warning = "HTTP/2: 2 of 2 transfers over 56kbit/400ms were not complete after 600 s";
+    assert!(text.contains(warning), "{text}");
+}
+
 fn loads(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
     let output = compare(folder, &[arguments, &["--out", ".", "--force"]].concat());
     assert!(output.status.success(), "{output:?}");

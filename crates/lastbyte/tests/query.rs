@@ -502,6 +502,14 @@ fn the_built_in_helpers_know_the_startups() {
         "lastbyte query -r h2o 'select(base_cond(_, 0, 226578)) >> 1' rows",
     );
     assert_eq!(out, "");
+    // Keys of helpers are not those of the query: rows may lack some.
+    fs::write(folder.join("few"), r#"{"num-paced":0,"a":1}"#).expect("a file");
+    let (out, errors) = run_once(&folder, "lastbyte query -r h2o 'base_cond(_)' few");
+    assert_eq!((out.as_str(), errors.as_str()), ("false\n", ""));
+    let (_, errors) = run_once(&folder, "lastbyte query -r h2o 'loss_ratio(_)' few");
+    let absent =
+        "none of the rows read has a key that `loss_ratio` reads, such as `num-packets.sent`\n";
+    assert!(errors.ends_with(absent), "{errors}");
 }
 
 #[test]

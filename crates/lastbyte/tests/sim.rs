@@ -6,6 +6,7 @@
 )]
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::PathBuf,
     process::{Command, Output},
@@ -397,6 +398,67 @@ fn a_simulated_transfer_has_the_names_of_its_qlog() {
     }
     let around = |shift: &f64| (19.5 - 1.0..19.5 + 1.0).contains(shift);
     assert!(shifts.iter().all(around), "{shifts:?}");
+}
+
+/// The parts of the first sentence of a picture, in percent.
+fn spent(picture: &str) -> BTreeMap<String, f64> {
+    let at = picture.find("Of the ").expect("a sentence");
+    let text = picture[at..].split(" \u{b7} ").next().unwrap_or_default();
+    // In an SVG, it has several lines.
+    let lines = text
+        .split('<')
+        .map(|part| part.rsplit('>').next().unwrap_or_default());
+    let text = lines.collect::<Vec<_>>().join(" ");
+    let text = text.split_once(": ").expect("parts").1;
+    let parts = text.split_once('.').map_or(text, |(parts, _)| parts);
+    let parts = parts.split(", ").filter_map(|part| part.split_once(" % "));
+    parts
+        .map(|(share, name)| {
+            (
+                name.trim().to_owned(),
+                share.trim().parse().expect("a share"),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_simulated_transfer_has_the_limits_and_the_sentence_of_its_qlog() {
+    let folder = folder("plot-limits");
+    for (window, is_blocked) in [("100kB", true), ("6MB", false)] {
+        let (plot, qlogs) = (folder.join("p.svg"), folder.join(window));
+        let words = ["--network", "vdsl", "--size", "2MB", "--window", window];
+        let more = [
+            "--plot",
+            plot.to_str().expect("UTF-8"),
+            "--qlog",
+            qlogs.to_str().expect("UTF-8"),
+        ];
+        let output = sim(&[&words[..], &["--arm", "rapid-start"], &more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let simulated = fs::read_to_string(&plot).expect("a plot");
+        let drawn = folder.join("q.svg");
+        let qlog = qlogs.join("vdsl_rapid-start_2000000_1_0_server.sqlog");
+        let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(["plot", qlog.to_str().expect("UTF-8"), "-o"])
+            .arg(&drawn)
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let drawn = fs::read_to_string(&drawn).expect("a plot");
+        for name in ["stream limit", "blocked by flow control<"] {
+            let has = [&simulated, &drawn].map(|text| text.contains(name));
+            assert_eq!(has, [is_blocked; 2], "{name}, {window}");
+        }
+        let (ours, theirs) = (spent(&simulated), spent(&drawn));
+        assert_eq!(ours, theirs);
+        let blocked = ours.get("blocked by flow control");
+        assert_eq!(
+            blocked.is_some_and(|share| *share > 30.0),
+            is_blocked,
+            "{ours:?}"
+        );
+    }
 }
 
 /// A label without its time, and the time in milliseconds: `startup ends 245 ms`.

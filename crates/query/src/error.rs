@@ -125,6 +125,8 @@ pub enum RunError {
         message: String,
         /// The place: `log.ndjson:3, stage 0`, `end of input, stage 1` or `helper file`.
         place: String,
+        /// What Ruby's message does not tell, such as the key whose value is nil.
+        hint: Option<String>,
     },
     /// [`Options::interrupt`](crate::Options::interrupt) was set while a row was processed.
     Interrupted,
@@ -189,7 +191,14 @@ impl fmt::Display for RunError {
                 class,
                 message,
                 place,
-            } => write!(f, "{message} ({class}) at {place}"),
+                hint,
+            } => {
+                write!(f, "{message} ({class}) at {place}")?;
+                match hint {
+                    Some(hint) => write!(f, ": {hint}"),
+                    None => Ok(()),
+                }
+            }
             RunError::State { input, message } => write!(f, "{input}: {message}"),
             RunError::NotMergeable { stage } => write!(
                 f,
@@ -243,6 +252,8 @@ pub struct AbsentKey {
     pub path: Vec<String>,
     /// The path of the key with the most similar name, if one is similar. Rows at the start of the input are searched.
     pub nearest: Option<Vec<String>>,
+    /// The built-in helper that reads it, if no row has any of the helper's keys: the query itself does not name them.
+    pub helper: Option<String>,
     /// All rows of the input were read.
     pub is_whole: bool,
 }
@@ -254,6 +265,13 @@ impl fmt::Display for AbsentKey {
         } else {
             "none of the rows read"
         };
+        if let Some(helper) = &self.helper {
+            let path = KeyName(&self.path);
+            return write!(
+                f,
+                "{rows} has a key that `{helper}` reads, such as `{path}`"
+            );
+        }
         write!(f, "{rows} has `{}`", KeyName(&self.path))?;
         match &self.nearest {
             Some(nearest) => write!(f, "; did you mean `{}`?", KeyName(nearest)),

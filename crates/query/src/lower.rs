@@ -68,6 +68,7 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
         lower.program.definitions.push(Definition {
             name: definition,
             code: Rc::new(code),
+            is_internal: false,
         });
     }
     for helper in helpers {
@@ -92,8 +93,12 @@ fn refuse_errors(
     };
     let message = String::from_utf8_lossy(first.message()).into_owned();
     let byte = start + (first.location().start() as usize).saturating_sub(before);
+    let is_sql = text.to_ascii_lowercase().starts_with("select ");
     let hint = match text.get(byte..).and_then(field_of_jq) {
         Some(field) => format!("; the field is `_[\"{field}\"]`"),
+        None if is_sql => {
+            "; a query is Ruby, as in `select(_[\"ttlb\"] > 100) >> count()`".to_owned()
+        }
         None => String::new(),
     };
     Err(CompileError::at(

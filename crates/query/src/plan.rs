@@ -8,8 +8,8 @@ pub(crate) mod parallel;
 use self::constant_keys::ConstantKeys;
 use crate::names::M;
 use crate::tree::{
-    Arguments, Begin, BlockNode, Builtin, Case, Code, Function, Literal, MatchAssign, Multi, Node,
-    Pair, Place, Program, StageCall, Target, Update,
+    Arguments, Begin, BlockNode, Builtin, Case, Code, Definition, Function, Literal, MatchAssign,
+    Multi, Node, Pair, Place, Program, StageCall, Target, Update,
 };
 use lastbyte_json::parse::Projection;
 
@@ -593,7 +593,11 @@ impl Walk<'_> {
 
     /// A helper that is given the row as a plain argument reads parts of it, too.
     fn helper(&mut self, helper: usize, arguments: &Arguments) {
-        let code = &self.program.definitions[helper].code;
+        let Definition {
+            name,
+            code,
+            is_internal,
+        } = &self.program.definitions[helper];
         let rows: Vec<usize> = (0..arguments.list.len())
             .filter(|at| self.is_row(&arguments.list[*at]))
             .collect();
@@ -607,6 +611,7 @@ impl Walk<'_> {
         if arguments.splat || rows.iter().any(|at| !plain(*at)) {
             self.whole |= !rows.is_empty() || arguments.splat;
         }
+        let leaves = *is_internal && self.keys.enter(name);
         // Its body is walked even without the row, since it sees `_`.
         for at in rows.iter().map(|at| at + 1).chain([0]) {
             if self.helpers.contains(&(helper, at)) {
@@ -630,6 +635,9 @@ impl Walk<'_> {
             }
             self.node(&code.body);
             self.tracked = outer;
+        }
+        if leaves {
+            self.keys.leave();
         }
     }
 }

@@ -102,7 +102,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// Compiles a query and its helper files, each given as name and text.
+    /// Compiles a query and its helper files, each given as name and text. The name of a built-in one starts with `<`: its keys are not
+    /// reported one by one if no row has them.
     ///
     /// # Errors
     ///
@@ -132,7 +133,8 @@ impl Query {
     pub fn keys(&self) -> Vec<Vec<String>> {
         let keys = || {
             let program = self.program().ok()?;
-            Some(plan::constant_keys(&program).groups().concat())
+            let groups = plan::constant_keys(&program).groups();
+            Some(groups.into_iter().flat_map(|group| group.paths).collect())
         };
         on_large_stack(keys).flatten().unwrap_or_default()
     }
@@ -330,7 +332,7 @@ pub struct Outcome {
     pub errors: Vec<RunError>,
     /// Lines left out because of [`Options::skip_bad_lines`].
     pub skipped: Option<SkippedLines>,
-    /// Constant keys of the query that no row has.
+    /// Constant keys of the query that no row has; of a built-in helper, one key stands for all.
     pub absent: Vec<AbsentKey>,
     /// Number of rows that were read.
     pub rows: u64,

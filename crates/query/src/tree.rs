@@ -402,6 +402,8 @@ impl Parameters {
 pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) code: Rc<Code>,
+    /// It is built in: no file of the user has it.
+    pub(crate) is_internal: bool,
 }
 
 /// A stage of the query.

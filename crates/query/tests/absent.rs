@@ -10,10 +10,16 @@ const ROWS: &str = r#"{"arm":"a","ttlb":10,"quic":{"rtt":{"min":3}},"ua":"Chrome
 {"arm":"b","ttlb":20,"quic":{"rtt":{"min":5}},"ua":"Safari","none":null,"late":1}
 "#;
 
+/// Helpers that a program brings along, and helpers of the user.
+const BUILT_IN: &str = "def shares(row) = [ttl(row), row['sent'], row['loss']]\ndef ttl(row) = row['ttlb'] || row['tt']";
+const OWN: &str = "def mine(row) = [row['tltb'], shares(row)]";
+
 /// What is printed for these rows: results and notes.
 fn run(query: &str, options: Options, inputs: Vec<Input>) -> (String, String) {
-    let query =
-        Query::compile(query, &[], options).unwrap_or_else(|wrong| panic!("{query}: {wrong}"));
+    let builtin = ("<built-in>".to_owned(), BUILT_IN.to_owned());
+    let own = ("own.rb".to_owned(), OWN.to_owned());
+    let query = Query::compile(query, &[builtin, own], options)
+        .unwrap_or_else(|wrong| panic!("{query}: {wrong}"));
     let (mut out, mut errors) = (Vec::new(), Vec::new());
     query.run(inputs, &mut out, &mut errors);
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -226,6 +232,61 @@ fn absent_keys_are_reported_for_every_kind_of_input_and_output() {
     assert_eq!(outcome.rows, 2);
     let absent: Vec<String> = outcome.absent.iter().map(ToString::to_string).collect();
     assert_eq!(absent.join("\n") + "\n", expected);
+}
+
+/// The query names the helper, not the keys.
+#[test]
+fn keys_that_only_a_built_in_helper_reads_are_not_reported_one_by_one() {
+    assert_eq!(notes("shares(_)", ROWS), "");
+    let other = r#"{"a":1}"#;
+    let absent = "no row has a key that `shares` reads, such as `ttlb`\n";
+    assert_eq!(notes("[shares(_), shares(_)]", other), absent);
+    let typed = format!("{absent}no row has `sent`\n");
+    assert_eq!(notes(r#"[shares(_), _["sent"]]"#, other), typed);
+    // Helpers of the user.
+    assert_eq!(
+        notes("mine(_)", ROWS),
+        "no row has `tltb`; did you mean `ttlb`?\n"
+    );
+}
+
+#[test]
+fn an_error_because_of_nil_names_the_key() {
+    let at = "(NoMethodError) at rows:1, stage";
+    for (query, expected) in [
+        (
+            r#"{x: _["ttlb"]} >> _["y"] + 1"#,
+            format!("undefined method '+' for nil {at} 1: `y` is nil\n"),
+        ),
+        (
+            r#"{x: _["ttlb"]} >> _[:y].fdiv(2)"#,
+            format!("undefined method 'fdiv' for nil {at} 1: `:y` is nil\n"),
+        ),
+        (
+            r#"_.then { |row| 1 + row["none"] }"#,
+            "nil can't be coerced into Integer (TypeError) at rows:1, stage 0: `none` is nil\n"
+                .to_owned(),
+        ),
+        (
+            r#"_.then { |row| row["none"]["x"] }"#,
+            format!("undefined method '[]' for nil {at} 0: `none` is nil\n"),
+        ),
+        (r#"[[1]] >> _["a"]"#, "no implicit conversion of String into Integer (TypeError) at rows:1, stage 1: `_` is an Array (`flat >> …` takes its elements as rows)\n".to_owned()),
+        // Not of another error, and not in the message that a program sees.
+        (
+            r#"(_["none"] + 1 rescue nil) + 1"#,
+            format!("undefined method '+' for nil {at} 0\n"),
+        ),
+    ] {
+        assert_eq!(notes(query, ROWS), expected, "{query}");
+    }
+    let rescued = r#"[1].map { |it| begin; it + _["none"]; rescue => e; e.message; end }.first"#;
+    let message = "\"nil can't be coerced into Integer\"\n";
+    assert!(
+        run(rescued, Options::default(), input(ROWS))
+            .0
+            .starts_with(message)
+    );
 }
 
 /// Nothing is known of rows that were not read.

@@ -21,26 +21,26 @@ fn answer(query: &str, bytes: &[u8], options: &Options) -> (String, String, bool
     (text(out), text(errors), good)
 }
 
-/// A query, its rows, what is printed, and the errors (empty: none).
+/// A query, its rows, what is printed, and the errors (empty: none): those of jrf, with the key that is nil.
 const ANSWERS: &[(&str, &str, &str, &str)] = &[
     // After an error in a row, a reducer's value is what the rows before it made.
     (
         r#"reduce(0) { |a, v| a + v["a"] }"#,
         "{\"a\":1}\n{\"a\":2}\n{\"b\":3}\n",
         "3\n",
-        "nil can't be coerced into Integer (TypeError) at rows:3, stage 0\n",
+        "nil can't be coerced into Integer (TypeError) at rows:3, stage 0: `a` is nil\n",
     ),
     (
         r#"[sum(_["a"]), reduce([]) { |all, v| all + [v["a"] + 1] }]"#,
         "{\"a\":1}\n{\"a\":2}\n{\"b\":3}\n",
         "[3,[2,3]]\n",
-        "undefined method '+' for nil (NoMethodError) at rows:3, stage 0\n",
+        "undefined method '+' for nil (NoMethodError) at rows:3, stage 0: `a` is nil\n",
     ),
     (
         r#"group_by(_["g"]) { |r| group(r["a"] + 1) }"#,
         "{\"g\":1,\"a\":1}\n{\"g\":2}\n",
         "{\"1\":[2],\"2\":null}\n",
-        "undefined method '+' for nil (NoMethodError) at rows:2, stage 0\n",
+        "undefined method '+' for nil (NoMethodError) at rows:2, stage 0: `a` is nil\n",
     ),
     // The keys of groups are what Ruby prints of Arrays.
     (
@@ -171,6 +171,73 @@ fn large_windows_of_zstd_are_an_error() {
         assert_eq!((out.as_str(), good), ("", false));
         assert_eq!(reported, "rows: the zstd window is above 100 MiB\n");
     }
+}
+
+#[test]
+fn rfc8878_3_1_2_skippable_frames_stand_anywhere() {
+    let frame = |row: &str| compress_to_vec(row.as_bytes(), CompressionLevel::Fastest);
+    let (one, two, none) = (frame("1\n"), frame("2\n"), frame(""));
+    let long = [&[0x5f, 0x2a, 0x4d, 0x18, 4, 0, 0, 0][..], b"abcd"].concat();
+    let empty = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0];
+    let count = |parts: &[&[u8]]| answer("count()", &parts.concat(), &Options::default());
+    for parts in [
+        &[&long[..], &one, &two][..],
+        &[&empty, &long, &none, &one, &empty, &two, &long],
+        &[&one, &none, &two, &empty],
+        &[&none, &one, &two],
+    ] {
+        assert_eq!(count(parts), ("2\n".to_owned(), String::new(), true));
+    }
+    assert_eq!(count(&[&long]), (String::new(), String::new(), true));
+    // Cut off.
+    for (parts, rows) in [(&[&long[..10]][..], ""), (&[&one, &long[..11]], "1\n")] {
+        let (out, reported, good) = count(parts);
+        assert_eq!((out.as_str(), good), (rows, false));
+        assert_eq!(reported, "rows: the zstd data is cut off\n");
+    }
+}
+
+#[test]
+fn other_formats_are_refused_by_name() {
+    for (bytes, name) in [
+        (&b"PK\x03\x04.."[..], "a ZIP archive"),
+        (b"BZh91AY&SY..", "bzip2 data"),
+        (b"\xfd7zXZ\0..", "xz data"),
+        (b"PAR1..", "a Parquet file"),
+        (b"\xff\xfe{\0}\0", "text in UTF-16"),
+        (b"\xfe\xff\0{\0}", "text in UTF-16"),
+    ] {
+        let (out, reported, good) = answer("_", bytes, &Options::default());
+        assert_eq!((out.as_str(), good), ("", false));
+        let expected = "(expected text, plain or compressed with gzip or zstd)";
+        assert_eq!(reported, format!("rows: this is {name} {expected}\n"));
+    }
+}
+
+#[test]
+fn rows_that_end_with_carriage_returns_are_read_or_refused() {
+    let read = |rows: &str, lax| {
+        let options = Options {
+            lax,
+            ..Options::default()
+        };
+        answer("_", rows.as_bytes(), &options)
+    };
+    let all = ("1\n2\n".to_owned(), String::new(), true);
+    for rows in ["1\r\n2\r\n", "1\r\r\n2\r\r\n", "1\n2\r"] {
+        assert_eq!(read(rows, false), all, "{rows:?}");
+    }
+    assert_eq!(read("1\r2\r", true), all);
+    let (out, reported, good) = read("1\r2\r", false);
+    assert_eq!((out.as_str(), good), ("", false));
+    let expected = "rows: unexpected character: '2\r' after a carriage return, which ends lines with `--lax` only at line 1 column 3 (JSON::ParserError)\n";
+    assert_eq!(reported, expected);
+    // Values of several lines.
+    let (_, reported, _) = read("{\n \"a\": 1\n}\n", false);
+    assert!(
+        reported.contains(" (values of several lines are read with `--lax`) at line 1"),
+        "{reported}"
+    );
 }
 
 #[test]

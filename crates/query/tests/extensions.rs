@@ -321,6 +321,7 @@ fn errors_of_invalid_queries_suggest_a_correction() {
 
 #[test]
 fn names_of_other_languages_suggest_a_correction() {
+    assert!(Query::compile("sum(*[1], initial: 2)", &[], Options::default()).is_ok());
     for (query, wrong) in [
         (
             "arm",
@@ -369,6 +370,27 @@ fn names_of_other_languages_suggest_a_correction() {
         (
             "None",
             "query:1:1: uninitialized constant None; did you mean `nil`?",
+        ),
+        // Arguments that would have no effect.
+        (
+            "select { |r| r[\"ttlb\"] > 5 }",
+            "query:1:1: `select` with 0 arguments (expected `select(p)`)",
+        ),
+        (
+            "sum(_[\"a\"], _[\"b\"])",
+            "query:1:1: `sum` with 2 arguments (expected `sum(e)`)",
+        ),
+        (
+            "sort(_[\"a\"], 3)",
+            "query:1:1: `sort` with 2 arguments (expected `sort(key)`)",
+        ),
+        (
+            "group_by(\"a\") { count() }",
+            "query:1:1: `group_by(\"a\")` is the same in all rows (expected a value of the row: `_[\"a\"]`)",
+        ),
+        (
+            "select count(*) from rows",
+            "query:1:14: syntax error: unexpected `*`; no anonymous rest parameter; a query is Ruby, as in `select(_[\"ttlb\"] > 100) >> count()`",
         ),
     ] {
         let refused = Query::compile(query, &[], Options::default()).unwrap_err();
@@ -788,7 +810,7 @@ fn queries_that_do_not_merge_are_refused() {
     let query = Query::compile("sum(_[\"a\"] + 1)", &[], Options::default()).unwrap();
     assert_eq!(
         state(&query, "rows", b"{\"a\":1}\n{}\n").unwrap_err(),
-        "undefined method '+' for nil (NoMethodError) at rows:2, stage 0\n"
+        "undefined method '+' for nil (NoMethodError) at rows:2, stage 0: `a` is nil\n"
     );
     assert_eq!(
         state(&query, "rows", b"{\"a\":1}\n{").unwrap_err(),

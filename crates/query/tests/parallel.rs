@@ -354,7 +354,7 @@ const SHAPED: &[&str] = &[
     "select(_[\"o\"].is_a?(Hash) ? _[\"o\"][\"x\"] = 0 : true)",
     "(_[\"l\"] || []) << 1; _",
     "next _ if _[\"b\"]",
-    "select { |r| r[\"b\"] }",
+    "select(_[\"b\"])",
     "group(_) >> _.reverse",
     "group([_[\"b\"], _[\"l\"]]) >> (_.each { |b, l| b << \"+\" if b; l << 0 if l }; _)",
     "sort(_[\"b\"].to_s) >> _[\"a\"]",

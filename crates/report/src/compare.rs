@@ -18,7 +18,7 @@ mod verdict;
 
 use serde_json::{Value, json};
 
-pub use self::verdict::Verdict;
+pub use self::verdict::{Verdict, show_speedup};
 use crate::svg;
 
 /// Page loads to compare.
@@ -74,7 +74,7 @@ pub struct LoadKey {
     pub view: usize,
 }
 
-/// The times of a load, in ms; `None` if it was not complete in time.
+/// The times of a load, in ms; `None` if it failed or took too long, which counts as infinitely long.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadTimes {
     /// Which load.

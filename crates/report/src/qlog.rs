@@ -19,15 +19,11 @@
 //! | `qlog/records.rs` | the values of the file, one at a time |
 //! | `qlog/header.rs`, `qlog/event.rs` | the header of a trace, and the fields of an event under each of their names |
 //! | `qlog/connection.rs` | from events to an arm |
-//! | `qlog/flow.rs` | limits of flow control |
 //! | `qlog/anatomy.rs` | where the time went |
-//! | `qlog/bounded.rs` | series of bounded length |
 
 mod anatomy;
-mod bounded;
 mod connection;
 mod event;
-mod flow;
 mod header;
 mod records;
 

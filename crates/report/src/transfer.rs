@@ -13,16 +13,22 @@
 //! | `transfer/page.rs`, `page.js`, `page.css` | the interactive page |
 //! | `transfer/play.rs`, `play.js` | playing the transfer on the page: where packets are at each moment |
 //! | `transfer/named.rs` | the names of events |
+//! | `transfer/parts.rs` | where the time went, as a sentence |
+//! | `transfer/flow.rs` | the limits of flow control |
+//! | `transfer/bounded.rs` | series of bounded length |
 //! | `transfer/pack.rs` | the compact form of the data in the page |
 
 use core::fmt;
 
+pub(crate) mod bounded;
 mod clean;
 mod figure;
+pub mod flow;
 pub mod named;
 mod pack;
 mod page;
 mod panel;
+pub mod parts;
 pub mod play;
 mod thin;
 

@@ -222,12 +222,11 @@ fn start(
 
 fn helpers(paths: &[PathBuf]) -> Result<Vec<(String, String)>, String> {
     let load = |path: &PathBuf| {
+        if path.as_os_str() == H2O {
+            return Ok((format!("<{H2O}>"), H2O_HELPERS.to_owned()));
+        }
         let name = path.display().to_string();
-        let text = match path.to_str() {
-            Some(H2O) => Ok(H2O_HELPERS.to_owned()),
-            _ => read(path),
-        };
-        match text {
+        match read(path) {
             Ok(text) => Ok((name, text)),
             Err(reason) => Err(format!("cannot load such file -- {name}: {reason}")),
         }

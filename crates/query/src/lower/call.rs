@@ -12,6 +12,7 @@ use crate::tree::{
 };
 use ruby_prism as prism;
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 
 const BUILTINS: &[(&str, Builtin)] = &[
     ("select", Builtin::Select),
@@ -39,6 +40,24 @@ const OWN_BUILTINS: &[(&str, Builtin)] = &[
     ("top", Builtin::Top),
     ("histogram", Builtin::Histogram),
 ];
+
+/// How a builtin is called that takes a value of the row, and with how many arguments beside keywords.
+fn form(builtin: Builtin) -> Option<(&'static str, RangeInclusive<usize>)> {
+    Some(match builtin {
+        Builtin::Select => ("select(p)", 1..=1),
+        Builtin::CountIf => ("count_if(p)", 1..=1),
+        Builtin::Count => ("count()", 0..=1),
+        Builtin::Sum => ("sum(e)", 1..=1),
+        Builtin::Min => ("min(e)", 1..=1),
+        Builtin::Max => ("max(e)", 1..=1),
+        Builtin::Average => ("average(e)", 1..=1),
+        Builtin::Stdev => ("stdev(e)", 1..=1),
+        Builtin::Percentile => ("percentile(e, p)", 1..=2),
+        Builtin::Sort => ("sort(key)", 0..=1),
+        Builtin::GroupBy => ("group_by(key)", 1..=1),
+        _ => return None,
+    })
+}
 
 /// Names that other languages have for a builtin.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -478,6 +497,18 @@ impl Lower {
         let arguments = self.arguments(node.arguments())?;
         if arguments.list.iter().any(reducer_at) {
             return self.refuse_reducer(&at, name, "after");
+        }
+        if let Some((form, counts)) = form(builtin) {
+            let given = arguments.list.len() - usize::from(arguments.keywords);
+            if !arguments.splat && !counts.contains(&given) {
+                let plural = if given == 1 { "" } else { "s" };
+                let what = format!("`{name}` with {given} argument{plural} (expected `{form}`)");
+                return self.fail(&at, what);
+            }
+            if let Some(Node::Str(text)) = arguments.list.first() {
+                let what = "is the same in all rows (expected a value of the row:";
+                return self.fail(&at, format!("`{name}({text:?})` {what} `_[{text:?}]`)"));
+            }
         }
         let reducing = match node.block() {
             Some(block) => match block.as_block_node() {

@@ -300,7 +300,11 @@ impl Lower {
             );
         };
         let code = self.method(node)?;
-        self.program.definitions[at] = Definition { name: path, code };
+        self.program.definitions[at] = Definition {
+            name: path,
+            code,
+            is_internal: self.source.starts_with('<'),
+        };
         Ok(Node::Literal(Literal::Symbol(Symbol::new(&name))))
     }
 }

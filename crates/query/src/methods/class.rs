@@ -84,6 +84,7 @@ pub(super) fn call(
                     .first()
                     .cloned()
                     .unwrap_or_else(|| Value::str(class.name())),
+                hint: None,
             })))
         }
         _ => None,

@@ -138,6 +138,7 @@ impl Vm {
             [] => Exception {
                 class: Class::RuntimeError,
                 message: Value::str("unhandled exception"),
+                hint: None,
             },
             [Value::Exception(it), ..] => return Box::new(Flow::Raise(Rc::clone(it))),
             [Value::Class(class), rest @ ..] if class.is(Class::Exception) => Exception {
@@ -146,10 +147,12 @@ impl Vm {
                     .first()
                     .cloned()
                     .unwrap_or_else(|| Value::str(class.name())),
+                hint: None,
             },
             [message @ Value::Str(_), ..] => Exception {
                 class: Class::RuntimeError,
                 message: message.clone(),
+                hint: None,
             },
             _ => return type_error("exception class/object expected"),
         };

@@ -10,10 +10,20 @@ use std::collections::BTreeSet;
 /// A path of keys from a row: `["a", "b"]` for `_["a"]["b"]`.
 pub(crate) type KeyPath = Vec<String>;
 
+/// Keys of which rows have one, or none is reported.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeyGroup {
+    /// The operands of `||`, mostly a single one, or all keys of a built-in helper.
+    pub(crate) paths: Vec<KeyPath>,
+    /// The name of the built-in helper, whose keys the query does not name.
+    pub(crate) helper: Option<String>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct ConstantKeys {
-    /// Paths of which one is read: the operands of `||`, mostly a single one.
-    groups: Vec<Vec<KeyPath>>,
+    groups: Vec<KeyGroup>,
+    /// The built-in helper that is being walked.
+    helper: Option<KeyGroup>,
     asked: BTreeSet<KeyPath>,
     written: BTreeSet<String>,
     /// While it is above zero, what is read is not known to be a key of the row.
@@ -23,8 +33,37 @@ pub(crate) struct ConstantKeys {
 impl ConstantKeys {
     pub(super) fn read_one_of(&mut self, paths: Vec<KeyPath>) {
         let group: Vec<KeyPath> = paths.into_iter().filter(|path| !path.is_empty()).collect();
-        if self.paused == 0 && !group.is_empty() && !self.groups.contains(&group) {
+        if self.paused > 0 || group.is_empty() {
+            return;
+        }
+        match &mut self.helper {
+            Some(helper) => helper.paths.extend(group),
+            None => self.add(KeyGroup {
+                paths: group,
+                helper: None,
+            }),
+        }
+    }
+
+    fn add(&mut self, group: KeyGroup) {
+        if !group.paths.is_empty() && !self.groups.contains(&group) {
             self.groups.push(group);
+        }
+    }
+
+    /// What is read until [`Self::leave`] is of this built-in helper. Returns whether it is within no other.
+    pub(super) fn enter(&mut self, helper: &str) -> bool {
+        let is_outer = self.helper.is_none();
+        self.helper.get_or_insert_with(|| KeyGroup {
+            paths: Vec::new(),
+            helper: Some(helper.to_owned()),
+        });
+        is_outer
+    }
+
+    pub(super) fn leave(&mut self) {
+        if let Some(helper) = self.helper.take() {
+            self.add(helper);
         }
     }
 
@@ -46,12 +85,14 @@ impl ConstantKeys {
     }
 
     /// The groups that are looked for.
-    pub(crate) fn groups(self) -> Vec<Vec<KeyPath>> {
+    pub(crate) fn groups(self) -> Vec<KeyGroup> {
         let is_known = |path: &KeyPath| {
             let is_asked = self.asked.iter().any(|asked| path.starts_with(asked));
             !is_asked && !path.iter().any(|key| self.written.contains(key))
         };
         let groups = self.groups.into_iter();
-        groups.filter(|group| group.iter().all(is_known)).collect()
+        groups
+            .filter(|group| group.paths.iter().all(is_known))
+            .collect()
     }
 }

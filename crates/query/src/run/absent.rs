@@ -3,7 +3,7 @@
 
 use crate::error::AbsentKey;
 use crate::names::nearest;
-use crate::plan::constant_keys::KeyPath;
+use crate::plan::constant_keys::{KeyGroup, KeyPath};
 use crate::value::Value;
 use lastbyte_json::Value as Plain;
 use lastbyte_json::parse::{Keys, Parser, Projection};
@@ -31,8 +31,8 @@ struct Wanted {
 }
 
 pub(super) struct KeySearch {
-    /// Paths of which one must be there, by their place in `wanted`.
-    groups: Vec<Vec<usize>>,
+    /// Paths of which one must be there, by their place in `wanted`, and the built-in helper that reads them.
+    groups: Vec<(Vec<usize>, Option<String>)>,
     /// The paths of the groups and what leads to them.
     wanted: Vec<Wanted>,
     /// Those that no row had so far.
@@ -47,7 +47,7 @@ pub(super) struct KeySearch {
 }
 
 impl KeySearch {
-    pub(super) fn new(groups: Vec<Vec<KeyPath>>, read: &Projection) -> KeySearch {
+    pub(super) fn new(groups: Vec<KeyGroup>, read: &Projection) -> KeySearch {
         let fields = match read {
             Projection::Whole => &[][..],
             Projection::Fields(fields) => fields,
@@ -63,13 +63,13 @@ impl KeySearch {
         };
         for group in groups {
             let mut places = Vec::new();
-            for path in group {
+            for path in group.paths {
                 for length in 1..path.len() {
                     search.place(&path[..length], fields);
                 }
                 places.push(search.place(&path, fields));
             }
-            search.groups.push(places);
+            search.groups.push((places, group.helper));
         }
         search.restart();
         search
@@ -180,26 +180,33 @@ impl KeySearch {
         let groups = self
             .groups
             .iter()
-            .filter(|group| self.has_objects && group.iter().all(is_absent));
-        let mut paths: Vec<&[String]> = Vec::new();
-        for at in groups.flatten() {
+            .filter(|(group, _)| self.has_objects && group.iter().all(is_absent));
+        let mut paths: Vec<(&[String], Option<&String>)> = Vec::new();
+        for (at, helper) in groups.flat_map(|(group, helper)| {
+            let shown = if helper.is_some() { 1 } else { group.len() };
+            group
+                .iter()
+                .take(shown)
+                .map(move |at| (at, helper.as_ref()))
+        }) {
             let path = &self.wanted[*at].path;
             // Of `_["a"]["b"]`, `a` may be what is absent.
             let open = self.open.iter().map(|at| &self.wanted[*at].path);
             let leads = open.filter(|open| path.starts_with(open));
             let shortest = leads.min_by_key(|open| open.len()).unwrap_or(path);
-            if !paths.contains(&&shortest[..]) {
-                paths.push(shortest);
+            if !paths.contains(&(&shortest[..], helper)) {
+                paths.push((shortest, helper));
             }
         }
         paths
             .into_iter()
-            .map(|path| self.absent_key(path, is_whole))
+            .map(|(path, helper)| self.absent_key(path, helper, is_whole))
             .collect()
     }
 
-    fn absent_key(&self, path: &[String], is_whole: bool) -> AbsentKey {
-        let nearest = path.split_last().and_then(|(name, parents)| {
+    fn absent_key(&self, path: &[String], helper: Option<&String>, is_whole: bool) -> AbsentKey {
+        let written = path.split_last().filter(|_| helper.is_none());
+        let nearest = written.and_then(|(name, parents)| {
             let names = self.names.get(parents)?.iter().map(String::as_str);
             let nearest = nearest(name, names)?;
             Some([parents, &[nearest.to_owned()]].concat())
@@ -207,6 +214,7 @@ impl KeySearch {
         AbsentKey {
             path: path.to_vec(),
             nearest,
+            helper: helper.cloned(),
             is_whole,
         }
     }

@@ -21,6 +21,8 @@ enum At {
     Quoted,
     /// After a quote in a quoted field: its end, or the first of two.
     Quote,
+    /// After this number of carriage returns outside of quotes: one line end if a line feed follows, else one each.
+    Returns(usize),
 }
 
 struct Field {
@@ -50,6 +52,8 @@ pub(super) struct Csv<R> {
     ended: bool,
     /// Returned after the records before it.
     failure: Option<io::Error>,
+    /// Carriage returns without a line feed end lines, as after the header.
+    ends_at_return: bool,
 }
 
 impl<R: Read> Csv<R> {
@@ -71,7 +75,30 @@ impl<R: Read> Csv<R> {
             given: 0,
             ended: false,
             failure: None,
+            ends_at_return: false,
         }
+    }
+
+    fn feed_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while let Some((first, rest)) = bytes.split_first() {
+            let is_text = |byte: &u8| match self.at {
+                At::Plain => !matches!(byte, b',' | b'"' | b'\r' | b'\n'),
+                At::Quoted => !matches!(byte, b'"' | b'\n'),
+                _ => false,
+            };
+            let end = bytes.iter().position(|byte| !is_text(byte));
+            let room = self.record_bytes_max - self.record_bytes;
+            let run = end.unwrap_or(bytes.len()).min(room);
+            if run > 0 {
+                self.record_bytes += run;
+                self.text.extend_from_slice(&bytes[..run]);
+                bytes = &bytes[run..];
+            } else {
+                self.feed(*first)?;
+                bytes = rest;
+            }
+        }
+        Ok(())
     }
 
     fn feed(&mut self, byte: u8) -> io::Result<()> {
@@ -92,15 +119,21 @@ impl<R: Read> Csv<R> {
                 self.text.push(byte);
                 self.at = At::Quoted;
             }
-            (_, b',') => self.end_field(),
-            (_, b'\n') => {
-                self.end_field();
-                self.end_record()?;
-                self.line += 1;
-                self.record_line = self.line;
+            (At::Returns(count), b'\r') => self.at = At::Returns(count + 1),
+            (At::Returns(count), _) if byte != b'\n' => {
+                let count = *count;
+                if self.keys.is_some() && !self.ends_at_return {
+                    return Err(self.wrong(
+                        "a carriage return in a field without quotes (expected line ends like that of the header)",
+                    ));
+                }
+                self.ends_at_return = true;
+                self.end_line(count)?;
+                return self.feed(byte);
             }
-            // Of a line end.
-            (At::Quote, b'\r') => {}
+            (_, b',') => self.end_field(),
+            (_, b'\n') => self.end_line(1)?,
+            (_, b'\r') => self.at = At::Returns(1),
             (At::Quote, _) => {
                 return Err(self.wrong("a quoted field continues after its closing quote"));
             }
@@ -134,15 +167,19 @@ impl<R: Read> Csv<R> {
         self.at = At::Start;
     }
 
+    /// Ends a record at this number of line ends.
+    fn end_line(&mut self, ends: usize) -> io::Result<()> {
+        self.end_field();
+        self.end_record()?;
+        self.line += ends;
+        self.record_line = self.line;
+        self.out.extend(std::iter::repeat_n(b'\n', ends - 1));
+        Ok(())
+    }
+
     fn end_record(&mut self) -> io::Result<()> {
         self.record_bytes = 0;
         let mut fields = mem::take(&mut self.fields);
-        if let Some(last) = fields.last_mut()
-            && !last.quoted
-            && last.text.ends_with(b"\r")
-        {
-            last.text.pop();
-        }
         let is_blank = matches!(&fields[..], [only] if !only.quoted && only.text.is_empty());
         match &self.keys {
             _ if is_blank => {}
@@ -182,6 +219,15 @@ impl<R: Read> Csv<R> {
     }
 
     fn header(&self, fields: &[Field]) -> io::Result<Vec<Vec<u8>>> {
+        if let [only] = fields
+            && !only.quoted
+            && let Some(other) = only.text.iter().find(|byte| b";\t|".contains(byte))
+        {
+            let other = char::from(*other);
+            return Err(self.wrong(format!(
+                "the header has one column, with {other:?} in its name (expected columns separated by commas)"
+            )));
+        }
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(fields.len());
         let mut known = std::collections::BTreeSet::new();
         for field in fields {
@@ -225,10 +271,7 @@ impl<R: Read> Csv<R> {
                 self.ended = true;
                 self.end()
             }
-            Ok(count) => {
-                let mut bytes = buffer[..*count].iter();
-                bytes.try_for_each(|byte| self.feed(*byte))
-            }
+            Ok(count) => self.feed_all(&buffer[..*count]),
             Err(_) => Ok(()),
         };
         self.buffer = buffer;

@@ -84,24 +84,27 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// Returns the error of the function that opens it, or of the first read.
+    /// Returns the error of the function that opens it, or of the first read, or that the input is in a format that is not text.
     pub fn unpacked(self) -> io::Result<ByteSource> {
         let mut raw = (self.open)()?;
         let head = head(&mut *raw)?;
-        let gzip = head.starts_with(&GZIP);
-        let zstd = head.starts_with(&ZSTD);
+        let format = FORMATS
+            .into_iter()
+            .find(|(magic, _)| head.len() >= magic.len() && agrees(&head, magic));
         let raw = Cursor::new(head).chain(raw);
         let packed = |raw| BufReader::with_capacity(BUFFER, raw);
-        Ok(if gzip {
-            Box::new(Pieces::of(Gzip::Between(packed(raw))))
-        } else if zstd {
-            Box::new(Pieces::of(Zstd {
+        Ok(match format {
+            None => Box::new(raw),
+            Some((_, GZIP)) => Box::new(Pieces::of(Gzip::Between(packed(raw)))),
+            Some((_, ZSTD)) => Box::new(Pieces::of(Zstd {
                 source: packed(raw),
                 decoder: zstd_decoder(),
                 state: State::Between,
-            }))
-        } else {
-            Box::new(raw)
+            })),
+            Some((_, other)) => {
+                let what = "text, plain or compressed with gzip or zstd";
+                return Err(corrupt(format!("this is {other} (expected {what})")));
+            }
         })
     }
 }
@@ -139,15 +142,43 @@ impl<R: Read> Read for Pieces<R> {
     }
 }
 
-/// Magic numbers: RFC 1952 §2.3.1, RFC 8878 §3.1.1.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Formats that are decompressed.
+const GZIP: &str = "gzip";
+const ZSTD: &str = "zstd";
+
+/// Magic numbers: RFC 1952 §2.3.1, RFC 8878 §3.1.1 and §3.1.2, and those of formats that are refused.
+const FORMATS: [(&[u8], &str); 9] = [
+    (&[0x1f, 0x8b], GZIP),
+    (&[0x28, 0xb5, 0x2f, 0xfd], ZSTD),
+    (SKIPPABLE, ZSTD),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"BZh91AY&SY", "bzip2 data"),
+    (b"\xfd7zXZ\0", "xz data"),
+    (b"PAR1", "a Parquet file"),
+    (b"\xff\xfe", "text in UTF-16"),
+    (b"\xfe\xff", "text in UTF-16"),
+];
+
+/// The first of sixteen magic numbers of skippable frames, which differ in the lower half of the first byte.
+const SKIPPABLE: &[u8] = &[0x50, 0x2a, 0x4d, 0x18];
+
+/// Whether bytes and a magic number agree as far as both go.
+fn agrees(head: &[u8], magic: &[u8]) -> bool {
+    let mut both = magic.iter().zip(head).enumerate();
+    both.all(|(at, (known, byte))| {
+        known == byte || at == 0 && magic == SKIPPABLE && known >> 4 == byte >> 4
+    })
+}
 
 /// Reads the first bytes while they match a magic number, so that a slow uncompressed input is not waited for.
 fn head(raw: &mut dyn Read) -> io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(ZSTD.len());
+    let mut head = Vec::new();
     let mut byte = [0];
-    while head.len() < ZSTD.len() && (GZIP.starts_with(&head) || ZSTD.starts_with(&head)) {
+    let is_open = |head: &[u8]| {
+        let mut formats = FORMATS.iter();
+        formats.any(|(magic, _)| head.len() < magic.len() && agrees(head, magic))
+    };
+    while is_open(&head) {
         match raw.read(&mut byte) {
             Ok(0) => break,
             Ok(_) => head.push(byte[0]),
@@ -285,7 +316,9 @@ impl Zstd {
                 ..
             })) => {
                 let mut rest = (&mut self.source).take(length.into());
-                io::copy(&mut rest, &mut io::sink())?;
+                if io::copy(&mut rest, &mut io::sink())? < length.into() {
+                    return Err(self.fault()?);
+                }
                 self.state = State::Between;
             }
             Err(FrameDecoderError::WindowSizeTooBig { .. }) => {

@@ -451,7 +451,14 @@ impl<'a> Pipeline<'a> {
                 self.search_row(&row, line);
                 self.row(name, number, 0, row)
             }
-            Err(wrong) => self.bad_line(name, number, column(line, wrong.at), &wrong),
+            Err(mut wrong) => {
+                if line[..wrong.at.min(line.len())].ends_with(b"\r") {
+                    wrong.message += " after a carriage return, which ends lines with `--lax` only";
+                } else if number == 1 && matches!(line.trim_ascii(), b"{" | b"[") {
+                    wrong.message += " (values of several lines are read with `--lax`)";
+                }
+                self.bad_line(name, number, column(line, wrong.at), &wrong)
+            }
         }
     }
 
@@ -673,6 +680,7 @@ impl<'a> Pipeline<'a> {
                     class: class.name(),
                     message: to_s(&raised.message),
                     place: place.to_owned(),
+                    hint: raised.hint.clone(),
                 },
             });
         }

@@ -9,12 +9,15 @@ use super::Value;
 use super::inspect::inspect;
 use crate::class::Class;
 use crate::regex::PatternError;
+use crate::tree::{Literal, Node};
 use std::rc::Rc;
 
 /// What `raise` raises.
 pub(crate) struct Exception {
     pub(crate) class: Class,
     pub(crate) message: Value,
+    /// What a message of Ruby does not tell: the constant key whose value is nil, or that the row is no object.
+    pub(crate) hint: Option<String>,
 }
 
 /// A way out of an expression that is not its value.
@@ -52,7 +55,31 @@ pub(crate) fn error(class: Class, message: impl Into<String>) -> Box<Flow> {
     Box::new(Flow::Raise(Rc::new(Exception {
         class,
         message: Value::str(message),
+        hint: None,
     })))
+}
+
+/// Adds the key of the first operand that is nil and was read by a constant key, or that an operand is the row, and is an Array.
+#[cold]
+pub(crate) fn with_hint(mut flow: Box<Flow>, operands: &[(&Node, &Value)]) -> Box<Flow> {
+    if let Flow::Raise(raised) = &mut *flow
+        // One that was raised before is shared.
+        && let Some(raised) = Rc::get_mut(raised)
+        && raised.hint.is_none()
+    {
+        raised.hint = operands.iter().find_map(|operand| match operand {
+            (Node::Index(index), Value::Nil) => match &index.key {
+                Node::Str(key) => Some(format!("`{key}` is nil")),
+                Node::Literal(Literal::Symbol(key)) => Some(format!("`:{}` is nil", key.name())),
+                _ => None,
+            },
+            (Node::Row, Value::Array(_)) => {
+                Some("`_` is an Array (`flat >> …` takes its elements as rows)".to_owned())
+            }
+            _ => None,
+        });
+    }
+    flow
 }
 
 #[cold]

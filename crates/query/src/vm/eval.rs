@@ -10,7 +10,7 @@ use crate::tree::{
     Rescue, StageCall, Target, While,
 };
 use crate::value::env::Env;
-use crate::value::exception::{Eval, Exception, Flow, error, no_method, type_error};
+use crate::value::exception::{Eval, Exception, Flow, error, no_method, type_error, with_hint};
 use crate::value::inspect::write_to_s;
 use crate::value::number;
 use crate::value::table::Table;
@@ -46,6 +46,7 @@ impl Vm {
         }
         let (left, right) = (self.eval(&parts.1, env)?, self.eval(&parts.2, env)?);
         self.binary(parts.0, &left, &right)
+            .map_err(|flow| with_hint(flow, &[(&parts.1, &left), (&parts.2, &right)]))
     }
 
     #[inline(never)]
@@ -345,6 +346,7 @@ impl Vm {
             return Ok(value);
         }
         self.send(&receiver, crate::names::M::OpIndex, &[key], None)
+            .map_err(|flow| with_hint(flow, &[(&index.receiver, &receiver)]))
     }
 
     fn interpolate(&mut self, parts: &[Node], env: &Rc<Env>) -> Eval<String> {
@@ -574,7 +576,7 @@ impl Vm {
             return Ok(Value::Nil);
         }
         let simple = call.arguments.is_plain() && call.block.is_none();
-        match (simple, &*call.arguments.list) {
+        let result = match (simple, &*call.arguments.list) {
             (true, []) => self.send(&receiver, call.method, &[], None),
             (true, [one]) => {
                 let one = self.eval(one, env)?;
@@ -586,7 +588,8 @@ impl Vm {
                     vm.send_with(&receiver, call.method, &args, keywords, block)
                 })
             }
-        }
+        };
+        result.map_err(|flow| with_hint(flow, &[(&call.receiver, &receiver)]))
     }
 
     /// The arguments, and whether the last one is a Hash of keywords. `**` of nothing is no argument.

@@ -72,9 +72,12 @@ impl Layout {
     }
 }
 
-/// The times that a chart spans: a round factor beyond the extremes, the same for both axes.
+/// The times that a chart spans: a factor beyond the finite extremes, the same for both axes.
 fn domain(pairs: &[Pair]) -> (f64, f64) {
-    let times = || pairs.iter().flat_map(|pair| [pair.baseline, pair.arm]);
+    let times = || {
+        let all = pairs.iter().flat_map(|pair| [pair.baseline, pair.arm]);
+        all.filter(|ms| ms.is_finite())
+    };
     let low = times().fold(f64::INFINITY, f64::min);
     let high = times().fold(0.0, f64::max);
     if low > high {
@@ -187,8 +190,8 @@ pub(super) fn chart(
     let y = Linear::new(logs, (f64::from(bottom), f64::from(top)));
     let place = |one: &Pair| {
         (
-            x.place(one.baseline.log10()) as f32,
-            y.place(one.arm.log10()) as f32,
+            x.place(one.baseline.min(domain.1).log10()) as f32,
+            y.place(one.arm.min(domain.1).log10()) as f32,
         )
     };
     axes(layout, domain, x, y, &mut shapes);

@@ -12,7 +12,7 @@
     if (text !== undefined) element.textContent = text;
     return element;
   };
-  const show = (ms) => (ms >= 10000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms)} ms`);
+  const show = (ms) => (ms === Infinity ? "not complete" : ms >= 10000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms)} ms`);
 
   const choose = (index) => {
     selection = index;
@@ -28,16 +28,18 @@
   const large = () => {
     const section = document.getElementById("large");
     const [arm, view, metric] = data.selections[selection];
-    const pairs = data.pairs[selection][network];
+    // A load that was not complete has no time.
+    const pairs = data.pairs[selection][network].map((pair) => pair.map((value) => value ?? Infinity));
     section.hidden = false;
     section.querySelector("h2").textContent = `${data.networks[network]}: ${metric}, ${data.views[view]} view`;
     const side = 600, left = 62, bottom = side - 46, right = side - 12, top = 10;
     const svg = make("svg", { viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": "Each dot is a page", "font-size": 13 });
     if (pairs.length > 0) {
-      const all = pairs.flatMap((pair) => [pair[1], pair[2]]);
+      const all = pairs.flatMap((pair) => [pair[1], pair[2]]).filter(Number.isFinite);
+      if (all.length === 0) all.push(115, 10000 / 1.15);
       const low = Math.log10(Math.min(...all) / 1.15), high = Math.log10(Math.max(...all) * 1.15);
-      const x = (ms) => left + ((Math.log10(ms) - low) / (high - low)) * (right - left);
-      const y = (ms) => bottom - ((Math.log10(ms) - low) / (high - low)) * (bottom - top);
+      const x = (ms) => left + ((Math.min(Math.log10(ms), high) - low) / (high - low)) * (right - left);
+      const y = (ms) => bottom - ((Math.min(Math.log10(ms), high) - low) / (high - low)) * (bottom - top);
       for (let power = 0; power < 8; power++) for (const digit of [1, 2, 5]) {
         const ms = digit * 10 ** power;
         if (Math.log10(ms) < low || Math.log10(ms) > high) continue;

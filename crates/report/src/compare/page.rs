@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     PageLoads, Selection, figure,
-    verdict::{Pair, Verdict, pairs},
+    verdict::{Pair, Verdict, pairs, show_speedup},
 };
 use crate::{
     document::{self, Script},
@@ -31,7 +31,7 @@ pub(super) fn document(loads: &PageLoads) -> String {
             "<div class=\"selection\" data-selection=\"{index}\"{hidden}>"
         );
         charts(loads, *selection, &all, &mut body);
-        table(loads, &all, &mut body);
+        table(loads, *selection, &all, &mut body);
         losers(loads, &all, &mut body);
         body.push_str("</div>\n");
         large.push(
@@ -142,7 +142,7 @@ fn charts(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut
     let _ = writeln!(
         body,
         "<section><h2>{}</h2>\n<p class=\"note\">Each dot is a page: its time over {} on the horizontal axis, over {} on the vertical axis, both on the \
-         same logarithmic scale. Pages below the dashed line are faster over {}. Click a network to choose pages in its chart.</p>\n<div class=\"charts\" style=\"--least:{}px\">",
+         same logarithmic scale. Pages below the dashed line are faster over {}. A page that was not complete is at the upper or right edge. Click a network to choose pages in its chart.</p>\n<div class=\"charts\" style=\"--least:{}px\">",
         escaped(&selection_name(loads, selection)),
         arm(0),
         arm(selection.arm),
@@ -180,31 +180,40 @@ fn cell(estimate: Option<Estimate>, show: impl Fn(f64) -> String) -> String {
 }
 
 fn factor(value: f64) -> String {
-    format!("{value:.2}×")
+    match show_speedup(Some(value)) {
+        dash if dash == "–" => dash,
+        text => text + "×",
+    }
 }
 
 /// One row per network.
-fn table(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
-    body.push_str(
+fn table(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut String) {
+    let arm = |index: usize| escaped(loads.arms.get(index).map_or("", String::as_str));
+    let _ = write!(
+        body,
         "<section><h2>By network</h2><p class=\"note\">Speedup: time of the baseline divided by time of the arm; above 1, the arm is faster. \
          Intervals (95 %) show how far another sample of such pages would move the figure. Everything but the arm is the same \
-         in both loads of a page.</p>\n<div class=\"scroll\"><table><thead><tr><th>network</th><th>pages</th><th>faster</th>\
+         in both loads of a page. A load that is not complete counts as infinitely long; the mean is then absent.</p>\n<div class=\"scroll\"><table><thead><tr><th>network</th><th>pages</th><th>not complete: {}</th><th>{}</th><th>faster</th>\
          <th>geometric mean speedup</th><th>median</th><th>P5</th><th>P95</th><th>slower by &gt; 5 %</th>\
          </tr></thead><tbody>\n",
+        arm(0),
+        arm(selection.arm),
     );
     for (network, pairs) in all.iter().enumerate() {
         let verdict = Verdict::of(pairs);
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         let _ = writeln!(
             body,
-            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             escaped(&loads.networks[network]),
             verdict.pages,
+            verdict.incomplete.0,
+            verdict.incomplete.1,
             cell(verdict.faster, percent),
             cell(verdict.speedup, factor),
             or_dash(verdict.median.map(factor)),
-            or_dash(verdict.range.map(|range| factor(range.0))),
-            or_dash(verdict.range.map(|range| factor(range.1))),
+            or_dash(verdict.p5.map(factor)),
+            or_dash(verdict.p95.map(factor)),
             or_dash(verdict.losers.map(percent)),
         );
     }
@@ -227,7 +236,8 @@ fn losers(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
             (page, libm::exp(sum / f64::from(count)), count, slower)
         })
         .collect();
-    pages.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let rank = |speedup: f64| if speedup.is_nan() { 1.0 } else { speedup };
+    pages.sort_by(|one, other| rank(one.1).total_cmp(&rank(other.1)));
     let ever = pages.iter().filter(|page| page.3 > 0).count();
     let _ = writeln!(
         body,
@@ -259,8 +269,8 @@ fn parts(loads: &PageLoads, body: &mut String) {
     for (view, name) in loads.views.iter().enumerate() {
         let _ = write!(
             body,
-            "<section><h2>Resources, {} view</h2><p class=\"note\">Mean time from the request to the first and to the last byte, over all \
-             pages and networks.</p>\n<div class=\"scroll\"><table><thead><tr><th>kind, party</th><th>responses</th>",
+            "<section><h2>Resources, {} view</h2><p class=\"note\">Mean time from the request to the first and to the last byte, over the complete \
+             responses of all pages and networks.</p>\n<div class=\"scroll\"><table><thead><tr><th>kind, party</th><th>responses</th>",
             escaped(name)
         );
         for arm in &loads.arms {

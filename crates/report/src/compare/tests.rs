@@ -72,17 +72,17 @@ fn verdicts_count_pages_and_give_the_geometric_mean_with_its_interval() {
         "{speedup:?} {high}"
     );
     assert_eq!(verdict.median, Some(1.0));
-    assert_eq!(verdict.range, Some((0.5, 2.0)));
+    assert_eq!((verdict.p5, verdict.p95), (Some(0.5), Some(2.0)));
     assert_eq!(verdict.losers, Some(0.25));
 }
 
 #[test]
-fn pages_that_did_not_load_in_both_arms_are_left_out_and_repeats_are_averaged() {
-    let mut loads = loads(&[(200.0, 100.0), (400.0, 200.0)]);
-    loads.loads[0].load_ms = None;
+fn pages_that_were_not_loaded_in_both_arms_are_left_out_and_repeats_are_averaged() {
+    let mut loads = loads(&[(400.0, 200.0), (200.0, 100.0)]);
+    loads.loads.truncate(3);
     let more = LoadTimes {
         load_ms: Some(600.0),
-        ..loads.loads[3]
+        ..loads.loads[1]
     };
     loads.loads.push(more);
     let verdict = &loads.verdicts(LOAD)[0];
@@ -93,6 +93,65 @@ fn pages_that_did_not_load_in_both_arms_are_left_out_and_repeats_are_averaged() 
         "400 ms, and the mean of 200 and 600 ms"
     );
     assert_eq!(verdict.speedup, None, "one page has no interval");
+}
+
+/// Marks loads as not complete, by their place: twice the page, and 1 for the arm.
+fn without(mut loads: PageLoads, places: &[usize]) -> PageLoads {
+    for place in places {
+        loads.loads[*place].load_ms = None;
+    }
+    loads
+}
+
+#[test]
+fn a_load_that_is_not_complete_counts_as_infinitely_long() {
+    // Speedups 2, 1.5 and 2 without the incomplete loads.
+    let times = [(200.0, 100.0), (300.0, 200.0), (400.0, 200.0)];
+    // The arm does not complete the first two pages.
+    let loads = without(loads(&times), &[1, 3]);
+    let verdict = &loads.verdicts(LOAD)[0];
+    assert_eq!((verdict.pages, verdict.incomplete), (3, (0, 2)));
+    assert!((verdict.faster.expect("pages").value - 1.0 / 3.0).abs() < 1e-12);
+    assert_eq!((verdict.median, verdict.p95), (Some(0.0), Some(2.0)));
+    assert_eq!(verdict.losers, Some(2.0 / 3.0));
+    assert_eq!(
+        verdict.speedup, None,
+        "the mean is not of the complete loads"
+    );
+    let page = loads.html();
+    assert!(page.contains("<th>not complete: HTTP/2</th><th>HTTP/3</th>"));
+    assert!(page.contains("<td>3</td><td>0</td><td>2</td>"));
+    assert!(page.contains("[0,200.0,null]"), "the large chart");
+    // The baseline does not.
+    let verdict = &without(self::loads(&times), &[0, 2]).verdicts(LOAD)[0];
+    assert_eq!((verdict.incomplete, verdict.p5), ((2, 0), Some(2.0)));
+    assert_eq!(show_speedup(verdict.median), "∞");
+    assert_eq!(verdict.losers, Some(0.0));
+    assert_eq!(verdict.speedup, None);
+    // Neither does: the page is neither faster nor slower.
+    let verdict = &without(self::loads(&times), &[0, 1, 2, 3]).verdicts(LOAD)[0];
+    assert_eq!((verdict.pages, verdict.incomplete), (3, (2, 2)));
+    assert!((verdict.faster.expect("pages").value - 1.0 / 3.0).abs() < 1e-12);
+    assert_eq!(verdict.losers, Some(0.0));
+    assert_eq!((verdict.median, verdict.p95), (None, Some(2.0)));
+    assert_eq!(show_speedup(verdict.median), "–");
+}
+
+#[test]
+fn pages_that_were_not_complete_are_at_the_edge_of_the_chart() {
+    let loads = without(loads(&[(200.0, 100.0), (100.0, 200.0)]), &[3]);
+    let places = |loads: &PageLoads| {
+        let picture = loads.svg(Metric::Load);
+        let document = roxmltree::Document::parse(&picture).expect("it is XML");
+        let dots = document.descendants();
+        let dots = dots.filter(|node| node.has_tag_name("circle") || node.has_tag_name("path"));
+        let text = dots.map(|node| format!("{:?}", node.attribute("d")));
+        text.collect::<String>()
+    };
+    assert!(!places(&loads).contains("inf") && !places(&loads).contains("NaN"));
+    let none = without(loads, &[0, 1, 2]);
+    assert!(!places(&none).contains("inf") && !places(&none).contains("NaN"));
+    assert!(none.html().contains("0 % of 2 pages faster"));
 }
 
 #[test]
@@ -193,6 +252,7 @@ fn json_has_a_result_per_arm_view_metric_and_network() {
     assert_eq!(results[0]["metric"], "load");
     assert_eq!(results[1]["metric"], "first_render");
     assert_eq!(results[0]["pages"], 2);
+    assert_eq!(results[0]["incomplete_arm"], 0);
     assert_eq!(results[0]["speedup"][0], 1.0);
 }
 

@@ -10,7 +10,7 @@ use crate::statistics::{
     tests_of::{Estimate, share},
 };
 
-/// A page: its time with the baseline and with the arm, in ms.
+/// A page: its time with the baseline and with the arm, in ms; infinite if a load was not complete.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pair {
     pub(super) page: usize,
@@ -19,13 +19,13 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The speedup of the arm; below 1 it is slower.
+    /// The speedup of the arm; below 1 it is slower. NaN if the page was complete in neither.
     pub(super) fn speedup(&self) -> f64 {
         self.baseline / self.arm
     }
 }
 
-/// The pages of each network that were complete in both arms, with the mean of their loads.
+/// The pages of each network that were loaded in both arms, with the mean of their loads.
 pub(super) fn pairs(loads: &PageLoads, selection: Selection) -> Vec<Vec<Pair>> {
     let mut sums: BTreeMap<(usize, usize), [(f64, u32); 2]> = BTreeMap::new();
     for load in &loads.loads {
@@ -35,11 +35,8 @@ pub(super) fn pairs(loads: &PageLoads, selection: Selection) -> Vec<Vec<Pair>> {
             arm if arm == selection.arm => 1,
             _ => continue,
         };
-        let time = selection.metric.of(load);
-        let time = time.filter(|ms| ms.is_finite() && *ms > 0.0);
-        if key.view == selection.view
-            && let Some(ms) = time
-        {
+        let ms = selection.metric.of(load).unwrap_or(f64::INFINITY);
+        if key.view == selection.view && ms > 0.0 {
             let sum = &mut sums.entry((key.network, key.page)).or_default()[side];
             *sum = (sum.0 + ms, sum.1 + 1);
         }
@@ -64,17 +61,23 @@ pub(super) fn pairs(loads: &PageLoads, selection: Selection) -> Vec<Vec<Pair>> {
 /// The results of a network's pages with an arm, compared with the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Pages that were complete in both arms.
+    /// Pages that were loaded in both arms.
     pub pages: usize,
+    /// Those of which a load over the baseline, and over the arm, was not complete. It counts as infinitely long.
+    pub incomplete: (usize, usize),
     /// The share that is faster in the arm, with its 95 % interval (Wilson). `None` without pages.
     pub faster: Option<Estimate>,
     /// The geometric mean of the speedups, with its 95 % interval (normal, of logarithms). It is the mean over pages, and its
-    /// interval shows how far another sample of pages like these would move it. `None` with fewer than two pages.
+    /// interval shows how far another sample of pages like these would move it. `None` with fewer than two pages, or if one was not
+    /// complete.
     pub speedup: Option<Estimate>,
-    /// The median speedup.
+    /// The median speedup. A page that was complete over the arm only has an infinite speedup, one over the baseline only a speedup
+    /// of 0, and one over neither is between the faster and the slower ones, without a value.
     pub median: Option<f64>,
-    /// The 5th and the 95th percentile of the speedups: one page in twenty is below, one above.
-    pub range: Option<(f64, f64)>,
+    /// The 5th percentile of the speedups: one page in twenty is below.
+    pub p5: Option<f64>,
+    /// The 95th percentile of the speedups: one page in twenty is above.
+    pub p95: Option<f64>,
     /// The share that is slower by more than 5 %.
     pub losers: Option<f64>,
 }
@@ -82,10 +85,14 @@ pub struct Verdict {
 impl Verdict {
     pub(super) fn of(pairs: &[Pair]) -> Self {
         let mut speedups: Vec<f64> = pairs.iter().map(Pair::speedup).collect();
-        speedups.sort_by(f64::total_cmp);
+        let rank = |speedup: f64| if speedup.is_nan() { 1.0 } else { speedup };
+        speedups.sort_by(|one, other| rank(*one).total_cmp(&rank(*other)));
         let count = speedups.len();
         let above = |limit: f64| speedups.iter().filter(|one| **one > limit).count();
-        let at = |share: f64| speedups.get(((count as f64 * share).ceil() as usize).max(1) - 1);
+        let at = |share: f64| {
+            let place = ((count as f64 * share).ceil() as usize).max(1) - 1;
+            speedups.get(place).copied().filter(|one| !one.is_nan())
+        };
         let logs: Vec<f64> = speedups.iter().map(|one| libm::log(*one)).collect();
         let mean = logs.iter().sum::<f64>() / count as f64;
         let squares = logs
@@ -93,16 +100,24 @@ impl Verdict {
             .map(|log| (log - mean) * (log - mean))
             .sum::<f64>();
         let half = Z_95 * (squares / (count as f64 - 1.0) / count as f64).sqrt();
+        let incomplete =
+            |time: fn(&Pair) -> f64| pairs.iter().filter(|pair| time(pair).is_infinite()).count();
         let losers = speedups.iter().filter(|one| **one < 1.0 / 1.05).count();
         Self {
             pages: count,
             faster: share(above(1.0) as u64, count as u64, Z_95),
-            speedup: (count > 1).then(|| Estimate {
+            incomplete: (
+                incomplete(|pair| pair.baseline),
+                incomplete(|pair| pair.arm),
+            ),
+            // Not finite if a page was not complete.
+            speedup: (count > 1 && mean.is_finite()).then(|| Estimate {
                 value: libm::exp(mean),
                 interval: (libm::exp(mean - half), libm::exp(mean + half)),
             }),
-            median: at(0.5).copied(),
-            range: at(0.05).copied().zip(at(0.95).copied()),
+            median: at(0.5),
+            p5: at(0.05),
+            p95: at(0.95),
             losers: (count > 0).then(|| losers as f64 / count as f64),
         }
     }
@@ -113,12 +128,24 @@ impl Verdict {
         };
         json!({
             "pages": self.pages,
+            "incomplete_baseline": self.incomplete.0,
+            "incomplete_arm": self.incomplete.1,
             "faster": interval(self.faster),
             "speedup": interval(self.speedup),
             "speedup_median": self.median,
-            "speedup_p5": self.range.map(|range| range.0),
-            "speedup_p95": self.range.map(|range| range.1),
+            "speedup_p5": self.p5,
+            "speedup_p95": self.p95,
             "slower_by_5_percent": self.losers,
         })
+    }
+}
+
+/// A speedup: two decimals, `∞`, or a dash without a value.
+#[must_use]
+pub fn show_speedup(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value.is_infinite() => "∞".to_owned(),
+        Some(value) if !value.is_nan() => format!("{value:.2}"),
+        _ => "–".to_owned(),
     }
 }

@@ -5,28 +5,7 @@
 //! acknowledged or declared lost, or a probe timeout expires. The window counts as full if another packet of the largest size
 //! does not fit. The pacer holds data back until the bytes sent have left at the pacing rate.
 
-/// A part of the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Window,
-    FlowControl,
-    Repair,
-    Pacing,
-    Application,
-    /// Paced, or nothing to send: the file has no pacing rate.
-    Unlimited,
-    LastAck,
-}
-
-const PARTS: [(Part, &str); 7] = [
-    (Part::Window, "the window was full"),
-    (Part::FlowControl, "blocked by flow control"),
-    (Part::Repair, "losses were repaired"),
-    (Part::Pacing, "held back by the pacer"),
-    (Part::Application, "nothing to send, or the sender was busy"),
-    (Part::Unlimited, "paced, busy, or nothing to send"),
-    (Part::LastAck, "waiting for the last acknowledgment"),
-];
+use crate::transfer::parts::{Part, Times, sentence};
 
 /// The sender at the end of a span, before the event that ends it.
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +29,6 @@ impl State {
             .is_some_and(|window| self.in_flight as f64 + self.packet as f64 > window)
     }
 }
-
-type Times = [f64; PARTS.len()];
 
 /// Measures a transfer.
 #[derive(Debug, Default)]
@@ -165,26 +142,8 @@ impl Anatomy {
     /// A sentence about the parts; `None` if the window was not known, or nothing was acknowledged.
     pub(super) fn sentence(&self) -> Option<String> {
         let total: f64 = self.result.iter().sum();
-        if total <= 0.0 || self.unknown > total * 0.01 {
-            return None;
-        }
-        let shares = percent(&self.result);
-        let mut parts: Vec<(u32, &str)> = PARTS
-            .iter()
-            .zip(shares)
-            .filter(|(_, share)| *share > 0)
-            .map(|((_, name), share)| (share, *name))
-            .collect();
-        parts.sort_by_key(|(share, _)| core::cmp::Reverse(*share));
-        let parts: Vec<String> = parts
-            .into_iter()
-            .map(|(share, name)| format!("{share} % {name}"))
-            .collect();
-        let total = crate::scale::Unit::Milliseconds.format(total);
-        Some(format!(
-            "Of the {total} from the request to the last acknowledgment: {}",
-            parts.join(", ")
-        ))
+        let is_known = self.unknown <= total * 0.01;
+        is_known.then(|| sentence(&self.result)).flatten()
     }
 }
 
@@ -192,18 +151,4 @@ fn add(times: &mut Times, others: &Times) {
     for (time, other) in times.iter_mut().zip(others) {
         *time += other;
     }
-}
-
-/// Whole percentages that add up to 100: the largest remainders are rounded up.
-fn percent(times: &Times) -> [u32; PARTS.len()] {
-    let total: f64 = times.iter().sum();
-    let exact = times.map(|time| time / total * 100.0);
-    let mut whole = exact.map(|share| share as u32);
-    let missing = 100_u32.saturating_sub(whole.iter().sum());
-    let mut order: Vec<usize> = (0..exact.len()).collect();
-    order.sort_by(|a, b| exact[*b].fract().total_cmp(&exact[*a].fract()));
-    for index in order.into_iter().take(missing as usize) {
-        whole[index] += 1;
-    }
-    whole
 }

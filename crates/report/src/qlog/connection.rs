@@ -13,16 +13,20 @@ use lastbyte_json::Value;
 
 use super::{
     anatomy::{self, Anatomy},
-    bounded::Bounded,
     event::{
-        application_number, first_of, frame_type, frames, is_application, number, size, whole,
+        application_number, first_of, frame_type, frames, is_application, length, number, size,
+        whole,
     },
-    flow::Flow,
     header::{Clock, Fields, Header},
 };
 use crate::{
     scale::Unit,
-    transfer::{Arm, named::Named},
+    transfer::{
+        Arm,
+        bounded::Bounded,
+        flow::{Data, Flow},
+        named::Named,
+    },
 };
 
 /// Packets neither acknowledged nor lost yet; beyond the bound, the oldest are removed.
@@ -190,11 +194,20 @@ impl Connection {
     fn parameters(&mut self, data: &Value) {
         let owner = data.get("owner").or_else(|| data.get("initiator"));
         let owner = owner.and_then(Value::as_str).unwrap_or_default();
+        let value = |key: &str| data.get(key).and_then(whole);
+        let connection = value("initial_max_data");
+        // `local` and `remote` are from the view of the endpoint that sends the parameters.
+        let streams = [
+            value("initial_max_stream_data_bidi_remote"),
+            value("initial_max_stream_data_bidi_local"),
+            value("initial_max_stream_data_uni"),
+        ];
         if owner.eq_ignore_ascii_case("remote") {
-            self.sending.parameters(self.now, data, self.sent_bytes);
+            let packets = self.sent_bytes;
+            self.sending.start(self.now, connection, streams, packets);
         } else if owner.eq_ignore_ascii_case("local") {
-            self.receiving
-                .parameters(self.now, data, self.received_bytes);
+            let packets = self.received_bytes;
+            self.receiving.start(self.now, connection, streams, packets);
         }
     }
 
@@ -296,20 +309,46 @@ impl Connection {
                 is_client,
             )
         };
+        let stream_id = first_of(frame, &["stream_id", "id"]);
+        let is_of_stream = kind.contains("_stream_") || kind.starts_with("stream_");
+        if is_of_stream && stream_id.is_none() {
+            return;
+        }
+        let id = stream_id.filter(|_| is_of_stream);
         match kind {
             "stream" => {
-                own.stream(now, frame, side, packets);
-                let is_bidirectional =
-                    first_of(frame, &["stream_id", "id"]).is_some_and(|id| id & 2 == 0);
-                if is_bidirectional {
+                let Some(id) = stream_id else {
+                    return;
+                };
+                match length(frame) {
+                    Some(length) => {
+                        let data = Data {
+                            id,
+                            offset: first_of(frame, &["offset"]).unwrap_or(0),
+                            length,
+                            is_last: frame.get("fin").and_then(Value::as_bool) == Some(true),
+                        };
+                        own.stream(now, data, side, packets);
+                    }
+                    None => own.uncounted(),
+                }
+                // A bidirectional stream.
+                if id & 2 == 0 {
                     // Data of the same packet count after the start.
                     self.anatomy.start(now, 0);
                 }
             }
             "max_data" | "max_stream_data" => {
-                opposite.limit(now, kind, frame, peer, opposite_packets);
+                if let Some(limit) = first_of(frame, &["maximum", "maximum_data", "limit"]) {
+                    opposite.raise(now, id, limit, peer, opposite_packets);
+                }
             }
-            "data_blocked" | "stream_data_blocked" => own.limit(now, kind, frame, side, packets),
+            "data_blocked" | "stream_data_blocked" => {
+                let keys = ["limit", "maximum", "data_limit", "offset"];
+                if let Some(limit) = first_of(frame, &keys) {
+                    own.report(now, id, limit, side, packets);
+                }
+            }
             _ => {}
         }
     }
@@ -649,9 +688,9 @@ impl Connection {
             arm.summary = self.anatomy.sentence().unwrap_or_default();
         }
         let series = self.series;
-        let limits = if receives {
+        let (flow, packets) = if receives {
             arm.arrived = series.arrived.finish();
-            self.receiving.finish(self.now, self.received_bytes)
+            (self.receiving, self.received_bytes)
         } else {
             arm.sent = series.sent.finish();
             arm.acked = series.acked.finish();
@@ -662,13 +701,10 @@ impl Connection {
             arm.in_flight = series.in_flight.finish();
             arm.pacing = series.pacing.finish();
             arm.recovery = self.recovery;
-            self.sending.finish(self.now, self.sent_bytes)
+            (self.sending, self.sent_bytes)
         };
         if has_bytes {
-            let [connection, stream] = limits;
-            arm.blocked = united(connection.periods, stream.periods);
-            arm.connection_limit = connection.points;
-            arm.stream_limit = stream.points;
+            flow.draw(self.now, packets, &mut arm);
         } else {
             for series in [
                 &mut arm.sent,
@@ -738,18 +774,4 @@ impl Connection {
 fn counted(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
-}
-
-/// Periods of both, in the order of time; those that overlap are one.
-fn united(mut periods: Vec<(f64, f64)>, others: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    periods.extend(others);
-    periods.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut united: Vec<(f64, f64)> = Vec::with_capacity(periods.len());
-    for (from, to) in periods {
-        match united.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => united.push((from, to)),
-        }
-    }
-    united
 }

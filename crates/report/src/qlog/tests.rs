@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{QlogError, Reading, bounded::Bounded};
-use crate::transfer::Point;
+use super::{QlogError, Reading};
+use crate::transfer::{Point, bounded::Bounded};
 
 mod flow;
 mod foreign;

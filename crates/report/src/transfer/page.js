@@ -1,8 +1,8 @@
 // The script of a page of transfers: panels over time that zoom, pan and hover together. No library.
 //
 // The data are in the element `data`; `page.rs` and `pack.rs` describe them. The state is `view`; `draw` repaints everything, at
-// most once per frame. Series with many points have levels with fewer points each, so that the cost of a frame is bounded by the
-// number of pixels.
+// most once per frame. Long series are thinned by `thin.rs`, and have levels with fewer points each, so that the cost of a frame is bounded
+// by the number of pixels.
 "use strict";
 (() => {
   /**
@@ -170,7 +170,7 @@
     }
     return (series.levels[buckets] = made);
   };
-  const FINEST = 65536;
+  const FINEST = 4096;
   /**
    * The series with about as many points as `pixels` can show.
    * @type {(series: Series, pixels: number) => Series}

@@ -14,7 +14,7 @@ use crate::{
 use super::{
     Arm, Picture, clean, figure, pack,
     panel::{self, Kind, Row, Series},
-    play,
+    play, thin,
 };
 
 const STYLE: &str = include_str!("page.css");
@@ -62,7 +62,18 @@ fn data(picture: &Picture) -> String {
         rows.iter()
             .map(|(row, series)| row_json(picture, row, series)),
     );
-    let arms = list(picture.arms.iter().map(|arm| arm_json(picture, arm, &rows)));
+    // As the page reads it.
+    let all = if end > 0.0 {
+        (end * 1e6).round() / 1e6 * 1.02
+    } else {
+        1.0
+    };
+    let arms = list(
+        picture
+            .arms
+            .iter()
+            .map(|arm| arm_json(picture, arm, &rows, all)),
+    );
     let rate = guides.rate.map_or("null".to_owned(), number);
     format!(
         "{{\"end\":{},\"rate\":{rate},\"since\":{},\n\"rows\":{rows_json},\n\"arms\":{arms}}}",
@@ -107,11 +118,14 @@ fn row_json(picture: &Picture, row: &Row, series: &[&Series]) -> String {
     )
 }
 
-fn arm_json(picture: &Picture, arm: &Arm, rows: &[(&Row, Vec<&Series>)]) -> String {
+fn arm_json(picture: &Picture, arm: &Arm, rows: &[(&Row, Vec<&Series>)], end: f64) -> String {
     let mut series_json = Vec::new();
     for (row, series) in rows {
         for series in series {
             let points = (series.of)(arm);
+            // Crosses are counted.
+            let thinned = (series.kind != Kind::Crosses).then(|| thin::spans(points, end));
+            let points = thinned.as_ref().unwrap_or(points);
             if !points.is_empty() {
                 let grain = pack::grain(row.unit);
                 series_json.push(format!(

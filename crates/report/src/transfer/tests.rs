@@ -204,6 +204,16 @@ fn sizes_are_bounded_for_any_number_of_points() {
         html.len()
     );
     assert!(png.len() < 2_000_000, "{}", png.len());
+    // Twice as many points do not make the page larger, but for crosses, of which each counts.
+    let size = |points| {
+        let mut arm = full("a", points, 2000.0);
+        for series in [&mut arm.lost, &mut arm.drops, &mut arm.marks] {
+            series.clear();
+        }
+        picture(vec![arm]).html().len()
+    };
+    let (one, two) = (size(200_000), size(400_000));
+    assert!(two < one + one / 20 && two < 2_000_000, "{one} {two}");
 }
 
 #[test]

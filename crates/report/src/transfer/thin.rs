@@ -117,9 +117,81 @@ impl Column {
     }
 }
 
+/// Equal spans of time in a page. A panel of up to 2048 pixels that shows all of the time has no more.
+const BUCKETS: usize = 4096;
+/// The shortest spans that points are taken from.
+const FINEST: usize = 65_536;
+
+/// The points of a series for a page, in which the whole time ends at `end`. Of a long series, at most six points of each span of time
+/// are kept: the first, both extremes, two between, the last.
+pub(super) fn spans(points: &[Point], end: f64) -> Vec<Point> {
+    if points.len() <= BUCKETS * 8 {
+        return points.to_vec();
+    }
+    level(points, end, BUCKETS)
+}
+
+/// The points of this number of spans. They are taken from those of shorter spans if there are many.
+fn level(points: &[Point], end: f64, spans: usize) -> Vec<Point> {
+    if spans < FINEST && points.len() > spans * 16 {
+        return bucketed(&level(points, end, spans * 4), end / spans as f64);
+    }
+    bucketed(points, end / spans as f64)
+}
+
+fn bucketed(points: &[Point], width: f64) -> Vec<Point> {
+    // As the page reads it.
+    let time = |point: &Point| (point.ms * 1000.0).round() / 1000.0;
+    let mut kept = Vec::with_capacity(BUCKETS * 6);
+    let mut rest = points;
+    while let Some(first) = rest.first() {
+        let limit = ((time(first) / width).floor() + 1.0) * width;
+        let length = rest.partition_point(|point| time(point) < limit).max(1);
+        let (span, after) = rest.split_at(length);
+        let (mut low, mut high) = (0, 0);
+        for (at, point) in span.iter().enumerate() {
+            if point.value < span[low].value {
+                low = at;
+            }
+            if point.value > span[high].value {
+                high = at;
+            }
+        }
+        let mut some = [0, low, high, length / 3, length * 2 / 3, length - 1];
+        some.sort_unstable();
+        for (place, at) in some.iter().enumerate() {
+            if place == 0 || some[place - 1] != *at {
+                kept.push(span[*at]);
+            }
+        }
+        rest = after;
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_span_of_a_page_has_its_ends_and_extremes() {
+        let mut points: Vec<Point> = (0..400_000)
+            .map(|i| Point::new(f64::from(i) / 400.0, f64::from(i % 1000)))
+            .collect();
+        points[123_456].value = 5000.0;
+        points[234_567].value = -5000.0;
+        let kept = spans(&points, 1020.0);
+        assert!(kept.len() <= BUCKETS * 6, "{}", kept.len());
+        assert!(kept.is_sorted_by(|a, b| a.ms < b.ms));
+        for at in [0, 123_456, 234_567, 399_999] {
+            assert!(kept.contains(&points[at]), "{at}");
+        }
+        // No gap is longer than a span.
+        let longest = kept.windows(2).map(|pair| pair[1].ms - pair[0].ms);
+        assert!(longest.fold(0.0, f64::max) <= 1020.0 / BUCKETS as f64);
+        let few = &points[..BUCKETS * 8];
+        assert_eq!(spans(few, 1020.0), few);
+    }
 
     fn scales() -> (Linear, Linear) {
         (

@@ -200,18 +200,16 @@ impl<'a> Driver<'a> {
         });
         let resources: Vec<Moment> = moments.collect();
         let load = started.map(|(load, _)| load);
-        // A browser goes on without what failed; a comparison cannot.
-        let is_whole = self.failed == 0;
-        let loaded = load.and_then(Load::loaded).filter(|_| is_whole);
+        let loaded = load.and_then(Load::loaded);
         let limit = self.visit.limit;
         let late = || format!("not loaded after {} s", limit.as_secs_f64());
         Visited {
             has_document: resources[usize::from(page.document())].complete.is_some(),
             error: self.error.or_else(|| loaded.is_none().then(late)),
             outcome: PageOutcome {
-                first_render: since_start(load.and_then(Load::first_render).filter(|_| is_whole)),
+                first_render: since_start(load.and_then(Load::first_render)),
                 loaded: since_start(loaded),
-                byte_index: load.and_then(Load::byte_index).filter(|_| is_whole),
+                byte_index: load.and_then(Load::byte_index),
                 resources,
                 connections: self.handshakes.values().sum(),
                 failed: self.failed,

@@ -462,14 +462,6 @@ impl Arguments {
                 jobs.len()
             ));
         }
-        let incomplete = times.iter().filter(|time| time.is_none()).count();
-        if incomplete > 0 {
-            warnings.push(format!(
-                "{incomplete} of {} transfers were not complete after {} s; they count as slower than all others.",
-                times.len(),
-                TIME_LIMIT.as_secs()
-            ));
-        }
         if setting.real.ignored > 0 {
             warnings.push(format!(
                 "{} measured transfers are of other sizes or losses, and are not shown.",
@@ -538,6 +530,22 @@ impl Arguments {
         for (size, arm, loss, time) in &setting.real.times {
             let place = study.place(*size, *arm, *loss);
             study.times[place].push(*time);
+        }
+        for (arm, name) in study.arms.iter().enumerate() {
+            let cells = (0..study.sizes.len())
+                .flat_map(|size| (0..study.losses.len()).map(move |loss| (size, loss)));
+            let (incomplete, all) = cells.fold((0, 0), |(incomplete, all), (size, loss)| {
+                let times = &study.times[study.place(size, arm, loss)];
+                let missing = times.iter().filter(|time| time.is_none()).count();
+                (incomplete + missing, all + times.len())
+            });
+            if incomplete > 0 {
+                study.warnings.push(format!(
+                    "{name}: {incomplete} of {all} transfers over {} were not complete after {} s; they count as slower than all others.",
+                    self.network,
+                    TIME_LIMIT.as_secs()
+                ));
+            }
         }
         study
     }

@@ -6,9 +6,10 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_page::{Page, View};
 use lastbyte_report::compare::{
-    Metric, PageFacts, PageLoads, PartTimes, Selection, Verdict, Waterfall,
+    LoadTimes, Metric, PageFacts, PageLoads, PartTimes, Selection, Verdict, Waterfall, show_speedup,
 };
 use lastbyte_sim::Handshake;
+use lastbyte_units as units;
 
 use super::run::{self, Job, Loaded, Setting, view_name};
 use crate::{
@@ -130,12 +131,10 @@ pub(super) fn gather(
 ) -> PageLoads {
     let mut parts: BTreeMap<(usize, usize, usize, usize), PartTimes> = BTreeMap::new();
     let mut waterfalls = Vec::new();
-    let mut incomplete = 0;
     let mut loads = Vec::new();
     for (job, result) in jobs.iter().zip(results) {
         let key = job.key;
         loads.push(result.times(key));
-        incomplete += usize::from(result.outcome_ms[0].is_none());
         if let Some(bars) = &result.bars {
             waterfalls.push(Waterfall {
                 key,
@@ -159,14 +158,7 @@ pub(super) fn gather(
             }
         }
     }
-    let mut warnings = Vec::new();
-    if incomplete > 0 {
-        warnings.push(format!(
-            "{incomplete} of {} page loads were not complete after {} s; they are not compared.",
-            results.len(),
-            about.limit.as_secs()
-        ));
-    }
+    let mut warnings = incomplete(setting, &loads, about.limit);
     if results.len() < about.total {
         warnings.push(format!(
             "Interrupted after {} of {} page loads.",
@@ -192,6 +184,40 @@ pub(super) fn gather(
         waterfalls,
         parts: parts.into_values().collect(),
     }
+}
+
+/// A warning for each arm with loads that were not complete, and one that tells how they count.
+fn incomplete(setting: &Setting<'_>, loads: &[LoadTimes], limit: Duration) -> Vec<String> {
+    let mut counts: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
+    for load in loads {
+        let (incomplete, all) = counts.entry((load.key.arm, load.key.network)).or_default();
+        *incomplete += u64::from(load.load_ms.is_none());
+        *all += 1;
+    }
+    counts.retain(|_, (incomplete, _)| *incomplete > 0);
+    let mut warnings = Vec::new();
+    for (arm, one) in setting.arms.iter().enumerate() {
+        let networks: Vec<String> = counts
+            .range((arm, 0)..(arm + 1, 0))
+            .map(|((_, network), (incomplete, all))| {
+                format!("{incomplete} of {all} on {}", setting.networks[*network])
+            })
+            .collect();
+        if !networks.is_empty() {
+            let networks = networks.join(", ");
+            warnings.push(format!(
+                "{}: page loads not complete: {networks}.",
+                one.name
+            ));
+        }
+    }
+    if !warnings.is_empty() {
+        warnings.push(format!(
+            "A load of which a request failed, or that took longer than {}, counts as infinitely long: there is no mean speedup on its network.",
+            units::show_span(limit)
+        ));
+    }
+    warnings
 }
 
 fn page_facts(page: &Page) -> PageFacts {
@@ -252,8 +278,6 @@ fn table(loads: &PageLoads, out: &Path) -> String {
         ]);
         let verdicts = loads.verdicts(selection).into_iter().zip(renders);
         for (name, (verdict, render)) in loads.networks.iter().zip(verdicts) {
-            let factor =
-                |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.2}"));
             let share = |value: Option<f64>| {
                 value.map_or_else(|| "–".to_owned(), |it| format!("{:.0} %", it * 100.0))
             };
@@ -268,13 +292,13 @@ fn table(loads: &PageLoads, out: &Path) -> String {
                 name.clone(),
                 verdict.pages.to_string(),
                 share(verdict.faster.map(|it| it.value)),
-                factor(verdict.speedup.map(|it| it.value)),
+                show_speedup(verdict.speedup.map(|it| it.value)),
                 interval(&verdict),
-                factor(verdict.range.map(|it| it.0)),
-                factor(verdict.median),
-                factor(verdict.range.map(|it| it.1)),
+                show_speedup(verdict.p5),
+                show_speedup(verdict.median),
+                show_speedup(verdict.p95),
                 share(verdict.losers),
-                factor(render.speedup.map(|it| it.value)),
+                show_speedup(render.speedup.map(|it| it.value)),
                 interval(&render),
             ];
             table.add_row(row.map(Cell::new));

@@ -36,7 +36,7 @@ pub(super) struct Job {
 /// The result of a page load.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    /// Until `onload`, until the first render, and the byte index, in ms.
+    /// Until `onload`, until the first render, and the byte index, in ms; `None` if it took too long or a request failed.
     pub(super) outcome_ms: [Option<f64>; 3],
     connections: u32,
     requests: u32,
@@ -133,7 +133,10 @@ impl Setting<'_> {
             sums.first_byte_ms += first_byte.since(requested).as_secs_f32() * 1e3;
             sums.last_byte_ms += complete.since(requested).as_secs_f32() * 1e3;
         }
-        let rendered = outcome.first_render.map(|span| Time::ZERO + span);
+        // A browser goes on without what failed; a comparison cannot.
+        let whole = |span: Option<Duration>| span.filter(|_| outcome.failed == 0);
+        let times = [outcome.loaded, outcome.first_render, outcome.byte_index].map(whole);
+        let rendered = times[1].map(|span| Time::ZERO + span);
         let low_priority_bytes = rendered.map(|rendered| {
             let all = page.resources.iter().zip(&outcome.resources);
             let early = all.filter(|(resource, moment)| {
@@ -151,7 +154,7 @@ impl Setting<'_> {
                 .collect()
         });
         Loaded {
-            outcome_ms: [outcome.loaded, outcome.first_render, outcome.byte_index].map(millis),
+            outcome_ms: times.map(millis),
             connections: outcome.connections,
             requests,
             failed: outcome.failed,

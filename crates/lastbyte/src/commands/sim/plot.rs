@@ -1,19 +1,36 @@
 //! Pictures of one transfer, arm by arm.
 
 use core::time::Duration;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use lastbyte_congestion::{Phase, Time};
 use lastbyte_link::{self as link, Capacity, Limit, Queue};
-use lastbyte_report::transfer::{Arm, Guides, Picture, Point, named::Named, play};
+use lastbyte_quic::{
+    anatomy::Anatomy,
+    trace::{Event, Trace},
+};
+use lastbyte_report::transfer::{
+    Arm, Guides, Picture, Point,
+    flow::{Data, Flow},
+    named::Named,
+    parts::{self, Part},
+    play,
+};
 use lastbyte_sim::{
     Handshake, Listener, Outcome, Scenario, SenderOutcome,
-    listener::Listeners,
+    listener::{Direction, Listeners},
     recorder::{Life, Recorder, Recording, Sample},
     row::Row,
     simulate,
 };
 use lastbyte_units as units;
+use lastbyte_wire::{
+    Side,
+    frame::{Frame, Frames},
+};
 
 use super::{Job, described};
 use crate::{failure::Failure, files};
@@ -143,8 +160,21 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
             }
         })
         .collect();
-    let listeners = recorders.iter_mut();
-    let listeners = listeners.map(|one| one as &mut dyn Listener).collect();
+    let sender_side = match scenario.direction() {
+        Direction::Down => Side::Server,
+        Direction::Up => Side::Client,
+    };
+    let mut limits: Vec<Limits> = (0..recorders.len())
+        .map(|flow| Limits {
+            flow,
+            sender: sender_side,
+            base,
+            counted: Arc::default(),
+        })
+        .collect();
+    let traces = limits.iter_mut().map(|one| one as &mut dyn Listener);
+    let listeners = recorders.iter_mut().map(|one| one as &mut dyn Listener);
+    let listeners = listeners.chain(traces).collect();
     let outcome = simulate(scenario, &mut Listeners(listeners)).map_err(Failure::usage)?;
     let rows = Row::all(&job.label, &outcome);
     let end = outcome.ended_at.since(base);
@@ -155,7 +185,8 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
     let is_shared =
         flows.len() > 1 || !scenario.cross.is_empty() || !scenario.path.cross.is_empty();
     let rtt = scenario.path.rtt();
-    let columns = recorders.into_iter().enumerate().map(|(flow, recorder)| {
+    let recorders = recorders.into_iter().zip(limits).enumerate();
+    let columns = recorders.map(|(flow, (recorder, limits))| {
         let recording = recorder.into_recording();
         let label = if flows.len() > 1 {
             format!("{name}, flow {}", flow + 1)
@@ -163,6 +194,11 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
             name.clone()
         };
         let mut arm = arm(label, &recording, end);
+        limits.draw(ms(end), &mut arm);
+        let anatomy = sender(&outcome, flow).and_then(|sender| sender.snapshot.anatomy());
+        arm.summary = anatomy
+            .and_then(|anatomy| summary(&anatomy))
+            .unwrap_or_default();
         if let Some(row) = rows.get(flow) {
             let started = flows.get(flow).map_or(Duration::ZERO, |flow| flow.start);
             let started = (Time::ZERO + started).since(base);
@@ -178,6 +214,126 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
         arm
     });
     Ok(columns.collect())
+}
+
+/// Where the time went, as for a qlog file.
+fn summary(anatomy: &Anatomy) -> Option<String> {
+    let mut times = parts::Times::default();
+    for (part, time) in [
+        (
+            Part::Window,
+            anatomy.window + anatomy.idle + anatomy.queueing,
+        ),
+        (Part::FlowControl, anatomy.flow_control),
+        (Part::Repair, anatomy.repair),
+        (Part::Pacing, anatomy.pacing),
+        (Part::Application, anatomy.application),
+        (Part::LastAck, anatomy.last_ack),
+    ] {
+        times[part as usize] = ms(time);
+    }
+    parts::sentence(&times)
+}
+
+/// Follows the limits of flow control of a flow.
+struct Limits {
+    flow: usize,
+    sender: Side,
+    base: Time,
+    counted: Arc<Mutex<Counted>>,
+}
+
+#[derive(Default)]
+struct Counted {
+    flow: Flow,
+    /// Bytes of packets sent.
+    packets: u64,
+}
+
+impl Limits {
+    fn draw(self, end: f64, arm: &mut Arm) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let Counted { flow, packets } = std::mem::take(&mut *counted);
+        flow.draw(end, packets, arm);
+    }
+}
+
+impl Listener for Limits {
+    fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
+        let is_sender = flow == self.flow && side == self.sender;
+        is_sender.then(|| {
+            Box::new(LimitsTrace {
+                sender: self.sender,
+                base: self.base,
+                counted: Arc::clone(&self.counted),
+            }) as Box<dyn Trace>
+        })
+    }
+}
+
+struct LimitsTrace {
+    sender: Side,
+    base: Time,
+    counted: Arc<Mutex<Counted>>,
+}
+
+impl Trace for LimitsTrace {
+    fn on_event(&mut self, now: Time, event: &Event<'_>) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let Counted { flow, packets } = &mut *counted;
+        let now = ms(now.since(self.base));
+        let is_client = Some(self.sender == Side::Client);
+        let (packet, is_sent) = match event {
+            Event::PacketSent(packet) => {
+                *packets += packet.len as u64;
+                (packet, true)
+            }
+            Event::PacketReceived(packet) => (packet, false),
+            Event::FlowLimits {
+                is_local: false,
+                limits,
+            } => {
+                let streams = [limits.bidi_remote, limits.bidi_local, limits.uni];
+                flow.start(now, Some(limits.data), streams.map(Some), *packets);
+                return;
+            }
+            _ => return,
+        };
+        let by = if is_sent {
+            self.sender
+        } else {
+            self.sender.peer()
+        };
+        let frames = Frames::new(packet.payload, packet.packet_type, by);
+        for frame in frames.into_iter().flatten().flatten() {
+            match frame {
+                Frame::Stream(frame) if is_sent => {
+                    let data = Data {
+                        id: frame.header.id.get(),
+                        offset: frame.header.offset.get(),
+                        length: frame.data.len() as u64,
+                        is_last: frame.header.fin,
+                    };
+                    flow.stream(now, data, is_client, *packets);
+                }
+                Frame::MaxData(frame) if !is_sent => {
+                    flow.raise(now, None, frame.maximum.get(), is_client, *packets);
+                }
+                Frame::MaxStreamData(frame) if !is_sent => {
+                    let id = Some(frame.stream_id.get());
+                    flow.raise(now, id, frame.maximum.get(), is_client, *packets);
+                }
+                Frame::DataBlocked(frame) if is_sent => {
+                    flow.report(now, None, frame.limit.get(), is_client, *packets);
+                }
+                Frame::StreamDataBlocked(frame) if is_sent => {
+                    let id = Some(frame.stream_id.get());
+                    flow.report(now, id, frame.limit.get(), is_client, *packets);
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// An arm with what was recorded of a flow.

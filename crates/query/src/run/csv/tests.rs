@@ -49,6 +49,15 @@ fn csv_records_become_json_lines() {
             "\n{\"a\":\"x,\\\"y\\\"\\u000a\\u0009z\",\"b\":1}\n\n{\"a\":2,\"b\":3}\n",
         ),
         ("\"a\"\"b\"\n1\n", "\n{\"a\\\"b\":1}\n"),
+        // Other line ends: CR; CR CR LF; CR at the end; and blank lines.
+        ("a,b\r1,x\r", "\n{\"a\":1,\"b\":\"x\"}\n"),
+        ("a,b\r\r\n1,2\r\r\n", "\n{\"a\":1,\"b\":2}\n"),
+        (
+            "a\r\"x\r\"\r\r\"y\"\r\n2",
+            "\n{\"a\":\"x\\u000d\"}\n\n{\"a\":\"y\"}\n{\"a\":2}\n",
+        ),
+        ("a\n1\r", "\n{\"a\":1}\n"),
+        ("a,b\n1,\r\n", "\n{\"a\":1,\"b\":null}\n"),
         ("", ""),
         ("a,b\n", "\n"),
     ] {
@@ -80,6 +89,14 @@ fn invalid_records_end_the_input_after_those_before_them() {
         (
             "a\n1\n2\"\n",
             "invalid CSV in line 3: a quote in a field that does not begin with one",
+        ),
+        (
+            "a\n1\n2\r3\n",
+            "invalid CSV in line 3: a carriage return in a field without quotes (expected line ends like that of the header)",
+        ),
+        (
+            "a;b\n1;2\n",
+            "invalid CSV in line 1: the header has one column, with ';' in its name (expected columns separated by commas)",
         ),
         (
             "a,b,a\n",

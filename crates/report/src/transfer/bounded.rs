@@ -1,7 +1,7 @@
 //! A series of bounded length: up to a limit it has all points; beyond it, the first, last, smallest and largest value of each
 //! span of time, and spans become longer as needed. No extreme value, gap or end is lost at the scale of a picture.
 
-use crate::transfer::Point;
+use super::Point;
 
 /// A series has all of its points up to this number.
 const EXACT_MAX: usize = 100_000;
@@ -9,7 +9,7 @@ const EXACT_MAX: usize = 100_000;
 const SPANS_MAX: usize = 10_000;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bounded {
+pub(crate) struct Bounded {
     exact: Vec<Point>,
     spans: Vec<Span>,
     /// The length of a span in ms; 0 while all points are kept.
@@ -43,11 +43,11 @@ impl Span {
 }
 
 impl Bounded {
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.spans.is_empty()
     }
 
-    pub(super) fn push(&mut self, ms: f64, value: f64) {
+    pub(crate) fn push(&mut self, ms: f64, value: f64) {
         let point = Point::new(ms, value);
         if !(ms.is_finite() && value.is_finite()) {
             return;
@@ -94,7 +94,7 @@ impl Bounded {
     }
 
     /// The points in the order of time.
-    pub(super) fn finish(self) -> Vec<Point> {
+    pub(crate) fn finish(self) -> Vec<Point> {
         let mut points = self.exact;
         for span in &self.spans {
             let mut four = [span.first, span.least, span.most, span.last];
@@ -110,7 +110,7 @@ impl Bounded {
 
     /// The number of points in memory, for tests.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.exact.len() + 4 * self.spans.len()
     }
 }

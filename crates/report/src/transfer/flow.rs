@@ -5,10 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use lastbyte_json::Value;
-
-use super::{bounded::Bounded, event};
-use crate::transfer::Point;
+use super::{Arm, Point, bounded::Bounded};
 
 /// Streams of which the data are counted. Beyond it, the limit of the connection is unknown.
 const STREAMS_MAX: usize = 65_536;
@@ -130,11 +127,11 @@ impl Window {
 
 /// A limit over time.
 #[derive(Debug, Default)]
-pub(super) struct Limit {
+struct Limit {
     /// At the scale of the bytes of packets.
-    pub(super) points: Vec<Point>,
+    points: Vec<Point>,
     /// When it stopped the sender, in ms.
-    pub(super) periods: Vec<(f64, f64)>,
+    periods: Vec<(f64, f64)>,
 }
 
 #[derive(Debug, Default)]
@@ -143,74 +140,71 @@ struct Stream {
     is_complete: bool,
 }
 
-/// The stream data of one direction.
+/// The data of a STREAM frame, as a limit counts them.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    /// The stream.
+    pub id: u64,
+    /// The offset of the data.
+    pub offset: u64,
+    /// Their length.
+    pub length: u64,
+    /// Whether the stream ends with them.
+    pub is_last: bool,
+}
+
+/// The stream data of one direction. Times are in ms, and `packets` are the bytes of all packets so far, with the one that has the
+/// frame.
 #[derive(Debug, Default)]
-pub(super) struct Flow {
+pub struct Flow {
     connection: Window,
     streams: BTreeMap<u64, Stream>,
     /// Streams whose limit is reached.
     full: usize,
-    /// The limits of new streams: of bidirectional streams that the sender starts, that the receiver starts, and of
-    /// unidirectional ones.
+    /// See [`Self::start`].
     initial: [Option<u64>; 3],
     has_too_many: bool,
 }
 
 impl Flow {
     /// Stream data sent so far, without retransmissions.
-    pub(super) const fn data(&self) -> u64 {
+    #[must_use]
+    pub const fn data(&self) -> u64 {
         self.connection.used
     }
 
     /// Whether a limit is reached, so that the sender may have to wait.
-    pub(super) fn is_full(&self) -> bool {
+    #[must_use]
+    pub fn is_full(&self) -> bool {
         self.connection.is_full() || self.full > 0
     }
 
-    /// The receiver's transport parameters.
-    pub(super) fn parameters(&mut self, now: f64, data: &Value, packets: u64) {
-        let value = |key: &str| data.get(key).and_then(event::whole);
-        if let Some(limit) = value("initial_max_data") {
+    /// The limits of the receiver's transport parameters: of the connection, and of new streams, which are bidirectional streams that the
+    /// sender starts, that the receiver starts, and unidirectional ones. One that is not known does not change.
+    pub fn start(
+        &mut self,
+        now: f64,
+        connection: Option<u64>,
+        streams: [Option<u64>; 3],
+        packets: u64,
+    ) {
+        if let Some(limit) = connection {
             self.connection.raise(now, limit, packets);
         }
-        // `local` and `remote` are from the view of the endpoint that sends the parameters.
-        let keys = [
-            "initial_max_stream_data_bidi_remote",
-            "initial_max_stream_data_bidi_local",
-            "initial_max_stream_data_uni",
-        ];
-        for (initial, key) in self.initial.iter_mut().zip(keys) {
-            *initial = value(key).or(*initial);
+        for (initial, limit) in self.initial.iter_mut().zip(streams) {
+            *initial = limit.or(*initial);
         }
     }
 
-    /// A STREAM frame of the sender, in the packet up to these bytes of packets. `is_client` is of the sender.
-    pub(super) fn stream(
-        &mut self,
-        now: f64,
-        frame: &Value,
-        is_client: Option<bool>,
-        packets: u64,
-    ) {
-        let Some(id) = stream_id(frame) else {
+    /// A STREAM frame of the sender. `is_client` is of the sender.
+    pub fn stream(&mut self, now: f64, frame: Data, is_client: Option<bool>, packets: u64) {
+        let Some(stream) = self.entry(now, frame.id, is_client, packets) else {
             return;
         };
-        let offset = frame.get("offset").and_then(event::whole).unwrap_or(0);
-        let Some(length) = event::length(frame) else {
-            // Without lengths, nothing can be counted.
-            self.has_too_many = true;
-            return;
-        };
-        let Some(stream) = self.entry(now, id, is_client, packets) else {
-            return;
-        };
-        let new = offset
-            .saturating_add(length)
-            .saturating_sub(stream.window.used);
+        let end = frame.offset.saturating_add(frame.length);
+        let new = end.saturating_sub(stream.window.used);
         let was_full = stream.window.is_full();
-        if frame.get("fin").and_then(Value::as_bool) == Some(true) {
-            stream.is_complete = true;
-        }
+        stream.is_complete |= frame.is_last;
         if new > 0 {
             stream.window.advance(now, new, packets);
         }
@@ -226,46 +220,51 @@ impl Flow {
         }
     }
 
-    /// A limit of the connection or of a stream: raised by the receiver, or reported by a sender that it blocks.
-    pub(super) fn limit(
+    /// The sender sent stream data of unknown length: nothing can be counted.
+    pub fn uncounted(&mut self) {
+        self.has_too_many = true;
+    }
+
+    /// The receiver raises the limit of this stream, or of the connection.
+    pub fn raise(
         &mut self,
         now: f64,
-        kind: &str,
-        frame: &Value,
+        id: Option<u64>,
+        limit: u64,
         is_client: Option<bool>,
         packets: u64,
     ) {
-        let is_raise = kind.starts_with("max_");
-        let keys: &[&str] = if is_raise {
-            &["maximum", "maximum_data", "limit"]
-        } else {
-            &["limit", "maximum", "data_limit", "offset"]
-        };
-        let change = if is_raise {
-            Window::raise
-        } else {
-            Window::report
-        };
-        let Some(limit) = event::first_of(frame, keys) else {
-            return;
-        };
-        if matches!(kind, "max_data" | "data_blocked") {
-            change(&mut self.connection, now, limit, packets);
-        } else if let Some(id) = stream_id(frame) {
-            self.with(now, id, is_client, packets, |window| {
-                change(window, now, limit, packets);
-            });
-        }
+        self.with(now, id, is_client, packets, |window| {
+            window.raise(now, limit, packets);
+        });
+    }
+
+    /// The sender reports that the limit of this stream, or of the connection, blocks it.
+    pub fn report(
+        &mut self,
+        now: f64,
+        id: Option<u64>,
+        limit: u64,
+        is_client: Option<bool>,
+        packets: u64,
+    ) {
+        self.with(now, id, is_client, packets, |window| {
+            window.report(now, limit, packets);
+        });
     }
 
     fn with(
         &mut self,
         now: f64,
-        id: u64,
+        id: Option<u64>,
         is_client: Option<bool>,
         packets: u64,
         change: impl FnOnce(&mut Window),
     ) {
+        let Some(id) = id else {
+            change(&mut self.connection);
+            return;
+        };
         let Some(stream) = self.entry(now, id, is_client, packets) else {
             return;
         };
@@ -306,8 +305,9 @@ impl Flow {
         Some(stream)
     }
 
-    /// The limits of the connection and of the largest stream at the end, after this many bytes of packets.
-    pub(super) fn finish(self, now: f64, packets: u64) -> [Limit; 2] {
+    /// Draws the limits of the connection and of the largest stream, and when they stopped the sender. The transfer ends now, after this
+    /// many bytes of packets.
+    pub fn draw(self, now: f64, packets: u64, arm: &mut Arm) {
         let connection = if self.has_too_many {
             Limit::default()
         } else {
@@ -319,10 +319,22 @@ impl Flow {
             .max_by_key(|stream| stream.window.used);
         let stream =
             largest.map_or_else(Limit::default, |stream| stream.window.finish(now, packets));
-        [connection, stream]
+        arm.blocked = united(connection.periods, stream.periods);
+        arm.connection_limit = connection.points;
+        arm.stream_limit = stream.points;
     }
 }
 
-fn stream_id(frame: &Value) -> Option<u64> {
-    event::first_of(frame, &["stream_id", "id"])
+/// Periods of both, in the order of time; those that overlap are one.
+fn united(mut periods: Vec<(f64, f64)>, others: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    periods.extend(others);
+    periods.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut united: Vec<(f64, f64)> = Vec::with_capacity(periods.len());
+    for (from, to) in periods {
+        match united.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => united.push((from, to)),
+        }
+    }
+    united
 }
