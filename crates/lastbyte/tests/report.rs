@@ -158,7 +158,7 @@ fn another_metric_in_bins_of_another_key() {
     assert_eq!(report["unit"], "ms");
     let said = report["verdicts"][0].as_str().expect("a sentence");
     assert!(
-        said.starts_with("new is lower than baseline at P5–P95; −11.0"),
+        said.starts_with("new has a lower client.ttfb than baseline at P5–P95; −11.0"),
         "{said}"
     );
     assert_eq!(report["groups"][0]["arms"][0]["percentiles"][49], 93.5);
@@ -337,6 +337,22 @@ fn keys_that_no_line_has_and_options_that_exclude_all_lines_are_named() {
             assert_eq!(text, wanted, "{arguments:?}");
         }
     }
+    // Of a part, they are notes: other parts may have the key.
+    for (option, wanted) in [
+        (
+            "--by=clas",
+            format!("--by: {none} has a value of `clas`; did you mean `class`?"),
+        ),
+        (
+            "--where=_[\"calss\"] != \"c1\"",
+            "--where: no row has `calss`; did you mean `class`?".to_owned(),
+        ),
+    ] {
+        let part = run(&folder, &["report", "--partial", option, "a.ndjson"]);
+        assert!(part.status.success(), "{}", stderr(&part));
+        assert!(stderr(&part).contains(&wanted), "{}", stderr(&part));
+        assert!(stdout(&part).starts_with("[\"lastbyte-report-state\","));
+    }
     // The states of parts do not have the lines that were excluded.
     let state = run(
         &folder,
@@ -424,13 +440,46 @@ fn states_of_parts_give_the_report_of_the_log() {
         "{cut}"
     );
     refused(&["report", "--partial", "--merge", "a.state"], 2);
+    let copy = refused(
+        &[
+            "report",
+            "--merge",
+            "--bins",
+            "3",
+            "--by",
+            "ttlb",
+            "a.state",
+            "b.state",
+            "./a.state",
+        ],
+        2,
+    );
+    assert!(copy.contains("`./a.state` is given twice"), "{copy}");
+    fs::copy(folder.join("a.state"), folder.join("copy.state")).expect("a state");
+    let copy = refused(
+        &[
+            "report",
+            "--merge",
+            "--by",
+            "ttlb",
+            "--bins",
+            "3",
+            "a.state",
+            "copy.state",
+        ],
+        1,
+    );
+    assert!(
+        copy.contains("copy.state: its first 333 rows are all those of a.state"),
+        "{copy}"
+    );
     refused(&["report", "--merge", "--bins", "3", "-"], 2);
 }
 
 #[test]
 fn unusable_input_is_an_error() {
     let folder = folder("report-errors");
-    let cases: [(&str, &str, &[&str], &str, i32); 12] = [
+    let cases: [(&str, &str, &[&str], &str, i32); 15] = [
         ("empty", "", &[], "error: the log has no lines", 1),
         ("text", "hello\n", &[], "error: not a connection log: ", 1),
         ("lists", "[1]\n", &[], "error: not a connection log: ", 1),
@@ -482,6 +531,27 @@ fn unusable_input_is_an_error() {
             "{\"arm\":\"a\",\"ttlb\":1}\n",
             &["--where", "_["],
             "error: --where: ",
+            2,
+        ),
+        (
+            "raises",
+            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &["--where", "_[\"tlb\"] > 3"],
+            "error: --where: `_[\"tlb\"] > 3`: undefined method '>' for nil (NoMethodError) at raises.ndjson:1, stage 0; none of the rows read has `tlb`; did you mean `ttlb`?",
+            2,
+        ),
+        (
+            "words",
+            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &["--metric", "arm"],
+            "error: --metric: invalid `arm` in 2 lines, first `\"a\"` (expected a number, zero or more)",
+            2,
+        ),
+        (
+            "again",
+            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &["./again.ndjson"],
+            "error: `./again.ndjson` is given twice (expected each log once)",
             2,
         ),
         ("few", "", &["--resamples", "3"], "from 100 to 100000", 2),

@@ -127,7 +127,8 @@ impl Comparison {
     }
 
     /// Reads a part of a log, and writes the state of the report to `out`: what [`Comparison::read`] needs of each line, with
-    /// [`Settings::is_merge`]. The settings that select and name values must be the same for all parts. Of
+    /// [`Settings::is_merge`]. Returns why there would be no report of this part alone, which other parts may change, and the keys of
+    /// [`Settings::filter`] that no line of it has. The settings that select and name values must be the same for all parts. Of
     /// [`Settings::bins`], only whether they are given counts.
     ///
     /// # Errors
@@ -138,7 +139,7 @@ impl Comparison {
         inputs: Vec<Input>,
         settings: &Settings,
         out: &mut (dyn Write + Send),
-    ) -> Result<(), Error> {
+    ) -> Result<(Option<Error>, Vec<AbsentKey>), Error> {
         state::write(inputs, settings, out)
     }
 
