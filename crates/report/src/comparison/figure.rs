@@ -2,7 +2,7 @@
 //!
 //! One scene is used for the page, SVG and PNG.
 
-use core::fmt::Write;
+use core::{fmt::Write, mem::discriminant};
 
 use super::{
     analysis::{Analysis, Group, SMALL},
@@ -132,48 +132,30 @@ impl<'a> Subject<'a> {
 
 /// All charts that become files: the name and the scene of each.
 pub(super) fn all(analysis: &Analysis) -> Vec<(String, Scene)> {
-    let mut charts = Vec::new();
-    let domains = Domains::of(analysis);
     let metric = &analysis.settings.metric.name;
     let metric = if is_key(metric) {
         plain(&metric.to_lowercase())
     } else {
         "metric".to_owned()
     };
-    if let Some(paths) = &analysis.paths {
-        let subject = Subject::Paths(paths);
-        let chart = chart(
-            analysis,
-            subject,
-            Size::Wide,
-            domains.of_subject(subject),
-            true,
-        );
-        charts.push((format!("{metric}-paths"), chart.scene));
-    }
-    for kind in analysis.neighbours.iter().flatten() {
-        let subject = Subject::Neighbour(kind);
-        let domain = domains.of_subject(subject);
-        let chart = chart(analysis, subject, Size::Wide, domain, true);
-        charts.push((format!("neighbour-{}", plain(&kind.name)), chart.scene));
-    }
-    for group in &analysis.groups {
-        let name = match &group.subgroup {
-            Subgroup::All => metric.clone(),
-            Subgroup::Bin(bin) => format!("{metric}-size-{}", bin + 1),
-            Subgroup::Site(site) => format!("{metric}-site-{}", plain(site)),
+    let neighbours = analysis.neighbours.iter().flatten();
+    let subjects = analysis.paths.iter().map(Subject::Paths);
+    let subjects = subjects
+        .chain(neighbours.map(Subject::Neighbour))
+        .chain(analysis.groups.iter().map(Subject::Group));
+    let charts = subjects.map(|subject| {
+        let name = match subject {
+            Subject::Paths(_) => format!("{metric}-paths"),
+            Subject::Neighbour(kind) => format!("neighbour-{}", plain(&kind.name)),
+            Subject::Group(group) => match &group.subgroup {
+                Subgroup::All => metric.clone(),
+                Subgroup::Bin(bin) => format!("{metric}-size-{}", bin + 1),
+                Subgroup::Site(site) => format!("{metric}-site-{}", plain(site)),
+            },
         };
-        let subject = Subject::Group(group);
-        let chart = chart(
-            analysis,
-            subject,
-            Size::Wide,
-            domains.of_subject(subject),
-            true,
-        );
-        charts.push((name, chart.scene));
-    }
-    charts
+        (name, chart(analysis, subject, Size::Wide, true).scene)
+    });
+    charts.collect()
 }
 
 /// A name with only the characters that are safe in file names.
@@ -188,56 +170,33 @@ fn plain(name: &str) -> String {
     plain.collect()
 }
 
-/// The horizontal ranges of charts. Charts that are compared with each other have the same range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Domains {
-    all: (f64, f64),
-    paths: (f64, f64),
-    bins: (f64, f64),
-    sites: (f64, f64),
-    neighbours: (f64, f64),
-}
-
-impl Domains {
-    pub(super) fn of(analysis: &Analysis) -> Self {
-        let of = |wanted: fn(&Subgroup) -> bool, from: usize, to: usize| {
-            let groups = analysis
-                .groups
-                .iter()
-                .filter(|group| wanted(&group.subgroup));
-            domain(groups.map(Subject::Group), from, to)
-        };
-        Self {
-            all: of(|group| *group == Subgroup::All, 5, 95),
-            paths: domain(analysis.paths.iter().map(Subject::Paths), 3, 97),
-            bins: of(|group| matches!(group, Subgroup::Bin(_)), 8, 92),
-            sites: of(|group| matches!(group, Subgroup::Site(_)), 12, 88),
-            neighbours: domain(
-                analysis.neighbours.iter().flatten().map(Subject::Neighbour),
-                5,
-                95,
-            ),
+/// The horizontal range of a chart and of those that it is compared with: see [`Extent`]. Bands count where there are enough
+/// connections to make them narrow.
+fn domain(analysis: &Analysis, subject: Subject<'_>) -> (f64, f64) {
+    let (from, to) = match subject {
+        Subject::Paths(_) => (3, 97),
+        Subject::Neighbour(_) => (5, 95),
+        Subject::Group(group) => match group.subgroup {
+            Subgroup::All => (5, 95),
+            Subgroup::Bin(_) => (8, 92),
+            Subgroup::Site(_) => (12, 88),
+        },
+    };
+    let compared: Vec<Subject<'_>> = match subject {
+        Subject::Paths(_) => vec![subject],
+        Subject::Neighbour(_) => {
+            let kinds = analysis.neighbours.iter().flatten();
+            kinds.map(Subject::Neighbour).collect()
         }
-    }
-
-    pub(super) fn of_subject(&self, subject: Subject<'_>) -> (f64, f64) {
-        match subject {
-            Subject::Paths(_) => self.paths,
-            Subject::Neighbour(_) => self.neighbours,
-            Subject::Group(group) => match group.subgroup {
-                Subgroup::All => self.all,
-                Subgroup::Bin(_) => self.bins,
-                Subgroup::Site(_) => self.sites,
-            },
+        Subject::Group(group) => {
+            let kind = discriminant(&group.subgroup);
+            let groups = analysis.groups.iter();
+            let groups = groups.filter(|one| discriminant(&one.subgroup) == kind);
+            groups.map(Subject::Group).collect()
         }
-    }
-}
-
-/// The range of changes from one percentile to another: see [`Extent`]. Bands count where there are enough connections to make them
-/// narrow.
-fn domain<'a>(subjects: impl Iterator<Item = Subject<'a>>, from: usize, to: usize) -> (f64, f64) {
+    };
     let mut extent = Extent::new();
-    for subject in subjects {
+    for subject in compared {
         for (arm, curve) in subject.curves().iter().enumerate().skip(1) {
             let is_small = subject.is_small(arm);
             // With few connections the tails are noise.
@@ -322,13 +281,8 @@ impl Drawing {
 }
 
 /// A chart of a group. A chart that becomes a file has a heading.
-pub(super) fn chart(
-    analysis: &Analysis,
-    subject: Subject<'_>,
-    size: Size,
-    domain: (f64, f64),
-    heading: bool,
-) -> Chart {
+pub(super) fn chart(analysis: &Analysis, subject: Subject<'_>, size: Size, heading: bool) -> Chart {
+    let domain = domain(analysis, subject);
     let (width, height) = match size {
         Size::Wide => (1000.0, 560.0),
         Size::Narrow => (390.0, 470.0),

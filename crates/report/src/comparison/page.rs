@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     analysis::{Analysis, Group},
     bars,
-    figure::{self, Chart, Domains, Size, Subject},
+    figure::{self, Chart, Size, Subject},
     format::{self, count, percent, percent_range},
     queries::{Dialect, Subgroup, chart_shares},
     sweep, tables,
@@ -40,7 +40,6 @@ const PROGRAM: &str = include_str!("page.js");
 pub(super) fn document(analysis: &Analysis) -> String {
     let mut page = Page {
         analysis,
-        domains: Domains::of(analysis),
         body: String::new(),
         charts: Vec::new(),
     };
@@ -109,7 +108,6 @@ fn assignment(analysis: &Analysis) -> &'static str {
 
 struct Page<'a> {
     analysis: &'a Analysis,
-    domains: Domains,
     body: String,
     charts: Vec<Value>,
 }
@@ -505,13 +503,7 @@ impl Page<'_> {
         );
         let mut plots = Vec::new();
         for size in sizes {
-            let Chart { scene, plot } = figure::chart(
-                analysis,
-                subject,
-                *size,
-                self.domains.of_subject(subject),
-                false,
-            );
+            let Chart { scene, plot } = figure::chart(analysis, subject, *size, false);
             let class = match (size, sizes.len()) {
                 (Size::Wide, 2..) => "wide",
                 (Size::Narrow, 2..) => "narrow",

@@ -1,7 +1,7 @@
 //! What charts show of curves that are far from zero.
 
 use super::*;
-use crate::comparison::figure::{Domains, Size, Subject, chart};
+use crate::comparison::figure::{Size, Subject, chart};
 
 /// Connections of two arms at these percentiles of the change: arm `new` has `factor` times the value of the baseline.
 fn apart(connections: usize, factor: impl Fn(f64) -> f64) -> String {
@@ -29,7 +29,7 @@ fn the_axis_covers_a_curve_that_is_far_beyond_twice_the_baseline() {
         let comparison = read(&text, quick()).expect("a report");
         let analysis = &comparison.analysis;
         let subject = Subject::Group(&analysis.groups[0]);
-        let domain = Domains::of(analysis).of_subject(subject);
+        let domain = chart(analysis, subject, Size::Wide, false).plot.domain;
         for cell in &subject.curves()[1][4..95] {
             let change = cell.estimate.expect("a change") * 100.0;
             assert!(
@@ -38,7 +38,7 @@ fn the_axis_covers_a_curve_that_is_far_beyond_twice_the_baseline() {
             );
         }
         for size in [Size::Wide, Size::Narrow] {
-            let drawn = chart(analysis, subject, size, domain, false);
+            let drawn = chart(analysis, subject, size, false);
             let labels = drawn.scene.shapes.iter().filter_map(|shape| match shape {
                 crate::scene::Shape::Text { text, .. } if text.contains(['%', '×']) => {
                     Some(text.as_str())
