@@ -277,12 +277,11 @@ fn partial(logs: &[PathBuf], mut settings: Settings, has_bins: bool) -> Result<E
     let (refused, absent) = Comparison::partial(inputs(logs)?, &settings, &mut out)
         .map_err(|error| failure(&settings, &error))?;
     warn_absent(&absent);
-    if let Some(error) = refused {
-        if let Failure::Usage(text) | Failure::Run(text) = failure(&settings, &error) {
-            notice(format!(
-                "note: of this part alone there would be no report: {text}"
-            ));
-        }
+    let refused = refused.map(|error| failure(&settings, &error));
+    if let Some(Failure::Usage(text) | Failure::Run(text)) = refused {
+        notice(format!(
+            "note: of this part alone there would be no report: {text}"
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
