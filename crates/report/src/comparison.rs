@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `comparison/queries.rs` | the text of all queries, and the size bins |
 //! | `comparison/gather.rs` | from a log to counts |
-//! | `comparison/state.rs` | states of parts of a log |
+//! | `comparison/state.rs` | the reading of logs, what their lines must have, and states of parts of a log |
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
 //! | `comparison/balance.rs` | whether connections are in balance over the arms; the overall change stratified by site |
 //! | `comparison/rules.rs` | the lines of production logs that are left out |

@@ -14,8 +14,8 @@ use super::{
     parts::{FLOW_CONTROL, PartCounts, Times},
     queries::{self, Bin, Column, Dialect},
     rules::LeftOut,
-    settings::{Settings, expression_of},
-    state,
+    settings::Settings,
+    state::{self, Presence, excluding, no_values, of_filter, value},
 };
 use crate::statistics::{Counts, bootstrap::Member};
 
@@ -134,53 +134,6 @@ pub(super) fn tally(
     Ok((counter.finish(trouble, absent)?, settings.files.clone()))
 }
 
-/// The absent keys of the condition for lines.
-pub(super) fn of_filter(
-    settings: &Settings,
-    absent: &[AbsentKey],
-) -> Result<Vec<AbsentKey>, Error> {
-    settings.filter.as_ref().map_or(Ok(Vec::new()), |filter| {
-        Ok(among(absent, &state::compile(filter, settings)?.keys()))
-    })
-}
-
-/// Those of the absent keys that lead to one of these paths.
-pub(super) fn among(absent: &[AbsentKey], paths: &[Vec<String>]) -> Vec<AbsentKey> {
-    let leads = |key: &&AbsentKey| paths.iter().any(|path| path.starts_with(&key.path));
-    absent.iter().filter(leads).cloned().collect()
-}
-
-/// The error that a key or an expression of the settings has no value.
-fn no_values(
-    setting: &'static str,
-    expression: &str,
-    lines: u64,
-    settings: &Settings,
-    absent: &[AbsentKey],
-) -> Error {
-    let keys = state::compile(&expression_of(expression), settings).map(|query| query.keys());
-    let absent = among(absent, &keys.unwrap_or_default());
-    let nearest = absent.into_iter().find_map(|key| key.nearest);
-    Error::NoValues {
-        setting,
-        expression: expression.to_owned(),
-        lines,
-        nearest: nearest.map(|path| path.join(".")),
-    }
-}
-
-/// The options that exclude lines.
-fn excluding(settings: &Settings) -> Option<String> {
-    let arm = settings.arm.as_ref();
-    let options = [
-        settings.filter.as_ref().map(|_| "--where".to_owned()),
-        settings.min_size.map(|bytes| format!("--min-size {bytes}")),
-        arm.map(|_| "--arm, which excludes connections over TCP".to_owned()),
-    ];
-    let options: Vec<String> = options.into_iter().flatten().collect();
-    (!options.is_empty()).then(|| options.join(" and "))
-}
-
 /// The limits of `count` bins of about as many connections each.
 pub(super) fn bins(
     inputs: Vec<Input>,
@@ -241,62 +194,6 @@ struct Counter {
     pairing: Pairing,
     /// Without what is known only at the end.
     tally: Tally,
-}
-
-/// Columns of expressions that the settings may give.
-const VALUES: [Column; 4] = [Column::Named, Column::Site, Column::Bin, Column::Value];
-
-/// Whether lines have values of them.
-#[derive(Default)]
-pub(super) struct Presence {
-    pub(super) lines: u64,
-    has_values: [bool; VALUES.len()],
-}
-
-impl Presence {
-    pub(super) fn add(&mut self, row: &[Value]) {
-        self.lines += 1;
-        for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
-            *has_value |= !value(row, column).is_null();
-        }
-    }
-
-    /// Returns an error if a key or an expression of the settings has no value in any line, or no line is left of these.
-    pub(super) fn check(
-        &self,
-        settings: &Settings,
-        rows: Option<u64>,
-        absent: &[AbsentKey],
-    ) -> Result<(), Error> {
-        if self.lines == 0 {
-            let by = excluding(settings).filter(|_| rows != Some(0));
-            return by.map_or(Ok(()), |by| {
-                Err(Error::NoneLeft {
-                    lines: rows,
-                    by,
-                    absent: of_filter(settings, absent)?,
-                })
-            });
-        }
-        let [has_arm, has_site, has_bin, has_metric] = self.has_values;
-        let (has_by, has_own_site) = match settings.bins {
-            Some(_) => (has_bin, has_site),
-            // The sites are those of `by`.
-            None => (has_site, settings.by.is_some() || has_site),
-        };
-        let metric = (!settings.metric.is_ttlb()).then_some(&settings.metric.name);
-        for (setting, expression, has_value) in [
-            ("arm", settings.arm.as_ref(), has_arm),
-            ("by", settings.by.as_ref(), has_by),
-            ("site", settings.site.as_ref(), has_own_site),
-            ("metric", metric, has_metric),
-        ] {
-            if let Some(expression) = expression.filter(|_| !has_value) {
-                return Err(no_values(setting, expression, self.lines, settings, absent));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Names in the order in which they appeared.
@@ -669,11 +566,6 @@ impl Ttlb {
 /// A number of milliseconds of this size or more is a mark for "unknown" (such as 2^63 - 1). The queries on the page use the
 /// same number for an absent `ttlb`.
 const NEVER_MS: f64 = 1e12;
-
-/// The value of a column.
-fn value(row: &[Value], column: Column) -> &Value {
-    row.get(column as usize).unwrap_or(&Value::Null)
-}
 
 /// The parts of a time, if all are known, and whether flow control is apart from the application: older logs do not have it.
 fn times(value: &Value) -> Option<(Times, bool)> {

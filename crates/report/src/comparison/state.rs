@@ -19,9 +19,8 @@ use lastbyte_query::{AbsentKey, Input, Options, Outcome, Query, RunError, Value}
 
 use super::{
     error::Error,
-    gather::{self, Presence},
-    queries,
-    settings::Settings,
+    queries::{self, Column},
+    settings::{Settings, expression_of},
 };
 
 /// The first cell of a state.
@@ -71,6 +70,114 @@ pub(super) fn trouble(errors: &[RunError]) -> Option<String> {
     (!errors.is_empty()).then(|| errors.join("\n"))
 }
 
+/// The absent keys of the condition for lines.
+pub(super) fn of_filter(
+    settings: &Settings,
+    absent: &[AbsentKey],
+) -> Result<Vec<AbsentKey>, Error> {
+    settings.filter.as_ref().map_or(Ok(Vec::new()), |filter| {
+        Ok(among(absent, &compile(filter, settings)?.keys()))
+    })
+}
+
+/// Those of the absent keys that lead to one of these paths.
+fn among(absent: &[AbsentKey], paths: &[Vec<String>]) -> Vec<AbsentKey> {
+    let leads = |key: &&AbsentKey| paths.iter().any(|path| path.starts_with(&key.path));
+    absent.iter().filter(leads).cloned().collect()
+}
+
+/// The error that a key or an expression of the settings has no value.
+pub(super) fn no_values(
+    setting: &'static str,
+    expression: &str,
+    lines: u64,
+    settings: &Settings,
+    absent: &[AbsentKey],
+) -> Error {
+    let keys = compile(&expression_of(expression), settings).map(|query| query.keys());
+    let absent = among(absent, &keys.unwrap_or_default());
+    let nearest = absent.into_iter().find_map(|key| key.nearest);
+    Error::NoValues {
+        setting,
+        expression: expression.to_owned(),
+        lines,
+        nearest: nearest.map(|path| path.join(".")),
+    }
+}
+
+/// The options that exclude lines.
+pub(super) fn excluding(settings: &Settings) -> Option<String> {
+    let arm = settings.arm.as_ref();
+    let options = [
+        settings.filter.as_ref().map(|_| "--where".to_owned()),
+        settings.min_size.map(|bytes| format!("--min-size {bytes}")),
+        arm.map(|_| "--arm, which excludes connections over TCP".to_owned()),
+    ];
+    let options: Vec<String> = options.into_iter().flatten().collect();
+    (!options.is_empty()).then(|| options.join(" and "))
+}
+
+/// Columns of expressions that the settings may give.
+const VALUES: [Column; 4] = [Column::Named, Column::Site, Column::Bin, Column::Value];
+
+/// Whether lines have values of them.
+#[derive(Default)]
+pub(super) struct Presence {
+    pub(super) lines: u64,
+    has_values: [bool; VALUES.len()],
+}
+
+impl Presence {
+    pub(super) fn add(&mut self, row: &[Value]) {
+        self.lines += 1;
+        for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
+            *has_value |= !value(row, column).is_null();
+        }
+    }
+
+    /// Returns an error if a key or an expression of the settings has no value in any line, or no line is left of these.
+    pub(super) fn check(
+        &self,
+        settings: &Settings,
+        rows: Option<u64>,
+        absent: &[AbsentKey],
+    ) -> Result<(), Error> {
+        if self.lines == 0 {
+            let by = excluding(settings).filter(|_| rows != Some(0));
+            return by.map_or(Ok(()), |by| {
+                Err(Error::NoneLeft {
+                    lines: rows,
+                    by,
+                    absent: of_filter(settings, absent)?,
+                })
+            });
+        }
+        let [has_arm, has_site, has_bin, has_metric] = self.has_values;
+        let (has_by, has_own_site) = match settings.bins {
+            Some(_) => (has_bin, has_site),
+            // The sites are those of `by`.
+            None => (has_site, settings.by.is_some() || has_site),
+        };
+        let metric = (!settings.metric.is_ttlb()).then_some(&settings.metric.name);
+        for (setting, expression, has_value) in [
+            ("arm", settings.arm.as_ref(), has_arm),
+            ("by", settings.by.as_ref(), has_by),
+            ("site", settings.site.as_ref(), has_own_site),
+            ("metric", metric, has_metric),
+        ] {
+            if let Some(expression) = expression.filter(|_| !has_value) {
+                return Err(no_values(setting, expression, self.lines, settings, absent));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of a column.
+pub(super) fn value(row: &[Value], column: Column) -> &Value {
+    row.get(column as usize).unwrap_or(&Value::Null)
+}
+
 /// Reads logs with the reading query.
 ///
 /// # Errors
@@ -108,7 +215,7 @@ fn exception(raised: &RunError, settings: &Settings, absent: &[AbsentKey]) -> Er
     let mut given: Vec<(&'static str, String, Vec<AbsentKey>)> = Vec::new();
     for (setting, text) in settings.expressions() {
         let keys = compile(text, settings).map(|query| query.keys());
-        let absent = gather::among(absent, &keys.unwrap_or_default());
+        let absent = among(absent, &keys.unwrap_or_default());
         given.push((setting, format!("`{text}`"), absent));
     }
     if given.iter().any(|(.., absent)| !absent.is_empty()) {
@@ -166,7 +273,7 @@ pub(super) fn write(
         .and_then(|()| out.flush())
         .map_err(unwritten)?;
     let refused = presence.check(settings, Some(outcome.rows), &outcome.absent);
-    let absent = gather::of_filter(settings, &outcome.absent)?;
+    let absent = of_filter(settings, &outcome.absent)?;
     Ok((refused.err(), absent))
 }
 
