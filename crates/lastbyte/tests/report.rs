@@ -13,6 +13,8 @@ use std::{
 
 use serde_json::Value;
 
+#[path = "report/input.rs"]
+mod input;
 #[path = "report/ratio.rs"]
 mod ratio;
 
@@ -158,7 +160,7 @@ fn another_metric_in_bins_of_another_key() {
     assert_eq!(report["unit"], "ms");
     let said = report["verdicts"][0].as_str().expect("a sentence");
     assert!(
-        said.starts_with("new is lower than baseline at P5–P95; −11.0"),
+        said.starts_with("new has a lower client.ttfb than baseline at P5–P95; −11.0"),
         "{said}"
     );
     assert_eq!(report["groups"][0]["arms"][0]["percentiles"][49], 93.5);
@@ -337,6 +339,22 @@ fn keys_that_no_line_has_and_options_that_exclude_all_lines_are_named() {
             assert_eq!(text, wanted, "{arguments:?}");
         }
     }
+    // Of a part, they are notes: other parts may have the key.
+    for (option, wanted) in [
+        (
+            "--by=clas",
+            format!("--by: {none} has a value of `clas`; did you mean `class`?"),
+        ),
+        (
+            "--where=_[\"calss\"] != \"c1\"",
+            "--where: no row has `calss`; did you mean `class`?".to_owned(),
+        ),
+    ] {
+        let part = run(&folder, &["report", "--partial", option, "a.ndjson"]);
+        assert!(part.status.success(), "{}", stderr(&part));
+        assert!(stderr(&part).contains(&wanted), "{}", stderr(&part));
+        assert!(stdout(&part).starts_with("[\"lastbyte-report-state\","));
+    }
     // The states of parts do not have the lines that were excluded.
     let state = run(
         &folder,
@@ -424,95 +442,40 @@ fn states_of_parts_give_the_report_of_the_log() {
         "{cut}"
     );
     refused(&["report", "--partial", "--merge", "a.state"], 2);
+    let copy = refused(
+        &[
+            "report",
+            "--merge",
+            "--bins",
+            "3",
+            "--by",
+            "ttlb",
+            "a.state",
+            "b.state",
+            "./a.state",
+        ],
+        2,
+    );
+    assert!(copy.contains("`./a.state` is given twice"), "{copy}");
+    fs::copy(folder.join("a.state"), folder.join("copy.state")).expect("a state");
+    let copy = refused(
+        &[
+            "report",
+            "--merge",
+            "--by",
+            "ttlb",
+            "--bins",
+            "3",
+            "a.state",
+            "copy.state",
+        ],
+        1,
+    );
+    assert!(
+        copy.contains("copy.state: its first 333 rows are all those of a.state"),
+        "{copy}"
+    );
     refused(&["report", "--merge", "--bins", "3", "-"], 2);
-}
-
-#[test]
-fn unusable_input_is_an_error() {
-    let folder = folder("report-errors");
-    let cases: [(&str, &str, &[&str], &str, i32); 12] = [
-        ("empty", "", &[], "error: the log has no lines", 1),
-        ("text", "hello\n", &[], "error: not a connection log: ", 1),
-        ("lists", "[1]\n", &[], "error: not a connection log: ", 1),
-        (
-            "other",
-            "{\"a\":1}\n",
-            &[],
-            "lines has an arm (the key `arm`, or H2O's",
-            1,
-        ),
-        (
-            "one",
-            "{\"arm\":\"a\",\"ttlb\":1}\n",
-            &[],
-            "all connections are of the arm `a`",
-            1,
-        ),
-        (
-            "two",
-            "{\"arm\":\"a\",\"ttlb\":1,\"experiment\":\"x\"}\n{\"arm\":\"b\",\"ttlb\":1,\"experiment\":\"y\"}\n",
-            &[],
-            "several experiments (x, y)",
-            1,
-        ),
-        (
-            "never",
-            "{\"arm\":\"a\"}\n{\"arm\":\"b\",\"ttlb\":1}\n",
-            &[],
-            "no transfer of the baseline `a` completed",
-            1,
-        ),
-        (
-            "base",
-            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
-            &["--baseline", "c"],
-            "unknown arm `c` (expected one of a, b)",
-            2,
-        ),
-        ("share", "", &["--shares", "a"], "expected ARM=N", 2),
-        (
-            "share0",
-            "",
-            &["--shares", "a=0"],
-            "invalid share `0` (expected a number above 0)",
-            2,
-        ),
-        (
-            "where",
-            "{\"arm\":\"a\",\"ttlb\":1}\n",
-            &["--where", "_["],
-            "error: --where: ",
-            2,
-        ),
-        ("few", "", &["--resamples", "3"], "from 100 to 100000", 2),
-    ];
-    for (name, text, arguments, wanted, code) in cases {
-        let file = format!("{name}.ndjson");
-        fs::write(folder.join(&file), text).expect("a log");
-        let words = [&["report", &file, "-o", "no.html"], arguments].concat();
-        let output = run(&folder, &words);
-        assert!(
-            stderr(&output).contains(wanted),
-            "{name}: {}",
-            stderr(&output)
-        );
-        assert_eq!(output.status.code(), Some(code), "{name}");
-        assert!(!folder.join("no.html").exists(), "{name}");
-    }
-    let output = run(&folder, &["report", "."]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).starts_with("error: cannot read `.`: is a directory"),
-        "{}",
-        stderr(&output)
-    );
-    let output = run(&folder, &["report", "not-there.ndjson"]);
-    assert!(
-        stderr(&output).starts_with("error: cannot read `not-there.ndjson`: "),
-        "{}",
-        stderr(&output)
-    );
-    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::{
 
 pub(crate) const INK: Color = Color::solid(0x1a_1a1a);
 pub(crate) const MUTED: Color = Color::solid(0x5c_6068);
-const GRID: Color = Color::solid(0xe8_e9ec);
-const FRAME: Color = Color::solid(0xb9_bdc4);
+pub(crate) const GRID: Color = Color::solid(0xe8_e9ec);
+pub(crate) const FRAME: Color = Color::solid(0xb9_bdc4);
 
 /// The height of a row of the legend.
 const ROW: f32 = 20.0;

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `comparison/queries.rs` | the text of all queries, and the size bins |
 //! | `comparison/gather.rs` | from a log to counts |
-//! | `comparison/state.rs` | states of parts of a log |
+//! | `comparison/state.rs` | the reading of logs, what their lines must have, and states of parts of a log |
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
 //! | `comparison/balance.rs` | whether connections are in balance over the arms; the overall change stratified by site |
 //! | `comparison/rules.rs` | the lines of production logs that are left out |
@@ -127,7 +127,8 @@ impl Comparison {
     }
 
     /// Reads a part of a log, and writes the state of the report to `out`: what [`Comparison::read`] needs of each line, with
-    /// [`Settings::is_merge`]. The settings that select and name values must be the same for all parts. Of
+    /// [`Settings::is_merge`]. Returns why there would be no report of this part alone, which other parts may change, and the keys of
+    /// [`Settings::filter`] that no line of it has. The settings that select and name values must be the same for all parts. Of
     /// [`Settings::bins`], only whether they are given counts.
     ///
     /// # Errors
@@ -138,7 +139,7 @@ impl Comparison {
         inputs: Vec<Input>,
         settings: &Settings,
         out: &mut (dyn Write + Send),
-    ) -> Result<(), Error> {
+    ) -> Result<(Option<Error>, Vec<AbsentKey>), Error> {
         state::write(inputs, settings, out)
     }
 

@@ -189,23 +189,32 @@ impl LossStudy {
             .collect();
         chart.bottom(&shares);
         for (arm, (_, color)) in legend.iter().enumerate() {
-            let place = |loss: usize, ms: f64| -> Place {
+            let place = |chart: &Chart, loss: usize, ms: f64| -> Place {
                 chart.place(self.losses[loss] * 100.0, ms.log10())
             };
-            let mut line = Vec::new();
-            let (mut lower, mut upper) = (Vec::new(), Vec::new());
-            for (loss, cell) in cells(arm).enumerate() {
-                if let Some(ms) = cell.median_ms {
-                    line.push(place(loss, ms));
-                }
-                if let Some((low, high)) = cell.interval_ms {
-                    lower.push(place(loss, low));
-                    upper.push(place(loss, high));
-                }
+            // A median that is not known is a gap.
+            let known: Vec<(usize, Median)> = cells(arm).enumerate().collect();
+            for run in known.split(|(_, cell)| cell.median_ms.is_none()) {
+                let ms =
+                    |(loss, cell): &(usize, Median)| Some(place(&chart, *loss, cell.median_ms?));
+                let line: Vec<Place> = run.iter().filter_map(ms).collect();
+                // One point is a line of no length.
+                let line = if let [only] = line[..] {
+                    vec![only, only]
+                } else {
+                    line
+                };
+                chart.line(line, *color, 1.8);
             }
-            upper.extend(lower.into_iter().rev());
-            chart.area(upper, color.with_opacity(0.15));
-            chart.line(line, *color, 1.8);
+            for run in known.split(|(_, cell)| cell.interval_ms.is_none()) {
+                let ends = run.iter().filter_map(|(loss, cell)| {
+                    let (low, high) = cell.interval_ms?;
+                    Some((place(&chart, *loss, low), place(&chart, *loss, high)))
+                });
+                let (lower, mut upper): (Vec<Place>, Vec<Place>) = ends.unzip();
+                upper.extend(lower.into_iter().rev());
+                chart.area(upper, color.with_opacity(0.15));
+            }
         }
         chart.scene
     }

@@ -89,6 +89,149 @@ impl Linear {
     }
 }
 
+/// A scale of relative changes in percent, onto a range of places: linear, or of the logarithm of the ratio where a value more than
+/// doubles.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Changes {
+    scale: Linear,
+    is_logarithmic: bool,
+}
+
+/// The smallest ratio on a logarithmic scale.
+const RATIO_MIN: f64 = 1e-3;
+
+fn log_ratio(percent: f64) -> f64 {
+    (1.0 + percent / 100.0).max(RATIO_MIN).ln()
+}
+
+impl Changes {
+    pub(crate) fn new(domain: (f64, f64), range: (f64, f64)) -> Self {
+        let is_logarithmic = Self::is_logarithmic(domain);
+        let (low, high) = domain;
+        let ends = if is_logarithmic {
+            (log_ratio(low), log_ratio(high))
+        } else {
+            domain
+        };
+        Self {
+            scale: Linear::new(ends, range),
+            is_logarithmic,
+        }
+    }
+
+    pub(crate) fn is_logarithmic((_, high): (f64, f64)) -> bool {
+        high > Extent::LINEAR.1
+    }
+
+    pub(crate) fn place(&self, percent: f64) -> f64 {
+        self.scale.place(if self.is_logarithmic {
+            log_ratio(percent)
+        } else {
+            percent
+        })
+    }
+
+    /// At most about `wanted` ticks with their labels: `−50 %`, `+100 %`.
+    pub(crate) fn ticks((low, high): (f64, f64), wanted: usize) -> Vec<(f64, String)> {
+        if !Self::is_logarithmic((low, high)) {
+            let ticks = ticks((low, high), wanted, Unit::Percent).into_iter();
+            return ticks.map(|(at, label)| (at, signed(at, &label))).collect();
+        }
+        // Some ratios of each power of ten, or one of every few.
+        let of = |digits: &[f64], powers: usize| -> Vec<(f64, String)> {
+            let powers = (-300..=300).step_by(powers).map(|power| 10f64.powi(power));
+            let ratios = powers.flat_map(|power| digits.iter().map(move |digit| digit * power));
+            let changes = ratios.map(|ratio| ((ratio - 1.0) * 1000.0).round() / 10.0);
+            let changes = changes.filter(|at| (low..=high).contains(at) && *at > -100.0);
+            let label = |at: f64| match 1.0 + at / 100.0 {
+                ratio if ratio >= 1e6 => format!("×{ratio:e}"),
+                ratio if ratio >= 100.0 => format!("×{ratio}"),
+                _ => signed(at, &format!("{at} %")),
+            };
+            changes.map(|at| (at, label(at))).collect()
+        };
+        let digits = [1.0, 1.5, 2.0, 3.0, 5.0, 7.0];
+        let finest = [of(&digits, 1), of(&[1.0, 2.0, 5.0], 1), of(&[1.0], 1)];
+        let mut finest = finest.into_iter().chain([of(&[1.0], 3)]);
+        finest
+            .find(|ticks| ticks.len() <= wanted)
+            .unwrap_or_else(|| of(&[1.0], 6))
+    }
+}
+
+/// The label of a change with its sign.
+fn signed(at: f64, label: &str) -> String {
+    match label.strip_prefix('-') {
+        Some(rest) => format!("−{rest}"),
+        None if at > 0.0 => format!("+{label}"),
+        None => "0".to_owned(),
+    }
+}
+
+/// The range of changes in percent that an axis covers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    estimates: (f64, f64),
+    bands: (f64, f64),
+    /// Whether an estimate is zero, or nearly, which has no place on a logarithmic axis.
+    has_zero: bool,
+}
+
+impl Extent {
+    /// A linear axis goes from a third to twice the baseline, farther only where an estimate does.
+    const LINEAR: (f64, f64) = (-66.0, 100.0);
+
+    pub(crate) const fn new() -> Self {
+        Self {
+            estimates: (-4.0, 4.0),
+            bands: (0.0, 0.0),
+            has_zero: false,
+        }
+    }
+
+    pub(crate) fn add(&mut self, estimate: Option<f64>, bands: impl IntoIterator<Item = f64>) {
+        let widen = |(low, high): &mut (f64, f64), value: f64| {
+            if value.is_finite() {
+                (*low, *high) = (low.min(value * 100.0), high.max(value * 100.0));
+            }
+        };
+        match estimate {
+            Some(estimate) if estimate + 1.0 <= RATIO_MIN => self.has_zero = true,
+            Some(estimate) => widen(&mut self.estimates, estimate),
+            None => {}
+        }
+        for value in bands {
+            widen(&mut self.bands, value);
+        }
+    }
+
+    /// All estimates, and bands within limits, with a margin.
+    pub(crate) fn domain(&self) -> (f64, f64) {
+        let ((low, high), bands) = (self.estimates, self.bands);
+        if high <= Self::LINEAR.1 {
+            let least = if self.has_zero { -100.0 } else { low };
+            let low = least.min(bands.0.max(Self::LINEAR.0));
+            let high = high.max(bands.1.min(Self::LINEAR.1));
+            let room = (high - low) * 0.06;
+            let end = if low < Self::LINEAR.0 {
+                -100.0
+            } else {
+                Self::LINEAR.0
+            };
+            return ((low - room).max(end), (high + room).min(Self::LINEAR.1));
+        }
+        let (low, high) = (log_ratio(low), log_ratio(high));
+        let most = (high - low) / 3.0;
+        let low = low.min(log_ratio(bands.0).max(low - most));
+        let high = high.max(log_ratio(bands.1).min(high + most));
+        let room = (high - low) * 0.04;
+        (
+            100.0 * (low - room).exp_m1(),
+            100.0 * (high + room).exp_m1(),
+        )
+    }
+}
+
 /// `lo..hi`, widened if it is empty or invalid.
 fn widened(lo: f64, hi: f64) -> (f64, f64) {
     if !(lo.is_finite() && hi.is_finite()) || hi < lo {

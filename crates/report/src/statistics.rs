@@ -11,7 +11,7 @@
 //! | `statistics/bootstrap.rs` | resampled percentiles of independent groups and of pairs; intervals and bands of their change
 //! |
 //! | `statistics/tests_of.rs` | Mann–Whitney, Wilcoxon, chi-squared, Holm; intervals of shares and of means |
-//! | `statistics/special.rs` | the error function and the incomplete gamma function as probabilities |
+//! | `statistics/special.rs` | the error function and the incomplete gamma function as probabilities; quantiles |
 
 pub mod bootstrap;
 pub mod counts;

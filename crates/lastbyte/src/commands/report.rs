@@ -2,6 +2,7 @@
 
 use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     io,
     path::{Path, PathBuf},
@@ -11,7 +12,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use lastbyte_query::Input;
+use lastbyte_query::{AbsentKey, Input};
 use lastbyte_report::comparison::{Comparison, Error, Metric, Settings};
 use lastbyte_units as units;
 
@@ -194,9 +195,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let metric = settings.metric.clone();
     let comparison = compare(&arguments.logs, settings)?;
-    for absent in comparison.absent() {
-        notice(format!("--where: {absent}"));
-    }
+    warn_absent(comparison.absent());
     let page = write(&comparison, &arguments.out, arguments.svg.as_deref())?;
     warn(&comparison);
     if arguments.json {
@@ -275,9 +274,22 @@ fn partial(logs: &[PathBuf], mut settings: Settings, has_bins: bool) -> Result<E
     settings.bins = has_bins.then(Vec::new);
     settings.files = names(logs);
     let mut out = io::BufWriter::new(io::stdout());
-    Comparison::partial(inputs(logs)?, &settings, &mut out)
+    let (refused, absent) = Comparison::partial(inputs(logs)?, &settings, &mut out)
         .map_err(|error| failure(&settings, &error))?;
+    warn_absent(&absent);
+    let refused = refused.map(|error| failure(&settings, &error));
+    if let Some(Failure::Usage(text) | Failure::Run(text)) = refused {
+        notice(format!(
+            "note: of this part alone there would be no report: {text}"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn warn_absent(absent: &[AbsentKey]) {
+    for absent in absent {
+        notice(format!("--where: {absent}"));
+    }
 }
 
 fn names(logs: &[PathBuf]) -> Vec<String> {
@@ -293,8 +305,14 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
 
 fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
+    let mut known = BTreeSet::new();
     for log in logs {
         let name = log.display().to_string();
+        if !known.insert(log.canonicalize().unwrap_or_else(|_| log.clone())) {
+            return Err(Failure::Usage(format!(
+                "`{name}` is given twice (expected each log once)"
+            )));
+        }
         if name == "-" {
             inputs.push(Input::new("<stdin>", || {
                 Ok(Box::new(io::stdin()) as Box<dyn io::Read + Send>)
@@ -331,6 +349,9 @@ fn failure(settings: &Settings, error: &Error) -> Failure {
             Failure::Usage(format!("{}: {error}", given.join(" or ")))
         }
         Error::Bins(_) => Failure::Usage(format!("--bins: {error}")),
+        Error::NotATime { .. } if settings.metric != Metric::default() => {
+            Failure::Usage(format!("--metric: {error}"))
+        }
         Error::NoValues { setting, .. } => Failure::Usage(format!("--{setting}: {error}")),
         _ => Failure::run(error),
     }
@@ -386,7 +407,7 @@ fn plain(sentence: &str) -> String {
 /// The colour of a verdict: green for faster, red for slower, yellow for both, and dimmed where nothing is significant.
 fn style(verdict: &str) -> Style {
     let colored = |color: AnsiColor| color.on_default();
-    if verdict.contains("no significant difference") {
+    if verdict.contains("no significant difference") || verdict.contains(": no verdict") {
         return Style::new().dimmed();
     }
     match (verdict.contains("faster"), verdict.contains("slower")) {

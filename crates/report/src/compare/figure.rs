@@ -5,15 +5,12 @@ use super::{
     verdict::{Pair, Verdict, pairs},
 };
 use crate::{
+    chart::{FRAME, GRID, INK, MUTED},
     font::Fonts,
     scale::{Linear, Unit},
     scene::{Anchor, Color, Place, Scene, Shape, Stroke},
 };
 
-const INK: Color = Color::solid(0x1a_1a1a);
-const MUTED: Color = Color::solid(0x5c_6068);
-const GRID: Color = Color::solid(0xe8_e9ec);
-const FRAME: Color = Color::solid(0xb9_bdc4);
 const FASTER: Color = Color::solid(0x00_5fa8);
 const SLOWER: Color = Color::solid(0xc9_7b00);
 

@@ -3,7 +3,8 @@
 use super::{
     balance::{self, BalanceTest, Stratified},
     error::Error,
-    gather::{Block, Cell, Histogram, Tally, merged},
+    format::count,
+    gather::{Block, Cell, Histogram, Tally, Unpaired, merged},
     neighbours, notable,
     parts::Parts,
     paths::Paths,
@@ -64,8 +65,8 @@ pub(super) struct Analysis {
     pub(super) balance: Vec<BalanceTest>,
     /// The overall change by arm, pooled and by site, if there are sites and connections are not paired.
     pub(super) stratified: Vec<Option<Stratified>>,
-    /// Whether connections with one seed are in several arms, and yet not paired.
-    pub(super) is_partly_paired: bool,
+    /// Why connections are not paired although several arms have the same seeds.
+    pub(super) unpaired: Option<String>,
     /// Paths of paired connections that lack an arm.
     pub(super) incomplete_paths: usize,
     pub(super) loss: Vec<LossGroup>,
@@ -232,7 +233,7 @@ pub(super) fn analysis(tally: Tally, mut settings: Settings) -> Result<Analysis,
         balance,
         stratified,
         incomplete_paths,
-        is_partly_paired: tally.is_partly_paired,
+        unpaired: tally.unpaired.as_ref().map(|why| unpaired(why, &tally)),
         parts: Parts::new(
             &tally.parts,
             &order,
@@ -257,6 +258,32 @@ pub(super) fn analysis(tally: Tally, mut settings: Settings) -> Result<Analysis,
         arms,
         settings,
     })
+}
+
+/// Why connections are not paired, without a full stop.
+fn unpaired(why: &Unpaired, tally: &Tally) -> String {
+    let site = |site: usize| match tally.sites[site].as_str() {
+        "" => "none",
+        name => name,
+    };
+    match why {
+        Unpaired::NoSeed => "some lines have no seed".to_owned(),
+        Unpaired::Twice { arm, seed } => {
+            let arm = &tally.arms[*arm];
+            format!("{arm} has several lines with the seed {seed}")
+        }
+        Unpaired::Sites { seed, sites } => {
+            let [one, other] = sites.map(site);
+            format!(
+                "those with the seed {seed} are in different groups, {one} and {other}: --by or --site is not of the path"
+            )
+        }
+        Unpaired::Alone { seeds, of } => format!(
+            "{} of {} seeds, more than 5\u{a0}%, are in one arm only",
+            count(*seeds as u64),
+            count(*of as u64)
+        ),
+    }
 }
 
 /// The indices of the arms in the tally: the baseline first, the others by name.

@@ -9,7 +9,8 @@
 //! hour of the line, a test of homogeneity follows: Pearson's chi-squared of the table of arms and strata, where `n(s)·n(a)/n`
 //! connections of arm `a` are expected in stratum `s`. Together with the first test it compares each cell with its intended share.
 //! Strata in which less than [`EXPECTED_MIN`] connections of an arm are expected are merged with those that follow them, by number of
-//! connections for sites, and in order for sizes and hours. All p of a page are corrected together (Holm), so a page of an
+//! connections for sites, and in order for sizes and hours. Connections without a size are in no stratum of sizes: that a transfer never
+//! started is an outcome, which arms change. All p of a page are corrected together (Holm), so a page of an
 //! experiment with random assignment shows an alarm with a probability of [`ALARM`] at most.
 //!
 //! # Stratified estimate
@@ -86,6 +87,8 @@ pub(super) struct BalanceTest {
     pub(super) adjusted: f64,
     /// The cell that is farthest from what is expected.
     pub(super) farthest: Farthest,
+    /// Connections that are in no stratum.
+    pub(super) left_out: u64,
 }
 
 /// A cell of the table of arms and strata.
@@ -130,10 +133,11 @@ pub(super) fn analysis(
     let counts: Vec<u64> = all.iter().map(Counts::total).collect();
     let divisions = divisions(tally, order, settings);
     let sites = sites(tally, order, settings);
-    (
-        tests(&counts, shares, divisions, looks),
-        stratified(&sites, order.len(), looks),
-    )
+    let mut tests = tests(&counts, shares, divisions, looks);
+    if let Some(test) = tests.iter_mut().find(|test| test.by == By::Size) {
+        test.left_out = tally.without_size.values().sum();
+    }
+    (tests, stratified(&sites, order.len(), looks))
 }
 
 /// Whether each arm is missing on as many paths as any other. `None` if no path lacks an arm.
@@ -149,6 +153,7 @@ fn paths(missing: &[u64], looks: u32) -> Option<BalanceTest> {
         p,
         adjusted: (p * f64::from(looks)).min(1.0),
         farthest: farthest("paths without an arm", missing, expected).1,
+        left_out: 0,
     })
 }
 
@@ -175,6 +180,7 @@ pub(super) fn tests(
             p,
             adjusted: p,
             farthest: farthest("all connections", counts, expected).1,
+            left_out: 0,
         }
     });
     let divided = divisions
@@ -245,6 +251,7 @@ fn homogeneity(by: By, strata: Vec<Stratum>) -> Option<BalanceTest> {
         p,
         adjusted: p,
         farthest: most?.1,
+        left_out: 0,
     })
 }
 
@@ -328,6 +335,11 @@ fn divisions(tally: &Tally, order: &[usize], settings: &Settings) -> Vec<(By, Ve
         all.push((By::Site, strata.collect()));
     }
     if settings.by.is_none() || settings.bins.is_none() {
+        let others = by_size.entry(bins.len()).or_default();
+        for (count, arm) in others.iter_mut().zip(order) {
+            *count -= tally.without_size.get(arm).copied().unwrap_or(0);
+        }
+        by_size.retain(|_, counts| counts.iter().any(|count| *count > 0));
         let strata = by_size.into_iter().map(|(bin, counts)| Stratum {
             title: bins
                 .get(bin)

@@ -4,11 +4,14 @@ use core::fmt::Write;
 
 use super::{
     analysis::Analysis,
-    figure::{Drawing, INK, MUTED, Size},
+    figure::{Drawing, Size},
     parts::{BANDS, Parts},
     queries::PARTS,
 };
-use crate::scene::{Anchor, Color, Scene, Shape};
+use crate::{
+    chart::{INK, MUTED},
+    scene::{Anchor, Color, Scene, Shape},
+};
 
 /// The colours of the parts. They are pale, as those of the arms on the same page are not.
 const COLORS: [u32; PARTS.len()] = [

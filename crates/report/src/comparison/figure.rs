@@ -2,26 +2,24 @@
 //!
 //! One scene is used for the page, SVG and PNG.
 
-use core::fmt::Write;
+use core::{fmt::Write, mem::discriminant};
 
 use super::{
     analysis::{Analysis, Group, SMALL},
     neighbours::Kind,
     paths::Paths,
     queries::Subgroup,
-    settings::Metric,
+    settings::{Metric, is_key},
+    text,
 };
 use crate::{
+    chart::{FRAME, GRID, INK, MUTED},
     font::Fonts,
-    scale::{Linear, Unit, ticks},
+    scale::{Changes, Extent, Linear},
     scene::{Anchor, Color, Place, Scene, Shape, Stroke},
     statistics::bootstrap::Interval,
 };
 
-pub(super) const INK: Color = Color::solid(0x1a_1a1a);
-pub(super) const MUTED: Color = Color::solid(0x5c_6068);
-const GRID: Color = Color::solid(0xe8_e9ec);
-const FRAME: Color = Color::solid(0xb9_bdc4);
 const GROUND: Color = Color::solid(0xff_ffff);
 
 /// The colours of arms beside the baseline, which colour-blind readers can tell apart (Okabe and Ito), darkened to be read
@@ -106,6 +104,12 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Whether it is of all connections, whose joint band is the test of the experiment; subgroups have another test, and paths have
+    /// no joint band.
+    fn is_main(self) -> bool {
+        matches!(self, Self::Group(group) if group.subgroup == Subgroup::All)
+    }
+
     fn title(self, metric: &str) -> String {
         match self {
             Self::Group(group) if group.subgroup == Subgroup::All => {
@@ -128,42 +132,30 @@ impl<'a> Subject<'a> {
 
 /// All charts that become files: the name and the scene of each.
 pub(super) fn all(analysis: &Analysis) -> Vec<(String, Scene)> {
-    let mut charts = Vec::new();
-    let domains = Domains::of(analysis);
-    if let Some(paths) = &analysis.paths {
-        let subject = Subject::Paths(paths);
-        let chart = chart(
-            analysis,
-            subject,
-            Size::Wide,
-            domains.of_subject(subject),
-            true,
-        );
-        charts.push(("ttlb-paths".to_owned(), chart.scene));
-    }
-    for kind in analysis.neighbours.iter().flatten() {
-        let subject = Subject::Neighbour(kind);
-        let domain = domains.of_subject(subject);
-        let chart = chart(analysis, subject, Size::Wide, domain, true);
-        charts.push((format!("neighbour-{}", plain(&kind.name)), chart.scene));
-    }
-    for group in &analysis.groups {
-        let name = match &group.subgroup {
-            Subgroup::All => "ttlb".to_owned(),
-            Subgroup::Bin(bin) => format!("ttlb-size-{}", bin + 1),
-            Subgroup::Site(site) => format!("ttlb-site-{}", plain(site)),
+    let metric = &analysis.settings.metric.name;
+    let metric = if is_key(metric) {
+        plain(&metric.to_lowercase())
+    } else {
+        "metric".to_owned()
+    };
+    let neighbours = analysis.neighbours.iter().flatten();
+    let subjects = analysis.paths.iter().map(Subject::Paths);
+    let subjects = subjects
+        .chain(neighbours.map(Subject::Neighbour))
+        .chain(analysis.groups.iter().map(Subject::Group));
+    let charts = subjects.map(|subject| {
+        let name = match subject {
+            Subject::Paths(_) => format!("{metric}-paths"),
+            Subject::Neighbour(kind) => format!("neighbour-{}", plain(&kind.name)),
+            Subject::Group(group) => match &group.subgroup {
+                Subgroup::All => metric.clone(),
+                Subgroup::Bin(bin) => format!("{metric}-size-{}", bin + 1),
+                Subgroup::Site(site) => format!("{metric}-site-{}", plain(site)),
+            },
         };
-        let subject = Subject::Group(group);
-        let chart = chart(
-            analysis,
-            subject,
-            Size::Wide,
-            domains.of_subject(subject),
-            true,
-        );
-        charts.push((name, chart.scene));
-    }
-    charts
+        (name, chart(analysis, subject, Size::Wide, true).scene)
+    });
+    charts.collect()
 }
 
 /// A name with only the characters that are safe in file names.
@@ -178,57 +170,33 @@ fn plain(name: &str) -> String {
     plain.collect()
 }
 
-/// The horizontal ranges of charts. Charts that are compared with each other have the same range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Domains {
-    all: (f64, f64),
-    paths: (f64, f64),
-    bins: (f64, f64),
-    sites: (f64, f64),
-    neighbours: (f64, f64),
-}
-
-impl Domains {
-    pub(super) fn of(analysis: &Analysis) -> Self {
-        let of = |wanted: fn(&Subgroup) -> bool, from: usize, to: usize| {
-            let groups = analysis
-                .groups
-                .iter()
-                .filter(|group| wanted(&group.subgroup));
-            domain(groups.map(Subject::Group), from, to)
-        };
-        Self {
-            all: of(|group| *group == Subgroup::All, 5, 95),
-            paths: domain(analysis.paths.iter().map(Subject::Paths), 3, 97),
-            bins: of(|group| matches!(group, Subgroup::Bin(_)), 8, 92),
-            sites: of(|group| matches!(group, Subgroup::Site(_)), 12, 88),
-            neighbours: domain(
-                analysis.neighbours.iter().flatten().map(Subject::Neighbour),
-                5,
-                95,
-            ),
+/// The horizontal range of a chart and of those that it is compared with: see [`Extent`]. Bands count where there are enough
+/// connections to make them narrow.
+fn domain(analysis: &Analysis, subject: Subject<'_>) -> (f64, f64) {
+    let (from, to) = match subject {
+        Subject::Paths(_) => (3, 97),
+        Subject::Neighbour(_) => (5, 95),
+        Subject::Group(group) => match group.subgroup {
+            Subgroup::All => (5, 95),
+            Subgroup::Bin(_) => (8, 92),
+            Subgroup::Site(_) => (12, 88),
+        },
+    };
+    let compared: Vec<Subject<'_>> = match subject {
+        Subject::Paths(_) => vec![subject],
+        Subject::Neighbour(_) => {
+            let kinds = analysis.neighbours.iter().flatten();
+            kinds.map(Subject::Neighbour).collect()
         }
-    }
-
-    pub(super) fn of_subject(&self, subject: Subject<'_>) -> (f64, f64) {
-        match subject {
-            Subject::Paths(_) => self.paths,
-            Subject::Neighbour(_) => self.neighbours,
-            Subject::Group(group) => match group.subgroup {
-                Subgroup::All => self.all,
-                Subgroup::Bin(_) => self.bins,
-                Subgroup::Site(_) => self.sites,
-            },
+        Subject::Group(group) => {
+            let kind = discriminant(&group.subgroup);
+            let groups = analysis.groups.iter();
+            let groups = groups.filter(|one| discriminant(&one.subgroup) == kind);
+            groups.map(Subject::Group).collect()
         }
-    }
-}
-
-/// The range of changes from one percentile to another with a margin, clamped to a factor of a third to two: values outside
-/// are not drawn. Bands count where there are enough connections to make them narrow.
-fn domain<'a>(subjects: impl Iterator<Item = Subject<'a>>, from: usize, to: usize) -> (f64, f64) {
-    let (mut low, mut high) = (-4.0f64, 4.0f64);
-    for subject in subjects {
-        let is_main = matches!(subject, Subject::Group(group) if group.subgroup == Subgroup::All);
+    };
+    let mut extent = Extent::new();
+    for subject in compared {
         for (arm, curve) in subject.curves().iter().enumerate().skip(1) {
             let is_small = subject.is_small(arm);
             // With few connections the tails are noise.
@@ -238,26 +206,16 @@ fn domain<'a>(subjects: impl Iterator<Item = Subject<'a>>, from: usize, to: usiz
                 (from, to)
             };
             for (place, cell) in curve.iter().enumerate().take(to).skip(from - 1) {
-                let is_inner = (9..90).contains(&place) && is_main;
+                let is_inner = (9..90).contains(&place) && subject.is_main();
                 let bands = [cell.alone, cell.together.filter(|_| is_inner)]
                     .into_iter()
                     .flatten();
                 let bands = bands.filter(|_| !is_small).flat_map(|(a, b)| [a, b]);
-                let bands = bands.filter(|value| value.is_finite());
-                for value in cell
-                    .estimate
-                    .into_iter()
-                    .chain(bands)
-                    .map(|value| value * 100.0)
-                {
-                    low = low.min(value);
-                    high = high.max(value);
-                }
+                extent.add(cell.estimate, bands);
             }
         }
     }
-    let room = (high - low) * 0.06;
-    ((low - room).max(-66.0), (high + room).min(100.0))
+    extent.domain()
 }
 
 /// Shapes being drawn, and the fonts to measure text.
@@ -323,13 +281,8 @@ impl Drawing {
 }
 
 /// A chart of a group. A chart that becomes a file has a heading.
-pub(super) fn chart(
-    analysis: &Analysis,
-    subject: Subject<'_>,
-    size: Size,
-    domain: (f64, f64),
-    heading: bool,
-) -> Chart {
+pub(super) fn chart(analysis: &Analysis, subject: Subject<'_>, size: Size, heading: bool) -> Chart {
+    let domain = domain(analysis, subject);
     let (width, height) = match size {
         Size::Wide => (1000.0, 560.0),
         Size::Narrow => (390.0, 470.0),
@@ -341,7 +294,7 @@ pub(super) fn chart(
     if heading {
         top = self::heading(&mut drawing, analysis, subject, width);
     }
-    let height = height + if heading { top - 14.0 } else { 0.0 };
+    let height: f32 = height + if heading { top - 14.0 } else { 0.0 };
     let plot = Plot {
         left: if size == Size::Wide { 66.0 } else { 54.0 },
         top: top + if size == Size::Small { 4.0 } else { 18.0 },
@@ -349,7 +302,7 @@ pub(super) fn chart(
         bottom: height - 58.0,
         domain,
     };
-    let x = Linear::new(domain, (f64::from(plot.left), f64::from(plot.right)));
+    let x = Changes::new(domain, (f64::from(plot.left), f64::from(plot.right)));
     let y = Linear::new((0.0, 100.0), (f64::from(plot.bottom), f64::from(plot.top)));
     axes(&mut drawing, analysis, subject, &plot, &x, &y, size);
     bands(&mut drawing, subject, &plot, &x, &y);
@@ -379,26 +332,39 @@ pub(super) fn chart(
             text,
         );
     }
+    let mut description = described(analysis, subject);
+    let mut height = height;
+    if let Some(beyond) = marks(&mut drawing, analysis, subject, &plot, &y) {
+        // Writing to a `String` cannot fail.
+        let _ = write!(description, " {beyond}.");
+        height += font + 5.0;
+        let fits = drawing.width(&beyond, font - 1.0, false) <= width - 36.0;
+        let text = if fits {
+            beyond
+        } else {
+            "lines or bands are beyond the axis where arrows are".to_owned()
+        };
+        let at = (plot.left, height - 9.0);
+        drawing.text(at, Anchor::Start, font - 1.0, false, MUTED, text);
+    }
     let scene = Scene {
         width,
         height,
         title: subject.title(&analysis.settings.metric.name),
-        description: described(analysis, subject),
+        description,
         shapes: drawing.shapes,
     };
     Chart { scene, plot }
 }
 
 /// The confidence bands: filled for each percentile alone, dashed for the joint band.
-fn bands(drawing: &mut Drawing, subject: Subject<'_>, plot: &Plot, x: &Linear, y: &Linear) {
+fn bands(drawing: &mut Drawing, subject: Subject<'_>, plot: &Plot, x: &Changes, y: &Linear) {
     let arms = || subject.curves().iter().enumerate().skip(1);
     for (arm, curve) in arms() {
         let fill = color(arm).with_opacity(0.16);
         band(drawing, curve, |cell| cell.alone, plot, x, y, fill);
     }
-    // The joint band is the test of the whole experiment; subgroups have another, and paths have none.
-    let is_main = matches!(subject, Subject::Group(group) if group.subgroup == Subgroup::All);
-    for (arm, curve) in arms().filter(|_| is_main) {
+    for (arm, curve) in arms().filter(|_| subject.is_main()) {
         let stroke = Stroke {
             color: color(arm).with_opacity(0.6),
             width: 1.0,
@@ -419,7 +385,7 @@ fn estimates(
     drawing: &mut Drawing,
     curves: &[Vec<Interval>],
     plot: &Plot,
-    x: &Linear,
+    x: &Changes,
     y: &Linear,
     size: Size,
 ) {
@@ -441,10 +407,7 @@ fn described(analysis: &Analysis, subject: Subject<'_>) -> String {
         Subject::Group(_) => "",
         Subject::Paths(_) | Subject::Neighbour(_) => " over the same path",
     };
-    let (what, less, _) = match subject {
-        Subject::Neighbour(_) => subject.labels(&analysis.settings.metric),
-        _ => ("time to last byte", "faster", ""),
-    };
+    let (what, less, _) = subject.labels(&analysis.settings.metric);
     let mut text = format!(
         "Horizontal axis: change of the {what} relative to {baseline}{of}, in percent; left of zero is {less}. Vertical axis: \
          percentile, 0 to 100."
@@ -468,22 +431,22 @@ fn described(analysis: &Analysis, subject: Subject<'_>) -> String {
 }
 
 fn heading(drawing: &mut Drawing, analysis: &Analysis, subject: Subject<'_>, width: f32) -> f32 {
-    let title = super::text::title(analysis);
+    let title = text::title(analysis);
     let (title, subtitle) = match subject {
         Subject::Group(group) => (
             match group.subgroup {
                 Subgroup::All => title,
                 _ => format!("{title}: {}", group.title),
             },
-            super::text::subtitle(analysis, group),
+            text::subtitle(analysis, group),
         ),
         Subject::Paths(paths) => (
             format!("{title}: each path"),
-            super::text::paths_subtitle(analysis, paths),
+            text::paths_subtitle(analysis, paths),
         ),
         Subject::Neighbour(kind) => (
             format!("{title}: neighbour {}", kind.name),
-            super::text::harm_subtitle(analysis, kind),
+            text::harm_subtitle(analysis, kind),
         ),
     };
     let title = drawing.fitted(&title, 18.0, true, width - 36.0);
@@ -498,7 +461,7 @@ fn axes(
     analysis: &Analysis,
     subject: Subject<'_>,
     plot: &Plot,
-    x: &Linear,
+    x: &Changes,
     y: &Linear,
     size: Size,
 ) {
@@ -516,14 +479,9 @@ fn axes(
         );
     }
     let wanted = if size == Size::Wide { 10 } else { 5 };
-    for (value, label) in ticks(plot.domain, wanted, Unit::Percent) {
+    for (value, label) in Changes::ticks(plot.domain, wanted) {
         let at = x.place(value) as f32;
         drawing.line((at, plot.top), (at, plot.bottom), GRID, 1.0, false);
-        let label = match label.strip_prefix('-') {
-            Some(rest) => format!("−{rest}"),
-            None if value > 0.0 => format!("+{label}"),
-            None => label,
-        };
         drawing.text(
             (at, plot.bottom + font + 6.0),
             Anchor::Middle,
@@ -546,6 +504,11 @@ fn axes(
     let full = match size {
         Size::Small => format!("change of {what}"),
         _ => format!("{what} relative to {baseline}"),
+    };
+    let full = if Changes::is_logarithmic(plot.domain) {
+        format!("{full} (logarithmic)")
+    } else {
+        full
     };
     let room = plot.right - plot.left;
     let less = format!("← {less}");
@@ -583,7 +546,7 @@ fn zero_line(
     drawing: &mut Drawing,
     analysis: &Analysis,
     plot: &Plot,
-    x: &Linear,
+    x: &Changes,
     size: Size,
     font: f32,
 ) {
@@ -633,39 +596,132 @@ fn place(percentile: usize) -> f64 {
     percentile as f64 + 1.0
 }
 
-/// The parts of a curve that lie in the plot.
+/// The parts of a curve that lie in the plot, to its edges.
 fn pieces(
     curve: &[Interval],
     of: fn(&Interval) -> Option<f64>,
     plot: &Plot,
-    x: &Linear,
+    x: &Changes,
     y: &Linear,
 ) -> Vec<Vec<Place>> {
-    let (low, high) = plot.domain;
-    let mut pieces = vec![Vec::new()];
+    let (left, right) = (f64::from(plot.left), f64::from(plot.right));
+    let mut pieces: Vec<Vec<Place>> = vec![Vec::new()];
+    let mut last: Option<(f64, f64)> = None;
     for (percentile, cell) in curve.iter().enumerate() {
-        match of(cell)
-            .map(|value| value * 100.0)
-            .filter(|value| (low..=high).contains(value))
-        {
-            Some(value) => {
-                if let Some(piece) = pieces.last_mut() {
-                    piece.push((x.place(value) as f32, y.place(place(percentile)) as f32));
-                }
-            }
-            None => pieces.push(Vec::new()),
+        let value = of(cell).filter(|value| value.is_finite());
+        let here = value.map(|value| (x.place(value * 100.0), y.place(place(percentile))));
+        let is_inside = |(at, _): (f64, f64)| (left..=right).contains(&at);
+        // Where the line to the last point crosses an edge.
+        let crossing = here.zip(last).and_then(|(here, last)| {
+            let outside = [here, last].into_iter().find(|one| !is_inside(*one))?;
+            let edge = outside.0.clamp(left, right);
+            let share = (edge - last.0) / (here.0 - last.0);
+            (is_inside(here) || is_inside(last))
+                .then_some((edge, last.1 + share * (here.1 - last.1)))
+        });
+        let entering = crossing.filter(|_| here.is_some_and(is_inside));
+        if here.is_none() || entering.is_some() {
+            pieces.push(Vec::new());
         }
+        if let Some(piece) = pieces.last_mut() {
+            let points = crossing
+                .into_iter()
+                .chain(here.filter(|one| is_inside(*one)));
+            piece.extend(points.map(|(x, y)| (x as f32, y as f32)));
+        }
+        last = here;
     }
     pieces.retain(|piece| piece.len() > 1);
     pieces
 }
 
+/// The percentiles at which values are beyond an end of the axis, in runs, each with whether it is the right end.
+fn beyond(curve: &[Interval], of: Ends, (low, high): (f64, f64)) -> Vec<(bool, Vec<usize>)> {
+    let mut runs: Vec<(bool, Vec<usize>)> = Vec::new();
+    for is_right in [false, true] {
+        for (percentile, cell) in (1..).zip(curve) {
+            let is_beyond = |(from, to): (f64, f64)| {
+                (is_right && to * 100.0 > high) || (!is_right && from * 100.0 < low)
+            };
+            if !of(cell).is_some_and(is_beyond) {
+                continue;
+            }
+            match runs.last_mut() {
+                Some((side, run)) if *side == is_right && run.last() == Some(&(percentile - 1)) => {
+                    run.push(percentile);
+                }
+                _ => runs.push((is_right, vec![percentile])),
+            }
+        }
+    }
+    runs
+}
+
+/// The ends of something that a chart draws of a percentile.
+type Ends = fn(&Interval) -> Option<(f64, f64)>;
+
+/// Those of the line, and of the bands.
+const DRAWN: [Ends; 3] = [
+    |cell| cell.estimate.map(|value| (value, value)),
+    |cell| cell.alone,
+    |cell| cell.together,
+];
+
+/// Arrows at the edges where lines and bands go on, and a sentence that names them: `beyond the axis: a at P98–P99; the band of b`.
+fn marks(
+    drawing: &mut Drawing,
+    analysis: &Analysis,
+    subject: Subject<'_>,
+    plot: &Plot,
+    y: &Linear,
+) -> Option<String> {
+    let (mut lines, mut bands) = (Vec::new(), Vec::new());
+    for (arm, curve) in subject.curves().iter().enumerate().skip(1) {
+        let name = analysis.arms[arm].name.as_str();
+        let drawn = if subject.is_main() { 3 } else { 2 };
+        let [line, band @ ..] = &DRAWN[..drawn] else {
+            continue;
+        };
+        let all = beyond(curve, *line, plot.domain);
+        let mut at: Vec<usize> = all.iter().flat_map(|(_, run)| run.clone()).collect();
+        at.sort_unstable();
+        if let Some(at) = text::ranges(at.into_iter()) {
+            lines.push(format!("{name} at {at}"));
+        }
+        let cut = band.iter().flat_map(|of| beyond(curve, *of, plot.domain));
+        let cut: Vec<(bool, Vec<usize>)> = cut.collect();
+        if !cut.is_empty() {
+            bands.push(name);
+        }
+        let of_line = all.into_iter().map(|run| (run, 1.0));
+        for ((is_right, run), opacity) in cut.into_iter().map(|run| (run, 0.4)).chain(of_line) {
+            let middle =
+                (run.first().copied().unwrap_or(0) + run.last().copied().unwrap_or(0)) as f64 / 2.0;
+            let (at, tip) = if is_right {
+                (plot.right + 1.0, 7.0)
+            } else {
+                (plot.left - 1.0, -7.0)
+            };
+            let middle = y.place(middle) as f32;
+            drawing.shapes.push(Shape::Area {
+                outline: vec![(at, middle - 5.0), (at + tip, middle), (at, middle + 5.0)],
+                fill: color(arm).with_opacity(opacity),
+            });
+        }
+    }
+    if !bands.is_empty() {
+        let s = if bands.len() > 1 { "s" } else { "" };
+        lines.push(format!("the band{s} of {}", text::listed(&bands)));
+    }
+    (!lines.is_empty()).then(|| format!("beyond the axis: {}", lines.join("; ")))
+}
+
 fn band(
     drawing: &mut Drawing,
     curve: &[Interval],
-    of: fn(&Interval) -> Option<(f64, f64)>,
+    of: Ends,
     plot: &Plot,
-    x: &Linear,
+    x: &Changes,
     y: &Linear,
     fill: Color,
 ) {
@@ -708,7 +764,7 @@ fn names(
     analysis: &Analysis,
     curves: &[Vec<Interval>],
     plot: &Plot,
-    x: &Linear,
+    x: &Changes,
     y: &Linear,
     font: f32,
 ) {

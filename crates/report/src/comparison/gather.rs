@@ -14,16 +14,16 @@ use super::{
     parts::{FLOW_CONTROL, PartCounts, Times},
     queries::{self, Bin, Column, Dialect},
     rules::LeftOut,
-    settings::{Settings, expression_of},
-    state,
+    settings::Settings,
+    state::{self, Presence, excluding, no_values, of_filter, value},
 };
 use crate::statistics::{Counts, bootstrap::Member};
 
 /// More arms than this indicate a mistake in the expression for the arm.
 const ARMS_MAX: usize = 16;
 /// Further sites are counted together as [`OTHER_SITES`].
-const SITES_MAX: usize = 64;
-const OTHER_SITES: &str = "(other sites)";
+pub(super) const SITES_MAX: usize = 64;
+pub(super) const OTHER_SITES: &str = "(other sites)";
 /// With lines of more hours than this, a year or more, connections are not counted by hour.
 const HOURS_MAX: usize = 10_000;
 const HOUR_MS: f64 = 3_600_000.0;
@@ -79,7 +79,7 @@ pub(super) struct Block {
 }
 
 /// The counts of a log.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) arms: Vec<String>,
     pub(super) sites: Vec<String>,
@@ -94,8 +94,10 @@ pub(super) struct Tally {
     pub(super) neighbours: NeighbourCounts,
     /// The pairs, if the connections are paired.
     pub(super) blocks: Option<Vec<Block>>,
-    /// Whether connections with one seed are in several arms, and yet not paired.
-    pub(super) is_partly_paired: bool,
+    /// Why connections are not paired although several arms have the same seeds.
+    pub(super) unpaired: Option<Unpaired>,
+    /// Connections without a value that puts them into a bin, by arm.
+    pub(super) without_size: BTreeMap<usize, u64>,
     /// Connections by hour since the Unix epoch and by arm; `None` is a line without a time. None at all if there are too many
     /// hours.
     pub(super) hours: Option<Hours>,
@@ -119,89 +121,17 @@ pub(super) fn tally(
     let mut counter = Counter::new(settings);
     if settings.is_merge {
         let files = state::read(inputs, settings, |row| counter.add(row))?;
-        if counter.lines == 0
-            && let Some(by) = excluding(settings)
-        {
-            return Err(Error::NoneLeft {
-                lines: None,
-                by,
-                absent: Vec::new(),
-            });
-        }
-        counter.check_values(settings, &[])?;
+        counter.presence.check(settings, None, &[])?;
         return Ok((counter.finish(None, Vec::new())?, files));
     }
-    let query = state::compile(&queries::reading(settings), settings)?;
-    let mut failed = None;
-    let outcome = query.for_each(inputs, |row| match counter.add(row) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    });
-    if let Some(error) = failed {
-        return Err(error);
-    }
+    let outcome = state::rows(inputs, settings, |row| counter.add(row))?;
     let trouble = state::trouble(&outcome.errors);
-    let absent = match &settings.filter {
-        None => Vec::new(),
-        Some(filter) => {
-            let keys = state::compile(filter, settings)?.keys();
-            among(&outcome.absent, &keys)
-        }
-    };
     if trouble.is_none() {
-        if counter.lines == 0
-            && outcome.rows > 0
-            && let Some(by) = excluding(settings)
-        {
-            return Err(Error::NoneLeft {
-                lines: Some(outcome.rows),
-                by,
-                absent,
-            });
-        }
-        counter.check_values(settings, &outcome.absent)?;
+        let rows = Some(outcome.rows);
+        counter.presence.check(settings, rows, &outcome.absent)?;
     }
+    let absent = of_filter(settings, &outcome.absent)?;
     Ok((counter.finish(trouble, absent)?, settings.files.clone()))
-}
-
-/// Those of the absent keys that lead to one of these paths.
-fn among(absent: &[AbsentKey], paths: &[Vec<String>]) -> Vec<AbsentKey> {
-    let leads = |key: &&AbsentKey| paths.iter().any(|path| path.starts_with(&key.path));
-    absent.iter().filter(leads).cloned().collect()
-}
-
-/// The error that a key or an expression of the settings has no value.
-fn no_values(
-    setting: &'static str,
-    expression: &str,
-    lines: u64,
-    settings: &Settings,
-    absent: &[AbsentKey],
-) -> Error {
-    let keys = state::compile(&expression_of(expression), settings).map(|query| query.keys());
-    let absent = among(absent, &keys.unwrap_or_default());
-    let nearest = absent.into_iter().find_map(|key| key.nearest);
-    Error::NoValues {
-        setting,
-        expression: expression.to_owned(),
-        lines,
-        nearest: nearest.map(|path| path.join(".")),
-    }
-}
-
-/// The options that exclude lines.
-fn excluding(settings: &Settings) -> Option<String> {
-    let arm = settings.arm.as_ref();
-    let options = [
-        settings.filter.as_ref().map(|_| "--where".to_owned()),
-        settings.min_size.map(|bytes| format!("--min-size {bytes}")),
-        arm.map(|_| "--arm, which excludes connections over TCP".to_owned()),
-    ];
-    let options: Vec<String> = options.into_iter().flatten().collect();
-    (!options.is_empty()).then(|| options.join(" and "))
 }
 
 /// The limits of `count` bins of about as many connections each.
@@ -254,30 +184,17 @@ struct Counter {
     experiments: BTreeSet<Option<String>>,
     /// Whether a line without an experiment cannot be compared with those of one: its arm is not an expression of the user.
     needs_experiment: bool,
-    lines: u64,
     named: u64,
     h2o: u64,
-    left_out: LeftOut,
-    hours: Option<Hours>,
-    without_arm: u64,
-    /// Lines without a value of a metric other than the time to last byte.
-    without_value: u64,
     /// Lines with an invalid `ttlb`, or an invalid value of another metric.
     not_times: u64,
     /// The first of them.
     not_time: Option<String>,
-    /// Whether a line has an arm, a site, a value that puts it into a bin.
-    has_values: [bool; VALUES.len()],
-    cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
-    loss: BTreeMap<(usize, usize), Histogram>,
-    measures: Vec<Measures>,
-    parts: PartCounts,
-    neighbours: NeighbourCounts,
+    presence: Presence,
     pairing: Pairing,
+    /// Without what is known only at the end.
+    tally: Tally,
 }
-
-/// Columns of expressions that the settings may give.
-const VALUES: [Column; 3] = [Column::Named, Column::Site, Column::Bin];
 
 /// Names in the order in which they appeared.
 #[derive(Default)]
@@ -299,13 +216,27 @@ impl Names {
 }
 
 /// Detects whether consecutive lines have the same seed and different arms.
+#[derive(Default)]
 struct Pairing {
     blocks: Vec<Block>,
     seed: Option<u64>,
-    is_possible: bool,
+    /// The number of seeds that several arms have.
     shared: usize,
-    /// The number of groups when it was no longer possible.
-    groups: usize,
+    /// Why connections are not paired, as far as a line shows it.
+    unpaired: Option<Unpaired>,
+}
+
+/// Why connections with the same seed in several arms are not compared as pairs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unpaired {
+    /// A line has no seed.
+    NoSeed,
+    /// An arm has two lines of a seed.
+    Twice { arm: usize, seed: u64 },
+    /// The lines of a seed are of two sites, or groups.
+    Sites { seed: u64, sites: [usize; 2] },
+    /// More than 5 % of the seeds are of one arm only.
+    Alone { seeds: usize, of: usize },
 }
 
 impl Pairing {
@@ -318,76 +249,73 @@ impl Pairing {
         member: Member,
         loss: Member,
     ) {
-        if !self.is_possible {
-            return;
+        if self.unpaired.is_none() {
+            self.unpaired = self.problem(seed, arm, site, bin, member, loss);
+            if self.unpaired.is_some() {
+                self.blocks = Vec::new();
+            }
         }
+    }
+
+    /// Adds a line. Returns why it cannot be of a pair.
+    fn problem(
+        &mut self,
+        seed: Option<u64>,
+        arm: usize,
+        site: usize,
+        bin: Option<usize>,
+        member: Member,
+        loss: Member,
+    ) -> Option<Unpaired> {
         let Some(seed) = seed else {
-            self.give_up();
-            return;
+            return Some(Unpaired::NoSeed);
         };
-        if let Some(block) = self.blocks.last_mut().filter(|_| self.seed == Some(seed)) {
-            if block
-                .members
-                .get(arm)
-                .is_some_and(|one| *one != Member::Absent)
-            {
-                // Seeds that an arm has twice are of something else.
-                self.shared = 0;
-                self.give_up();
-                return;
-            }
-            let present = block.members.iter().filter(|one| **one != Member::Absent);
-            self.shared += usize::from(present.count() == 1);
-            if block.members.len() <= arm {
-                block.members.resize(arm + 1, Member::Absent);
-                block.losses.resize(arm + 1, Member::Absent);
-            }
-            if block.site != site {
-                self.give_up();
-                return;
-            }
-            block.members[arm] = member;
-            block.losses[arm] = loss;
-        } else {
-            let mut members = vec![Member::Absent; arm + 1];
-            let mut losses = members.clone();
-            members[arm] = member;
-            losses[arm] = loss;
+        if self.seed != Some(seed) {
+            self.seed = Some(seed);
             self.blocks.push(Block {
                 seed,
                 site,
                 bin,
-                members,
-                losses,
+                members: Vec::new(),
+                losses: Vec::new(),
             });
-            self.seed = Some(seed);
         }
-        if self.blocks.len() == PAIRS_PROBED && !self.is_paired() {
-            self.give_up();
+        let is_enough = self.blocks.len() == PAIRS_PROBED;
+        let block = self.blocks.last_mut()?;
+        if block.members.len() <= arm {
+            block.members.resize(arm + 1, Member::Absent);
+            block.losses.resize(arm + 1, Member::Absent);
         }
+        let twice = block.members[arm] != Member::Absent;
+        let present = block.members.iter().filter(|one| **one != Member::Absent);
+        self.shared += usize::from(!twice && present.count() == 1);
+        let sites = [block.site, site];
+        if twice {
+            return Some(Unpaired::Twice { arm, seed });
+        }
+        if site != block.site {
+            return Some(Unpaired::Sites { seed, sites });
+        }
+        (block.members[arm], block.losses[arm]) = (member, loss);
+        is_enough.then(|| self.alone()).flatten()
     }
 
-    /// Whether nearly all groups have more than one member. The log may end within the last group.
-    fn is_paired(&self) -> bool {
-        self.is_possible
-            && self.shared > 0
-            && self.shared * 20 >= self.blocks.len().saturating_sub(1) * 19
+    /// Whether too many seeds are of one arm only. The log may end within the last group.
+    fn alone(&self) -> Option<Unpaired> {
+        let of = self.blocks.len();
+        let is_paired = self.shared > 0 && self.shared * 20 >= of.saturating_sub(1) * 19;
+        let seeds = of - self.shared;
+        (!is_paired).then_some(Unpaired::Alone { seeds, of })
     }
 
-    /// Whether half of the groups have more than one member, but they are no pairs.
-    fn is_partly_paired(&self) -> bool {
-        let groups = if self.is_possible {
-            self.blocks.len()
-        } else {
-            self.groups
-        };
-        !self.is_paired() && self.shared > 0 && self.shared * 2 >= groups
-    }
-
-    fn give_up(&mut self) {
-        self.is_possible = false;
-        self.groups = self.blocks.len();
-        self.blocks = Vec::new();
+    /// The pairs, or why there are none; neither if no two arms have the same seed.
+    fn finish(self) -> (Option<Vec<Block>>, Option<Unpaired>) {
+        match self.unpaired.clone().or_else(|| self.alone()) {
+            None => (Some(self.blocks), None),
+            // A seed that all lines have is of something else.
+            Some(Unpaired::Twice { .. }) if self.shared < 2 => (None, None),
+            some => (None, some.filter(|_| self.shared > 0)),
+        }
     }
 }
 
@@ -401,31 +329,19 @@ impl Counter {
             },
             is_ttlb: settings.metric.is_ttlb(),
             bins: queries::bins(settings),
-            without_value: 0,
             arms: Names::default(),
             sites: Names::default(),
             experiments: BTreeSet::new(),
             needs_experiment: settings.arm.is_none(),
-            lines: 0,
             named: 0,
             h2o: 0,
-            left_out: LeftOut::default(),
-            hours: Some(Hours::new()),
-            without_arm: 0,
             not_times: 0,
             not_time: None,
-            has_values: [false; VALUES.len()],
-            cells: BTreeMap::new(),
-            loss: BTreeMap::new(),
-            measures: Vec::new(),
-            parts: PartCounts::default(),
-            neighbours: NeighbourCounts::default(),
-            pairing: Pairing {
-                blocks: Vec::new(),
-                seed: None,
-                is_possible: true,
-                shared: 0,
-                groups: 0,
+            presence: Presence::default(),
+            pairing: Pairing::default(),
+            tally: Tally {
+                hours: Some(Hours::new()),
+                ..Tally::default()
             },
         }
     }
@@ -434,7 +350,7 @@ impl Counter {
     fn arm(&mut self, named: &Value, h2o: &Value, rules: &Value) -> Option<String> {
         let arm = match (named, h2o) {
             (Value::Null, Value::Null) => {
-                self.without_arm += 1;
+                self.tally.without_arm += 1;
                 return None;
             }
             (Value::Null, h2o) => {
@@ -447,7 +363,7 @@ impl Counter {
             }
         };
         let rules = whole(rules).map_or(0, |rules| rules as usize);
-        self.left_out.add(&arm, rules);
+        self.tally.left_out.add(&arm, rules);
         (rules == 0).then_some(arm)
     }
 
@@ -455,17 +371,14 @@ impl Counter {
     fn add(&mut self, row: &[Value]) -> Result<(), Error> {
         let of = |column| value(row, column);
         let whole = |column| whole(of(column));
-        self.lines += 1;
-        for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
-            *has_value |= !of(column).is_null();
-        }
+        self.presence.add(row);
         let Some(arm) = self.arm(of(Column::Named), of(Column::H2oArm), of(Column::Rules)) else {
             return Ok(());
         };
         let ttlb = match Ttlb::of(of(Column::Value)) {
             Ttlb::Micros(micros) => Some(micros),
             Ttlb::Never if !self.is_ttlb => {
-                self.without_value += 1;
+                self.tally.without_value += 1;
                 return Ok(());
             }
             Ttlb::Never => None,
@@ -482,16 +395,17 @@ impl Counter {
                 self.arms.names.iter().take(4).cloned().collect(),
             ));
         }
-        if self.measures.len() <= arm {
-            self.measures.resize_with(arm + 1, Measures::default);
+        if self.tally.measures.len() <= arm {
+            self.tally.measures.resize_with(arm + 1, Measures::default);
         }
         let site = self.site(of(Column::Site));
         let value = of(Column::Bin).as_f64();
+        *self.tally.without_size.entry(arm).or_insert(0) += u64::from(value.is_none());
         let bin = value.and_then(|value| {
             let mut bins = self.bins.iter();
             bins.position(|bin| (bin.from..bin.to).contains(&value))
         });
-        let cell = self.cells.entry((arm, site, bin)).or_default();
+        let cell = self.tally.cells.entry((arm, site, bin)).or_default();
         match ttlb {
             Some(ttlb) => *cell.ttlb.entry(ttlb).or_insert(0) += 1,
             None => cell.unfinished += 1,
@@ -501,6 +415,7 @@ impl Counter {
         let loss = loss.map(|loss| (loss * 100.0).round().max(0.0) as u64);
         if let Some(hundredths) = loss {
             *self
+                .tally
                 .loss
                 .entry((arm, site))
                 .or_default()
@@ -509,11 +424,14 @@ impl Counter {
         }
         self.measure(arm, row);
         if let (Some(ttlb), Some((times, is_split))) = (ttlb, times(of(Column::Parts))) {
-            self.parts
+            self.tally
+                .parts
                 .add(arm, ttlb, whole(Column::Seed), times, is_split);
         }
         if let Some((kind, stats)) = neighbour(of(Column::Neighbour)) {
-            self.neighbours.add(arm, whole(Column::Seed), kind, stats);
+            self.tally
+                .neighbours
+                .add(arm, whole(Column::Seed), kind, stats);
         }
         let experiment = of(Column::Experiment).as_str();
         if experiment.is_some() || self.needs_experiment {
@@ -533,7 +451,7 @@ impl Counter {
     }
 
     fn count_hour(&mut self, arm: usize, time: &Value) {
-        let Some(hours) = &mut self.hours else {
+        let Some(hours) = &mut self.tally.hours else {
             return;
         };
         let time = time
@@ -542,7 +460,7 @@ impl Counter {
         let hour = time.map(|ms| (ms / HOUR_MS).floor() as i64);
         *hours.entry(hour).or_default().entry(arm).or_insert(0) += 1;
         if hours.len() > HOURS_MAX {
-            self.hours = None;
+            self.tally.hours = None;
         }
     }
 
@@ -568,7 +486,7 @@ impl Counter {
         } else {
             whole(Column::Handshake)
         };
-        let measures = &mut self.measures[arm];
+        let measures = &mut self.tally.measures[arm];
         for (histogram, value) in [
             (&mut measures.handshake, handshake),
             (&mut measures.ttfb, whole(Column::Ttfb)),
@@ -582,31 +500,6 @@ impl Counter {
         }
     }
 
-    /// Returns an error if a key or an expression of the settings has no value in any line.
-    fn check_values(&self, settings: &Settings, absent: &[AbsentKey]) -> Result<(), Error> {
-        let [has_arm, has_site, has_bin] = self.has_values;
-        let (has_by, has_own_site) = match settings.bins {
-            Some(_) => (has_bin, has_site),
-            // The sites are those of `by`.
-            None => (has_site, settings.by.is_some() || has_site),
-        };
-        let has_metric =
-            !self.cells.is_empty() || self.without_value == 0 || self.not_time.is_some();
-        let metric = (!self.is_ttlb).then_some(&settings.metric.name);
-        for (setting, expression, has_value) in [
-            ("arm", settings.arm.as_ref(), has_arm),
-            ("by", settings.by.as_ref(), has_by),
-            ("site", settings.site.as_ref(), has_own_site),
-            ("metric", metric, has_metric),
-        ] {
-            let Some(expression) = expression.filter(|_| self.lines > 0 && !has_value) else {
-                continue;
-            };
-            return Err(no_values(setting, expression, self.lines, settings, absent));
-        }
-        Ok(())
-    }
-
     fn finish(self, trouble: Option<String>, absent: Vec<AbsentKey>) -> Result<Tally, Error> {
         if let Some(first) = self.not_time {
             return Err(Error::NotATime {
@@ -615,14 +508,14 @@ impl Counter {
                 first,
             });
         }
-        if self.cells.is_empty() {
+        if self.tally.cells.is_empty() {
             return Err(match trouble {
                 Some(trouble) if !trouble.is_empty() => Error::NotALog(trouble),
-                _ if self.lines == 0 => Error::Empty,
+                _ if self.presence.lines == 0 => Error::Empty,
                 _ => Error::NoArms {
-                    lines: self.lines,
+                    lines: self.presence.lines,
                     is_h2o: self.h2o > 0,
-                    rules: self.left_out.rules(),
+                    rules: self.tally.left_out.rules(),
                 },
             });
         }
@@ -632,33 +525,18 @@ impl Counter {
                 h2o: self.h2o,
             });
         }
-        let is_paired = self.pairing.is_paired();
-        let is_partly_paired = self.pairing.is_partly_paired();
-        let (mut measures, arms) = (self.measures, self.arms.names);
-        measures.resize_with(arms.len(), Measures::default);
-        Ok(Tally {
-            arms,
-            sites: self.sites.names,
-            dialect: if self.h2o > 0 {
-                Dialect::H2o
-            } else {
-                Dialect::Named
-            },
-            experiment: self.experiments.into_iter().flatten().next(),
-            cells: self.cells,
-            loss: self.loss,
-            measures,
-            parts: self.parts,
-            neighbours: self.neighbours,
-            blocks: is_paired.then_some(self.pairing.blocks),
-            is_partly_paired,
-            hours: self.hours,
-            left_out: self.left_out,
-            without_arm: self.without_arm,
-            without_value: self.without_value,
-            trouble,
-            absent,
-        })
+        let mut tally = self.tally;
+        (tally.blocks, tally.unpaired) = self.pairing.finish();
+        (tally.arms, tally.sites) = (self.arms.names, self.sites.names);
+        tally
+            .measures
+            .resize_with(tally.arms.len(), Measures::default);
+        if self.h2o > 0 {
+            tally.dialect = Dialect::H2o;
+        }
+        tally.experiment = self.experiments.into_iter().flatten().next();
+        (tally.trouble, tally.absent) = (trouble, absent);
+        Ok(tally)
     }
 }
 
@@ -688,11 +566,6 @@ impl Ttlb {
 /// A number of milliseconds of this size or more is a mark for "unknown" (such as 2^63 - 1). The queries on the page use the
 /// same number for an absent `ttlb`.
 const NEVER_MS: f64 = 1e12;
-
-/// The value of a column.
-fn value(row: &[Value], column: Column) -> &Value {
-    row.get(column as usize).unwrap_or(&Value::Null)
-}
 
 /// The parts of a time, if all are known, and whether flow control is apart from the application: older logs do not have it.
 fn times(value: &Value) -> Option<(Times, bool)> {

@@ -12,9 +12,10 @@
    */
 
   /**
-   * A chart. A plot is its left, top, right and bottom edge in the SVG, and the changes at its left and right edge.
+   * A chart. A plot is its left, top, right and bottom edge in the SVG, the changes at its left and right edge, and whether
+   * the axis between them is of the logarithm of the ratio.
    * @typedef {object} Chart
-   * @property {[number, number, number, number, number, number][]} plots The plots, one per size of the chart.
+   * @property {[number, number, number, number, number, number, boolean][]} plots The plots, one per size of the chart.
    * @property {(number | null)[] | null} base TTLB of the baseline at P1 to P99, in milliseconds; `null` in the chart of paths.
    * @property {Curve[]} arms The other arms.
    */
@@ -69,7 +70,11 @@
   const figures = [...document.querySelectorAll("figure")].map((figure) => {
     const chart = data.charts[Number(figure.dataset.chart)];
     const plots = [...figure.querySelectorAll("svg")].map((svg, i) => {
-      const [left, top, right, bottom, low, high] = chart.plots[i];
+      const [left, top, right, bottom, low, high, isLog] = chart.plots[i];
+      /** @type {(change: number) => number} */
+      const scaled = (change) => (isLog ? Math.log1p(change / 100) : change);
+      /** @type {(change: number) => number} */
+      const across = (change) => left + ((scaled(change) - scaled(low)) / (scaled(high) - scaled(low))) * (right - left);
       const cursor = make("g", svg, { class: "cursor" });
       const line = make("line", cursor, { x1: left, x2: right });
       const dots = chart.arms.map((_, arm) => {
@@ -77,7 +82,7 @@
         dot.style.fill = `var(--a${(arm % 8) + 1})`;
         return dot;
       });
-      const plot = { svg, left, top, right, bottom, low, high, line, dots };
+      const plot = { top, bottom, low, high, across, line, dots };
       /** @param {PointerEvent} event */
       const follow = (event) => {
         const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
@@ -101,7 +106,7 @@
     here = percentile;
     const place = percentile - 1;
     for (const { chart, plots, rows } of figures) {
-      for (const { line, dots, left, top, right, bottom, low, high } of plots) {
+      for (const { line, dots, across, top, bottom, low, high } of plots) {
         const y = bottom - ((bottom - top) * percentile) / 100;
         line.setAttribute("y1", String(y));
         line.setAttribute("y2", String(y));
@@ -110,8 +115,7 @@
           const inside = change !== null && change >= low && change <= high;
           dot.style.display = inside ? "" : "none";
           if (!inside) return;
-          const x = left + ((change - low) / (high - low)) * (right - left);
-          dot.setAttribute("cx", String(x));
+          dot.setAttribute("cx", String(across(change)));
           dot.setAttribute("cy", String(y));
         });
       }

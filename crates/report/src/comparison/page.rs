@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     analysis::{Analysis, Group},
     bars,
-    figure::{self, Chart, Domains, Size, Subject},
+    figure::{self, Chart, Size, Subject},
     format::{self, count, percent, percent_range},
     queries::{Dialect, Subgroup, chart_shares},
     sweep, tables,
@@ -19,6 +19,8 @@ use super::{
 };
 use crate::{
     document::{self, Script},
+    scale::Changes,
+    scene::Scene,
     statistics::{Counts, bootstrap::Interval},
     svg::{self, escaped, lines, script_safe},
 };
@@ -38,7 +40,6 @@ const PROGRAM: &str = include_str!("page.js");
 pub(super) fn document(analysis: &Analysis) -> String {
     let mut page = Page {
         analysis,
-        domains: Domains::of(analysis),
         body: String::new(),
         charts: Vec::new(),
     };
@@ -95,7 +96,7 @@ fn assignment(analysis: &Analysis) -> &'static str {
     let is_known = analysis.dialect == Dialect::Named
         && analysis.experiment.is_some()
         && analysis.settings.arm.is_none()
-        && !analysis.is_partly_paired;
+        && analysis.unpaired.is_none();
     if analysis.ratio_fails() {
         "each in one arm, in numbers that random assignment does not give"
     } else if is_known {
@@ -107,7 +108,6 @@ fn assignment(analysis: &Analysis) -> &'static str {
 
 struct Page<'a> {
     analysis: &'a Analysis,
-    domains: Domains,
     body: String,
     charts: Vec<Value>,
 }
@@ -403,20 +403,15 @@ impl Page<'_> {
             return;
         };
         let axis = escaped(&sweep.axis);
+        let of = escaped(&text::of_metric(analysis));
         let _ = writeln!(
             self.body,
-            "<section id=\"sweep\"><h2>Median change by {axis}</h2>\n<div class=\"chart\">"
+            "<section id=\"sweep\"><h2>Median change{of} by {axis}</h2>\n<div class=\"chart\">"
         );
-        for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
-            let scene = sweep::chart(analysis, sweep, size);
-            let _ = writeln!(
-                self.body,
-                "<div class=\"plot {class}\">{}</div>",
-                svg::inline(&scene)
-            );
-        }
+        self.plots(|size| sweep::chart(analysis, sweep, size));
         self.add(
-            "</div>\n<p class=\"note\">Each point is the change of the median over one network, below zero is less; bars are 95 % intervals of each alone. \
+            "</div>\n<p class=\"note\">Each point is the change of the median over one network, below zero is less; bars are 95 % intervals of each alone, \
+             and an arrow marks one that is longer than the axis. \
              A point is pale unless the arm differs on this network by the test in the section by site, which is corrected for the \
              number of tests (Holm).</p></section>\n",
         );
@@ -429,14 +424,7 @@ impl Page<'_> {
             return;
         };
         self.add("<section id=\"parts\"><h2>Where the time goes</h2>\n<div class=\"chart\">\n");
-        for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
-            let scene = bars::chart(analysis, parts, size);
-            let _ = writeln!(
-                self.body,
-                "<div class=\"plot {class}\">{}</div>",
-                svg::inline(&scene)
-            );
-        }
+        self.plots(|size| bars::chart(analysis, parts, size));
         self.add("</div>\n");
         self.list("verdicts", &text::parts(analysis));
         self.add(
@@ -454,6 +442,14 @@ impl Page<'_> {
         self.add(&table);
         self.query(&parts.query);
         self.add("</section>\n");
+    }
+
+    /// A chart for screens, and one for phones.
+    fn plots(&mut self, of: impl Fn(Size) -> Scene) {
+        for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
+            let drawn = svg::inline(&of(size));
+            let _ = writeln!(self.body, "<div class=\"plot {class}\">{drawn}</div>");
+        }
     }
 
     /// The slider that moves the read-out in all charts.
@@ -507,13 +503,7 @@ impl Page<'_> {
         );
         let mut plots = Vec::new();
         for size in sizes {
-            let Chart { scene, plot } = figure::chart(
-                analysis,
-                subject,
-                *size,
-                self.domains.of_subject(subject),
-                false,
-            );
+            let Chart { scene, plot } = figure::chart(analysis, subject, *size, false);
             let class = match (size, sizes.len()) {
                 (Size::Wide, 2..) => "wide",
                 (Size::Narrow, 2..) => "narrow",
@@ -530,7 +520,8 @@ impl Page<'_> {
                 plot.right,
                 plot.bottom,
                 plot.domain.0,
-                plot.domain.1
+                plot.domain.1,
+                Changes::is_logarithmic(plot.domain)
             ]));
         }
         let _ = writeln!(
@@ -627,20 +618,19 @@ impl Page<'_> {
         );
     }
 
-    fn query(&mut self, query: &str) {
-        let files: Vec<String> = self
-            .analysis
-            .settings
-            .files
-            .iter()
-            .map(|file| shell(file))
-            .collect();
+    /// The command for a query, to be copied.
+    fn command(&self, query: &str) -> String {
+        let files = self.analysis.settings.files.iter();
+        let files: Vec<String> = files.map(|file| shell(file)).collect();
         let command = format!("lastbyte query {} {}", shell(query), files.join(" "));
+        copied(&escaped(command.trim_end()))
+    }
+
+    fn query(&mut self, query: &str) {
+        let command = self.command(query);
         let _ = writeln!(
             self.body,
-            "<details class=\"query\"><summary>Query</summary><div><button type=\"button\" hidden>Copy</button>\
-             <pre tabindex=\"0\"><code>{}</code></pre></div></details>",
-            escaped(command.trim_end())
+            "<details class=\"query\"><summary>Query</summary><div>{command}</div></details>"
         );
     }
 
@@ -671,12 +661,19 @@ impl Page<'_> {
             );
             self.list("verdicts", &subgroups);
         }
-        self.add(
+        let each = match analysis.settings.looks {
+            0 | 1 => "each list is wrong in at most 5 % of experiments".to_owned(),
+            looks => format!(
+                "each list is wrong in at most 5 % of experiments at any of {looks} looks, and at one look in at most {}",
+                format::share(0.05 / f64::from(looks))
+            ),
+        };
+        self.add(&format!(
             "<p class=\"note\">The first list is the main test of this experiment: its 95 % confidence covers all percentiles from P5 to P95 and all arms \
-             together. The second list has 95 % intervals that are simultaneous over its values and all arms (Bonferroni), and the third \
-             is corrected for its number of tests (Holm). If no arm differs, each list is wrong in at most 5 % of experiments. A difference that is not significant can still exist: the width of the \
+             together. The second list has intervals that are simultaneous over its values and all arms (Bonferroni), and the third \
+             is corrected for its number of tests (Holm). If no arm differs, {each}. A difference that is not significant can still exist: the width of the \
              bands shows how large it could be.</p>\n",
-        );
+        ));
         self.paragraph(&text::looks(analysis));
         self.add("</section>\n");
     }
@@ -700,7 +697,7 @@ impl Page<'_> {
         for group in &groups {
             self.chart(Subject::Group(group), &[Size::Small]);
         }
-        self.add("</div>\n<p class=\"note\">All charts have the same horizontal scale; values outside it are in the table.</p>\n");
+        self.add("</div>\n<p class=\"note\">All charts have the same horizontal scale; arrows mark lines and bands that are beyond it.</p>\n");
         let less = analysis.settings.metric.less();
         let table = tables::subgroups(
             analysis,
@@ -730,22 +727,10 @@ impl Page<'_> {
     }
 
     fn queries(&mut self, queries: &[(String, String)]) {
-        let files: Vec<String> = self
-            .analysis
-            .settings
-            .files
-            .iter()
-            .map(|file| shell(file))
-            .collect();
         self.add("<details class=\"query\"><summary>Queries</summary>\n");
         for (title, query) in queries {
-            let command = format!("lastbyte query {} {}", shell(query), files.join(" "));
-            let _ = writeln!(
-                self.body,
-                "<h4>{}</h4><div><button type=\"button\" hidden>Copy</button><pre tabindex=\"0\"><code>{}</code></pre></div>",
-                escaped(title),
-                escaped(command.trim_end())
-            );
+            let command = self.command(query);
+            let _ = writeln!(self.body, "<h4>{}</h4><div>{command}</div>", escaped(title));
         }
         self.add("</details>\n");
     }
@@ -775,10 +760,14 @@ impl Page<'_> {
         );
         let table = tables::times(analysis, group, &caption);
         self.add(&table);
-        self.add(
-            "<p class=\"note\">Means cover completed transfers. Intervals are 95 % for each percentile alone; colour marks significant differences \
-             (simultaneous band).</p>\n",
-        );
+        let of = if metric.is_ttlb() {
+            "Means cover completed transfers. "
+        } else {
+            ""
+        };
+        self.add(&format!(
+            "<p class=\"note\">{of}Intervals are 95 % for each percentile alone; colour marks significant differences (simultaneous band).</p>\n"
+        ));
         if let Some(text) = text::largest(analysis) {
             self.add(&format!("<p class=\"note\">{}</p>\n", escaped(&text)));
         }
@@ -870,7 +859,7 @@ impl Page<'_> {
                  percentile to incomplete transfers. There is no band where fewer than 5 connections lie beyond a percentile.",
                 analysis.settings.replicates, analysis.settings.seed
             ),
-            "Mean of P5–P95: of the logarithms of the changes. Means: Fieller’s interval of their ratio (for pairs, of paired differences), \
+            "Mean of P5–P95: of the logarithms of the changes, with Student’s interval by the standard deviation of its resamples. Means: Fieller’s interval of their ratio (for pairs, of paired differences), \
              which agrees with the test of the plain difference, so a few large values cannot make it significant. It has no upper end \
              where the mean of the baseline is too uncertain. \
              Shares: Wilson’s interval; for differences, Newcombe’s. Cards and sentences widen these intervals for the number of values and \
@@ -886,8 +875,8 @@ impl Page<'_> {
         if !analysis.settings.commands.is_empty() {
             let _ = writeln!(
                 self.body,
-                "<h3>Reproduce this report</h3><div class=\"query\"><button type=\"button\" hidden>Copy</button><pre tabindex=\"0\"><code>{}</code></pre></div>",
-                lines(&analysis.settings.commands)
+                "<h3>Reproduce this report</h3><div class=\"query\">{}</div>",
+                copied(&lines(&analysis.settings.commands))
             );
         }
         if !analysis.settings.facts.is_empty() {
@@ -904,6 +893,13 @@ impl Page<'_> {
         }
         self.add("</section>\n</main>\n");
     }
+}
+
+/// A text in markup, with a button that copies it.
+fn copied(text: &str) -> String {
+    format!(
+        "<button type=\"button\" hidden>Copy</button><pre tabindex=\"0\"><code>{text}</code></pre>"
+    )
 }
 
 /// An argument, quoted for a shell if necessary.

@@ -220,9 +220,10 @@ fn site(settings: &Settings) -> String {
 }
 
 /// The kind of a log's lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Lines that name their arm, or whose arm the settings define.
+    #[default]
     Named,
     /// H2O's, whose arm follows from flags.
     H2o,

@@ -9,14 +9,19 @@
 //!
 //! The first line has the version, the reading query and the names of the logs, the last one the number of rows and a
 //! checksum. Rows are read in the order of the log, as by one process: moments and pairs depend on it. States can be
-//! concatenated, and compressed with gzip or zstd.
+//! concatenated, and compressed with gzip or zstd. A state whose first rows are all rows of an earlier one is an error: it is the same
+//! part of the log, or a later copy of it.
 
-use core::ops::ControlFlow;
-use std::{collections::BTreeSet, io::Write};
+use core::{fmt::Write, ops::ControlFlow};
+use std::collections::{BTreeMap, BTreeSet};
 
-use lastbyte_query::{Input, Options, Query, RunError, Value};
+use lastbyte_query::{AbsentKey, Input, Options, Outcome, Query, RunError, Value};
 
-use super::{error::Error, queries, settings::Settings};
+use super::{
+    error::Error,
+    queries::{self, Column},
+    settings::{Settings, expression_of},
+};
 
 /// The first cell of a state.
 const NAME: &str = "lastbyte-report-state";
@@ -65,50 +70,211 @@ pub(super) fn trouble(errors: &[RunError]) -> Option<String> {
     (!errors.is_empty()).then(|| errors.join("\n"))
 }
 
-/// Reads logs, and writes their state.
-pub(super) fn write(
+/// The absent keys of the condition for lines.
+pub(super) fn of_filter(
+    settings: &Settings,
+    absent: &[AbsentKey],
+) -> Result<Vec<AbsentKey>, Error> {
+    settings.filter.as_ref().map_or(Ok(Vec::new()), |filter| {
+        Ok(among(absent, &compile(filter, settings)?.keys()))
+    })
+}
+
+/// Those of the absent keys that lead to one of these paths.
+fn among(absent: &[AbsentKey], paths: &[Vec<String>]) -> Vec<AbsentKey> {
+    let leads = |key: &&AbsentKey| paths.iter().any(|path| path.starts_with(&key.path));
+    absent.iter().filter(leads).cloned().collect()
+}
+
+/// The error that a key or an expression of the settings has no value.
+pub(super) fn no_values(
+    setting: &'static str,
+    expression: &str,
+    lines: u64,
+    settings: &Settings,
+    absent: &[AbsentKey],
+) -> Error {
+    let keys = compile(&expression_of(expression), settings).map(|query| query.keys());
+    let absent = among(absent, &keys.unwrap_or_default());
+    let nearest = absent.into_iter().find_map(|key| key.nearest);
+    Error::NoValues {
+        setting,
+        expression: expression.to_owned(),
+        lines,
+        nearest: nearest.map(|path| path.join(".")),
+    }
+}
+
+/// The options that exclude lines.
+pub(super) fn excluding(settings: &Settings) -> Option<String> {
+    let arm = settings.arm.as_ref();
+    let options = [
+        settings.filter.as_ref().map(|_| "--where".to_owned()),
+        settings.min_size.map(|bytes| format!("--min-size {bytes}")),
+        arm.map(|_| "--arm, which excludes connections over TCP".to_owned()),
+    ];
+    let options: Vec<String> = options.into_iter().flatten().collect();
+    (!options.is_empty()).then(|| options.join(" and "))
+}
+
+/// Columns of expressions that the settings may give.
+const VALUES: [Column; 4] = [Column::Named, Column::Site, Column::Bin, Column::Value];
+
+/// Whether lines have values of them.
+#[derive(Default)]
+pub(super) struct Presence {
+    pub(super) lines: u64,
+    has_values: [bool; VALUES.len()],
+}
+
+impl Presence {
+    pub(super) fn add(&mut self, row: &[Value]) {
+        self.lines += 1;
+        for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
+            *has_value |= !value(row, column).is_null();
+        }
+    }
+
+    /// Returns an error if a key or an expression of the settings has no value in any line, or no line is left of these.
+    pub(super) fn check(
+        &self,
+        settings: &Settings,
+        rows: Option<u64>,
+        absent: &[AbsentKey],
+    ) -> Result<(), Error> {
+        if self.lines == 0 {
+            let by = excluding(settings).filter(|_| rows != Some(0));
+            return by.map_or(Ok(()), |by| {
+                Err(Error::NoneLeft {
+                    lines: rows,
+                    by,
+                    absent: of_filter(settings, absent)?,
+                })
+            });
+        }
+        let [has_arm, has_site, has_bin, has_metric] = self.has_values;
+        let (has_by, has_own_site) = match settings.bins {
+            Some(_) => (has_bin, has_site),
+            // The sites are those of `by`.
+            None => (has_site, settings.by.is_some() || has_site),
+        };
+        let metric = (!settings.metric.is_ttlb()).then_some(&settings.metric.name);
+        for (setting, expression, has_value) in [
+            ("arm", settings.arm.as_ref(), has_arm),
+            ("by", settings.by.as_ref(), has_by),
+            ("site", settings.site.as_ref(), has_own_site),
+            ("metric", metric, has_metric),
+        ] {
+            if let Some(expression) = expression.filter(|_| !has_value) {
+                return Err(no_values(setting, expression, self.lines, settings, absent));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of a column.
+pub(super) fn value(row: &[Value], column: Column) -> &Value {
+    row.get(column as usize).unwrap_or(&Value::Null)
+}
+
+/// Reads logs with the reading query.
+///
+/// # Errors
+///
+/// Returns the error of `on_row`, and [`Error::Expression`] if an expression of the settings is invalid, or raises an exception.
+pub(super) fn rows(
     inputs: Vec<Input>,
     settings: &Settings,
-    out: &mut (dyn Write + Send),
-) -> Result<(), Error> {
-    let reading = queries::reading(settings);
-    let query = compile(&reading, settings)?;
-    let mut sum = Checksum::default();
-    let mut put = |cells: &[Value]| {
-        let line = line(cells);
-        sum.add(&line);
-        out.write_all(line.as_bytes())
-            .map_err(|error| Error::Write(error.to_string()))
-    };
-    let files = settings.files.iter().cloned().map(Value::String);
-    put(&[
-        Value::String(NAME.to_owned()),
-        Value::Integer(VERSION),
-        Value::String(reading),
-        Value::Array(files.collect()),
-    ])?;
-    let mut rows = 0;
-    let mut written = Ok(());
+    mut on_row: impl FnMut(&[Value]) -> Result<(), Error> + Send,
+) -> Result<Outcome, Error> {
+    let query = compile(&queries::reading(settings), settings)?;
+    let mut result = Ok(());
     let outcome = query.for_each(inputs, |row| {
-        rows += 1;
-        written = put(row);
-        match written {
+        result = on_row(row);
+        match result {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
     });
-    written?;
+    result?;
+    let raised = outcome
+        .errors
+        .iter()
+        .find(|error| matches!(error, RunError::Raised { .. }));
+    match raised {
+        Some(raised) if settings.expressions().next().is_some() => {
+            Err(exception(raised, settings, &outcome.absent))
+        }
+        _ => Ok(outcome),
+    }
+}
+
+/// The error that an expression of the settings raises an exception: the one with keys that no line has, if only one has, or all.
+fn exception(raised: &RunError, settings: &Settings, absent: &[AbsentKey]) -> Error {
+    let mut given: Vec<(&'static str, String, Vec<AbsentKey>)> = Vec::new();
+    for (setting, text) in settings.expressions() {
+        let keys = compile(text, settings).map(|query| query.keys());
+        let absent = among(absent, &keys.unwrap_or_default());
+        given.push((setting, format!("`{text}`"), absent));
+    }
+    if given.iter().any(|(.., absent)| !absent.is_empty()) {
+        given.retain(|(.., absent)| !absent.is_empty());
+    }
+    let texts: Vec<&str> = given.iter().map(|(_, text, _)| text.as_str()).collect();
+    let mut reason = format!("{}: {raised}", texts.join(" or "));
+    for absent in given.iter().flat_map(|(.., absent)| absent) {
+        // Writing to a string does not fail.
+        let _ = write!(reason, "; {absent}");
+    }
+    Error::Expression {
+        setting: match given[..] {
+            [(setting, ..)] => Some(setting),
+            _ => None,
+        },
+        reason,
+    }
+}
+
+/// Reads logs, and writes their state. Returns what a report of these logs alone would refuse, and the absent keys of the condition
+/// for lines.
+pub(super) fn write(
+    inputs: Vec<Input>,
+    settings: &Settings,
+    out: &mut (dyn std::io::Write + Send),
+) -> Result<(Option<Error>, Vec<AbsentKey>), Error> {
+    let unwritten = |error: std::io::Error| Error::Write(error.to_string());
+    let files = settings.files.iter().cloned().map(Value::String);
+    let head = line(&[
+        Value::String(NAME.to_owned()),
+        Value::Integer(VERSION),
+        Value::String(queries::reading(settings)),
+        Value::Array(files.collect()),
+    ]);
+    let mut sum = Checksum::default();
+    sum.add(&head);
+    out.write_all(head.as_bytes()).map_err(unwritten)?;
+    let mut presence = Presence::default();
+    let outcome = rows(inputs, settings, |row| {
+        presence.add(row);
+        let line = line(row);
+        sum.add(&line);
+        out.write_all(line.as_bytes()).map_err(unwritten)
+    })?;
     if let Some(trouble) = trouble(&outcome.errors) {
         return Err(Error::Incomplete(trouble));
     }
     let end = line(&[
         Value::String(END.to_owned()),
-        Value::Integer(rows),
+        Value::Integer(presence.lines.cast_signed()),
         Value::String(sum.hexadecimal()),
     ]);
     out.write_all(end.as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|error| Error::Write(error.to_string()))
+        .map_err(unwritten)?;
+    let refused = presence.check(settings, Some(outcome.rows), &outcome.absent);
+    let absent = of_filter(settings, &outcome.absent)?;
+    Ok((refused.err(), absent))
 }
 
 /// Reads states in order. Returns the names of their logs.
@@ -123,6 +289,7 @@ pub(super) fn read(
         reading: queries::reading(settings),
         columns: queries::columns(settings),
         files: Vec::new(),
+        read: BTreeMap::new(),
         open: None,
     };
     let mut failed = None;
@@ -171,6 +338,8 @@ struct Reader {
     reading: String,
     columns: usize,
     files: Vec<String>,
+    /// Number and checksum of the rows of states with rows, and their names.
+    read: BTreeMap<(i64, u64), String>,
     open: Option<Open>,
 }
 
@@ -178,7 +347,10 @@ struct Reader {
 struct Open {
     name: String,
     rows: i64,
+    /// Of all lines.
     sum: Checksum,
+    /// Of the rows.
+    of_rows: Checksum,
 }
 
 impl Reader {
@@ -196,12 +368,25 @@ impl Reader {
                 if open.rows != *rows || open.sum.hexadecimal() != *sum {
                     return Err(wrong(name, CUT_OFF));
                 }
+                if open.rows > 0 {
+                    let key = (open.rows, open.of_rows.0);
+                    self.read.insert(key, name.to_owned());
+                }
                 self.open = None;
                 Ok(())
             }
             (Some(open), cells) if cells.len() == self.columns => {
+                let line = line(cells);
                 open.rows += 1;
-                open.sum.add(&line(cells));
+                open.sum.add(&line);
+                open.of_rows.add(&line);
+                if let Some(earlier) = self.read.get(&(open.rows, open.of_rows.0)) {
+                    let rows = open.rows;
+                    let reason = format!(
+                        "its first {rows} rows are all those of {earlier} (expected each part of the log once)"
+                    );
+                    return Err(wrong(name, &reason));
+                }
                 on_row(cells)
             }
             (Some(_), _) => Err(wrong(name, CUT_OFF)),
@@ -244,6 +429,7 @@ impl Reader {
             name: name.to_owned(),
             rows: 0,
             sum,
+            of_rows: Checksum::default(),
         });
         Ok(())
     }
@@ -251,7 +437,6 @@ impl Reader {
 
 /// A line of a state, as JSON.
 fn line(cells: &[Value]) -> String {
-    use core::fmt::Write as _;
     let mut line = String::new();
     for (at, cell) in cells.iter().enumerate() {
         line.push(if at == 0 { '[' } else { ',' });

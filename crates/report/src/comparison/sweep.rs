@@ -4,19 +4,19 @@ use core::fmt::Write;
 
 use super::{
     analysis::{Analysis, Group},
-    figure::{Drawing, INK, MUTED, Size, color},
+    figure::{Drawing, Size, color},
     format::percent,
     queries::Subgroup,
     settings::Sweep,
+    text::of_metric,
 };
 use crate::{
-    scale::{Linear, Unit, ticks},
+    chart::{FRAME, GRID, INK, MUTED},
+    scale::{Changes, Extent},
     scene::{Anchor, Color, Place, Scene, Shape, Stroke},
     statistics::bootstrap::Interval,
 };
 
-const GRID: Color = Color::solid(0xe8_e9ec);
-const FRAME: Color = Color::solid(0xb9_bdc4);
 const HEIGHT: f32 = 190.0;
 const HEAD: f32 = 26.0;
 const FOOT: f32 = 30.0;
@@ -48,25 +48,19 @@ pub(super) fn group<'a>(analysis: &'a Analysis, network: &str) -> Option<&'a Gro
         .find(|group| matches!(&group.subgroup, Subgroup::Site(name) if name == network))
 }
 
-/// The range of all changes with their intervals, in percent.
+/// The range of all changes with their intervals, in percent: see [`Extent`].
 fn domain(analysis: &Analysis, sweep: &Sweep) -> (f64, f64) {
-    let (mut low, mut high) = (-4.0f64, 4.0f64);
+    let mut extent = Extent::new();
     let networks = sweep.panels.iter().flat_map(|panel| &panel.networks);
     for network in networks {
         for arm in 1..analysis.arms.len() {
-            let Some(cell) = cell(analysis, network, arm) else {
-                continue;
-            };
-            let (from, to) = cell.alone.unzip();
-            let values = [cell.estimate, from, to].into_iter().flatten();
-            for value in values.filter(|value| value.is_finite()) {
-                low = low.min(value * 100.0);
-                high = high.max(value * 100.0);
+            if let Some(cell) = cell(analysis, network, arm) {
+                let (from, to) = cell.alone.unzip();
+                extent.add(cell.estimate, from.into_iter().chain(to));
             }
         }
     }
-    let room = (high - low) * 0.06;
-    ((low - room).max(-66.0), (high + room).min(100.0))
+    extent.domain()
 }
 
 /// All panels, with one scale.
@@ -82,13 +76,14 @@ pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
     let top = legend(&mut drawing, analysis, width, font);
     let room = width / columns as f32;
     let domain = domain(analysis, sweep);
+    let mut is_cut = false;
     for (place, panel) in sweep.panels.iter().enumerate() {
         let left = (place % columns) as f32 * room;
         let top = top + (place / columns) as f32 * (HEAD + HEIGHT + FOOT);
         let title = drawing.fitted(&panel.title, font, true, room - LEFT - RIGHT);
         let at = (left + LEFT, top + font + 2.0);
         drawing.text(at, Anchor::Start, font, true, INK, title);
-        let y = Linear::new(
+        let y = Changes::new(
             domain,
             (f64::from(top + HEAD + HEIGHT), f64::from(top + HEAD)),
         );
@@ -98,7 +93,7 @@ pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
             let cells = panel.networks.iter();
             let cells: Vec<Point<'_>> =
                 cells.map(|network| point(analysis, network, arm)).collect();
-            line(
+            is_cut |= line(
                 &mut drawing,
                 &cells,
                 arm,
@@ -110,13 +105,23 @@ pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
         }
     }
     let rows = sweep.panels.len().div_ceil(columns) as f32;
-    let height = top + rows * (HEAD + HEIGHT + FOOT) + font + 8.0;
+    let mut height = top + rows * (HEAD + HEIGHT + FOOT) + font + 8.0;
     let at = (width / 2.0, height - 6.0);
     drawing.text(at, Anchor::Middle, font, false, INK, sweep.axis.clone());
+    if is_cut {
+        let at = (LEFT, height + font - 4.0);
+        let text = "arrows mark intervals that are longer than the axis";
+        drawing.text(at, Anchor::Start, font - 1.0, false, MUTED, text);
+        height += font + 4.0;
+    }
     Scene {
         width,
         height,
-        title: format!("Change of the median by {}", sweep.axis),
+        title: format!(
+            "Change of the median{} by {}",
+            of_metric(analysis),
+            sweep.axis
+        ),
         description: described(analysis, sweep),
         shapes: drawing.shapes,
     }
@@ -147,7 +152,7 @@ fn axes(
     drawing: &mut Drawing,
     sweep: &Sweep,
     domain: (f64, f64),
-    y: &Linear,
+    y: &Changes,
     (left, right): (f32, f32),
     font: f32,
 ) {
@@ -161,7 +166,7 @@ fn axes(
             },
         });
     };
-    let marks = ticks(domain, 5, Unit::Percent);
+    let marks = Changes::ticks(domain, 5);
     for (value, _) in &marks {
         let at = y.place(*value) as f32;
         let (color, width) = if *value == 0.0 {
@@ -174,11 +179,6 @@ fn axes(
     let bottom = y.place(domain.0) as f32;
     rule((left, bottom), (right, bottom), FRAME, 1.0);
     for (value, label) in marks {
-        let label = match label.strip_prefix('-') {
-            Some(rest) => format!("−{rest}"),
-            None if value > 0.0 => format!("+{label}"),
-            None => label,
-        };
         let at = (left - 6.0, y.place(value) as f32 + font * 0.35);
         drawing.text(at, Anchor::End, font - 1.0, false, MUTED, label);
     }
@@ -191,19 +191,21 @@ fn axes(
 }
 
 /// The medians of an arm with their intervals, beside those of the other arms. Points that do not differ significantly are pale.
+/// Returns whether an interval is longer than the axis.
 fn line(
     drawing: &mut Drawing,
     cells: &[Point<'_>],
     arm: usize,
     arms: usize,
     (low, high): (f64, f64),
-    y: &Linear,
+    y: &Changes,
     (left, right): (f32, f32),
-) {
+) -> bool {
     let room = (right - left) / cells.len().max(1) as f32;
     let beside = (arm as f32 - arms as f32 / 2.0) * (room * 0.5 / arms as f32).min(10.0);
     let mut pieces: Vec<Vec<Place>> = vec![Vec::new()];
     let (mut bars, mut solid, mut pale) = (Vec::new(), Vec::new(), Vec::new());
+    let mut cut = Vec::new();
     for (place, cell) in cells.iter().enumerate() {
         let x = left + (place as f32 + 0.5) * room + beside;
         let at = |value: f64| (x, y.place((value * 100.0).clamp(low, high)) as f32);
@@ -223,6 +225,18 @@ fn line(
         }
         if let Some((from, to)) = cell.and_then(|(cell, _)| cell.alone) {
             bars.push(vec![at(from), at(to)]);
+            let ends = [
+                (from * 100.0 < low, low, 5.0),
+                (to * 100.0 > high, high, -5.0),
+            ];
+            cut.extend(
+                ends.into_iter()
+                    .filter(|(is_cut, ..)| *is_cut)
+                    .map(|(_, end, tip)| {
+                        let edge = y.place(end) as f32;
+                        vec![(x - 4.0, edge), (x, edge + tip), (x + 4.0, edge)]
+                    }),
+            );
         }
     }
     let stroke = |width: f32, opacity: f32| Stroke {
@@ -234,6 +248,13 @@ fn line(
         lines: bars,
         stroke: stroke(4.0, 0.3),
     });
+    let is_cut = !cut.is_empty();
+    drawing
+        .shapes
+        .extend(cut.into_iter().map(|outline| Shape::Area {
+            outline,
+            fill: color(arm).with_opacity(0.6),
+        }));
     let is_pale = solid.is_empty();
     for (places, fill) in [(solid, color(arm)), (pale, color(arm).with_opacity(PALE))] {
         if !places.is_empty() {
@@ -249,6 +270,7 @@ fn line(
         lines: pieces,
         stroke: stroke(2.0, if is_pale { PALE } else { 1.0 }),
     });
+    is_cut
 }
 
 /// For screen readers: the median change of each arm on each network.

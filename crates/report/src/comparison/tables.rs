@@ -117,6 +117,28 @@ pub(super) fn change(cell: &Interval) -> String {
     )
 }
 
+/// An estimate with its interval, coloured if it is significant; `is_better` is that of an increase.
+pub(super) fn judged(
+    value: Option<Estimate>,
+    is_better: bool,
+    write: impl Fn(f64) -> String,
+    range: impl Fn((f64, f64)) -> String,
+) -> String {
+    let Some(one) = value else {
+        return ABSENT.to_owned();
+    };
+    let class = match (one.excludes_zero(), (one.value > 0.0) == is_better) {
+        (false, _) => "",
+        (true, true) => " class=\"faster\"",
+        (true, false) => " class=\"slower\"",
+    };
+    format!(
+        "<td{class}>{} <small>{}</small></td>",
+        write(one.value),
+        range(one.interval)
+    )
+}
+
 fn estimate(
     value: Option<Estimate>,
     write: fn(f64) -> String,
@@ -230,22 +252,12 @@ pub(super) fn parts(analysis: &Analysis, parts: &Parts) -> String {
     for ((arm, one), times) in analysis.arms.iter().enumerate().zip(all) {
         let mut cells = vec![count(parts.counts[arm])];
         for (part, (time, difference)) in times.iter().zip(parts.differences[arm]).enumerate() {
-            cells.push(match difference {
-                None if arm == 0 && parts.is_known(part) => format!("{time:.1}"),
-                None => ABSENT.to_owned(),
-                Some(one) => {
-                    let class = match (one.excludes_zero(), one.value < 0.0) {
-                        (false, _) => "",
-                        (true, true) => " class=\"faster\"",
-                        (true, false) => " class=\"slower\"",
-                    };
-                    format!(
-                        "<td{class}>{} <small>{} to\u{a0}{}</small></td>",
-                        signed(one.value, 1),
-                        signed(one.interval.0, 1),
-                        signed(one.interval.1, 1)
-                    )
-                }
+            cells.push(if arm == 0 && parts.is_known(part) {
+                format!("{time:.1}")
+            } else {
+                let one = |value| signed(value, 1);
+                let range = |(low, high)| format!("{} to\u{a0}{}", one(low), one(high));
+                judged(difference, false, one, range)
             });
         }
         table.row(&one.name, Some(arm), &cells);
@@ -529,8 +541,16 @@ pub(super) fn balance(analysis: &Analysis) -> String {
     let bare = |p: f64| p_value(p).trim_start_matches("=\u{a0}").to_owned();
     for test in &analysis.balance {
         let cell = &test.farthest;
+        let head = match test.left_out {
+            0 => test.by.name().to_owned(),
+            some => format!(
+                "{} ({} connections without one left out)",
+                test.by.name(),
+                count(some)
+            ),
+        };
         table.row(
-            test.by.name(),
+            &head,
             None,
             &[
                 test.strata.to_string(),

@@ -15,6 +15,8 @@ use super::{
 use crate::statistics::Counts;
 
 mod balance;
+mod charts;
+mod metric;
 mod neighbours;
 mod notable;
 mod null;

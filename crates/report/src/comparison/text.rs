@@ -37,6 +37,14 @@ pub(super) fn long_name(analysis: &Analysis) -> &str {
     }
 }
 
+/// ` of NAME` of a metric other than the TTLB, which sentences are about if they name none.
+pub(super) fn of_metric(analysis: &Analysis) -> String {
+    match &analysis.settings.metric {
+        metric if metric.is_ttlb() => String::new(),
+        metric => format!(" of {}", metric.name),
+    }
+}
+
 /// What subgroups are by: `size and site`.
 pub(super) fn dimensions(analysis: &Analysis) -> [&str; 2] {
     let settings = &analysis.settings;
@@ -96,15 +104,19 @@ pub(super) fn significance(cell: &Interval) -> Significance {
     }
 }
 
-/// The percentiles at which the joint band excludes zero on this side, as ranges such as `P5–P60`; if there are more than three
-/// ranges, their number of percentiles.
+/// The percentiles at which the joint band excludes zero on this side.
 fn runs(curve: &[Interval], wanted: Significance) -> Option<String> {
+    let cells = (1..).zip(curve);
+    let found = cells.filter(|(percentile, cell)| {
+        significance(cell) == wanted && is_joint(*percentile as f64 / 100.0)
+    });
+    ranges(found.map(|(percentile, _)| percentile))
+}
+
+/// Ascending percentiles as ranges such as `P5–P60`; if there are more than three ranges, their number of percentiles.
+pub(super) fn ranges(percentiles: impl Iterator<Item = usize>) -> Option<String> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
-    for (place, cell) in curve.iter().enumerate() {
-        let percentile = place + 1;
-        if significance(cell) != wanted || !is_joint(percentile as f64 / 100.0) {
-            continue;
-        }
+    for percentile in percentiles {
         match runs.last_mut() {
             Some((_, to)) if *to + 1 == percentile => *to = percentile,
             _ => runs.push((percentile, percentile)),
@@ -117,16 +129,14 @@ fn runs(curve: &[Interval], wanted: Significance) -> Option<String> {
             "{count} of the percentiles from P{first} to P{last}"
         ));
     }
-    let runs: Vec<String> = runs
-        .into_iter()
-        .map(|(from, to)| {
-            if from == to {
-                format!("P{from}")
-            } else {
-                format!("P{from}–P{to}")
-            }
-        })
-        .collect();
+    let runs = runs.into_iter().map(|(from, to)| {
+        if from == to {
+            format!("P{from}")
+        } else {
+            format!("P{from}–P{to}")
+        }
+    });
+    let runs: Vec<String> = runs.collect();
     let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
     Some(listed(&runs))
 }
@@ -182,7 +192,16 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
         &analysis.arms[0].name,
     );
     let metric = &analysis.settings.metric;
-    let (less, more) = (metric.less(), metric.more());
+    // Faster is of the TTLB; lower is of a metric with a name.
+    let verb = |adjective: &str| {
+        if metric.is_ttlb() {
+            format!("is {adjective}")
+        } else {
+            format!("has a {adjective} {}", metric.name)
+        }
+    };
+    let (less, more) = (verb(metric.less()), verb(metric.more()));
+    let of = of_metric(analysis);
     let curve = &all.curves[arm];
     let middle = curve
         .get(49)
@@ -199,38 +218,53 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
         runs(curve, Significance::Slower),
     );
     if analysis.ratio_fails() {
-        return format!("{name}: {NO_VERDICT}{middle}.");
+        let no_verdict = NO_VERDICT.replacen(',', &format!("{of},"), 1);
+        return format!("{name}: {no_verdict}{middle}.");
     }
-    let lost = curve.get(4..95).unwrap_or_default();
-    let lost = lost.iter().filter(|cell| cell.estimate.is_none()).count();
+    let cells = curve.get(4..95).unwrap_or_default();
+    let count_of = |wanted: fn(&Interval) -> bool| cells.iter().filter(|cell| wanted(cell)).count();
+    let lost = count_of(|cell| cell.estimate.is_none());
+    let few = count_of(|cell| cell.estimate.is_some() && cell.together.is_none());
+    if few > 0 && lost + few == 91 {
+        return format!(
+            "{name}: no verdict{of}, because there are too few connections for an interval at any percentile from P5 to P95."
+        );
+    }
     if lost == 91 {
         return format!(
-            "{name}: no verdict, because no percentile from P5 to P95 has a change from {baseline}: {}.",
+            "{name}: no verdict, because no percentile{of} from P5 to P95 has a change from {baseline}: {}.",
             without_change(analysis, arm)
         );
     }
     let mut text = match (&faster, &slower) {
-        (None, None) if lost > 0 => format!(
-            "{name}: no significant difference from {baseline} at the percentiles from P5 to P95 that have a change{middle}."
+        (None, None) if lost + few > 0 => format!(
+            "{name}: no significant difference{of} from {baseline} at the percentiles from P5 to P95 that have {}{middle}.",
+            if few > 0 { "an interval" } else { "a change" }
         ),
         (None, None) => {
             return format!(
-                "{name}: no significant difference from {baseline} at any percentile from P5 to P95{middle}."
+                "{name}: no significant difference{of} from {baseline} at any percentile from P5 to P95{middle}."
             );
         }
-        (Some(faster), None) => format!("{name} is {less} than {baseline} at {faster}{middle}."),
-        (None, Some(slower)) => format!("{name} is {more} than {baseline} at {slower}{middle}."),
+        (Some(faster), None) => format!("{name} {less} than {baseline} at {faster}{middle}."),
+        (None, Some(slower)) => format!("{name} {more} than {baseline} at {slower}{middle}."),
         (Some(faster), Some(slower)) => {
-            format!("{name} is {less} than {baseline} at {faster}, and {more} at {slower}{middle}.")
+            format!(
+                "{name} {less} than {baseline} at {faster}, and {} at {slower}{middle}.",
+                metric.more()
+            )
         }
     };
-    let found: usize = curve.get(4..95).map_or(0, |cells| {
-        let significant = |cell: &&Interval| significance(cell) != Significance::None;
-        cells.iter().filter(significant).count()
-    });
-    if faster.or(slower).is_some() && found + lost < 91 {
+    let found = count_of(|cell| significance(cell) != Significance::None);
+    if faster.or(slower).is_some() && found + lost + few < 91 {
         text.push_str(
             " At the other percentiles from P5 to P95 the difference is not significant.",
+        );
+    }
+    if few > 0 {
+        let _ = write!(
+            text,
+            " {few} of the 91 percentiles have too few connections beyond them for an interval."
         );
     }
     if lost > 0 {
@@ -345,19 +379,21 @@ pub(super) fn paths(analysis: &Analysis) -> Vec<String> {
     let Some(paths) = &analysis.paths else {
         return Vec::new();
     };
+    let metric = &analysis.settings.metric;
+    let by = of_metric(analysis).replacen(" of ", ", by ", 1);
     (1..analysis.arms.len())
         .filter_map(|arm| {
             let (slower, faster) = (paths.slower[arm]?, paths.faster[arm]?);
             Some(format!(
                 "{}: {} of {} paths are {} by more than 5\u{a0}% (95 % simultaneous: {}); {} are {} by more than 5\u{a0}% \
-                 (95 % simultaneous: {}).",
+                 (95 % simultaneous: {}){by}.",
                 analysis.arms[arm].name,
                 share(slower.value),
                 count(paths.counts[arm]),
-                analysis.settings.metric.more(),
+                metric.more(),
                 share_range(slower.interval),
                 share(faster.value),
-                analysis.settings.metric.less(),
+                metric.less(),
                 share_range(faster.interval),
             ))
         })
@@ -413,8 +449,9 @@ pub(super) fn power(analysis: &Analysis) -> Vec<String> {
             }
         };
         format!(
-            "{}: connections to detect a change of {} with a probability of {:.0}\u{a0}%: median {}; mean {}.",
+            "{}: connections to detect a change{} of {} with a probability of {:.0}\u{a0}%: median {}; mean {}.",
             one.name,
+            of_metric(analysis),
             percent(change),
             POWER * 100.0,
             both(needed.median_paired, needed.median_unpaired),
@@ -602,8 +639,9 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         .map(|group| arms.clone().filter(|arm| group.differs(*arm)).count())
         .sum();
     let mut all = vec![format!(
-        "Of {tests} comparisons by {} (arms × subgroups), {} significant after Holm’s correction ({} for the whole list). \
+        "Of {tests} comparisons{} by {} (arms × subgroups), {} significant after Holm’s correction ({} for the whole list). \
          Without the correction, about {:.1} would be significant by chance alone.",
+        of_metric(analysis),
         match dimensions(analysis) {
             ["object size", "site"] => "size and site".to_owned(),
             both => both.join(" and "),
@@ -675,7 +713,8 @@ fn largest_above(analysis: &Analysis, limit: f64) -> Option<String> {
 pub(super) fn largest(analysis: &Analysis) -> Option<String> {
     let shares = largest_above(analysis, 0.0)?;
     Some(format!(
-        "Share of the mean that the {LARGEST} largest values have: {shares}."
+        "Share of the mean{} that the {LARGEST} largest values have: {shares}.",
+        of_metric(analysis)
     ))
 }
 
@@ -685,6 +724,7 @@ pub(super) fn large_values(analysis: &Analysis) -> Option<String> {
     let is_large_enough = finished.min() >= Some(LARGEST_OF);
     let shares = largest_above(analysis, LARGEST_ALARM).filter(|_| is_large_enough)?;
     Some(format!(
-        "The {LARGEST} largest values are much of the mean: {shares}. The mean depends on them, the percentiles do not."
+        "The {LARGEST} largest values are much of the mean{}: {shares}. The mean depends on them, the percentiles do not.",
+        of_metric(analysis)
     ))
 }

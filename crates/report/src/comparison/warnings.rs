@@ -4,9 +4,11 @@ use super::{
     analysis::{Analysis, SMALL},
     balance::{ALARM, BalanceTest, By, LOOK, Stratified},
     format::{count, p_value, percent, percent_range},
+    gather::{OTHER_SITES, SITES_MAX},
     queries::{Dialect, Subgroup},
-    text::{large_values, success_together},
+    text::{large_values, listed, of_metric, success_together},
 };
+use crate::statistics::Counts;
 
 /// What needs action before the results are used.
 pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
@@ -22,9 +24,10 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
     for (arm, one) in analysis.arms.iter().zip(&analysis.stratified) {
         if let Some(one) = one.filter(Stratified::disagree) {
             all.push(format!(
-                "{}: the pooled overall change, {} ({}), and that stratified by site, {} ({}), disagree: arms have other shares of the \
+                "{}: the pooled overall change{}, {} ({}), and that stratified by site, {} ({}), disagree: arms have other shares of the \
                  completed connections at each site, so pooled results compare sites as well as arms.",
                 arm.name,
+                of_metric(analysis),
                 percent(one.pooled.value),
                 percent_range(one.pooled.interval),
                 percent(one.by_site.value),
@@ -32,12 +35,11 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             ));
         }
     }
-    if analysis.is_partly_paired {
-        all.push(
-            "Connections with the same seed are in several arms, but many seeds lack an arm, or have connections in different groups of --by. All \
-             are compared as if each had been assigned to its arm by itself."
-                .to_owned(),
-        );
+    if let Some(why) = &analysis.unpaired {
+        all.push(format!(
+            "Connections with the same seed are in several arms, but they are not compared as pairs, because {why}. All are compared as \
+             if each had been assigned to its arm by itself."
+        ));
     }
     // The log may end within the last path.
     if analysis.incomplete_paths > 1 {
@@ -116,13 +118,14 @@ fn imbalance(analysis: &Analysis, test: &BalanceTest) -> Option<String> {
 /// What a reader of the results has to know.
 pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
-    for arm in 1..analysis.arms.len() {
-        if analysis.groups[0].is_small(arm) {
-            all.push(format!(
-                "{} or {} has fewer than {SMALL} connections: too few to show small differences.",
-                analysis.arms[arm].name, analysis.arms[0].name
-            ));
-        }
+    let arms = analysis.arms.iter().zip(&analysis.groups[0].times);
+    let small = arms.filter(|(_, times)| times.total() < SMALL);
+    let small: Vec<&str> = small.map(|(arm, _)| arm.name.as_str()).collect();
+    if !small.is_empty() {
+        all.push(format!(
+            "Fewer than {SMALL} connections are of {}: too few to show small differences.",
+            listed(&small)
+        ));
     }
     if analysis.without_arm > 0 {
         all.push(format!(
@@ -158,6 +161,28 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
              if an arm makes transfers fail, this page does not show it."
                 .to_owned(),
         );
+    }
+    for test in analysis.balance.iter().filter(|test| test.left_out > 0) {
+        all.push(format!(
+            "{} connections have no {} and are left out of the test of the arms’ shares by it.",
+            count(test.left_out),
+            test.by.name()
+        ));
+    }
+    let others = analysis
+        .groups
+        .iter()
+        .find(|group| group.title == OTHER_SITES);
+    if let Some(others) = others {
+        let total: u64 = others.times.iter().map(Counts::total).sum();
+        let what = match &analysis.settings.by {
+            Some(by) if analysis.settings.bins.is_none() => format!("values of `{by}`"),
+            _ => "sites".to_owned(),
+        };
+        all.push(format!(
+            "The log has more than {SITES_MAX} {what}; the {} connections of those that came after are counted together, as {OTHER_SITES}.",
+            count(total)
+        ));
     }
     if analysis.outside_bins > 0
         && analysis.settings.bins.is_none()

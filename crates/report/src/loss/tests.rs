@@ -118,3 +118,23 @@ fn a_unit_is_written_once_unless_it_changes() {
     let text = median((0.05, 990.0)).text();
     assert_eq!(text, "976 ms (50 µs–990 ms)");
 }
+
+/// A line does not go on past a loss at which most transfers are incomplete as if it were known there.
+#[test]
+fn a_median_that_is_not_known_is_a_gap_of_the_line() {
+    let lines = |study: &LossStudy| {
+        let scene = study.chart(0, Size::Wide);
+        let lines = scene.shapes.iter().filter_map(|shape| match shape {
+            crate::scene::Shape::Lines { lines, stroke } if (stroke.width - 1.8).abs() < 1e-6 => {
+                Some(lines.iter().map(Vec::len).sum::<usize>())
+            }
+            _ => None,
+        });
+        lines.collect::<Vec<usize>>()
+    };
+    let mut study = study();
+    assert_eq!(lines(&study), [3, 3]);
+    study.times[1].fill(None);
+    // Two points apart, each a line of no length, and the other arm.
+    assert_eq!(lines(&study), [2, 2, 3]);
+}

@@ -18,6 +18,7 @@ use super::{
     Z_95,
     counts::{Counts, rank},
     random::Random,
+    special,
     tests_of::{Estimate, simultaneous},
 };
 
@@ -415,8 +416,10 @@ impl BaselineComparison<'_> {
     }
 
     /// The mean of the changes of each arm at the joint percentiles: of their logarithms, so that a rise by a factor and a fall by the same
-    /// factor cancel. Its interval is simultaneous over all arms (Bonferroni). If too many transfers are incomplete for an interval with two
-    /// ends, it covers the percentiles up to P90. `None` for the baseline, and if a percentile has no change.
+    /// factor cancel. Its interval is Student's, with the standard deviation of the resampled means, and simultaneous over all arms
+    /// (Bonferroni): quantiles of resamples leave out too much, as they do not count that the deviation is itself estimated. If too many
+    /// transfers are incomplete for an interval with two ends, it covers the percentiles up to P90. `None` for the baseline, and if a
+    /// percentile has no change.
     #[must_use]
     pub fn overall(&self, resampled: &Resampled) -> Vec<Option<Overall>> {
         let tail = 0.025 / (self.groups.len().saturating_sub(1).max(1) as f64 * self.looks());
@@ -464,11 +467,24 @@ impl BaselineComparison<'_> {
         if !value.is_finite() {
             return None;
         }
-        let draws = resampled.draws.iter();
-        let draws: Vec<f64> = draws
-            .map(|arms| mean(&|place| arms[arm][place] - arms[self.baseline][place]))
-            .collect();
-        Some((value, hull(between(&draws, tail), value)))
+        let of = |arms: &[Vec<f64>]| mean(&|place| arms[arm][place] - arms[self.baseline][place]);
+        let draws: Vec<f64> = resampled.draws.iter().map(|arms| of(arms)).collect();
+        let center = of(&resampled.observed);
+        let is_open = open_sides(&draws, tail);
+        // The mean leaves out a twentieth of the members on each side, and the deviation follows from the others.
+        let members = self.groups[arm]
+            .total()
+            .min(self.groups[self.baseline].total()) as f64;
+        let degrees = (members * (JOINT.1 - JOINT.0) - 1.0).max(1.0);
+        let small = (members / (members - 1.0).max(1.0)).sqrt();
+        let cell = Cell {
+            center,
+            deviation: deviation(&draws, center, is_open) * small,
+            is_open,
+            ..Cell::default()
+        };
+        let interval = cell.within(special::student_quantile(tail, degrees));
+        Some((value, hull(interval, value)))
     }
 
     /// The observed difference, on the scale of the measure. `None` if it is not finite.
@@ -499,13 +515,7 @@ impl BaselineComparison<'_> {
         let draws: Vec<f64> = draws
             .map(|arms| arms[arm][place] - arms[self.baseline][place])
             .collect();
-        // A difference of two percentiles without values can be anything.
-        let is_open = [false, true].map(|is_above| {
-            let lost = draws.iter().filter(|draw| {
-                draw.is_nan() || (draw.is_infinite() && draw.is_sign_positive() == is_above)
-            });
-            lost.count() as f64 > INFINITE_MAX * draws.len() as f64
-        });
+        let is_open = open_sides(&draws, INFINITE_MAX);
         let deviation = deviation(&draws, center, is_open);
         // Values are rounded to whole numbers, so smaller differences are unknown.
         let grain = match self.measure {
@@ -577,6 +587,17 @@ impl BaselineComparison<'_> {
 /// The interval with the observed value, which a smoothed percentile's may not contain.
 fn hull((low, high): (f64, f64), value: f64) -> (f64, f64) {
     (low.min(value), high.max(value))
+}
+
+/// Whether more than this share of the draws is infinite, below and above. A difference of two percentiles without values can be
+/// anything.
+fn open_sides(draws: &[f64], most: f64) -> [bool; 2] {
+    [false, true].map(|is_above| {
+        let lost = draws.iter().filter(|draw| {
+            draw.is_nan() || (draw.is_infinite() && draw.is_sign_positive() == is_above)
+        });
+        lost.count() as f64 > most * draws.len() as f64
+    })
 }
 
 /// The values that leave out this share of the draws on each side. A draw that can be anything is outside of both.

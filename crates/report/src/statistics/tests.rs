@@ -9,6 +9,7 @@ use super::{
     Counts, Z_95,
     bootstrap::{self, BaselineComparison, Measure, Member, Pairs},
     random::Random,
+    special,
     tests_of::{self, Estimate, MeanPair},
 };
 
@@ -91,6 +92,55 @@ fn simultaneous_intervals_widen_with_their_number() {
         assert!((z - wanted).abs() < 1e-6, "{intervals}: {z}");
     }
     assert!((tests_of::simultaneous(1) - Z_95).abs() < 1e-12);
+}
+
+#[test]
+fn quantiles_of_students_distribution_agree_with_scipy() {
+    // scipy.stats.t.isf(tail, degrees).
+    for (tail, degrees, wanted) in [
+        (0.025, 10.0, 2.228_138_9),
+        (0.025 / 3.0, 10.0, 2.870_0),
+        (0.025 / 3.0, 26.0, 2.559_0),
+        (0.025 / 3.0, 269.0, 2.408_9),
+        (0.001, 100.0, 3.173_7),
+    ] {
+        let quantile = special::student_quantile(tail, degrees);
+        assert!(
+            (quantile / wanted - 1.0).abs() < 1e-3,
+            "{tail} {degrees}: {quantile}"
+        );
+    }
+}
+
+/// Four arms that are the same, over few paths. Quantiles of resamples leave out zero in 10 % of such experiments.
+#[test]
+fn the_mean_of_changes_is_false_in_at_most_5_percent_of_experiments_of_few_pairs() {
+    let shares: Vec<f64> = (1..=19).map(|step| f64::from(step) / 20.0).collect();
+    let experiments = 1000;
+    let mut wrong = 0;
+    for experiment in 0..experiments {
+        let mut random = Random::new(experiment, 80);
+        let mut pairs = Pairs::new(4);
+        let mut arms: [Vec<Option<u64>>; 4] = Default::default();
+        for _ in 0..24 {
+            let path = random.normal();
+            let values: [u64; 4] = core::array::from_fn(|_| {
+                (6e6 * (0.7 * path + 0.2 * random.normal()).exp()).round() as u64
+            });
+            pairs.push(&values.map(Member::Value));
+            for (arm, value) in arms.iter_mut().zip(values) {
+                arm.push(Some(value));
+            }
+        }
+        let counts = arms.map(Counts::of);
+        let groups: Vec<&Counts> = counts.iter().collect();
+        let comparison = changes(&groups, &shares);
+        let overall = comparison.overall(&comparison.paired(&pairs, 400, experiment));
+        let is_wrong = |one: &bootstrap::Overall| one.estimate.excludes_zero();
+        wrong += u32::from(overall.iter().flatten().any(is_wrong));
+    }
+    // At 5 %, 50 are expected, and more than 64 in 2.5 % of all choices of seeds.
+    assert!(wrong <= 64, "{wrong} of {experiments}");
 }
 
 #[test]

@@ -180,17 +180,7 @@ impl Estimate {
 /// are this many (Bonferroni). One is [`Z_95`](super::Z_95).
 #[must_use]
 pub fn simultaneous(intervals: usize) -> f64 {
-    let wanted = 0.05 / intervals.max(1) as f64;
-    let (mut low, mut high) = (0.0f64, 40.0f64);
-    for _ in 0..80 {
-        let middle = f64::midpoint(low, high);
-        if special::normal_two_sided(middle) > wanted {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    high
+    special::normal_quantile(0.025 / intervals.max(1) as f64)
 }
 
 /// The interval of a share, of `z` standard deviations (Wilson): `scipy.stats.binomtest(…).proportion_ci(method="wilson")`.

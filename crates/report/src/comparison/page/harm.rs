@@ -1,16 +1,13 @@
 //! The section on harm: what neighbours lose or gain.
 
 use super::{Page, Subject};
-use crate::{
-    comparison::{
-        analysis::Analysis,
-        figure::Size,
-        format::{self, ABSENT, count, percent, percent_range, points, points_range, signed},
-        neighbours::Kind,
-        tables::Table,
-        text,
-    },
-    statistics::tests_of::Estimate,
+use crate::comparison::{
+    analysis::Analysis,
+    figure::Size,
+    format::{self, ABSENT, count, percent, percent_range, points, points_range, signed},
+    neighbours::Kind,
+    tables::{Table, judged},
+    text,
 };
 
 impl Page<'_> {
@@ -89,12 +86,12 @@ fn table(analysis: &Analysis, kinds: &[Kind]) -> String {
                 &[
                     blank(count(kind.counts[arm])),
                     number(rate, "Mb/s", 1e-6),
-                    blank(cell(change, true, percent, percent_range)),
+                    blank(judged(change, true, percent, percent_range)),
                     blank(less),
                     number(delay, "ms", 1.0),
-                    blank(cell(later, false, ms, ms_range)),
+                    blank(judged(later, false, ms, ms_range)),
                     number(dropped, "%", 1.0),
-                    blank(cell(more_dropped, false, points, points_range)),
+                    blank(judged(more_dropped, false, points, points_range)),
                 ],
             );
         }
@@ -108,26 +105,4 @@ fn ms(value: f64) -> String {
 
 fn ms_range((low, high): (f64, f64)) -> String {
     format!("{} to\u{a0}{}", signed(low, 2), signed(high, 2))
-}
-
-/// An estimate with its interval, coloured if it is significant: green where the neighbour is better off.
-fn cell(
-    value: Option<Estimate>,
-    more_is_better: bool,
-    write: fn(f64) -> String,
-    range: fn((f64, f64)) -> String,
-) -> String {
-    let Some(one) = value else {
-        return ABSENT.to_owned();
-    };
-    let class = match (one.excludes_zero(), (one.value > 0.0) == more_is_better) {
-        (false, _) => "",
-        (true, true) => " class=\"faster\"",
-        (true, false) => " class=\"slower\"",
-    };
-    format!(
-        "<td{class}>{} <small>{}</small></td>",
-        write(one.value),
-        range(one.interval)
-    )
 }

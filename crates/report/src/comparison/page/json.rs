@@ -110,6 +110,7 @@ fn sample_ratio(analysis: &Analysis) -> Value {
             "degrees_of_freedom": test.degrees,
             "p": test.p,
             "p_holm": test.adjusted,
+            "left_out": test.left_out,
             "farthest": {
                 "stratum": test.farthest.stratum,
                 "arm": analysis.arms[test.farthest.arm].name,

@@ -455,7 +455,7 @@ fn an_arm_that_is_missing_on_many_paths_has_no_verdict() {
         .fold(String::new(), |text, line| text + line + "\n");
     let few = read(&few, quick()).expect("a report");
     assert!(!few.analysis.is_paired);
-    let said = "Connections with the same seed are in several arms, but many seeds lack an arm";
+    let said = "Connections with the same seed are in several arms, but they are not compared as pairs, because 300 of 600 seeds, more than 5";
     let warnings = few.warnings();
     assert!(
         warnings.iter().any(|one| one.starts_with(said)),
@@ -512,4 +512,143 @@ fn a_site_where_an_arm_completes_nothing_is_in_neither_estimate() {
     let one = comparison.analysis.stratified[1].expect("an estimate");
     assert_eq!((one.sites, one.left_out), (2, 900));
     assert!(!one.disagree(), "{one:?}");
+}
+
+#[test]
+fn a_log_that_is_paired_in_part_says_why_it_is_not_compared_as_pairs() {
+    let pair = |seed: u64, group: [&str; 2], has_both: bool| {
+        let arms = ["a", "b"].into_iter().zip(group);
+        let lines = arms.take(if has_both { 2 } else { 1 }).map(|(arm, group)| {
+            line(&json!({ "arm": arm, "seed": seed, "ttlb": 100 + seed % 90, "group": group, "content_length": 300_000 }))
+        });
+        lines.collect::<String>()
+    };
+    let said = |text: &str| {
+        let settings = Settings {
+            by: Some("group".to_owned()),
+            ..quick()
+        };
+        let comparison = read(text, settings).expect("a report");
+        assert!(!comparison.analysis.is_paired);
+        let warnings = comparison.warnings();
+        let all = warnings.iter().filter(|one| one.contains("same seed"));
+        all.cloned().collect::<String>()
+    };
+    let of = |has_both: fn(u64) -> bool| {
+        let seeds = 0..400;
+        seeds
+            .map(|seed| pair(seed, ["x", "x"], has_both(seed)))
+            .collect::<String>()
+    };
+    for (has_both, alone) in [
+        (of(|seed| seed % 10 > 0), 40),
+        (of(|seed| seed % 10 == 0), 360),
+    ] {
+        let said = said(&has_both);
+        let wanted =
+            format!("because {alone} of 400 seeds, more than 5\u{a0}%, are in one arm only");
+        assert!(said.contains(&wanted), "{said}");
+    }
+    let whole = of(|_| true);
+    let other_group = said(&(whole.clone() + &pair(400, ["x", "y"], true)));
+    assert!(
+        other_group.contains("because those with the seed 400 are in different groups, x and y"),
+        "{other_group}"
+    );
+    let twice =
+        said(&(whole.clone() + &pair(400, ["x", "x"], true) + &pair(400, ["x", "x"], true)));
+    assert!(
+        twice.contains("because a has several lines with the seed 400"),
+        "{twice}"
+    );
+    let without = said(&(whole + &pair(400, ["x", "x"], true).replace("\"seed\":400,", "")));
+    assert!(
+        without.contains("because some lines have no seed"),
+        "{without}"
+    );
+    // Seeds that no two arms share are those of connections.
+    let alone = (0..400).map(|seed| {
+        let arm = format!("\"{}\"", ["a", "b"][seed as usize % 2]);
+        pair(seed, ["x", "x"], false).replace("\"a\"", &arm)
+    });
+    assert_eq!(said(&alone.collect::<String>()), "");
+}
+
+/// Transfers that never started have no size. That an arm has more of them is no imbalance of sizes.
+#[test]
+fn connections_without_a_size_are_in_no_stratum_of_sizes() {
+    let mut chance = Chance(91);
+    let mut text = String::new();
+    for number in 0..2000 {
+        let arm = ["baseline", "new"][number % 2];
+        let starts = arm == "baseline" || chance.unit() > 0.06;
+        let size = 200_000 + chance.below(1_400_000);
+        let ttlb = (100.0 * (0.2 * chance.normal()).exp()).round();
+        let starts = |value: Value| if starts { value } else { Value::Null };
+        text += &line(
+            &json!({ "arm": arm, "experiment": "x", "ttlb": starts(json!(ttlb)), "content_length": starts(json!(size)) }),
+        );
+    }
+    let settings = Settings {
+        min_size: Some(0),
+        ..quick()
+    };
+    let comparison = read(&text, settings).expect("a report");
+    let tests = &comparison.analysis.balance;
+    let of_sizes = tests.iter().find(|one| one.by == By::Size);
+    let of_sizes = of_sizes.expect("a test of sizes");
+    assert!(
+        of_sizes.adjusted > LOOK && !comparison.ratio_fails(),
+        "{of_sizes:?}"
+    );
+    let lost = comparison.analysis.groups[0].times[1].unfinished();
+    assert_eq!(of_sizes.left_out, lost);
+    let said = format!(
+        "{lost} connections have no object size and are left out of the test of the arms’ shares by it."
+    );
+    assert!(
+        comparison.notes().contains(&said),
+        "{:?}",
+        comparison.notes()
+    );
+    assert!(comparison.html().contains(&format!(
+        "object size ({lost} connections without one left out)"
+    )));
+}
+
+#[test]
+fn sites_that_are_counted_together_are_said() {
+    let text = |sites: usize| -> String {
+        let lines = 0..1000;
+        let lines = lines.map(|number| {
+            let (site, arm) = (format!("site {}", number / 2 % sites), ["a", "b"][number % 2]);
+            line(&json!({ "arm": arm, "site": site, "ttlb": 100 + number % 7, "content_length": 300_000 }))
+        });
+        lines.collect()
+    };
+    let said = "The log has more than 64 sites; the 360 connections of those that came after are counted together, as (other sites).";
+    let comparison = read(&text(100), quick()).expect("a report");
+    assert!(
+        comparison.notes().iter().any(|note| note == said),
+        "{:?}",
+        comparison.notes()
+    );
+    let comparison = read(&text(64), quick()).expect("a report");
+    assert!(
+        !comparison
+            .notes()
+            .iter()
+            .any(|note| note.contains("more than 64"))
+    );
+    let by = Settings {
+        by: Some("site".to_owned()),
+        ..quick()
+    };
+    let comparison = read(&text(100), by).expect("a report");
+    assert!(
+        comparison
+            .notes()
+            .iter()
+            .any(|note| note.contains("more than 64 values of `site`"))
+    );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::{
-    comparison::figure::{Domains, Subject},
+    comparison::figure::{Size, Subject, chart},
     statistics::{bootstrap::Overall, tests_of::Estimate},
 };
 
@@ -241,8 +241,13 @@ fn an_interval_without_an_end_says_so_everywhere() {
         assert!(!text.contains("inf\u{a0}%") && !text.contains("inf,") && !text.contains("NaN"));
     }
     let group = &comparison.analysis.groups[0];
-    let domains = Domains::of(&comparison.analysis);
-    let (from, to) = domains.of_subject(Subject::Group(group));
+    let drawn = chart(
+        &comparison.analysis,
+        Subject::Group(group),
+        Size::Wide,
+        false,
+    );
+    let (from, to) = drawn.plot.domain;
     assert!(from > -60.0 && to < 90.0, "{from} {to}");
     for (range, wanted) in [
         ((-0.1, 0.2), "−10.0 to\u{a0}+20.0\u{a0}%"),

@@ -192,6 +192,99 @@ fn a_log_with_an_error_has_no_state() {
     assert!(matches!(error, Err(Error::Incomplete(_))), "{error:?}");
 }
 
+#[test]
+fn a_part_of_a_log_is_merged_once() {
+    let text = log(6, 60, &[("a", 0.0), ("b", -0.1)], 0.0);
+    let [first, second] = two_states();
+    let refused = |states: &[&[u8]]| merge(states, named()).expect_err("an error").to_string();
+    let again = "its first 30 rows are all those of 0.state (expected each part of the log once)";
+    assert_eq!(
+        refused(&[&first, &second, &first]),
+        format!("2.state: {again}")
+    );
+    // Under another name, and with what was logged since then.
+    let other = Settings {
+        files: vec!["./log".to_owned()],
+        ..named()
+    };
+    let start = parts(&text, &[30])[0];
+    assert_eq!(
+        refused(&[&first, &state(start, &other)]),
+        format!("1.state: {again}")
+    );
+    assert_eq!(
+        refused(&[&first, &state(&text, &named())]),
+        format!("1.state: {again}")
+    );
+    // Parts without rows add nothing.
+    let empty = state("", &named());
+    merge(&[&empty, &first, &empty, &second], named()).expect("a report");
+}
+
+#[test]
+fn absent_keys_of_a_part_are_reported() {
+    let text = log(6, 60, &[("a", 0.0), ("b", -0.1)], 0.0);
+    let reported = |settings: Settings| {
+        let input = Input::from_bytes("log", text.as_bytes().to_vec());
+        let (refused, absent) =
+            Comparison::partial(vec![input], &settings, &mut Vec::new()).expect("a state");
+        let absent = absent.iter().map(ToString::to_string);
+        (
+            refused.map(|error| error.to_string()),
+            absent.collect::<Vec<_>>(),
+        )
+    };
+    let typo = "no row has `sitee`; did you mean `site`?".to_owned();
+    let filter = |filter: &str| Settings {
+        filter: Some(filter.to_owned()),
+        ..quick()
+    };
+    assert_eq!(
+        reported(filter("_[\"sitee\"] != \"x\"")),
+        (None, vec![typo.clone()])
+    );
+    let (refused, absent) = reported(filter("_[\"sitee\"] == \"x\""));
+    assert_eq!(absent, core::slice::from_ref(&typo));
+    assert_eq!(
+        refused,
+        Some(format!("none of the 60 lines is left by --where; {typo}"))
+    );
+    let by = Settings {
+        by: Some("sitee".to_owned()),
+        ..quick()
+    };
+    let none = "none of the 60 lines has a value of `sitee`; did you mean `site`?".to_owned();
+    assert_eq!(reported(by), (Some(none), Vec::new()));
+    assert_eq!(reported(quick()), (None, Vec::new()));
+}
+
+/// The log is one: an expression that fails says which it is, with its keys that no line has, and there is no report of the lines before.
+#[test]
+fn an_expression_that_raises_is_named_with_its_absent_keys() {
+    let text = log(6, 60, &[("a", 0.0), ("b", -0.1)], 0.0);
+    let refused = |settings: Settings| match read(&text, settings).expect_err("an error") {
+        Error::Expression { setting, reason } => (setting, reason),
+        other => panic!("{other}"),
+    };
+    let (setting, reason) = refused(Settings {
+        filter: Some("_[\"sitee\"] > 3".to_owned()),
+        site: Some("_[\"site\"] + \"\"".to_owned()),
+        ..quick()
+    });
+    assert_eq!(setting, Some("filter"));
+    assert_eq!(
+        reason,
+        "`_[\"sitee\"] > 3`: undefined method '>' for nil (NoMethodError) at log:1, stage 0; none of the rows read has `sitee`; did you mean `site`?"
+    );
+    // A key that only some lines lack.
+    let (setting, reason) = refused(Settings {
+        metric: Metric::of("_[\"anatomy.idle\"] / (_[\"seed\"] - 20)[0] ** \"\""),
+        ..quick()
+    });
+    assert_eq!(setting, Some("metric"));
+    assert!(reason.starts_with("`_[\"anatomy.idle\"] / "), "{reason}");
+}
+
 proptest! {
     #[test]
     fn any_changed_state_is_rejected(at in 0..10_000_usize, byte in any::<u8>()) {

@@ -113,3 +113,34 @@ fn networks_without_connections_leave_gaps() {
         .expect("a chart");
     assert!(figure.svg().contains("nowhere, new: unknown"));
 }
+
+#[test]
+fn the_axis_of_a_sweep_covers_all_points() {
+    let mut text = String::new();
+    for path in 0..400 {
+        let time = 100.0 + f64::from(path % 97);
+        let network = ["same", "slower"][path as usize % 2];
+        let factor = [1.0, 30.0][path as usize % 2];
+        for (arm, factor) in [("baseline", 1.0), ("new", factor)] {
+            text += &line(&json!({
+                "arm": arm, "seed": path, "ttlb": time * factor, "content_length": 300_000, "site": network,
+            }));
+        }
+    }
+    let settings = Settings {
+        sweep: Some(Sweep {
+            axis: "loss".to_owned(),
+            values: vec!["0".to_owned(), "1%".to_owned()],
+            panels: vec![Panel {
+                title: "all".to_owned(),
+                networks: vec!["same".to_owned(), "slower".to_owned()],
+            }],
+        }),
+        ..quick()
+    };
+    let comparison = read(&text, settings).expect("a report");
+    let figures = comparison.figures();
+    let figure = figures.iter().find(|one| one.name == "sweep");
+    let svg = figure.expect("a chart").svg();
+    assert!(svg.contains(">+900 %<"), "{svg}");
+}

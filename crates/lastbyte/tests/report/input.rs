@@ -1,0 +1,132 @@
+//! Input and options that there is no report of.
+
+use super::*;
+
+#[test]
+fn unusable_input_is_an_error() {
+    let folder = folder("report-errors");
+    let cases: [(&str, &str, &[&str], &str, i32); 12] = [
+        ("empty", "", &[], "error: the log has no lines", 1),
+        ("text", "hello\n", &[], "error: not a connection log: ", 1),
+        ("lists", "[1]\n", &[], "error: not a connection log: ", 1),
+        (
+            "other",
+            "{\"a\":1}\n",
+            &[],
+            "lines has an arm (the key `arm`, or H2O's",
+            1,
+        ),
+        (
+            "one",
+            "{\"arm\":\"a\",\"ttlb\":1}\n",
+            &[],
+            "all connections are of the arm `a`",
+            1,
+        ),
+        (
+            "two",
+            "{\"arm\":\"a\",\"ttlb\":1,\"experiment\":\"x\"}\n{\"arm\":\"b\",\"ttlb\":1,\"experiment\":\"y\"}\n",
+            &[],
+            "several experiments (x, y)",
+            1,
+        ),
+        (
+            "never",
+            "{\"arm\":\"a\"}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &[],
+            "no transfer of the baseline `a` completed",
+            1,
+        ),
+        (
+            "base",
+            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &["--baseline", "c"],
+            "unknown arm `c` (expected one of a, b)",
+            2,
+        ),
+        ("share", "", &["--shares", "a"], "expected ARM=N", 2),
+        (
+            "share0",
+            "",
+            &["--shares", "a=0"],
+            "invalid share `0` (expected a number above 0)",
+            2,
+        ),
+        (
+            "where",
+            "{\"arm\":\"a\",\"ttlb\":1}\n",
+            &["--where", "_["],
+            "error: --where: ",
+            2,
+        ),
+        ("few", "", &["--resamples", "3"], "from 100 to 100000", 2),
+    ];
+    for (name, text, arguments, wanted, code) in cases {
+        let file = format!("{name}.ndjson");
+        fs::write(folder.join(&file), text).expect("a log");
+        let words = [&["report", &file, "-o", "no.html"], arguments].concat();
+        let output = run(&folder, &words);
+        assert!(
+            stderr(&output).contains(wanted),
+            "{name}: {}",
+            stderr(&output)
+        );
+        assert_eq!(output.status.code(), Some(code), "{name}");
+        assert!(!folder.join("no.html").exists(), "{name}");
+    }
+    let output = run(&folder, &["report", "."]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("error: cannot read `.`: is a directory"),
+        "{}",
+        stderr(&output)
+    );
+    let output = run(&folder, &["report", "not-there.ndjson"]);
+    assert!(
+        stderr(&output).starts_with("error: cannot read `not-there.ndjson`: "),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn options_that_do_not_fit_the_log_are_errors() {
+    let folder = folder("report-unfit");
+    let cases: [(&str, &str, &[&str], &str, i32); 3] = [
+        (
+            "raises",
+            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &["--where", "_[\"tlb\"] > 3"],
+            "error: --where: `_[\"tlb\"] > 3`: undefined method '>' for nil (NoMethodError) at raises.ndjson:1, stage 0; none of the rows read has `tlb`; did you mean `ttlb`?",
+            2,
+        ),
+        (
+            "words",
+            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &["--metric", "arm"],
+            "error: --metric: invalid `arm` in 2 lines, first `\"a\"` (expected a number, zero or more)",
+            2,
+        ),
+        (
+            "again",
+            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &["./again.ndjson"],
+            "error: `./again.ndjson` is given twice (expected each log once)",
+            2,
+        ),
+    ];
+    for (name, text, arguments, wanted, code) in cases {
+        let file = format!("{name}.ndjson");
+        fs::write(folder.join(&file), text).expect("a log");
+        let words = [&["report", &file, "-o", "no.html"], arguments].concat();
+        let output = run(&folder, &words);
+        assert!(
+            stderr(&output).contains(wanted),
+            "{name}: {}",
+            stderr(&output)
+        );
+        assert_eq!(output.status.code(), Some(code), "{name}");
+        assert!(!folder.join("no.html").exists(), "{name}");
+    }
+}
