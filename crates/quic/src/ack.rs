@@ -16,7 +16,8 @@ use lastbyte_wire::{
 };
 
 use crate::space::SpaceState;
-pub use policy::{AckDecimation, AckPolicy, Urgency};
+pub use lastbyte_wire::AckDecimation;
+pub use policy::{AckPolicy, Urgency};
 pub use ranges::{Insertion, PacketNumberRanges};
 
 /// The mark in a datagram's IP header (RFC 3168, RFC 9000 §13.4). All packets of a datagram share it.

@@ -47,9 +47,11 @@ use lastbyte_quic::{
     },
     space::Space,
 };
+use lastbyte_scenario::{Transport, cross::Pages};
+use lastbyte_units::Direction;
 use lastbyte_wire::{Reader, StreamId, VarInt, Writer, frame::Frame, packet::PacketNumber};
 
-use crate::{cross::Pages, listener::Direction, node::receive_windows, scenario::Transport};
+use crate::node::receive_windows;
 
 /// A packet of a background transfer on a link.
 #[derive(Clone, Debug)]

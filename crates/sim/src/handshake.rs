@@ -22,13 +22,10 @@ use lastbyte_quic::{
     random::Seed,
     stream::KeepAll,
 };
+use lastbyte_scenario::{Handshake, Security, Transport};
 use lastbyte_wire::Side;
 
-use crate::{
-    SERVER_NAME,
-    node::addresses,
-    scenario::{Handshake, Security, Transport},
-};
+use crate::{SERVER_NAME, node::addresses, protocol::alpn};
 
 mod tls;
 
@@ -62,7 +59,7 @@ fn simulated_tls(
     config: &Arc<Config>,
     seeds: &[Seed; 2],
 ) -> Result<Credentials, String> {
-    let alpn = vec![transport.protocol.alpn().to_vec()];
+    let alpn = vec![alpn(transport.protocol).to_vec()];
     let [client_seed, server_seed] = seeds.map(|seed| number(&seed));
     let mut client = PlainClient::new(client_seed, alpn.clone());
     let mut server = PlainServer::new(server_seed, alpn);

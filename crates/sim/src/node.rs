@@ -21,16 +21,16 @@ use lastbyte_quic::{
     recovery::LossThresholds,
 };
 use lastbyte_record::connection_log::Snapshot;
+use lastbyte_scenario::{Move, MoveKind, Transport};
 use lastbyte_wire::Side;
 
 use crate::{
     SERVER_NAME,
     client::Client,
     listener::Listener,
-    moves::{self, Move, MoveKind},
+    moves,
     outcome::{Drop, FlowOutcome, SenderOutcome},
     protocol::{ClientApplication, Incoming},
-    scenario::Transport,
     server::{Messages, Server},
 };
 

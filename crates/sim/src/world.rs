@@ -15,18 +15,21 @@ use lastbyte_quic::{
 };
 use lastbyte_wire::Side;
 
-use lastbyte_units::{self as units, SplitMix64};
+use lastbyte_scenario::{
+    FlowPlan, Handshake, Request, Scenario, Transport,
+    cross::{CrossKind, CrossTraffic, Pages},
+};
+use lastbyte_units::{self as units, Direction, SplitMix64};
 
 use crate::{
     background::{self, Background},
     client::Client,
-    cross::{CrossKind, CrossTraffic, Pages},
     handshake::credentials,
-    listener::{Direction, LinkEvent, Listener},
+    listener::{LinkEvent, Listener},
     moves::external,
     node::{Node, addresses, client_config, config},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
-    scenario::{FlowPlan, Handshake, Request, Scenario, Transport},
+    protocol::{client_side, server_side},
     server::Server,
     timers::Timers,
 };
@@ -90,7 +93,8 @@ impl std::error::Error for SimError {}
 /// ```
 /// use core::time::Duration;
 /// use lastbyte_link as link;
-/// use lastbyte_sim::{Path, Scenario, simulate};
+/// use lastbyte_scenario::{Path, Scenario};
+/// use lastbyte_sim::simulate;
 ///
 /// let mut path = Path::default();
 /// path.down.capacity = link::Capacity::Constant(link::Rate::from_bits_per_second(55_000_000));
@@ -339,7 +343,7 @@ impl<'a, L: Listener> World<'a, L> {
         let protocol = transport.protocol;
         let mut server = Node::server(
             Arc::clone(&config),
-            Server::new(protocol.server()),
+            Server::new(server_side(protocol)),
             credentials.server,
             addresses(flow, Side::Server),
             seeds[1],
@@ -351,7 +355,7 @@ impl<'a, L: Listener> World<'a, L> {
         };
         let mut client = Node::client(
             client_config(transport, &config),
-            Client::new(protocol.client(transport.handshake), plan),
+            Client::new(client_side(protocol, transport.handshake), plan),
             credentials.client,
             token.unwrap_or_default(),
             addresses(flow, Side::Client),

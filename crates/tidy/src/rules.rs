@@ -19,9 +19,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("quic", &["wire", "congestion", "units"]),
     ("http3", &["quic", "wire"]),
     ("record", &["quic", "congestion", "wire"]),
+    ("scenario", &["congestion", "link", "units", "wire"]),
     (
         "sim",
         &[
+            "scenario",
             "quic",
             "http3",
             "link",
@@ -72,7 +74,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 19] = [
+const ANY: [&str; 20] = [
     "page",
     "balancer",
     "units",
@@ -86,6 +88,7 @@ const ANY: [&str; 19] = [
     "http3",
     "record",
     "report",
+    "scenario",
     "sim",
     "driver",
     "server",

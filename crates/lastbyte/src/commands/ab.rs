@@ -16,12 +16,12 @@ use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::{Settings, Sweep};
-use lastbyte_sim::{
+use lastbyte_scenario::{
     Direction, Protocol, Scenario, SettingError, Workload,
     experiment::{self, Arm, Experiment, Plan},
-    lines::Label,
     workload::{PARALLEL_MAX, REQUESTS_MAX},
 };
+use lastbyte_sim::lines::Label;
 use lastbyte_units as units;
 
 use self::{
@@ -323,7 +323,7 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
     Ok(experiment)
 }
 
-type Networks = vary::Named<lastbyte_sim::Path>;
+type Networks = vary::Named<lastbyte_scenario::Path>;
 
 /// The networks of --network and --vary, and the chart of the latter.
 fn networks(arguments: &Arguments) -> Result<(Networks, Option<Sweep>), Failure> {
@@ -340,7 +340,7 @@ fn networks(arguments: &Arguments) -> Result<(Networks, Option<Sweep>), Failure>
 fn sweeps(
     arguments: &Arguments,
     experiment: &Experiment,
-) -> Result<(vary::Named<lastbyte_sim::Sweep>, Option<Sweep>), Failure> {
+) -> Result<(vary::Named<lastbyte_scenario::Sweep>, Option<Sweep>), Failure> {
     if arguments.sweep.is_empty() {
         return Ok((Vec::new(), None));
     }

@@ -142,7 +142,7 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
     Ok(ExitCode::SUCCESS)
 }
 
-fn unknown_network(name: &str, networks: &[(String, lastbyte_sim::Path)]) -> Failure {
+fn unknown_network(name: &str, networks: &[(String, lastbyte_scenario::Path)]) -> Failure {
     let names: Vec<&str> = networks.iter().map(|(name, _)| name.as_str()).collect();
     Failure::Usage(format!(
         "--waterfall: unknown network `{name}` (expected one of {})",

@@ -8,11 +8,11 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_report::statistics::tests_of::Estimate;
-use lastbyte_sim::{
-    Experiment, FlowOutcome, NeighbourCounter,
+use lastbyte_scenario::{
+    Experiment,
     experiment::{self, Arm, Plan},
-    simulate,
 };
+use lastbyte_sim::{FlowOutcome, NeighbourCounter, simulate};
 use lastbyte_units as units;
 use serde_json::{Value, json};
 

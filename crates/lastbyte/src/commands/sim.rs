@@ -13,8 +13,10 @@ use std::{
 
 use lastbyte_congestion::{Registry, SavedPath};
 use lastbyte_record::qlog::Dialect;
+use lastbyte_scenario::{
+    self as scenario, CrossTraffic, Direction, FlowPlan, Scenario, Security, Transport, Workload,
+};
 use lastbyte_sim::{
-    self as sim, CrossTraffic, Direction, FlowPlan, Scenario, Security, Transport, Workload,
     lines::{Label, Lines},
     listener::Listeners,
     row::Row,
@@ -196,7 +198,7 @@ fn workload(arguments: &Arguments) -> Workload {
 
 fn scenario(
     arguments: &Arguments,
-    mut path: sim::Path,
+    mut path: scenario::Path,
     cross: &[CrossTraffic],
     arm: &Arm,
     label: &Label,

@@ -13,6 +13,7 @@ use lastbyte_congestion::{Registry, Spec, Time};
 use lastbyte_link::{self as link, DropReason, Link};
 use lastbyte_page::{InFlight, Load, Party, Pool, Use, is_low_priority};
 use lastbyte_quic::ack::EcnCodepoint;
+use lastbyte_units::Direction;
 use lastbyte_wire::Side;
 
 use super::{
@@ -22,21 +23,21 @@ use super::{
 };
 use crate::{
     handshake::credentials,
-    listener::Direction,
     node::{Node, addresses, client_config, config},
-    scenario::{Handshake, Transport},
     server::Server,
     tcp::{self, Segment, Tls},
     timers::Timers,
     world::{SimError, expand, from_ecn, mix, to_ecn},
 };
+use lastbyte_scenario::{Handshake, Transport};
 
 /// Loads a page.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use lastbyte_page::{Host, Kind, Page, Resource};
-/// use lastbyte_sim::{HttpVersion, PageLoad, load_page, network::PathText};
+/// use lastbyte_scenario::{HttpVersion, network::PathText};
+/// use lastbyte_sim::{PageLoad, load_page};
 ///
 /// let page = Page {
 ///     name: "a document".to_owned(),

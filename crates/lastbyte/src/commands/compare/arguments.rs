@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use lastbyte_page::View;
-use lastbyte_sim::{Handshake, HttpVersion, TlsVersion, Upgrade};
+use lastbyte_scenario::{Handshake, HttpVersion, TlsVersion, Upgrade};
 use lastbyte_units as units;
 
 use super::{load, loss, record, run::view};

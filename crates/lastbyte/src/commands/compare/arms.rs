@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 
 use lastbyte_congestion::{Registry, Spec};
-use lastbyte_sim::{HttpVersion, Upgrade};
+use lastbyte_scenario::{HttpVersion, Upgrade};
 
 /// An arm: a version of HTTP and a congestion control.
 #[derive(Clone, Debug)]

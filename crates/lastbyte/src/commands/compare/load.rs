@@ -14,7 +14,7 @@ use lastbyte_client::{ConnectTo, Memory, Settings, Url};
 use lastbyte_congestion::Registry;
 use lastbyte_page::{Moment, Page, View};
 use lastbyte_quic::connection::Config;
-use lastbyte_sim::{Handshake, HttpVersion};
+use lastbyte_scenario::{Handshake, HttpVersion};
 use lastbyte_units::{self as units, Time};
 use serde_json::{Value, json};
 

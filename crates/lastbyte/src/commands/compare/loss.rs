@@ -8,7 +8,8 @@ use lastbyte_congestion::Registry;
 use lastbyte_link::Loss as LinkLoss;
 use lastbyte_page::{Host, Kind, Page, Resource};
 use lastbyte_report::loss::LossStudy;
-use lastbyte_sim::{ClientAcks, PageLoad, Path, Transport, load_page};
+use lastbyte_scenario::{ClientAcks, Path, Transport};
+use lastbyte_sim::{PageLoad, load_page};
 use lastbyte_units as units;
 use serde_json::json;
 

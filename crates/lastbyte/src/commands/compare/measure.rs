@@ -22,7 +22,7 @@ use std::{
 
 use lastbyte_emulate::{Lateness, Plan, Tunnel, TunnelError, tunnel};
 use lastbyte_link::Loss as LinkLoss;
-use lastbyte_sim::{HttpVersion, Path};
+use lastbyte_scenario::{HttpVersion, Path};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use lastbyte_page::{Page, View};
 use lastbyte_report::compare::{
     Metric, PageFacts, PageLoads, PartTimes, Selection, Verdict, Waterfall,
 };
-use lastbyte_sim::Handshake;
+use lastbyte_scenario::Handshake;
 
 use super::run::{self, Job, Loaded, Setting, view_name};
 use crate::{

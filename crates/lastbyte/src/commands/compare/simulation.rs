@@ -4,7 +4,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use lastbyte_page::View;
-use lastbyte_sim::{ClientAcks, Handshake, PageLoad, Path, Transport, load_page};
+use lastbyte_scenario::{ClientAcks, Handshake, Path, Transport};
+use lastbyte_sim::{PageLoad, load_page};
 use serde_json::{Value, json};
 
 use super::{

@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use lastbyte_congestion::{Registry, Spec};
-use lastbyte_sim::{ClientAcks, CrossTraffic, Handshake, Protocol, workload::PARALLEL_MAX};
+use lastbyte_scenario::{ClientAcks, CrossTraffic, Handshake, Protocol, workload::PARALLEL_MAX};
 use lastbyte_units as units;
 
 use crate::commands::{path::PathArguments, values};

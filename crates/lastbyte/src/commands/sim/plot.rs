@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use lastbyte_congestion::{Phase, Time};
 use lastbyte_link::{self as link, Capacity, Limit, Queue};
 use lastbyte_report::transfer::{Arm, Guides, Picture, Point, named::Named, play};
+use lastbyte_scenario::{Handshake, Scenario};
 use lastbyte_sim::{
-    Handshake, Listener, Outcome, Scenario, SenderOutcome,
+    Listener, Outcome, SenderOutcome,
     listener::Listeners,
     recorder::{Life, Recorder, Recording, Sample},
     row::Row,

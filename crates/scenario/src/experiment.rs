@@ -10,11 +10,10 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use lastbyte_congestion::{Registry, Spec};
-use lastbyte_units as units;
+use lastbyte_units::{self as units, Direction};
 use serde::Deserialize;
 
 use crate::{
-    listener::Direction,
     neighbour::Neighbour,
     population::{
         Draw, Population, Returns, Sweep,
