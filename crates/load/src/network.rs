@@ -8,7 +8,10 @@
 //! 3. Put the datagrams of the endpoint into their links.
 //! 4. Wait for a datagram of the server, or for the next deadline; put the received datagrams into the links.
 
-use core::time::Duration;
+use core::{
+    convert::{identity as codepoint, identity as mark},
+    time::Duration,
+};
 use std::{collections::BTreeMap, io, net::SocketAddr};
 
 use lastbyte_driver::{
@@ -18,7 +21,6 @@ use lastbyte_driver::{
 use lastbyte_emulate::{
     PathModel, Plan, Report,
     paths::{Arrival, Direction, Paths},
-    relay::{codepoint, mark},
 };
 use lastbyte_link::{Config, Ecn};
 use lastbyte_quic::{Time, ack::EcnCodepoint, connection::NetworkPath, endpoint::Endpoint};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::Config,
     crypto::{
         ClientCrypto, ServerCrypto,
@@ -127,7 +127,7 @@ fn earlier_connection(config: &Arc<Config>, credentials: &Credentials) -> Result
                         continue;
                     };
                     if let Some(connection) = receiver.connection(handle) {
-                        let ecn = EcnCodepoint::NotEct;
+                        let ecn = Ecn::NotEct;
                         connection.handle_datagram(now, &paths[to], ecn, datagram, &mut KeepAll);
                     }
                 }

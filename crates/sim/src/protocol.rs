@@ -10,7 +10,7 @@
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{Connection, Event, NetworkPath},
 };
 use lastbyte_units::Direction;
@@ -27,7 +27,7 @@ mod raw;
 pub(crate) struct Incoming<'a> {
     pub(crate) now: Time,
     pub(crate) path: &'a NetworkPath,
-    pub(crate) ecn: EcnCodepoint,
+    pub(crate) ecn: Ecn,
     pub(crate) bytes: &'a mut [u8],
 }
 

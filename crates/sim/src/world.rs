@@ -7,9 +7,9 @@ use core::{fmt, net::SocketAddr, ops::RangeInclusive, time::Duration};
 use std::{collections::BTreeMap, sync::Arc};
 
 use lastbyte_congestion::{Spec, Time};
-use lastbyte_link::{self as link, ConfigError, Count, Ecn, Event, Link, Observation, Rate};
+use lastbyte_link::{self as link, ConfigError, Count, Event, Link, Observation, Rate};
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     endpoint::{ConnectError, EndpointConfigError},
     random::Seed,
 };
@@ -176,7 +176,7 @@ struct World<'a, L> {
     /// Extra round-trip time of each flow, added between the uplink and the server.
     extra_delays: Vec<Duration>,
     /// Datagrams between the uplink and the server, by arrival time and sending order.
-    delayed: BTreeMap<(Time, u64), (EcnCodepoint, Datagram)>,
+    delayed: BTreeMap<(Time, u64), (Ecn, Datagram)>,
     /// The number of datagrams so delayed.
     delayed_count: u64,
     /// The link of the first flow's data.
@@ -407,7 +407,7 @@ impl<'a, L: Listener> World<'a, L> {
             let Some(delivery) = link.poll(now, &mut observer) else {
                 return;
             };
-            let ecn = from_ecn(delivery.packet.ecn);
+            let ecn = delivery.packet.ecn;
             let datagram = delivery.packet.payload;
             let flow = datagram.flow().filter(|_| direction == Direction::Up);
             match flow.and_then(|flow| self.extra_delays.get(flow)) {
@@ -431,7 +431,7 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    fn arrive(&mut self, ecn: EcnCodepoint, datagram: Datagram) {
+    fn arrive(&mut self, ecn: Ecn, datagram: Datagram) {
         match datagram {
             Datagram::Connection {
                 mut buffer,
@@ -603,7 +603,7 @@ impl<'a, L: Listener> World<'a, L> {
         buffer: Vec<u8>,
         len: usize,
         (to, moved): (usize, usize),
-        ecn: EcnCodepoint,
+        ecn: Ecn,
         overhead: u32,
     ) {
         let datagram = Datagram::Connection {
@@ -613,7 +613,7 @@ impl<'a, L: Listener> World<'a, L> {
             moved,
         };
         let packet = link::Packet::new(len as u32 + overhead, datagram)
-            .with_ecn(to_ecn(ecn))
+            .with_ecn(ecn)
             .with_flow((to / 2) as u32);
         self.datagrams += 1;
         let (link, mut observer) = self.link(direction);
@@ -631,7 +631,7 @@ impl<'a, L: Listener> World<'a, L> {
                 packet: transmit.packet,
             };
             let packet = link::Packet::new(transmit.bytes + overhead, datagram)
-                .with_ecn(to_ecn(transmit.ecn))
+                .with_ecn(transmit.ecn)
                 .with_flow(flow as u32)
                 .through(transmit.hops);
             self.datagrams += 1;
@@ -833,24 +833,6 @@ impl<L: Listener> link::Observer<Datagram> for LinkObserver<'_, L> {
                 queue: observation.queue,
             });
         }
-    }
-}
-
-pub(crate) const fn to_ecn(ecn: EcnCodepoint) -> Ecn {
-    match ecn {
-        EcnCodepoint::NotEct => Ecn::NotEct,
-        EcnCodepoint::Ect1 => Ecn::Ect1,
-        EcnCodepoint::Ect0 => Ecn::Ect0,
-        EcnCodepoint::Ce => Ecn::Ce,
-    }
-}
-
-pub(crate) const fn from_ecn(ecn: Ecn) -> EcnCodepoint {
-    match ecn {
-        Ecn::NotEct => EcnCodepoint::NotEct,
-        Ecn::Ect1 => EcnCodepoint::Ect1,
-        Ecn::Ect0 => EcnCodepoint::Ect0,
-        Ecn::Ce => EcnCodepoint::Ce,
     }
 }
 

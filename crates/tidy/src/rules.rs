@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("page", &["units"]),
     ("json", &[]),
     ("query", &["json"]),
-    ("udp", &[]),
+    ("udp", &["units"]),
     ("tidy", &[]),
     ("quic", &["wire", "congestion", "units"]),
     ("http3", &["quic", "wire"]),

@@ -15,7 +15,7 @@ use core::time::Duration;
 use lastbyte_congestion::Time;
 use lastbyte_wire::{AckDecimation, frame::AckFrequency};
 
-use super::{EcnCodepoint, PacketNumberRanges, Received};
+use super::{Ecn, PacketNumberRanges, Received};
 
 /// The rules of one packet number space, and the packets not acknowledged yet.
 #[derive(Clone, Debug)]
@@ -151,8 +151,8 @@ impl AckPolicy {
 
     /// A new packet was received, and is in `ranges`.
     pub(super) fn on_received(&mut self, received: &Received, ranges: &PacketNumberRanges) {
-        let is_first_ce = received.ecn == EcnCodepoint::Ce && !self.last_was_ce;
-        self.last_was_ce = received.ecn == EcnCodepoint::Ce;
+        let is_first_ce = received.ecn == Ecn::Ce && !self.last_was_ce;
+        self.last_was_ce = received.ecn == Ecn::Ce;
         if !received.is_ack_eliciting {
             return;
         }
@@ -168,7 +168,7 @@ impl AckPolicy {
         let delay = *delay;
         let is_marked = match delay.ack_eliciting_threshold {
             // §13.2.1: each CE packet at once; with a higher threshold the change to CE alone (draft §6.3).
-            0 | 1 => received.ecn == EcnCodepoint::Ce,
+            0 | 1 => received.ecn == Ecn::Ce,
             _ => is_first_ce,
         };
         if is_marked

@@ -12,7 +12,7 @@ use lastbyte_driver::{
 };
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{NetworkPath, Transmit},
     endpoint::{Endpoint, EndpointConfig, ServerConfig},
 };
@@ -102,7 +102,7 @@ impl PureServer {
     }
 
     /// Receives a datagram.
-    pub fn receive(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
+    pub fn receive(&mut self, now: Time, path: NetworkPath, ecn: Ecn, bytes: &mut [u8]) {
         let datagram = Datagram { path, ecn, bytes };
         receive(&mut self.application, &mut self.endpoint, now, datagram);
     }
