@@ -39,8 +39,8 @@ use lastbyte_quic::{
     connection::Config,
     crypto::AeadProvider,
     endpoint::{RetryBalancers, RetryPolicy},
-    flow::WindowSize,
     path::MtuConfig,
+    stream::WindowSize,
     trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
