@@ -25,10 +25,12 @@
 //! | [`http`] | versions of HTTP and TLS, and which hosts have them |
 //! | [`population`] | the distribution of paths: sites, access classes, sizes |
 //! | [`workload`] | number and direction of the objects that a client transfers |
-//! | [`experiment`] | arms, and the assignment of connections to them |
+//! | [`arm`] | arms, and their text in all commands |
+//! | [`experiment`] | experiment files, and the assignment of connections to arms |
 
 #![forbid(unsafe_code)]
 
+pub mod arm;
 pub mod client_acks;
 pub mod cross;
 pub mod experiment;
@@ -41,9 +43,10 @@ pub mod scenario;
 mod setting;
 pub mod workload;
 
+pub use arm::{Arm, HttpArm};
 pub use client_acks::ClientAcks;
 pub use cross::{CrossKind, CrossTraffic, Pages};
-pub use experiment::{Arm, Experiment, Plan};
+pub use experiment::{Experiment, Plan};
 pub use http::{HttpVersion, TlsVersion, Upgrade};
 pub use lastbyte_units::Direction;
 pub use moves::{Move, MoveKind};

@@ -17,8 +17,8 @@ use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::{Settings, Sweep};
 use lastbyte_scenario::{
-    Direction, Protocol, Scenario, SettingError, Workload,
-    experiment::{self, Arm, Experiment, Plan},
+    Arm, Direction, Protocol, Scenario, SettingError, Workload,
+    experiment::{self, Experiment, Plan},
     workload::{PARALLEL_MAX, REQUESTS_MAX},
 };
 use lastbyte_sim::lines::Label;
@@ -351,28 +351,7 @@ fn sweeps(
 
 /// The arms of --arm.
 fn arms(texts: &[String], registry: &Registry) -> Result<Vec<Arm>, String> {
-    let mut arms: Vec<Arm> = Vec::new();
-    for text in texts {
-        // A spec may contain `=` as well.
-        let (name, spec) = match (registry.parse(text), text.split_once('=')) {
-            (Ok(spec), _) => (text.as_str(), spec),
-            (Err(error), None) => return Err(format!("--arm: {error}")),
-            (Err(_), Some((name, rest))) => {
-                let spec = registry.parse(rest);
-                (name, spec.map_err(|error| format!("--arm: {error}"))?)
-            }
-        };
-        if arms.iter().any(|arm| arm.name == name) {
-            return Err(format!(
-                "--arm: two arms are named `{name}` (expected different names: NAME=SPEC)"
-            ));
-        }
-        arms.push(Arm {
-            name: name.to_owned(),
-            spec,
-            share: 1.0,
-        });
-    }
+    let arms = Arm::parse_all(texts, registry).map_err(|error| format!("--arm: {error}"))?;
     if arms.len() < 2 {
         return Err(format!(
             "--arm: only `{}` (expected two arms or more, the baseline first)",

@@ -40,7 +40,7 @@ impl Simulation<'_> {
             view,
             upgrade: arm.upgrade,
             holds_back: arguments.hold_back,
-            congestion: arm.congestion.clone(),
+            congestion: arm.spec.clone(),
             transport: Transport {
                 handshake,
                 datagram_size: arguments.datagram_size,
