@@ -198,7 +198,7 @@ fn excluding(settings: &Settings) -> Option<String> {
     let options = [
         settings.filter.as_ref().map(|_| "--where".to_owned()),
         settings.min_size.map(|bytes| format!("--min-size {bytes}")),
-        arm.map(|_| "--arm, which excludes connections over TCP".to_owned()),
+        arm.map(|_| "--arm-by, which excludes connections over TCP".to_owned()),
     ];
     let options: Vec<String> = options.into_iter().flatten().collect();
     (!options.is_empty()).then(|| options.join(" and "))

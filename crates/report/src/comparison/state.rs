@@ -230,7 +230,7 @@ impl Reader {
         if *reading != self.reading {
             return Err(wrong(
                 name,
-                "a state of another report (expected the same --arm, --bins, --by, --metric, --min-size, --resumed, --site and --where)",
+                "a state of another report (expected the same --arm-by, --bins, --by, --metric, --min-size, --resumed, --site and --where)",
             ));
         }
         for file in files.iter().filter_map(Value::as_str) {
