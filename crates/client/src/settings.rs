@@ -4,7 +4,7 @@ use core::{fmt, time::Duration};
 use std::{collections::BTreeMap, sync::Arc};
 
 use lastbyte_http3 as http3;
-use lastbyte_quic::{connection, crypto::AeadProvider, flow::WindowSize};
+use lastbyte_quic::{connection, crypto::AeadProvider, stream::WindowSize};
 
 use crate::{
     family::Family,

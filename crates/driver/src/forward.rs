@@ -5,7 +5,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use lastbyte_quic::{ack::EcnCodepoint, connection::NetworkPath};
+use lastbyte_quic::{ack::Ecn, connection::NetworkPath};
 use lastbyte_udp::Waker;
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ impl SteeringRule {
 #[derive(Debug)]
 pub(crate) struct Forwarded {
     pub(crate) path: NetworkPath,
-    pub(crate) ecn: EcnCodepoint,
+    pub(crate) ecn: Ecn,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) enum Outcome {
 
 impl Forwarder {
     /// Queues a datagram for the worker that owns it, if that is another one.
-    pub(crate) fn forward(&self, path: &NetworkPath, ecn: EcnCodepoint, bytes: &[u8]) -> Outcome {
+    pub(crate) fn forward(&self, path: &NetworkPath, ecn: Ecn, bytes: &[u8]) -> Outcome {
         let owner = self.steering.of(bytes).filter(|owner| *owner != self.own);
         let Some((sender, waker)) = owner.and_then(|owner| self.others.get(owner)) else {
             return Outcome::Kept;

@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use lastbyte_quic::{ack::EcnCodepoint, connection::NetworkPath};
+use lastbyte_quic::{ack::Ecn, connection::NetworkPath};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -92,7 +92,7 @@ impl Predecessor {
         matches!(poll(&mut polled, Some(&zero)), Ok(0) | Err(Errno::INTR))
     }
 
-    pub(crate) fn forward(&self, path: &NetworkPath, ecn: EcnCodepoint, bytes: &[u8]) -> Relayed {
+    pub(crate) fn forward(&self, path: &NetworkPath, ecn: Ecn, bytes: &[u8]) -> Relayed {
         let message = encode(self.worker, path, ecn, bytes);
         match send(
             &*self.link,
@@ -170,15 +170,9 @@ impl std::fmt::Debug for Inlet {
     }
 }
 
-fn encode(worker: u8, path: &NetworkPath, ecn: EcnCodepoint, bytes: &[u8]) -> Vec<u8> {
+fn encode(worker: u8, path: &NetworkPath, ecn: Ecn, bytes: &[u8]) -> Vec<u8> {
     let mut message = Vec::with_capacity(HEADER_LEN + bytes.len());
-    let ecn = match ecn {
-        EcnCodepoint::NotEct => 0,
-        EcnCodepoint::Ect1 => 1,
-        EcnCodepoint::Ect0 => 2,
-        EcnCodepoint::Ce => 3,
-    };
-    message.extend_from_slice(&[worker, ecn]);
+    message.extend_from_slice(&[worker, ecn.bits()]);
     for address in [path.local, path.remote] {
         let ip = match address.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -199,19 +193,15 @@ fn encode(worker: u8, path: &NetworkPath, ecn: EcnCodepoint, bytes: &[u8]) -> Ve
 /// The index of the worker, and its datagram.
 fn decode(message: &[u8]) -> Option<(usize, Forwarded)> {
     let (header, bytes) = message.split_first_chunk::<HEADER_LEN>()?;
-    let ecn = match header[1] {
-        0 => EcnCodepoint::NotEct,
-        1 => EcnCodepoint::Ect1,
-        2 => EcnCodepoint::Ect0,
-        3 => EcnCodepoint::Ce,
-        _ => return None,
-    };
+    if header[1] > 3 {
+        return None;
+    }
     let forwarded = Forwarded {
         path: NetworkPath {
             local: address(header.get(2..)?)?,
             remote: address(header.get(2 + ADDRESS_LEN..)?)?,
         },
-        ecn,
+        ecn: Ecn::from_bits(header[1]),
         bytes: bytes.to_vec(),
     };
     Some((usize::from(header[0]), forwarded))

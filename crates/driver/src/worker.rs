@@ -18,7 +18,6 @@ use std::{
 use lastbyte_congestion::Time;
 use lastbyte_engine::{Application, Engine, Status};
 use lastbyte_quic::{
-    ack::EcnCodepoint,
     connection::{NetworkPath, Transmit},
     endpoint::Endpoint,
 };
@@ -275,7 +274,7 @@ impl<A: Application> Worker<A> {
                     local: local(address, received.local),
                     remote: received.remote,
                 };
-                let ecn = codepoint(received.ecn);
+                let ecn = received.ecn;
                 for datagram in received.bytes.chunks_mut(received.segment_len) {
                     self.statistics.datagrams_received += 1;
                     let forwarder = self.forwarder.as_ref();
@@ -299,7 +298,7 @@ impl<A: Application> Worker<A> {
     }
 
     /// Processes a datagram of one of this worker's connections, or of an earlier process.
-    fn take(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
+    fn take(&mut self, now: Time, path: NetworkPath, ecn: Ecn, bytes: &mut [u8]) {
         if let Some(predecessor) = &self.predecessor
             && self.engine.endpoint().is_foreign(&path, bytes)
         {
@@ -366,7 +365,7 @@ impl<A: Application> Worker<A> {
         let message = lastbyte_udp::Transmit {
             remote: transmit.path.remote,
             local: Some(transmit.path.local.ip()),
-            ecn: ecn_of(transmit.ecn),
+            ecn: transmit.ecn,
             bytes,
             segment_len: transmit.segment_len,
         };
@@ -409,24 +408,6 @@ fn local(mut socket: SocketAddr, address: Option<IpAddr>) -> SocketAddr {
         socket.set_ip(address);
     }
     socket
-}
-
-const fn codepoint(ecn: Ecn) -> EcnCodepoint {
-    match ecn {
-        Ecn::NotEct => EcnCodepoint::NotEct,
-        Ecn::Ect1 => EcnCodepoint::Ect1,
-        Ecn::Ect0 => EcnCodepoint::Ect0,
-        Ecn::Ce => EcnCodepoint::Ce,
-    }
-}
-
-const fn ecn_of(ecn: EcnCodepoint) -> Ecn {
-    match ecn {
-        EcnCodepoint::NotEct => Ecn::NotEct,
-        EcnCodepoint::Ect1 => Ecn::Ect1,
-        EcnCodepoint::Ect0 => Ecn::Ect0,
-        EcnCodepoint::Ce => Ecn::Ce,
-    }
 }
 
 #[cfg(test)]

@@ -22,9 +22,7 @@ use core::{
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-use lastbyte_link::Ecn;
-
-use crate::paths::Direction;
+use lastbyte_units::{Direction, Ecn};
 
 pub use self::nat::Nat;
 
@@ -281,12 +279,7 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     let Some(layout) = Layout::of(packet) else {
         return;
     };
-    let bits = match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    };
+    let bits = ecn.bits();
     match layout.version {
         Version::V4 => {
             let old = u16::from_be_bytes([packet[0], packet[1]]);
@@ -360,12 +353,7 @@ impl Layout {
             Version::V4 => packet[1],
             Version::V6 => packet[1] >> 4,
         };
-        match bits & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
+        Ecn::from_bits(bits)
     }
 }
 

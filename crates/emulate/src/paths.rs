@@ -21,9 +21,9 @@ use std::{
     },
 };
 
-use lastbyte_link::{Config, ConfigError, Count, DropReason, Ecn, Link, Packet, Statistics, Time};
-
-use lastbyte_units::SplitMix64;
+use lastbyte_link::{Config, ConfigError, Count, DropReason, Link, Packet, Statistics, Time};
+pub use lastbyte_units::Direction;
+use lastbyte_units::{Ecn, SplitMix64};
 
 use crate::lateness::Lateness;
 
@@ -92,26 +92,6 @@ pub struct PathModel {
     pub start: Duration,
     /// The random seed of the links.
     pub seed: u64,
-}
-
-/// The direction of a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
-    /// From a client to the server.
-    Up,
-    /// From the server to a client.
-    Down,
-}
-
-impl Direction {
-    /// The opposite direction.
-    #[must_use]
-    pub const fn opposite(self) -> Self {
-        match self {
-            Self::Up => Self::Down,
-            Self::Down => Self::Up,
-        }
-    }
 }
 
 /// A datagram that passed its link.

@@ -23,8 +23,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lastbyte_link::{ConfigError, Ecn, Time};
-use lastbyte_udp::{Batch, Ecn as Mark, Options, Poller, Socket, Transmit, socket::loopback};
+use lastbyte_link::{ConfigError, Time};
+use lastbyte_udp::{Batch, Options, Poller, Socket, Transmit, socket::loopback};
 
 use crate::{
     paths::{Direction, Paths, Plan, Report},
@@ -195,7 +195,7 @@ impl EventLoop {
             let transmit = Transmit {
                 remote,
                 local: None,
-                ecn: mark(arrival.ecn),
+                ecn: arrival.ecn,
                 bytes: &arrival.bytes,
                 segment_len: arrival.bytes.len(),
             };
@@ -244,7 +244,7 @@ impl EventLoop {
                 } else {
                     Direction::Down
                 };
-                let ecn = codepoint(received.ecn);
+                let ecn = received.ecn;
                 for datagram in received.bytes.chunks(received.segment_len) {
                     self.paths.send(now, client, direction, ecn, datagram);
                 }
@@ -295,26 +295,4 @@ fn upstream(to: SocketAddr, poller: &Poller, client: u64) -> io::Result<Socket> 
     let socket = Socket::bind(SocketAddr::new(any, 0), &Options::default())?;
     poller.add(&socket, client)?;
     Ok(socket)
-}
-
-/// The ECN field of a link's packet, for a socket.
-#[must_use]
-pub const fn mark(ecn: Ecn) -> Mark {
-    match ecn {
-        Ecn::NotEct => Mark::NotEct,
-        Ecn::Ect1 => Mark::Ect1,
-        Ecn::Ect0 => Mark::Ect0,
-        Ecn::Ce => Mark::Ce,
-    }
-}
-
-/// The ECN field that a socket received, for a link.
-#[must_use]
-pub const fn codepoint(mark: Mark) -> Ecn {
-    match mark {
-        Mark::NotEct => Ecn::NotEct,
-        Mark::Ect1 => Ecn::Ect1,
-        Mark::Ect0 => Ecn::Ect0,
-        Mark::Ce => Ecn::Ce,
-    }
 }

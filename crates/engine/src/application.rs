@@ -4,7 +4,7 @@ use std::io;
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{Connection, NetworkPath},
     endpoint::{Closed, Endpoint, Handle},
     stream::KeepAll,
@@ -16,7 +16,7 @@ pub struct Datagram<'a> {
     /// The addresses it was received on and from.
     pub path: NetworkPath,
     /// The ECN codepoint of its IP header.
-    pub ecn: EcnCodepoint,
+    pub ecn: Ecn,
     /// Its packets. They are decrypted in place.
     pub bytes: &'a mut [u8],
 }

@@ -6,7 +6,7 @@ use std::io;
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
     WallTime,
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{NetworkPath, Transmit},
     endpoint::{Endpoint, Route},
 };
@@ -58,7 +58,7 @@ impl<A: Application> Engine<A> {
     }
 
     /// Passes a received datagram to its connection, which may be new. It is decrypted in place.
-    pub fn receive(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
+    pub fn receive(&mut self, now: Time, path: NetworkPath, ecn: Ecn, bytes: &mut [u8]) {
         let application = &mut self.application;
         let route = self
             .endpoint

@@ -20,7 +20,7 @@ use std::{hint::black_box, net::SocketAddr, process::ExitCode, sync::Arc, time::
 use lastbyte_http3::{Body, BodySink, Config, Connection, Event, Request, Response};
 use lastbyte_quic::{
     Time, WallTime,
-    ack::EcnCodepoint,
+    ack::Ecn,
     cid::{ConnectionIds, RandomIds},
     connection::{self as transport, ClientStart, NetworkPath, ServerStart, Stage},
     crypto::{
@@ -172,7 +172,7 @@ impl End {
 
     fn receive(&mut self, now: Time, datagram: &mut [u8]) {
         let mut sink = self.http3.sink(&mut self.bodies);
-        let (path, ecn) = (&self.path, EcnCodepoint::NotEct);
+        let (path, ecn) = (&self.path, Ecn::NotEct);
         self.quic
             .handle_datagram(now, path, ecn, datagram, &mut sink);
     }

@@ -303,7 +303,7 @@ fn keys_that_no_line_has_and_options_that_exclude_all_lines_are_named() {
         (
             &["--arm=_[\"amr\"]"],
             2,
-            format!("error: --arm: {none} has a value of `_[\"amr\"]`; did you mean `arm`?\n"),
+            format!("error: --arm-by: {none} has a value of `_[\"amr\"]`; did you mean `arm`?\n"),
         ),
         (
             &["--metric=client.tfb"],
@@ -432,7 +432,7 @@ fn states_of_parts_give_the_report_of_the_log() {
     };
     // They were written with --bins.
     let other = refused(&["report", "--merge", "a.state", "b.state"], 1);
-    assert!(other.contains("a.state: a state of another report (expected the same --arm,"));
+    assert!(other.contains("a.state: a state of another report (expected the same --arm-by,"));
     let log = refused(&["report", "--merge", "whole"], 1);
     assert!(log.contains("whole: not a state"), "{log}");
     fs::write(folder.join("cut"), &text[..text.len() - 9]).expect("a log");

@@ -572,7 +572,7 @@ fn usage_errors_exit_with_code_2() {
         ),
         (
             &["--arm", "cubic", "--arm", "cubic"],
-            "--arm: `cubic` is given twice",
+            "--arm: two arms are named `cubic`",
         ),
         (
             &["--network", "dsl", "--network", "dsl"],

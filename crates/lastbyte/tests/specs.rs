@@ -18,6 +18,101 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
+/// Texts of an arm; the error of each that is invalid, and the commands that take the others.
+const ARMS: &[(&str, &str)] = &[
+    ("cubic", ""),
+    ("ten=cubic:initial-window=10p", ""),
+    ("rapid-start:startup-beta=0.7,growth=hystart", ""),
+    (
+        "rapid-start:startup-beta=9",
+        "`startup-beta=9` in `rapid-start:startup-beta=9` (expected 0.1 to 0.95)",
+    ),
+    (
+        "new=rapid-start:startup-beta=9",
+        "`startup-beta=9` in `rapid-start:startup-beta=9` (expected 0.1 to 0.95)",
+    ),
+    (
+        "rapid-start:startup-beat=0.7",
+        "unknown key `startup-beat` of `rapid-start` (expected ",
+    ),
+    ("cubik", "unknown congestion control `cubik` (expected "),
+    ("a:b=cubic", "unknown congestion control `a` (expected "),
+    (
+        "=cubic",
+        "`=cubic` has no name before `=` (expected NAME=SPEC)",
+    ),
+    (
+        "4 cubic",
+        "unknown HTTP version `4` (expected `1.1`, `2` or `3`)",
+    ),
+];
+
+/// One grammar for an arm in all commands: the same texts are valid, and the same part of the others is in the error.
+#[test]
+fn all_commands_read_the_same_arms() {
+    let folder = std::env::temp_dir().join(format!("lastbyte-arms-{}", std::process::id()));
+    let folder = folder.to_str().expect("UTF-8");
+    let run = |command: &str, text: &str| {
+        let words = match command {
+            "sim" => vec!["--size", "1kB", "--arm", text],
+            "ab" => vec![
+                "--connections",
+                "2",
+                "--force",
+                "--out",
+                folder,
+                "--arm",
+                "newreno",
+                "--arm",
+                text,
+            ],
+            "compare" => vec![
+                "--pages",
+                "1",
+                "--network",
+                "dsl",
+                "--force",
+                "--out",
+                folder,
+                "--arm",
+                "2",
+                "--arm",
+                text,
+            ],
+            _ => vec![
+                "newreno",
+                "--paths",
+                "2",
+                "--key",
+                "beta=0.6",
+                "--baseline",
+                text,
+            ],
+        };
+        let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .arg(command)
+            .args(words)
+            .output()
+            .expect("lastbyte runs");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), errors)
+    };
+    for command in ["sim", "ab", "compare", "search"] {
+        for (text, expected) in ARMS {
+            let (is_valid, errors) = run(command, text);
+            assert_eq!(is_valid, expected.is_empty(), "{command} {text}: {errors}");
+            assert!(errors.contains(expected), "{command} {text}: {errors}");
+        }
+        let (is_valid, errors) = run(command, "3 cubic");
+        assert_eq!(is_valid, command == "compare", "{command}: {errors}");
+        assert!(
+            is_valid || errors.contains("`3 cubic` has a version of HTTP (expected SPEC"),
+            "{errors}"
+        );
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
 #[test]
 fn the_page_shows_what_the_command_prints() {
     let printed = stdout(&specs(&[]));

@@ -2,27 +2,7 @@
 
 use core::ops::RangeInclusive;
 
-/// The ECN field of a packet's IP header (RFC 3168 §5, RFC 9331 §4).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Ecn {
-    /// Not-ECT (00): the packet is dropped where others are marked.
-    #[default]
-    NotEct,
-    /// ECT(1) (01): ECN-capable, L4S.
-    Ect1,
-    /// ECT(0) (10): ECN-capable.
-    Ect0,
-    /// CE (11): congestion experienced.
-    Ce,
-}
-
-impl Ecn {
-    /// Whether the packet may be marked instead of dropped.
-    #[must_use]
-    pub const fn is_capable(self) -> bool {
-        !matches!(self, Self::NotEct)
-    }
-}
+pub use lastbyte_units::Ecn;
 
 /// A packet: the properties that the link uses, and a payload of the caller.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

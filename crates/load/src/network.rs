@@ -15,10 +15,9 @@ use lastbyte_driver::{Application, Clock, Engine, Status};
 use lastbyte_emulate::{
     PathModel, Plan, Report,
     paths::{Arrival, Direction, Paths},
-    relay::{codepoint, mark},
 };
-use lastbyte_link::{Config, Ecn};
-use lastbyte_quic::{Time, ack::EcnCodepoint, connection::NetworkPath};
+use lastbyte_link::Config;
+use lastbyte_quic::{Time, connection::NetworkPath};
 use lastbyte_udp::{Batch, Options, Poller, SendError, Socket, Transmit, sharpen_timers};
 
 /// The most bytes inside the links of all connections of a thread, in both directions.
@@ -94,7 +93,7 @@ impl ModelPaths {
         let sent = socket.send(&Transmit {
             remote: self.remote,
             local: None,
-            ecn: mark(arrival.ecn),
+            ecn: arrival.ecn,
             bytes: &arrival.bytes,
             segment_len: arrival.bytes.len(),
         });
@@ -128,7 +127,7 @@ impl ModelPaths {
                 if received.remote != self.remote {
                     continue;
                 }
-                let ecn = codepoint(received.ecn);
+                let ecn = received.ecn;
                 for datagram in received.bytes.chunks(received.segment_len) {
                     self.datagrams.1 += 1;
                     self.paths.send(now, number, Direction::Down, ecn, datagram);
@@ -194,7 +193,7 @@ fn deliver<A: Application>(network: &mut ModelPaths, engine: &mut Engine<A>, clo
             }
             continue;
         }
-        engine.receive(now, path, received(arrival.ecn), &mut arrival.bytes);
+        engine.receive(now, path, arrival.ecn, &mut arrival.bytes);
     }
 }
 
@@ -212,28 +211,10 @@ fn transmit<A: Application>(
         let Some(number) = network.by_address.get(&transmit.path.local).copied() else {
             continue;
         };
-        let ecn = sent(transmit.ecn);
+        let ecn = transmit.ecn;
         for datagram in buffer[..transmit.len].chunks(transmit.segment_len.max(1)) {
             let up = Direction::Up;
             network.paths.send(now, number, up, ecn, datagram);
         }
-    }
-}
-
-const fn received(ecn: Ecn) -> EcnCodepoint {
-    match ecn {
-        Ecn::NotEct => EcnCodepoint::NotEct,
-        Ecn::Ect1 => EcnCodepoint::Ect1,
-        Ecn::Ect0 => EcnCodepoint::Ect0,
-        Ecn::Ce => EcnCodepoint::Ce,
-    }
-}
-
-const fn sent(ecn: EcnCodepoint) -> Ecn {
-    match ecn {
-        EcnCodepoint::NotEct => Ecn::NotEct,
-        EcnCodepoint::Ect1 => Ecn::Ect1,
-        EcnCodepoint::Ect0 => Ecn::Ect0,
-        EcnCodepoint::Ce => Ecn::Ce,
     }
 }

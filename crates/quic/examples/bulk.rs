@@ -22,7 +22,7 @@ use std::{
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
     WallTime,
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{Config, Event, NetworkPath},
     crypto::{
         tls::{TlsClient, TlsServer},
@@ -160,7 +160,7 @@ impl Node {
         Ok(match self.endpoint.route(now, &path, datagram) {
             Route::Connection(handle) | Route::Accepted(handle) => {
                 if let Some(connection) = self.endpoint.connection(handle) {
-                    connection.handle_datagram(now, &path, EcnCodepoint::NotEct, datagram, sink);
+                    connection.handle_datagram(now, &path, Ecn::NotEct, datagram, sink);
                 }
                 Some(handle)
             }

@@ -16,22 +16,10 @@ use lastbyte_wire::{
 };
 
 use crate::space::SpaceState;
-pub use policy::{AckDecimation, AckPolicy, Urgency};
+pub use lastbyte_units::Ecn;
+pub use lastbyte_wire::AckDecimation;
+pub use policy::{AckPolicy, Urgency};
 pub use ranges::{Insertion, PacketNumberRanges};
-
-/// The mark in a datagram's IP header (RFC 3168, RFC 9000 §13.4). All packets of a datagram share it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum EcnCodepoint {
-    /// Not ECN-capable, or unknown.
-    #[default]
-    NotEct,
-    /// ECT(0).
-    Ect0,
-    /// ECT(1).
-    Ect1,
-    /// Congestion experienced.
-    Ce,
-}
 
 /// The received packets of one packet number space.
 #[derive(Clone, Debug)]
@@ -55,7 +43,7 @@ pub struct Received {
     /// Whether it is ack-eliciting (RFC 9000 §13.2.1).
     pub is_ack_eliciting: bool,
     /// The ECN mark of its datagram.
-    pub ecn: EcnCodepoint,
+    pub ecn: Ecn,
     /// The minimum round-trip time, if there is a sample.
     pub min_rtt: Option<Duration>,
 }
@@ -115,10 +103,10 @@ impl ReceivedPackets {
             self.largest_received_at = received.now;
         }
         match received.ecn {
-            EcnCodepoint::NotEct => {}
-            EcnCodepoint::Ect0 => self.ect0 += 1,
-            EcnCodepoint::Ect1 => self.ect1 += 1,
-            EcnCodepoint::Ce => self.ce += 1,
+            Ecn::NotEct => {}
+            Ecn::Ect0 => self.ect0 += 1,
+            Ecn::Ect1 => self.ect1 += 1,
+            Ecn::Ce => self.ce += 1,
         }
         self.policy.on_received(received, &self.ranges);
     }

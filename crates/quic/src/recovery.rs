@@ -35,7 +35,7 @@ pub use probe::{ProbeTimer, TimerContext};
 pub use sent::{AckedUnsent, Fate, NewlyAcked, SentPacket, SentPackets};
 
 use crate::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     receipt::Receipt,
     space::{PerSpace, Space, SpaceStates},
 };
@@ -369,7 +369,7 @@ impl Recovery {
     ) {
         let bytes = u64::from(outgoing.bytes);
         let ecn = if outgoing.is_off_path {
-            EcnCodepoint::NotEct
+            Ecn::NotEct
         } else {
             self.ecn.codepoint()
         };
@@ -584,7 +584,7 @@ impl Recovery {
                 }
                 return;
             }
-            summary.marked += u64::from(packet.ecn != EcnCodepoint::NotEct);
+            summary.marked += u64::from(packet.ecn != Ecn::NotEct);
             summary.has_ack_eliciting |= packet.is_ack_eliciting;
             if acked.number == largest && !packet.is_off_path {
                 summary.largest_sent_at = Some(packet.sent_at);
@@ -647,7 +647,7 @@ impl Recovery {
                 statistics.packets_lost += 1;
                 statistics.bytes_lost += u64::from(packet.bytes);
                 statistics.packets_lost_by_time += u64::from(decision == LossDecision::LostByTime);
-                if packet.ecn != EcnCodepoint::NotEct {
+                if packet.ecn != Ecn::NotEct {
                     ecn.on_marked_lost();
                 }
                 if packet.is_in_flight {

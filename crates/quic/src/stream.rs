@@ -59,6 +59,8 @@ use lastbyte_wire::{Direction, Side, StreamId, transport_parameters::TransportPa
 
 use crate::flow::{ReceiveWindow, SendCredit};
 
+#[doc(inline)]
+pub use crate::flow::WindowSize;
 pub use application::Read;
 pub use config::{Config, Statistics};
 pub use error::{ReadError, StreamError, UnknownStream, WriteError};

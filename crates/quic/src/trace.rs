@@ -8,7 +8,7 @@ use core::time::Duration;
 use lastbyte_congestion::{Bandwidth, State, Time};
 use lastbyte_wire::{packet::PacketType, transport_parameters::TransportParameters};
 
-use crate::{NetworkPath, Stage, ack::EcnCodepoint, close::CloseReason, space::Space};
+use crate::{NetworkPath, Stage, ack::Ecn, close::CloseReason, space::Space};
 
 /// Receives the trace events of a connection.
 pub trait Trace: Send {
@@ -94,7 +94,7 @@ pub struct Packet<'a> {
     /// Its frames.
     pub payload: &'a [u8],
     /// The ECN mark of its datagram.
-    pub ecn: EcnCodepoint,
+    pub ecn: Ecn,
     /// Whether it is an MTU probe.
     pub is_mtu_probe: bool,
 }

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{Config, NetworkPath},
     crypto::plain::{PlainClient, PlainServer},
     endpoint::{Answer, Endpoint, EndpointConfig, Route},
@@ -70,13 +70,7 @@ fn server(now: Time) -> (Endpoint, Vec<Vec<u8>>) {
             panic!("accepted");
         };
         let connection = server.connection(handle).expect("lives");
-        connection.handle_datagram(
-            now,
-            &path(index, true),
-            EcnCodepoint::NotEct,
-            datagram,
-            &mut KeepAll,
-        );
+        connection.handle_datagram(now, &path(index, true), Ecn::NotEct, datagram, &mut KeepAll);
         let id = connection.local_ids().next().expect("one");
         datagrams.push([&[0x41][..], id.as_slice(), &[0; 40]].concat());
         drain(&mut server, now, &mut buffer);

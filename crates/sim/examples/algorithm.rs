@@ -5,7 +5,8 @@
 
 use lastbyte_congestion::startup::{Growth, Startup, StartupAck};
 use lastbyte_congestion::{Key, Registry, SpecError};
-use lastbyte_sim::{Scenario, network::PathText, simulate};
+use lastbyte_scenario::{Scenario, network::PathText};
+use lastbyte_sim::simulate;
 
 /// Four windows a round trip until a queue shows, then as slow start; ends when the round-trip time has doubled.
 #[derive(Debug)]

@@ -19,7 +19,8 @@ use core::{error::Error, time::Duration};
 use std::time::Instant;
 
 use lastbyte_link::{Capacity, DropTail, Limit, Queue, Rate};
-use lastbyte_sim::{Experiment, Path, Scenario, network::PathText, simulate};
+use lastbyte_scenario::{Experiment, Path, Scenario, network::PathText};
+use lastbyte_sim::simulate;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!(

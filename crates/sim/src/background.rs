@@ -38,7 +38,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use lastbyte_congestion::{ControllerFactory, Environment, Rtt, Spec, Time};
 use lastbyte_quic::{
-    ack::{AckPolicy, EcnCodepoint, Received, ReceivedPackets, Urgency},
+    ack::{AckPolicy, Ecn, Received, ReceivedPackets, Urgency},
     flow::ReceiveWindow,
     receipt::Receipt,
     recovery::{
@@ -47,9 +47,11 @@ use lastbyte_quic::{
     },
     space::Space,
 };
+use lastbyte_scenario::{Transport, cross::Pages};
+use lastbyte_units::Direction;
 use lastbyte_wire::{Reader, StreamId, VarInt, Writer, frame::Frame, packet::PacketNumber};
 
-use crate::{cross::Pages, listener::Direction, node::receive_windows, scenario::Transport};
+use crate::node::receive_windows;
 
 /// A packet of a background transfer on a link.
 #[derive(Clone, Debug)]
@@ -85,7 +87,7 @@ pub(crate) struct Transmit {
     pub(crate) direction: Direction,
     /// UDP payload, in bytes.
     pub(crate) bytes: u32,
-    pub(crate) ecn: EcnCodepoint,
+    pub(crate) ecn: Ecn,
     pub(crate) packet: Packet,
 }
 
@@ -143,7 +145,7 @@ impl Background {
     }
 
     /// Processes a received packet.
-    pub(crate) fn on_packet(&mut self, now: Time, ecn: EcnCodepoint, packet: Packet) {
+    pub(crate) fn on_packet(&mut self, now: Time, ecn: Ecn, packet: Packet) {
         if packet.generation != self.generation {
             return; // of a finished transfer
         }
@@ -178,7 +180,7 @@ impl Background {
                 direction: back,
                 hops: 0..=u8::MAX,
                 bytes,
-                ecn: EcnCodepoint::NotEct,
+                ecn: Ecn::NotEct,
                 packet: Packet {
                     generation: self.generation,
                     content: Content::Ack { frame, limit },
@@ -314,7 +316,7 @@ impl Sender {
         debug_assert!(outcome.is_ok(), "the receiver reports what it received");
     }
 
-    fn poll_data(&mut self, now: Time) -> Option<(Content, EcnCodepoint)> {
+    fn poll_data(&mut self, now: Time) -> Option<(Content, Ecn)> {
         if self.starts_at.is_some() {
             return None;
         }
@@ -436,7 +438,7 @@ impl Receiver {
         }
     }
 
-    fn on_data(&mut self, now: Time, ecn: EcnCodepoint, number: u64, offset: u64, rtt: &Rtt) {
+    fn on_data(&mut self, now: Time, ecn: Ecn, number: u64, offset: u64, rtt: &Rtt) {
         let Some(number) = PacketNumber::new(number) else {
             return;
         };

@@ -6,14 +6,14 @@ use core::time::Duration;
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::connection::{Connection, Event};
+use lastbyte_units::Direction;
 
+use lastbyte_scenario::FlowPlan;
 use lastbyte_wire::StreamId;
 
 use crate::{
-    listener::Direction,
     outcome::{FlowOutcome, Progress, ResponseOutcome},
     protocol::{ClientApplication, ClientProtocol, Incoming},
-    scenario::FlowPlan,
     server::Messages,
 };
 

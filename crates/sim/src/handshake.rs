@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::Config,
     crypto::{
         ClientCrypto, ServerCrypto,
@@ -22,13 +22,10 @@ use lastbyte_quic::{
     random::Seed,
     stream::KeepAll,
 };
+use lastbyte_scenario::{Handshake, Security, Transport};
 use lastbyte_wire::Side;
 
-use crate::{
-    SERVER_NAME,
-    node::addresses,
-    scenario::{Handshake, Security, Transport},
-};
+use crate::{SERVER_NAME, node::addresses, protocol::alpn};
 
 mod tls;
 
@@ -62,7 +59,7 @@ fn simulated_tls(
     config: &Arc<Config>,
     seeds: &[Seed; 2],
 ) -> Result<Credentials, String> {
-    let alpn = vec![transport.protocol.alpn().to_vec()];
+    let alpn = vec![alpn(transport.protocol).to_vec()];
     let [client_seed, server_seed] = seeds.map(|seed| number(&seed));
     let mut client = PlainClient::new(client_seed, alpn.clone());
     let mut server = PlainServer::new(server_seed, alpn);
@@ -130,7 +127,7 @@ fn earlier_connection(config: &Arc<Config>, credentials: &Credentials) -> Result
                         continue;
                     };
                     if let Some(connection) = receiver.connection(handle) {
-                        let ecn = EcnCodepoint::NotEct;
+                        let ecn = Ecn::NotEct;
                         connection.handle_datagram(now, &paths[to], ecn, datagram, &mut KeepAll);
                     }
                 }

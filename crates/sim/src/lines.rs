@@ -16,12 +16,11 @@ use lastbyte_quic::{
     trace::{Event, LossTrigger, Trace},
 };
 use lastbyte_record::json::Object;
+use lastbyte_scenario::Handshake;
+use lastbyte_units::Direction;
 use lastbyte_wire::{Side, packet::PacketType};
 
-use crate::{
-    listener::{Direction, LinkEvent, Listener},
-    scenario::Handshake,
-};
+use crate::listener::{LinkEvent, Listener};
 
 /// Keys of the simulation as a whole, repeated on each line.
 #[derive(Clone, Debug, PartialEq, Eq)]

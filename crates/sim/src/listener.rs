@@ -3,6 +3,7 @@
 use lastbyte_congestion::Time;
 use lastbyte_link::{Count, Event};
 use lastbyte_quic::trace::Trace;
+use lastbyte_units::Direction;
 use lastbyte_wire::Side;
 
 /// Receives the events of a simulation. `()` ignores them, at no cost.
@@ -26,27 +27,6 @@ pub trait Listener {
 }
 
 impl Listener for () {}
-
-/// The direction of one of the two links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
-    /// From the server to the clients.
-    #[default]
-    Down,
-    /// From the clients to the server.
-    Up,
-}
-
-impl Direction {
-    /// The name of its link.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Down => "downlink",
-            Self::Up => "uplink",
-        }
-    }
-}
 
 /// Called for each event on a link.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lastbyte_congestion::{SavedPath, Spec, Time};
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     close::CloseReason,
     connection::{Config, Connection, Event, NetworkPath, Transmit},
     crypto::{ClientCrypto, ServerCrypto},
@@ -21,16 +21,16 @@ use lastbyte_quic::{
     recovery::LossThresholds,
 };
 use lastbyte_record::connection_log::Snapshot;
+use lastbyte_scenario::{Move, MoveKind, Transport};
 use lastbyte_wire::Side;
 
 use crate::{
     SERVER_NAME,
     client::Client,
     listener::Listener,
-    moves::{self, Move, MoveKind},
+    moves,
     outcome::{Drop, FlowOutcome, SenderOutcome},
     protocol::{ClientApplication, Incoming},
-    scenario::Transport,
     server::{Messages, Server},
 };
 
@@ -259,7 +259,7 @@ impl<C: ClientApplication> Node<C> {
     pub(crate) fn on_datagram(
         &mut self,
         now: Time,
-        ecn: EcnCodepoint,
+        ecn: Ecn,
         datagram: &mut [u8],
         flow: usize,
         listener: &mut impl Listener,

@@ -6,8 +6,7 @@ use lastbyte_congestion::{State, Time};
 use lastbyte_link::{Count, DropReason, Statistics as LinkStatistics};
 use lastbyte_quic::{close::CloseReason, recovery::RecoveryStatistics, stream};
 use lastbyte_record::connection_log::Snapshot;
-
-use crate::listener::Direction;
+use lastbyte_units::Direction;
 
 /// The result of a simulation.
 #[derive(Clone, Debug)]

@@ -10,18 +10,15 @@
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{Connection, Event, NetworkPath},
 };
+use lastbyte_units::Direction;
 
+use lastbyte_scenario::{Handshake, Protocol};
 use lastbyte_wire::StreamId;
 
-use crate::{
-    client::Measures,
-    listener::Direction,
-    scenario::{Handshake, Protocol},
-    server::Messages,
-};
+use crate::{client::Measures, server::Messages};
 
 pub(crate) mod http3;
 mod raw;
@@ -30,7 +27,7 @@ mod raw;
 pub(crate) struct Incoming<'a> {
     pub(crate) now: Time,
     pub(crate) path: &'a NetworkPath,
-    pub(crate) ecn: EcnCodepoint,
+    pub(crate) ecn: Ecn,
     pub(crate) bytes: &'a mut [u8],
 }
 
@@ -106,28 +103,26 @@ pub(crate) trait ServerProtocol {
     }
 }
 
-impl Protocol {
-    /// Its ALPN identifier (RFC 7301).
-    pub(crate) const fn alpn(self) -> &'static [u8] {
-        match self {
-            Self::Http3 => lastbyte_http3::ALPN,
-            Self::Raw => raw::ALPN,
-        }
+/// The ALPN identifier (RFC 7301).
+pub(crate) const fn alpn(protocol: Protocol) -> &'static [u8] {
+    match protocol {
+        Protocol::Http3 => lastbyte_http3::ALPN,
+        Protocol::Raw => raw::ALPN,
     }
+}
 
-    /// Creates the client's side. With resumption it remembers the server's settings of the earlier connection.
-    pub(crate) fn client(self, handshake: Handshake) -> Box<dyn ClientProtocol> {
-        match self {
-            Self::Http3 => Box::new(http3::Client::new(handshake)),
-            Self::Raw => Box::new(raw::Client),
-        }
+/// Creates the client's side. With resumption it remembers the server's settings of the earlier connection.
+pub(crate) fn client_side(protocol: Protocol, handshake: Handshake) -> Box<dyn ClientProtocol> {
+    match protocol {
+        Protocol::Http3 => Box::new(http3::Client::new(handshake)),
+        Protocol::Raw => Box::new(raw::Client),
     }
+}
 
-    /// Creates the server's side.
-    pub(crate) fn server(self) -> Box<dyn ServerProtocol> {
-        match self {
-            Self::Http3 => Box::new(http3::Server::new()),
-            Self::Raw => Box::new(raw::Server::default()),
-        }
+/// Creates the server's side.
+pub(crate) fn server_side(protocol: Protocol) -> Box<dyn ServerProtocol> {
+    match protocol {
+        Protocol::Http3 => Box::new(http3::Server::new()),
+        Protocol::Raw => Box::new(raw::Server::default()),
     }
 }

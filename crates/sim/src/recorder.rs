@@ -14,9 +14,10 @@ use lastbyte_quic::{
     space::Space,
     trace::{Event, Trace},
 };
+use lastbyte_units::Direction;
 use lastbyte_wire::{Side, packet::PacketType};
 
-use crate::listener::{Direction, LinkEvent, Listener};
+use crate::listener::{LinkEvent, Listener};
 
 /// A value at a time, counted from the start of the flow.
 pub type Sample<T> = (Duration, T);

@@ -7,26 +7,29 @@ use core::{fmt, net::SocketAddr, ops::RangeInclusive, time::Duration};
 use std::{collections::BTreeMap, sync::Arc};
 
 use lastbyte_congestion::{Spec, Time};
-use lastbyte_link::{self as link, ConfigError, Count, Ecn, Event, Link, Observation, Rate};
+use lastbyte_link::{self as link, ConfigError, Count, Event, Link, Observation, Rate};
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     endpoint::{ConnectError, EndpointConfigError},
     random::Seed,
 };
 use lastbyte_wire::Side;
 
-use lastbyte_units::{self as units, SplitMix64};
+use lastbyte_scenario::{
+    FlowPlan, Handshake, Request, Scenario, Transport,
+    cross::{CrossKind, CrossTraffic, Pages},
+};
+use lastbyte_units::{self as units, Direction, SplitMix64};
 
 use crate::{
     background::{self, Background},
     client::Client,
-    cross::{CrossKind, CrossTraffic, Pages},
     handshake::credentials,
-    listener::{Direction, LinkEvent, Listener},
+    listener::{LinkEvent, Listener},
     moves::external,
     node::{Node, addresses, client_config, config},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
-    scenario::{FlowPlan, Handshake, Request, Scenario, Transport},
+    protocol::{client_side, server_side},
     server::Server,
     timers::Timers,
 };
@@ -90,7 +93,8 @@ impl std::error::Error for SimError {}
 /// ```
 /// use core::time::Duration;
 /// use lastbyte_link as link;
-/// use lastbyte_sim::{Path, Scenario, simulate};
+/// use lastbyte_scenario::{Path, Scenario};
+/// use lastbyte_sim::simulate;
 ///
 /// let mut path = Path::default();
 /// path.down.capacity = link::Capacity::Constant(link::Rate::from_bits_per_second(55_000_000));
@@ -172,7 +176,7 @@ struct World<'a, L> {
     /// Extra round-trip time of each flow, added between the uplink and the server.
     extra_delays: Vec<Duration>,
     /// Datagrams between the uplink and the server, by arrival time and sending order.
-    delayed: BTreeMap<(Time, u64), (EcnCodepoint, Datagram)>,
+    delayed: BTreeMap<(Time, u64), (Ecn, Datagram)>,
     /// The number of datagrams so delayed.
     delayed_count: u64,
     /// The link of the first flow's data.
@@ -339,7 +343,7 @@ impl<'a, L: Listener> World<'a, L> {
         let protocol = transport.protocol;
         let mut server = Node::server(
             Arc::clone(&config),
-            Server::new(protocol.server()),
+            Server::new(server_side(protocol)),
             credentials.server,
             addresses(flow, Side::Server),
             seeds[1],
@@ -351,7 +355,7 @@ impl<'a, L: Listener> World<'a, L> {
         };
         let mut client = Node::client(
             client_config(transport, &config),
-            Client::new(protocol.client(transport.handshake), plan),
+            Client::new(client_side(protocol, transport.handshake), plan),
             credentials.client,
             token.unwrap_or_default(),
             addresses(flow, Side::Client),
@@ -403,7 +407,7 @@ impl<'a, L: Listener> World<'a, L> {
             let Some(delivery) = link.poll(now, &mut observer) else {
                 return;
             };
-            let ecn = from_ecn(delivery.packet.ecn);
+            let ecn = delivery.packet.ecn;
             let datagram = delivery.packet.payload;
             let flow = datagram.flow().filter(|_| direction == Direction::Up);
             match flow.and_then(|flow| self.extra_delays.get(flow)) {
@@ -427,7 +431,7 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    fn arrive(&mut self, ecn: EcnCodepoint, datagram: Datagram) {
+    fn arrive(&mut self, ecn: Ecn, datagram: Datagram) {
         match datagram {
             Datagram::Connection {
                 mut buffer,
@@ -599,7 +603,7 @@ impl<'a, L: Listener> World<'a, L> {
         buffer: Vec<u8>,
         len: usize,
         (to, moved): (usize, usize),
-        ecn: EcnCodepoint,
+        ecn: Ecn,
         overhead: u32,
     ) {
         let datagram = Datagram::Connection {
@@ -609,7 +613,7 @@ impl<'a, L: Listener> World<'a, L> {
             moved,
         };
         let packet = link::Packet::new(len as u32 + overhead, datagram)
-            .with_ecn(to_ecn(ecn))
+            .with_ecn(ecn)
             .with_flow((to / 2) as u32);
         self.datagrams += 1;
         let (link, mut observer) = self.link(direction);
@@ -627,7 +631,7 @@ impl<'a, L: Listener> World<'a, L> {
                 packet: transmit.packet,
             };
             let packet = link::Packet::new(transmit.bytes + overhead, datagram)
-                .with_ecn(to_ecn(transmit.ecn))
+                .with_ecn(transmit.ecn)
                 .with_flow(flow as u32)
                 .through(transmit.hops);
             self.datagrams += 1;
@@ -829,24 +833,6 @@ impl<L: Listener> link::Observer<Datagram> for LinkObserver<'_, L> {
                 queue: observation.queue,
             });
         }
-    }
-}
-
-pub(crate) const fn to_ecn(ecn: EcnCodepoint) -> Ecn {
-    match ecn {
-        EcnCodepoint::NotEct => Ecn::NotEct,
-        EcnCodepoint::Ect1 => Ecn::Ect1,
-        EcnCodepoint::Ect0 => Ecn::Ect0,
-        EcnCodepoint::Ce => Ecn::Ce,
-    }
-}
-
-pub(crate) const fn from_ecn(ecn: Ecn) -> EcnCodepoint {
-    match ecn {
-        Ecn::NotEct => EcnCodepoint::NotEct,
-        Ecn::Ect1 => EcnCodepoint::Ect1,
-        Ecn::Ect0 => EcnCodepoint::Ect0,
-        Ecn::Ce => EcnCodepoint::Ce,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Connections of the default experiment, simulated.
 
 use lastbyte_congestion::Registry;
-use lastbyte_sim::{Experiment, FlowOutcome, Request, experiment::Plan, simulate};
+use lastbyte_scenario::{Experiment, Request, experiment::Plan};
+use lastbyte_sim::{FlowOutcome, simulate};
 
 #[test]
 fn connections_of_the_four_arms_terminate() {

@@ -12,6 +12,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd},
 };
 
+pub use lastbyte_units::Ecn;
 use quinn_udp::{RecvMeta, UdpSocketState};
 use socket2::{Domain, Protocol, SockRef, Type};
 
@@ -52,20 +53,6 @@ pub struct Capabilities {
     pub receive_buffer: usize,
     /// The actual size of the send buffer in bytes.
     pub send_buffer: usize,
-}
-
-/// The ECN codepoint of a datagram (RFC 3168 §5), as encoded in the IP header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
-    /// 00.
-    #[default]
-    NotEct,
-    /// 01.
-    Ect1,
-    /// 10.
-    Ect0,
-    /// 11: congestion experienced.
-    Ce,
 }
 
 /// Datagrams to be sent to one address.
@@ -204,12 +191,7 @@ impl Socket {
         let is_one = bytes.len() <= transmit.segment_len;
         let message = quinn_udp::Transmit {
             destination: self.reachable(transmit.remote),
-            ecn: match transmit.ecn {
-                Ecn::NotEct => None,
-                Ecn::Ect1 => Some(quinn_udp::EcnCodepoint::Ect1),
-                Ecn::Ect0 => Some(quinn_udp::EcnCodepoint::Ect0),
-                Ecn::Ce => Some(quinn_udp::EcnCodepoint::Ce),
-            },
+            ecn: quinn_udp::EcnCodepoint::from_bits(transmit.ecn.bits()),
             contents: bytes,
             segment_size: (!is_one).then_some(transmit.segment_len),
             src_ip: transmit
@@ -356,12 +338,7 @@ impl Batch {
             Received {
                 remote: canonical(meta.addr),
                 local: meta.dst_ip.map(|address| address.to_canonical()),
-                ecn: match meta.ecn {
-                    None => Ecn::NotEct,
-                    Some(quinn_udp::EcnCodepoint::Ect1) => Ecn::Ect1,
-                    Some(quinn_udp::EcnCodepoint::Ect0) => Ecn::Ect0,
-                    Some(quinn_udp::EcnCodepoint::Ce) => Ecn::Ce,
-                },
+                ecn: Ecn::from_bits(meta.ecn.map_or(0, |ecn| ecn as u8)),
                 bytes: &mut buffer[..len],
                 segment_len: meta.stride.max(1),
             }

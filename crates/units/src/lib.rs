@@ -6,6 +6,7 @@
 //! | a data rate | [`Rate`] |
 //! | dates of the calendar | [`date_of_days`], [`days_of_date`] |
 //! | random numbers from a seed | [`SplitMix64`] |
+//! | the directions of a path, and the ECN field of its packets | [`Direction`], [`Ecn`] |
 //! | a keyed hash | [`SipHash`] |
 //! | shares of a limited resource, and whom they belong to | [`FairShare`], [`AddressPrefix`] |
 //! | sizes, rates, spans of time, shares, counts and seeds as text | [`bytes`], [`rate`], [`span`], [`probability`], [`count`], [`seed`] |
@@ -29,6 +30,8 @@ extern crate alloc;
 
 mod address_prefix;
 mod calendar;
+mod direction;
+mod ecn;
 mod fair_share;
 mod random;
 mod rate;
@@ -38,6 +41,8 @@ mod time;
 
 pub use address_prefix::AddressPrefix;
 pub use calendar::{date_of_days, days_of_date};
+pub use direction::Direction;
+pub use ecn::Ecn;
 pub use fair_share::FairShare;
 pub use random::{SplitMix64, mix};
 pub use rate::Rate;

@@ -7,7 +7,7 @@
 //! | [`packet`] | version-independent headers, removing and applying header protection, coalesced packets, Retry, Version Negotiation, stateless resets, packet numbers, version-specific constants |
 //! | [`frame`] | one file per frame, the table of which frame is permitted where, and [`Frames`](frame::Frames), the iterator over a payload |
 //! | [`transport_parameters`] | the transport parameters, and the subset remembered for 0-RTT |
-//! | crate root | [`VarInt`]; [`Reader`] and [`Writer`], the cursors all codecs use; connection IDs, stream IDs, reset tokens, error codes |
+//! | crate root | [`VarInt`]; [`Reader`] and [`Writer`], the cursors all codecs use; connection IDs, stream IDs, reset tokens, error codes; [`AckDecimation`] |
 //!
 //! Decoded values borrow from the datagram. Encoding writes into a caller-owned buffer, either completely or not at
 //! all; [`Encode::encoded_len`] returns the exact size beforehand. Bulk data is not copied: STREAM and DATAGRAM frames
@@ -69,6 +69,7 @@
 
 extern crate alloc;
 
+mod ack_decimation;
 mod connection_id;
 mod error;
 pub mod frame;
@@ -82,6 +83,7 @@ pub mod transport_parameters;
 mod varint;
 mod writer;
 
+pub use ack_decimation::AckDecimation;
 pub use connection_id::ConnectionId;
 pub use reader::{Reader, UnexpectedEnd};
 pub use reset_token::StatelessResetToken;

@@ -48,7 +48,7 @@ fn forwarded_datagrams_arrive_and_overflow_is_counted() {
     let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
     let (links, _) = connect(STEERING, &wakers);
     let (forwarder, _) = &links[0];
-    let forward = |byte| forwarder.forward(&PATH, EcnCodepoint::Ce, &short_header(byte));
+    let forward = |byte| forwarder.forward(&PATH, Ecn::Ce, &short_header(byte));
     assert_eq!(forward(3), Outcome::Kept, "its own");
     for _ in 0..QUEUE_MAX {
         assert_eq!(forward(4), Outcome::Queued);
@@ -57,7 +57,7 @@ fn forwarded_datagrams_arrive_and_overflow_is_counted() {
     assert_eq!(forward(5), Outcome::Queued, "to another");
     let (_, queue) = &links[1];
     let datagram = queue.next().expect("a datagram");
-    assert_eq!((datagram.path, datagram.ecn), (PATH, EcnCodepoint::Ce));
+    assert_eq!((datagram.path, datagram.ecn), (PATH, Ecn::Ce));
     assert_eq!(datagram.bytes, short_header(4));
     assert_eq!(forward(4), Outcome::Queued, "there is room again");
     assert_eq!(std::iter::from_fn(|| queue.next()).count(), QUEUE_MAX);

@@ -41,12 +41,7 @@ fn a_datagram_reaches_the_worker_of_the_same_index_with_its_addresses_and_codepo
         path("[2001:db8::1]:443", "[2001:db8::2]:1"),
         path("[::]:443", "[fe80::1%3]:65535"),
     ];
-    let codepoints = [
-        EcnCodepoint::NotEct,
-        EcnCodepoint::Ect1,
-        EcnCodepoint::Ect0,
-        EcnCodepoint::Ce,
-    ];
+    let codepoints = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
     for (path, ecn) in paths.iter().zip(codepoints) {
         let bytes = vec![ecn as u8; 1200];
         assert_eq!(predecessor.forward(path, ecn, &bytes), Relayed::Sent);
@@ -66,7 +61,7 @@ fn a_datagram_reaches_the_worker_of_the_same_index_with_its_addresses_and_codepo
 fn a_link_that_is_not_read_drops_datagrams_and_a_closed_one_reports_it() {
     let (predecessor, earlier, ..) = relay();
     let path = path("192.0.2.1:443", "198.51.100.7:50000");
-    let forward = || predecessor.forward(&path, EcnCodepoint::NotEct, &[0; 1200]);
+    let forward = || predecessor.forward(&path, Ecn::NotEct, &[0; 1200]);
     // 4 MiB at most.
     let sent = (0..4000).find(|_| forward() == Relayed::Dropped);
     assert!(sent.is_some());
@@ -84,7 +79,7 @@ fn a_full_queue_of_a_worker_drops_datagrams_and_its_end_ends_the_link() {
     let thread = thread.spawn(move || reader.run(earlier)).expect("a thread");
     let path = path("192.0.2.1:443", "198.51.100.7:50000");
     let send = |predecessor: &Predecessor| {
-        while predecessor.forward(&path, EcnCodepoint::NotEct, &[0; 20]) != Relayed::Sent {
+        while predecessor.forward(&path, Ecn::NotEct, &[0; 20]) != Relayed::Sent {
             thread::yield_now();
         }
     };
@@ -116,7 +111,7 @@ fn messages_that_are_none_are_ignored() {
     for len in 0..HEADER_LEN {
         assert!(decode(&vec![0; len]).is_none());
     }
-    let mut message = encode(9, &path("1.2.3.4:5", "6.7.8.9:10"), EcnCodepoint::Ce, &[]);
+    let mut message = encode(9, &path("1.2.3.4:5", "6.7.8.9:10"), Ecn::Ce, &[]);
     let (worker, _) = decode(&message).expect("a message");
     assert_eq!(worker, 9);
     message[1] = 4;

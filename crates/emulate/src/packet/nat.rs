@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::{Flow, Layout, TCP, UDP, Version, plus, quoted};
-use crate::paths::Direction;
+use lastbyte_units::Direction;
 
 /// The bits of a port that a restart changes: ports of clients stay above the reserved ones.
 const KEYS: u16 = 1023;

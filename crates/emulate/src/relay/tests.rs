@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use lastbyte_link::Config;
+use lastbyte_units::Ecn;
 
 use super::*;
 
@@ -16,7 +17,7 @@ fn plan(delay: Duration) -> Plan {
     Plan::new(direction.clone(), direction)
 }
 
-fn send(socket: &Socket, remote: SocketAddr, ecn: Mark, bytes: &[u8], segment_len: usize) {
+fn send(socket: &Socket, remote: SocketAddr, ecn: Ecn, bytes: &[u8], segment_len: usize) {
     let transmit = Transmit {
         remote,
         local: None,
@@ -28,7 +29,7 @@ fn send(socket: &Socket, remote: SocketAddr, ecn: Mark, bytes: &[u8], segment_le
 }
 
 /// Waits for `count` datagrams and returns their source, ECN mark and contents.
-fn receive(socket: &Socket, count: usize) -> Vec<(SocketAddr, Mark, Vec<u8>)> {
+fn receive(socket: &Socket, count: usize) -> Vec<(SocketAddr, Ecn, Vec<u8>)> {
     let mut poller = Poller::new().expect("a poller");
     poller.add(socket, 0).expect("added");
     let mut batch = Batch::new();
@@ -60,14 +61,14 @@ fn datagrams_pass_in_both_directions_with_the_delay_of_the_path() {
     let start = Instant::now();
     // Batches of several datagrams are split.
     let long: Vec<u8> = (0..2500_u32).map(|at| at as u8).collect();
-    send(&clients[0], relay.address(), Mark::Ect0, &long, 1000);
-    send(&clients[1], relay.address(), Mark::NotEct, b"second", 6);
+    send(&clients[0], relay.address(), Ecn::Ect0, &long, 1000);
+    send(&clients[1], relay.address(), Ecn::NotEct, b"second", 6);
     let mut arrived = receive(&server, 4);
     assert!(start.elapsed() >= delay);
     // The server sees two different addresses; datagrams of the same client stay in order.
     let (first, _, _) = arrived
         .iter()
-        .find(|(_, ecn, _)| *ecn == Mark::Ect0)
+        .find(|(_, ecn, _)| *ecn == Ecn::Ect0)
         .cloned()
         .expect("the marks are unchanged");
     arrived.sort_by_key(|(remote, _, _)| *remote != first);
@@ -77,11 +78,11 @@ fn datagrams_pass_in_both_directions_with_the_delay_of_the_path() {
         .collect();
     assert_eq!(whole, long);
     let (second, ecn, bytes) = &arrived[3];
-    assert_eq!((*ecn, &bytes[..]), (Mark::NotEct, &b"second"[..]));
+    assert_eq!((*ecn, &bytes[..]), (Ecn::NotEct, &b"second"[..]));
     assert_ne!(*second, first);
-    send(&server, *second, Mark::Ce, b"answer", 6);
+    send(&server, *second, Ecn::Ce, b"answer", 6);
     let answer = receive(&clients[1], 1);
-    assert_eq!(answer, [(relay.address(), Mark::Ce, b"answer".to_vec())]);
+    assert_eq!(answer, [(relay.address(), Ecn::Ce, b"answer".to_vec())]);
     assert!(start.elapsed() >= 2 * delay);
     assert!(!relay.running().is_over());
     let report = relay.stop().expect("a report");
@@ -121,11 +122,11 @@ fn a_client_gets_another_port_at_each_interval() {
     let client = Socket::bind(any(), &Options::default()).expect("a socket");
     let mut ports = BTreeSet::new();
     while ports.len() < 3 {
-        send(&client, relay.address(), Mark::NotEct, b"ping", 4);
+        send(&client, relay.address(), Ecn::NotEct, b"ping", 4);
         let arrived = receive(&server, 1);
         ports.insert(arrived[0].0.port());
         // The port in use receives.
-        send(&server, arrived[0].0, Mark::NotEct, b"pong", 4);
+        send(&server, arrived[0].0, Ecn::NotEct, b"pong", 4);
     }
     receive(&client, 1);
     let report = relay.stop().expect("a report");

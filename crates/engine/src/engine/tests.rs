@@ -143,7 +143,7 @@ fn pass(to: &mut Engine<App>, now: Time, mut datagram: Vec<u8>, to_server: bool)
     if to_server {
         (path.local, path.remote) = (remote, local);
     }
-    to.receive(now, path, EcnCodepoint::NotEct, &mut datagram);
+    to.receive(now, path, Ecn::NotEct, &mut datagram);
 }
 
 const STOPPED: Next = Next {

@@ -12,7 +12,7 @@ use std::{
 use lastbyte_http3::{Body, BodySink, Code, Config, Connection, Event, Response};
 use lastbyte_quic::{
     Time,
-    ack::EcnCodepoint,
+    ack::Ecn,
     cid::{ConnectionIds, RandomIds},
     connection::{self as transport, ClientStart, NetworkPath, ServerStart},
     crypto::{
@@ -119,9 +119,9 @@ impl End {
             Some(http3) if self.uses_sink => {
                 let mut bodies = Bodies(&mut self.bodies);
                 let mut sink = http3.sink(&mut bodies);
-                quic.handle_datagram(now, path, EcnCodepoint::NotEct, datagram, &mut sink);
+                quic.handle_datagram(now, path, Ecn::NotEct, datagram, &mut sink);
             }
-            _ => quic.handle_datagram(now, path, EcnCodepoint::NotEct, datagram, &mut KeepAll),
+            _ => quic.handle_datagram(now, path, Ecn::NotEct, datagram, &mut KeepAll),
         }
     }
 

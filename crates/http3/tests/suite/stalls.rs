@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lastbyte_http3::{Body, Code, Config, Event, Limits, Response, StallLimit};
-use lastbyte_quic::flow::WindowSize;
+use lastbyte_quic::stream::WindowSize;
 use lastbyte_wire::StreamId;
 
 use crate::{

@@ -16,12 +16,12 @@ use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::{Settings, Sweep};
-use lastbyte_sim::{
-    Direction, Protocol, Scenario, SettingError, Workload,
-    experiment::{self, Arm, Experiment, Plan},
-    lines::Label,
+use lastbyte_scenario::{
+    Arm, Direction, Protocol, Scenario, SettingError, Workload,
+    experiment::{self, Experiment, Plan},
     workload::{PARALLEL_MAX, REQUESTS_MAX},
 };
+use lastbyte_sim::lines::Label;
 use lastbyte_units as units;
 
 use self::{
@@ -323,7 +323,7 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
     Ok(experiment)
 }
 
-type Networks = vary::Named<lastbyte_sim::Path>;
+type Networks = vary::Named<lastbyte_scenario::Path>;
 
 /// The networks of --network and --vary, and the chart of the latter.
 fn networks(arguments: &Arguments) -> Result<(Networks, Option<Sweep>), Failure> {
@@ -340,7 +340,7 @@ fn networks(arguments: &Arguments) -> Result<(Networks, Option<Sweep>), Failure>
 fn sweeps(
     arguments: &Arguments,
     experiment: &Experiment,
-) -> Result<(vary::Named<lastbyte_sim::Sweep>, Option<Sweep>), Failure> {
+) -> Result<(vary::Named<lastbyte_scenario::Sweep>, Option<Sweep>), Failure> {
     if arguments.sweep.is_empty() {
         return Ok((Vec::new(), None));
     }
@@ -351,28 +351,7 @@ fn sweeps(
 
 /// The arms of --arm.
 fn arms(texts: &[String], registry: &Registry) -> Result<Vec<Arm>, String> {
-    let mut arms: Vec<Arm> = Vec::new();
-    for text in texts {
-        // A spec may contain `=` as well.
-        let (name, spec) = match (registry.parse(text), text.split_once('=')) {
-            (Ok(spec), _) => (text.as_str(), spec),
-            (Err(error), None) => return Err(format!("--arm: {error}")),
-            (Err(_), Some((name, rest))) => {
-                let spec = registry.parse(rest);
-                (name, spec.map_err(|error| format!("--arm: {error}"))?)
-            }
-        };
-        if arms.iter().any(|arm| arm.name == name) {
-            return Err(format!(
-                "--arm: two arms are named `{name}` (expected different names: NAME=SPEC)"
-            ));
-        }
-        arms.push(Arm {
-            name: name.to_owned(),
-            spec,
-            share: 1.0,
-        });
-    }
+    let arms = Arm::parse_all(texts, registry).map_err(|error| format!("--arm: {error}"))?;
     if arms.len() < 2 {
         return Err(format!(
             "--arm: only `{}` (expected two arms or more, the baseline first)",

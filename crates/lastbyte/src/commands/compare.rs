@@ -58,7 +58,7 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
             .collect(),
         texts => texts.to_vec(),
     };
-    let arms = arms::arms(&texts, 1..=ARMS_MAX, registry).map_err(Failure::Usage)?;
+    let arms = arms::arms("--arm", &texts, 1..=ARMS_MAX, registry).map_err(Failure::Usage)?;
     let arms = arms::upgraded(arms, &arguments.upgrade).map_err(Failure::Usage)?;
     arms::check_count(&arms, 2..=ARMS_MAX).map_err(Failure::Usage)?;
     let networks = networks::networks(&arguments.network)?;
@@ -142,7 +142,7 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
     Ok(ExitCode::SUCCESS)
 }
 
-fn unknown_network(name: &str, networks: &[(String, lastbyte_sim::Path)]) -> Failure {
+fn unknown_network(name: &str, networks: &[(String, lastbyte_scenario::Path)]) -> Failure {
     let names: Vec<&str> = networks.iter().map(|(name, _)| name.as_str()).collect();
     Failure::Usage(format!(
         "--waterfall: unknown network `{name}` (expected one of {})",

@@ -4,8 +4,8 @@ use std::{path::Path, time::Duration};
 
 use clap::Args;
 use lastbyte_link::{self as link, Capacity, Limit, Loss, Queue};
-use lastbyte_sim::{
-    self as sim,
+use lastbyte_scenario::{
+    self as scenario, Direction,
     network::{LinkText, NAMED, PathText},
 };
 use lastbyte_units as units;
@@ -117,7 +117,7 @@ impl PathArguments {
     }
 
     /// The paths, with their names.
-    pub(crate) fn paths(&self) -> Result<Vec<(String, sim::Path)>, Failure> {
+    pub(crate) fn paths(&self) -> Result<Vec<(String, scenario::Path)>, Failure> {
         let settings = self.text();
         let mut bases = Vec::new();
         for name in &self.network {
@@ -126,7 +126,7 @@ impl PathArguments {
         if bases.is_empty() {
             bases.push(base_of(&settings)?);
         }
-        let mut paths: Vec<(String, sim::Path)> = Vec::new();
+        let mut paths: Vec<(String, scenario::Path)> = Vec::new();
         for (name, base) in bases {
             if paths.iter().any(|(other, _)| *other == name) {
                 return Err(Failure::Usage(format!(
@@ -148,15 +148,15 @@ impl PathArguments {
 }
 
 /// Describes a path: rate, round-trip time, queue, and the other settings.
-pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
-    describe_data(path, sim::Direction::Down)
+pub(crate) fn describe(path: &scenario::Path) -> Vec<String> {
+    describe_data(path, Direction::Down)
 }
 
 /// Describes a path whose data go this way.
-pub(crate) fn describe_data(path: &sim::Path, direction: sim::Direction) -> Vec<String> {
+pub(crate) fn describe_data(path: &scenario::Path, direction: Direction) -> Vec<String> {
     let (data, back, back_name) = match direction {
-        sim::Direction::Down => (&path.down, &path.up, "up"),
-        sim::Direction::Up => (&path.up, &path.down, "down"),
+        Direction::Down => (&path.down, &path.up, "up"),
+        Direction::Up => (&path.up, &path.down, "down"),
     };
     let (bottleneck, down) = data.bottleneck();
     let mut words = vec![
@@ -297,7 +297,7 @@ fn mark(text: &str) -> Result<String, String> {
 }
 
 /// The path of a named network, or of a file, with the network's name.
-pub(crate) fn network(name: &str) -> Result<(String, sim::Path), Failure> {
+pub(crate) fn network(name: &str) -> Result<(String, scenario::Path), Failure> {
     let (name, text) = named(name)?;
     let path = text.path(&mut |file| files::read_text(Path::new(file)));
     let path = path.map_err(Failure::usage)?;
@@ -337,14 +337,14 @@ pub(crate) fn network_texts(
 /// The paths of an experiment's networks, with their names.
 pub(crate) fn paths_of(
     texts: Vec<(String, PathText)>,
-) -> Result<Vec<(String, sim::Path)>, Failure> {
+) -> Result<Vec<(String, scenario::Path)>, Failure> {
     if texts.len() > NETWORKS_MAX {
         return Err(Failure::Usage(format!(
             "--network: {} networks (expected at most {NETWORKS_MAX})",
             texts.len()
         )));
     }
-    let mut paths: Vec<(String, sim::Path)> = Vec::new();
+    let mut paths: Vec<(String, scenario::Path)> = Vec::new();
     for (name, text) in texts {
         if paths.iter().any(|(other, _)| *other == name) {
             return Err(Failure::Usage(format!(
@@ -412,7 +412,7 @@ fn network_file(
 }
 
 /// Refuses a path with cross traffic or moves, which only a simulation can have.
-pub(crate) fn refuse_cross(name: &str, path: &sim::Path) -> Result<(), Failure> {
+pub(crate) fn refuse_cross(name: &str, path: &scenario::Path) -> Result<(), Failure> {
     if !path.moves.is_empty() {
         return Err(Failure::Usage(format!(
             "network `{name}` has `moves` (expected none: `emulate --rebind` changes ports of real clients)"

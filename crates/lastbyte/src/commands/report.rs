@@ -34,7 +34,7 @@ Examples:
   # The state of a part of a log, merged elsewhere with those of others.
   lastbyte report --partial ab/conns.ndjson | lastbyte report --merge -
   # Any log of one JSON object per line: name the fields of arm and site.
-  lastbyte report log.ndjson --arm '_[\"group\"]' --site '_[\"pop\"]' \\
+  lastbyte report log.ndjson --arm-by '_[\"group\"]' --site '_[\"pop\"]' \\
     --baseline control --shares control=9,treatment=1
 
 Warnings and notes are on stderr. Exit code 3: the numbers of connections by arm, site, size or hour cannot be by chance (sample ratio), so there are no verdicts.
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long = "where", value_name = "EXPR")]
     filter: Option<String>,
     /// Expression for a line's arm [default: key `arm`, else H2O's flags]
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long = "arm-by", alias = "arm", value_name = "EXPR")]
     arm: Option<String>,
     /// Expression for a line's site [default: key `site`]
     #[arg(long, value_name = "EXPR")]
@@ -117,7 +117,7 @@ pub(crate) struct Arguments {
     partial: bool,
     /// Read states of --partial, in order, in place of logs
     ///
-    /// They need the same --arm, --bins, --by, --metric, --min-size, --resumed, --site and --where.
+    /// They need the same --arm-by, --bins, --by, --metric, --min-size, --resumed, --site and --where.
     #[arg(long)]
     merge: bool,
     /// Threads that read the log [default: CPU cores]
@@ -336,7 +336,7 @@ fn failure(settings: &Settings, error: &Error) -> Failure {
         Error::UnknownArm { .. } => Failure::Usage(format!("--baseline: {error}")),
         Error::Expression { setting, .. } => {
             let options = [
-                ("--arm", "arm", settings.arm.is_some()),
+                ("--arm-by", "arm", settings.arm.is_some()),
                 ("--by", "by", settings.by.is_some()),
                 ("--metric", "metric", settings.metric != Metric::default()),
                 ("--site", "site", settings.site.is_some()),
@@ -352,7 +352,13 @@ fn failure(settings: &Settings, error: &Error) -> Failure {
         Error::NotATime { .. } if settings.metric != Metric::default() => {
             Failure::Usage(format!("--metric: {error}"))
         }
-        Error::NoValues { setting, .. } => Failure::Usage(format!("--{setting}: {error}")),
+        Error::NoValues { setting, .. } => {
+            let option = match *setting {
+                "arm" => "arm-by",
+                option => option,
+            };
+            Failure::Usage(format!("--{option}: {error}"))
+        }
         _ => Failure::run(error),
     }
 }

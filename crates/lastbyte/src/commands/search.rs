@@ -8,11 +8,11 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_report::statistics::tests_of::Estimate;
-use lastbyte_sim::{
-    Experiment, FlowOutcome, NeighbourCounter,
-    experiment::{self, Arm, Plan},
-    simulate,
+use lastbyte_scenario::{
+    Arm, Experiment,
+    experiment::{self, Plan},
 };
+use lastbyte_sim::{FlowOutcome, NeighbourCounter, simulate};
 use lastbyte_units as units;
 use serde_json::{Value, json};
 
@@ -214,19 +214,13 @@ impl Search {
                 .map_err(|error| Failure::Usage(format!("--neighbour: {}", error.reason)))?;
             experiment.population = experiment.population.with_neighbours(neighbours, None);
         }
-        let arm = |option: &str, text: &str| -> Result<Arm, Failure> {
-            let spec = registry
-                .parse(text)
-                .map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
-            Ok(Arm {
-                name: text.to_owned(),
-                spec,
-                share: 1.0,
-            })
+        let arm = |option: &str, text: &str| {
+            let arm = Arm::parse(text, registry);
+            arm.map_err(|error| Failure::Usage(format!("{option}: {error}")))
         };
-        let base = &arguments.spec;
+        let spec = arm("SPEC", &arguments.spec)?;
+        let base = spec.spec.to_string();
         let colon = if base.contains(':') { "," } else { ":" };
-        let spec = arm("SPEC", base)?;
         let mut arms = vec![match &arguments.baseline {
             Some(baseline) => arm("--baseline", baseline)?,
             None => spec,

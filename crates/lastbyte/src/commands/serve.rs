@@ -39,18 +39,18 @@ use lastbyte_quic::{
     connection::Config,
     crypto::AeadProvider,
     endpoint::{RetryBalancers, RetryPolicy},
-    flow::WindowSize,
     path::MtuConfig,
+    stream::WindowSize,
     trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
+use lastbyte_scenario::experiment::Experiment;
 use lastbyte_server::{
     Arm, Arms, Identity, LogWriter, Server, Settings,
     access::AccessLog,
     log::{LogSettings, LogThread},
     server::Report,
 };
-use lastbyte_sim::experiment::Experiment;
 use lastbyte_udp::{Steering, socket::loopback};
 use lastbyte_units::SipHash;
 use lastbyte_wire::Side;

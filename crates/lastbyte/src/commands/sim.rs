@@ -13,8 +13,11 @@ use std::{
 
 use lastbyte_congestion::{Registry, SavedPath};
 use lastbyte_record::qlog::Dialect;
+use lastbyte_scenario::{
+    self as scenario, Arm, CrossTraffic, Direction, FlowPlan, Scenario, Security, Transport,
+    Workload,
+};
 use lastbyte_sim::{
-    self as sim, CrossTraffic, Direction, FlowPlan, Scenario, Security, Transport, Workload,
     lines::{Label, Lines},
     listener::Listeners,
     row::Row,
@@ -22,10 +25,7 @@ use lastbyte_sim::{
 };
 
 pub(crate) use self::arguments::Arguments;
-use self::{
-    arguments::{Arm, QlogDialect},
-    qlogs::Qlogs,
-};
+use self::{arguments::QlogDialect, qlogs::Qlogs};
 use crate::{
     commands::path::describe_data,
     failure::Failure,
@@ -132,7 +132,7 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>, Failure>
                 for run in 0..u64::from(arguments.runs) {
                     let seed = arguments.seed + run;
                     let label = Label {
-                        arm: arm.label.clone(),
+                        arm: arm.name.clone(),
                         network: network.clone(),
                         size_bytes: *size,
                         seed,
@@ -196,7 +196,7 @@ fn workload(arguments: &Arguments) -> Workload {
 
 fn scenario(
     arguments: &Arguments,
-    mut path: sim::Path,
+    mut path: scenario::Path,
     cross: &[CrossTraffic],
     arm: &Arm,
     label: &Label,

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path, process::Output, sync::Arc};
 
 use lastbyte_page::{Page, read_corpus};
-use lastbyte_sim::{HttpVersion, PageLoad, load_page, network::PathText};
+use lastbyte_scenario::{HttpVersion, network::PathText};
+use lastbyte_sim::{PageLoad, load_page};
 use lastbyte_units::Time;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     cid::{ConnectionIds, RandomIds},
     connection::{ClientStart, Config, Connection, NetworkPath, ServerStart},
     crypto::{
@@ -90,7 +90,7 @@ struct Batch {
     to: End,
     bytes: Vec<u8>,
     segment_len: usize,
-    ecn: EcnCodepoint,
+    ecn: Ecn,
 }
 
 /// What all connections of an end share.

@@ -13,9 +13,9 @@
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
-use lastbyte_wire::frame::AckFrequency;
+use lastbyte_wire::{AckDecimation, frame::AckFrequency};
 
-use super::{EcnCodepoint, PacketNumberRanges, Received};
+use super::{Ecn, PacketNumberRanges, Received};
 
 /// The rules of one packet number space, and the packets not acknowledged yet.
 #[derive(Clone, Debug)]
@@ -31,48 +31,12 @@ pub struct AckPolicy {
     last_was_ce: bool,
 }
 
-/// Fewer acknowledgments after the first packets of a connection, until an `ACK_FREQUENCY` frame sets other rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AckDecimation {
-    /// The rule applies from this many packet numbers above the first one received.
-    pub after: u64,
-    /// An acknowledgment is sent once this many ack-eliciting packets wait. Values below 1 count as 1.
-    pub packets: u64,
-    /// The longest delay, as a fraction of the minimum round-trip time: 4 for a quarter. 0 counts as 1. The delay is at
-    /// least 1 ms and at most `max_ack_delay`.
-    pub rtt_divisor: u32,
-    /// This many packets are acknowledged at once after a new gap, before and after the rule applies.
-    pub packets_after_gap: u64,
-}
-
-impl AckDecimation {
-    /// The defaults of QUICHE, Chromium's QUIC stack: every tenth packet or after a quarter of the minimum round-trip
-    /// time, from the 100th packet on (`quic_received_packet_manager.cc` and `quic_constants.h`:
-    /// `kMinReceivedBeforeAckDecimation`, `kMaxRetransmittablePacketsBeforeAck`, `kPeerAckDecimationDelay`,
-    /// `kMaxPacketsAfterNewMissing`).
-    pub const CHROMIUM: Self = Self {
-        after: 100,
-        packets: 10,
-        rtt_divisor: 4,
-        packets_after_gap: 4,
-    };
-    /// `kAlarmGranularity` of QUICHE.
-    const DELAY_MIN: Duration = Duration::from_millis(1);
-
-    fn delay(&self, longest: Duration, min_rtt: Option<Duration>) -> Duration {
-        let share = min_rtt.unwrap_or_default() / self.rtt_divisor.max(1);
-        share.max(Self::DELAY_MIN).min(longest)
-    }
-
-    /// Whether the newest range of packets follows a gap and is short.
-    fn is_after_gap(&self, ranges: &PacketNumberRanges) -> bool {
-        let mut ranges = ranges.iter();
-        let newest = ranges.next();
-        ranges.next().is_some()
-            && newest.is_some_and(|newest| {
-                newest.end().get() - newest.start().get() < self.packets_after_gap
-            })
-    }
+/// Whether the newest range of packets follows a gap and is shorter than this.
+fn is_after_gap(ranges: &PacketNumberRanges, packets: u64) -> bool {
+    let mut ranges = ranges.iter();
+    let newest = ranges.next();
+    ranges.next().is_some()
+        && newest.is_some_and(|newest| newest.end().get() - newest.start().get() < packets)
 }
 
 /// The rules of the application space.
@@ -187,8 +151,8 @@ impl AckPolicy {
 
     /// A new packet was received, and is in `ranges`.
     pub(super) fn on_received(&mut self, received: &Received, ranges: &PacketNumberRanges) {
-        let is_first_ce = received.ecn == EcnCodepoint::Ce && !self.last_was_ce;
-        self.last_was_ce = received.ecn == EcnCodepoint::Ce;
+        let is_first_ce = received.ecn == Ecn::Ce && !self.last_was_ce;
+        self.last_was_ce = received.ecn == Ecn::Ce;
         if !received.is_ack_eliciting {
             return;
         }
@@ -204,7 +168,7 @@ impl AckPolicy {
         let delay = *delay;
         let is_marked = match delay.ack_eliciting_threshold {
             // §13.2.1: each CE packet at once; with a higher threshold the change to CE alone (draft §6.3).
-            0 | 1 => received.ecn == EcnCodepoint::Ce,
+            0 | 1 => received.ecn == Ecn::Ce,
             _ => is_first_ce,
         };
         if is_marked
@@ -212,7 +176,7 @@ impl AckPolicy {
             || self.is_out_of_order(number, largest_before, delay.reordering_threshold, ranges)
             || delay
                 .decimation
-                .is_some_and(|decimation| decimation.is_after_gap(ranges))
+                .is_some_and(|decimation| is_after_gap(ranges, decimation.packets_after_gap))
         {
             self.deadline = Some(Time::ZERO);
         } else {

@@ -2,7 +2,7 @@ use lastbyte_wire::{Reader, frame::Frame};
 
 use super::*;
 
-fn receive(space: &mut ReceivedPackets, at_ms: u64, number: u32, ecn: EcnCodepoint) {
+fn receive(space: &mut ReceivedPackets, at_ms: u64, number: u32, ecn: Ecn) {
     space.on_received(&Received {
         now: Time::from_nanos(at_ms * 1_000_000),
         number: PacketNumber::from(number),
@@ -15,9 +15,9 @@ fn receive(space: &mut ReceivedPackets, at_ms: u64, number: u32, ecn: EcnCodepoi
 #[test]
 fn rfc9000_19_3_the_frame_has_ranges_delay_and_ecn_counts() {
     let mut space = ReceivedPackets::new(AckPolicy::immediate());
-    receive(&mut space, 10, 0, EcnCodepoint::Ect0);
-    receive(&mut space, 20, 4, EcnCodepoint::Ce);
-    receive(&mut space, 30, 1, EcnCodepoint::Ect0);
+    receive(&mut space, 10, 0, Ecn::Ect0);
+    receive(&mut space, 20, 4, Ecn::Ce);
+    receive(&mut space, 30, 1, Ecn::Ect0);
     let mut buffer = [0; 100];
     let mut writer = Writer::new(&mut buffer);
     let now = Time::from_nanos(36_000_000);
@@ -41,9 +41,9 @@ fn rfc9000_19_3_the_frame_has_ranges_delay_and_ecn_counts() {
 #[test]
 fn rfc9000_13_4_1_duplicates_are_not_counted_twice() {
     let mut space = ReceivedPackets::new(AckPolicy::immediate());
-    receive(&mut space, 10, 0, EcnCodepoint::Ce);
+    receive(&mut space, 10, 0, Ecn::Ce);
     assert!(space.is_duplicate(PacketNumber::ZERO));
-    receive(&mut space, 20, 0, EcnCodepoint::Ce);
+    receive(&mut space, 20, 0, Ecn::Ce);
     assert_eq!(space.ecn_counts().map(|counts| counts.ce.get()), Some(1));
 }
 

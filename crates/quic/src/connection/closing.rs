@@ -98,7 +98,7 @@ impl Connection {
             .on_datagram_sent(len as u64);
         (len > 0).then_some(Transmit {
             path: self.paths.current().network,
-            ecn: crate::ack::EcnCodepoint::NotEct,
+            ecn: crate::ack::Ecn::NotEct,
             len,
             segment_len: len,
         })

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ack::EcnCodepoint;
+use crate::ack::Ecn;
 
 /// Buffered packets, in order of arrival.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(super) struct EarlyPackets {
 #[derive(Debug)]
 pub(super) struct EarlyPacket {
     pub(super) bytes: Vec<u8>,
-    pub(super) ecn: EcnCodepoint,
+    pub(super) ecn: Ecn,
 }
 
 impl EarlyPackets {
@@ -28,7 +28,7 @@ impl EarlyPackets {
     pub(super) const BYTES_MAX: usize = 48 << 10;
 
     /// Buffers a packet. Returns how many are buffered now; `None` if there was no room.
-    pub(super) fn keep(&mut self, packet: &[u8], ecn: EcnCodepoint) -> Option<usize> {
+    pub(super) fn keep(&mut self, packet: &[u8], ecn: Ecn) -> Option<usize> {
         if self.packets.len() >= Self::COUNT_MAX || self.bytes + packet.len() > Self::BYTES_MAX {
             return None;
         }

@@ -14,7 +14,7 @@ use super::{
     transmit::DATAGRAM_MIN,
 };
 use crate::{
-    ack::{EcnCodepoint, Received},
+    ack::{Ecn, Received},
     close::CloseState,
     space::Space,
     stream::StreamSink,
@@ -25,7 +25,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Datagram {
     pub(super) network: NetworkPath,
-    pub(super) ecn: EcnCodepoint,
+    pub(super) ecn: Ecn,
     /// Whether it arrived on another path than the one in use, as known at that time.
     is_elsewhere: bool,
     /// Its size in bytes, until it is credited to a path.
@@ -50,7 +50,7 @@ impl Connection {
         &mut self,
         now: Time,
         path: &NetworkPath,
-        ecn: EcnCodepoint,
+        ecn: Ecn,
         datagram: &mut [u8],
         sink: &mut dyn StreamSink,
     ) {
@@ -122,7 +122,7 @@ impl Connection {
     }
 
     /// 0-RTT datagrams that arrived before this one, the first of the connection, wait for keys from now on.
-    fn replay_reordered_0rtt(&mut self, ecn: EcnCodepoint) {
+    fn replay_reordered_0rtt(&mut self, ecn: Ecn) {
         let bytes = self.handshake.replay_reordered_0rtt(ecn);
         if bytes > 0 {
             self.statistics.bytes_received += bytes;
@@ -381,10 +381,10 @@ impl Connection {
             PacketType::OneRtt => {}
         }
         match arrived.ecn {
-            EcnCodepoint::NotEct => {}
-            EcnCodepoint::Ect0 => packets.received_ect0 += 1,
-            EcnCodepoint::Ect1 => packets.received_ect1 += 1,
-            EcnCodepoint::Ce => packets.received_ce += 1,
+            Ecn::NotEct => {}
+            Ecn::Ect0 => packets.received_ect0 += 1,
+            Ecn::Ect1 => packets.received_ect1 += 1,
+            Ecn::Ce => packets.received_ce += 1,
         }
     }
 

@@ -623,7 +623,7 @@ impl Connection {
         let ecn = if is_current {
             self.recovery.ecn().codepoint()
         } else {
-            crate::ack::EcnCodepoint::NotEct
+            crate::ack::Ecn::NotEct
         };
         let len = self.finish_packet(
             now,

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{NetworkPath, Transmit},
 };
 
@@ -68,7 +68,7 @@ impl Answers {
                 target.copy_from_slice(bytes);
                 return Some(Transmit {
                     path: answer.path,
-                    ecn: EcnCodepoint::NotEct,
+                    ecn: Ecn::NotEct,
                     len: answer.len,
                     segment_len: answer.len,
                 });

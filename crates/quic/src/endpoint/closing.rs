@@ -14,7 +14,7 @@ use core::time::Duration;
 use lastbyte_congestion::Time;
 
 use crate::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     close::{Close, CloseReason, CloseState},
     connection::{NetworkPath, Transmit},
     path::Amplification,
@@ -71,7 +71,7 @@ impl Closing {
         self.amplification.on_datagram_sent(len as u64);
         Some(Transmit {
             path: self.network,
-            ecn: EcnCodepoint::NotEct,
+            ecn: Ecn::NotEct,
             len,
             segment_len: len,
         })

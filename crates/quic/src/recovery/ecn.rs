@@ -11,7 +11,7 @@
 
 use lastbyte_wire::frame::EcnCounts;
 
-use crate::ack::EcnCodepoint;
+use crate::ack::Ecn;
 
 /// Marked packets sent before validation completes.
 const TESTING_PACKETS: u64 = 10;
@@ -36,7 +36,7 @@ pub struct EcnValidation {
     /// Disabled on all paths.
     is_disabled: bool,
     /// What packets are marked with: ECT(0) or ECT(1).
-    mark: EcnCodepoint,
+    mark: Ecn,
     marked_sent: u64,
     marked_lost: u64,
     marked_acked: u64,
@@ -65,11 +65,7 @@ impl EcnValidation {
     #[must_use]
     pub fn for_response(is_scalable: bool) -> Self {
         Self {
-            mark: if is_scalable {
-                EcnCodepoint::Ect1
-            } else {
-                EcnCodepoint::Ect0
-            },
+            mark: if is_scalable { Ecn::Ect1 } else { Ecn::Ect0 },
             ..Self::new()
         }
     }
@@ -84,7 +80,7 @@ impl EcnValidation {
         Self {
             state,
             is_disabled,
-            mark: EcnCodepoint::Ect0,
+            mark: Ecn::Ect0,
             marked_sent: 0,
             marked_lost: 0,
             marked_acked: 0,
@@ -112,10 +108,10 @@ impl EcnValidation {
 
     /// The mark for the next packet.
     #[must_use]
-    pub const fn codepoint(&self) -> EcnCodepoint {
+    pub const fn codepoint(&self) -> Ecn {
         match self.state {
             EcnState::Testing | EcnState::Capable => self.mark,
-            EcnState::Unknown | EcnState::Failed => EcnCodepoint::NotEct,
+            EcnState::Unknown | EcnState::Failed => Ecn::NotEct,
         }
     }
 
@@ -128,13 +124,13 @@ impl EcnValidation {
             (marked + one.marked, ce + one.ce)
         });
         match self.mark {
-            EcnCodepoint::Ect1 => [0, marked, ce],
+            Ecn::Ect1 => [0, marked, ce],
             _ => [marked, 0, ce],
         }
     }
 
     /// A packet with this mark was sent in the space with this index.
-    pub fn on_sent(&mut self, space: usize, codepoint: EcnCodepoint) {
+    pub fn on_sent(&mut self, space: usize, codepoint: Ecn) {
         if codepoint != self.mark {
             return;
         }
@@ -179,7 +175,7 @@ impl EcnValidation {
             return 0;
         };
         let (marked, unsent) = match self.mark {
-            EcnCodepoint::Ect1 => (counts.ect1.get(), counts.ect0.get()),
+            Ecn::Ect1 => (counts.ect1.get(), counts.ect0.get()),
             _ => (counts.ect0.get(), counts.ect1.get()),
         };
         let ce = counts.ce.get();

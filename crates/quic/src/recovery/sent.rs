@@ -19,7 +19,7 @@ use std::collections::{VecDeque, vec_deque};
 use lastbyte_congestion::{Packet, Receipt as SendReceipt, Time};
 
 use super::LossDecision;
-use crate::{ack::EcnCodepoint, receipt::Receipt, space::SpaceState};
+use crate::{ack::Ecn, receipt::Receipt, space::SpaceState};
 
 /// A packet to be added by [`SentPackets::push`].
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub struct SentPacket {
     /// Whether it was sent on another path than the one in use, so that it says nothing about that (RFC 9000 §9.4).
     pub is_off_path: bool,
     /// The ECN mark it was sent with.
-    pub ecn: EcnCodepoint,
+    pub ecn: Ecn,
     /// The congestion controller's receipt.
     pub controller: SendReceipt,
 }
@@ -526,7 +526,7 @@ impl SentPackets {
             packet.is_in_flight = false;
             packet.is_mtu_probe = false;
             packet.is_off_path = true;
-            packet.ecn = EcnCodepoint::NotEct;
+            packet.ecn = Ecn::NotEct;
         }
     }
 

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{Config, NetworkPath},
     crypto::plain::PlainServer,
     endpoint::{Endpoint, EndpointConfig, ResetSecret, RetryPolicy, Route},
@@ -66,13 +66,7 @@ pub(crate) fn play(bytes: &[u8]) {
             server.route(now, &path, &mut datagram)
         {
             let connection = server.connection(handle).expect("just found");
-            connection.handle_datagram(
-                now,
-                &path,
-                EcnCodepoint::NotEct,
-                &mut datagram,
-                &mut KeepAll,
-            );
+            connection.handle_datagram(now, &path, Ecn::NotEct, &mut datagram, &mut KeepAll);
         }
         if how & 8 != 0 {
             while server.poll_timeout(now).is_some() {}

@@ -41,7 +41,7 @@ fn packet(payload: &[u8]) -> Packet<'_> {
         number: 7,
         len: payload.len() + 30,
         payload,
-        ecn: lastbyte_quic::ack::EcnCodepoint::NotEct,
+        ecn: lastbyte_quic::ack::Ecn::NotEct,
         is_mtu_probe: false,
     }
 }

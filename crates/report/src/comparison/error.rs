@@ -159,7 +159,7 @@ impl fmt::Display for Error {
             Self::OneArm { arm, left_out } => one_arm(f, arm, left_out.as_deref()),
             Self::TooManyArms(arms) => write!(
                 f,
-                "more than 16 arms ({}, …): check the definition of the arm (--arm)",
+                "more than 16 arms ({}, …): check the definition of the arm (--arm-by)",
                 arms.join(", ")
             ),
             Self::UnknownArm {
@@ -180,7 +180,7 @@ impl fmt::Display for Error {
             Self::MixedLines { named, h2o } => write!(
                 f,
                 "{named} lines name their arm and {h2o} are H2O's, whose arm follows from flags: report on one kind at a time, or define the arm \
-                 with --arm EXPR"
+                 with --arm-by EXPR"
             ),
             Self::Share(text) => write!(
                 f,
@@ -211,7 +211,7 @@ fn one_arm(f: &mut fmt::Formatter<'_>, arm: &str, left_out: Option<&str>) -> fmt
         None => write!(
             f,
             "all connections are of the arm `{arm}`, so there is nothing to compare it with: add the logs of the other arms, or define the \
-             arm with --arm EXPR"
+             arm with --arm-by EXPR"
         ),
     }
 }
@@ -241,7 +241,7 @@ fn no_arms(
         return write!(
             f,
             "none of the {lines} lines has an arm (the key `arm`, or H2O's `num-rapid-start` and `jumpstart.cwnd`): check that this is a \
-             connection log, or define the arm, for example with --arm '_[\"group\"]'"
+             connection log, or define the arm, for example with --arm-by '_[\"group\"]'"
         );
     }
     let why: Vec<String> = rules
@@ -251,7 +251,7 @@ fn no_arms(
     write!(
         f,
         "no connections to compare: all lines with an arm are left out by the rules for {} logs, {}; to include all of them, define the \
-         arm with --arm EXPR",
+         arm with --arm-by EXPR",
         if is_h2o { "H2O's" } else { "production" },
         why.join(", ")
     )

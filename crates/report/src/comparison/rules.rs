@@ -92,7 +92,7 @@ impl LeftOut {
                 ("--resumed --min-size 0", both)
             } else {
                 (
-                    "--arm EXPR, an expression for the arm, to which no rule applies,",
+                    "--arm-by EXPR, an expression for the arm, to which no rule applies,",
                     lines,
                 )
             };

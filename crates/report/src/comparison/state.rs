@@ -111,7 +111,7 @@ pub(super) fn excluding(settings: &Settings) -> Option<String> {
     let options = [
         settings.filter.as_ref().map(|_| "--where".to_owned()),
         settings.min_size.map(|bytes| format!("--min-size {bytes}")),
-        arm.map(|_| "--arm, which excludes connections over TCP".to_owned()),
+        arm.map(|_| "--arm-by, which excludes connections over TCP".to_owned()),
     ];
     let options: Vec<String> = options.into_iter().flatten().collect();
     (!options.is_empty()).then(|| options.join(" and "))
@@ -415,7 +415,7 @@ impl Reader {
         if *reading != self.reading {
             return Err(wrong(
                 name,
-                "a state of another report (expected the same --arm, --bins, --by, --metric, --min-size, --resumed, --site and --where)",
+                "a state of another report (expected the same --arm-by, --bins, --by, --metric, --min-size, --resumed, --site and --where)",
             ));
         }
         for file in files.iter().filter_map(Value::as_str) {

@@ -91,7 +91,9 @@ pub(super) fn waker(mailbox: &Arc<Mailbox>, handle: Handle, stream: StreamId) ->
 
 #[cfg(test)]
 mod tests {
-    use lastbyte_driver::{Application, Clock, Turn, Worker};
+    use std::time::Duration;
+
+    use lastbyte_driver::{Application, Clock, Next, Status, Worker};
     use lastbyte_quic::{
         Time,
         connection::{Config, Connection, NetworkPath},
@@ -103,11 +105,16 @@ mod tests {
 
     use super::*;
 
-    /// Counts notifications, and ends after the first turn.
-    #[derive(Default)]
-    struct Notified(usize);
+    /// Wakes its own worker in each turn, and expects the entry in the next one.
+    struct Waking {
+        mailbox: Arc<Mailbox>,
+        remote: Option<Remote<Command>>,
+        handle: Handle,
+        streams: [StreamId; 3],
+        turn: usize,
+    }
 
-    impl Application for Notified {
+    impl Application for Waking {
         type Command = Command;
         type Data = ();
 
@@ -117,20 +124,40 @@ mod tests {
 
         fn on_closed(&mut self, _: Time, _: Closed) {}
 
-        fn on_command(&mut self, _: Time, _: &mut Endpoint, command: Command) {
-            self.0 += usize::from(matches!(command, Command::Mail));
-        }
+        fn on_command(&mut self, _: Time, _: &mut Endpoint, _: Command) {}
 
-        fn on_turn(&mut self, _: Time, _: &mut Endpoint) -> Turn {
-            Turn {
-                deadline: None,
-                is_done: true,
+        fn on_turn(&mut self, now: Time, _: &mut Endpoint) -> Next {
+            let entry = |stream| (self.handle, stream);
+            let taken = self.mailbox.take();
+            let of_one = |stream| waker(&self.mailbox, self.handle, stream);
+            let [first, second, third] = self.streams;
+            match self.turn {
+                0 => {
+                    assert_eq!(taken, []);
+                    // Before the worker is known.
+                    of_one(first).wake();
+                    if let Some(remote) = self.remote.take() {
+                        self.mailbox.connect(remote);
+                    }
+                }
+                1 => {
+                    assert_eq!(taken, [entry(first)]);
+                    of_one(second).wake_by_ref();
+                    of_one(third).wake();
+                }
+                _ => assert_eq!(taken, [entry(second), entry(third)]),
+            }
+            self.turn += 1;
+            Next {
+                // A worker that is not woken has a turn too early for its entry to be there.
+                deadline: Some(now + Duration::from_secs(1)),
+                status: Status::stopped_if(self.turn == 3),
             }
         }
     }
 
     #[test]
-    fn a_worker_is_woken_once_for_all_streams_until_it_takes_them() {
+    fn a_worker_that_waits_is_woken_for_entries_before_and_after_it_is_known() {
         let address = "127.0.0.1:0".parse().expect("an address");
         let socket = Socket::bind(address, &Options::default()).expect("a socket");
         let path = NetworkPath {
@@ -140,37 +167,23 @@ mod tests {
         let mut endpoint = Endpoint::new(EndpointConfig::client(), [1; 32]).expect("an endpoint");
         let (clock, config) = (Clock::new(), Config::new("cubic".parse().expect("a spec")));
         let crypto = Arc::new(PlainClient::new(1, vec![b"x".to_vec()]));
+        let config = Arc::new(config);
         let handle = endpoint
-            .connect(
-                clock.now(),
-                path,
-                "x",
-                &Arc::new(config),
-                crypto,
-                Vec::new(),
-            )
+            .connect(clock.now(), path, "x", &config, crypto, Vec::new())
             .expect("a connection");
-        let worker = Worker::new(socket, endpoint, Notified::default(), clock);
-        let mut worker = worker.expect("a worker");
-        let mailbox = Arc::<Mailbox>::default();
-        let streams = [0, 1].map(|number| {
+        let streams = [0, 1, 2].map(|number| {
             StreamId::new(Side::Client, Direction::Bidirectional, number).expect("in range")
         });
-        // Before and after the worker is known.
-        waker(&mailbox, handle, streams[0]).wake();
-        mailbox.connect(worker.remote());
-        waker(&mailbox, handle, streams[1]).wake_by_ref();
+        let waking = Waking {
+            mailbox: Arc::default(),
+            remote: None,
+            handle,
+            streams,
+            turn: 0,
+        };
+        let mut worker = Worker::new(socket, endpoint, waking, clock).expect("a worker");
+        worker.application().remote = Some(worker.remote());
         worker.run().expect("no error");
-        assert_eq!(
-            worker.application().0,
-            2,
-            "one for `connect`, one for the first stream"
-        );
-        assert_eq!(mailbox.take(), streams.map(|stream| (handle, stream)));
-        assert_eq!(mailbox.take(), []);
-        waker(&mailbox, handle, streams[0]).wake();
-        worker.run().expect("no error");
-        assert_eq!(worker.application().0, 3);
-        assert_eq!(mailbox.take(), [(handle, streams[0])]);
+        assert_eq!(worker.application().turn, 3);
     }
 }

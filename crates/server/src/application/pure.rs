@@ -9,7 +9,7 @@ use lastbyte_driver::Engine;
 pub use lastbyte_driver::{Next, Status};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{NetworkPath, Transmit},
     endpoint::{Endpoint, EndpointConfig, ServerConfig},
 };
@@ -90,7 +90,7 @@ impl PureServer {
     }
 
     /// Receives a datagram.
-    pub fn receive(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
+    pub fn receive(&mut self, now: Time, path: NetworkPath, ecn: Ecn, bytes: &mut [u8]) {
         self.0.receive(now, path, ecn, bytes);
     }
 

@@ -17,7 +17,7 @@ use lastbyte_http3::{
 };
 use lastbyte_quic::{
     Time,
-    ack::EcnCodepoint,
+    ack::Ecn,
     close::CloseReason,
     connection::{Config, Connection, NetworkPath},
     crypto::plain::{PlainClient, PlainServer},
@@ -372,19 +372,12 @@ impl World {
                 local: remote,
                 remote: local,
             };
-            self.server
-                .receive(now, path, EcnCodepoint::NotEct, datagram);
+            self.server.receive(now, path, Ecn::NotEct, datagram);
         } else if let lastbyte_quic::endpoint::Route::Connection(handle) =
             client.endpoint.route(now, &client.path, datagram)
             && let Some(quic) = client.endpoint.connection(handle)
         {
-            quic.handle_datagram(
-                now,
-                &client.path,
-                EcnCodepoint::NotEct,
-                datagram,
-                &mut KeepAll,
-            );
+            quic.handle_datagram(now, &client.path, Ecn::NotEct, datagram, &mut KeepAll);
         }
     }
 

@@ -15,6 +15,7 @@ use lastbyte_http3::{
 };
 use lastbyte_page::{Page, Resource};
 use lastbyte_quic::connection::{self, Connection};
+use lastbyte_scenario::Handshake;
 use lastbyte_wire::StreamId;
 
 use super::Arrival;
@@ -23,7 +24,6 @@ use crate::{
         ClientApplication, Incoming, ServerProtocol,
         http3::{Discard, REQUEST_FIELDS, client, config},
     },
-    scenario::Handshake,
     server::{AnyBytes, Messages},
 };
 

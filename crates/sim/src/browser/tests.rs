@@ -5,10 +5,7 @@ use lastbyte_link::{Capacity, Rate};
 use lastbyte_page::{Host, Kind, Page, Party, Resource, Trigger};
 
 use super::{HttpVersion, PageLoad, PageOutcome, Upgrade, load_page};
-use crate::{
-    network::PathText,
-    scenario::{Handshake, Path},
-};
+use lastbyte_scenario::{Handshake, Path, network::PathText};
 
 const RTT: Duration = Duration::from_millis(40);
 

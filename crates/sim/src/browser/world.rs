@@ -12,7 +12,8 @@ use std::{
 use lastbyte_congestion::{Registry, Spec, Time};
 use lastbyte_link::{self as link, DropReason, Link};
 use lastbyte_page::{InFlight, Load, Party, Pool, Use, is_low_priority};
-use lastbyte_quic::ack::EcnCodepoint;
+use lastbyte_quic::ack::Ecn;
+use lastbyte_units::Direction;
 use lastbyte_wire::Side;
 
 use super::{
@@ -22,21 +23,21 @@ use super::{
 };
 use crate::{
     handshake::credentials,
-    listener::Direction,
     node::{Node, addresses, client_config, config},
-    scenario::{Handshake, Transport},
     server::Server,
     tcp::{self, Segment, Tls},
     timers::Timers,
-    world::{SimError, expand, from_ecn, mix, to_ecn},
+    world::{SimError, expand, mix},
 };
+use lastbyte_scenario::{Handshake, Transport};
 
 /// Loads a page.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use lastbyte_page::{Host, Kind, Page, Resource};
-/// use lastbyte_sim::{HttpVersion, PageLoad, load_page, network::PathText};
+/// use lastbyte_scenario::{HttpVersion, network::PathText};
+/// use lastbyte_sim::{PageLoad, load_page};
 ///
 /// let page = Page {
 ///     name: "a document".to_owned(),
@@ -124,7 +125,7 @@ struct World<'a> {
     timers: Timers,
     touched: BTreeSet<usize>,
     /// Packets between the uplink and servers farther away, by arrival time and sending order.
-    delayed: BTreeMap<(Time, u64), (EcnCodepoint, Addressed)>,
+    delayed: BTreeMap<(Time, u64), (Ecn, Addressed)>,
     delayed_count: u64,
     /// How much nearer than the first host a server may be: subtracted from the delay of the uplink.
     nearest: Duration,
@@ -226,11 +227,11 @@ impl<'a> World<'a> {
 
     fn deliver(&mut self) {
         while let Some(delivery) = self.down.poll(self.now, &mut ()) {
-            let ecn = from_ecn(delivery.packet.ecn);
+            let ecn = delivery.packet.ecn;
             self.arrive(ecn, delivery.packet.payload);
         }
         while let Some(delivery) = self.up.poll(self.now, &mut ()) {
-            let ecn = from_ecn(delivery.packet.ecn);
+            let ecn = delivery.packet.ecn;
             let addressed = delivery.packet.payload;
             let connection = self.connections.get(addressed.to / 2);
             match connection.map(|connection| connection.extra_delay) {
@@ -250,7 +251,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn arrive(&mut self, ecn: EcnCodepoint, addressed: Addressed) {
+    fn arrive(&mut self, ecn: Ecn, addressed: Addressed) {
         let Addressed { to, packet } = addressed;
         let now = self.now;
         let Some(connection) = self.connections.get_mut(to / 2) else {
@@ -642,13 +643,13 @@ impl<'a> World<'a> {
         direction: Direction,
         to: usize,
         len: u32,
-        ecn: EcnCodepoint,
+        ecn: Ecn,
         buffer: Vec<u8>,
     ) {
         self.packets += 1;
         let packet = Packet::Datagram(buffer);
         let packet = link::Packet::new(len + self.overhead, Addressed { to, packet });
-        let packet = packet.with_ecn(to_ecn(ecn)).with_flow((to / 2) as u32);
+        let packet = packet.with_ecn(ecn).with_flow((to / 2) as u32);
         let now = self.now;
         self.link(direction).send(now, packet, &mut ());
     }

@@ -32,10 +32,8 @@ use rustls::{
 };
 
 use super::Credentials;
-use crate::{
-    SERVER_NAME,
-    scenario::{Handshake, Transport},
-};
+use crate::{SERVER_NAME, protocol::alpn};
+use lastbyte_scenario::{Handshake, Transport};
 
 /// Creates both ends, with their own certificate, keys and tickets.
 pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> {
@@ -49,7 +47,7 @@ pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> 
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).map_err(failed)?;
     let roots = Arc::new(roots);
-    let alpn = vec![transport.protocol.alpn().to_vec()];
+    let alpn = vec![alpn(transport.protocol).to_vec()];
 
     let mut server = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])

@@ -1,14 +1,10 @@
 use core::time::Duration;
 
 use lastbyte_congestion::Registry;
+use lastbyte_scenario::{Experiment, Neighbour, Path, Plan, Scenario};
 
 use super::*;
-use crate::{
-    experiment::{Experiment, Plan},
-    row::Row,
-    scenario::Scenario,
-    simulate,
-};
+use crate::{row::Row, simulate};
 
 const TWO_ARMS: &str = r#"
 name = "two"
@@ -102,7 +98,7 @@ fn neither_horizon_nor_counter_changes_the_transfer() {
 /// A call has the line for itself, so it gets its rate, loses nothing and does not wait.
 #[test]
 fn a_neighbour_alone_gets_its_rate() {
-    let mut path = crate::Path::default();
+    let mut path = Path::default();
     path.down.capacity =
         lastbyte_link::Capacity::Constant(lastbyte_link::Rate::from_bits_per_second(20_000_000));
     path.down.delay = Duration::from_millis(10);

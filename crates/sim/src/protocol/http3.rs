@@ -8,16 +8,16 @@ use core::time::Duration;
 use lastbyte_congestion::Time;
 use lastbyte_http3::{self as http3, Body, BodySink, Code, Event, Request, Response, Settings};
 use lastbyte_quic::connection::Connection;
+use lastbyte_units::Direction;
 use lastbyte_wire::StreamId;
 
 use super::{ClientProtocol, Incoming, NoStreamCredit, ServerProtocol};
 use crate::{
     SERVER_NAME,
     client::Measures,
-    listener::Direction,
-    scenario::Handshake,
     server::{AnyBytes, Messages},
 };
+use lastbyte_scenario::Handshake;
 
 /// Header fields of Chromium when it requests an image.
 pub(crate) const REQUEST_FIELDS: [(&str, &str); 7] = [

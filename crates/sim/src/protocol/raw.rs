@@ -10,12 +10,12 @@ use lastbyte_quic::{
     connection::Connection,
     stream::{StreamEvent, StreamSink},
 };
+use lastbyte_units::Direction;
 use lastbyte_wire::{self as wire, StreamId};
 
 use super::{ClientProtocol, Incoming, NoStreamCredit, ServerProtocol};
 use crate::{
     client::Measures,
-    listener::Direction,
     server::{AnyBytes, Messages},
 };
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use lastbyte_congestion::Time;
-use lastbyte_quic::{ack::EcnCodepoint, connection::NetworkPath};
+use lastbyte_quic::{ack::Ecn, connection::NetworkPath};
 use lastbyte_wire::Side;
 
 use super::{Random, plan::PathPlan};
@@ -38,7 +38,7 @@ pub(crate) struct Arrival {
     pub(crate) to: Side,
     /// The path as seen by the receiver.
     pub(crate) path: NetworkPath,
-    pub(crate) ecn: EcnCodepoint,
+    pub(crate) ecn: Ecn,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -88,7 +88,7 @@ impl Path {
         now: Time,
         from: Side,
         path: NetworkPath,
-        ecn: EcnCodepoint,
+        ecn: Ecn,
         bytes: &[u8],
     ) {
         let to_server = from == Side::Client;
@@ -186,12 +186,7 @@ impl Path {
     /// Returns the next datagram that arrives now.
     pub(crate) fn receive(&mut self) -> Option<Arrival> {
         let Reverse(flying) = self.flying.pop()?;
-        let ecn = [
-            EcnCodepoint::NotEct,
-            EcnCodepoint::Ect1,
-            EcnCodepoint::Ect0,
-            EcnCodepoint::Ce,
-        ];
+        let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
         let local = if flying.to_server || self.plan.rebinding.is_none() {
             flying.to
         } else {

@@ -8,10 +8,11 @@ use core::{fmt::Display, time::Duration};
 
 use lastbyte_congestion::Registry;
 use lastbyte_link::{Capacity, Trace};
-use lastbyte_sim::{
+use lastbyte_scenario::{
     Direction, Experiment, FlowPlan, Path, Population, Protocol, Request, Scenario, Transport,
-    experiment::FOUR_ARMS, network::PathText, population::DEFAULT, simulate,
+    experiment::FOUR_ARMS, network::PathText, population::DEFAULT,
 };
+use lastbyte_sim::simulate;
 use lastbyte_units::{self as units, UnitError};
 
 /// A network with every key.

@@ -1,6 +1,7 @@
 //! The example of an algorithm: it runs, is faster than CUBIC where nothing is in its way, and fits an experiment file.
 
-use lastbyte_sim::{Experiment, simulate};
+use lastbyte_scenario::Experiment;
+use lastbyte_sim::simulate;
 
 use crate::paths::{bottleneck, run, transfer, ttlb_ms};
 

@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use lastbyte_link as link;
 use lastbyte_quic::anatomy::Anatomy;
-use lastbyte_sim::{Outcome, Request, Scenario, experiment::Experiment, simulate};
+use lastbyte_scenario::{Request, Scenario, experiment::Experiment};
+use lastbyte_sim::{Outcome, simulate};
 use lastbyte_units::SplitMix64;
 
 use crate::paths::{bottleneck, run, transfer};

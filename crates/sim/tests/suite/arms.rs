@@ -1,8 +1,7 @@
 //! The four arms of the talk, with the draft's own rules, on the path of the talk and others.
 
 use core::time::Duration;
-
-use lastbyte_sim::Request;
+use lastbyte_scenario::Request;
 
 use crate::paths::{bottleneck, lost, run, transfer, ttlb_ms};
 

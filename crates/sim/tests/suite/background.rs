@@ -4,9 +4,8 @@ use core::time::Duration;
 
 use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link::{Capacity, DropReason, Loss, Rate, Reordering, Schedule, Time};
-use lastbyte_sim::{
-    CrossKind, CrossTraffic, Direction, LinkEvent, Listener, Outcome, Scenario, SimError, simulate,
-};
+use lastbyte_scenario::{CrossKind, CrossTraffic, Direction, Scenario};
+use lastbyte_sim::{LinkEvent, Listener, Outcome, SimError, simulate};
 
 use crate::paths::{bottleneck, run, transfer, ttlb_ms};
 
@@ -201,7 +200,7 @@ fn a_background_transfer_survives_an_outage() {
 }
 
 /// Runs cross traffic for `LENGTH`, with nothing to measure.
-fn alone(path: lastbyte_sim::Path, cross: &[&str]) -> Outcome {
+fn alone(path: lastbyte_scenario::Path, cross: &[&str]) -> Outcome {
     let mut scenario = transfer(path, "cubic", 1);
     scenario.flows[0].start = LENGTH * 2;
     scenario.time_limit = LENGTH;

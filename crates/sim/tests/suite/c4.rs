@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use lastbyte_congestion::SavedPath;
 use lastbyte_link::{Jitter, Spread};
-use lastbyte_sim::{Outcome, Path};
+use lastbyte_scenario::Path;
+use lastbyte_sim::Outcome;
 
 use crate::{
     paths::{bottleneck, logged, lost, run, transfer, ttlb_ms},

@@ -1,6 +1,6 @@
 //! Rules of browsers for acknowledgments, on whole transfers.
 
-use lastbyte_sim::{ClientAcks, network::PathText};
+use lastbyte_scenario::{ClientAcks, network::PathText};
 
 use crate::paths::{bottleneck, run, transfer};
 

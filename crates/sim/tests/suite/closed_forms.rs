@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_sim::{CrossKind, Protocol, network::PathText};
+use lastbyte_scenario::{CrossKind, Protocol, network::PathText};
 
 use crate::paths::{bottleneck, lost, run, transfer, ttlb_ms};
 

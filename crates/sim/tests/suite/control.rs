@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_sim::{FlowPlan, Request};
+use lastbyte_scenario::{FlowPlan, Request};
 
 use crate::paths::{bottleneck, run, transfer};
 

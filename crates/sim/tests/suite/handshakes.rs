@@ -11,7 +11,8 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_sim::{FlowOutcome, Handshake, Protocol, Scenario, Security};
+use lastbyte_scenario::{Handshake, Protocol, Scenario, Security};
+use lastbyte_sim::FlowOutcome;
 
 use crate::paths::{bottleneck, run, transfer};
 

@@ -9,9 +9,8 @@ use std::{
 use lastbyte_congestion::{Registry, Time};
 use lastbyte_link as link;
 use lastbyte_quic::trace::{Event, Trace};
-use lastbyte_sim::{
-    CrossTraffic, Direction, FlowPlan, LinkEvent, Listener, Request, Scenario, simulate,
-};
+use lastbyte_scenario::{CrossTraffic, Direction, FlowPlan, Request, Scenario};
+use lastbyte_sim::{LinkEvent, Listener, simulate};
 use lastbyte_wire::Side;
 
 use crate::paths::{bottleneck, run, transfer};

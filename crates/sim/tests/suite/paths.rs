@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use lastbyte_link as link;
 use lastbyte_record::connection_log::{self, Experiment, Header};
-use lastbyte_sim::{Outcome, Path, Scenario, simulate};
+use lastbyte_scenario::{Path, Scenario};
+use lastbyte_sim::{Outcome, simulate};
 
 /// A bottleneck of `mbit` Mb/s with a drop-tail queue, and half the round trip in each direction.
 pub(crate) fn bottleneck(mbit: u64, rtt_ms: u64, queue_ms: u64) -> Path {

@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use lastbyte_congestion::Time;
 use lastbyte_link as link;
-use lastbyte_sim::{Direction, LinkEvent, Listener, Path, simulate};
+use lastbyte_scenario::{Direction, Path};
+use lastbyte_sim::{LinkEvent, Listener, simulate};
 
 use crate::{
     paths::{bottleneck, logged, transfer},

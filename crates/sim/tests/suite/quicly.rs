@@ -8,7 +8,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_sim::Protocol;
+use lastbyte_scenario::Protocol;
 
 use crate::paths::{bottleneck, lost, run, transfer};
 

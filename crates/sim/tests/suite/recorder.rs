@@ -2,8 +2,8 @@
 
 use lastbyte_congestion::Time;
 use lastbyte_link as link;
+use lastbyte_scenario::Scenario;
 use lastbyte_sim::{
-    Scenario,
     recorder::{Life, Recorder, Recording},
     simulate,
 };

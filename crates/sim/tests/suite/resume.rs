@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use lastbyte_congestion::{SavedPath, State};
-use lastbyte_sim::{Outcome, Scenario, population::Population, simulate};
+use lastbyte_scenario::{Scenario, population::Population};
+use lastbyte_sim::{Outcome, simulate};
 
 use crate::paths::{bottleneck, logged, lost, run, transfer, ttlb_ms};
 
@@ -114,12 +115,12 @@ fn a_server_that_resumes_issues_a_few_tokens_more() {
 
 #[test]
 fn a_population_has_return_visits_some_over_another_path() {
-    let text = lastbyte_sim::population::DEFAULT.replace(
+    let text = lastbyte_scenario::population::DEFAULT.replace(
         "ecn-share = 0\n",
         "ecn-share = 0\nreturns = { share = 0.6, changed = 0.25, used = \"uniform 50% 100%\" }\n",
     );
     let population = Population::parse(&text).expect("a population");
-    let default = Population::parse(lastbyte_sim::population::DEFAULT).expect("a population");
+    let default = Population::parse(lastbyte_scenario::population::DEFAULT).expect("a population");
     let (mut returns, mut same) = (0.0, 0.0);
     for seed in 0..4000 {
         let draw = population.draw(seed);

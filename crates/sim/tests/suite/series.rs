@@ -10,8 +10,9 @@ use lastbyte_congestion::{Registry, Time};
 use lastbyte_link::{
     Capacity, CoDel, Config, DropReason, Event, FqCoDel, Jitter, Loss, Pie, Queue, Rate, Spread,
 };
+use lastbyte_scenario::{CrossTraffic, Direction, Handshake, Path, Scenario};
 use lastbyte_sim::{
-    CrossTraffic, Direction, Handshake, LinkEvent, Listener, Path, Scenario, SimError,
+    LinkEvent, Listener, SimError,
     lines::{Label, Lines},
     simulate,
 };

@@ -4,9 +4,8 @@ use core::time::Duration;
 
 use lastbyte_congestion::Time;
 use lastbyte_link::{self as link, Event};
-use lastbyte_sim::{
-    CrossTraffic, Direction, FlowPlan, LinkEvent, Listener, Outcome, Path, Scenario, simulate,
-};
+use lastbyte_scenario::{CrossTraffic, Direction, FlowPlan, Path, Scenario};
+use lastbyte_sim::{LinkEvent, Listener, Outcome, simulate};
 
 use crate::paths::{bottleneck, transfer};
 

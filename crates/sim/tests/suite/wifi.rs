@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_link::{Capacity, Rate, Wifi};
-use lastbyte_sim::Path;
+use lastbyte_scenario::Path;
 
 use crate::paths::{bottleneck, lost, run, transfer, ttlb_ms};
 

@@ -3,9 +3,8 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_sim::{
-    Direction, Experiment, Outcome, Protocol, Scenario, Workload, experiment::Plan, simulate,
-};
+use lastbyte_scenario::{Direction, Experiment, Protocol, Scenario, Workload, experiment::Plan};
+use lastbyte_sim::{Outcome, simulate};
 
 use crate::paths::{bottleneck, run, transfer};
 

@@ -12,12 +12,12 @@ use lastbyte_record::{
     connection_log::{self, Drops, Header},
     packed::PackedLines,
 };
-use lastbyte_sim::{
-    CrossFact, Direction, FlowOutcome, NeighbourCounter, NeighbourOutcome, Outcome, Scenario,
+use lastbyte_scenario::{
+    CrossFact, Direction, Scenario,
     experiment::{Experiment, Plan},
     neighbour::Observation,
-    simulate,
 };
+use lastbyte_sim::{FlowOutcome, NeighbourCounter, NeighbourOutcome, Outcome, simulate};
 
 use super::Arguments;
 use crate::{

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, path::Path};
 
 use lastbyte_query::{Input, Options, Query, Value};
 use lastbyte_report::comparison::{Metric, Summary};
-use lastbyte_sim::experiment::Experiment;
+use lastbyte_scenario::experiment::Experiment;
 use serde_json::json;
 
 use crate::{commands::summary::table, failure::Failure, files};

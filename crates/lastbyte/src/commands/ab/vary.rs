@@ -1,7 +1,7 @@
 //! Sweeps: networks with the values of some settings varied, or a population with factors, and how their chart is arranged.
 
 use lastbyte_report::comparison::{Panel, Sweep};
-use lastbyte_sim::{Sweep as Factors, network::PathText};
+use lastbyte_scenario::{Sweep as Factors, network::PathText};
 
 use crate::commands::path::setting;
 

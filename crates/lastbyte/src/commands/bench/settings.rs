@@ -10,7 +10,7 @@ use lastbyte_load::{
     Amount, Arrivals, Handshake, LineSink, Mix, Network, Request, Settings, Version,
 };
 use lastbyte_quic::connection::Config;
-use lastbyte_sim::{self as sim, Experiment, Population};
+use lastbyte_scenario::{self as scenario, Experiment, Population};
 
 use super::arguments::{Arguments, ArrivalProcess, Http, TABLE_DEFAULT};
 use crate::{
@@ -148,7 +148,7 @@ pub(super) fn note_of_rate(settings: &Settings) -> Option<String> {
 fn network(arguments: &Arguments) -> Result<Option<Network>, Failure> {
     let it = &arguments.connection;
     let seed = arguments.load.seed;
-    let model = |path: sim::Path, start| PathModel {
+    let model = |path: scenario::Path, start| PathModel {
         down: path.down,
         up: path.up,
         overhead: path.overhead,

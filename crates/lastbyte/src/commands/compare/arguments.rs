@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use lastbyte_page::View;
-use lastbyte_sim::{Handshake, HttpVersion, TlsVersion, Upgrade};
+use lastbyte_scenario::{Handshake, HttpVersion, TlsVersion, Upgrade};
 use lastbyte_units as units;
 
 use super::{load, loss, record, run::view};
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
         conflicts_with = "arm"
     )]
     pub(super) http: Vec<HttpVersion>,
-    /// Arm in place of --http: "[NAME=]VERSION [SPEC]", the baseline first; repeatable
+    /// In place of --http: "[NAME=][VERSION] [SPEC]", the baseline first; repeatable
     #[arg(long, value_name = "ARM")]
     pub(super) arm: Vec<String>,
     /// Hosts with the arms' version, others HTTP/1.1: all, first-party; an arm for each

@@ -2,18 +2,9 @@
 
 use core::ops::RangeInclusive;
 
-use lastbyte_congestion::{Registry, Spec};
-use lastbyte_sim::{HttpVersion, Upgrade};
-
-/// An arm: a version of HTTP and a congestion control.
-#[derive(Clone, Debug)]
-pub(super) struct Arm {
-    pub(super) name: String,
-    pub(super) version: HttpVersion,
-    pub(super) congestion: Option<Spec>,
-    /// The hosts that have this version; others have HTTP/1.1.
-    pub(super) upgrade: Upgrade,
-}
+use lastbyte_congestion::Registry;
+pub(super) use lastbyte_scenario::HttpArm as Arm;
+use lastbyte_scenario::{HttpVersion, Upgrade};
 
 /// Each arm of HTTP/2 and 3 with each of these sets of hosts. Arms of HTTP/1.1 stay as they are.
 pub(super) fn upgraded(arms: Vec<Arm>, upgrades: &[Upgrade]) -> Result<Vec<Arm>, String> {
@@ -47,23 +38,14 @@ pub(super) fn upgraded(arms: Vec<Arm>, upgrades: &[Upgrade]) -> Result<Vec<Arm>,
     Ok(arms.collect())
 }
 
-/// The arms that these texts name, at least and at most this many.
+/// The arms that an option's texts name, at least and at most this many.
 pub(super) fn arms(
+    option: &str,
     texts: &[String],
     count: RangeInclusive<usize>,
     registry: &Registry,
 ) -> Result<Vec<Arm>, String> {
-    let mut arms: Vec<Arm> = Vec::new();
-    for text in texts {
-        let arm = arm(text, registry).map_err(|error| format!("--arm: `{text}`: {error}"))?;
-        if arms.iter().any(|other| other.name == arm.name) {
-            return Err(format!(
-                "two arms are named `{}` (expected different names: NAME=VERSION SPEC)",
-                arm.name
-            ));
-        }
-        arms.push(arm);
-    }
+    let arms = Arm::parse_all(texts, registry).map_err(|error| format!("{option}: {error}"))?;
     check_count(&arms, count)?;
     Ok(arms)
 }
@@ -80,28 +62,4 @@ pub(super) fn check_count(arms: &[Arm], count: RangeInclusive<usize>) -> Result<
         count.start(),
         count.end()
     ))
-}
-
-/// An arm: `3`, `3 bbr`, `new=3 rapid-start`.
-fn arm(text: &str, registry: &Registry) -> Result<Arm, String> {
-    // A spec may contain `=` as well, but no version stands behind it.
-    let named = text.split_once('=');
-    let named = named.filter(|(name, _)| !name.contains(' '));
-    let (name, rest) = named.map_or((None, text), |(name, rest)| (Some(name), rest));
-    let (version, spec) = rest.split_once(' ').unwrap_or((rest, ""));
-    let version: HttpVersion = version.parse()?;
-    let spec = spec.trim();
-    let congestion = match spec {
-        "" => None,
-        spec => Some(registry.parse(spec).map_err(|error| error.to_string())?),
-    };
-    Ok(Arm {
-        name: name.map_or_else(
-            || format!("{version} {spec}").trim().to_owned(),
-            str::to_owned,
-        ),
-        version,
-        congestion,
-        upgrade: Upgrade::All,
-    })
 }

@@ -15,7 +15,8 @@ use lastbyte_client::{
 };
 use lastbyte_driver::Clock;
 use lastbyte_page::{InFlight, Load, Moment, Page, Pool, View};
-use lastbyte_sim::{HttpVersion, PageOutcome, browser};
+use lastbyte_scenario::HttpVersion;
+use lastbyte_sim::{PageOutcome, browser};
 use lastbyte_units::Time;
 
 use crate::jobs::Interrupt;
@@ -313,9 +314,9 @@ impl Listener for Driver<'_> {
 
     fn on_connected(&mut self, _: usize, handshake: &Handshake) {
         let kind = match (handshake.is_resumed, handshake.early_data) {
-            (_, Some(true)) => lastbyte_sim::Handshake::ZeroRtt,
-            (true, _) => lastbyte_sim::Handshake::Resumed,
-            (false, _) => lastbyte_sim::Handshake::Full,
+            (_, Some(true)) => lastbyte_scenario::Handshake::ZeroRtt,
+            (true, _) => lastbyte_scenario::Handshake::Resumed,
+            (false, _) => lastbyte_scenario::Handshake::Full,
         };
         *self.handshakes.entry(kind.name()).or_default() += 1;
     }

@@ -14,7 +14,7 @@ use lastbyte_client::{ConnectTo, Memory, Settings, Url};
 use lastbyte_congestion::Registry;
 use lastbyte_page::{Moment, Page, View};
 use lastbyte_quic::connection::Config;
-use lastbyte_sim::{Handshake, HttpVersion};
+use lastbyte_scenario::{Handshake, HttpVersion};
 use lastbyte_units::{self as units, Time};
 use serde_json::{Value, json};
 
@@ -124,8 +124,8 @@ struct Run<'a> {
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let versions = arguments.http.iter().map(|one| one.name().to_owned());
     let versions: Vec<String> = versions.collect();
-    let arms =
-        arms::arms(&versions, 1..=HttpVersion::ALL.len(), registry).map_err(Failure::Usage)?;
+    let arms = arms::arms("--http", &versions, 1..=HttpVersion::ALL.len(), registry)
+        .map_err(Failure::Usage)?;
     check_views(&arguments.view)?;
     let server = address(&arguments.server)?;
     let settings = settings(arguments, server, registry)?;

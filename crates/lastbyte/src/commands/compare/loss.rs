@@ -8,7 +8,8 @@ use lastbyte_congestion::Registry;
 use lastbyte_link::Loss as LinkLoss;
 use lastbyte_page::{Host, Kind, Page, Resource};
 use lastbyte_report::loss::LossStudy;
-use lastbyte_sim::{ClientAcks, PageLoad, Path, Transport, load_page};
+use lastbyte_scenario::{ClientAcks, Path, Transport};
+use lastbyte_sim::{PageLoad, load_page};
 use lastbyte_units as units;
 use serde_json::json;
 
@@ -51,7 +52,7 @@ pub(super) struct Arguments {
     /// Path: named network, file, or RATE[:UP]/RTT
     #[arg(long, value_name = "NAME|FILE", default_value = "50mbit/40ms")]
     network: String,
-    /// Arm: "[NAME=]VERSION [SPEC]", VERSION 1.1, 2 or 3; repeatable [default: six]
+    /// Arm: "[NAME=][VERSION] [SPEC]", VERSION 1.1, 2 or 3; repeatable [default: six]
     ///
     /// The default is `2`, `2 bbr`, `3 newreno`, `3 cubic`, `3 bbr` and `3 rapid-start`. Versions 1.1 and 2 are TCP with TLS 1.3,
     /// without SPEC with Linux's CUBIC.
@@ -258,7 +259,7 @@ impl Setting<'_> {
         }
         let acks = path.client_acks.unwrap_or(ClientAcks::Chromium);
         let outcome = load_page(&PageLoad {
-            congestion: arm.congestion.clone(),
+            congestion: arm.spec.clone(),
             transport: Transport {
                 max_ack_delay: acks.max_ack_delay(),
                 ack_decimation: acks.decimation(),
@@ -373,7 +374,7 @@ impl Arguments {
         };
         // Each arm twice: simulated and measured.
         let most = LossStudy::ARMS_MAX / if is_measured { 2 } else { 1 };
-        let arms = arms::arms(&arms, 1..=most, registry).map_err(Failure::Usage)?;
+        let arms = arms::arms("--arm", &arms, 1..=most, registry).map_err(Failure::Usage)?;
         let [(_, path)] = <[_; 1]>::try_from(networks::networks(std::slice::from_ref(
             &self.network,
         ))?)

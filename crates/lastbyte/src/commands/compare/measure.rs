@@ -22,7 +22,7 @@ use std::{
 
 use lastbyte_emulate::{Lateness, Plan, Tunnel, TunnelError, tunnel};
 use lastbyte_link::Loss as LinkLoss;
-use lastbyte_sim::{HttpVersion, Path};
+use lastbyte_scenario::{HttpVersion, Path};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ fn ip(words: &[&str]) -> Result<(), Failure> {
 
 /// The kernel's congestion control of an arm; `None` for HTTP/3.
 fn control(arm: &Arm) -> Option<String> {
-    let spec = arm.congestion.as_ref().map(ToString::to_string);
+    let spec = arm.spec.as_ref().map(ToString::to_string);
     (arm.version != HttpVersion::Http3).then(|| match spec.as_deref() {
         None => "cubic".to_owned(),
         Some("newreno") => "reno".to_owned(),
@@ -319,7 +319,7 @@ impl Server {
         command.args(["serve", "--self-signed", "--listen", "0.0.0.0:0", "--log"]);
         command.arg(&log);
         if arm.version == HttpVersion::Http3 {
-            let spec = arm.congestion.as_ref().map(ToString::to_string);
+            let spec = arm.spec.as_ref().map(ToString::to_string);
             command.args(["--congestion", spec.as_deref().unwrap_or("cubic")]);
         }
         let cannot = |why: String| Failure::Run(format!("cannot start `lastbyte serve`: {why}"));
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn measured_arms_are_named_after_the_kernels_control_or_the_arm() {
         let texts = ["2", "2 bbr", "1.1 newreno", "3", "new=3 bbr"].map(str::to_owned);
-        let arms = arms(&texts, 1..=8, &Registry::builtin()).expect("they are valid");
+        let arms = arms("--arm", &texts, 1..=8, &Registry::builtin()).expect("they are valid");
         let names: Vec<String> = arms.iter().map(name).collect();
         let expected = [
             "Linux cubic",

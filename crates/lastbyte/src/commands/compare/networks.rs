@@ -3,8 +3,8 @@
 use core::time::Duration;
 use std::path::Path;
 
-use lastbyte_sim::{
-    self as sim,
+use lastbyte_scenario::{
+    self as scenario,
     network::{LinkText, NAMED, PathText},
 };
 use lastbyte_units::Rate;
@@ -22,14 +22,14 @@ const DEFAULT: [&str; 6] = ["dsl", "home-wifi", "lte", "5g", "leo", "geo"];
 const QUEUE_MIN: u64 = 30_000;
 
 /// The networks of --network, with their names.
-pub(super) fn networks(names: &[String]) -> Result<Vec<(String, sim::Path)>, Failure> {
+pub(super) fn networks(names: &[String]) -> Result<Vec<(String, scenario::Path)>, Failure> {
     let mut wanted: Vec<String> = Vec::new();
     if names.is_empty() {
         wanted.extend(DEFAULT.map(str::to_owned));
         wanted.push("grid".to_owned());
     }
     wanted.extend(names.iter().cloned());
-    let mut all: Vec<(String, sim::Path)> = Vec::new();
+    let mut all: Vec<(String, scenario::Path)> = Vec::new();
     for name in &wanted {
         let some = match name.as_str() {
             "grid" => grid()?,
@@ -53,11 +53,11 @@ pub(super) fn networks(names: &[String]) -> Result<Vec<(String, sim::Path)>, Fai
 }
 
 /// Networks with a name or in files.
-fn stored(names: &[String]) -> Result<Vec<(String, sim::Path)>, Failure> {
+fn stored(names: &[String]) -> Result<Vec<(String, scenario::Path)>, Failure> {
     path::paths_of(path::network_texts(names, None, None)?)
 }
 
-fn grid() -> Result<Vec<(String, sim::Path)>, Failure> {
+fn grid() -> Result<Vec<(String, scenario::Path)>, Failure> {
     let mut cells = Vec::new();
     for loss in LOSSES {
         for rtt in ROUND_TRIPS {
@@ -71,7 +71,7 @@ fn grid() -> Result<Vec<(String, sim::Path)>, Failure> {
 
 /// A network as `RATE[:UP]/RTT[/LOSS]`. The queues hold a round trip, at least 50 ms and [`QUEUE_MIN`] bytes; without a rate up it is
 /// a fifth of that down, and at least 500 kb/s; loss is by chance, in both directions.
-fn cell(text: &str) -> Result<(String, sim::Path), Failure> {
+fn cell(text: &str) -> Result<(String, scenario::Path), Failure> {
     let failure = |error: String| {
         Failure::Usage(format!(
             "--network: `{text}`: {error}; a network is a name, a file, or RATE[:UP]/RTT[/LOSS], such as 10mbit:2mbit/100ms/1%"

@@ -8,7 +8,7 @@ use lastbyte_page::{Page, View};
 use lastbyte_report::compare::{
     LoadTimes, Metric, PageFacts, PageLoads, PartTimes, Selection, Verdict, Waterfall, show_speedup,
 };
-use lastbyte_sim::Handshake;
+use lastbyte_scenario::Handshake;
 use lastbyte_units as units;
 
 use super::run::{self, Job, Loaded, Setting, view_name};

@@ -4,7 +4,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use lastbyte_page::View;
-use lastbyte_sim::{ClientAcks, Handshake, PageLoad, Path, Transport, load_page};
+use lastbyte_scenario::{ClientAcks, Handshake, Path, Transport};
+use lastbyte_sim::{PageLoad, load_page};
 use serde_json::{Value, json};
 
 use super::{
@@ -39,7 +40,7 @@ impl Simulation<'_> {
             view,
             upgrade: arm.upgrade,
             holds_back: arguments.hold_back,
-            congestion: arm.congestion.clone(),
+            congestion: arm.spec.clone(),
             transport: Transport {
                 handshake,
                 datagram_size: arguments.datagram_size,

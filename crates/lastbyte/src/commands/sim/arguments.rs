@@ -3,8 +3,10 @@
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
-use lastbyte_congestion::{Registry, Spec};
-use lastbyte_sim::{ClientAcks, CrossTraffic, Handshake, Protocol, workload::PARALLEL_MAX};
+use lastbyte_congestion::Registry;
+use lastbyte_scenario::{
+    Arm, ClientAcks, CrossTraffic, Handshake, Protocol, workload::PARALLEL_MAX,
+};
 use lastbyte_units as units;
 
 use crate::commands::{path::PathArguments, values};
@@ -92,7 +94,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TRAFFIC", help_heading = "Transfer")]
     pub(crate) cross: Vec<String>,
 
-    /// Congestion control spec to compare; repeatable
+    /// Congestion control to compare: SPEC or NAME=SPEC; repeatable
     ///
     /// Default: slow-start, jumpstart, rapid-no-jump, rapid-start. `lastbyte specs` lists presets and keys.
     #[arg(long, value_name = "SPEC", help_heading = "Endpoints")]
@@ -207,13 +209,6 @@ pub(crate) enum QlogDialect {
     Draft,
 }
 
-/// An arm: its spec as written, and parsed.
-#[derive(Clone, Debug)]
-pub(crate) struct Arm {
-    pub(crate) label: String,
-    pub(crate) spec: Spec,
-}
-
 /// Rejects a repeated value: its results could not be told apart.
 fn twice<T: PartialEq>(
     flag: &str,
@@ -239,7 +234,6 @@ const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid
 impl Arguments {
     /// Checks combinations of options.
     pub(crate) fn check(&self) -> Result<(), String> {
-        twice("--arm", &self.arm, String::clone)?;
         twice("--size", &self.size, |size| units::show_bytes(*size))?;
         twice("--handshake", &self.handshake, |kind| {
             kind.name().to_owned()
@@ -282,17 +276,12 @@ impl Arguments {
 
     /// The arms of --arm, or the default four.
     pub(crate) fn arms(&self, registry: &Registry) -> Result<Vec<Arm>, String> {
-        let labels = if self.arm.is_empty() {
-            FOUR_ARMS.map(str::to_owned).to_vec()
-        } else {
-            self.arm.clone()
+        let default = FOUR_ARMS.map(str::to_owned);
+        let texts = match self.arm.as_slice() {
+            [] => &default[..],
+            texts => texts,
         };
-        let arms = labels.into_iter().map(|label| {
-            let spec = registry.parse(&label);
-            let spec = spec.map_err(|error| format!("--arm: {error}"))?;
-            Ok(Arm { label, spec })
-        });
-        arms.collect()
+        Arm::parse_all(texts, registry).map_err(|error| format!("--arm: {error}"))
     }
 
     /// The cross traffic of --cross.

@@ -19,14 +19,15 @@ use lastbyte_report::transfer::{
     parts::{self, Part},
     play,
 };
+use lastbyte_scenario::{Handshake, Scenario};
 use lastbyte_sim::{
-    Handshake, Listener, Outcome, Scenario, SenderOutcome,
-    listener::{Direction, Listeners},
+    Listener, Outcome, SenderOutcome,
+    listener::Listeners,
     recorder::{Life, Recorder, Recording, Sample},
     row::Row,
     simulate,
 };
-use lastbyte_units as units;
+use lastbyte_units::{self as units, Direction};
 use lastbyte_wire::{
     Side,
     frame::{Frame, Frames},

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use lastbyte_congestion::Time;
 use lastbyte_quic::trace::Trace;
 use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
-use lastbyte_sim::{Handshake, Listener, lines::Label};
+use lastbyte_scenario::Handshake;
+use lastbyte_sim::{Listener, lines::Label};
 use lastbyte_wire::Side;
 
 use crate::{

@@ -3,7 +3,8 @@
 use core::{fmt::Write, time::Duration};
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use lastbyte_sim::{Handshake, row::Row};
+use lastbyte_scenario::Handshake;
+use lastbyte_sim::row::Row;
 use lastbyte_units as units;
 
 /// Tables of rows, which stand in order of network, size, arm, handshake and seed. `path` describes a network by its name.

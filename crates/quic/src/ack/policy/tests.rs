@@ -20,7 +20,7 @@ impl Space {
     }
 
     /// Receives a packet; when an ACK is due at once, sends it. Returns whether it was.
-    fn receive(&mut self, number: u32, is_ack_eliciting: bool, ecn: EcnCodepoint) -> bool {
+    fn receive(&mut self, number: u32, is_ack_eliciting: bool, ecn: Ecn) -> bool {
         self.received.on_received(&Received {
             now: self.now,
             number: PacketNumber::from(number),
@@ -46,7 +46,7 @@ impl Space {
         numbers
             .iter()
             .copied()
-            .filter(|number| self.receive(*number, true, EcnCodepoint::NotEct))
+            .filter(|number| self.receive(*number, true, Ecn::NotEct))
             .collect()
     }
 }
@@ -87,7 +87,7 @@ fn rfc9000_13_2_2_every_second_packet_is_acknowledged() {
 #[test]
 fn rfc9000_13_2_1_an_ack_is_delayed_by_at_most_max_ack_delay() {
     let mut space = delayed();
-    assert!(!space.receive(0, true, EcnCodepoint::NotEct));
+    assert!(!space.receive(0, true, Ecn::NotEct));
     assert_eq!(space.received.deadline(), Some(space.now + MAX_ACK_DELAY));
     assert_eq!(space.received.urgency(space.now), Urgency::Piggyback);
     assert_eq!(
@@ -111,7 +111,7 @@ fn rfc9000_13_2_1_an_old_gap_is_not_reported_again() {
 fn rfc9000_13_2_1_non_ack_eliciting_packets_cause_no_ack() {
     let mut space = delayed();
     for number in 0..20 {
-        assert!(!space.receive(number, false, EcnCodepoint::NotEct));
+        assert!(!space.receive(number, false, Ecn::NotEct));
     }
     assert_eq!(space.received.deadline(), None);
     assert_eq!(space.received.urgency(Time::MAX), Urgency::None);
@@ -120,18 +120,18 @@ fn rfc9000_13_2_1_non_ack_eliciting_packets_cause_no_ack() {
 #[test]
 fn rfc9000_13_2_1_ce_at_once() {
     let mut space = delayed();
-    assert!(space.receive(0, true, EcnCodepoint::Ce));
-    assert!(space.receive(1, true, EcnCodepoint::Ce));
-    assert!(!space.receive(2, true, EcnCodepoint::Ect0));
+    assert!(space.receive(0, true, Ecn::Ce));
+    assert!(space.receive(1, true, Ecn::Ce));
+    assert!(!space.receive(2, true, Ecn::Ect0));
 }
 
 #[test]
 fn ack_frequency_6_3_with_a_threshold_only_the_change_to_ce_counts() {
     let mut space = with_thresholds(10, 1);
-    assert!(space.receive(0, true, EcnCodepoint::Ce));
-    assert!(!space.receive(1, true, EcnCodepoint::Ce));
-    assert!(!space.receive(2, true, EcnCodepoint::Ect0));
-    assert!(space.receive(3, true, EcnCodepoint::Ce));
+    assert!(space.receive(0, true, Ecn::Ce));
+    assert!(!space.receive(1, true, Ecn::Ce));
+    assert!(!space.receive(2, true, Ecn::Ect0));
+    assert!(space.receive(3, true, Ecn::Ce));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn ack_frequency_4_acks_when_more_than_the_threshold_wait() {
     );
     assert_eq!(with_thresholds(0, 1).acked_at(&[0, 1, 2]), [0, 1, 2]);
     let mut space = with_thresholds(3, 1);
-    space.receive(0, true, EcnCodepoint::NotEct);
+    space.receive(0, true, Ecn::NotEct);
     assert_eq!(
         space.received.deadline(),
         Some(space.now + Duration::from_millis(50))
@@ -180,7 +180,7 @@ fn ack_frequency_4_an_older_frame_is_ignored() {
 #[test]
 fn ack_frequency_5_immediate_ack() {
     let mut space = delayed();
-    space.receive(0, true, EcnCodepoint::NotEct);
+    space.receive(0, true, Ecn::NotEct);
     space.received.policy_mut().on_immediate_ack();
     assert_eq!(space.received.urgency(space.now), Urgency::Due);
 }
@@ -204,10 +204,10 @@ fn chromium_acks_every_second_packet_up_to_the_hundredth_and_then_every_tenth() 
 #[test]
 fn chromium_waits_a_quarter_of_the_minimum_round_trip_once_it_acks_every_tenth() {
     let mut space = chromium();
-    space.receive(0, true, EcnCodepoint::NotEct);
+    space.receive(0, true, Ecn::NotEct);
     assert_eq!(space.received.deadline(), Some(space.now + MAX_ACK_DELAY));
     for number in 1..=100 {
-        space.receive(number, true, EcnCodepoint::NotEct);
+        space.receive(number, true, Ecn::NotEct);
     }
     assert_eq!(space.received.deadline(), Some(space.now + MIN_RTT / 4));
 }
@@ -301,7 +301,7 @@ proptest::proptest! {
         let mut number = 0;
         for step in steps {
             number += step;
-            let is_due = space.receive(number, true, EcnCodepoint::NotEct);
+            let is_due = space.receive(number, true, Ecn::NotEct);
             proptest::prop_assert_eq!(is_due, quiche.receive(number), "packet {}", number);
         }
     }

@@ -13,7 +13,7 @@ use lastbyte_wire::{
 use super::Handshake;
 use crate::{
     Stage,
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{Fatal, early::EarlyPacket},
     crypto::OpenError,
     space::Space,
@@ -58,7 +58,7 @@ impl Handshake {
         &mut self,
         now: Time,
         packet: Protected<'a>,
-        ecn: EcnCodepoint,
+        ecn: Ecn,
         largest: Option<PacketNumber>,
         probe_timeout: impl FnOnce() -> Duration,
     ) -> Result<Opened<'a>, Unopened> {
@@ -145,7 +145,7 @@ impl Handshake {
 
     // ---- buffered packets -----------------------------------------------------------------------------------------
 
-    fn keep(&mut self, packet: &Protected<'_>, ecn: EcnCodepoint) -> Unopened {
+    fn keep(&mut self, packet: &Protected<'_>, ecn: Ecn) -> Unopened {
         let state = self.state.as_mut();
         state
             .and_then(|state| state.early.keep(packet.bytes(), ecn))
@@ -177,7 +177,7 @@ impl Handshake {
 
     /// The datagrams that arrived before the connection's first wait for keys from now on. Their ECN marks are unknown;
     /// those of the first datagram are assumed, since client and path are the same. Returns their size in bytes.
-    pub(in crate::connection) fn replay_reordered_0rtt(&mut self, ecn: EcnCodepoint) -> u64 {
+    pub(in crate::connection) fn replay_reordered_0rtt(&mut self, ecn: Ecn) -> u64 {
         let Some(state) = &mut self.state else {
             return 0;
         };

@@ -7,7 +7,7 @@ use lastbyte_wire::{
 
 use super::*;
 use crate::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     connection::{
         Config,
         early::EarlyPackets,
@@ -137,7 +137,7 @@ fn parse(bytes: &mut [u8]) -> Protected<'_> {
 fn open(to: &mut Handshake, bytes: &[u8]) -> Result<(PacketType, u64, usize), Unopened> {
     let mut bytes = bytes.to_vec();
     let packet = parse(&mut bytes);
-    let opened = to.open(START, packet, EcnCodepoint::NotEct, None, || DELAY)?;
+    let opened = to.open(START, packet, Ecn::NotEct, None, || DELAY)?;
     assert!(!opened.has_reserved_bits);
     let number = opened.number.get();
     Ok((opened.packet_type, number, opened.payload.len()))
@@ -268,12 +268,12 @@ fn rfc9001_4_9_3_a_server_drops_0_rtt_keys_when_their_time_is_over() {
 fn rfc9000_5_2_2_reordered_0_rtt_waits_with_other_early_packets() {
     let (_, mut server) = pair();
     server.set_reordered_0rtt(vec![vec![1; 100], vec![2; 50]]);
-    assert_eq!(server.replay_reordered_0rtt(EcnCodepoint::Ect0), 150);
-    assert_eq!(server.replay_reordered_0rtt(EcnCodepoint::Ect0), 0);
+    assert_eq!(server.replay_reordered_0rtt(Ecn::Ect0), 150);
+    assert_eq!(server.replay_reordered_0rtt(Ecn::Ect0), 0);
     server.has_new_keys = true;
     let early = server.take_early().expect("new keys");
     assert_eq!(early.len(), 2);
-    assert!(early.iter().all(|packet| packet.ecn == EcnCodepoint::Ect0));
+    assert!(early.iter().all(|packet| packet.ecn == Ecn::Ect0));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What an idle connection frees, and that it is there again when it is needed.
 
 use super::*;
-use crate::{ack::EcnCodepoint, crypto::tls::testing::party, idle::RELEASE_AFTER, stream::KeepAll};
+use crate::{ack::Ecn, crypto::tls::testing::party, idle::RELEASE_AFTER, stream::KeepAll};
 
 fn is_released(connection: &Connection) -> bool {
     let keys = connection.handshake.one_rtt().expect("1-RTT keys");
@@ -121,13 +121,7 @@ fn keys_stay_after_a_forged_packet_until_the_next_pause() {
         forged[0] = 0x40;
         forged[1..9].copy_from_slice(id(2000).as_slice());
         let (now, server) = (pair.now, &mut pair.server);
-        server.handle_datagram(
-            now,
-            &SERVER_PATH,
-            EcnCodepoint::NotEct,
-            &mut forged,
-            &mut KeepAll,
-        );
+        server.handle_datagram(now, &SERVER_PATH, Ecn::NotEct, &mut forged, &mut KeepAll);
         assert!(!is_released(server));
         assert_eq!(server.deadline(), before);
     }

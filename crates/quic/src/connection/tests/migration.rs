@@ -150,7 +150,7 @@ fn rfc9000_8_2_1_an_unvalidated_address_gets_three_times_the_bytes_received() {
     let mut datagram = to_server.next().expect("an acknowledgment").bytes;
     drop(to_server);
     let came = datagram.len();
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     let now = pair.now;
     pair.server.handle_datagram(
         now,
@@ -184,7 +184,7 @@ fn rfc9000_8_2_1_the_shortest_ack_from_a_new_address_permits_a_path_challenge() 
     let transmit = pair.client.poll_transmit(now, &mut buffer);
     let len = transmit.expect("a PING").len;
     assert!(3 * len < 100, "{len} bytes");
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     let datagram = &mut buffer[..len];
     pair.server
         .handle_datagram(now, &there, ecn, datagram, &mut stream::KeepAll);
@@ -238,7 +238,7 @@ fn rfc9002_6_2_1_a_challenge_on_the_current_path_carries_an_ack() {
     let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
     let mut buffer = vec![0; 65_535];
     while pair.client.poll_transmit(now, &mut buffer).is_some() {}
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     pair.client.sender.request_probes(Space::Application, 1);
     let transmit = pair.client.poll_transmit(now, &mut buffer);
     let len = transmit.expect("a PING").len;
@@ -270,7 +270,7 @@ fn rfc9000_8_2_1_a_short_path_challenge_is_followed_by_a_full_size_one() {
     drop(flying);
     let mut datagram = acknowledgment.expect("one is under way").bytes;
     let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     let mut lens = Vec::new();
     let mut validated = Vec::new();
     for _ in 0..2 {
@@ -333,7 +333,7 @@ fn rfc9000_9_3_2_migration_to_an_unresponsive_address_is_reverted() {
         .map(|flying| flying.0.clone())
         .min()
         .expect("an acknowledgment");
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     let now = pair.now;
     let mut bytes = copy.bytes;
     pair.server.handle_datagram(
@@ -411,7 +411,7 @@ fn rfc9000_9_no_migration_before_the_handshake_is_confirmed() {
         pair.client.stage() == Stage::Complete
     });
     let elsewhere = to(SERVER, ELSEWHERE);
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     let received = pair.server.statistics().packets.received;
     pair.transmit();
     let mut datagram = pair.flying.pop().expect("a datagram").0.bytes;
@@ -506,7 +506,7 @@ fn rfc9000_9_5_a_path_without_a_spare_id_is_counted_once() {
     let mut buffer = [0; 1500];
     let transmit = pair.client.poll_transmit(now, &mut buffer);
     let len = transmit.expect("a probe").len;
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     let from = to(SERVER, ELSEWHERE);
     pair.server
         .handle_datagram(now, &from, ecn, &mut buffer[..len], &mut stream::KeepAll);

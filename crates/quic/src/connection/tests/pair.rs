@@ -10,7 +10,7 @@ use lastbyte_wire::{Direction, StreamId, Writer};
 
 use super::*;
 use crate::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     crypto::{
         ClientCrypto, ServerCrypto,
         plain::{PlainClient, PlainServer},
@@ -183,7 +183,7 @@ pub(in crate::connection) fn server(
 impl Pair {
     /// A datagram of the client arrives at the server.
     pub(in crate::connection) fn deliver_to_server(&mut self, datagram: &mut [u8]) {
-        let ecn = EcnCodepoint::NotEct;
+        let ecn = Ecn::NotEct;
         self.server
             .handle_datagram(self.now, &SERVER_PATH, ecn, datagram, &mut KeepAll);
     }
@@ -315,10 +315,10 @@ impl Pair {
             };
             self.sent += 1;
             let ecn = match (self.marks, transmit.ecn) {
-                (_, EcnCodepoint::NotEct) | (Marks::Bleached, _) => EcnCodepoint::NotEct,
+                (_, Ecn::NotEct) | (Marks::Bleached, _) => Ecn::NotEct,
                 (Marks::Kept, mark) => mark,
-                (Marks::AllCe, _) => EcnCodepoint::Ce,
-                (Marks::AllEct1, _) => EcnCodepoint::Ect1,
+                (Marks::AllCe, _) => Ecn::Ce,
+                (Marks::AllEct1, _) => Ecn::Ect1,
             };
             self.flying.push(Reverse(Flying {
                 arrives: self.now + DELAY + late,
@@ -364,15 +364,10 @@ impl Pair {
             && let Some(Reverse(mut flying)) = self.flying.pop()
         {
             if let Some(path) = self.arrival_path(&flying) {
-                let ecn = [
-                    EcnCodepoint::NotEct,
-                    EcnCodepoint::Ect1,
-                    EcnCodepoint::Ect0,
-                    EcnCodepoint::Ce,
-                ]
-                .into_iter()
-                .find(|mark| *mark as u8 == flying.ecn)
-                .expect("a mark");
+                let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]
+                    .into_iter()
+                    .find(|mark| *mark as u8 == flying.ecn)
+                    .expect("a mark");
                 let receiver = if flying.to_server {
                     &mut self.server
                 } else {

@@ -25,7 +25,7 @@ fn retry_packet(version: Version, token: &[u8], original: u64) -> Vec<u8> {
 }
 
 fn hand_to_client(client: &mut Connection, now: Time, mut packet: Vec<u8>) {
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     client.handle_datagram(now, &CLIENT_PATH, ecn, &mut packet, &mut stream::KeepAll);
 }
 

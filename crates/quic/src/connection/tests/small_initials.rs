@@ -89,7 +89,7 @@ fn rfc9000_14_1_a_client_reads_initial_packets_in_small_datagrams() {
         writer.bytes(&[0x02, 0, 0, 0, 0]).expect("room");
     });
     assert!(datagram.len() < 1200);
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     pair.client.handle_datagram(
         pair.now,
         &CLIENT_PATH,

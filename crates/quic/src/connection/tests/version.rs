@@ -262,7 +262,7 @@ fn a_forged_packet_of_another_version_has_no_effect() {
     forged[1..5].copy_from_slice(&Version::V2.number().get().to_be_bytes());
     forged[0] = forged[0] & 0xcf | 0x10;
     forged[6..14].copy_from_slice(id(1000).as_slice());
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     let client = &mut pair.client;
     client.handle_datagram(START, &CLIENT_PATH, ecn, &mut forged, &mut stream::KeepAll);
     assert_eq!(client.statistics().packets.decryption_failed, 1);

@@ -98,7 +98,7 @@ fn rfc9001_5_7_1_rtt_packets_before_the_handshake_is_complete_wait() {
     let mut flights: Vec<_> = pair.flying.drain().map(|flying| flying.0).collect();
     flights.sort();
     assert!(flights.len() > 1);
-    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let ecn = crate::ack::Ecn::NotEct;
     for mut flying in flights.into_iter().rev() {
         pair.server.handle_datagram(
             pair.now,

@@ -16,7 +16,7 @@ use lastbyte_wire::{
 
 use super::*;
 use crate::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     close::CloseReason,
     connection::Config,
     crypto::{
@@ -202,7 +202,7 @@ pub(super) fn deliver(
     let route = endpoint.route(now, path, &mut datagram);
     if let Route::Connection(handle) | Route::Accepted(handle) = route {
         let connection = endpoint.connection(handle).expect("just found");
-        connection.handle_datagram(now, path, EcnCodepoint::NotEct, &mut datagram, &mut KeepAll);
+        connection.handle_datagram(now, path, Ecn::NotEct, &mut datagram, &mut KeepAll);
     }
     route
 }

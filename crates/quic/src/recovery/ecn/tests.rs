@@ -25,17 +25,17 @@ fn rfc9000_a_4_marks_ten_packets_then_waits_for_acknowledgments() {
     let mut ecn = sent(9);
     assert_eq!(
         (ecn.state(), ecn.codepoint()),
-        (EcnState::Testing, EcnCodepoint::Ect0)
+        (EcnState::Testing, Ecn::Ect0)
     );
-    ecn.on_sent(2, EcnCodepoint::Ect0);
+    ecn.on_sent(2, Ecn::Ect0);
     assert_eq!(
         (ecn.state(), ecn.codepoint()),
-        (EcnState::Unknown, EcnCodepoint::NotEct)
+        (EcnState::Unknown, Ecn::NotEct)
     );
     assert_eq!(ecn.on_ack(2, 2, Some(&counts(2, 0, 0))), 0);
     assert_eq!(
         (ecn.state(), ecn.codepoint()),
-        (EcnState::Capable, EcnCodepoint::Ect0)
+        (EcnState::Capable, Ecn::Ect0)
     );
 }
 
@@ -67,7 +67,7 @@ fn rfc9000_13_4_2_1_each_impossible_count_fails_validation() {
         let mut ecn = sent(10);
         ecn.on_ack(2, newly_acked, counts.as_ref());
         assert_eq!(ecn.state(), EcnState::Failed, "{why}");
-        assert_eq!(ecn.codepoint(), EcnCodepoint::NotEct);
+        assert_eq!(ecn.codepoint(), Ecn::NotEct);
     }
     let mut ecn = sent(10);
     ecn.on_ack(2, 5, Some(&counts(5, 0, 0)));
@@ -90,7 +90,7 @@ fn rfc9000_a_4_fails_when_all_marked_packets_are_lost() {
 fn counts_of_the_spaces_are_separate() {
     let mut ecn = EcnValidation::new();
     for space in [0, 0, 1, 2, 2] {
-        ecn.on_sent(space, EcnCodepoint::Ect0);
+        ecn.on_sent(space, Ecn::Ect0);
     }
     ecn.on_ack(0, 2, Some(&counts(2, 0, 0)));
     ecn.on_ack(2, 2, Some(&counts(2, 0, 0)));
@@ -102,7 +102,7 @@ fn counts_of_the_spaces_are_separate() {
 
 #[test]
 fn disabled_marks_nothing() {
-    assert_eq!(EcnValidation::disabled().codepoint(), EcnCodepoint::NotEct);
+    assert_eq!(EcnValidation::disabled().codepoint(), Ecn::NotEct);
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn rfc9331_4_1_a_scalable_sender_marks_ect1_and_validates_its_count() {
     let l4s = || {
         let mut ecn = EcnValidation::for_response(true);
         for _ in 0..10 {
-            assert_eq!(ecn.codepoint(), EcnCodepoint::Ect1);
-            ecn.on_sent(2, EcnCodepoint::Ect1);
+            assert_eq!(ecn.codepoint(), Ecn::Ect1);
+            ecn.on_sent(2, Ecn::Ect1);
         }
         ecn
     };
@@ -119,7 +119,7 @@ fn rfc9331_4_1_a_scalable_sender_marks_ect1_and_validates_its_count() {
     assert_eq!(ecn.on_ack(2, 4, Some(&counts(0, 1, 3))), 3);
     assert_eq!(
         (ecn.state(), ecn.codepoint()),
-        (EcnState::Capable, EcnCodepoint::Ect1)
+        (EcnState::Capable, Ecn::Ect1)
     );
     assert_eq!(ecn.reported(), [0, 1, 3]);
     // A path that turns ECT(1) into ECT(0) fails validation.

@@ -16,7 +16,7 @@ fn packet(sent_at: u64) -> SentPacket {
         is_in_flight: true,
         is_mtu_probe: false,
         is_off_path: false,
-        ecn: EcnCodepoint::NotEct,
+        ecn: Ecn::NotEct,
         controller: SendReceipt::default(),
     }
 }

@@ -18,7 +18,7 @@ use std::{
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
-    ack::EcnCodepoint,
+    ack::Ecn,
     close::CloseReason,
     connection::{Config, Connection, NetworkPath},
     crypto::plain::{self, PlainClient, PlainServer, Resumption},
@@ -225,13 +225,7 @@ impl World {
         let route = self.ends[end].route(self.now, &path, datagram);
         if let Route::Connection(handle) | Route::Accepted(handle) = route {
             let connection = self.ends[end].connection(handle).expect("just found");
-            connection.handle_datagram(
-                self.now,
-                &path,
-                EcnCodepoint::NotEct,
-                datagram,
-                &mut KeepAll,
-            );
+            connection.handle_datagram(self.now, &path, Ecn::NotEct, datagram, &mut KeepAll);
         }
     }
 

@@ -165,7 +165,7 @@ fn other_and_damaged_states_are_rejected_by_name() {
     };
     assert_eq!(
         refused(&second, other),
-        "0.state: a state of another report (expected the same --arm, --bins, --by, --metric, --min-size, --resumed, --site and --where)"
+        "0.state: a state of another report (expected the same --arm-by, --bins, --by, --metric, --min-size, --resumed, --site and --where)"
     );
     // Cut off after any line, without a line, and with two lines exchanged.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();

@@ -9,12 +9,12 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use lastbyte_congestion::{Registry, Spec};
-use lastbyte_units as units;
+use lastbyte_congestion::Registry;
+use lastbyte_units::{self as units, Direction};
 use serde::Deserialize;
 
 use crate::{
-    listener::Direction,
+    arm::Arm,
     neighbour::Neighbour,
     population::{
         Draw, Population, Returns, Sweep,
@@ -58,17 +58,6 @@ pub struct Experiment {
     pub protocol: Protocol,
     /// What a client transfers: objects of the population's sizes.
     pub workload: Workload,
-}
-
-/// An arm: a congestion control under test.
-#[derive(Clone, Debug)]
-pub struct Arm {
-    /// The name.
-    pub name: String,
-    /// The server's congestion control.
-    pub spec: Spec,
-    /// Its share of connections, relative to those of the other arms.
-    pub share: f64,
 }
 
 /// One connection of an experiment.

@@ -20,12 +20,12 @@ use std::collections::BTreeMap;
 
 use lastbyte_congestion::{Registry, SavedPath, Spec};
 use lastbyte_link::{Contention, Policer, Rate, Reordering, Spacing, WakeUp};
+use lastbyte_units::Direction;
 use serde::Deserialize;
 
 use crate::{
     client_acks::ClientAcks,
     cross::{CrossKind, CrossTraffic},
-    listener::Direction,
     neighbour::{Neighbour, Observation},
     scenario::{Path, Transport},
     setting::{self, SettingError},

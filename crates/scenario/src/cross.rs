@@ -6,7 +6,7 @@ use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link as link;
 use lastbyte_units as units;
 
-use crate::listener::Direction;
+use lastbyte_units::Direction;
 
 #[cfg(test)]
 mod tests;
@@ -128,12 +128,14 @@ impl CrossTraffic {
     }
 
     /// The hops that its data pass.
-    pub(crate) fn hops(&self) -> RangeInclusive<u8> {
+    #[must_use]
+    pub fn hops(&self) -> RangeInclusive<u8> {
         self.hops.clone().unwrap_or(0..=u8::MAX)
     }
 
     /// The propagation delay of its data on this link.
-    pub(crate) fn delay(&self, link: &link::Config) -> Duration {
+    #[must_use]
+    pub fn delay(&self, link: &link::Config) -> Duration {
         let hops = self.hops();
         let on_way = (0u8..).zip(link.hops());
         let on_way = on_way.filter(|(hop, _)| hops.contains(hop));

@@ -7,7 +7,7 @@ use core::{fmt::Display, time::Duration};
 
 use lastbyte_congestion::Registry;
 use lastbyte_link::Spacing;
-use lastbyte_units::{self as units, UnitError};
+use lastbyte_units::{self as units, Direction, UnitError};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use super::{
@@ -15,8 +15,8 @@ use super::{
     distribution::{Distribution, Quantity},
 };
 use crate::{
-    client_acks::ClientAcks, cross::CrossKind, listener::Direction, network::OVERHEAD_MAX,
-    scenario::Protocol, setting::SettingError,
+    client_acks::ClientAcks, cross::CrossKind, network::OVERHEAD_MAX, scenario::Protocol,
+    setting::SettingError,
 };
 
 pub(super) const fn yes() -> bool {

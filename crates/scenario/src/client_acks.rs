@@ -12,7 +12,7 @@
 
 use core::{str::FromStr, time::Duration};
 
-use lastbyte_quic::ack::AckDecimation;
+use lastbyte_wire::AckDecimation;
 
 /// A rule by which clients acknowledge 1-RTT packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

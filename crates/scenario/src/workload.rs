@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use crate::{listener::Direction, scenario::Request, setting::SettingError};
+use lastbyte_units::Direction;
+
+use crate::{scenario::Request, setting::SettingError};
 
 /// The requests of a connection: rounds, one after the other, of objects that are requested at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use core::time::Duration;
 
 use lastbyte_congestion::{SavedPath, Spec};
 use lastbyte_link as link;
-use lastbyte_quic::ack::AckDecimation;
+use lastbyte_units::Direction;
+use lastbyte_wire::AckDecimation;
 
 use crate::{
     client_acks::ClientAcks,
     cross::{CrossKind, CrossTraffic},
-    listener::Direction,
     moves::Move,
 };
 

@@ -4,7 +4,7 @@
 //! of populations are measured for downloads, which are faster on most lines.
 
 use super::{Draw, DrawFacts, networks};
-use crate::listener::Direction;
+use lastbyte_units::Direction;
 
 /// Moves the data and the cross traffic of a draw to the uplink.
 pub(super) fn draw(mut draw: Draw) -> Draw {

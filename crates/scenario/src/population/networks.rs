@@ -6,12 +6,13 @@
 use core::time::Duration;
 
 use lastbyte_link::{Capacity, Config, Limit, Loss, Queue, Rate};
+use lastbyte_units::Direction;
 
 use super::{
     CrossFact, DATAGRAM, Draw, DrawFacts, Population, QUEUE_MAX, RATE_MAX, UpFacts, microseconds,
     random::{Field, Stream},
 };
-use crate::{listener::Direction, scenario::Path};
+use crate::scenario::Path;
 
 /// Replaces the path of a draw by one of the networks.
 pub(super) fn draw(population: &Population, mut draw: Draw, seed: u64) -> Draw {

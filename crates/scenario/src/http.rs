@@ -1,0 +1,105 @@
+//! Versions of HTTP and of TLS, and which hosts have them.
+
+use core::{fmt, str::FromStr};
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HttpVersion {
+    /// HTTP/1.1 (RFC 9112) with TLS: up to six connections to a host.
+    Http1,
+    /// HTTP/2 (RFC 9113): one connection to a group of hosts.
+    Http2,
+    /// HTTP/3 (RFC 9114): one connection to a group of hosts.
+    Http3,
+}
+
+impl HttpVersion {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Http1, Self::Http2, Self::Http3];
+
+    /// Its name on the command line and in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "1.1",
+            Self::Http2 => "2",
+            Self::Http3 => "3",
+        }
+    }
+}
+
+impl fmt::Display for HttpVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HTTP/{}", self.name())
+    }
+}
+
+impl FromStr for HttpVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|one| one.name() == text)
+            .ok_or_else(|| format!("unknown HTTP version `{text}` (expected `1.1`, `2` or `3`)"))
+    }
+}
+
+/// Which hosts have more than HTTP/1.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Upgrade {
+    /// All hosts.
+    #[default]
+    All,
+    /// Hosts of the page's own site.
+    FirstParty,
+}
+
+impl Upgrade {
+    /// Its name on the command line and in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::FirstParty => "first-party",
+        }
+    }
+}
+
+impl FromStr for Upgrade {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::All, Self::FirstParty]
+            .into_iter()
+            .find(|one| one.name() == text)
+            .ok_or_else(|| format!("unknown hosts `{text}` (expected `all` or `first-party`)"))
+    }
+}
+
+/// TLS of connections over TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// TLS 1.3 (RFC 8446).
+    #[default]
+    V13,
+    /// TLS 1.2 (RFC 5246): a full handshake takes a round trip more.
+    V12,
+    /// No TLS.
+    None,
+}
+
+impl FromStr for TlsVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "1.3" => Ok(Self::V13),
+            "1.2" => Ok(Self::V12),
+            "none" => Ok(Self::None),
+            _ => Err(format!(
+                "unknown version of TLS `{text}` (expected `1.3`, `1.2` or `none`)"
+            )),
+        }
+    }
+}
