@@ -62,9 +62,8 @@ impl Arm {
             }),
             _ => Err(SettingError::new(
                 "",
-                format!(
-                    "`{text}` has a version of HTTP (expected SPEC or NAME=SPEC: only page loads have versions)"
-                ),
+                format!("`{text}` has a version of HTTP"),
+                "SPEC or NAME=SPEC: only page loads have versions",
             )),
         }
     }
@@ -130,22 +129,19 @@ fn parts<'a>(text: &'a str, registry: &Registry) -> Result<Parts<'a>, SettingErr
     if name.is_some_and(str::is_empty) {
         return Err(SettingError::new(
             "",
-            format!("`{text}` has no name before `=` (expected NAME=SPEC)"),
+            format!("`{text}` has no name before `=`"),
+            "NAME=SPEC",
         ));
     }
     let parse = |spec: &str| {
         let spec = registry.parse(spec);
-        spec.map(Some).map_err(|error| SettingError::new("", error))
-    };
-    let version = |word: &str| {
-        let version = word.parse::<HttpVersion>();
-        version.map_err(|error| SettingError::new("", error))
+        spec.map(Some).map_err(SettingError::from)
     };
     let (version, spec) = match rest.split_once(' ') {
-        Some((word, spec)) => (Some(version(word)?), parse(spec.trim())?),
+        Some((word, spec)) => (Some(word.parse()?), parse(spec.trim())?),
         // No congestion control begins with a digit.
         None if rest.starts_with(|first: char| first.is_ascii_digit()) => {
-            (Some(version(rest)?), None)
+            (Some(rest.parse()?), None)
         }
         None => (None, parse(rest)?),
     };
@@ -161,10 +157,8 @@ fn distinct<T>(arms: Vec<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>, Settin
         {
             return Err(SettingError::new(
                 "",
-                format!(
-                    "two arms are named `{}` (expected different names: NAME=SPEC)",
-                    name(arm)
-                ),
+                format!("two arms are named `{}`", name(arm)),
+                "different names: NAME=SPEC",
             ));
         }
     }

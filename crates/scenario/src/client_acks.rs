@@ -14,6 +14,8 @@ use core::{str::FromStr, time::Duration};
 
 use lastbyte_wire::AckDecimation;
 
+use crate::setting::SettingError;
+
 /// A rule by which clients acknowledge 1-RTT packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientAcks {
@@ -63,17 +65,18 @@ impl ClientAcks {
 }
 
 impl FromStr for ClientAcks {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         Self::ALL
             .into_iter()
             .find(|one| one.name() == text)
             .ok_or_else(|| {
                 let names = Self::ALL.map(|one| format!("`{}`", one.name()));
-                format!(
-                    "unknown rule for ACKs `{text}` (expected one of {})",
-                    names.join(", ")
+                SettingError::new(
+                    "",
+                    format!("unknown rule for ACKs `{text}`"),
+                    format!("one of {}", names.join(", ")),
                 )
             })
     }

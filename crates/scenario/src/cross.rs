@@ -8,6 +8,8 @@ use lastbyte_units as units;
 
 use lastbyte_units::Direction;
 
+use crate::setting::SettingError;
+
 #[cfg(test)]
 mod tests;
 
@@ -69,8 +71,8 @@ impl CrossKind {
     ///
     /// # Errors
     ///
-    /// Returns the text of the error for the first part that is invalid.
-    pub fn parse(text: &str, registry: &Registry) -> Result<Self, String> {
+    /// Returns a [`SettingError`] for the first part that is invalid.
+    pub fn parse(text: &str, registry: &Registry) -> Result<Self, SettingError> {
         let mut words = text.split_whitespace();
         let kind = kind(&mut words, registry)?;
         nothing_left(words.next())?;
@@ -84,8 +86,8 @@ impl CrossTraffic {
     ///
     /// # Errors
     ///
-    /// Returns the text of the error for the first part that is invalid.
-    pub fn parse(text: &str, registry: &Registry) -> Result<Self, String> {
+    /// Returns a [`SettingError`] for the first part that is invalid.
+    pub fn parse(text: &str, registry: &Registry) -> Result<Self, SettingError> {
         let mut words = text.split_whitespace();
         let mut traffic = Self::from(kind(&mut words, registry)?);
         while let Some(word) = words.next() {
@@ -99,12 +101,18 @@ impl CrossTraffic {
         }
         if matches!(traffic.kind, CrossKind::Stack(_)) {
             if traffic.direction == Direction::Up {
-                return Err("`stack` and `up` exclude each other (expected one of them)".to_owned());
+                return Err(SettingError::new(
+                    "",
+                    "`stack` and `up` exclude each other",
+                    "one of them",
+                ));
             }
             if traffic.hops.is_some() {
-                return Err(
-                    "`stack` and `hop` exclude each other (expected one of them)".to_owned(),
-                );
+                return Err(SettingError::new(
+                    "",
+                    "`stack` and `hop` exclude each other",
+                    "one of them",
+                ));
             }
         }
         Ok(traffic)
@@ -114,14 +122,18 @@ impl CrossTraffic {
     ///
     /// # Errors
     ///
-    /// Returns the text of the error if the link has fewer hops.
-    pub fn check(&self, link: &link::Config) -> Result<(), String> {
+    /// Returns a [`SettingError`] if the link has fewer hops.
+    pub fn check(&self, link: &link::Config) -> Result<(), SettingError> {
         let count = link.hops().count();
         match &self.hops {
-            Some(hops) if usize::from(*hops.end()) >= count => Err(format!(
-                "cross traffic on hop {} of the {} (expected 1 to {count})",
-                u16::from(*hops.end()) + 1,
-                self.direction.name(),
+            Some(hops) if usize::from(*hops.end()) >= count => Err(SettingError::new(
+                "",
+                format!(
+                    "cross traffic on hop {} of the {}",
+                    u16::from(*hops.end()) + 1,
+                    self.direction.name()
+                ),
+                format!("1 to {count}"),
             )),
             _ => Ok(()),
         }
@@ -146,51 +158,58 @@ impl CrossTraffic {
 fn kind<'a>(
     words: &mut impl Iterator<Item = &'a str>,
     registry: &Registry,
-) -> Result<CrossKind, String> {
+) -> Result<CrossKind, SettingError> {
     let word = words.next().unwrap_or_default();
-    let spec = |text| registry.parse(text).map_err(|error| error.to_string());
+    let spec = |text| registry.parse(text).map_err(SettingError::from);
     if let Some(rate) = word.strip_prefix("cbr:") {
-        let rate = units::rate(rate).map_err(|error| error.with_value())?;
+        let rate = units::rate(rate)?;
         return Ok(CrossKind::Constant(rate));
     }
     if let Some(text) = word.strip_prefix("stack:") {
         return spec(text).map(CrossKind::Stack);
     }
     if let Some(text) = word.strip_prefix("pages:") {
-        let size = words
-            .next()
-            .ok_or("`pages` without a size (expected `pages:SPEC SIZE INTERVAL`)")?;
-        let bytes = units::bytes(size).map_err(|error| error.with_value())?;
+        let size = words.next().ok_or_else(|| {
+            SettingError::new("", "`pages` without a size", "`pages:SPEC SIZE INTERVAL`")
+        })?;
+        let bytes = units::bytes(size)?;
         let every = span(words.next(), "pages")?;
         if every.is_zero() {
-            return Err("an interval of 0 (expected a span above 0)".to_owned());
+            return Err(SettingError::new("", "an interval of 0", "a span above 0"));
         }
         return Ok(CrossKind::Pages(spec(text)?, Pages { bytes, every }));
     }
     spec(word).map(CrossKind::Bulk)
 }
 
-fn span(word: Option<&str>, key: &str) -> Result<Duration, String> {
-    let word = word.ok_or_else(|| format!("`{key}` without a span (expected such as `40ms`)"))?;
-    units::span(word).map_err(|error| error.with_value())
+fn span(word: Option<&str>, key: &str) -> Result<Duration, SettingError> {
+    let word = word.ok_or_else(|| {
+        SettingError::new("", format!("`{key}` without a span"), "such as `40ms`")
+    })?;
+    units::span(word).map_err(SettingError::from)
 }
 
-fn hops(word: Option<&str>) -> Result<RangeInclusive<u8>, String> {
-    let word = word.ok_or("`hop` without a number (expected such as `2` or `2-3`)")?;
+fn hops(word: Option<&str>) -> Result<RangeInclusive<u8>, SettingError> {
+    let word = word
+        .ok_or_else(|| SettingError::new("", "`hop` without a number", "such as `2` or `2-3`"))?;
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     let index = |text: &str| text.parse::<u8>().ok()?.checked_sub(1);
     match (index(first), index(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        _ => Err(format!(
-            "hop `{word}` (expected a number from 1 or two in order, such as `2` or `2-3`)"
+        _ => Err(SettingError::new(
+            "",
+            format!("hop `{word}`"),
+            "a number from 1 or two in order, such as `2` or `2-3`",
         )),
     }
 }
 
-fn nothing_left(word: Option<&str>) -> Result<(), String> {
+fn nothing_left(word: Option<&str>) -> Result<(), SettingError> {
     match word {
-        Some(word) => Err(format!(
-            "`{word}` (expected `up`, `rtt SPAN`, `start SPAN` or `hop N` after the kind)"
+        Some(word) => Err(SettingError::new(
+            "",
+            format!("`{word}`"),
+            "`up`, `rtt SPAN`, `start SPAN` or `hop N` after the kind",
         )),
         None => Ok(()),
     }

@@ -167,37 +167,32 @@ impl Experiment {
                     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
                     SettingError::new(
                         "baseline",
-                        format!("unknown arm `{name}` (expected {})", names.join(", ")),
+                        format!("unknown arm `{name}`"),
+                        names.join(", "),
                     )
                 })?,
         };
         if text.connections == 0 {
-            return Err(SettingError::new("connections", "0 (expected 1 or more)"));
+            return Err(SettingError::new("connections", "0", "1 or more"));
         }
         if text.seed >= units::SEED_END {
             return Err(SettingError::new(
                 "seed",
-                format!(
-                    "{} (expected a whole number from 0 to {}, 2^53 - 1)",
-                    text.seed,
-                    units::SEED_END - 1
-                ),
+                text.seed,
+                format!("a whole number from 0 to {}, 2^53 - 1", units::SEED_END - 1),
             ));
         }
         let time_limit = text.time_limit.unwrap_or(TIME_LIMIT);
         if time_limit.is_zero() {
-            return Err(SettingError::new(
-                "time-limit",
-                "0 (expected a span above zero)",
-            ));
+            return Err(SettingError::new("time-limit", "0", "a span above zero"));
         }
         let mut population = if text.population == BUILT_IN {
             Population::standard()
         } else {
-            let file =
-                read(&text.population).map_err(|reason| SettingError::new("population", reason))?;
+            let file = read(&text.population)
+                .map_err(|reason| SettingError::because("population", reason))?;
             Population::parse_with(&file, registry).map_err(|error| {
-                SettingError::new("population", format!("`{}`: {error}", text.population))
+                SettingError::because("population", format!("`{}`: {error}", text.population))
             })?
         };
         if let Some(sites) = &text.sites {
@@ -326,12 +321,13 @@ pub fn neighbours(texts: &[String], registry: &Registry) -> Result<Vec<Neighbour
     if texts.len() > NEIGHBOURS_MAX {
         return Err(SettingError::new(
             "neighbours",
-            format!("{} (expected at most {NEIGHBOURS_MAX})", texts.len()),
+            texts.len(),
+            format!("at most {NEIGHBOURS_MAX}"),
         ));
     }
     let neighbours = texts.iter().map(|text| Neighbour::parse(text, registry));
-    let neighbours: Result<Vec<Neighbour>, String> = neighbours.collect();
-    neighbours.map_err(|error| SettingError::new("neighbours", error))
+    let neighbours: Result<Vec<Neighbour>, SettingError> = neighbours.collect();
+    neighbours.map_err(|error| error.of("neighbours"))
 }
 
 /// Checks the observation time of neighbours.
@@ -343,10 +339,8 @@ pub fn horizon(span: Duration) -> Result<Duration, SettingError> {
     if span.is_zero() || span > HORIZON_MAX {
         return Err(SettingError::new(
             "horizon",
-            format!(
-                "{} (expected a span above zero, 600s at most)",
-                units::show_span(span)
-            ),
+            units::show_span(span),
+            "a span above zero, 600s at most",
         ));
     }
     Ok(span)
@@ -362,21 +356,21 @@ fn arms(texts: &[ArmText], registry: &Registry) -> Result<Vec<Arm>, SettingError
     for text in texts {
         let place = format!("arms.{}", text.name);
         if text.name.is_empty() {
-            return Err(SettingError::new("arms", "an arm needs a `name`"));
+            return Err(SettingError::because("arms", "an arm needs a `name`"));
         }
         if !names.insert(&text.name) {
-            return Err(SettingError::new(place, "there are two of this name"));
+            return Err(SettingError::because(place, "there are two of this name"));
         }
         arms.push(Arm {
             name: text.name.clone(),
             spec: registry
                 .parse(&text.spec)
-                .map_err(|error| SettingError::new(format!("{place}.spec"), error))?,
+                .map_err(|error| SettingError::because(format!("{place}.spec"), error))?,
             share: text.share,
         });
     }
     if arms.iter().all(|arm| arm.share <= 0.0) {
-        return Err(SettingError::new(
+        return Err(SettingError::because(
             "arms",
             "at least one `[[arms]]` with a `share` above zero is needed",
         ));

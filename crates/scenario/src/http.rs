@@ -2,6 +2,8 @@
 
 use core::{fmt, str::FromStr};
 
+use crate::setting::SettingError;
+
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HttpVersion {
@@ -35,13 +37,19 @@ impl fmt::Display for HttpVersion {
 }
 
 impl FromStr for HttpVersion {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         Self::ALL
             .into_iter()
             .find(|one| one.name() == text)
-            .ok_or_else(|| format!("unknown HTTP version `{text}` (expected `1.1`, `2` or `3`)"))
+            .ok_or_else(|| {
+                SettingError::new(
+                    "",
+                    format!("unknown HTTP version `{text}`"),
+                    "`1.1`, `2` or `3`",
+                )
+            })
     }
 }
 
@@ -67,13 +75,19 @@ impl Upgrade {
 }
 
 impl FromStr for Upgrade {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         [Self::All, Self::FirstParty]
             .into_iter()
             .find(|one| one.name() == text)
-            .ok_or_else(|| format!("unknown hosts `{text}` (expected `all` or `first-party`)"))
+            .ok_or_else(|| {
+                SettingError::new(
+                    "",
+                    format!("unknown hosts `{text}`"),
+                    "`all` or `first-party`",
+                )
+            })
     }
 }
 
@@ -90,15 +104,17 @@ pub enum TlsVersion {
 }
 
 impl FromStr for TlsVersion {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "1.3" => Ok(Self::V13),
             "1.2" => Ok(Self::V12),
             "none" => Ok(Self::None),
-            _ => Err(format!(
-                "unknown version of TLS `{text}` (expected `1.3`, `1.2` or `none`)"
+            _ => Err(SettingError::new(
+                "",
+                format!("unknown version of TLS `{text}`"),
+                "`1.3`, `1.2` or `none`",
             )),
         }
     }

@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use lastbyte_units as units;
 
+use crate::setting::SettingError;
+
 /// Why the address of a client changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveKind {
@@ -27,29 +29,41 @@ impl Move {
     ///
     /// # Errors
     ///
-    /// Returns the text of the error for the part that is invalid.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Returns a [`SettingError`] for the part that is invalid.
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [at, kind] = words[..] else {
-            return Err(format!(
-                "`{text}` (expected a time and `nat` or `network`, such as `2s network`)"
+            return Err(SettingError::new(
+                "",
+                format!("`{text}`"),
+                "a time and `nat` or `network`, such as `2s network`",
             ));
         };
         Ok(Self {
-            at: units::span(at).map_err(|error| error.with_value())?,
+            at: units::span(at)?,
             kind: match kind {
                 "nat" => MoveKind::Nat,
                 "network" => MoveKind::Network,
-                other => return Err(format!("`{other}` (expected `nat` or `network`)")),
+                other => {
+                    return Err(SettingError::new(
+                        "",
+                        format!("`{other}`"),
+                        "`nat` or `network`",
+                    ));
+                }
             },
         })
     }
 
     /// Parses the changes of a path, ordered by time.
-    pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Self>, String> {
+    pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Self>, SettingError> {
         if texts.len() > MOVES_MAX {
             let count = texts.len();
-            return Err(format!("{count} moves (expected at most {MOVES_MAX})"));
+            return Err(SettingError::new(
+                "",
+                format!("{count} moves"),
+                format!("at most {MOVES_MAX}"),
+            ));
         }
         let moves: Vec<Self> = texts
             .iter()
@@ -58,7 +72,11 @@ impl Move {
         if moves.is_sorted_by_key(|one| one.at) {
             Ok(moves)
         } else {
-            Err("times that do not ascend (expected the earliest first)".to_owned())
+            Err(SettingError::new(
+                "",
+                "times that do not ascend",
+                "the earliest first",
+            ))
         }
     }
 }
@@ -84,7 +102,7 @@ mod tests {
             (&["1s nat"; 101], "101 moves (expected at most 100)"),
         ] {
             let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-            let error = Move::parse_all(&texts).expect_err("invalid");
+            let error = Move::parse_all(&texts).expect_err("invalid").to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use lastbyte_congestion::Registry;
 
-use crate::cross::CrossKind;
+use crate::{cross::CrossKind, setting::SettingError};
 
 /// A kind of neighbour.
 #[derive(Clone, Debug)]
@@ -24,12 +24,16 @@ impl Neighbour {
     ///
     /// # Errors
     ///
-    /// Returns the text of the error of [`CrossKind::parse`], and an error for `stack:SPEC`, whose packets are those of a measured
+    /// Returns the error of [`CrossKind::parse`], and an error for `stack:SPEC`, whose packets are those of a measured
     /// flow.
-    pub fn parse(text: &str, registry: &Registry) -> Result<Self, String> {
+    pub fn parse(text: &str, registry: &Registry) -> Result<Self, SettingError> {
         let kind = CrossKind::parse(text, registry)?;
         if matches!(kind, CrossKind::Stack(_)) {
-            return Err(format!("`{text}` (expected a neighbour without `stack:`)"));
+            return Err(SettingError::new(
+                "",
+                format!("`{text}`"),
+                "a neighbour without `stack:`",
+            ));
         }
         Ok(Self {
             name: text.to_owned(),

@@ -154,10 +154,8 @@ impl PathText {
             let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
             return Err(SettingError::new(
                 "",
-                format!(
-                    "unknown network `{name}` (expected {}, or a file that ends in .toml)",
-                    names.join(", ")
-                ),
+                format!("unknown network `{name}`"),
+                format!("{}, or a file that ends in .toml", names.join(", ")),
             ));
         };
         Self::parse(text)
@@ -193,7 +191,8 @@ impl PathText {
         if overhead > OVERHEAD_MAX {
             return Err(SettingError::new(
                 "overhead",
-                format!("{overhead} (expected at most {OVERHEAD_MAX} bytes)"),
+                overhead,
+                format!("at most {OVERHEAD_MAX} bytes"),
             ));
         }
         let path = Path {
@@ -203,17 +202,17 @@ impl PathText {
             client_acks: match &self.client_acks {
                 Some(name) => Some(
                     name.parse::<ClientAcks>()
-                        .map_err(|error: String| SettingError::new("client-acks", error))?,
+                        .map_err(|error| error.of("client-acks"))?,
                 ),
                 None => None,
             },
             cross: self.cross()?,
             moves: Move::parse_all(self.moves.as_deref().unwrap_or_default())
-                .map_err(|error| SettingError::new("moves", error))?,
+                .map_err(|error| error.of("moves"))?,
         };
         for cross in &path.cross {
             let checked = cross.check(path.link(cross.direction));
-            checked.map_err(|error| SettingError::new("cross", error))?;
+            checked.map_err(|error| error.of("cross"))?;
         }
         Ok(path)
     }
@@ -223,7 +222,8 @@ impl PathText {
         if texts.len() > CROSS_MAX {
             return Err(SettingError::new(
                 "cross",
-                format!("{} flows (expected at most {CROSS_MAX})", texts.len()),
+                format!("{} flows", texts.len()),
+                format!("at most {CROSS_MAX}"),
             ));
         }
         let registry = Registry::builtin();
@@ -231,7 +231,7 @@ impl PathText {
             .iter()
             .map(|text| {
                 CrossTraffic::parse(text, &registry)
-                    .map_err(|error| SettingError::new("cross", format!("`{text}`: {error}")))
+                    .map_err(|error| error.in_text(text).of("cross"))
             })
             .collect()
     }
@@ -242,7 +242,7 @@ const CROSS_MAX: usize = 1000;
 
 /// The error of an invalid figure.
 fn misread(key: &str, error: &UnitError) -> SettingError {
-    SettingError::new(key, error.with_value())
+    SettingError::from(error.clone()).of(key)
 }
 
 impl LinkText {
@@ -313,7 +313,8 @@ impl LinkText {
                     let (rtt, taken) = (units::show_span(rtt), units::show_span(taken));
                     SettingError::new(
                         "rtt",
-                        format!("{rtt}, but the hops of `{direction}` delay {taken} (expected at most half of the round trip)"),
+                        format!("{rtt}, but the hops of `{direction}` delay {taken}"),
+                        "at most half of the round trip",
                     )
                 })?
             }
@@ -337,7 +338,8 @@ impl LinkText {
                 Some(other) => {
                     return Err(SettingError::new(
                         key("departure"),
-                        format!("`{other}` (expected `last-bit` or `first-bit`)"),
+                        format!("`{other}`"),
+                        "`last-bit` or `first-bit`",
                     ));
                 }
             },
@@ -352,7 +354,7 @@ impl LinkText {
         };
         config
             .check()
-            .map_err(|error| SettingError::new(direction, error))?;
+            .map_err(|error| SettingError::because(direction, error))?;
         Ok(config)
     }
 
@@ -367,7 +369,8 @@ impl LinkText {
         if texts.len() >= HOPS_MAX {
             return Err(SettingError::new(
                 format!("{direction}.hop"),
-                format!("{} tables (expected at most {})", texts.len(), HOPS_MAX - 1),
+                format!("{} tables", texts.len()),
+                format!("at most {}", HOPS_MAX - 1),
             ));
         }
         let mut hops = Vec::with_capacity(texts.len());
@@ -376,7 +379,8 @@ impl LinkText {
             if text.hop.is_some() {
                 return Err(SettingError::new(
                     format!("{name}.hop"),
-                    format!("a hop of a hop (expected all hops in `{direction}.hop`)"),
+                    "a hop of a hop",
+                    format!("all hops in `{direction}.hop`"),
                 ));
             }
             hops.push(text.link(&name, None, overhead, read_trace)?);
@@ -396,20 +400,20 @@ impl LinkText {
             self.trace.is_some(),
         ];
         if kinds.iter().filter(|is_there| **is_there).count() > 1 {
-            return Err(SettingError::new(
+            return Err(SettingError::because(
                 direction,
                 "one of `rate`, `steps` and `trace`, not several",
             ));
         }
         if self.period.is_some() && self.steps.is_none() {
-            return Err(SettingError::new(
+            return Err(SettingError::because(
                 key("period"),
                 "it is of `steps`, and there are none",
             ));
         }
         let is_plain = self.rate.is_some() && self.burst.is_none() && self.departure.is_none();
         if self.aggregate.is_some() && !is_plain {
-            return Err(SettingError::new(
+            return Err(SettingError::because(
                 key("aggregate"),
                 "it requires `rate`, without `burst` and `departure`",
             ));
@@ -426,7 +430,8 @@ impl LinkText {
                 if shaper.peak < shaper.rate {
                     return Err(SettingError::new(
                         key("peak-rate"),
-                        format!("`{peak}` (expected at least `rate`, {rate})"),
+                        format!("`{peak}`"),
+                        format!("at least `rate`, {rate}"),
                     ));
                 }
                 return Ok(Capacity::Shaper(shaper));
@@ -440,7 +445,7 @@ impl LinkText {
             }
             (_, None, None) => {}
             _ => {
-                return Err(SettingError::new(
+                return Err(SettingError::because(
                     direction,
                     "`burst` and `peak-rate` require each other and `rate`",
                 ));
@@ -468,16 +473,16 @@ impl LinkText {
                 ),
                 None => None,
             };
-            let schedule =
-                Schedule::new(&steps?, period).map_err(|error| SettingError::new(&key, error))?;
+            let schedule = Schedule::new(&steps?, period)
+                .map_err(|error| SettingError::because(&key, error))?;
             return Ok(Capacity::Schedule(schedule));
         }
         if let Some(name) = &self.trace {
             let key = key("trace");
-            let text = read_trace(name).map_err(|error| SettingError::new(&key, error))?;
+            let text = read_trace(name).map_err(|error| SettingError::because(&key, error))?;
             let trace: Trace = text
                 .parse()
-                .map_err(|error| SettingError::new(&key, format!("{name}: {error}")))?;
+                .map_err(|error| SettingError::because(&key, format!("{name}: {error}")))?;
             return Ok(Capacity::Trace(trace));
         }
         Ok(Capacity::Unlimited)
@@ -494,19 +499,18 @@ impl LinkText {
             Some("off") => Ok(false),
             Some(other) => Err(SettingError::new(
                 format!("{direction}.mark"),
-                format!(
-                    "`{other}` (expected `on` or `off`: this discipline finds the depth itself)"
-                ),
+                format!("`{other}`"),
+                "`on` or `off`: this discipline finds the depth itself",
             )),
         };
-        let codel = |default: CoDel| {
+        let codel = |default: CoDel| -> Result<CoDel, SettingError> {
             Ok(CoDel {
                 ecn: marks()?,
                 limit: size.unwrap_or(default.limit),
                 ..default
             })
         };
-        let flows = || {
+        let flows = || -> Result<FqCoDel, SettingError> {
             let default = FqCoDel::default();
             Ok(FqCoDel {
                 codel: codel(default.codel)?,
@@ -536,7 +540,8 @@ impl LinkText {
                 if !marks()? {
                     return Err(SettingError::new(
                         format!("{direction}.mark"),
-                        "`off` (expected `on`: `dualpi2` always marks)",
+                        "`off`",
+                        "`on`: `dualpi2` always marks",
                     ));
                 }
                 let default = DualPi2::default();
@@ -548,9 +553,8 @@ impl LinkText {
             Some(other) => {
                 return Err(SettingError::new(
                     format!("{direction}.discipline"),
-                    format!(
-                        "`{other}` (expected `drop-tail`, `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`)"
-                    ),
+                    format!("`{other}`"),
+                    "`drop-tail`, `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`",
                 ));
             }
         })
@@ -574,9 +578,8 @@ impl LinkText {
             let length = packets.ok_or_else(|| {
                 SettingError::new(
                     &key,
-                    format!(
-                        "`{length}` (expected a mean length of one packet or more, such as `3p`)"
-                    ),
+                    format!("`{length}`"),
+                    "a mean length of one packet or more, such as `3p`",
                 )
             })?;
             losses.push(Loss::GilbertElliott(GilbertElliott::simple(mean, length)));
@@ -662,8 +665,7 @@ impl LinkText {
 /// Splits a text into two words; `expected` describes them in the error.
 fn two_words<'a>(key: &str, text: &'a str, expected: &str) -> Result<[&'a str; 2], SettingError> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    <[&str; 2]>::try_from(words)
-        .map_err(|_| SettingError::new(key, format!("`{text}` (expected {expected})")))
+    <[&str; 2]>::try_from(words).map_err(|_| SettingError::new(key, format!("`{text}`"), expected))
 }
 
 /// The most packets of an aggregate: of 802.11be.
@@ -677,7 +679,7 @@ fn wifi(key: &str, text: &str, rate: link::Rate) -> Result<Wifi, SettingError> {
         rate,
         packets: packets
             .filter(|packets| (1..=AGGREGATE_MAX).contains(packets))
-            .ok_or_else(|| SettingError::new(key, format!("`{text}` (expected {expected})")))?,
+            .ok_or_else(|| SettingError::new(key, format!("`{text}`"), expected))?,
         airtime: units::span(airtime).map_err(|error| misread(key, &error))?,
     })
 }
@@ -703,13 +705,13 @@ fn limit(key: &str, text: &str) -> Result<Limit, SettingError> {
         Some(bytes) => Ok(Limit::Bytes(bytes)),
         None if is_bare && !text.is_empty() => Err(SettingError::new(
             key,
-            format!(
-                "`{text}` (expected a depth with its unit: `{text}ms`, `{text}kB` or `{text}p` for packets)"
-            ),
+            format!("`{text}`"),
+            format!("a depth with its unit: `{text}ms`, `{text}kB` or `{text}p` for packets"),
         )),
         None => Err(SettingError::new(
             key,
-            format!("`{text}` (expected a depth, such as `50ms`, `64kB`, `100p` or `unlimited`)"),
+            format!("`{text}`"),
+            "a depth, such as `50ms`, `64kB`, `100p` or `unlimited`",
         )),
     }
 }

@@ -545,7 +545,7 @@ impl Population {
         }
         let is_unlimited = |class: &Class| class.up_rate.is_none() && class.up_share.is_none();
         if (sweep.up_rate - 1.0).abs() > f64::EPSILON && self.classes.iter().all(is_unlimited) {
-            return Err(SettingError::new(
+            return Err(SettingError::because(
                 "up-rate",
                 "no class of the population has `up-rate` or `up-share`",
             ));
@@ -555,7 +555,7 @@ impl Population {
             .iter()
             .find(|site| scaled.class_weights(site).sum::<f64>() <= 0.0);
         match empty {
-            Some(site) => Err(SettingError::new(
+            Some(site) => Err(SettingError::because(
                 "poor",
                 format!(
                     "no class is left in `{}`: all its classes are poor",
@@ -579,13 +579,14 @@ impl Population {
             let names: Vec<&str> = self.sites().collect();
             return Err(SettingError::new(
                 "sites",
-                format!("unknown site `{unknown}` (expected {})", names.join(", ")),
+                format!("unknown site `{unknown}`"),
+                names.join(", "),
             ));
         }
         let mut few = self.clone();
         few.sites.retain(|site| sites.contains(&site.name));
         if few.sites.iter().all(|site| site.share <= 0.0) {
-            return Err(SettingError::new(
+            return Err(SettingError::because(
                 "sites",
                 "none of them has a share above zero",
             ));
@@ -642,7 +643,7 @@ impl Population {
     /// Returns the population with data in this direction.
     pub(crate) fn with_direction(self, direction: Direction) -> Result<Self, SettingError> {
         if direction == Direction::Up && !self.neighbours.is_empty() {
-            return Err(SettingError::new(
+            return Err(SettingError::because(
                 "neighbours",
                 "they are observed on the downlink, and data go up",
             ));
@@ -678,7 +679,7 @@ impl Population {
     /// Returns an error if there is no size, or a size of 0.
     pub fn with_sizes(&self, sizes: &[u64]) -> Result<Self, SettingError> {
         if sizes.is_empty() || sizes.contains(&0) {
-            return Err(SettingError::new("size", "0 (expected 1 byte or more)"));
+            return Err(SettingError::new("size", "0", "1 byte or more"));
         }
         Ok(Self {
             sizes: Sizes {

@@ -11,6 +11,7 @@ use crate::{
     client_acks::ClientAcks,
     cross::{CrossKind, CrossTraffic},
     moves::Move,
+    setting::SettingError,
 };
 
 /// A path, and the traffic on it.
@@ -158,13 +159,15 @@ impl Protocol {
 }
 
 impl core::str::FromStr for Protocol {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         Self::ALL
             .into_iter()
             .find(|one| one.name() == text)
-            .ok_or_else(|| format!("unknown protocol `{text}` (expected `h3` or `raw`)"))
+            .ok_or_else(|| {
+                SettingError::new("", format!("unknown protocol `{text}`"), "`h3` or `raw`")
+            })
     }
 }
 
@@ -197,14 +200,18 @@ impl Handshake {
 }
 
 impl core::str::FromStr for Handshake {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         Self::ALL
             .into_iter()
             .find(|one| one.name() == text)
             .ok_or_else(|| {
-                format!("unknown handshake `{text}` (expected `full`, `resumed` or `0rtt`)")
+                SettingError::new(
+                    "",
+                    format!("unknown handshake `{text}`"),
+                    "`full`, `resumed` or `0rtt`",
+                )
             })
     }
 }

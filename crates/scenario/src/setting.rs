@@ -2,26 +2,69 @@
 
 use core::{fmt, ops::Range};
 
+use lastbyte_congestion::SpecError;
+use lastbyte_units::UnitError;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-/// An invalid setting in a network, population or experiment file.
+/// An invalid setting in a file or on a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
-    /// The key of the setting; empty if the error is not in a single setting.
+    /// The key of the setting; empty if the error is not in a single setting, or the setting is an option.
     pub key: String,
-    /// The error, and the expected value.
-    pub reason: String,
+    /// The invalid value, or what is wrong with it.
+    pub value: String,
+    /// What is expected; empty if `value` says it.
+    pub expected: String,
     /// The line of the file, from 1, if it is known.
     pub line: Option<usize>,
 }
 
 impl SettingError {
-    pub(crate) fn new(key: impl Into<String>, reason: impl fmt::Display) -> Self {
+    /// The error of a value in place of the expected one.
+    pub fn new(
+        key: impl Into<String>,
+        value: impl fmt::Display,
+        expected: impl fmt::Display,
+    ) -> Self {
+        Self {
+            expected: expected.to_string(),
+            ..Self::because(key, value)
+        }
+    }
+
+    /// An error that is not a value in place of another.
+    pub(crate) fn because(key: impl Into<String>, reason: impl fmt::Display) -> Self {
         Self {
             key: key.into(),
-            reason: reason.to_string().trim_end().to_owned(),
+            value: reason.to_string().trim_end().to_owned(),
+            expected: String::new(),
             line: None,
+        }
+    }
+
+    /// The sentence without the key and the line.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        match self.expected.as_str() {
+            "" => self.value.clone(),
+            expected => format!("{} (expected {expected})", self.value),
+        }
+    }
+
+    /// Names the setting that has the value.
+    pub(crate) fn of(self, key: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            ..self
+        }
+    }
+
+    /// Names the text that the value is a part of.
+    pub(crate) fn in_text(self, text: &str) -> Self {
+        Self {
+            value: format!("`{text}`: {}", self.value),
+            ..self
         }
     }
 
@@ -52,21 +95,33 @@ impl fmt::Display for SettingError {
             write!(f, "line {line}: ")?;
         }
         if self.key.is_empty() {
-            f.write_str(&self.reason)
+            f.write_str(&self.problem())
         } else {
-            write!(f, "`{}`: {}", self.key, self.reason)
+            write!(f, "`{}`: {}", self.key, self.problem())
         }
     }
 }
 
 impl std::error::Error for SettingError {}
 
+impl From<UnitError> for SettingError {
+    fn from(error: UnitError) -> Self {
+        Self::new("", format!("`{}`", error.text()), error.expected())
+    }
+}
+
+impl From<SpecError> for SettingError {
+    fn from(error: SpecError) -> Self {
+        Self::because("", error)
+    }
+}
+
 /// Reads a TOML file. An error has the key, with the names of tables in lists, and the line.
 pub(crate) fn read<T: DeserializeOwned>(file: &str) -> Result<T, SettingError> {
     toml::from_str(file).map_err(|error: toml::de::Error| {
         let keys = keys(file);
         let Some(span) = error.span().filter(|_| !keys.is_empty()) else {
-            return SettingError::new("", error);
+            return SettingError::because("", error);
         };
         // Of equal spans the last is the innermost.
         let around = keys.iter().rev();
@@ -74,7 +129,7 @@ pub(crate) fn read<T: DeserializeOwned>(file: &str) -> Result<T, SettingError> {
         let place = around.min_by_key(|(around, _)| around.len());
         SettingError {
             line: place.map(|_| line(file, span.start)),
-            ..SettingError::new(place.map_or("", |(_, key)| key), error.message())
+            ..SettingError::because(place.map_or("", |(_, key)| key), error.message())
         }
     })
 }

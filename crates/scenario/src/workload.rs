@@ -46,12 +46,13 @@ impl Workload {
             if !(1..=most).contains(&value) {
                 return Err(SettingError::new(
                     key,
-                    format!("{value} (expected a whole number from 1 to {most})"),
+                    value,
+                    format!("a whole number from 1 to {most}"),
                 ));
             }
         }
         if !self.pause.is_zero() && self.requests == 1 {
-            return Err(SettingError::new(
+            return Err(SettingError::because(
                 "pause",
                 "it needs `requests` of 2 or more",
             ));

@@ -16,7 +16,7 @@ use lastbyte_quic::{
 use lastbyte_wire::Side;
 
 use lastbyte_scenario::{
-    FlowPlan, Handshake, Request, Scenario, Transport,
+    FlowPlan, Handshake, Request, Scenario, SettingError, Transport,
     cross::{CrossKind, CrossTraffic, Pages},
 };
 use lastbyte_units::{self as units, Direction, SplitMix64};
@@ -52,7 +52,7 @@ pub enum SimError {
     /// A page is not valid.
     Page(String),
     /// Cross traffic names a hop that the path does not have.
-    Cross(String),
+    Cross(SettingError),
     /// A flow or cross traffic has a shorter round-trip time than the path.
     RoundTrip {
         /// The round-trip time of the flow.
@@ -73,9 +73,8 @@ impl fmt::Display for SimError {
             Self::Link(direction, error) => write!(f, "the {}: {error}", direction.name()),
             Self::Endpoint(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),
-            Self::Handshake(reason) | Self::Page(reason) | Self::Cross(reason) => {
-                f.write_str(reason)
-            }
+            Self::Cross(error) => error.fmt(f),
+            Self::Handshake(reason) | Self::Page(reason) => f.write_str(reason),
             Self::RoundTrip { flow, path } => write!(
                 f,
                 "a flow with a round trip of {} (expected at least that of the path, {})",

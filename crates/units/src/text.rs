@@ -10,7 +10,7 @@
 //! | count | `20000`, `20_000`, `2e4` | `20k` |
 //! | seed | 0 to 2^53 - 1, which all readers of JSON keep | more |
 //!
-//! Zero needs no unit. An error says what is expected; [`UnitError::with_value`] has the refused value too.
+//! Zero needs no unit. An error says what is expected, and [`UnitError::text`] is the refused value.
 
 use alloc::{borrow::ToOwned, format, string::String};
 use core::{fmt, time::Duration};
@@ -35,10 +35,16 @@ impl UnitError {
         }
     }
 
-    /// The error with the refused value: `` `5` (expected …) ``. For messages that do not name the value otherwise.
+    /// The refused value.
     #[must_use]
-    pub fn with_value(&self) -> String {
-        format!("`{}` ({self})", self.text)
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What is expected in its place.
+    #[must_use]
+    pub fn expected(&self) -> &str {
+        &self.expected
     }
 }
 

@@ -283,13 +283,13 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
     if !arguments.size.is_empty() {
         let population = experiment.population.with_sizes(&arguments.size);
         experiment.population =
-            population.map_err(|error| Failure::Usage(format!("--size: {}", error.reason)))?;
+            population.map_err(|error| Failure::Usage(format!("--size: {}", error.problem())))?;
     }
     if !arguments.neighbour.is_empty() {
         let named = |error: SettingError| Failure::Usage(format!("--{error}"));
         let neighbours = experiment::neighbours(&arguments.neighbour, registry);
-        let neighbours =
-            neighbours.map_err(|error| Failure::Usage(format!("--neighbour: {}", error.reason)))?;
+        let neighbours = neighbours
+            .map_err(|error| Failure::Usage(format!("--neighbour: {}", error.problem())))?;
         let horizon = arguments.horizon.map(experiment::horizon);
         let horizon = horizon.transpose().map_err(named)?;
         experiment.population = experiment.population.with_neighbours(neighbours, horizon);

@@ -137,7 +137,7 @@ impl PathArguments {
             let path = text.path(&mut |file| files::read_text(Path::new(file)));
             let path = path.map_err(|error| match error.key.as_str() {
                 "down.trace" if self.rate_trace.is_some() => {
-                    Failure::Usage(format!("--rate-trace: {}", error.reason))
+                    Failure::Usage(format!("--rate-trace: {}", error.problem()))
                 }
                 _ => Failure::usage(error),
             })?;
@@ -280,9 +280,11 @@ pub(crate) fn setting(
         let checked = path.path(&mut |_| Ok(String::new()));
         checked.map_err(|error| {
             // The parser of options has named the value.
-            let expected = error.reason.strip_prefix(&format!("`{text}` ("));
-            let expected = expected.and_then(|expected| expected.strip_suffix(')'));
-            expected.unwrap_or(&error.reason).to_owned()
+            if error.value == format!("`{text}`") {
+                format!("expected {}", error.expected)
+            } else {
+                error.problem()
+            }
         })?;
         Ok(text.to_owned())
     }

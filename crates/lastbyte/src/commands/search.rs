@@ -211,7 +211,7 @@ impl Search {
         let mut experiment = ab::read(file.map(PathBuf::as_path), registry)?;
         if !arguments.neighbour.is_empty() {
             let neighbours = experiment::neighbours(&arguments.neighbour, registry)
-                .map_err(|error| Failure::Usage(format!("--neighbour: {}", error.reason)))?;
+                .map_err(|error| Failure::Usage(format!("--neighbour: {}", error.problem())))?;
             experiment.population = experiment.population.with_neighbours(neighbours, None);
         }
         let arm = |option: &str, text: &str| {

@@ -1,6 +1,6 @@
 use super::*;
 
-fn parse(text: &str) -> Result<CrossTraffic, String> {
+fn parse(text: &str) -> Result<CrossTraffic, SettingError> {
     CrossTraffic::parse(text, &Registry::builtin())
 }
 
@@ -60,9 +60,11 @@ fn errors_of_cross_traffic_name_what_is_expected() {
         ("cubic hop 256", "hop `256` (expected"),
         ("cubic hop up", "hop `up` (expected"),
     ] {
-        let error = parse(text).expect_err(text);
+        let error = parse(text).expect_err(text).to_string();
         assert!(error.contains(says), "{text}: {error}");
     }
-    let error = CrossKind::parse("cubic up", &Registry::builtin()).expect_err("no kind");
+    let error = CrossKind::parse("cubic up", &Registry::builtin())
+        .expect_err("no kind")
+        .to_string();
     assert!(error.contains("`up` (expected"), "{error}");
 }

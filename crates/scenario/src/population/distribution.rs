@@ -12,6 +12,7 @@
 use lastbyte_units as units;
 
 use super::random::Stream;
+use crate::setting::SettingError;
 
 /// What a distribution is of, which determines its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,28 +31,28 @@ pub enum Quantity {
 
 impl Quantity {
     /// Parses a value, in the unit of this quantity.
-    fn parse(self, text: &str) -> Result<f64, String> {
+    fn parse(self, text: &str) -> Result<f64, SettingError> {
         match self {
             Self::Rate => units::rate(text)
                 .map(|rate| rate.bits_per_second() as f64)
-                .map_err(|error| error.with_value()),
+                .map_err(SettingError::from),
             Self::Span => units::span(text)
                 .map(|span| span.as_nanos() as f64)
-                .map_err(|error| error.with_value()),
+                .map_err(SettingError::from),
             Self::Bytes => units::bytes(text)
                 .map(|bytes| bytes as f64)
-                .map_err(|error| error.with_value()),
-            Self::Share => units::probability(text).map_err(|error| error.with_value()),
+                .map_err(SettingError::from),
+            Self::Share => units::probability(text).map_err(SettingError::from),
             Self::Number => number(text),
         }
     }
 }
 
-fn number(text: &str) -> Result<f64, String> {
+fn number(text: &str) -> Result<f64, SettingError> {
     text.parse()
         .ok()
         .filter(|number: &f64| number.is_finite() && *number >= 0.0)
-        .ok_or_else(|| format!("`{text}` (expected a number of zero or more)"))
+        .ok_or_else(|| SettingError::new("", format!("`{text}`"), "a number of zero or more"))
 }
 
 /// A distribution of one quantity.
@@ -104,8 +105,8 @@ impl Distribution {
     ///
     /// # Errors
     ///
-    /// Returns an error, with the text, if it is not one of the forms above.
-    pub fn parse(text: &str, quantity: Quantity) -> Result<Self, String> {
+    /// Returns a [`SettingError`] with the text if it is not one of the forms above.
+    pub fn parse(text: &str, quantity: Quantity) -> Result<Self, SettingError> {
         if text.contains('|') || text.contains(" of ") {
             return Self::mixture(text, quantity);
         }
@@ -137,9 +138,12 @@ impl Distribution {
                 to: figure(to)?,
             },
             _ => {
-                return Err(format!(
-                    "`{text}` is no distribution: write `40`, `40 p10 14 p90 100`, `40 sigma 1.5 cap 80`, `uniform 1 5`, \
+                return Err(SettingError::because(
+                    "",
+                    format!(
+                        "`{text}` is no distribution: write `40`, `40 p10 14 p90 100`, `40 sigma 1.5 cap 80`, `uniform 1 5`, \
                      `log-uniform 1 5` or `30% of 1 | 70% of 2`, with units"
+                    ),
                 ));
             }
         };
@@ -153,26 +157,29 @@ impl Distribution {
         if is_possible {
             Ok(distribution)
         } else {
-            Err(format!(
-                "the figures of `{text}` are not in order, or one that has a logarithm is zero"
+            Err(SettingError::because(
+                "",
+                format!(
+                    "the figures of `{text}` are not in order, or one that has a logarithm is zero"
+                ),
             ))
         }
     }
 
-    fn mixture(text: &str, quantity: Quantity) -> Result<Self, String> {
+    fn mixture(text: &str, quantity: Quantity) -> Result<Self, SettingError> {
         let mut parts = Vec::new();
         for part in text.split('|') {
-            let (weight, rest) = part
-                .trim()
-                .split_once(" of ")
-                .ok_or_else(|| format!("`{}` is not like `30% of 2mbit`", part.trim()))?;
-            let weight = units::probability(weight).map_err(|error| error.with_value())?;
+            let (weight, rest) = part.trim().split_once(" of ").ok_or_else(|| {
+                SettingError::because("", format!("`{}` is not like `30% of 2mbit`", part.trim()))
+            })?;
+            let weight = units::probability(weight)?;
             parts.push((weight, Self::parse(rest.trim(), quantity)?));
         }
         let sum: f64 = parts.iter().map(|(weight, _)| weight).sum();
         if (sum - 1.0).abs() > 1e-6 {
-            return Err(format!(
-                "the weights of `{text}` come to {sum}, and not to 1"
+            return Err(SettingError::because(
+                "",
+                format!("the weights of `{text}` come to {sum}, and not to 1"),
             ));
         }
         Ok(Self::Mixture(parts))
@@ -265,7 +272,7 @@ mod tests {
             "40mbit sigma 1 cap 30mbit",
         ] {
             let error = Distribution::parse(text, Quantity::Rate).expect_err(text);
-            assert!(error.contains('`'), "{error}");
+            assert!(error.to_string().contains('`'), "{error}");
         }
         assert!(Distribution::parse("0ms sigma 1", Quantity::Span).is_err());
         assert!(Distribution::parse("NaN", Quantity::Number).is_err());

@@ -87,12 +87,12 @@ impl Sweep {
             }
             _ => {
                 let keys = Self::KEYS.join(", ");
-                return Err(SettingError::new(key, format!("unknown (expected {keys})")));
+                return Err(SettingError::new(key, "unknown", keys));
             }
         };
         let number: Result<f64, _> = text.parse();
-        *factor = number
-            .map_err(|_| SettingError::new(key, format!("`{text}` (expected a factor: 0.5, 2)")))?;
+        *factor =
+            number.map_err(|_| SettingError::new(key, format!("`{text}`"), "a factor: 0.5, 2"))?;
         sweep.check()?;
         Ok(sweep)
     }
@@ -126,7 +126,7 @@ impl Sweep {
         }
         for (key, factor) in [("rate", self.rate), ("up-rate", self.up_rate)] {
             if factor < 1e-6 {
-                return Err(SettingError::new(key, "it must be above zero"));
+                return Err(SettingError::because(key, "it must be above zero"));
             }
         }
         Ok(())

@@ -56,77 +56,86 @@ values! {
     rule: String, |text: &str| text.parse() => ClientAcks;
     protocol: String, |text: &str| text.parse() => Protocol;
     direction: String, parse_direction => Direction;
-    share: f64, |value: &f64| within(*value, 0.0..=1.0, "expected a share from 0 to 1") => f64;
+    share: f64, |value: &f64| within(*value, 0.0..=1.0, "a share from 0 to 1") => f64;
     weight: f64, |value: &f64| parse_factor(*value) => f64;
     positive_factor: f64, |value: &f64| parse_positive_factor(*value) => f64;
     per_second: f64, |value: &f64| {
-        within(*value, 1e-6..=1e6, "expected a number from 0.000001 to 1000000")
+        within(*value, 1e-6..=1e6, "a number from 0.000001 to 1000000")
             .map(|rate| Duration::from_secs_f64(1.0 / rate))
     } => Duration;
-    packets: f64, |value: &f64| within(*value, 1.0..=f64::MAX, "expected a mean of 1 or more") => f64;
-    cv: f64, |value: &f64| within(*value, 0.0..=2.0, "expected a number from 0 to 2") => f64;
+    packets: f64, |value: &f64| within(*value, 1.0..=f64::MAX, "a mean of 1 or more") => f64;
+    cv: f64, |value: &f64| within(*value, 0.0..=2.0, "a number from 0 to 2") => f64;
     overhead: u32, |bytes: &u32| {
-        let expected = || format!("{bytes} (expected at most {OVERHEAD_MAX} bytes)");
-        (*bytes <= OVERHEAD_MAX).then_some(*bytes).ok_or_else(expected)
+        let invalid = || SettingError::new("", bytes, format!("at most {OVERHEAD_MAX} bytes"));
+        (*bytes <= OVERHEAD_MAX).then_some(*bytes).ok_or_else(invalid)
     } => u32;
 }
 
-fn with_value<T>(parsed: Result<T, UnitError>) -> Result<T, String> {
-    parsed.map_err(|error| error.with_value())
+fn with_value<T>(parsed: Result<T, UnitError>) -> Result<T, SettingError> {
+    parsed.map_err(SettingError::from)
 }
 
 fn within(
     value: f64,
     range: core::ops::RangeInclusive<f64>,
     expected: &str,
-) -> Result<f64, String> {
+) -> Result<f64, SettingError> {
     let is_within = range.contains(&value);
-    let invalid = || format!("{value} ({expected})");
+    let invalid = || SettingError::new("", value, expected);
     is_within.then_some(value).ok_or_else(invalid)
 }
 
-fn parse_positive_span(text: &str) -> Result<Duration, String> {
+fn parse_positive_span(text: &str) -> Result<Duration, SettingError> {
     let span = with_value(units::span(text))?;
     if span.is_zero() {
-        return Err("it must be longer than zero; leave it out for none".to_owned());
+        return Err(SettingError::because(
+            "",
+            "it must be longer than zero; leave it out for none",
+        ));
     }
     Ok(span)
 }
 
-fn parse_step(text: &str) -> Result<Duration, String> {
+fn parse_step(text: &str) -> Result<Duration, SettingError> {
     let step = parse_positive_span(text)?;
     if step < Duration::from_millis(1) {
-        return Err("a step lasts `1ms` or longer".to_owned());
+        return Err(SettingError::because("", "a step lasts `1ms` or longer"));
     }
     Ok(step)
 }
 
 /// `4ms` apart, or `random 4ms`.
-fn parse_spacing(text: &str) -> Result<Spacing, String> {
+fn parse_spacing(text: &str) -> Result<Spacing, SettingError> {
     match text.trim().strip_prefix("random ") {
         Some(mean) => parse_positive_span(mean).map(Spacing::Random),
         None => parse_positive_span(text).map(Spacing::Fixed),
     }
 }
 
-fn parse_bin(text: &str) -> Result<(u64, u64), String> {
+fn parse_bin(text: &str) -> Result<(u64, u64), SettingError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [from, to] = words[..] else {
-        return Err(format!("`{text}` is not like `200kB 400kB`"));
+        return Err(SettingError::because(
+            "",
+            format!("`{text}` is not like `200kB 400kB`"),
+        ));
     };
     let (from, to) = (
         with_value(units::bytes(from))?,
         with_value(units::bytes(to))?,
     );
     if from == 0 || from >= to || to > 1 << 40 {
-        return Err(format!(
-            "`{text}` does not go from more than zero up to something larger, of 1 TB at most"
+        return Err(SettingError::because(
+            "",
+            format!(
+                "`{text}` does not go from more than zero up to something larger, of 1 TB at most"
+            ),
         ));
     }
     Ok((from, to))
 }
 
-fn parse_discipline(text: &str) -> Result<Discipline, String> {
+fn parse_discipline(text: &str) -> Result<Discipline, SettingError> {
     Ok(match text {
         "codel" => Discipline::CoDel,
         "fq-codel" => Discipline::FqCoDel,
@@ -134,41 +143,47 @@ fn parse_discipline(text: &str) -> Result<Discipline, String> {
         "dualpi2" => Discipline::DualPi2,
         "cake" => Discipline::Cake,
         other => {
-            return Err(format!(
-                "`{other}` (expected `codel`, `fq-codel`, `pie`, `dualpi2` or `cake`)"
+            return Err(SettingError::new(
+                "",
+                format!("`{other}`"),
+                "`codel`, `fq-codel`, `pie`, `dualpi2` or `cake`",
             ));
         }
     })
 }
 
-fn parse_direction(text: &str) -> Result<Direction, String> {
+fn parse_direction(text: &str) -> Result<Direction, SettingError> {
     match text {
         "down" => Ok(Direction::Down),
         "up" => Ok(Direction::Up),
-        other => Err(format!("`{other}` (expected `down` or `up`)")),
+        other => Err(SettingError::new(
+            "",
+            format!("`{other}`"),
+            "`down` or `up`",
+        )),
     }
 }
 
-fn parse_factor(value: f64) -> Result<f64, String> {
-    within(value, 0.0..=1e6, "expected a number from 0 to 1000000")
+fn parse_factor(value: f64) -> Result<f64, SettingError> {
+    within(value, 0.0..=1e6, "a number from 0 to 1000000")
 }
 
-fn parse_positive_factor(value: f64) -> Result<f64, String> {
+fn parse_positive_factor(value: f64) -> Result<f64, SettingError> {
     match parse_factor(value)? {
-        0.0 => Err("it must be above zero".to_owned()),
+        0.0 => Err(SettingError::because("", "it must be above zero")),
         factor => Ok(factor),
     }
 }
 
 /// Checks a weight or a factor.
 pub(super) fn factor(key: &str, value: f64) -> Result<f64, SettingError> {
-    parse_factor(value).map_err(|error| SettingError::new(key, error))
+    parse_factor(value).map_err(|error| error.of(key))
 }
 
 type Outcome = Result<(), SettingError>;
 
 fn fail<T>(key: impl Into<String>, reason: impl Display) -> Result<T, SettingError> {
-    Err(SettingError::new(key, reason))
+    Err(SettingError::because(key, reason))
 }
 
 impl Population {
@@ -253,7 +268,7 @@ impl Site {
             );
         }
         any_above_zero(self.weights.values())
-            .map_err(|()| SettingError::new("weights", "no class has any"))
+            .map_err(|()| SettingError::because("weights", "no class has any"))
     }
 }
 
@@ -265,14 +280,14 @@ impl Cross {
     fn parse(&mut self, registry: &Registry) -> Outcome {
         for text in self.bulk.keys() {
             let kind = CrossKind::parse(text, registry);
-            let kind = kind.map_err(|error| SettingError::new(format!("bulk.{text}"), error))?;
+            let kind = kind.map_err(|error| error.of(format!("bulk.{text}")))?;
             self.kinds.push(kind);
         }
         any_above_zero(self.bulk.values())
-            .map_err(|()| SettingError::new("bulk", "no congestion control has a weight"))?;
+            .map_err(|()| SettingError::because("bulk", "no congestion control has a weight"))?;
         if let Some(text) = &self.bursts_congestion {
             let spec = registry.parse(text);
-            let spec = spec.map_err(|error| SettingError::new("bursts-congestion", error))?;
+            let spec = spec.map_err(|error| SettingError::because("bursts-congestion", error))?;
             self.bursts_spec = Some(spec);
         }
         Ok(())
@@ -288,7 +303,7 @@ impl Sizes {
                 return fail(key, reason);
             }
             any_above_zero(weights.iter())
-                .map_err(|()| SettingError::new(key, "no bin has a weight above zero"))?;
+                .map_err(|()| SettingError::because(key, "no bin has a weight above zero"))?;
         }
         self.check_mix("mix")
     }

@@ -135,7 +135,11 @@ fn nothing_is_counted_without_an_observation() {
 #[test]
 fn errors_name_what_is_wrong() {
     let registry = Registry::builtin();
-    let error = |text| Neighbour::parse(text, &registry).expect_err(text);
+    let error = |text| {
+        Neighbour::parse(text, &registry)
+            .expect_err(text)
+            .to_string()
+    };
     assert_eq!(
         error("stack:cubic"),
         "`stack:cubic` (expected a neighbour without `stack:`)"

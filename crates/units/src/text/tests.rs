@@ -47,10 +47,7 @@ fn spans_have_a_unit() {
     ] {
         let error = span(text).expect_err(text);
         assert_eq!(error.to_string(), format!("expected {expected}"), "{text}");
-        assert_eq!(
-            error.with_value(),
-            format!("`{text}` (expected {expected})")
-        );
+        assert_eq!((error.text(), error.expected()), (text, expected));
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn axes(texts: &[String]) -> Result<Vec<Axis<PathText>>, String> {
 /// The factors of a population of `KEY=FACTOR,…`, each key once.
 pub(super) fn factors(texts: &[String]) -> Result<Vec<Axis<Factors>>, String> {
     parse(texts, &Factors::KEYS, |name, text| {
-        let factors = Factors::of(name, text).map_err(|error| error.reason)?;
+        let factors = Factors::of(name, text).map_err(|error| error.problem())?;
         Ok((text.to_owned(), factors))
     })
 }
