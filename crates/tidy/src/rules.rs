@@ -78,7 +78,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 20] = [
+const ANY: [&str; 21] = [
     "page",
     "balancer",
     "units",
