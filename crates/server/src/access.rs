@@ -8,7 +8,6 @@
 
 use std::{fmt::Write as _, net::SocketAddr, time::Duration};
 
-use lastbyte_driver::Clock;
 use lastbyte_http3::Request;
 use lastbyte_record::json::Object;
 
@@ -98,14 +97,19 @@ impl AccessLog {
         self.writer.counts()
     }
 
-    /// Records a request.
-    pub(crate) fn begin(request: &Request, peer: &Peer, connection: ConnectionRef) -> Record {
+    /// Records a request that arrived at this time since the Unix epoch.
+    pub(crate) fn begin(
+        request: &Request,
+        peer: &Peer,
+        connection: ConnectionRef,
+        time: Duration,
+    ) -> Record {
         let header = |name: &str| {
             let value = request.fields().get(name).unwrap_or_default();
             log::field(&String::from_utf8_lossy(value))
         };
         Record {
-            time: Clock::since_epoch(),
+            time,
             remote: peer.remote,
             version: peer.version,
             is_early: peer.is_early,

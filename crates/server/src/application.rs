@@ -72,8 +72,12 @@ pub(crate) struct Shared {
     pub(crate) access: Option<AccessLog>,
     /// The listeners of a connection, by its number.
     pub(crate) trace: Option<MakeTrace>,
+    pub(crate) wall: WallClock,
     pub(crate) on_end: Arc<dyn Fn(usize, Statistics) + Send + Sync>,
 }
+
+/// The wall-clock time that belongs to a time, since the Unix epoch: for dates and logs.
+pub type WallClock = Arc<dyn Fn(Time) -> Duration + Send + Sync>;
 
 /// Creates a listener for a new connection, from its number and the time.
 pub(crate) type MakeTrace = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;
@@ -86,6 +90,18 @@ struct Common {
     shared: Shared,
     measure: Measure,
     date: Date,
+}
+
+impl Common {
+    fn wall(&self, now: Time) -> Duration {
+        (self.shared.wall)(now)
+    }
+
+    /// The `date` of a response.
+    fn date(&mut self, now: Time) -> &str {
+        let wall = self.wall(now);
+        self.date.at(wall)
+    }
 }
 
 /// HTTP/3 on one worker.
@@ -196,7 +212,7 @@ impl Http3Server {
                 worker: self.worker,
                 origin: self.common.shared.arms.origin_of(connection.config()),
             };
-            let record = AccessLog::begin(&request, &peer, connection_ref);
+            let record = AccessLog::begin(&request, &peer, connection_ref, self.common.wall(now));
             served.records.insert(stream, Box::new((now, record)));
         }
         let is_head = request.method() == "HEAD";
@@ -297,7 +313,7 @@ impl Http3Server {
                 }
                 served.end_record(&self.common.shared, now, stream, true);
                 if served.is_first(stream) {
-                    let ttlb = served.log(&self.common.shared, connection, Some(now));
+                    let ttlb = served.log(&self.common, connection, now, true);
                     self.common
                         .measure
                         .on_first_sent(&self.common.shared.arms, connection, ttlb);
@@ -377,7 +393,7 @@ impl Http3Server {
             if self.is_closing {
                 served.http3.close(connection, now, Code::NO_ERROR);
                 served.end_all_records(&self.common.shared, now);
-                let _ = served.log(&self.common.shared, connection, None);
+                let _ = served.log(&self.common, connection, now, false);
             } else {
                 served.http3.shut_down(connection, now);
                 // The client may be gone, so that no datagram arrives that would cause the next step.
@@ -470,7 +486,7 @@ impl Application for Http3Server {
             self.due.remove(&(due, closed.handle));
         }
         served.end_all_records(&self.common.shared, now);
-        let _ = served.log(&self.common.shared, &closed.connection, None);
+        let _ = served.log(&self.common, &closed.connection, now, false);
     }
 
     fn on_command(&mut self, now: Time, endpoint: &mut Connections, command: Command) {

@@ -1,6 +1,9 @@
 //! The `date` of responses, formatted once a second (RFC 9110 §6.6.1).
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use http::HeaderValue;
 use lastbyte_driver::Clock;
@@ -15,8 +18,8 @@ pub(crate) struct Date {
 }
 
 impl Date {
-    pub(crate) fn now(&mut self) -> &str {
-        let now = Clock::since_epoch();
+    /// The date at this time since the Unix epoch.
+    pub(crate) fn at(&mut self, now: Duration) -> &str {
         if self.second != now.as_secs() || self.text.is_empty() {
             self.second = now.as_secs();
             self.text = http_date(now);

@@ -737,6 +737,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         log: settings.log,
         access: settings.access,
         trace: settings.trace,
+        wall: Arc::new(|_| Clock::since_epoch()),
         on_end,
     };
     let (retry, limits) = (settings.retry, settings.quic);

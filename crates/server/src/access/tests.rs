@@ -21,8 +21,8 @@ fn record() -> Record {
             config_hash: Some("0123456789abcdef".into()),
         },
     };
-    let mut record = AccessLog::begin(&request, &peer, connection);
-    record.time = Duration::from_secs(971_186_136);
+    let time = Duration::from_secs(971_186_136);
+    let mut record = AccessLog::begin(&request, &peer, connection, time);
     (record.status, record.body_len) = (200, 2326);
     record
 }
@@ -65,7 +65,7 @@ fn fields_of_a_client_have_at_most_512_bytes_in_all_formats() {
         let request = Request::new(&long, "https", &long, &long)
             .with("user-agent", &long)
             .with("referer", &long);
-        let record = AccessLog::begin(&request, &peer, ConnectionRef::default());
+        let record = AccessLog::begin(&request, &peer, ConnectionRef::default(), Duration::MAX);
         let ending = Ending {
             took: Duration::MAX,
             is_complete: true,

@@ -14,6 +14,7 @@ use lastbyte_quic::{
     endpoint::{Endpoint, EndpointConfig, ServerConfig},
 };
 
+pub use super::WallClock;
 use super::{Command, Http3Server, Mailbox, Served, Shared, Statistics};
 use crate::{
     access::AccessLog,
@@ -39,6 +40,8 @@ pub struct Parts {
     pub log: Option<LogWriter>,
     /// The access log.
     pub access: Option<AccessLog>,
+    /// The wall-clock time, for dates and logs.
+    pub wall: WallClock,
 }
 
 /// What a server keeps for the requests of its connections.
@@ -82,6 +85,7 @@ impl PureServer {
             log: parts.log,
             access: parts.access,
             trace: None,
+            wall: parts.wall,
             on_end: Arc::new(|_, _| {}),
         };
         let endpoint = Endpoint::with_data(endpoint, seed).map_err(io::Error::other)?;

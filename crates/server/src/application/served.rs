@@ -6,7 +6,6 @@
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
-use lastbyte_driver::Clock;
 use lastbyte_http3::{self as http3, Body, BodySink, Code};
 use lastbyte_quic::{connection::Connection, endpoint::Handle};
 use lastbyte_record::connection_log::{self, Experiment, Header, Snapshot};
@@ -142,7 +141,7 @@ impl Served {
     ) {
         let (status, body_len) = (answer.response.status(), answer.body_len());
         let FullResponse { response, body } = answer;
-        let response = with_date(response, common.date.now());
+        let response = with_date(response, common.date(now));
         let body = body.map_or(Body::Empty, Body::Source);
         self.note(stream, status, body_len);
         let result = self.http3.respond(connection, stream, &response, body);
@@ -167,7 +166,7 @@ impl Served {
         let Some(running) = self.running.get_mut(&stream) else {
             return;
         };
-        let date = common.date.now();
+        let date = common.date(now);
         let flushed = running.flush_response(&mut self.http3, connection, stream, date);
         let is_over = running.is_over();
         if let Some(sent) = flushed.sent {
@@ -181,23 +180,27 @@ impl Served {
         }
     }
 
-    /// Writes the line of a connection, once: when its first response was acknowledged (`Some`), or when it closes.
+    /// Writes the line of a connection, once: when its first response was acknowledged (`is_sent`), or when it closes.
     /// Returns the time to the last byte, if it is known.
     pub(super) fn log(
         &mut self,
-        shared: &Shared,
+        common: &Common,
         connection: &Connection,
-        sent: Option<Time>,
+        now: Time,
+        is_sent: bool,
     ) -> Option<Duration> {
+        let shared = &common.shared;
         let first = self.first.as_ref();
-        let ttlb = first.zip(sent).map(|(first, sent)| sent.since(first.began));
+        let ttlb = first
+            .filter(|_| is_sent)
+            .map(|first| now.since(first.began));
         let Some(log) = shared.log.as_ref().filter(|_| !self.is_logged) else {
             return ttlb;
         };
         self.is_logged = true;
         let millis = |span: Duration| u64::try_from((span.as_nanos() + 500_000) / 1_000_000);
         let header = Header {
-            time_ms: u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX),
+            time_ms: u64::try_from(common.wall(now).as_millis()).unwrap_or(u64::MAX),
             conn_id: self.number,
             method: first.map_or(String::new(), |first| first.method.clone()),
             content_length: first.map_or(0, |first| first.content_length),

@@ -13,6 +13,7 @@ use std::{
 
 use http::{StatusCode, header};
 use hyper::body::Incoming;
+use lastbyte_driver::Clock;
 use lastbyte_http3::{Priority, Request, Response, target};
 use tokio::time;
 
@@ -135,7 +136,7 @@ pub(super) fn receive(
                     ..Origin::default()
                 },
             };
-            let record = AccessLog::begin(request, &peer, connection_ref);
+            let record = AccessLog::begin(request, &peer, connection_ref, Clock::since_epoch());
             Some((record, connection.clock.now()))
         }
         _ => None,

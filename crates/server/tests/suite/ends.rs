@@ -292,3 +292,25 @@ fn rfc9114_5_2_every_client_receives_the_close_at_the_end_of_a_shutdown() {
     assert_eq!(logged(&world, false), 250);
     assert_eq!(world.server.kept().records, 0);
 }
+
+/// Nothing of a run depends on the clock or on threads.
+#[test]
+fn the_same_requests_lead_to_the_same_lines_of_both_logs() {
+    let run = || {
+        let mut world = World::new(3);
+        for path in ["/", "/large", "/late", "/hint", "/invalid", "/failing"] {
+            for client in 0..3 {
+                get(&mut world.clients[client], path);
+            }
+            world.pass(3 * DELAY);
+        }
+        world.end();
+        (world.logged, world.connections)
+    };
+    let first = run();
+    assert_eq!(first, run());
+    assert_eq!((first.0.len(), first.1.len()), (18, 3));
+    for line in first.0.iter().chain(&first.1) {
+        assert!(line.contains("1700000"), "{line}");
+    }
+}

@@ -36,6 +36,8 @@ use lastbyte_wire::{Direction, StreamId, VarInt};
 
 /// One way.
 pub(crate) const DELAY: Duration = Duration::from_millis(10);
+/// The wall-clock time at the start, since the Unix epoch: 14 November 2023.
+pub(crate) const EPOCH: Duration = Duration::from_secs(1_700_000_000);
 /// Requests that a client may have in flight.
 pub(crate) const STREAMS: usize = 100;
 
@@ -243,18 +245,24 @@ pub(crate) struct World {
     /// Datagrams on their way: when they arrive, to which client, or from which to the server.
     flying: BTreeMap<(Time, u64), (usize, bool, Vec<u8>)>,
     sent: u64,
-    lines: Receiver<String>,
+    /// The lines of the access log and of the connection log.
+    lines: [Receiver<String>; 2],
     /// Lines of the access log.
     pub(crate) logged: Vec<String>,
+    /// Lines of the connection log.
+    pub(crate) connections: Vec<String>,
+    /// The clients that it had at the start.
+    opened: usize,
     buffer: Vec<u8>,
 }
 
 impl World {
-    /// A server with an access log, and connected clients.
+    /// A server with both logs, and connected clients.
     pub(crate) fn new(clients: usize) -> Self {
         let now = Time::from_nanos(1_000_000_000);
         let scripted = Arc::<Scripted>::default();
         let (writer, lines) = log::in_memory();
+        let (connections, connection_lines) = log::in_memory();
         let mut config = Config::new("cubic".parse().expect("a spec"));
         config.streams.bidirectional_streams = STREAMS as u64;
         let config = Arc::new(config);
@@ -268,8 +276,9 @@ impl World {
             http3: http3::Config::default(),
             arms: Arms::new(vec![arm]).expect("an arm"),
             budget: budget::Limits::default(),
-            log: None,
+            log: Some(connections),
             access: Some(AccessLog::new(writer, Format::Ndjson)),
+            wall: Arc::new(|now| EPOCH + now.since(Time::ZERO)),
         };
         let crypto = Arc::new(PlainServer::new(7, vec![http3::ALPN.to_vec()]));
         let endpoint = EndpointConfig::server(config, crypto);
@@ -284,8 +293,10 @@ impl World {
             scripted,
             flying: BTreeMap::new(),
             sent: 0,
-            lines,
+            lines: [lines, connection_lines],
             logged: Vec::new(),
+            connections: Vec::new(),
+            opened: clients,
             buffer: vec![0; 65_535],
         };
         world.pass(10 * DELAY);
@@ -321,7 +332,8 @@ impl World {
             }
         }
         self.buffer = buffer;
-        self.logged.extend(self.lines.try_iter());
+        self.logged.extend(self.lines[0].try_iter());
+        self.connections.extend(self.lines[1].try_iter());
     }
 
     fn send(&mut self, client: usize, to_server: bool, datagram: &[u8]) {
@@ -405,6 +417,11 @@ impl World {
             self.logged.len(),
             self.requests(),
             "a line for each request"
+        );
+        assert_eq!(
+            self.connections.len(),
+            self.opened,
+            "a line for each connection"
         );
     }
 }
