@@ -34,8 +34,8 @@ pub struct WorkerPool<C> {
 
 impl<C: Send + 'static> WorkerPool<C> {
     /// Starts one worker per socket. `predecessor` is the link to an earlier process that finishes connections on the same
-    /// address: datagrams that belong to none of the connections here are forwarded to it, until it ends. `make` is called in the worker's thread with its index, and creates its endpoint and its
-    /// application.
+    /// address: datagrams that belong to none of the connections here are forwarded to it, until it ends. `make` is called in
+    /// the worker's thread with its index, and creates its endpoint and its application.
     ///
     /// # Errors
     ///

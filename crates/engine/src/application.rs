@@ -38,7 +38,8 @@ pub enum Status {
     Running,
     /// It has nothing left to do. The shell may go on for a reason of its own, and then the application has further turns.
     Finished,
-    /// It ends now, and has no further turns, unless [`Engine::resume`](crate::Engine::resume) is called.
+    /// It ends now, and has no further turns, unless [`Engine::resume`](crate::Engine::resume) is called. While the last
+    /// packets are sent, its connections may still have events, and no more are accepted.
     Stopped,
 }
 

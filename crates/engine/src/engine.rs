@@ -99,6 +99,7 @@ impl<A: Application> Engine<A> {
             Status::Finished => _ = self.until.get_or_insert(now + DRAIN_MAX),
             Status::Stopped => {
                 self.next.deadline = None;
+                self.endpoint.set_accepting(false);
                 self.until.get_or_insert(now + DRAIN_MAX);
             }
         }
@@ -139,6 +140,8 @@ impl<A: Application> Engine<A> {
             due.filter(|due| !is_blocked || *due > Time::ZERO),
             self.next.deadline,
             self.until.filter(|_| !is_over),
+            // The shell sent as much as it does in a turn, and perhaps all.
+            (self.until.is_some() && !self.has_sent_all && !is_blocked).then_some(now),
             // The application may have waited for it.
             has_closed.then_some(now),
         ];

@@ -119,10 +119,9 @@ impl Sources {
     }
 
     async fn measure(&self) -> Numbers {
-        let workers = self
-            .query_workers(|worker, answer| worker.send(Command::Measure(answer)).is_ok())
-            .await;
-        let loops = self.query_loops().await;
+        let measured =
+            self.query_workers(|worker, answer| worker.send(Command::Measure(answer)).is_ok());
+        let (workers, loops) = tokio::join!(measured, self.query_loops());
         let logs = self.logs.iter();
         Numbers {
             workers,

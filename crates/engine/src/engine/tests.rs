@@ -231,6 +231,38 @@ fn an_engine_is_over_when_nothing_is_left_to_send() {
     assert_eq!(calls.iter().filter(|call| **call == "turn").count(), 1);
 }
 
+/// A shell that has sent as much as it does in a turn cannot know whether that was all.
+#[test]
+fn an_engine_whose_last_packet_filled_a_turn_ends_at_once() {
+    let mut client = client();
+    client.application().opens = 3;
+    client.application().next = STOPPED;
+    let mut buffer = vec![0; 65_000];
+    client.run(at(0));
+    for _ in 0..3 {
+        assert!(client.poll_transmit(at(0), &mut buffer).is_some());
+    }
+    let next = client.finish(at(0), false);
+    assert_eq!(next.status, Status::Running);
+    assert!(next.deadline.is_some_and(|deadline| deadline <= at(0)));
+    let (sent, next) = turn(&mut client, at(0));
+    assert_eq!((sent.len(), next.status), (0, Status::Stopped));
+}
+
+/// Its last packets are all that is left.
+#[test]
+fn a_stopped_server_accepts_no_connection() {
+    let (mut client, mut server) = (client(), server());
+    client.application().opens = 1;
+    server.command(at(0), STOPPED);
+    turn(&mut server, at(0));
+    for datagram in turn(&mut client, at(0)).0 {
+        pass(&mut server, at(5), datagram, true);
+    }
+    turn(&mut server, at(5));
+    assert_eq!(server.application().calls, ["command", "turn"]);
+}
+
 /// A socket that accepts nothing delays the end, up to a limit.
 #[test]
 fn an_engine_ends_a_second_after_its_application_at_the_latest() {

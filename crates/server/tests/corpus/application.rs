@@ -19,12 +19,19 @@ const PATHS: [&str; 8] = [
 const RECENT: usize = 16;
 
 /// One client of the world.
-struct Peer {
+pub(crate) struct Peer {
     index: usize,
     streams: Vec<StreamId>,
 }
 
 impl Peer {
+    pub(crate) const fn new(index: usize) -> Self {
+        Self {
+            index,
+            streams: Vec::new(),
+        }
+    }
+
     fn stream(&self, which: u8) -> Option<StreamId> {
         let recent = self.streams.len().min(RECENT);
         let from = self.streams.len() - recent;
@@ -33,7 +40,8 @@ impl Peer {
             .copied()
     }
 
-    fn step(&mut self, world: &mut World, input: &mut Input<'_>) {
+    /// Does the next thing that the bytes say.
+    pub(crate) fn step(&mut self, world: &mut World, input: &mut Input<'_>) {
         let now = world.now;
         let what = input.byte();
         let client = &mut world.clients[self.index];
@@ -169,10 +177,7 @@ fn finish(exchange: Exchange, how: u8) {
 pub(crate) fn play(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let mut world = World::new(2);
-    let mut peers = [0, 1].map(|index| Peer {
-        index,
-        streams: Vec::new(),
-    });
+    let mut peers = [0, 1].map(Peer::new);
     while !input.is_empty() {
         let which = usize::from(input.byte() & 1);
         peers[which].step(&mut world, &mut input);

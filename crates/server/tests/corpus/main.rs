@@ -2,6 +2,7 @@
 
 mod application;
 mod rewriting;
+#[expect(dead_code, reason = "what the other tests use of the world")]
 #[path = "../suite/world.rs"]
 mod world;
 

@@ -6,6 +6,10 @@
     reason = "tests are clients with sockets and files of their own"
 )]
 
+#[path = "../corpus/application.rs"]
+#[expect(dead_code, reason = "what the corpus uses of it")]
+mod application;
+mod chaos;
 mod counting;
 mod ends;
 mod expect;

@@ -11,8 +11,9 @@ use std::{
     time::Duration,
 };
 
+use lastbyte_driver::{Application, Engine, Status};
 use lastbyte_http3::{
-    self as http3, FieldLine, Request, Response,
+    self as http3, Body, FieldLine, Request, Response,
     qpack::{EncodeOptions, Encoder},
 };
 use lastbyte_quic::{
@@ -21,7 +22,7 @@ use lastbyte_quic::{
     close::CloseReason,
     connection::{Config, Connection, NetworkPath},
     crypto::plain::{PlainClient, PlainServer},
-    endpoint::{Endpoint, EndpointConfig, Handle},
+    endpoint::{Closed, Endpoint, EndpointConfig, Handle},
     stream::{KeepAll, Source, SourceError, StreamEvent},
 };
 use lastbyte_server::{
@@ -32,10 +33,17 @@ use lastbyte_server::{
     log,
     pure::{Next, Parts, PureServer},
 };
+use lastbyte_units::SplitMix64;
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
+/// The address of the server.
+const SERVER: ([u8; 4], u16) = ([192, 0, 2, 255], 443);
 /// One way.
 pub(crate) const DELAY: Duration = Duration::from_millis(10);
+/// Sends of the server in a turn, as over a socket.
+const SENDS: usize = 64;
+/// The most turns at one time.
+const TURNS_MAX: u32 = 1000;
 /// The wall-clock time at the start, since the Unix epoch: 14 November 2023.
 pub(crate) const EPOCH: Duration = Duration::from_secs(1_700_000_000);
 /// Requests that a client may have in flight.
@@ -127,7 +135,7 @@ impl Client {
         let mut endpoint = Endpoint::new(EndpointConfig::client(), seed).expect("an endpoint");
         let path = NetworkPath {
             local: SocketAddr::from(([192, 0, 2, number as u8], 50_000)),
-            remote: SocketAddr::from(([192, 0, 2, 255], 443)),
+            remote: SERVER.into(),
         };
         let crypto = Arc::new(PlainClient::new(number, vec![http3::ALPN.to_vec()]));
         let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
@@ -206,6 +214,187 @@ impl Client {
     }
 }
 
+/// How a request of a good client ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With a complete response of this status and length.
+    Complete(u16, usize),
+    /// With an error that the client was told.
+    Failed,
+}
+
+/// A request of a good client.
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    pub(crate) path: &'static str,
+    status: u16,
+    received: usize,
+    pub(crate) end: Option<End>,
+}
+
+impl Fetch {
+    fn end(&mut self, end: End) {
+        assert_eq!(self.end, None, "{}: a second end, {end:?}", self.path);
+        self.end = Some(end);
+    }
+}
+
+/// An application that fetches objects, a few at a time, and then closes its connection.
+pub(crate) struct Fetches {
+    http3: http3::Connection,
+    path: NetworkPath,
+    number: u64,
+    handle: Option<Handle>,
+    wanted: Vec<&'static str>,
+    pub(crate) requests: BTreeMap<StreamId, Fetch>,
+    pub(crate) closed: Option<CloseReason>,
+    is_over: bool,
+}
+
+/// Requests of a good client at a time.
+const AT_A_TIME: usize = 4;
+
+impl Fetches {
+    /// Objects that it could not request, since its connection ended before.
+    pub(crate) fn left(&self) -> usize {
+        self.wanted.len()
+    }
+
+    fn send(&mut self, now: Time, quic: &mut Connection) {
+        let open = |fetches: &BTreeMap<StreamId, Fetch>| {
+            let fetches = fetches.values();
+            fetches.filter(|fetch| fetch.end.is_none()).count()
+        };
+        while let Some(path) = self.wanted.last()
+            && open(&self.requests) < AT_A_TIME
+        {
+            let request = Request::new("GET", "https", "localhost", path);
+            let Ok(stream) = self.http3.request(quic, &request, Body::Empty) else {
+                break;
+            };
+            let fetch = Fetch {
+                path,
+                status: 0,
+                received: 0,
+                end: None,
+            };
+            self.requests.insert(stream, fetch);
+            self.wanted.pop();
+        }
+        if self.wanted.is_empty() && open(&self.requests) == 0 {
+            self.http3.close(quic, now, http3::Code::NO_ERROR);
+        }
+    }
+}
+
+impl Application for Fetches {
+    type Command = ();
+    type Data = ();
+
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
+
+    fn on_ready(&mut self, now: Time, _: Handle, quic: &mut Connection, (): &mut ()) {
+        while quic.poll_event().is_some() {}
+        while let Some(event) = self.http3.poll(quic, now) {
+            use http3::Event;
+            match event {
+                Event::Response { stream, response } => {
+                    let fetch = self.requests.get_mut(&stream).expect("a request");
+                    fetch.status = response.status();
+                }
+                Event::Data { stream } => {
+                    let fetch = self.requests.get_mut(&stream).expect("a request");
+                    let read = &mut |piece: &[u8]| {
+                        fetch.received += piece.len();
+                        piece.len()
+                    };
+                    let _ = self.http3.read(quic, now, stream, read);
+                }
+                Event::Finished { stream } => {
+                    let fetch = self.requests.get_mut(&stream).expect("a request");
+                    fetch.end(End::Complete(fetch.status, fetch.received));
+                }
+                Event::Reset { stream, .. } => {
+                    let fetch = self.requests.get_mut(&stream).expect("a request");
+                    fetch.end(End::Failed);
+                }
+                _ => {}
+            }
+        }
+        self.send(now, quic);
+    }
+
+    fn on_closed(&mut self, _: Time, closed: Closed) {
+        self.closed = closed.connection.close_reason();
+        self.is_over = true;
+        let open = self.requests.values_mut();
+        for fetch in open.filter(|fetch| fetch.end.is_none()) {
+            fetch.end(End::Failed);
+        }
+    }
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
+        if self.handle.is_none() {
+            let crypto = Arc::new(PlainClient::new(self.number, vec![http3::ALPN.to_vec()]));
+            let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
+            let handle = endpoint.connect(now, self.path, "localhost", &config, crypto, Vec::new());
+            self.handle = Some(handle.expect("a connection"));
+        }
+        Next {
+            deadline: None,
+            status: Status::stopped_if(self.is_over),
+        }
+    }
+}
+
+/// A client that wants what it requests.
+pub(crate) struct Good {
+    pub(crate) engine: Engine<Fetches>,
+    pub(crate) next: Next,
+}
+
+impl Good {
+    fn new(number: u64, wanted: Vec<&'static str>) -> Self {
+        let seed = [number as u8 + 101; 32];
+        let endpoint = Endpoint::new(EndpointConfig::client(), seed).expect("an endpoint");
+        let fetches = Fetches {
+            http3: http3::Connection::client(&http3::Config::default()),
+            path: NetworkPath {
+                local: SocketAddr::from(([198, 51, 100, number as u8], 50_000)),
+                remote: SERVER.into(),
+            },
+            number: 1000 + number,
+            handle: None,
+            wanted,
+            requests: BTreeMap::new(),
+            closed: None,
+            is_over: false,
+        };
+        Self {
+            engine: Engine::new(endpoint, fetches),
+            next: Next::default(),
+        }
+    }
+}
+
+/// What happens to datagrams on their way, in thousandths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Faults {
+    pub(crate) loss: u64,
+    pub(crate) duplication: u64,
+    /// Up to three more delays.
+    pub(crate) reordering: u64,
+}
+
+/// Who sent a datagram, or receives it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Party {
+    Client(usize),
+    Good(usize),
+}
+
 /// A HEADERS frame of a request.
 pub(crate) fn head(method: &str, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
     let pseudo = [
@@ -241,9 +430,12 @@ pub(crate) struct World {
     /// What the server said at the end of its last turn.
     pub(crate) next: Next,
     pub(crate) clients: Vec<Client>,
+    pub(crate) goods: Vec<Good>,
+    faults: Faults,
+    random: SplitMix64,
     pub(crate) scripted: Arc<Scripted>,
     /// Datagrams on their way: when they arrive, to which client, or from which to the server.
-    flying: BTreeMap<(Time, u64), (usize, bool, Vec<u8>)>,
+    flying: BTreeMap<(Time, u64), (Party, bool, Vec<u8>)>,
     sent: u64,
     /// The lines of the access log and of the connection log.
     lines: [Receiver<String>; 2],
@@ -251,8 +443,6 @@ pub(crate) struct World {
     pub(crate) logged: Vec<String>,
     /// Lines of the connection log.
     pub(crate) connections: Vec<String>,
-    /// The clients that it had at the start.
-    opened: usize,
     buffer: Vec<u8>,
 }
 
@@ -290,13 +480,15 @@ impl World {
             clients: (0..clients as u64)
                 .map(|number| Client::new(now, number))
                 .collect(),
+            goods: Vec::new(),
+            faults: Faults::default(),
+            random: SplitMix64::new(0),
             scripted,
             flying: BTreeMap::new(),
             sent: 0,
             lines: [lines, connection_lines],
             logged: Vec::new(),
             connections: Vec::new(),
-            opened: clients,
             buffer: vec![0; 65_535],
         };
         world.pass(10 * DELAY);
@@ -313,9 +505,20 @@ impl World {
         let now = self.now;
         self.server.run(now);
         let mut buffer = std::mem::take(&mut self.buffer);
-        while let Some(transmit) = self.server.poll_transmit(now, &mut buffer) {
-            let is_of = |client: &Client| client.path.local == transmit.path.remote;
-            let Some(to) = self.clients.iter().position(is_of) else {
+        for _ in 0..SENDS {
+            let Some(transmit) = self.server.poll_transmit(now, &mut buffer) else {
+                break;
+            };
+            let remote = transmit.path.remote;
+            let client = self
+                .clients
+                .iter()
+                .position(|client| client.path.local == remote);
+            let good = self
+                .goods
+                .iter_mut()
+                .position(|good| good.engine.application().path.local == remote);
+            let Some(to) = client.map(Party::Client).or(good.map(Party::Good)) else {
                 continue;
             };
             for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
@@ -327,36 +530,80 @@ impl World {
             self.clients[from].attend(now);
             while let Some(transmit) = self.clients[from].endpoint.poll_transmit(now, &mut buffer) {
                 for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
-                    self.send(from, true, datagram);
+                    self.send(Party::Client(from), true, datagram);
                 }
             }
+        }
+        for from in 0..self.goods.len() {
+            self.goods[from].engine.run(now);
+            while let Some(transmit) = self.goods[from].engine.poll_transmit(now, &mut buffer) {
+                for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
+                    self.send(Party::Good(from), true, datagram);
+                }
+            }
+            self.goods[from].next = self.goods[from].engine.finish(now, false);
         }
         self.buffer = buffer;
         self.logged.extend(self.lines[0].try_iter());
         self.connections.extend(self.lines[1].try_iter());
     }
 
-    fn send(&mut self, client: usize, to_server: bool, datagram: &[u8]) {
-        self.sent += 1;
-        let arrival = (self.now + DELAY, self.sent);
-        self.flying
-            .insert(arrival, (client, to_server, datagram.to_vec()));
+    /// Adds a good client, which connects in the next turn.
+    pub(crate) fn add_good(&mut self, wanted: Vec<&'static str>) {
+        let number = self.goods.len() as u64;
+        self.goods.push(Good::new(number, wanted));
+    }
+
+    /// From now on, datagrams have these faults.
+    pub(crate) const fn set_faults(&mut self, seed: u64, faults: Faults) {
+        self.random = SplitMix64::new(seed);
+        self.faults = faults;
+    }
+
+    fn send(&mut self, party: Party, to_server: bool, datagram: &[u8]) {
+        let mut happens = |thousandths| self.random.number() % 1000 < thousandths;
+        if happens(self.faults.loss) {
+            return;
+        }
+        let copies = 1 + u64::from(happens(self.faults.duplication));
+        let more = if happens(self.faults.reordering) {
+            1 + self.random.number() as u32 % 3
+        } else {
+            0
+        };
+        for copy in 0..copies {
+            self.sent += 1;
+            let delay = DELAY * (1 + more) + Duration::from_millis(copy);
+            let arrival = (self.now + delay, self.sent);
+            self.flying
+                .insert(arrival, (party, to_server, datagram.to_vec()));
+        }
     }
 
     fn deadline(&self) -> Option<Time> {
         let clients = self.clients.iter().map(|client| client.endpoint.deadline());
+        let goods = self.goods.iter();
+        let goods = goods.filter(|good| good.next.status == Status::Running);
+        let goods = goods.map(|good| good.next.deadline);
         let arrival = self.flying.keys().next().map(|(at, _)| *at);
-        clients.chain([self.next.deadline, arrival]).flatten().min()
+        clients
+            .chain(goods)
+            .chain([self.next.deadline, arrival])
+            .flatten()
+            .min()
     }
 
     /// Lets time pass.
     pub(crate) fn pass(&mut self, span: Duration) {
         let until = self.now + span;
+        let mut turns = 0;
         loop {
             self.turn();
             let Some(next) = self.deadline().filter(|next| *next <= until) else {
                 break;
             };
+            turns = if next > self.now { 0 } else { turns + 1 };
+            assert!(turns < TURNS_MAX, "turns without end at {:?}", self.now);
             self.now = self.now.max(next);
             while let Some(first) = self.flying.first_entry()
                 && first.key().0 <= self.now
@@ -373,20 +620,33 @@ impl World {
         self.turn();
     }
 
-    fn deliver(&mut self, client: usize, to_server: bool, datagram: &mut [u8]) {
+    fn deliver(&mut self, party: Party, to_server: bool, datagram: &mut [u8]) {
+        let now = self.now;
+        let path = match party {
+            Party::Client(client) => self.clients.get(client).map(|client| client.path),
+            Party::Good(good) => {
+                let good = self.goods.get_mut(good);
+                good.map(|good| good.engine.application().path)
+            }
+        };
         // It may be gone without a word.
-        let (now, Some(client)) = (self.now, self.clients.get_mut(client)) else {
+        let Some(path) = path else {
             return;
         };
-        let NetworkPath { local, remote } = client.path;
+        let NetworkPath { local, remote } = path;
         if to_server {
             let path = NetworkPath {
                 local: remote,
                 remote: local,
             };
             self.server.receive(now, path, Ecn::NotEct, datagram);
-        } else if let lastbyte_quic::endpoint::Route::Connection(handle) =
-            client.endpoint.route(now, &client.path, datagram)
+        } else if let Party::Good(good) = party {
+            let engine = &mut self.goods[good].engine;
+            engine.receive(now, path, Ecn::NotEct, datagram);
+        } else if let Party::Client(client) = party
+            && let client = &mut self.clients[client]
+            && let lastbyte_quic::endpoint::Route::Connection(handle) =
+                client.endpoint.route(now, &client.path, datagram)
             && let Some(quic) = client.endpoint.connection(handle)
         {
             quic.handle_datagram(now, &client.path, Ecn::NotEct, datagram, &mut KeepAll);
@@ -418,10 +678,12 @@ impl World {
             self.requests(),
             "a line for each request"
         );
+        let statistics = *self.server.statistics();
         assert_eq!(
-            self.connections.len(),
-            self.opened,
+            self.connections.len() as u64,
+            statistics.accepted,
             "a line for each connection"
         );
+        assert_eq!(statistics.requests, self.requests() as u64);
     }
 }
