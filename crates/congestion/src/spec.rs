@@ -178,7 +178,7 @@ impl Registry {
     /// # Errors
     ///
     /// Returns [`SpecError::NameTaken`] if there is a preset, startup or avoidance of this name, and
-    /// [`SpecError::BadName`] if it is not made of lower-case letters, digits and hyphens.
+    /// [`SpecError::BadName`] if it is not made of lower-case letters, digits and hyphens, a letter first.
     pub fn add_startup(
         &mut self,
         name: &'static str,
@@ -242,7 +242,7 @@ impl Registry {
     /// # Errors
     ///
     /// Returns [`SpecError::NameTaken`] if there is a key of this name, and [`SpecError::BadName`] if it does not
-    /// consist of lower-case letters, digits and hyphens.
+    /// consist of lower-case letters, digits and hyphens, a letter first.
     pub fn add_key(&mut self, key: Key) -> Result<&mut Self, SpecError> {
         check_name(key.name, self.keys.iter().map(|key| key.name))?;
         self.keys.push(key);
@@ -424,12 +424,13 @@ fn avoidance(
     }
 }
 
+/// Digits at the start are for versions of HTTP, which precede a spec.
 fn check_name<'a>(
     name: &'static str,
     mut taken: impl Iterator<Item = &'a str>,
 ) -> Result<(), SpecError> {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty() || !name.chars().all(is_allowed) {
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_allowed) {
         return Err(SpecError::BadName { name });
     }
     if taken.any(|taken| taken == name) {

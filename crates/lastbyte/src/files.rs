@@ -7,6 +7,7 @@
 )]
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
@@ -204,6 +205,28 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let _ = fs::remove_file(&new);
         cannot_write(path, &error)
     })
+}
+
+/// The names of files in a folder, made of names that users give.
+#[derive(Default)]
+pub(crate) struct Names(BTreeSet<String>);
+
+impl Names {
+    /// The name, with characters that are valid in file names on any system. If another file has this name already, a
+    /// number follows.
+    pub(crate) fn unique(&mut self, name: &str) -> String {
+        let is_allowed = |c: char| c.is_alphanumeric() || "-_.=".contains(c);
+        let plain = name.chars().map(|c| if is_allowed(c) { c } else { '_' });
+        let plain: String = plain.collect();
+        let mut unique = plain.clone();
+        let mut number = 2;
+        // Some systems do not distinguish upper and lower case.
+        while !self.0.insert(unique.to_lowercase()) {
+            unique = format!("{plain}-{number}");
+            number += 1;
+        }
+        unique
+    }
 }
 
 /// Restricts the permissions of a new file to its owner.

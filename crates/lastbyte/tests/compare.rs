@@ -387,7 +387,11 @@ fn errors_name_the_value_and_what_is_expected() {
             "unknown HTTP version `4` (expected `1.1`, `2` or `3`)",
         ),
         (&["--arm", "3", "--arm", "3 nonsense"], "nonsense"),
-        (&["--arm", "3", "--arm", "3"], "two arms are named `HTTP/3`"),
+        (
+            &["--arm", "3", "--arm", "3"],
+            "--arm: two arms are named `HTTP/3`",
+        ),
+        (&["--http", "3,3"], "--http: two arms are named `HTTP/3`"),
         (&["--network", "1mbit/x"], "RATE[:UP]/RTT[/LOSS]"),
         (&["--view", "first,first"], "`first` twice"),
         (&["--waterfall", "moon"], "unknown network `moon`"),

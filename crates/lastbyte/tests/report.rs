@@ -479,6 +479,25 @@ fn states_of_parts_give_the_report_of_the_log() {
 }
 
 #[test]
+fn sites_of_similar_names_have_charts_of_their_own() {
+    let folder = folder("report-similar");
+    let sites = ["a b", "a-b", "A b"];
+    let logs = sites.map(|site| log(200).replace("here", site));
+    fs::write(folder.join("a.ndjson"), logs.concat()).expect("a log");
+    let words = "report a.ndjson --resamples 100 -o p.html --svg charts";
+    let output = run(&folder, &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let mut svgs: Vec<String> = fs::read_dir(folder.join("charts"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "svg"))
+        .map(|path| fs::read_to_string(path).expect("a chart"))
+        .collect();
+    svgs.retain(|svg| sites.iter().any(|site| svg.contains(&format!(": {site}"))));
+    assert_eq!(svgs.len(), sites.len());
+}
+
+#[test]
 fn the_file_of_a_line_can_be_its_site() {
     let folder = folder("report-file-name");
     for name in ["fra.ndjson", "nrt.ndjson"] {

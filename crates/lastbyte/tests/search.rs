@@ -82,6 +82,27 @@ fn the_same_seed_gives_the_same_output_on_any_number_of_threads() {
 }
 
 #[test]
+fn a_name_is_not_part_of_the_spec() {
+    for (spec, name) in [
+        ("ten=cubic:beta=0.7", "ten"),
+        (" cubic:beta=0.7", "cubic:beta=0.7"),
+    ] {
+        let words = [
+            spec,
+            "--paths",
+            "2",
+            "--key",
+            " initial-window=10p",
+            "--json",
+        ];
+        let json: Value = serde_json::from_str(&stdout(&words)).expect("JSON");
+        assert_eq!(json["spec"], "cubic:beta=0.7");
+        assert_eq!(json["baseline"], name);
+        assert_eq!(json["candidates"][0]["keys"], "initial-window=10p");
+    }
+}
+
+#[test]
 fn errors_name_what_is_wrong() {
     let wrong = |arguments: &[&str], text: &str| {
         let output = search(arguments);
@@ -101,7 +122,15 @@ fn errors_name_what_is_wrong() {
         &["cubic", "--key", "beta=0.7", "--key", "beta=0.8"],
         "`beta` is given twice",
     );
+    wrong(
+        &["cubic", "--key", "beta=0.7", "--key", " beta=0.8"],
+        "`beta` is given twice",
+    );
     wrong(&["cubic", "--key", "gamma=1"], "gamma");
+    wrong(
+        &["cubic bbr", "--key", "beta=0.7"],
+        "SPEC: unknown congestion control `cubic bbr` (expected ",
+    );
     wrong(
         &["cubic", "--key", "beta=0.7", "--max-harm", "2%"],
         "--neighbour",

@@ -303,6 +303,56 @@ fn traces_and_qlogs_can_be_written() {
 }
 
 #[test]
+fn arms_of_similar_names_have_qlogs_of_their_own() {
+    let folder = folder("similar");
+    let texts = [
+        "a b=cubic",
+        "a_b=bbr",
+        "A b=newreno",
+        "\u{fc}=cubic",
+        "\u{f6}=cubic",
+        "/=cubic",
+    ];
+    let mut arguments = vec!["--network", "lte", "--size", "20kB", "--qlog"];
+    arguments.push(folder.to_str().expect("UTF-8"));
+    arguments.extend(texts.iter().flat_map(|text| ["--arm", text]));
+    let output = sim(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let files = fs::read_dir(&folder).expect("a folder");
+    let mut titles: Vec<(String, String)> = files
+        .map(|entry| {
+            let path = entry.expect("an entry").path();
+            let text = fs::read_to_string(&path).expect("a file");
+            let header = text.split('\u{1e}').nth(1).expect("a header");
+            let header: Value = serde_json::from_str(header).expect("a JSON text");
+            let name = path.file_name().expect("a name").to_str().expect("UTF-8");
+            let title = header["title"].as_str().expect("a title");
+            (
+                name.to_owned(),
+                title.split(" over").next().expect("an arm").to_owned(),
+            )
+        })
+        .collect();
+    titles.sort();
+    let expected = [
+        ("lte_A_b_20000_1_0-3", "A b"),
+        ("lte___20000_1_0", "/"),
+        ("lte_a_b_20000_1_0", "a b"),
+        ("lte_a_b_20000_1_0-2", "a_b"),
+        ("lte_\u{f6}_20000_1_0", "\u{f6}"),
+        ("lte_\u{fc}_20000_1_0", "\u{fc}"),
+    ];
+    let mut expected: Vec<(String, String)> = expected
+        .iter()
+        .flat_map(|(group, arm)| {
+            ["client", "server"].map(|end| (format!("{group}_{end}.sqlog"), (*arm).to_owned()))
+        })
+        .collect();
+    expected.sort();
+    assert_eq!(titles, expected);
+}
+
+#[test]
 fn a_transfer_can_be_plotted() {
     let folder = folder("plot");
     let files = ["p.html", "p.svg", "p.png"].map(|name| folder.join(name));

@@ -41,10 +41,22 @@ const ARMS: &[(&str, &str)] = &[
         "=cubic",
         "`=cubic` has no name before `=` (expected NAME=SPEC)",
     ),
+    (" cubic ", ""),
+    ("ten = cubic", ""),
+    (" cubik ", "unknown congestion control `cubik` (expected "),
     (
-        "4 cubic",
-        "unknown HTTP version `4` (expected `1.1`, `2` or `3`)",
+        "cubic bbr",
+        "unknown congestion control `cubic bbr` (expected ",
     ),
+    (
+        "a=cubic bbr",
+        "unknown congestion control `cubic bbr` (expected ",
+    ),
+    (
+        "cubic:beta=0.5, initial-window=10p",
+        "unknown key ` initial-window` of `cubic` (expected ",
+    ),
+    ("", "unknown congestion control `` (expected "),
 ];
 
 /// One grammar for an arm in all commands: the same texts are valid, and the same part of the others is in the error.
@@ -103,11 +115,21 @@ fn all_commands_read_the_same_arms() {
             assert_eq!(is_valid, expected.is_empty(), "{command} {text}: {errors}");
             assert!(errors.contains(expected), "{command} {text}: {errors}");
         }
-        let (is_valid, errors) = run(command, "3 cubic");
-        assert_eq!(is_valid, command == "compare", "{command}: {errors}");
+        for text in ["3 cubic", " 3  cubic"] {
+            let (is_valid, errors) = run(command, text);
+            let expected = format!("`{text}` has a version of HTTP (expected SPEC");
+            assert_eq!(is_valid, command == "compare", "{command}: {errors}");
+            assert!(is_valid || errors.contains(&expected), "{errors}");
+        }
+        // Only page loads have versions.
+        let expected = match command {
+            "compare" => "unknown HTTP version `4` (expected `1.1`, `2` or `3`)",
+            _ => "unknown congestion control `4 cubic` (expected ",
+        };
+        let (is_valid, errors) = run(command, "4 cubic");
         assert!(
-            is_valid || errors.contains("`3 cubic` has a version of HTTP (expected SPEC"),
-            "{errors}"
+            !is_valid && errors.contains(expected),
+            "{command}: {errors}"
         );
     }
     let _ = std::fs::remove_dir_all(folder);

@@ -54,18 +54,20 @@ impl Arm {
     ///
     /// Returns a [`SettingError`] if the name is empty, the spec is invalid, or there is a version of HTTP.
     pub fn parse(text: &str, registry: &Registry) -> Result<Self, SettingError> {
-        match parts(text, registry)? {
-            (name, None, Some(spec)) => Ok(Self {
-                name: name.unwrap_or(text).to_owned(),
-                spec,
-                share: 1.0,
-            }),
-            _ => Err(SettingError::new(
+        let (name, rest) = named(text)?;
+        let word = rest.split_whitespace().next().unwrap_or_default();
+        if word.parse::<HttpVersion>().is_ok() {
+            return Err(SettingError::new(
                 "",
                 format!("`{text}` has a version of HTTP"),
                 "SPEC or NAME=SPEC: only page loads have versions",
-            )),
+            ));
         }
+        Ok(Self {
+            name: name.unwrap_or(rest).to_owned(),
+            spec: registry.parse(rest)?,
+            share: 1.0,
+        })
     }
 
     /// Parses arms of different names.
@@ -89,8 +91,16 @@ impl HttpArm {
     ///
     /// Returns a [`SettingError`] if the name is empty, or the version or spec is invalid.
     pub fn parse(text: &str, registry: &Registry) -> Result<Self, SettingError> {
-        let (name, version, spec) = parts(text, registry)?;
-        let version = version.unwrap_or(HttpVersion::Http3);
+        let (name, rest) = named(text)?;
+        // No congestion control begins with a digit.
+        let (version, spec) = if rest.starts_with(|first: char| first.is_ascii_digit()) {
+            match rest.split_once(char::is_whitespace) {
+                Some((version, spec)) => (version.parse()?, Some(registry.parse(spec.trim())?)),
+                None => (rest.parse()?, None),
+            }
+        } else {
+            (HttpVersion::Http3, Some(registry.parse(rest)?))
+        };
         Ok(Self {
             name: match (name, &spec) {
                 (Some(name), _) => name.to_owned(),
@@ -117,35 +127,18 @@ impl HttpArm {
     }
 }
 
-/// The parts of an arm. At least one of version and spec is given.
-type Parts<'a> = (Option<&'a str>, Option<HttpVersion>, Option<Spec>);
-
-fn parts<'a>(text: &'a str, registry: &Registry) -> Result<Parts<'a>, SettingError> {
+/// The name, if the text has one, and the rest.
+fn named(text: &str) -> Result<(Option<&str>, &str), SettingError> {
     let named = text.split_once('=');
-    let named = named.filter(|(name, _)| !name.contains(':'));
-    let (name, rest) = named.map_or((None, text), |(name, rest)| {
-        (Some(name.trim()), rest.trim())
-    });
-    if name.is_some_and(str::is_empty) {
-        return Err(SettingError::new(
+    match named.filter(|(name, _)| !name.contains(':')) {
+        None => Ok((None, text.trim())),
+        Some((name, _)) if name.trim().is_empty() => Err(SettingError::new(
             "",
             format!("`{text}` has no name before `=`"),
             "NAME=SPEC",
-        ));
+        )),
+        Some((name, rest)) => Ok((Some(name.trim()), rest.trim())),
     }
-    let parse = |spec: &str| {
-        let spec = registry.parse(spec);
-        spec.map(Some).map_err(SettingError::from)
-    };
-    let (version, spec) = match rest.split_once(' ') {
-        Some((word, spec)) => (Some(word.parse()?), parse(spec.trim())?),
-        // No congestion control begins with a digit.
-        None if rest.starts_with(|first: char| first.is_ascii_digit()) => {
-            (Some(rest.parse()?), None)
-        }
-        None => (None, parse(rest)?),
-    };
-    Ok((name, version, spec))
 }
 
 fn distinct<T>(arms: Vec<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>, SettingError> {

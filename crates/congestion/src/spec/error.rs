@@ -99,7 +99,7 @@ impl fmt::Display for SpecError {
             ),
             Self::BadName { name } => write!(
                 f,
-                "invalid name `{name}` (expected lower-case letters, digits and hyphens)"
+                "invalid name `{name}` (expected lower-case letters, digits and hyphens, a letter first)"
             ),
             Self::NameTaken { name } => {
                 write!(f, "the name `{name}` is in use (expected another)")

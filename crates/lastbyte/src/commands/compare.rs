@@ -50,15 +50,12 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 }
 
 fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
-    let texts = match arguments.arm.as_slice() {
-        [] => arguments
-            .http
-            .iter()
-            .map(|version| version.name().to_owned())
-            .collect(),
-        texts => texts.to_vec(),
+    let versions = arguments.http.iter().map(|one| one.name().to_owned());
+    let (option, texts) = match arguments.arm.as_slice() {
+        [] => ("--http", versions.collect()),
+        texts => ("--arm", texts.to_vec()),
     };
-    let arms = arms::arms("--arm", &texts, 1..=ARMS_MAX, registry).map_err(Failure::Usage)?;
+    let arms = arms::arms(option, &texts, 1..=ARMS_MAX, registry).map_err(Failure::Usage)?;
     let arms = arms::upgraded(arms, &arguments.upgrade).map_err(Failure::Usage)?;
     arms::check_count(&arms, 2..=ARMS_MAX).map_err(Failure::Usage)?;
     let networks = networks::networks(&arguments.network)?;

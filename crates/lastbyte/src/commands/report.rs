@@ -372,15 +372,14 @@ pub(crate) fn write(
     files::write(page, comparison.html().as_bytes())?;
     if let Some(folder) = folder {
         files::create_folder(folder)?;
+        let mut names = files::Names::default();
         for figure in comparison.figures() {
-            files::write(
-                &folder.join(format!("{}.svg", figure.name)),
-                figure.svg().as_bytes(),
-            )?;
+            let name = names.unique(&figure.name);
+            files::write(&folder.join(format!("{name}.svg")), figure.svg().as_bytes())?;
             let png = figure
                 .png()
                 .ok_or_else(|| Failure::Run("no memory for a PNG".to_owned()))?;
-            files::write(&folder.join(format!("{}.png", figure.name)), &png)?;
+            files::write(&folder.join(format!("{name}.png")), &png)?;
         }
     }
     Ok(page.display().to_string())

@@ -138,6 +138,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     }
     let report = Report {
         arguments,
+        spec: &search.spec,
         baseline: &search.experiment.arms[0].name,
         candidates: &candidates,
         race: &race,
@@ -165,6 +166,7 @@ fn candidates(arguments: &Arguments) -> Result<Vec<String>, String> {
         let (key, values) = text
             .split_once('=')
             .ok_or_else(|| format!("--key: `{text}` (expected KEY=VALUE,…)"))?;
+        let key = key.trim();
         if keys.contains(&key) {
             return Err(format!("--key: `{key}` is given twice (expected once)"));
         }
@@ -198,6 +200,8 @@ fn candidates(arguments: &Arguments) -> Result<Vec<String>, String> {
 
 /// The paths, and what runs over them: the baseline first, then the candidates.
 struct Search {
+    /// What the candidates change.
+    spec: String,
     experiment: Experiment,
 }
 
@@ -231,7 +235,10 @@ impl Search {
         experiment.arms = arms;
         experiment.baseline = 0;
         experiment.seed = arguments.seed;
-        Ok(Self { experiment })
+        Ok(Self {
+            spec: base,
+            experiment,
+        })
     }
 
     /// Runs these candidates, and the baseline, over these paths.
@@ -318,6 +325,7 @@ impl Transfer {
 
 struct Report<'a> {
     arguments: &'a Arguments,
+    spec: &'a str,
     baseline: &'a str,
     candidates: &'a [String],
     race: &'a Race,
@@ -442,7 +450,7 @@ impl Report<'_> {
             })
         });
         let value: Value = json!({
-            "spec": self.arguments.spec,
+            "spec": self.spec,
             "baseline": self.baseline,
             "seed": self.arguments.seed,
             "candidates": candidates.collect::<Vec<_>>(),

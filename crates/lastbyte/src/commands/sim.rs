@@ -82,24 +82,25 @@ pub(super) fn replay(
         .collect();
     plot::check(plots, &jobs)?;
     let mut rows = Vec::new();
+    let mut qlogs = match (qlog, jobs.first()) {
+        (Some(folder), Some(first)) => Some(Qlogs::new(
+            folder.to_owned(),
+            Dialect::V03,
+            first.label.clone(),
+        )?),
+        _ => None,
+    };
     for job in &jobs {
         let mut listeners = Listeners::default();
-        let mut qlogs = match qlog {
-            Some(folder) => Some(Qlogs::new(
-                folder.to_owned(),
-                Dialect::V03,
-                job.label.clone(),
-            )?),
-            None => None,
-        };
         if let Some(qlogs) = &mut qlogs {
+            qlogs.relabel(job.label.clone());
             listeners.0.push(qlogs);
         }
         let outcome = simulate(&job.scenario, &mut listeners).map_err(Failure::usage)?;
-        if let Some(qlogs) = qlogs {
-            qlogs.finish()?;
-        }
         rows.extend(Row::all(&job.label, &outcome));
+    }
+    if let Some(qlogs) = qlogs {
+        qlogs.finish()?;
     }
     print_rows(is_json, &jobs, &rows)?;
     plot::draw(plots, &jobs)?;

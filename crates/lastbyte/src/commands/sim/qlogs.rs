@@ -1,6 +1,6 @@
 //! A folder of qlog files, two for each connection.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::trace::Trace;
@@ -11,7 +11,7 @@ use lastbyte_wire::Side;
 
 use crate::{
     failure::Failure,
-    files::{Output, cannot_write, create, create_folder},
+    files::{Names, Output, cannot_write, create, create_folder},
 };
 
 /// Writes qlog files into a folder.
@@ -19,6 +19,9 @@ pub(super) struct Qlogs {
     folder: PathBuf,
     dialect: Dialect,
     label: Label,
+    names: Names,
+    /// What the names of the files of each flow begin with, of this simulation.
+    groups: BTreeMap<usize, String>,
     written: Vec<(PathBuf, Health)>,
     failure: Option<Failure>,
 }
@@ -31,6 +34,8 @@ impl Qlogs {
             folder,
             dialect,
             label,
+            names: Names::default(),
+            groups: BTreeMap::new(),
             written: Vec::new(),
             failure: None,
         })
@@ -39,6 +44,7 @@ impl Qlogs {
     /// Files of another simulation from now on.
     pub(super) fn relabel(&mut self, label: Label) {
         self.label = label;
+        self.groups.clear();
     }
 
     /// Whether all files could be written.
@@ -54,6 +60,27 @@ impl Qlogs {
         Ok(self.written.len())
     }
 
+    /// One for both ends.
+    fn group(&mut self, flow: usize) -> String {
+        let Self {
+            label,
+            names,
+            groups,
+            ..
+        } = self;
+        let group = groups.entry(flow).or_insert_with(|| {
+            let handshake = match label.handshake {
+                Handshake::Full => String::new(),
+                other => format!("_{}", other.name()),
+            };
+            names.unique(&format!(
+                "{}_{}_{}_{}_{flow}{handshake}",
+                label.network, label.arm, label.size_bytes, label.seed
+            ))
+        });
+        group.clone()
+    }
+
     fn open(&mut self, flow: usize, side: Side) -> Result<Qlog<Output>, Failure> {
         let label = &self.label;
         let end = match side {
@@ -64,17 +91,7 @@ impl Qlogs {
             "{} over {}, {} bytes, seed {}, flow {flow}",
             label.arm, label.network, label.size_bytes, label.seed
         );
-        let handshake = match label.handshake {
-            Handshake::Full => String::new(),
-            other => format!("_{}", other.name()),
-        };
-        let group = format!(
-            "{}_{}_{}_{}_{flow}{handshake}",
-            in_file_name(&label.network),
-            in_file_name(&label.arm),
-            label.size_bytes,
-            label.seed
-        );
+        let group = self.group(flow);
         let path = self.folder.join(format!("{group}_{end}.sqlog"));
         let file = create(&path)?;
         let header = Header {
@@ -102,12 +119,4 @@ impl Listener for Qlogs {
             }
         }
     }
-}
-
-/// Whether a character is valid in file names on any system.
-fn in_file_name(text: &str) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-.=".contains(c);
-    text.chars()
-        .map(|c| if allowed(c) { c } else { '_' })
-        .collect()
 }
