@@ -53,6 +53,11 @@ impl Mailbox {
         }
     }
 
+    /// Whether there may be entries.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Acquire)
+    }
+
     /// Takes all entries.
     pub(super) fn take(&self) -> Vec<(Handle, StreamId)> {
         if !self.is_full.swap(false, Ordering::AcqRel) {

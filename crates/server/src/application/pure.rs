@@ -109,6 +109,12 @@ impl PureServer {
         self.0.run(now);
     }
 
+    /// Whether a handler's task has made progress since the last turn.
+    #[must_use]
+    pub fn is_woken(&mut self) -> bool {
+        self.0.application().mailbox.is_full()
+    }
+
     /// The next datagrams to send.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.0.poll_transmit(now, buffer)

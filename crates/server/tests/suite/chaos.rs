@@ -157,8 +157,7 @@ fn play(plan: &Plan) -> Report {
         if let Some((at, limit)) = plan.shutdown
             && at == step
         {
-            let now = world.now;
-            world.server.shut_down(now, limit);
+            world.shut_down(limit);
         }
         for (peer, random) in &mut peers {
             let bytes: Vec<u8> = (0..4).flat_map(|_| random.number().to_le_bytes()).collect();
@@ -185,7 +184,11 @@ fn judge(plan: &Plan, world: &mut World) -> Report {
     for good in &mut world.goods {
         let fetches = good.engine.application();
         let is_cut_short = plan.shutdown.is_some();
-        assert!(fetches.closed.is_some(), "a good client is not over");
+        assert!(
+            fetches.is_over,
+            "a good client is not over: {:?}",
+            fetches.requests
+        );
         assert!(
             fetches.left() == 0 || is_cut_short,
             "requests were not sent"

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lastbyte_http3::{Code, Response};
 use lastbyte_quic::close::CloseReason;
-use lastbyte_server::{exchange::Exchange, pure::Status};
+use lastbyte_server::exchange::Exchange;
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
 use crate::world::{Client, DELAY, World, frame, head, poll_once};
@@ -274,10 +274,9 @@ fn rfc9114_5_2_every_client_receives_the_close_at_the_end_of_a_shutdown() {
     }
     world.pass(2 * DELAY);
     assert_eq!(world.requests(), 250);
-    let now = world.now;
-    world.server.shut_down(now, Duration::ZERO);
+    world.shut_down(Duration::ZERO);
     let mut turns = 0;
-    while world.next.status != Status::Stopped {
+    while !world.has_ended() {
         world.turn();
         turns += 1;
         assert!(turns < 20);

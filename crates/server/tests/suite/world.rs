@@ -248,7 +248,7 @@ pub(crate) struct Fetches {
     wanted: Vec<&'static str>,
     pub(crate) requests: BTreeMap<StreamId, Fetch>,
     pub(crate) closed: Option<CloseReason>,
-    is_over: bool,
+    pub(crate) is_over: bool,
 }
 
 /// Requests of a good client at a time.
@@ -429,6 +429,8 @@ pub(crate) struct World {
     pub(crate) server: PureServer,
     /// What the server said at the end of its last turn.
     pub(crate) next: Next,
+    /// Whether it has received something since its last turn, or a command.
+    is_called: bool,
     pub(crate) clients: Vec<Client>,
     pub(crate) goods: Vec<Good>,
     faults: Faults,
@@ -477,6 +479,7 @@ impl World {
             now,
             server,
             next: Next::default(),
+            is_called: true,
             clients: (0..clients as u64)
                 .map(|number| Client::new(now, number))
                 .collect(),
@@ -500,13 +503,28 @@ impl World {
         *self.scripted.requests.lock().expect("no panic")
     }
 
-    /// Runs the server and the clients, which send what they have.
-    pub(crate) fn turn(&mut self) {
+    /// Has the server end the requests in flight within this time, and end then.
+    pub(crate) fn shut_down(&mut self, limit: Duration) {
+        self.server.shut_down(self.now, limit);
+        self.is_called = true;
+    }
+
+    /// Whether the server has ended, and its process with it.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.next.status != Status::Running
+    }
+
+    /// The server has a turn if there is a reason for one, as over a socket, and sends what it has.
+    fn turn_of_server(&mut self, buffer: &mut [u8]) {
         let now = self.now;
+        let is_due = self.next.deadline.is_some_and(|deadline| deadline <= now);
+        let is_called = std::mem::take(&mut self.is_called) || self.server.is_woken();
+        if self.has_ended() || !(is_due || is_called) {
+            return;
+        }
         self.server.run(now);
-        let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..SENDS {
-            let Some(transmit) = self.server.poll_transmit(now, &mut buffer) else {
+            let Some(transmit) = self.server.poll_transmit(now, buffer) else {
                 break;
             };
             let remote = transmit.path.remote;
@@ -526,6 +544,13 @@ impl World {
             }
         }
         self.next = self.server.finish(now);
+    }
+
+    /// Runs the server and the clients, which send what they have.
+    pub(crate) fn turn(&mut self) {
+        let now = self.now;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        self.turn_of_server(&mut buffer);
         for from in 0..self.clients.len() {
             self.clients[from].attend(now);
             while let Some(transmit) = self.clients[from].endpoint.poll_transmit(now, &mut buffer) {
@@ -586,11 +611,8 @@ impl World {
         let goods = goods.filter(|good| good.next.status == Status::Running);
         let goods = goods.map(|good| good.next.deadline);
         let arrival = self.flying.keys().next().map(|(at, _)| *at);
-        clients
-            .chain(goods)
-            .chain([self.next.deadline, arrival])
-            .flatten()
-            .min()
+        let own = self.next.deadline.filter(|_| !self.has_ended());
+        clients.chain(goods).chain([own, arrival]).flatten().min()
     }
 
     /// Lets time pass.
@@ -634,7 +656,11 @@ impl World {
             return;
         };
         let NetworkPath { local, remote } = path;
+        if to_server && self.has_ended() {
+            return;
+        }
         if to_server {
+            self.is_called = true;
             let path = NetworkPath {
                 local: remote,
                 remote: local,
@@ -672,7 +698,12 @@ impl World {
         }
         self.pass(Duration::from_secs(60));
         let kept = self.server.kept();
-        assert_eq!(kept, lastbyte_server::pure::Kept::default());
+        if self.has_ended() {
+            // Its connections end with its process.
+            assert_eq!((kept.records, kept.held), (0, 0), "{kept:?}");
+        } else {
+            assert_eq!(kept, lastbyte_server::pure::Kept::default());
+        }
         assert_eq!(
             self.logged.len(),
             self.requests(),
