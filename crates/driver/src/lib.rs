@@ -2,7 +2,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`worker`] | one turn of the loop around an [`Engine`](lastbyte_engine::Engine): wait, receive, commands, send |
+//! | [`worker`] | one turn of the loop around an [`Engine`]: wait, receive, commands, send |
 //! | [`pool`] | the worker pool of a server: threads, queues and command channels |
 //! | [`forward`] | forwarding of datagrams that arrived at another worker |
 //! | [`relay`] | forwarding of datagrams to an earlier process that finishes its connections |
