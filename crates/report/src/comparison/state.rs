@@ -202,38 +202,45 @@ pub(super) fn rows(
         .errors
         .iter()
         .find(|error| matches!(error, RunError::Raised { .. }));
-    match raised {
-        Some(raised) if settings.expressions().next().is_some() => {
-            Err(exception(raised, settings, &outcome.absent))
-        }
-        _ => Ok(outcome),
+    match raised.and_then(|raised| exception(raised, settings, &outcome.absent)) {
+        Some(error) => Err(error),
+        None => Ok(outcome),
     }
 }
 
-/// The error that an expression of the settings raises an exception: the one with keys that no line has, if only one has, or all.
-fn exception(raised: &RunError, settings: &Settings, absent: &[AbsentKey]) -> Error {
-    let mut given: Vec<(&'static str, String, Vec<AbsentKey>)> = Vec::new();
-    for (setting, text) in settings.expressions() {
-        let keys = compile(text, settings).map(|query| query.keys());
-        let absent = among(absent, &keys.unwrap_or_default());
-        given.push((setting, format!("`{text}`"), absent));
-    }
-    if given.iter().any(|(.., absent)| !absent.is_empty()) {
-        given.retain(|(.., absent)| !absent.is_empty());
-    }
-    let texts: Vec<&str> = given.iter().map(|(_, text, _)| text.as_str()).collect();
-    let mut reason = format!("{}: {raised}", texts.join(" or "));
-    for absent in given.iter().flat_map(|(.., absent)| absent) {
+/// The error that an expression of the settings raises an exception, with its keys that no line has. `None` if each can be computed
+/// by itself: then a column of the report cannot.
+fn exception(raised: &RunError, settings: &Settings, absent: &[AbsentKey]) -> Option<Error> {
+    let RunError::Raised { place, row, .. } = raised else {
+        return None;
+    };
+    // Expressions may use the name of the file.
+    let name = place.rsplit_once(':').map_or("", |(name, _)| name);
+    let row = row.as_ref()?.to_string();
+    let fails = |text: &str| {
+        compile(text, settings).is_ok_and(|query| {
+            let input = Input::from_bytes(name, row.clone().into_bytes());
+            let outcome = query.for_each(vec![input], |_| ControlFlow::Continue(()));
+            !outcome.errors.is_empty()
+        })
+    };
+    let failing: Vec<_> = settings
+        .expressions()
+        .filter(|(_, text)| fails(text))
+        .collect();
+    // Others are computed for lines that it selects.
+    let filter = failing.iter().find(|(setting, _)| *setting == "filter");
+    let (setting, text) = filter.or(failing.first())?;
+    let keys = compile(text, settings).map(|query| query.keys());
+    let mut reason = format!("`{text}`: {raised}");
+    for absent in among(absent, &keys.unwrap_or_default()) {
         // Writing to a string does not fail.
         let _ = write!(reason, "; {absent}");
     }
-    Error::Expression {
-        setting: match given[..] {
-            [(setting, ..)] => Some(setting),
-            _ => None,
-        },
+    Some(Error::Expression {
+        setting: Some(setting),
         reason,
-    }
+    })
 }
 
 /// Reads logs, and writes their state. Returns what a report of these logs alone would refuse, and the absent keys of the condition

@@ -274,7 +274,7 @@ fn an_expression_that_raises_is_named_with_its_absent_keys() {
     assert_eq!(setting, Some("filter"));
     assert_eq!(
         reason,
-        "`_[\"sitee\"] > 3`: undefined method '>' for nil (NoMethodError) at log:1, stage 0; none of the rows read has `sitee`; did you mean `site`?"
+        "`_[\"sitee\"] > 3`: undefined method '>' for nil (NoMethodError) at log:1, stage 0: `sitee` is nil; none of the rows read has `sitee`; did you mean `site`?"
     );
     // A key that only some lines lack.
     let (setting, reason) = refused(Settings {
@@ -283,6 +283,48 @@ fn an_expression_that_raises_is_named_with_its_absent_keys() {
     });
     assert_eq!(setting, Some("metric"));
     assert!(reason.starts_with("`_[\"anatomy.idle\"] / "), "{reason}");
+}
+
+/// The columns of the report raise as well: then the log is what is wrong, and the lines before are reported.
+#[test]
+fn a_line_that_the_report_cannot_use_is_not_an_error_of_the_expressions() {
+    let mut text = log(6, 300, &[("a", 0.0), ("b", -0.1)], 0.0);
+    text += &line(&json!({ "arm": "a", "ttlb": 5, "site": "x", "client.ttfb": "n/a" }));
+    let settings = [
+        Settings {
+            filter: Some("_[\"ttlb\"] != 7".to_owned()),
+            ..quick()
+        },
+        Settings {
+            arm: Some("_[\"arm\"] + \"\"".to_owned()),
+            metric: Metric::of("_[\"ttlb\"] || 9"),
+            site: Some("$FILENAME[0]".to_owned()),
+            ..quick()
+        },
+    ];
+    for settings in settings {
+        let comparison = read(&text, settings.clone()).expect("a report");
+        let trouble = comparison.trouble().expect("a trouble");
+        assert!(trouble.contains("undefined method 'round'"), "{trouble}");
+        assert!(trouble.contains("log:301, "), "{trouble}");
+        let input = Input::from_bytes("log", text.as_bytes().to_vec());
+        let error = Comparison::partial(vec![input], &settings, &mut Vec::new());
+        assert!(matches!(error, Err(Error::Incomplete(_))), "{error:?}");
+    }
+    // An expression that raises on this line is the cause.
+    let settings = Settings {
+        filter: Some("_[\"client.ttfb\"].nil? || _[\"client.ttfb\"] > 0".to_owned()),
+        site: Some("_[\"client.ttfb\"].round".to_owned()),
+        ..quick()
+    };
+    let text = line(&json!({ "arm": "a", "ttlb": 5, "client.ttfb": "n/a" }));
+    match read(&text, settings).expect_err("an error") {
+        Error::Expression { setting, reason } => {
+            assert_eq!(setting, Some("filter"));
+            assert!(reason.contains("at log:1, "), "{reason}");
+        }
+        other => panic!("{other}"),
+    }
 }
 
 proptest! {
