@@ -120,18 +120,30 @@ pub(super) fn excluding(settings: &Settings) -> Option<String> {
 /// Columns of expressions that the settings may give.
 const VALUES: [Column; 4] = [Column::Named, Column::Site, Column::Bin, Column::Value];
 
-/// Whether lines have values of them.
+/// Whether lines have values of them: of the arm, any line, of the others, lines that count.
 #[derive(Default)]
 pub(super) struct Presence {
     pub(super) lines: u64,
+    /// Lines with an arm that no rule leaves out.
+    counting: u64,
     has_values: [bool; VALUES.len()],
 }
 
 impl Presence {
     pub(super) fn add(&mut self, row: &[Value]) {
         self.lines += 1;
+        let of = |column| value(row, column);
+        let has_arm = [Column::Named, Column::H2oArm]
+            .iter()
+            .any(|column| !of(*column).is_null());
+        let counts = has_arm && whole(of(Column::Rules)).is_none_or(|rules| rules == 0);
+        self.counting += u64::from(counts);
         for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
-            *has_value |= !value(row, column).is_null();
+            *has_value |= match column {
+                Column::Named => has_arm,
+                Column::Value => counts && !is_unknown(of(column)),
+                _ => counts && !of(column).is_null(),
+            };
         }
     }
 
@@ -159,14 +171,16 @@ impl Presence {
             None => (has_site, settings.by.is_some() || has_site),
         };
         let metric = (!settings.metric.is_ttlb()).then_some(&settings.metric.name);
-        for (setting, expression, has_value) in [
-            ("arm", settings.arm.as_ref(), has_arm),
-            ("by", settings.by.as_ref(), has_by),
-            ("site", settings.site.as_ref(), has_own_site),
-            ("metric", metric, has_metric),
+        let lines = self.counting;
+        for (setting, expression, lines, has_value) in [
+            ("arm", settings.arm.as_ref(), self.lines, has_arm),
+            ("by", settings.by.as_ref(), lines, has_by),
+            ("site", settings.site.as_ref(), lines, has_own_site),
+            ("metric", metric, lines, has_metric),
         ] {
-            if let Some(expression) = expression.filter(|_| !has_value) {
-                return Err(no_values(setting, expression, self.lines, settings, absent));
+            // That no line counts is an error of its own.
+            if let Some(expression) = expression.filter(|_| !has_value && lines > 0) {
+                return Err(no_values(setting, expression, lines, settings, absent));
             }
         }
         Ok(())
@@ -176,6 +190,27 @@ impl Presence {
 /// The value of a column.
 pub(super) fn value(row: &[Value], column: Column) -> &Value {
     row.get(column as usize).unwrap_or(&Value::Null)
+}
+
+/// A number of milliseconds of this size or more is a mark for "unknown" (such as 2^63 - 1). The queries on the page use the
+/// same number for an absent `ttlb`.
+pub(super) const NEVER_MS: f64 = 1e12;
+
+/// Whether a value is absent, or one of the marks for "unknown".
+pub(super) fn is_unknown(value: &Value) -> bool {
+    value.is_null() || value.as_f64().is_some_and(|ms| ms >= NEVER_MS)
+}
+
+/// A number, rounded, unless it is a mark for "unknown". Other programs may write `2.0` instead of `2`.
+pub(super) fn whole(value: &Value) -> Option<u64> {
+    match value {
+        Value::Integer(value) => u64::try_from(*value).ok(),
+        Value::BigInteger(digits) => digits.parse().ok().filter(|value| *value < u64::MAX),
+        Value::Float(value) => (0.0..=2f64.powi(53))
+            .contains(value)
+            .then(|| value.round() as u64),
+        _ => None,
+    }
 }
 
 /// Reads logs with the reading query.
