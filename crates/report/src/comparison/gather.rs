@@ -111,6 +111,8 @@ pub(super) struct Tally {
     pub(super) trouble: Option<String>,
     /// The keys of [`Settings::filter`] that no line has.
     pub(super) absent: Vec<AbsentKey>,
+    /// The first state that begins like an earlier one, where that may be chance.
+    pub(super) repeated: Option<String>,
 }
 
 /// Reads all inputs. Returns the names of the logs of states as well.
@@ -120,9 +122,11 @@ pub(super) fn tally(
 ) -> Result<(Tally, Vec<String>), Error> {
     let mut counter = Counter::new(settings);
     if settings.is_merge {
-        let files = state::read(inputs, settings, |row| counter.add(row))?;
+        let (files, repeated) = state::read(inputs, settings, |row| counter.add(row))?;
         counter.presence.check(settings, None, &[])?;
-        return Ok((counter.finish(None, Vec::new())?, files));
+        let mut tally = counter.finish(None, Vec::new())?;
+        tally.repeated = repeated;
+        return Ok((tally, files));
     }
     let outcome = state::rows(inputs, settings, |row| counter.add(row))?;
     let trouble = state::trouble(&outcome.errors);

@@ -9,11 +9,14 @@
 //!
 //! The first line has the version, the reading query and the names of the logs, the last one the number of rows and a
 //! checksum. Rows are read in the order of the log, as by one process: moments and pairs depend on it. States can be
-//! concatenated, and compressed with gzip or zstd. A state whose first rows are all rows of an earlier one is an error: it is the same
-//! part of the log, or a later copy of it.
+//! concatenated, and compressed with gzip or zstd. Two states that begin with the same rows are an error: they are of the same part of
+//! the log, or one is a later copy of it.
 
 use core::{fmt::Write, ops::ControlFlow};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use lastbyte_query::{AbsentKey, Input, Options, Outcome, Query, RunError, Value};
 
@@ -319,19 +322,21 @@ pub(super) fn write(
     Ok((refused.err(), absent))
 }
 
-/// Reads states in order. Returns the names of their logs.
+/// Reads states in order. Returns the names of their logs, and which states may be of the same part of a log.
 pub(super) fn read(
     inputs: Vec<Input>,
     settings: &Settings,
     mut on_row: impl FnMut(&[Value]) -> Result<(), Error> + Send,
-) -> Result<Vec<String>, Error> {
+) -> Result<(Vec<String>, Option<String>), Error> {
     let query = compile("[$FILENAME, _]", settings)?;
     let mut empty: BTreeSet<String> = inputs.iter().map(|input| input.name.clone()).collect();
     let mut reader = Reader {
         reading: queries::reading(settings),
         columns: queries::columns(settings),
         files: Vec::new(),
-        read: BTreeMap::new(),
+        starts: BTreeMap::new(),
+        longest: BTreeMap::new(),
+        repeated: None,
         open: None,
     };
     let mut failed = None;
@@ -361,7 +366,7 @@ pub(super) fn read(
     match (reader.open, empty.pop_first()) {
         (Some(open), _) => Err(wrong(&open.name, CUT_OFF)),
         (None, Some(name)) => Err(wrong(&name, NO_STATE)),
-        (None, None) => Ok(reader.files),
+        (None, None) => Ok((reader.files, reader.repeated)),
     }
 }
 
@@ -375,13 +380,30 @@ fn wrong(name: &str, reason: &str) -> Error {
     }
 }
 
+/// States that begin with this number of rows or more in common are of the same part of a log.
+const SHARED_ROWS: i64 = 20;
+
+/// Whether the first rows of states of this number are compared: 1 to 20, 40, 80 and so on, so that memory does not grow with
+/// the number of rows.
+fn is_compared(rows: i64) -> bool {
+    rows < SHARED_ROWS
+        || (rows % SHARED_ROWS == 0 && (rows / SHARED_ROWS).cast_unsigned().is_power_of_two())
+}
+
+/// First rows of a state: their number and checksum.
+type Start = (i64, u64);
+
 /// Checks the lines of states.
 struct Reader {
     reading: String,
     columns: usize,
     files: Vec<String>,
-    /// Number and checksum of the rows of states with rows, and their names.
-    read: BTreeMap<(i64, u64), String>,
+    /// The starts of the states that were read, with their names.
+    starts: BTreeMap<Start, Arc<str>>,
+    /// Those of them that are the longest of a state.
+    longest: BTreeMap<Start, Arc<str>>,
+    /// The first state that begins like an earlier one, where that may be chance.
+    repeated: Option<String>,
     open: Option<Open>,
 }
 
@@ -393,6 +415,10 @@ struct Open {
     sum: Checksum,
     /// Of the rows.
     of_rows: Checksum,
+    /// Whether all rows have a seed or a time.
+    is_dated: bool,
+    /// The compared starts, and whether it is certain that another state with one of them is of the same part of a log.
+    starts: Vec<(Start, bool)>,
 }
 
 impl Reader {
@@ -410,30 +436,57 @@ impl Reader {
                 if open.rows != *rows || open.sum.hexadecimal() != *sum {
                     return Err(wrong(name, CUT_OFF));
                 }
-                if open.rows > 0 {
-                    let key = (open.rows, open.of_rows.0);
-                    self.read.insert(key, name.to_owned());
-                }
+                let starts = core::mem::take(&mut open.starts);
                 self.open = None;
-                Ok(())
+                self.compare(name, &starts)
             }
             (Some(open), cells) if cells.len() == self.columns => {
                 let line = line(cells);
                 open.rows += 1;
                 open.sum.add(&line);
                 open.of_rows.add(&line);
-                if let Some(earlier) = self.read.get(&(open.rows, open.of_rows.0)) {
-                    let rows = open.rows;
-                    let reason = format!(
-                        "its first {rows} rows are all those of {earlier} (expected each part of the log once)"
-                    );
-                    return Err(wrong(name, &reason));
+                let is_dated = [Column::Seed, Column::Time]
+                    .iter()
+                    .any(|column| !value(cells, *column).is_null());
+                open.is_dated &= is_dated;
+                if is_compared(open.rows) {
+                    let is_certain = open.rows >= SHARED_ROWS || open.is_dated;
+                    open.starts.push(((open.rows, open.of_rows.0), is_certain));
                 }
                 on_row(cells)
             }
             (Some(_), _) => Err(wrong(name, CUT_OFF)),
             (None, cells) => self.begin(name, cells),
         }
+    }
+
+    /// Compares the first rows of a state with those of earlier ones: as many as the shorter of the two has, of the numbers compared.
+    fn compare(&mut self, name: &str, starts: &[(Start, bool)]) -> Result<(), Error> {
+        let Some((longest, _)) = starts.last() else {
+            return Ok(());
+        };
+        let shared = starts.iter().rev().find_map(|(start, is_certain)| {
+            let of_longer = self.starts.get(start).filter(|_| start == longest);
+            let earlier = of_longer.or_else(|| self.longest.get(start))?;
+            Some((start.0, *is_certain, earlier))
+        });
+        if let Some((rows, is_certain, earlier)) = shared {
+            let what = match rows {
+                1 => "its first row is that".to_owned(),
+                _ => format!("its first {rows} rows are those"),
+            };
+            let reason = format!("{what} of {earlier} (expected each part of the log once)");
+            if is_certain {
+                return Err(wrong(name, &reason));
+            }
+            self.repeated.get_or_insert(format!("{name}: {reason}"));
+        }
+        let name: Arc<str> = name.into();
+        for (start, _) in starts {
+            self.starts.entry(*start).or_insert_with(|| name.clone());
+        }
+        self.longest.entry(*longest).or_insert(name);
+        Ok(())
     }
 
     /// The first line of a state.
@@ -472,6 +525,8 @@ impl Reader {
             rows: 0,
             sum,
             of_rows: Checksum::default(),
+            is_dated: true,
+            starts: Vec::new(),
         });
         Ok(())
     }

@@ -197,7 +197,7 @@ fn a_part_of_a_log_is_merged_once() {
     let text = log(6, 60, &[("a", 0.0), ("b", -0.1)], 0.0);
     let [first, second] = two_states();
     let refused = |states: &[&[u8]]| merge(states, named()).expect_err("an error").to_string();
-    let again = "its first 30 rows are all those of 0.state (expected each part of the log once)";
+    let again = "its first 20 rows are those of 0.state (expected each part of the log once)";
     assert_eq!(
         refused(&[&first, &second, &first]),
         format!("2.state: {again}")
@@ -216,9 +216,82 @@ fn a_part_of_a_log_is_merged_once() {
         refused(&[&first, &state(&text, &named())]),
         format!("1.state: {again}")
     );
+    // Also in the other order.
+    assert_eq!(
+        refused(&[&state(&text, &named()), &first]),
+        format!("1.state: {again}")
+    );
     // Parts without rows add nothing.
     let empty = state("", &named());
     merge(&[&empty, &first, &empty, &second], named()).expect("a report");
+}
+
+/// Few rows without a seed or a time may be the same by chance.
+#[test]
+fn few_rows_in_common_are_a_warning_unless_they_have_a_seed_or_a_time() {
+    let rest = log(6, 400, &[("a", 0.0), ("b", -0.1)], 0.0);
+    for (key, is_error) in [("x", false), ("seed", true), ("time", true)] {
+        let rows = line(
+            &json!({ "arm": "a", "ttlb": 12, "experiment": "test", key: 1_700_000_000_000_u64 }),
+        );
+        for rows in [&rows, &rows.repeat(19)] {
+            let few = state(rows, &named());
+            let many = state(&format!("{rows}{rest}"), &named());
+            let first = match rows.lines().count() {
+                1 => "its first row is that".to_owned(),
+                _ => "its first 19 rows are those".to_owned(),
+            };
+            let wanted =
+                format!("1.state: {first} of 0.state (expected each part of the log once)");
+            for states in [[&few[..], &many], [&many, &few]] {
+                match merge(&states, named()) {
+                    Ok(comparison) => {
+                        assert!(!is_error, "{key}");
+                        assert_eq!(comparison.repeated(), Some(&*wanted));
+                    }
+                    Err(error) => {
+                        assert!(is_error, "{key}: {error}");
+                        assert_eq!(error.to_string(), wanted);
+                    }
+                }
+            }
+        }
+        // Twenty are no chance.
+        let rows = rows.repeat(20);
+        let few = state(&rows, &named());
+        let many = state(&format!("{rows}{rest}"), &named());
+        for states in [[&few[..], &many], [&many, &few]] {
+            let error = merge(&states, named()).expect_err("an error").to_string();
+            assert!(
+                error.starts_with("1.state: its first 20 rows are "),
+                "{error}"
+            );
+        }
+    }
+    // States that share less than the shorter has are of different parts.
+    let [one, other] = ["a", "b"].map(|arm| {
+        let last = line(&json!({ "arm": arm, "ttlb": 7 }));
+        state(
+            &(line(&json!({ "arm": "a", "ttlb": 12 })) + &last),
+            &named(),
+        )
+    });
+    let comparison = merge(&[&one, &other], named()).expect("a report");
+    assert_eq!(comparison.repeated(), None);
+}
+
+/// Of 400 rows and the first 200 of them, 160 are compared.
+#[test]
+fn the_order_of_a_log_and_its_earlier_copy_does_not_matter() {
+    let text = log(6, 400, &[("a", 0.0), ("b", -0.1)], 0.0);
+    let [half, whole] = [parts(&text, &[200])[0], &text].map(|text| state(text, &named()));
+    for states in [[&half, &whole], [&whole, &half]] {
+        let error = merge(&states.map(Vec::as_slice), named()).expect_err("an error");
+        assert_eq!(
+            error.to_string(),
+            "1.state: its first 160 rows are those of 0.state (expected each part of the log once)"
+        );
+    }
 }
 
 #[test]
