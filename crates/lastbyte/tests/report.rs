@@ -472,7 +472,7 @@ fn states_of_parts_give_the_report_of_the_log() {
         1,
     );
     assert!(
-        copy.contains("copy.state: its first 333 rows are all those of a.state"),
+        copy.contains("copy.state: its first 320 rows are those of a.state"),
         "{copy}"
     );
     refused(&["report", "--merge", "--bins", "3", "-"], 2);

@@ -127,6 +127,8 @@ pub enum RunError {
         place: String,
         /// What Ruby's message does not tell, such as the key whose value is nil.
         hint: Option<String>,
+        /// The row, if a stage raised it for one: the keys that the query reads, or all.
+        row: Option<lastbyte_json::Value>,
     },
     /// [`Options::interrupt`](crate::Options::interrupt) was set while a row was processed.
     Interrupted,
@@ -192,6 +194,7 @@ impl fmt::Display for RunError {
                 message,
                 place,
                 hint,
+                ..
             } => {
                 write!(f, "{message} ({class}) at {place}")?;
                 match hint {

@@ -80,6 +80,7 @@ pub struct Summary {
 pub struct Comparison {
     analysis: Analysis,
     absent: Vec<AbsentKey>,
+    repeated: Option<String>,
 }
 
 /// A chart.
@@ -116,6 +117,7 @@ impl Comparison {
         settings.files = files;
         Ok(Self {
             absent: core::mem::take(&mut tally.absent),
+            repeated: tally.repeated.take(),
             analysis: analysis::analysis(tally, settings)?,
         })
     }
@@ -124,6 +126,12 @@ impl Comparison {
     #[must_use]
     pub fn absent(&self) -> &[AbsentKey] {
         &self.absent
+    }
+
+    /// The first state that begins with the same few rows as an earlier one, with the name of that: they may be of the same part of a log.
+    #[must_use]
+    pub fn repeated(&self) -> Option<&str> {
+        self.repeated.as_deref()
     }
 
     /// Reads a part of a log, and writes the state of the report to `out`: what [`Comparison::read`] needs of each line, with

@@ -196,6 +196,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let metric = settings.metric.clone();
     let comparison = compare(&arguments.logs, settings)?;
     warn_absent(comparison.absent());
+    if let Some(repeated) = comparison.repeated() {
+        notice(format!("warning: {repeated}"));
+    }
     let page = write(&comparison, &arguments.out, arguments.svg.as_deref())?;
     warn(&comparison);
     if arguments.json {

@@ -98,7 +98,7 @@ fn options_that_do_not_fit_the_log_are_errors() {
             "raises",
             "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
             &["--where", "_[\"tlb\"] > 3"],
-            "error: --where: `_[\"tlb\"] > 3`: undefined method '>' for nil (NoMethodError) at raises.ndjson:1, stage 0; none of the rows read has `tlb`; did you mean `ttlb`?",
+            "error: --where: `_[\"tlb\"] > 3`: undefined method '>' for nil (NoMethodError) at raises.ndjson:1, stage 0: `tlb` is nil; none of the rows read has `tlb`; did you mean `ttlb`?",
             2,
         ),
         (
@@ -129,4 +129,20 @@ fn options_that_do_not_fit_the_log_are_errors() {
         assert_eq!(output.status.code(), Some(code), "{name}");
         assert!(!folder.join("no.html").exists(), "{name}");
     }
+}
+
+#[test]
+fn a_value_that_the_report_cannot_use_ends_the_log_and_is_no_error_of_where() {
+    let folder = folder("report-unusable-value");
+    let bad = "{\"arm\":\"a\",\"ttlb\":5,\"client.ttfb\":\"n/a\"}\n";
+    fs::write(folder.join("bad.ndjson"), log(300) + bad).expect("a log");
+    let output = run(
+        &folder,
+        &["report", "bad.ndjson", "--where", "_[\"ttlb\"] != 7"],
+    );
+    let text = stderr(&output);
+    assert!(text.contains("the report is of what could: "), "{text}");
+    assert!(!text.contains("error: --where"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(folder.join("report.html").exists());
 }

@@ -9,6 +9,7 @@ use crate::class::Class;
 use crate::error::{AbsentKey, RunError, SkippedLines};
 use crate::json::build::{Keys, Parser};
 use crate::json::condition::Condition;
+use crate::json::export::export;
 use crate::json::rows::Reader;
 use crate::plan::{self, parallel::Parallel};
 use crate::reducers::packed::PackedScope;
@@ -230,7 +231,7 @@ impl<'a> Pipeline<'a> {
                     return;
                 }
                 if let Err(flow) = part.join(&mut self.vm, scope) {
-                    self.report(&flow, &name);
+                    self.report(&flow, &name, None);
                     return;
                 }
             }
@@ -249,7 +250,7 @@ impl<'a> Pipeline<'a> {
         let program = Rc::clone(&self.program);
         for (body, locals) in &program.start {
             if let Err(flow) = self.vm.eval(body, &Vm::top(*locals)) {
-                self.report(&flow, "helper file");
+                self.report(&flow, "helper file", None);
                 return false;
             }
         }
@@ -579,7 +580,8 @@ impl<'a> Pipeline<'a> {
                 return Err(Stop::File);
             }
             self.output.forget_table();
-            self.report(&flow, &format!("{name}:{number}, stage {stage}"));
+            let row = export(&self.vm.row).ok();
+            self.report(&flow, &format!("{name}:{number}, stage {stage}"), row);
             return Err(Stop::Run);
         }
         if self.output.failure().is_some() || self.vm.has_enough {
@@ -660,12 +662,12 @@ impl<'a> Pipeline<'a> {
                 result.and_then(|rows| rows.into_iter().try_for_each(|row| self.push(at + 1, row)));
             if let Err((stage, flow)) = result {
                 self.output.forget_table();
-                self.report(&flow, &format!("end of input, stage {stage}"));
+                self.report(&flow, &format!("end of input, stage {stage}"), None);
             }
         }
     }
 
-    fn report(&mut self, flow: &Flow, place: &str) {
+    fn report(&mut self, flow: &Flow, place: &str, row: Option<lastbyte_json::Value>) {
         let stray = |what: &str| error(Class::LocalJumpError, what);
         let jump = match flow {
             Flow::Raise(_) => None,
@@ -681,6 +683,7 @@ impl<'a> Pipeline<'a> {
                     message: to_s(&raised.message),
                     place: place.to_owned(),
                     hint: raised.hint.clone(),
+                    row,
                 },
             });
         }

@@ -15,7 +15,7 @@ use super::{
     queries::{self, Bin, Column, Dialect},
     rules::LeftOut,
     settings::Settings,
-    state::{self, Presence, excluding, no_values, of_filter, value},
+    state::{self, NEVER_MS, Presence, excluding, is_unknown, no_values, of_filter, value, whole},
 };
 use crate::statistics::{Counts, bootstrap::Member};
 
@@ -111,6 +111,8 @@ pub(super) struct Tally {
     pub(super) trouble: Option<String>,
     /// The keys of [`Settings::filter`] that no line has.
     pub(super) absent: Vec<AbsentKey>,
+    /// The first state that begins like an earlier one, where that may be chance.
+    pub(super) repeated: Option<String>,
 }
 
 /// Reads all inputs. Returns the names of the logs of states as well.
@@ -120,9 +122,11 @@ pub(super) fn tally(
 ) -> Result<(Tally, Vec<String>), Error> {
     let mut counter = Counter::new(settings);
     if settings.is_merge {
-        let files = state::read(inputs, settings, |row| counter.add(row))?;
+        let (files, repeated) = state::read(inputs, settings, |row| counter.add(row))?;
         counter.presence.check(settings, None, &[])?;
-        return Ok((counter.finish(None, Vec::new())?, files));
+        let mut tally = counter.finish(None, Vec::new())?;
+        tally.repeated = repeated;
+        return Ok((tally, files));
     }
     let outcome = state::rows(inputs, settings, |row| counter.add(row))?;
     let trouble = state::trouble(&outcome.errors);
@@ -550,22 +554,13 @@ enum Ttlb {
 
 impl Ttlb {
     fn of(value: &Value) -> Self {
-        match value {
-            Value::Null => Self::Never,
-            _ => match value.as_f64() {
-                Some(ms) if (0.0..NEVER_MS).contains(&ms) => {
-                    Self::Micros((ms * 1000.0).round() as u64)
-                }
-                Some(ms) if ms >= NEVER_MS => Self::Never,
-                _ => Self::NotATime,
-            },
+        match value.as_f64() {
+            _ if is_unknown(value) => Self::Never,
+            Some(ms) if ms >= 0.0 => Self::Micros((ms * 1000.0).round() as u64),
+            _ => Self::NotATime,
         }
     }
 }
-
-/// A number of milliseconds of this size or more is a mark for "unknown" (such as 2^63 - 1). The queries on the page use the
-/// same number for an absent `ttlb`.
-const NEVER_MS: f64 = 1e12;
 
 /// The parts of a time, if all are known, and whether flow control is apart from the application: older logs do not have it.
 fn times(value: &Value) -> Option<(Times, bool)> {
@@ -598,18 +593,6 @@ fn neighbour(value: &Value) -> Option<(&str, NeighbourStats)> {
         loss: number(3).filter(|loss| *loss <= 1.0),
     };
     Some((values.first()?.as_str()?, stats))
-}
-
-/// A number, rounded, unless it is a mark for "unknown". Other programs may write `2.0` instead of `2`.
-fn whole(value: &Value) -> Option<u64> {
-    match value {
-        Value::Integer(value) => u64::try_from(*value).ok(),
-        Value::BigInteger(digits) => digits.parse().ok().filter(|value| *value < u64::MAX),
-        Value::Float(value) => (0.0..=2f64.powi(53))
-            .contains(value)
-            .then(|| value.round() as u64),
-        _ => None,
-    }
 }
 
 /// The name that a value stands for.

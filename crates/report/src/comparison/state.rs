@@ -9,11 +9,14 @@
 //!
 //! The first line has the version, the reading query and the names of the logs, the last one the number of rows and a
 //! checksum. Rows are read in the order of the log, as by one process: moments and pairs depend on it. States can be
-//! concatenated, and compressed with gzip or zstd. A state whose first rows are all rows of an earlier one is an error: it is the same
-//! part of the log, or a later copy of it.
+//! concatenated, and compressed with gzip or zstd. Two states that begin with the same rows are an error: they are of the same part of
+//! the log, or one is a later copy of it.
 
 use core::{fmt::Write, ops::ControlFlow};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use lastbyte_query::{AbsentKey, Input, Options, Outcome, Query, RunError, Value};
 
@@ -120,18 +123,30 @@ pub(super) fn excluding(settings: &Settings) -> Option<String> {
 /// Columns of expressions that the settings may give.
 const VALUES: [Column; 4] = [Column::Named, Column::Site, Column::Bin, Column::Value];
 
-/// Whether lines have values of them.
+/// Whether lines have values of them: of the arm, any line, of the others, lines that count.
 #[derive(Default)]
 pub(super) struct Presence {
     pub(super) lines: u64,
+    /// Lines with an arm that no rule leaves out.
+    counting: u64,
     has_values: [bool; VALUES.len()],
 }
 
 impl Presence {
     pub(super) fn add(&mut self, row: &[Value]) {
         self.lines += 1;
+        let of = |column| value(row, column);
+        let has_arm = [Column::Named, Column::H2oArm]
+            .iter()
+            .any(|column| !of(*column).is_null());
+        let counts = has_arm && whole(of(Column::Rules)).is_none_or(|rules| rules == 0);
+        self.counting += u64::from(counts);
         for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
-            *has_value |= !value(row, column).is_null();
+            *has_value |= match column {
+                Column::Named => has_arm,
+                Column::Value => counts && !is_unknown(of(column)),
+                _ => counts && !of(column).is_null(),
+            };
         }
     }
 
@@ -159,14 +174,16 @@ impl Presence {
             None => (has_site, settings.by.is_some() || has_site),
         };
         let metric = (!settings.metric.is_ttlb()).then_some(&settings.metric.name);
-        for (setting, expression, has_value) in [
-            ("arm", settings.arm.as_ref(), has_arm),
-            ("by", settings.by.as_ref(), has_by),
-            ("site", settings.site.as_ref(), has_own_site),
-            ("metric", metric, has_metric),
+        let lines = self.counting;
+        for (setting, expression, lines, has_value) in [
+            ("arm", settings.arm.as_ref(), self.lines, has_arm),
+            ("by", settings.by.as_ref(), lines, has_by),
+            ("site", settings.site.as_ref(), lines, has_own_site),
+            ("metric", metric, lines, has_metric),
         ] {
-            if let Some(expression) = expression.filter(|_| !has_value) {
-                return Err(no_values(setting, expression, self.lines, settings, absent));
+            // That no line counts is an error of its own.
+            if let Some(expression) = expression.filter(|_| !has_value && lines > 0) {
+                return Err(no_values(setting, expression, lines, settings, absent));
             }
         }
         Ok(())
@@ -176,6 +193,27 @@ impl Presence {
 /// The value of a column.
 pub(super) fn value(row: &[Value], column: Column) -> &Value {
     row.get(column as usize).unwrap_or(&Value::Null)
+}
+
+/// A number of milliseconds of this size or more is a mark for "unknown" (such as 2^63 - 1). The queries on the page use the
+/// same number for an absent `ttlb`.
+pub(super) const NEVER_MS: f64 = 1e12;
+
+/// Whether a value is absent, or one of the marks for "unknown".
+pub(super) fn is_unknown(value: &Value) -> bool {
+    value.is_null() || value.as_f64().is_some_and(|ms| ms >= NEVER_MS)
+}
+
+/// A number, rounded, unless it is a mark for "unknown". Other programs may write `2.0` instead of `2`.
+pub(super) fn whole(value: &Value) -> Option<u64> {
+    match value {
+        Value::Integer(value) => u64::try_from(*value).ok(),
+        Value::BigInteger(digits) => digits.parse().ok().filter(|value| *value < u64::MAX),
+        Value::Float(value) => (0.0..=2f64.powi(53))
+            .contains(value)
+            .then(|| value.round() as u64),
+        _ => None,
+    }
 }
 
 /// Reads logs with the reading query.
@@ -202,38 +240,45 @@ pub(super) fn rows(
         .errors
         .iter()
         .find(|error| matches!(error, RunError::Raised { .. }));
-    match raised {
-        Some(raised) if settings.expressions().next().is_some() => {
-            Err(exception(raised, settings, &outcome.absent))
-        }
-        _ => Ok(outcome),
+    match raised.and_then(|raised| exception(raised, settings, &outcome.absent)) {
+        Some(error) => Err(error),
+        None => Ok(outcome),
     }
 }
 
-/// The error that an expression of the settings raises an exception: the one with keys that no line has, if only one has, or all.
-fn exception(raised: &RunError, settings: &Settings, absent: &[AbsentKey]) -> Error {
-    let mut given: Vec<(&'static str, String, Vec<AbsentKey>)> = Vec::new();
-    for (setting, text) in settings.expressions() {
-        let keys = compile(text, settings).map(|query| query.keys());
-        let absent = among(absent, &keys.unwrap_or_default());
-        given.push((setting, format!("`{text}`"), absent));
-    }
-    if given.iter().any(|(.., absent)| !absent.is_empty()) {
-        given.retain(|(.., absent)| !absent.is_empty());
-    }
-    let texts: Vec<&str> = given.iter().map(|(_, text, _)| text.as_str()).collect();
-    let mut reason = format!("{}: {raised}", texts.join(" or "));
-    for absent in given.iter().flat_map(|(.., absent)| absent) {
+/// The error that an expression of the settings raises an exception, with its keys that no line has. `None` if each can be computed
+/// by itself: then a column of the report cannot.
+fn exception(raised: &RunError, settings: &Settings, absent: &[AbsentKey]) -> Option<Error> {
+    let RunError::Raised { place, row, .. } = raised else {
+        return None;
+    };
+    // Expressions may use the name of the file.
+    let name = place.rsplit_once(':').map_or("", |(name, _)| name);
+    let row = row.as_ref()?.to_string();
+    let fails = |text: &str| {
+        compile(text, settings).is_ok_and(|query| {
+            let input = Input::from_bytes(name, row.clone().into_bytes());
+            let outcome = query.for_each(vec![input], |_| ControlFlow::Continue(()));
+            !outcome.errors.is_empty()
+        })
+    };
+    let failing: Vec<_> = settings
+        .expressions()
+        .filter(|(_, text)| fails(text))
+        .collect();
+    // Others are computed for lines that it selects.
+    let filter = failing.iter().find(|(setting, _)| *setting == "filter");
+    let (setting, text) = filter.or(failing.first())?;
+    let keys = compile(text, settings).map(|query| query.keys());
+    let mut reason = format!("`{text}`: {raised}");
+    for absent in among(absent, &keys.unwrap_or_default()) {
         // Writing to a string does not fail.
         let _ = write!(reason, "; {absent}");
     }
-    Error::Expression {
-        setting: match given[..] {
-            [(setting, ..)] => Some(setting),
-            _ => None,
-        },
+    Some(Error::Expression {
+        setting: Some(setting),
         reason,
-    }
+    })
 }
 
 /// Reads logs, and writes their state. Returns what a report of these logs alone would refuse, and the absent keys of the condition
@@ -277,19 +322,21 @@ pub(super) fn write(
     Ok((refused.err(), absent))
 }
 
-/// Reads states in order. Returns the names of their logs.
+/// Reads states in order. Returns the names of their logs, and which states may be of the same part of a log.
 pub(super) fn read(
     inputs: Vec<Input>,
     settings: &Settings,
     mut on_row: impl FnMut(&[Value]) -> Result<(), Error> + Send,
-) -> Result<Vec<String>, Error> {
+) -> Result<(Vec<String>, Option<String>), Error> {
     let query = compile("[$FILENAME, _]", settings)?;
     let mut empty: BTreeSet<String> = inputs.iter().map(|input| input.name.clone()).collect();
     let mut reader = Reader {
         reading: queries::reading(settings),
         columns: queries::columns(settings),
         files: Vec::new(),
-        read: BTreeMap::new(),
+        starts: BTreeMap::new(),
+        longest: BTreeMap::new(),
+        repeated: None,
         open: None,
     };
     let mut failed = None;
@@ -319,7 +366,7 @@ pub(super) fn read(
     match (reader.open, empty.pop_first()) {
         (Some(open), _) => Err(wrong(&open.name, CUT_OFF)),
         (None, Some(name)) => Err(wrong(&name, NO_STATE)),
-        (None, None) => Ok(reader.files),
+        (None, None) => Ok((reader.files, reader.repeated)),
     }
 }
 
@@ -333,13 +380,30 @@ fn wrong(name: &str, reason: &str) -> Error {
     }
 }
 
+/// States that begin with this number of rows or more in common are of the same part of a log.
+const SHARED_ROWS: i64 = 20;
+
+/// Whether the first rows of states of this number are compared: 1 to 20, 40, 80 and so on, so that memory does not grow with
+/// the number of rows.
+fn is_compared(rows: i64) -> bool {
+    rows < SHARED_ROWS
+        || (rows % SHARED_ROWS == 0 && (rows / SHARED_ROWS).cast_unsigned().is_power_of_two())
+}
+
+/// First rows of a state: their number and checksum.
+type Start = (i64, u64);
+
 /// Checks the lines of states.
 struct Reader {
     reading: String,
     columns: usize,
     files: Vec<String>,
-    /// Number and checksum of the rows of states with rows, and their names.
-    read: BTreeMap<(i64, u64), String>,
+    /// The starts of the states that were read, with their names.
+    starts: BTreeMap<Start, Arc<str>>,
+    /// Those of them that are the longest of a state.
+    longest: BTreeMap<Start, Arc<str>>,
+    /// The first state that begins like an earlier one, where that may be chance.
+    repeated: Option<String>,
     open: Option<Open>,
 }
 
@@ -351,6 +415,10 @@ struct Open {
     sum: Checksum,
     /// Of the rows.
     of_rows: Checksum,
+    /// Whether all rows have a seed or a time.
+    is_dated: bool,
+    /// The compared starts, and whether it is certain that another state with one of them is of the same part of a log.
+    starts: Vec<(Start, bool)>,
 }
 
 impl Reader {
@@ -368,30 +436,57 @@ impl Reader {
                 if open.rows != *rows || open.sum.hexadecimal() != *sum {
                     return Err(wrong(name, CUT_OFF));
                 }
-                if open.rows > 0 {
-                    let key = (open.rows, open.of_rows.0);
-                    self.read.insert(key, name.to_owned());
-                }
+                let starts = core::mem::take(&mut open.starts);
                 self.open = None;
-                Ok(())
+                self.compare(name, &starts)
             }
             (Some(open), cells) if cells.len() == self.columns => {
                 let line = line(cells);
                 open.rows += 1;
                 open.sum.add(&line);
                 open.of_rows.add(&line);
-                if let Some(earlier) = self.read.get(&(open.rows, open.of_rows.0)) {
-                    let rows = open.rows;
-                    let reason = format!(
-                        "its first {rows} rows are all those of {earlier} (expected each part of the log once)"
-                    );
-                    return Err(wrong(name, &reason));
+                let is_dated = [Column::Seed, Column::Time]
+                    .iter()
+                    .any(|column| !value(cells, *column).is_null());
+                open.is_dated &= is_dated;
+                if is_compared(open.rows) {
+                    let is_certain = open.rows >= SHARED_ROWS || open.is_dated;
+                    open.starts.push(((open.rows, open.of_rows.0), is_certain));
                 }
                 on_row(cells)
             }
             (Some(_), _) => Err(wrong(name, CUT_OFF)),
             (None, cells) => self.begin(name, cells),
         }
+    }
+
+    /// Compares the first rows of a state with those of earlier ones: as many as the shorter of the two has, of the numbers compared.
+    fn compare(&mut self, name: &str, starts: &[(Start, bool)]) -> Result<(), Error> {
+        let Some((longest, _)) = starts.last() else {
+            return Ok(());
+        };
+        let shared = starts.iter().rev().find_map(|(start, is_certain)| {
+            let of_longer = self.starts.get(start).filter(|_| start == longest);
+            let earlier = of_longer.or_else(|| self.longest.get(start))?;
+            Some((start.0, *is_certain, earlier))
+        });
+        if let Some((rows, is_certain, earlier)) = shared {
+            let what = match rows {
+                1 => "its first row is that".to_owned(),
+                _ => format!("its first {rows} rows are those"),
+            };
+            let reason = format!("{what} of {earlier} (expected each part of the log once)");
+            if is_certain {
+                return Err(wrong(name, &reason));
+            }
+            self.repeated.get_or_insert(format!("{name}: {reason}"));
+        }
+        let name: Arc<str> = name.into();
+        for (start, _) in starts {
+            self.starts.entry(*start).or_insert_with(|| name.clone());
+        }
+        self.longest.entry(*longest).or_insert(name);
+        Ok(())
     }
 
     /// The first line of a state.
@@ -430,6 +525,8 @@ impl Reader {
             rows: 0,
             sum,
             of_rows: Checksum::default(),
+            is_dated: true,
+            starts: Vec::new(),
         });
         Ok(())
     }

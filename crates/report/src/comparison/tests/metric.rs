@@ -106,3 +106,61 @@ fn a_metric_of_text_is_named_as_the_error() {
         "{error}"
     );
 }
+
+/// Values count of lines with an arm, and marks for "unknown" are none.
+#[test]
+fn a_metric_that_no_counting_line_has_is_named() {
+    let text = log(9, 400, &ARMS, 0.0);
+    let unknown = text.replace("{\"", "{\"x\":9223372036854775807,\"");
+    let elsewhere = text.clone() + "{\"ttlb\":5,\"x\":7,\"y\":\"z\"}\n";
+    for text in [&unknown, &elsewhere] {
+        let settings = Settings {
+            metric: Metric::of("x"),
+            ..quick()
+        };
+        let error = read(text, settings).expect_err("an error");
+        assert!(
+            matches!(
+                &error,
+                Error::NoValues {
+                    setting: "metric",
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert_eq!(
+            error.to_string(),
+            "none of the 400 lines has a value of `x` (expected a number)"
+        );
+    }
+    // So are groups and sites.
+    for bins in [None, Some(vec![0.0, 5.0, 9.0])] {
+        let settings = Settings {
+            by: Some("x".to_owned()),
+            bins,
+            ..quick()
+        };
+        let error = read(&elsewhere, settings).expect_err("an error");
+        assert_eq!(
+            error.to_string(),
+            "none of the 400 lines has a value of `x`"
+        );
+    }
+    let settings = Settings {
+        site: Some("_[\"y\"]".to_owned()),
+        ..quick()
+    };
+    let error = read(&elsewhere, settings).expect_err("an error");
+    assert_eq!(
+        error.to_string(),
+        "none of the 400 lines has a value of `_[\"y\"]`"
+    );
+    // Without an arm in any line, the arm is missing.
+    let settings = Settings {
+        metric: Metric::of("x"),
+        ..quick()
+    };
+    let error = read("{\"ttlb\":5,\"y\":7}\n", settings).expect_err("an error");
+    assert!(matches!(error, Error::NoArms { lines: 1, .. }), "{error}");
+}

@@ -197,7 +197,7 @@ fn a_part_of_a_log_is_merged_once() {
     let text = log(6, 60, &[("a", 0.0), ("b", -0.1)], 0.0);
     let [first, second] = two_states();
     let refused = |states: &[&[u8]]| merge(states, named()).expect_err("an error").to_string();
-    let again = "its first 30 rows are all those of 0.state (expected each part of the log once)";
+    let again = "its first 20 rows are those of 0.state (expected each part of the log once)";
     assert_eq!(
         refused(&[&first, &second, &first]),
         format!("2.state: {again}")
@@ -216,9 +216,82 @@ fn a_part_of_a_log_is_merged_once() {
         refused(&[&first, &state(&text, &named())]),
         format!("1.state: {again}")
     );
+    // Also in the other order.
+    assert_eq!(
+        refused(&[&state(&text, &named()), &first]),
+        format!("1.state: {again}")
+    );
     // Parts without rows add nothing.
     let empty = state("", &named());
     merge(&[&empty, &first, &empty, &second], named()).expect("a report");
+}
+
+/// Few rows without a seed or a time may be the same by chance.
+#[test]
+fn few_rows_in_common_are_a_warning_unless_they_have_a_seed_or_a_time() {
+    let rest = log(6, 400, &[("a", 0.0), ("b", -0.1)], 0.0);
+    for (key, is_error) in [("x", false), ("seed", true), ("time", true)] {
+        let rows = line(
+            &json!({ "arm": "a", "ttlb": 12, "experiment": "test", key: 1_700_000_000_000_u64 }),
+        );
+        for rows in [&rows, &rows.repeat(19)] {
+            let few = state(rows, &named());
+            let many = state(&format!("{rows}{rest}"), &named());
+            let first = match rows.lines().count() {
+                1 => "its first row is that".to_owned(),
+                _ => "its first 19 rows are those".to_owned(),
+            };
+            let wanted =
+                format!("1.state: {first} of 0.state (expected each part of the log once)");
+            for states in [[&few[..], &many], [&many, &few]] {
+                match merge(&states, named()) {
+                    Ok(comparison) => {
+                        assert!(!is_error, "{key}");
+                        assert_eq!(comparison.repeated(), Some(&*wanted));
+                    }
+                    Err(error) => {
+                        assert!(is_error, "{key}: {error}");
+                        assert_eq!(error.to_string(), wanted);
+                    }
+                }
+            }
+        }
+        // Twenty are no chance.
+        let rows = rows.repeat(20);
+        let few = state(&rows, &named());
+        let many = state(&format!("{rows}{rest}"), &named());
+        for states in [[&few[..], &many], [&many, &few]] {
+            let error = merge(&states, named()).expect_err("an error").to_string();
+            assert!(
+                error.starts_with("1.state: its first 20 rows are "),
+                "{error}"
+            );
+        }
+    }
+    // States that share less than the shorter has are of different parts.
+    let [one, other] = ["a", "b"].map(|arm| {
+        let last = line(&json!({ "arm": arm, "ttlb": 7 }));
+        state(
+            &(line(&json!({ "arm": "a", "ttlb": 12 })) + &last),
+            &named(),
+        )
+    });
+    let comparison = merge(&[&one, &other], named()).expect("a report");
+    assert_eq!(comparison.repeated(), None);
+}
+
+/// Of 400 rows and the first 200 of them, 160 are compared.
+#[test]
+fn the_order_of_a_log_and_its_earlier_copy_does_not_matter() {
+    let text = log(6, 400, &[("a", 0.0), ("b", -0.1)], 0.0);
+    let [half, whole] = [parts(&text, &[200])[0], &text].map(|text| state(text, &named()));
+    for states in [[&half, &whole], [&whole, &half]] {
+        let error = merge(&states.map(Vec::as_slice), named()).expect_err("an error");
+        assert_eq!(
+            error.to_string(),
+            "1.state: its first 160 rows are those of 0.state (expected each part of the log once)"
+        );
+    }
 }
 
 #[test]
@@ -274,7 +347,7 @@ fn an_expression_that_raises_is_named_with_its_absent_keys() {
     assert_eq!(setting, Some("filter"));
     assert_eq!(
         reason,
-        "`_[\"sitee\"] > 3`: undefined method '>' for nil (NoMethodError) at log:1, stage 0; none of the rows read has `sitee`; did you mean `site`?"
+        "`_[\"sitee\"] > 3`: undefined method '>' for nil (NoMethodError) at log:1, stage 0: `sitee` is nil; none of the rows read has `sitee`; did you mean `site`?"
     );
     // A key that only some lines lack.
     let (setting, reason) = refused(Settings {
@@ -283,6 +356,48 @@ fn an_expression_that_raises_is_named_with_its_absent_keys() {
     });
     assert_eq!(setting, Some("metric"));
     assert!(reason.starts_with("`_[\"anatomy.idle\"] / "), "{reason}");
+}
+
+/// The columns of the report raise as well: then the log is what is wrong, and the lines before are reported.
+#[test]
+fn a_line_that_the_report_cannot_use_is_not_an_error_of_the_expressions() {
+    let mut text = log(6, 300, &[("a", 0.0), ("b", -0.1)], 0.0);
+    text += &line(&json!({ "arm": "a", "ttlb": 5, "site": "x", "client.ttfb": "n/a" }));
+    let settings = [
+        Settings {
+            filter: Some("_[\"ttlb\"] != 7".to_owned()),
+            ..quick()
+        },
+        Settings {
+            arm: Some("_[\"arm\"] + \"\"".to_owned()),
+            metric: Metric::of("_[\"ttlb\"] || 9"),
+            site: Some("$FILENAME[0]".to_owned()),
+            ..quick()
+        },
+    ];
+    for settings in settings {
+        let comparison = read(&text, settings.clone()).expect("a report");
+        let trouble = comparison.trouble().expect("a trouble");
+        assert!(trouble.contains("undefined method 'round'"), "{trouble}");
+        assert!(trouble.contains("log:301, "), "{trouble}");
+        let input = Input::from_bytes("log", text.as_bytes().to_vec());
+        let error = Comparison::partial(vec![input], &settings, &mut Vec::new());
+        assert!(matches!(error, Err(Error::Incomplete(_))), "{error:?}");
+    }
+    // An expression that raises on this line is the cause.
+    let settings = Settings {
+        filter: Some("_[\"client.ttfb\"].nil? || _[\"client.ttfb\"] > 0".to_owned()),
+        site: Some("_[\"client.ttfb\"].round".to_owned()),
+        ..quick()
+    };
+    let text = line(&json!({ "arm": "a", "ttlb": 5, "client.ttfb": "n/a" }));
+    match read(&text, settings).expect_err("an error") {
+        Error::Expression { setting, reason } => {
+            assert_eq!(setting, Some("filter"));
+            assert!(reason.contains("at log:1, "), "{reason}");
+        }
+        other => panic!("{other}"),
+    }
 }
 
 proptest! {
