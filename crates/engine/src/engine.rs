@@ -79,7 +79,7 @@ impl<A: Application> Engine<A> {
             .on_command(now, &mut self.endpoint, command);
     }
 
-    /// Tells the application that a datagram could not be sent, for a reason that may be temporary.
+    /// Reports to the application that a datagram could not be sent, for a reason that may be temporary.
     pub fn on_send_error(&mut self, now: Time, path: &NetworkPath, error: &io::Error) {
         self.application.on_send_error(now, path, error);
     }

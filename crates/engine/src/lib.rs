@@ -11,7 +11,7 @@
 //! 1. [`Engine::receive`] for each datagram that arrived, and [`Engine::command`] for each command;
 //! 2. [`Engine::run`], once;
 //! 3. [`Engine::poll_transmit`] until it returns `None`, or until the socket accepts no more, or a limit of the shell;
-//! 4. [`Engine::finish`], which tells when the next turn is due, and whether it was the last.
+//! 4. [`Engine::finish`], which returns when the next turn is due, and whether this was the last.
 //!
 //! ```
 //! use lastbyte_engine::{Application, Engine, Next, Status};

@@ -40,16 +40,7 @@ impl FromStr for HttpVersion {
     type Err = SettingError;
 
     fn from_str(text: &str) -> Result<Self, SettingError> {
-        Self::ALL
-            .into_iter()
-            .find(|one| one.name() == text)
-            .ok_or_else(|| {
-                SettingError::new(
-                    "",
-                    format!("unknown HTTP version `{text}`"),
-                    "`1.1`, `2` or `3`",
-                )
-            })
+        SettingError::named(&Self::ALL, Self::name, "HTTP version", text)
     }
 }
 
@@ -78,16 +69,7 @@ impl FromStr for Upgrade {
     type Err = SettingError;
 
     fn from_str(text: &str) -> Result<Self, SettingError> {
-        [Self::All, Self::FirstParty]
-            .into_iter()
-            .find(|one| one.name() == text)
-            .ok_or_else(|| {
-                SettingError::new(
-                    "",
-                    format!("unknown hosts `{text}`"),
-                    "`all` or `first-party`",
-                )
-            })
+        SettingError::named(&[Self::All, Self::FirstParty], Self::name, "hosts", text)
     }
 }
 

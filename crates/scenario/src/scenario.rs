@@ -162,12 +162,7 @@ impl core::str::FromStr for Protocol {
     type Err = SettingError;
 
     fn from_str(text: &str) -> Result<Self, SettingError> {
-        Self::ALL
-            .into_iter()
-            .find(|one| one.name() == text)
-            .ok_or_else(|| {
-                SettingError::new("", format!("unknown protocol `{text}`"), "`h3` or `raw`")
-            })
+        SettingError::named(&Self::ALL, Self::name, "protocol", text)
     }
 }
 
@@ -203,16 +198,7 @@ impl core::str::FromStr for Handshake {
     type Err = SettingError;
 
     fn from_str(text: &str) -> Result<Self, SettingError> {
-        Self::ALL
-            .into_iter()
-            .find(|one| one.name() == text)
-            .ok_or_else(|| {
-                SettingError::new(
-                    "",
-                    format!("unknown handshake `{text}`"),
-                    "`full`, `resumed` or `0rtt`",
-                )
-            })
+        SettingError::named(&Self::ALL, Self::name, "handshake", text)
     }
 }
 

@@ -33,6 +33,26 @@ impl SettingError {
         }
     }
 
+    /// The value with a name, or the error that the name is unknown.
+    pub(crate) fn named<T: Copy>(
+        all: &[T],
+        name: impl Fn(T) -> &'static str,
+        what: &str,
+        text: &str,
+    ) -> Result<T, Self> {
+        let found = all.iter().copied().find(|one| name(*one) == text);
+        found.ok_or_else(|| {
+            let names: Vec<String> = all.iter().map(|one| format!("`{}`", name(*one))).collect();
+            let expected = match names.split_last() {
+                Some((last, others)) if !others.is_empty() => {
+                    format!("{} or {last}", others.join(", "))
+                }
+                _ => names.concat(),
+            };
+            Self::new("", format!("unknown {what} `{text}`"), expected)
+        })
+    }
+
     /// An error that is not a value in place of another.
     pub(crate) fn because(key: impl Into<String>, reason: impl fmt::Display) -> Self {
         Self {

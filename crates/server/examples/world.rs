@@ -21,33 +21,22 @@ mod chaos;
 mod world;
 
 use chaos::{Plan, run, shrink};
+use lastbyte_testkit::Seeds;
+
+/// Runs a seed and prints its report, or the smallest plan that still fails.
+fn run_one(seed: u64) -> Result<(), String> {
+    let plan = Plan::of(seed);
+    println!("{plan}");
+    let report = run(&plan)
+        .map_err(|error| format!("{error}\nthe least that fails: {}", shrink(plan.clone())))?;
+    println!("{report:?}");
+    Ok(())
+}
 
 fn main() -> Result<(), String> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |text: &str| {
-        let parsed = text.parse::<u64>();
-        parsed.map_err(|error| format!("invalid number `{text}`: {error} (expected a number)"))
-    };
-    let seeds = match arguments[..] {
-        [] => 0..1000,
-        ["--seeds", count] => 0..number(count)?,
-        ["--seeds", count, "--from", first] => {
-            let first = number(first)?;
-            first..first + number(count)?
-        }
-        ["--seed", seed] => {
-            let plan = Plan::of(number(seed)?);
-            println!("{plan}");
-            return match run(&plan) {
-                Ok(report) => {
-                    println!("{report:?}");
-                    Ok(())
-                }
-                Err(error) => Err(format!("{error}\nthe least that fails: {}", shrink(plan))),
-            };
-        }
-        _ => return Err("usage: world [--seed N | --seeds COUNT [--from N]]".into()),
+    let seeds = match Seeds::parse(std::env::args().skip(1))? {
+        Seeds::One(seed) => return run_one(seed),
+        Seeds::Many(seeds) => seeds,
     };
     let mut failed = Vec::new();
     let (mut complete, mut cut, mut requests) = (0, 0, 0);

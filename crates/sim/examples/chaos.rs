@@ -16,28 +16,16 @@ mod chaos;
 
 use core::{ops::Range, time::Duration};
 
+use lastbyte_testkit::Seeds;
+
 fn main() -> Result<(), String> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |text: &str| {
-        let parsed = text.parse::<u64>();
-        parsed.map_err(|error| format!("invalid number `{text}`: {error}"))
-    };
-    let seeds = match arguments[..] {
-        [] => 0..1000,
-        ["--seeds", count] => 0..number(count)?,
-        ["--seeds", count, "--from", first] => {
-            let first = number(first)?;
-            first..first + number(count)?
-        }
-        ["--seed", seed] => {
-            let seed = number(seed)?;
+    match Seeds::parse(std::env::args().skip(1))? {
+        Seeds::One(seed) => {
             println!("{:#?}", chaos::run(seed)?);
-            return Ok(());
+            Ok(())
         }
-        _ => return Err("usage: chaos [--seed N | --seeds COUNT [--from N]]".into()),
-    };
-    run(seeds)
+        Seeds::Many(seeds) => run(seeds),
+    }
 }
 
 fn run(seeds: Range<u64>) -> Result<(), String> {

@@ -1,5 +1,5 @@
 //! Helpers for the tests of several crates: skipping a test that the machine cannot run, a network of its own for a test, replaying
-//! a fuzzing corpus and reading its inputs, and counting allocations.
+//! a fuzzing corpus and reading its inputs, seeds on the command line, and counting allocations.
 //!
 //! ```
 //! use lastbyte_testkit::{CountingAllocator, allocation_count};
@@ -21,10 +21,12 @@
 mod allocations;
 mod alone;
 mod input;
+mod seeds;
 
 pub use allocations::{CountingAllocator, allocation_count, live_bytes};
 pub use alone::{alone, alone_or_skipped};
 pub use input::Input;
+pub use seeds::Seeds;
 
 /// Skips a test, or the part of it that follows: prints what the machine lacks, and returns. With `CI` set, where everything
 /// that tests need is installed (`.ci/run`), the test fails instead.

@@ -14,7 +14,7 @@ use super::*;
 
 const ALPN: &[u8] = b"x";
 
-/// An application that records its calls, and does what a test wants in its turns.
+/// An application that records its calls, whose turns follow its test.
 #[derive(Default)]
 struct App {
     calls: Vec<&'static str>,
@@ -189,7 +189,8 @@ fn the_next_turn_is_due_at_the_earliest_deadline() {
     }
 }
 
-/// An application that waits for the end of a connection is told at once, and has a turn after that at once.
+/// An application that waits for the end of a connection receives it in the turn in which the connection ends, and has its next
+/// turn without a wait.
 #[test]
 fn a_turn_follows_the_end_of_a_connection() {
     let (mut client, _, now) = connected();

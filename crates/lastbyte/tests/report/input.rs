@@ -1,11 +1,25 @@
-//! Input and options that there is no report of.
+//! Input and options that lead to an error instead of a report.
 
 use super::*;
+
+/// A log by its name and text, options, and a part of the error with its exit code.
+type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, i32);
+
+fn rejected(folder: &Path, (name, text, arguments, wanted, code): Case<'_>) {
+    let file = format!("{name}.ndjson");
+    fs::write(folder.join(&file), text).expect("a log");
+    let words = [&["report", &file, "-o", "no.html"], arguments].concat();
+    let output = run(folder, &words);
+    let error = stderr(&output);
+    assert!(error.contains(wanted), "{name}: {error}");
+    assert_eq!(output.status.code(), Some(code), "{name}");
+    assert!(!folder.join("no.html").exists(), "{name}");
+}
 
 #[test]
 fn unusable_input_is_an_error() {
     let folder = folder("report-errors");
-    let cases: [(&str, &str, &[&str], &str, i32); 12] = [
+    let cases: [Case<'_>; 12] = [
         ("empty", "", &[], "error: the log has no lines", 1),
         ("text", "hello\n", &[], "error: not a connection log: ", 1),
         ("lists", "[1]\n", &[], "error: not a connection log: ", 1),
@@ -61,18 +75,8 @@ fn unusable_input_is_an_error() {
         ),
         ("few", "", &["--resamples", "3"], "from 100 to 100000", 2),
     ];
-    for (name, text, arguments, wanted, code) in cases {
-        let file = format!("{name}.ndjson");
-        fs::write(folder.join(&file), text).expect("a log");
-        let words = [&["report", &file, "-o", "no.html"], arguments].concat();
-        let output = run(&folder, &words);
-        assert!(
-            stderr(&output).contains(wanted),
-            "{name}: {}",
-            stderr(&output)
-        );
-        assert_eq!(output.status.code(), Some(code), "{name}");
-        assert!(!folder.join("no.html").exists(), "{name}");
+    for case in cases {
+        rejected(&folder, case);
     }
     let output = run(&folder, &["report", "."]);
     assert_eq!(output.status.code(), Some(2));
@@ -93,7 +97,7 @@ fn unusable_input_is_an_error() {
 #[test]
 fn options_that_do_not_fit_the_log_are_errors() {
     let folder = folder("report-unfit");
-    let cases: [(&str, &str, &[&str], &str, i32); 3] = [
+    let cases: [Case<'_>; 3] = [
         (
             "raises",
             "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
@@ -116,18 +120,8 @@ fn options_that_do_not_fit_the_log_are_errors() {
             2,
         ),
     ];
-    for (name, text, arguments, wanted, code) in cases {
-        let file = format!("{name}.ndjson");
-        fs::write(folder.join(&file), text).expect("a log");
-        let words = [&["report", &file, "-o", "no.html"], arguments].concat();
-        let output = run(&folder, &words);
-        assert!(
-            stderr(&output).contains(wanted),
-            "{name}: {}",
-            stderr(&output)
-        );
-        assert_eq!(output.status.code(), Some(code), "{name}");
-        assert!(!folder.join("no.html").exists(), "{name}");
+    for case in cases {
+        rejected(&folder, case);
     }
 }
 

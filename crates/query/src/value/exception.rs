@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub(crate) struct Exception {
     pub(crate) class: Class,
     pub(crate) message: Value,
-    /// What a message of Ruby does not tell: the constant key whose value is nil, or that the row is no object.
+    /// What is missing in Ruby's message: the constant key whose value is nil, or that the row is no object.
     pub(crate) hint: Option<String>,
 }
 

@@ -171,12 +171,13 @@ fn play(plan: &Plan) -> Report {
         world.check();
     }
     world.pass(PATIENCE);
-    let report = judge(plan, &mut world);
+    let report = check_responses(plan, &mut world);
     world.end();
     report
 }
 
-fn judge(plan: &Plan, world: &mut World) -> Report {
+/// Checks how the requests of good clients and all connections ended.
+fn check_responses(plan: &Plan, world: &mut World) -> Report {
     let mut report = Report {
         requests: world.requests(),
         ..Report::default()
@@ -206,8 +207,8 @@ fn judge(plan: &Plan, world: &mut World) -> Report {
             }
         }
         if is_cut_short && plan.faults.loss == 0 {
-            let is_told = !matches!(fetches.closed, Some(CloseReason::IdleTimeout));
-            assert!(is_told, "a client was left without a close");
+            let has_close = !matches!(fetches.closed, Some(CloseReason::IdleTimeout));
+            assert!(has_close, "a client was left without a close");
         }
     }
     for client in world.clients.iter().take(plan.hostile.len()) {
@@ -215,9 +216,9 @@ fn judge(plan: &Plan, world: &mut World) -> Report {
     }
     if plan.shutdown.is_some() && plan.faults.loss == 0 {
         for client in &world.clients {
-            let is_told = !matches!(client.closed, None | Some(CloseReason::IdleTimeout));
+            let has_close = !matches!(client.closed, None | Some(CloseReason::IdleTimeout));
             assert!(
-                is_told,
+                has_close,
                 "a client was left without a close: {:?}",
                 client.closed
             );

@@ -219,7 +219,7 @@ impl Client {
 pub(crate) enum End {
     /// With a complete response of this status and length.
     Complete(u16, usize),
-    /// With an error that the client was told.
+    /// With an error that the client received.
     Failed,
 }
 
@@ -349,7 +349,7 @@ impl Application for Fetches {
     }
 }
 
-/// A client that wants what it requests.
+/// A client that reads the responses to its requests.
 pub(crate) struct Good {
     pub(crate) engine: Engine<Fetches>,
     pub(crate) next: Next,
@@ -388,7 +388,7 @@ pub(crate) struct Faults {
     pub(crate) reordering: u64,
 }
 
-/// Who sent a datagram, or receives it.
+/// The client that sent a datagram, or receives it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Party {
     Client(usize),
@@ -427,7 +427,7 @@ pub(crate) fn frame(frame_type: u8, payload: &[u8]) -> Vec<u8> {
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) server: PureServer,
-    /// What the server said at the end of its last turn.
+    /// The server's result of its last turn.
     pub(crate) next: Next,
     /// Whether it has received something since its last turn, or a command.
     is_called: bool,

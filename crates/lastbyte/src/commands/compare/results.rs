@@ -186,7 +186,7 @@ pub(super) fn gather(
     }
 }
 
-/// A warning for each arm with loads that were not complete, and one that tells how they count.
+/// A warning for each arm with loads that were not complete, and one about how these loads are counted.
 fn incomplete(setting: &Setting<'_>, loads: &[LoadTimes], limit: Duration) -> Vec<String> {
     let mut counts: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
     for load in loads {
