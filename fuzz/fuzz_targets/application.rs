@@ -3,9 +3,9 @@
 #![no_main]
 #![expect(dead_code, reason = "what the other tests use of the world")]
 
-#[path = "../../crates/server/tests/corpus/application.rs"]
+#[path = "../../crates/origin/tests/corpus/application.rs"]
 mod application;
-#[path = "../../crates/server/tests/suite/world.rs"]
+#[path = "../../crates/origin/tests/suite/world.rs"]
 mod world;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| application::play(bytes));

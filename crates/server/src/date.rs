@@ -1,32 +1,11 @@
-//! The `date` of responses, formatted once a second (RFC 9110 §6.6.1).
+//! The `date` of responses over TCP, formatted once a second (RFC 9110 §6.6.1).
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Mutex, PoisonError};
 
 use http::HeaderValue;
 use lastbyte_driver::Clock;
 
-use crate::representation::validator::http_date;
-
-/// The date as text.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Date {
-    second: u64,
-    text: String,
-}
-
-impl Date {
-    /// The date at this time since the Unix epoch.
-    pub(crate) fn at(&mut self, now: Duration) -> &str {
-        if self.second != now.as_secs() || self.text.is_empty() {
-            self.second = now.as_secs();
-            self.text = http_date(now);
-        }
-        &self.text
-    }
-}
+use lastbyte_origin::representation::validator::http_date;
 
 /// The date as the value of a field, for the tasks of a thread.
 #[derive(Debug)]

@@ -62,7 +62,7 @@ use rustix::{
 };
 use tokio::{sync::oneshot, task::AbortHandle};
 
-use super::application::Command;
+use lastbyte_origin::application::Command;
 
 #[cfg(test)]
 mod tests;

@@ -33,25 +33,15 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`handler`] | the [`Handler`] trait, requests' peers, and responses |
-//! | [`exchange`] | responses that other threads produce piece by piece |
+//! | [`handler`], [`exchange`], [`budget`], [`representation`], [`sites`], [`routes`], [`sink`], [`access`], [`arms`] | those of [`lastbyte_origin`], the HTTP/3 server of a worker |
 //! | `hop_by_hop` | the fields that apply to one connection only |
-//! | [`budget`] | the memory for buffered bodies |
-//! | [`representation`] | conditional requests, ranges, content codings |
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
-//! | [`sites`] | names for requests and connections, by host and path, for the logs |
-//! | [`routes`] | requests by host and path to several handlers; 103 Early Hints |
-//! | [`sink`] | a handler that receives uploads and discards them |
-//! | [`access`] | the access log |
 //! | [`proxy`] | the handler that forwards requests to an upstream server |
-//! | [`arms`] | the arms of an experiment: a configuration for each connection |
 //! | [`identity`] | certificates and keys: from files, or self-signed |
 //! | [`log`] | log files, written by a separate thread |
 //! | `metrics` | Prometheus metrics and the health check |
-//! | `application`, [`pure`] | HTTP/3 on a worker, and the same without sockets and threads |
 //! | [`tcp`] | HTTP/1.1 and 2 |
 //! | `tls` | certificates and tickets of all listeners |
-//! | `wakers` | wakers of tasks that wait |
 //! | [`server`] | start, reload and shutdown |
 //! | [`handover`] | replacement by a later process, without a lost connection |
 //!
@@ -67,47 +57,34 @@
 //!   per worker, in the order in which they were bound; steering depends on that order.
 //! - tokio, hyper and h2 run on their own threads. No datagram passes through them. A connection over TCP stays on one
 //!   thread, with a current-thread runtime (`tcp::threads`).
-//! - A connection is logged when all of its first response is acknowledged, as in H2O, or when it ends before that.
-//!   Every connection is logged.
 //! - The kernel does not report when the last byte over TCP is acknowledged, so the stream polls for it
 //!   (`tcp::observed`), less often the longer it takes.
 //! - A TCP socket is closed when the client has received everything or stops reading (`tcp::lingering`): closing a
 //!   socket with unread data sends a reset, which discards data in flight.
 //! - One thread writes all logs. Workers never wait for it: what does not fit its queue is dropped and counted.
-//! - Only safe requests are answered as 0-RTT; others get 425.
 //! - Paths are resolved by the kernel, below the directory only: `openat2` with `RESOLVE_BENEATH`.
 
 #![forbid(unsafe_code)]
 
-pub mod access;
-mod application;
-pub mod arms;
-pub mod budget;
 mod date;
-pub mod exchange;
-pub mod handler;
 pub mod handover;
 mod hop_by_hop;
 pub mod identity;
 pub mod log;
 mod metrics;
 pub mod proxy;
-pub mod representation;
-pub mod routes;
 pub mod server;
-pub mod sink;
 pub mod site;
-pub mod sites;
 pub mod tcp;
 mod tls;
-mod wakers;
 
-pub use application::{Statistics, pure};
-pub use arms::{Arm, Arms};
-pub use handler::{DelayedResponse, FullResponse, Handler, HandlerResponse, Peer, Version};
 pub use identity::Identity;
+pub use lastbyte_origin::Sites;
+pub use lastbyte_origin::{
+    Arm, Arms, DelayedResponse, FullResponse, Handler, HandlerResponse, Peer, Statistics, Version,
+    access, arms, budget, exchange, handler, representation, routes, sink, sites,
+};
 pub use log::LogWriter;
 pub use server::{Inherited, Server, Settings, StartError, Versions};
 pub use site::Site;
-pub use sites::Sites;
 pub use tls::KeyLog;

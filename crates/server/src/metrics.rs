@@ -11,8 +11,6 @@
     reason = "the listener is opened on one thread and used on another"
 )]
 
-pub(crate) mod counters;
-pub(crate) mod histogram;
 mod text;
 
 use std::{
@@ -31,6 +29,7 @@ use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use lastbyte_congestion::Time;
 use lastbyte_driver::{Clock, Remote, Statistics as LoopStatistics};
+use lastbyte_origin::application::{Command, Measured};
 use tokio::{
     net::{TcpListener, TcpStream},
     runtime,
@@ -40,7 +39,6 @@ use tokio::{
 };
 
 use super::{
-    application::{Command, Measured},
     budget::Budget,
     log::LogCounts,
     tcp::{self, Admission, Stalled, Text},
@@ -119,8 +117,11 @@ impl Sources {
     }
 
     async fn measure(&self) -> Numbers {
-        let measured =
-            self.query_workers(|worker, answer| worker.send(Command::Measure(answer)).is_ok());
+        let measured = self.query_workers(|worker, answer| {
+            // The receiver may have timed out.
+            let answer = Box::new(|measured| _ = answer.send(measured));
+            worker.send(Command::Measure(answer)).is_ok()
+        });
         let (workers, loops) = tokio::join!(measured, self.query_loops());
         let logs = self.logs.iter();
         Numbers {

@@ -21,6 +21,7 @@ use aws_lc_rs::{hmac, rand};
 use lastbyte_congestion::Time;
 use lastbyte_driver::{Clock, Statistics as WorkerStatistics, SteeringRule, WorkerPool};
 use lastbyte_http3 as http3;
+use lastbyte_origin::application::{Command, Http3Server, Mailbox, Shared, Statistics};
 use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbError, QuicLbIds},
     connection::Config,
@@ -36,7 +37,6 @@ use tokio::{sync::watch, task::AbortHandle};
 
 use super::{
     access::AccessLog,
-    application::{Command, Http3Server, Mailbox, Shared, Statistics},
     arms::{Arms, ArmsInUse},
     budget::{self, Budget},
     handler::Handler,
@@ -773,7 +773,8 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
     let pool = WorkerPool::start(sockets, steering, clock, predecessor, make)
         .map_err(StartError::System)?;
     for (mailbox, remote) in mailboxes.iter().zip(pool.remotes()) {
-        mailbox.connect(remote.clone());
+        let remote = remote.clone();
+        mailbox.connect(move || remote.wake());
     }
     Ok(pool)
 }

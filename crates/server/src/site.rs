@@ -18,7 +18,6 @@ mod directory;
 mod file;
 mod file_identity;
 mod found;
-mod generated;
 mod listing;
 mod listings;
 mod open_files;
@@ -37,18 +36,18 @@ use std::{
 
 use aws_lc_rs::rand;
 use lastbyte_driver::Clock;
-use lastbyte_http3::{Request, Response};
+use lastbyte_http3::Request;
+use lastbyte_origin::generated;
 use percent_encoding::utf8_percent_encode;
 
 use self::{
     directory::Directory,
     found::{Found, FoundFile},
-    generated::{Generated, size_of_path},
     listings::{Listings, Unavailable},
 };
 use super::{
     handler::{FullResponse, Handler, HandlerResponse, Peer},
-    representation::{Boundary, Representation, coding::Accepted, validator::EntityTag},
+    representation::{Boundary, coding::Accepted},
 };
 
 #[cfg(test)]
@@ -56,8 +55,6 @@ mod tests;
 
 /// Maximum delay.
 const DELAY_MAX: Duration = Duration::from_secs(60);
-/// The supported methods (RFC 9110 §9).
-const ALLOW: &str = "GET, HEAD, OPTIONS";
 
 /// A directory, generated objects, or both: files take precedence.
 #[derive(Clone, Debug)]
@@ -169,18 +166,7 @@ impl Site {
         if !self.generates {
             return FullResponse::text(404, "Not found\n");
         }
-        if let Some(status) = path.strip_prefix("/status/") {
-            return status_answer(status);
-        }
-        match size_of_path(path) {
-            Some(len) => {
-                let source = Box::new(Generated { len });
-                object(len)
-                    .prepare()
-                    .answer(source, request, Clock::since_epoch(), boundary)
-            }
-            None => FullResponse::text(404, "Not found\n"),
-        }
+        generated::respond(request, path, boundary)
     }
 
     /// A response with the common fields.
@@ -207,22 +193,19 @@ impl Site {
 impl Handler for Site {
     fn handle(&self, request: &Request, _peer: &Peer) -> HandlerResponse {
         let target = request.path().unwrap_or("/");
+        if let Some(response) = generated::unless_read(request.method()) {
+            return response.into();
+        }
         let is_head = request.method() == "HEAD";
-        match request.method() {
-            "GET" | "HEAD" => match self.delayed(target) {
-                Some((span, target)) => {
-                    // Nothing is opened before the delay is over.
-                    let (site, target) = (self.clone(), target.to_owned());
-                    let request = without_other_fields(request);
-                    let later = move || site.finish(site.get(&request, &target), is_head);
-                    HandlerResponse::After(span, Box::new(later))
-                }
-                None => self.finish(self.get(request, target), is_head).into(),
-            },
-            "OPTIONS" => FullResponse::bare(204).with("allow", ALLOW).into(),
-            _ => FullResponse::text(405, "Method not allowed (expected GET, HEAD or OPTIONS)\n")
-                .with("allow", ALLOW)
-                .into(),
+        match self.delayed(target) {
+            Some((span, target)) => {
+                // Nothing is opened before the delay is over.
+                let (site, target) = (self.clone(), target.to_owned());
+                let request = without_other_fields(request);
+                let later = move || site.finish(site.get(&request, &target), is_head);
+                HandlerResponse::After(span, Box::new(later))
+            }
+            None => self.finish(self.get(request, target), is_head).into(),
         }
     }
 }
@@ -278,18 +261,6 @@ fn file(found: &FoundFile, request: &Request) -> FullResponse {
         .answer(source, request, Clock::since_epoch(), boundary)
 }
 
-/// A generated object. Its content never changes.
-fn object(len: u64) -> Representation {
-    Representation {
-        len,
-        content_type: "application/octet-stream",
-        coding: None,
-        etag: Some(EntityTag::strong(&format!("generated-{len:x}"))),
-        modified: None,
-        varies: false,
-    }
-}
-
 fn boundary() -> Boundary {
     let mut boundary = Boundary::default();
     // Without randomness no handshake gets this far; and no file contains a boundary of zeros by accident.
@@ -312,18 +283,4 @@ fn moved(path: &str, query: Option<&str>) -> FullResponse {
         to.push_str(query);
     }
     FullResponse::text(301, "Moved to the same path with a trailing slash\n").with("location", to)
-}
-
-/// A response with a status chosen by the client, from 200 on.
-fn status_answer(text: &str) -> FullResponse {
-    match text.parse::<u16>() {
-        Ok(status @ (204 | 304)) => FullResponse::bare(status),
-        // It has no body, and no length either (RFC 9110 §15.3.6).
-        Ok(205) => FullResponse {
-            response: Response::new(205).with("content-length", "0"),
-            body: None,
-        },
-        Ok(status @ 200..=599) => FullResponse::text(status, format!("Status {status}\n")),
-        _ => FullResponse::text(404, "Not found (expected a status from 200 to 599)\n"),
-    }
 }

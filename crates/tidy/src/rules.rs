@@ -20,10 +20,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("http3", &["quic", "wire"]),
     ("record", &["quic", "congestion", "wire"]),
     ("scenario", &["congestion", "link", "units", "wire"]),
+    ("engine", &["quic", "congestion"]),
+    (
+        "origin",
+        &["engine", "http3", "quic", "record", "congestion", "wire"],
+    ),
     (
         "sim",
         &[
             "scenario",
+            "origin",
+            "engine",
             "quic",
             "http3",
             "link",
@@ -34,7 +41,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    ("engine", &["quic", "congestion"]),
     (
         "driver",
         &["engine", "quic", "http3", "udp", "congestion", "wire"],
@@ -42,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "server",
         &[
+            "origin",
             "driver",
             "http3",
             "quic",
@@ -78,7 +85,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 21] = [
+const ANY: [&str; 22] = [
     "page",
     "balancer",
     "units",
@@ -95,6 +102,7 @@ const ANY: [&str; 21] = [
     "scenario",
     "sim",
     "engine",
+    "origin",
     "driver",
     "server",
     "client",
@@ -448,6 +456,8 @@ const CIRCLES: &[(&str, &[&str])] = &[
         "lastbyte",
         &["commands::get::request", "commands::get::request::uploads"],
     ),
+    ("origin", &["application", "application::served"]),
+    ("origin", &["exchange", "exchange::channel", "handler"]),
     ("query", &["lower", "lower::survey"]),
     ("query", &["methods::array", "methods::random"]),
     ("query", &["methods::enumerable", "methods::range"]),
@@ -510,8 +520,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "connection_log::tcp",
         ],
     ),
-    ("server", &["application", "application::served"]),
-    ("server", &["exchange", "exchange::channel", "handler"]),
     ("server", &["proxy", "proxy::body", "proxy::pool"]),
     ("sim", &["client", "protocol", "server"]),
 ];

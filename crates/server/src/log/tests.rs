@@ -6,6 +6,7 @@ use lastbyte_record::packed::Packing;
 
 use super::*;
 use crate::site::Temporary;
+use lastbyte_origin::log::QUEUE_BYTES_MAX;
 
 fn finished(writer: LogWriter, thread: LogThread) -> LogStatistics {
     drop(writer);
@@ -146,16 +147,6 @@ fn lines_of_any_length_pass_a_queue_that_is_read() {
     assert_eq!(finished(writer, thread).written, 32);
 }
 
-#[test]
-fn long_fields_are_cut_at_a_character_and_marked() {
-    assert_eq!(field("/path"), "/path");
-    let long = "é".repeat(256);
-    assert_eq!(field(&long), long);
-    assert_eq!(field(&format!("a{long}")), format!("a{}…", "é".repeat(254)));
-    assert_eq!(field(&"\"".repeat(257)), format!("{}…", "\"".repeat(254)));
-    assert_eq!(field(&"\n".repeat(86)), format!("{}…", "\n".repeat(84)));
-}
-
 /// All lines of a compressed file, read with the library's own reader.
 fn unpacked(path: &Path, packing: Packing) -> String {
     let mut text = String::new();
@@ -258,7 +249,7 @@ fn no_log_is_rotated_while_others_are_compressed() {
     let directory = Temporary::new("packed-busy");
     let path = directory.0.join("log");
     let mut output = Output::open(&path, &packed(Packing::None)).expect("a file");
-    let (release, until) = sync_channel::<()>(0);
+    let (release, until) = std::sync::mpsc::sync_channel::<()>(0);
     output.archive.work(move || {
         let _ = until.recv();
     });

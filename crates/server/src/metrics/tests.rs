@@ -3,9 +3,9 @@ use std::{
     sync::atomic::AtomicUsize,
 };
 
+use lastbyte_origin::{counters::summed, histogram::Histogram};
+
 use super::{
-    counters::summed,
-    histogram::Histogram,
     text::{name_of, prometheus},
     *,
 };

@@ -6,8 +6,10 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use lastbyte_record::connection_log::{Snapshot, schema::Field};
 
-use super::{Numbers, counters::summed, histogram::Histogram};
-use crate::{application::Statistics, tcp::HandshakeFailure};
+use lastbyte_origin::{Statistics, counters::summed, histogram::Histogram};
+
+use super::Numbers;
+use crate::tcp::HandshakeFailure;
 
 /// A text that is built metric by metric.
 struct Text(String);

@@ -51,28 +51,13 @@ fn is_forwarded(name: &str, upstream: &Upstream) -> bool {
         && !is_known(&name.replace('_', "-"))
 }
 
-/// Whether a path leaves its base on some server, or could: a segment is `.` or `..`, also encoded, with `\` as a
-/// separator, or with parameters (`..;a`) that some servers remove before they resolve dots.
-pub(crate) fn has_dot_segment(target: &str) -> bool {
-    let path = target.split('?').next().unwrap_or_default();
-    let path = path
-        .to_ascii_lowercase()
-        .replace("%2e", ".")
-        .replace("%2f", "/")
-        .replace("%5c", "/")
-        .replace("%3b", ";")
-        .replace('\\', "/");
-    path.split('/')
-        .any(|segment| matches!(segment.split(';').next(), Some("." | "..")))
-}
-
 fn target(request: &Request, upstream: &Upstream) -> Result<PathAndQuery, Refused> {
     let path = request.path().unwrap_or_default();
     if request.method() == "CONNECT" || !target::is_path(path, request.method()) {
         return Err(Refused("invalid request target (expected a path)"));
     }
     let base = upstream.base.as_str();
-    if !base.is_empty() && (path == "*" || has_dot_segment(path)) {
+    if !base.is_empty() && (path == "*" || lastbyte_origin::routes::has_dot_segment(path)) {
         return Err(Refused("the request target leaves the base path"));
     }
     let target = format!("{base}{path}");

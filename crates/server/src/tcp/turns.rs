@@ -30,7 +30,7 @@ use lastbyte_http3::Priority;
 use lastbyte_quic::stream::{self, Class, Place, Scheduler};
 use lastbyte_wire::{Direction, Side, StreamId};
 
-use crate::wakers::{note, wake};
+use lastbyte_origin::wakers::{note, wake};
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,13 @@
 //! What a server counts and logs of HTTP/3, and how its workers share the connections.
 
-use std::{num::NonZeroUsize, sync::mpsc::Receiver, time::Duration};
+use std::{num::NonZeroUsize, time::Duration};
 
 use lastbyte_driver::Clock;
 use lastbyte_quic::cid::QuicLbConfig;
 use lastbyte_server::{
     Site,
     access::{AccessLog, Format},
-    log,
+    log::{self, LogQueue},
 };
 use serde_json::Value;
 
@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// The lines of a log that has ended.
-fn lines(log: &Receiver<String>) -> Vec<Value> {
-    let lines = log.iter();
+fn lines(log: &LogQueue) -> Vec<Value> {
+    let lines = std::iter::from_fn(|| log.next());
     lines
         .map(|line| serde_json::from_str(&line).expect("JSON"))
         .collect()
@@ -33,8 +33,8 @@ fn of<'a>(lines: &'a [Value], key: &str) -> Vec<&'a Value> {
 fn requests_over_http3_are_counted_and_logged() {
     let mut settings = settings(Site::generated());
     settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
-    let (connections, connection_log) = log::in_memory();
-    let (requests, access_log) = log::in_memory();
+    let (connections, connection_log) = log::queue();
+    let (requests, access_log) = log::queue();
     settings.log = Some(connections);
     settings.access = Some(AccessLog::new(requests, Format::Ndjson));
     let serving = Serving::start(settings);
@@ -170,7 +170,7 @@ fn connection_ids_get_another_layout_of_the_same_length_only() {
 #[test]
 fn a_connection_over_tcp_has_a_line_with_the_length_that_was_announced() {
     let mut settings = settings(Site::generated());
-    let (writer, log) = log::in_memory();
+    let (writer, log) = log::queue();
     settings.log = Some(writer);
     let serving = Serving::start(settings);
     assert_eq!(serving.get("/1000", "").status, 200);

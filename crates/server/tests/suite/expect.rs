@@ -89,7 +89,7 @@ fn over_all(serving: &Serving, path: &str, expectation: &str) -> [Vec<u16>; 3] {
 
 #[test]
 fn rfc9110_10_1_1_a_body_that_is_read_is_asked_for() {
-    let serving = Serving::start(settings(Sink::new(100).expect("a thread")));
+    let serving = Serving::start(settings(Sink::new(100)));
     let statuses = over_all(&serving, "/", "100-Continue");
     assert_eq!(statuses, [(); 3].map(|()| vec![100, 200]));
     serving.end();
@@ -136,7 +136,7 @@ fn rfc9110_10_1_1_a_request_that_is_refused_has_no_interim_response() {
 
 #[test]
 fn rfc9110_10_1_1_another_expectation_is_refused() {
-    let serving = Serving::start(settings(Sink::new(100).expect("a thread")));
+    let serving = Serving::start(settings(Sink::new(100)));
     for expectation in ["200-ok", "100-continue, x"] {
         let statuses = over_all(&serving, "/", expectation);
         assert_eq!(statuses, [(); 3].map(|()| vec![417]), "{expectation}");

@@ -6,12 +6,7 @@
     reason = "tests are clients with sockets and files of their own"
 )]
 
-#[path = "../corpus/application.rs"]
-#[expect(dead_code, reason = "what the corpus uses of it")]
-mod application;
-mod chaos;
 mod counting;
-mod ends;
 mod expect;
 mod floods;
 mod heads;
@@ -29,4 +24,3 @@ mod routes;
 mod serving;
 mod threads;
 mod upstream;
-mod world;

@@ -54,7 +54,7 @@ pub(super) fn handler(
                 Target::Directory(path) => parts.site(Some(path), false)?,
                 Target::Upstream(upstream) => parts.proxy(upstream)?,
                 Target::Generated => parts.site(None, true)?,
-                Target::Sink => Arc::new(Sink::new(UPLOAD_LEN_MAX).map_err(cannot_start)?),
+                Target::Sink => Arc::new(Sink::new(UPLOAD_LEN_MAX)),
             };
             Ok((route.place.clone(), handler))
         });

@@ -1,0 +1,243 @@
+//! The access log: one line per request.
+//!
+//! Owns the content and format of a line. [`log`] writes it; it drops and counts lines that do not fit its
+//! queue, and never blocks a worker.
+//!
+//! A line is written when the response is over: over HTTP/3 when all of it was acknowledged, over HTTP/1.1 and 2 when
+//! all of it was passed to the system; or when that will not happen any more, and then `complete` is false.
+
+use std::{fmt::Write as _, net::SocketAddr, time::Duration};
+
+use lastbyte_http3::Request;
+use lastbyte_record::json::Object;
+
+use super::{
+    arms::Origin,
+    handler::{Peer, Version},
+    log::{self, LogWriter},
+    sites::Sites,
+};
+
+/// The format of lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object a line.
+    #[default]
+    Ndjson,
+    /// The Common Log Format of NCSA httpd.
+    Common,
+    /// The Combined Log Format: the same with `referer` and `user-agent`.
+    Combined,
+}
+
+/// The log of requests.
+#[derive(Clone, Debug)]
+pub struct AccessLog {
+    writer: LogWriter,
+    format: Format,
+    sites: Sites,
+}
+
+/// The connection of a request, as the connection log names it.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionRef {
+    /// The number of the connection: `conn_id` of its line in the connection log.
+    pub conn_id: u64,
+    /// The index of its thread.
+    pub worker: usize,
+    /// Its arm, over QUIC, and the server's configuration.
+    pub origin: Origin,
+}
+
+/// The content of a line.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Since the Unix epoch.
+    time: Duration,
+    remote: SocketAddr,
+    version: Version,
+    is_early: bool,
+    connection: ConnectionRef,
+    method: String,
+    authority: String,
+    target: String,
+    referer: String,
+    user_agent: String,
+    /// The status of the response; 0 until it is known.
+    pub status: u16,
+    /// The length of its body, in bytes.
+    pub body_len: u64,
+}
+
+/// The outcome of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Ending {
+    /// The time since the request arrived.
+    pub took: Duration,
+    /// Whether the response is complete.
+    pub is_complete: bool,
+}
+
+impl AccessLog {
+    /// A log in this format.
+    #[must_use]
+    pub fn new(writer: LogWriter, format: Format) -> Self {
+        Self {
+            writer,
+            format,
+            sites: Sites::default(),
+        }
+    }
+
+    /// The same, with the site of each request on its line of JSON.
+    #[must_use]
+    pub fn with_sites(self, sites: Sites) -> Self {
+        Self { sites, ..self }
+    }
+
+    /// Counters of its lines.
+    #[must_use]
+    pub fn counts(&self) -> log::LogCounts {
+        self.writer.counts()
+    }
+
+    /// Records a request that arrived at this time since the Unix epoch.
+    #[must_use]
+    pub fn begin(
+        request: &Request,
+        peer: &Peer,
+        connection: ConnectionRef,
+        time: Duration,
+    ) -> Record {
+        let header = |name: &str| {
+            let value = request.fields().get(name).unwrap_or_default();
+            log::field(&String::from_utf8_lossy(value))
+        };
+        Record {
+            time,
+            remote: peer.remote,
+            version: peer.version,
+            is_early: peer.is_early,
+            connection,
+            method: log::field(request.method()),
+            authority: log::field(request.authority().unwrap_or_default()),
+            target: log::field(request.path().unwrap_or_default()),
+            referer: header("referer"),
+            user_agent: header("user-agent"),
+            status: 0,
+            body_len: 0,
+        }
+    }
+
+    /// Writes the line.
+    pub fn end(&self, record: &Record, ending: Ending) {
+        self.writer.write(match self.format {
+            Format::Ndjson => {
+                let site = self.sites.of(&record.authority, &record.target);
+                record.json(ending, site.map(|site| &**site))
+            }
+            Format::Common => record.common(),
+            Format::Combined => {
+                let mut line = record.common();
+                let (referer, agent) = (escaped(&record.referer), escaped(&record.user_agent));
+                // Writing to a String cannot fail.
+                let _ = write!(line, " \"{referer}\" \"{agent}\"");
+                line
+            }
+        });
+    }
+}
+
+impl Record {
+    fn json(&self, ending: Ending, site: Option<&str>) -> String {
+        let mut line = String::new();
+        let mut object = Object::new(&mut line);
+        object
+            .text("type", "request")
+            .integer(
+                "time",
+                u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX),
+            )
+            .text("remote", &self.remote.ip().to_string())
+            .integer("port", self.remote.port())
+            .text("http", self.version.name())
+            .text("method", &self.method)
+            .text("authority", &self.authority)
+            .text("path", &self.target)
+            .integer("status", self.status)
+            .integer("bytes", self.body_len)
+            .number("ms", ending.took.as_secs_f64() * 1000.0, 3)
+            .boolean("early", self.is_early)
+            .boolean("complete", ending.is_complete)
+            .integer("conn_id", self.connection.conn_id)
+            .integer("worker", self.connection.worker as u64);
+        let Origin {
+            arm,
+            experiment,
+            config_hash,
+        } = &self.connection.origin;
+        for (key, value) in [
+            ("experiment", experiment.as_deref()),
+            ("arm", arm.as_deref()),
+            ("site", site),
+            ("config", config_hash.as_deref()),
+        ] {
+            if let Some(value) = value {
+                object.text(key, value);
+            }
+        }
+        for (key, value) in [("referer", &self.referer), ("user_agent", &self.user_agent)] {
+            if !value.is_empty() {
+                object.text(key, value);
+            }
+        }
+        drop(object);
+        line
+    }
+
+    fn common(&self) -> String {
+        let bytes = match self.body_len {
+            0 => "-".into(),
+            bytes => bytes.to_string(),
+        };
+        format!(
+            "{} - - [{}] \"{} {} {}\" {} {bytes}",
+            self.remote.ip().to_canonical(),
+            common_date(self.time),
+            escaped(&self.method),
+            escaped(&self.target),
+            self.version.name(),
+            self.status,
+        )
+    }
+}
+
+/// `10/Oct/2000:13:55:36 +0000`.
+fn common_date(since_epoch: Duration) -> String {
+    // `Tue, 10 Oct 2000 13:55:36 GMT`: the same in another order.
+    let date = super::representation::validator::http_date(since_epoch);
+    let part = |range: std::ops::Range<usize>| date.get(range).unwrap_or_default();
+    let (day, month, year) = (part(5..7), part(8..11), part(12..16));
+    format!("{day}/{month}/{year}:{} +0000", part(17..25))
+}
+
+/// Escapes text from a client, which can end neither its quotes nor the line.
+fn escaped(text: &str) -> String {
+    if text.is_empty() {
+        return "-".into();
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => escaped.extend(['\\', character]),
+            character if character.is_control() => {
+                let _ = write!(escaped, "\\x{:02X}", u32::from(character));
+            }
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! An HTTP/3 connection of this server.
+//!
+//! Owns its requests until their responses are over, which of them is the first, and its line in the log. The handler
+//! decides on the responses.
+
+use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
+
+use lastbyte_congestion::Time;
+use lastbyte_http3::{self as http3, Body, BodySink, Code};
+use lastbyte_quic::{connection::Connection, endpoint::Handle};
+use lastbyte_record::connection_log::{self, Experiment, Header, Snapshot};
+use lastbyte_wire::StreamId;
+
+use super::{
+    Common, Shared,
+    running::{Running, with_date},
+};
+use crate::{
+    access::{Ending, Record},
+    budget::ConnectionBudget,
+    exchange::Exchange,
+    handler::{DelayedResponse, FullResponse, Task},
+};
+
+/// A connection.
+pub struct Served {
+    pub(super) number: u64,
+    pub(super) remote: SocketAddr,
+    pub(super) http3: http3::Connection,
+    /// The budget of its buffered bodies.
+    pub(super) budget: Arc<ConnectionBudget>,
+    /// The first request: its stream, when it arrived, its method, and the length of its response.
+    pub(super) first: Option<First>,
+    pub(super) is_logged: bool,
+    pub(super) is_counted: bool,
+    /// Its entry in `Http3Server::due`.
+    pub(super) due: Option<Time>,
+    /// Delayed responses, at most one for each request that a client may have in flight.
+    pub(super) delayed: BTreeMap<(Time, StreamId), DelayedResponse>,
+    /// Responses that arrive piece by piece.
+    pub(super) running: BTreeMap<StreamId, Box<Running>>,
+    /// Of those, requests that wait for the client's address to be validated: a request in 0-RTT can have a spoofed
+    /// source address, which an upstream might trust.
+    pub(super) held: Vec<Start>,
+    /// The entry for the access log, and when the request arrived.
+    pub(super) records: BTreeMap<StreamId, Box<(Time, Record)>>,
+}
+
+/// A request to be passed to another thread.
+pub(super) struct Start {
+    pub(super) handle: Handle,
+    pub(super) stream: StreamId,
+    pub(super) task: Task,
+    pub(super) exchange: Exchange,
+}
+
+pub(super) struct First {
+    pub(super) stream: StreamId,
+    pub(super) began: Time,
+    pub(super) method: String,
+    pub(super) content_length: u64,
+    pub(super) site: Option<Arc<str>>,
+}
+
+impl Served {
+    pub(super) fn is_first(&self, stream: StreamId) -> bool {
+        self.first
+            .as_ref()
+            .is_some_and(|first| first.stream == stream)
+    }
+
+    /// Frees what an idle connection does not need.
+    pub(super) fn release_memory(&mut self) {
+        self.http3.release_memory();
+        release(&mut self.delayed);
+        release(&mut self.running);
+        release(&mut self.records);
+        self.held.shrink_to_fit();
+    }
+
+    /// Records the header of a response.
+    pub(super) fn note(&mut self, stream: StreamId, status: u16, body_len: u64) {
+        if let Some(entry) = self.records.get_mut(&stream) {
+            (entry.1.status, entry.1.body_len) = (status, body_len);
+        }
+        if let Some(first) = self.first.as_mut().filter(|first| first.stream == stream) {
+            first.content_length = body_len;
+        }
+    }
+
+    /// A response will not be completed: ends everything that is kept for it, and counts it.
+    pub(super) fn cut_off(&mut self, common: &mut Common, now: Time, stream: StreamId) {
+        common.measure.statistics.cut_off += 1;
+        if let Some(mut running) = self.running.remove(&stream) {
+            running.on_stopped();
+        }
+        self.delayed.retain(|(_, delayed), _| *delayed != stream);
+        self.end_record(&common.shared, now, stream, false);
+    }
+
+    pub(super) fn end_record(
+        &mut self,
+        shared: &Shared,
+        now: Time,
+        stream: StreamId,
+        is_complete: bool,
+    ) {
+        if let Some(entry) = self.records.remove(&stream)
+            && let Some(access) = &shared.access
+        {
+            let (began, record) = &*entry;
+            let ending = Ending {
+                took: now.since(*began),
+                is_complete,
+            };
+            access.end(record, ending);
+        }
+    }
+
+    pub(super) fn end_all_records(&mut self, shared: &Shared, now: Time) {
+        let streams: Vec<StreamId> = self.records.keys().copied().collect();
+        for stream in streams {
+            self.end_record(shared, now, stream, false);
+        }
+    }
+
+    /// When something is due here.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let delayed = self.delayed.keys().next().map(|(at, _)| *at);
+        [self.http3.deadline(), delayed].into_iter().flatten().min()
+    }
+
+    /// Sends a complete response.
+    pub(super) fn respond(
+        &mut self,
+        now: Time,
+        connection: &mut Connection,
+        stream: StreamId,
+        answer: FullResponse,
+        common: &mut Common,
+    ) {
+        let (status, body_len) = (answer.response.status(), answer.body_len());
+        let FullResponse { response, body } = answer;
+        let response = with_date(response, common.date(now));
+        let body = body.map_or(Body::Empty, Body::Source);
+        self.note(stream, status, body_len);
+        let result = self.http3.respond(connection, stream, &response, body);
+        if result.is_ok() {
+            return common.measure.on_response(status);
+        }
+        // It must not leave the client waiting. If it had ended before, an event reports that.
+        let code = Code::INTERNAL_ERROR;
+        if self.http3.reset(connection, stream, code) {
+            self.cut_off(common, now, stream);
+        }
+    }
+
+    /// Sends the parts of a streamed response that are ready.
+    pub(super) fn flush_response(
+        &mut self,
+        now: Time,
+        connection: &mut Connection,
+        stream: StreamId,
+        common: &mut Common,
+    ) {
+        let Some(running) = self.running.get_mut(&stream) else {
+            return;
+        };
+        let date = common.date(now);
+        let flushed = running.flush_response(&mut self.http3, connection, stream, date);
+        let is_over = running.is_over();
+        if let Some(sent) = flushed.sent {
+            self.note(stream, sent.status, sent.body_len);
+            common.measure.on_response(sent.status);
+        }
+        if flushed.is_cut_off {
+            self.cut_off(common, now, stream);
+        } else if is_over {
+            self.running.remove(&stream);
+        }
+    }
+
+    /// Writes the line of a connection, once: when its first response was acknowledged (`is_sent`), or when it closes.
+    /// Returns the time to the last byte, if it is known.
+    pub(super) fn log(
+        &mut self,
+        common: &Common,
+        connection: &Connection,
+        now: Time,
+        is_sent: bool,
+    ) -> Option<Duration> {
+        let shared = &common.shared;
+        let first = self.first.as_ref();
+        let ttlb = first
+            .filter(|_| is_sent)
+            .map(|first| now.since(first.began));
+        let Some(log) = shared.log.as_ref().filter(|_| !self.is_logged) else {
+            return ttlb;
+        };
+        self.is_logged = true;
+        let millis = |span: Duration| u64::try_from((span.as_nanos() + 500_000) / 1_000_000);
+        let header = Header {
+            time_ms: u64::try_from(common.wall(now).as_millis()).unwrap_or(u64::MAX),
+            conn_id: self.number,
+            method: first.map_or(String::new(), |first| first.method.clone()),
+            content_length: first.map_or(0, |first| first.content_length),
+            ttlb_ms: ttlb.and_then(|ttlb| millis(ttlb).ok()),
+        };
+        let origin = shared.arms.origin_of(connection.config());
+        let site = match first {
+            Some(first) => first.site.as_ref(),
+            None => shared.sites.fallback(),
+        };
+        let experiment = Experiment {
+            experiment: origin.experiment.map(|name| name.to_string()),
+            arm: origin.arm,
+            site: site.map(ToString::to_string),
+            worker: Some(self.number % shared.workers as u64),
+            config: origin.config_hash.map(|hash| hash.to_string()),
+            ..Experiment::default()
+        };
+        let mut line = String::new();
+        connection_log::write(&mut line, &header, &Snapshot::of(connection), &experiment);
+        log.write(line);
+        ttlb
+    }
+}
+
+/// An empty map may keep a node.
+fn release<K, V>(map: &mut BTreeMap<K, V>) {
+    if map.is_empty() {
+        *map = BTreeMap::new();
+    }
+}
+
+/// The sink of request bodies that no handler reads.
+pub(super) struct Sink<'a>(pub(super) &'a BTreeMap<StreamId, Box<Running>>);
+
+impl BodySink for Sink<'_> {
+    fn body(&mut self, _stream: StreamId, bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+
+    fn takes(&self, stream: StreamId) -> bool {
+        !self.0.contains_key(&stream)
+    }
+}
+
+impl fmt::Debug for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Served")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
