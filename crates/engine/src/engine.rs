@@ -136,17 +136,21 @@ impl<A: Application> Engine<A> {
         let is_drained = self.has_sent_all && !is_blocked;
         let is_over = self.until.is_some_and(|until| is_drained || now >= until);
         let due = self.endpoint.deadline();
-        let deadlines = [
-            due.filter(|due| !is_blocked || *due > Time::ZERO),
-            self.next.deadline,
-            self.until.filter(|_| !is_over),
-            // The shell sent as much as it does in a turn, and perhaps all.
-            (self.until.is_some() && !self.has_sent_all && !is_blocked).then_some(now),
+        let due = due.filter(|due| !is_blocked || *due > Time::ZERO);
+        let mut deadline = Time::earlier(due, self.next.deadline);
+        if let Some(until) = self.until {
+            deadline = Time::earlier(deadline, (!is_over).then_some(until));
+            if !self.has_sent_all && !is_blocked {
+                // The shell sent as much as it does in a turn, and perhaps all.
+                deadline = Time::earlier(deadline, Some(now));
+            }
+        }
+        if has_closed {
             // The application may have waited for it.
-            has_closed.then_some(now),
-        ];
+            deadline = Time::earlier(deadline, Some(now));
+        }
         Next {
-            deadline: deadlines.into_iter().flatten().min(),
+            deadline,
             status: if is_over {
                 self.next.status
             } else {

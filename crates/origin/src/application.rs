@@ -301,6 +301,7 @@ impl Http3Server {
                         served.running.remove(&stream);
                     }
                 }
+                self.common.measure.statistics.sent += 1;
                 served.end_record(&self.common.shared, now, stream, true);
                 if served.is_first(stream) {
                     let ttlb = served.log(&self.common, connection, now, true);
@@ -506,7 +507,7 @@ impl Application for Http3Server {
         self.start(now, endpoint);
         let next = self.due.first().map(|(due, _)| *due);
         let slice = self.common.measure.advance(endpoint).then_some(now);
-        let deadline = [next, self.ends_at, slice].into_iter().flatten().min();
+        let deadline = Time::earlier(Time::earlier(next, self.ends_at), slice);
         let Some(ends_at) = self.ends_at else {
             return Next {
                 deadline,
@@ -521,7 +522,7 @@ impl Application for Http3Server {
         let is_reached = self.unreached.len() == 0;
         let more = (!is_reached).then_some(now);
         Next {
-            deadline: deadline.into_iter().chain(more).min(),
+            deadline: Time::earlier(deadline, more),
             status: if self.is_closing && is_reached {
                 Status::Stopped
             } else if endpoint.connections() == 0 {

@@ -63,6 +63,23 @@ impl Arms {
         })
     }
 
+    /// One arm without a name, whose configuration all connections have.
+    #[must_use]
+    pub fn one(config: Arc<Config>) -> Self {
+        let arm = Arm {
+            name: String::new(),
+            share: 1.0,
+            config,
+        };
+        Self {
+            total: arm.share,
+            all: vec![arm],
+            sticky: None,
+            experiment: None,
+            config_hash: None,
+        }
+    }
+
     /// The same, but assigned by the client's address instead of at random: all of an IPv4 address, the first 64 bits
     /// of an IPv6 address, which one network shares. Nothing else is known of a client when its first datagram arrives,
     /// neither a name nor a cookie. Another `salt` gives another assignment.

@@ -14,7 +14,7 @@ use super::{
 mod tests;
 
 /// The largest object, in bytes.
-const LEN_MAX: u64 = 1 << 40;
+pub const LEN_MAX: u64 = 1 << 40;
 
 /// A prime, so that a piece of the size of a packet or a page that is misplaced does not match.
 const PERIOD: usize = 65_521;

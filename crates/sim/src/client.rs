@@ -5,16 +5,16 @@
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
+use lastbyte_engine::Datagram;
 use lastbyte_quic::connection::{Connection, Event};
 use lastbyte_units::Direction;
 
 use lastbyte_scenario::FlowPlan;
-use lastbyte_wire::StreamId;
 
 use crate::{
-    outcome::{FlowOutcome, Progress, ResponseOutcome},
-    protocol::{ClientApplication, ClientProtocol, Incoming},
-    server::Messages,
+    measures::{Measures, Messages},
+    outcome::{FlowOutcome, ResponseOutcome},
+    protocol::{ClientApplication, ClientProtocol},
 };
 
 /// The client of a flow.
@@ -29,93 +29,16 @@ pub(crate) struct Client {
     measures: Measures,
 }
 
-/// Progress of the responses.
-pub(crate) struct Measures {
-    started_at: Time,
-    responses: Vec<ResponseOutcome>,
-    /// The stream of each response.
-    streams: Vec<StreamId>,
-    /// Requests without a complete response.
-    open: usize,
-    /// Bytes of the first response received.
-    arrived: u64,
-    progress: Vec<Progress>,
-    next_progress: usize,
-    /// Whether the last open response has just completed.
-    is_done: bool,
-    /// The requests, which are the data of uploads.
-    requests: Messages,
-}
-
-impl Measures {
-    /// Returns the response on a stream, and its index.
-    fn response(&mut self, stream: StreamId) -> Option<(usize, &mut ResponseOutcome)> {
-        let index = self.streams.iter().rposition(|one| *one == stream)?;
-        Some((index, self.responses.get_mut(index)?))
-    }
-
-    /// Records body bytes received in order.
-    pub(crate) fn on_body(&mut self, now: Time, stream: StreamId, len: usize) {
-        let Some((index, response)) = self.response(stream) else {
-            return;
-        };
-        if len > 0 {
-            let after = now.since(response.requested_at);
-            response.first_byte.get_or_insert(after);
-        }
-        if index > 0 {
-            return;
-        }
-        self.arrived += len as u64;
-        while let Some(mark) = self.progress.get_mut(self.next_progress)
-            && self.arrived >= mark.bytes
-        {
-            mark.after = Some(now.since(self.started_at));
-            self.next_progress += 1;
-        }
-    }
-
-    /// Records the end of a response.
-    pub(crate) fn on_end(&mut self, now: Time, stream: StreamId) {
-        if let Some((_, response)) = self.response(stream)
-            && response.last_byte.is_none()
-        {
-            response.last_byte = Some(now.since(response.requested_at));
-            self.open -= 1;
-            self.is_done = self.open == 0;
-        }
-    }
-
-    /// Records that a whole request was acknowledged.
-    pub(crate) fn on_request_acked(&mut self, now: Time) {
-        self.requests.on_acked(now);
-    }
-}
-
 impl Client {
     pub(crate) fn new(protocol: Box<dyn ClientProtocol>, plan: &FlowPlan) -> Self {
         let start = Time::ZERO + plan.start;
-        let progress = plan.progress.iter().map(|bytes| Progress {
-            bytes: *bytes,
-            after: None,
-        });
         Self {
             protocol,
             plan: plan.clone(),
             wakeup_at: Some(start),
             handshake: None,
             first_request: None,
-            measures: Measures {
-                started_at: start,
-                responses: Vec::new(),
-                streams: Vec::new(),
-                open: 0,
-                arrived: 0,
-                progress: progress.collect(),
-                next_progress: 0,
-                is_done: false,
-                requests: Messages::default(),
-            },
+            measures: Measures::new(start, &plan.progress),
         }
     }
 
@@ -130,9 +53,8 @@ impl Client {
 
     /// Whether all responses are complete.
     pub(crate) fn is_complete(&self) -> bool {
-        let responses = &self.measures.responses;
-        responses.len() == self.plan.requests.len()
-            && responses.iter().all(|one| one.last_byte.is_some())
+        let measures = &self.measures;
+        measures.open == 0 && measures.responses.len() == self.plan.requests.len()
     }
 
     /// Counts of its requests.
@@ -142,13 +64,20 @@ impl Client {
 
     /// Its measurements.
     pub(crate) fn outcome(&self) -> FlowOutcome {
+        let mut responses = self.measures.responses.clone();
+        if self.plan.direction == Direction::Up {
+            // The first byte of a response that comes after the upload says nothing of it.
+            for response in &mut responses {
+                response.first_byte = None;
+            }
+        }
         FlowOutcome {
             started_at: self.measures.started_at,
             path_rtt: Duration::ZERO,
             handshake: self.handshake,
             first_request: self.first_request,
             planned: self.plan.requests.len(),
-            responses: self.measures.responses.clone(),
+            responses,
             progress: self.measures.progress.clone(),
             server: None,
             drops: Vec::new(),
@@ -172,9 +101,9 @@ impl ClientApplication for Client {
         }
     }
 
-    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
+    fn receive(&mut self, now: Time, connection: &mut Connection, datagram: Datagram<'_>) {
         self.protocol
-            .receive(connection, incoming, &mut self.measures);
+            .receive(now, connection, datagram, &mut self.measures);
     }
 
     fn on_event(&mut self, now: Time, connection: &mut Connection, event: &Event) {

@@ -1,7 +1,8 @@
 //! Network simulation in virtual time: QUIC endpoints over modelled paths.
 //!
-//! [`simulate`] takes a [`Scenario`](lastbyte_scenario::Scenario) and runs the client and server of each flow, the endpoints of `lastbyte_quic` with the
-//! HTTP/3 of `lastbyte_http3`, over two links of `lastbyte_link`. Time is virtual, in nanoseconds. Only the cryptography is
+//! [`simulate`] takes a [`Scenario`](lastbyte_scenario::Scenario) and runs the client and server of each flow over two links of
+//! `lastbyte_link`: the endpoints of `lastbyte_quic`, and the HTTP/3 server of `lastbyte serve` ([`lastbyte_origin`]), each on an
+//! engine. Time is virtual, in nanoseconds. Only the cryptography is
 //! left out: messages of the same length, with the same round trips, stand in for TLS. All randomness comes from the
 //! scenario's seed: the same scenario gives the same [`Outcome`], and the same calls of a [`Listener`], to the byte.
 //!
@@ -48,6 +49,7 @@ mod client;
 mod handshake;
 pub mod lines;
 pub mod listener;
+mod measures;
 mod moves;
 pub mod neighbour;
 mod node;

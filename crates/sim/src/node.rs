@@ -1,67 +1,112 @@
-//! The two ends of a flow: an endpoint each, with a client or a server.
+//! The two ends of a flow: a client, and the server of `lastbyte serve`, each on an [`Engine`].
 //!
-//! Configures the endpoints and dispatches their events. [`crate::client`] and [`crate::server`] make requests and measure,
-//! [`crate::protocol`] encodes them. Nothing here knows about links.
+//! The shell of the engines in virtual time: configures the endpoints, and passes datagrams and times. [`crate::client`] makes
+//! requests and measures, [`crate::server`] has the content of responses. Nothing here knows about links.
 
 use core::{net::SocketAddr, time::Duration};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use lastbyte_congestion::{SavedPath, Spec, Time};
+use lastbyte_engine::{Application, Datagram, Engine, Next, Status};
+use lastbyte_origin::{Handler, Http3Server};
 use lastbyte_quic::{
     ack::Ecn,
     close::CloseReason,
     connection::{Config, Connection, Event, NetworkPath, Transmit},
     crypto::{ClientCrypto, ServerCrypto},
     endpoint::{
-        ConnectError, Endpoint, EndpointConfig, EndpointConfigError, Handle, RetryPolicy, Route,
+        Closed, ConnectError, Endpoint, EndpointConfig, EndpointConfigError, Handle, RetryPolicy,
     },
     flow::WindowSize,
     path::MtuConfig,
     random::Seed,
     recovery::LossThresholds,
+    trace::Trace,
 };
 use lastbyte_record::connection_log::Snapshot;
-use lastbyte_scenario::{Move, MoveKind, Transport};
+use lastbyte_scenario::{Move, MoveKind, Protocol, Transport};
 use lastbyte_wire::Side;
 
 use crate::{
     SERVER_NAME,
     client::Client,
     listener::Listener,
+    measures::Messages,
     moves,
     outcome::{Drop, FlowOutcome, SenderOutcome},
-    protocol::{ClientApplication, Incoming},
-    server::{Messages, Server},
+    protocol::{ClientApplication, http3, raw},
+    server::{self, TraceSlot},
 };
 
 /// One end of a flow. Clients run the application `C`.
-pub(crate) struct Node<C = Client> {
-    endpoint: Endpoint,
+pub(crate) enum Node<C: ClientApplication = Client> {
+    Client(Box<ClientNode<C>>),
+    Server(Box<ServerNode>),
+}
+
+/// The client of a flow.
+pub(crate) struct ClientNode<C: ClientApplication> {
+    engine: Engine<ClientEnd<C>>,
+    deadline: Option<Time>,
+    has_asked_for_trace: bool,
+}
+
+/// The application of a client: one connection.
+struct ClientEnd<C> {
+    client: C,
+    /// Arguments of the connect call.
+    config: Arc<Config>,
+    crypto: Arc<dyn ClientCrypto>,
+    /// The server's token from an earlier connection, or empty.
+    token: Vec<u8>,
     path: NetworkPath,
+    flow: usize,
+    trace: Option<Box<dyn Trace>>,
     handle: Option<Handle>,
-    role: Role<C>,
+    /// Why the connection cannot be started.
+    error: Option<ConnectError>,
     /// Why the connection ended.
     closed: Option<CloseReason>,
-    /// The connection, once it has closed.
+    /// The connection, once its endpoint has removed it.
     ended: Option<Box<Connection>>,
-    has_ended: bool,
-    /// Address changes of a client.
+    /// When it must run at the latest, after its last turn.
+    due: Option<Time>,
+    /// Address changes.
     moves: Vec<Move>,
     /// The number of address changes that have happened.
     moved: usize,
 }
 
-enum Role<C> {
-    Client(Box<C>, ClientSetup),
-    Server(Server),
+/// The server of a flow.
+pub(crate) struct ServerNode {
+    engine: ServerEngine,
+    deadline: Option<Time>,
+    path: NetworkPath,
+    /// The newest connection: a client that moves during the handshake opens another.
+    handle: Option<Handle>,
+    /// The number of connections.
+    connections: usize,
+    responses: Messages,
+    /// The outcome when the connection ended.
+    ended: Option<SenderOutcome>,
+    /// The trace of the connection, until it is accepted.
+    trace: TraceSlot,
 }
 
-/// Arguments of a client's connect call.
-struct ClientSetup {
-    config: Arc<Config>,
-    crypto: Arc<dyn ClientCrypto>,
-    /// The server's token from an earlier connection, or empty.
-    token: Vec<u8>,
+/// The engine of a server, by protocol.
+enum ServerEngine {
+    Http3(Box<Engine<Http3Server>>),
+    Raw(Box<Engine<raw::Server>>),
+}
+
+/// Calls the same function of either engine.
+macro_rules! either {
+    ($engine:expr, $one:ident => $call:expr) => {
+        match $engine {
+            ServerEngine::Http3($one) => $call,
+            ServerEngine::Raw($one) => $call,
+        }
+    };
 }
 
 /// The connection configuration of both ends.
@@ -110,144 +155,118 @@ pub(crate) fn client_config(transport: &Transport, config: &Arc<Config>) -> Arc<
     }
 }
 
-impl<C: ClientApplication> Node<C> {
-    /// Creates the client of a flow. `token` is the server's token from an earlier connection, or empty.
-    pub(crate) fn client(
-        config: Arc<Config>,
-        client: C,
-        crypto: Arc<dyn ClientCrypto>,
-        token: Vec<u8>,
-        path: NetworkPath,
-        seed: Seed,
-    ) -> Result<Self, EndpointConfigError> {
-        let setup = ClientSetup {
-            config,
-            crypto,
-            token,
-        };
-        let role = Role::Client(Box::new(client), setup);
-        Self::new(EndpointConfig::client(), role, path, seed)
+/// The endpoint of a server, without Retry.
+pub(crate) fn server_endpoint(
+    config: Arc<Config>,
+    crypto: Arc<dyn ServerCrypto>,
+) -> EndpointConfig {
+    let mut endpoint = EndpointConfig::server(config, crypto);
+    if let Some(server) = &mut endpoint.server {
+        server.retry = RetryPolicy::Never;
     }
+    patient(endpoint)
+}
 
-    /// Creates the server of a flow.
-    pub(crate) fn server(
-        config: Arc<Config>,
-        server: Server,
-        crypto: Arc<dyn ServerCrypto>,
-        path: NetworkPath,
-        seed: Seed,
-    ) -> Result<Self, EndpointConfigError> {
-        let mut endpoint = EndpointConfig::server(config, crypto);
-        if let Some(server) = &mut endpoint.server {
-            server.retry = RetryPolicy::Never;
-        }
-        Self::new(endpoint, Role::Server(server), path, seed)
-    }
+/// An endpoint that waits long: on the longest paths a handshake takes longer than the default timeout.
+fn patient(mut endpoint: EndpointConfig) -> EndpointConfig {
+    endpoint.limits.handshake_timeout = Duration::from_secs(3600);
+    endpoint
+}
 
-    fn new(
-        mut config: EndpointConfig,
-        role: Role<C>,
-        path: NetworkPath,
-        seed: Seed,
-    ) -> Result<Self, EndpointConfigError> {
-        // On the longest paths a handshake takes longer than the default timeout.
-        config.limits.handshake_timeout = Duration::from_secs(3600);
-        Ok(Self {
-            endpoint: Endpoint::new(config, seed)?,
-            path,
-            handle: None,
-            role,
-            closed: None,
-            ended: None,
-            has_ended: false,
-            moves: Vec::new(),
-            moved: 0,
-        })
-    }
+impl<C: ClientApplication> Application for ClientEnd<C> {
+    type Command = ();
+    type Data = ();
 
-    /// Sets the address changes of a client.
-    pub(crate) fn set_moves(&mut self, moves: &[Move]) {
-        self.moves = moves.to_vec();
-    }
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
-    /// How many times a client's address has changed.
-    pub(crate) const fn moved(&self) -> usize {
-        self.moved
-    }
-
-    /// Sets the source address of the next datagram at a server.
-    pub(crate) const fn set_remote(&mut self, remote: SocketAddr) {
-        self.path.remote = remote;
-    }
-
-    /// Creates a server's token for its client (RFC 9000 §8.1.3), with the path measurements that it saved, if any.
-    pub(crate) fn token(&mut self, saved: Option<SavedPath>) -> Option<Vec<u8>> {
-        let remote = self.path.remote;
-        match saved {
-            Some(saved) => self.endpoint.token_with_path(Time::ZERO, remote, saved),
-            None => self.endpoint.new_token(Time::ZERO, remote, &[]),
-        }
-    }
-
-    /// When [`Node::on_time`] must be called next.
-    pub(crate) fn deadline(&self) -> Option<Time> {
-        let application = match &self.role {
-            Role::Client(client, _) => client.deadline(),
-            Role::Server(server) => server.deadline(),
-        };
-        let moves = self.moves.get(self.moved).map(|next| Time::ZERO + next.at);
-        Time::earlier(moves, Time::earlier(application, self.endpoint.deadline()))
-    }
-
-    /// Handles expired timers.
-    pub(crate) fn on_time(
+    fn on_datagram(
         &mut self,
         now: Time,
-        flow: usize,
-        listener: &mut impl Listener,
-    ) -> Result<(), ConnectError> {
-        while self.endpoint.poll_timeout(now).is_some() {}
-        self.take_moves(now, flow);
-        if let Role::Client(client, setup) = &mut self.role
-            && client.take_wakeup(now)
-        {
-            if let Some(handle) = self.handle {
-                if let Some(connection) = self.endpoint.connection(handle) {
-                    client.send_requests(now, connection);
-                }
-            } else {
-                let handle = self.endpoint.connect(
-                    now,
-                    self.path,
-                    SERVER_NAME,
-                    &setup.config,
-                    Arc::clone(&setup.crypto),
-                    std::mem::take(&mut setup.token),
-                )?;
-                self.handle = Some(handle);
-                if let Some(connection) = self.endpoint.connection(handle) {
-                    if let Some(trace) = listener.trace(flow, Side::Client) {
-                        connection.set_trace(trace);
-                    }
-                    client.on_connection_started(now, connection);
-                }
+        _: Handle,
+        connection: &mut Connection,
+        (): &mut (),
+        datagram: Datagram<'_>,
+    ) {
+        self.client.receive(now, connection, datagram);
+    }
+
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
+        while let Some(event) = connection.poll_event() {
+            if let Event::Closed(reason) = event {
+                self.closed = Some(reason);
             }
+            self.client.on_event(now, connection, &event);
         }
-        self.run_application(now);
+        self.client.process_events(now, connection);
+    }
+
+    fn on_closed(&mut self, _: Time, closed: Closed) {
+        self.closed = self.closed.or(closed.connection.close_reason());
+        self.ended = Some(closed.connection);
+    }
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
+        self.take_moves(now, endpoint);
+        let is_due = self.due.is_some_and(|at| at <= now);
+        if self.client.take_wakeup(now)
+            && let Err(error) = self.wake(now, endpoint)
+        {
+            self.error = Some(error);
+        }
+        if is_due
+            && let Some(handle) = self.handle
+            && let Some(connection) = endpoint.connection(handle)
+        {
+            self.client.process_events(now, connection);
+        }
+        self.due = self.next_deadline();
+        Next {
+            deadline: self.due,
+            status: Status::Running,
+        }
+    }
+}
+
+impl<C: ClientApplication> ClientEnd<C> {
+    /// Connects, or sends requests.
+    fn wake(&mut self, now: Time, endpoint: &mut Endpoint) -> Result<(), ConnectError> {
+        if let Some(handle) = self.handle {
+            if let Some(connection) = endpoint.connection(handle) {
+                self.client.send_requests(now, connection);
+            }
+            return Ok(());
+        }
+        let handle = endpoint.connect(
+            now,
+            self.path,
+            SERVER_NAME,
+            &self.config,
+            Arc::clone(&self.crypto),
+            std::mem::take(&mut self.token),
+        )?;
+        self.handle = Some(handle);
+        if let Some(connection) = endpoint.connection(handle) {
+            if let Some(trace) = self.trace.take() {
+                connection.set_trace(trace);
+            }
+            self.client.on_connection_started(now, connection);
+        }
         Ok(())
     }
 
     /// Applies the address changes that are due.
-    fn take_moves(&mut self, now: Time, flow: usize) {
+    fn take_moves(&mut self, now: Time, endpoint: &mut Endpoint) {
         while let Some(next) = self.moves.get(self.moved)
             && Time::ZERO + next.at <= now
         {
             self.moved += 1;
             let past = self.moves.get(..self.moved).unwrap_or_default();
-            self.path.local = moves::local(addresses(flow, Side::Client).local, past);
+            self.path.local = moves::local(addresses(self.flow, Side::Client).local, past);
             if next.kind == MoveKind::Network
                 && let Some(handle) = self.handle
-                && let Some(connection) = self.endpoint.connection(handle)
+                && let Some(connection) = endpoint.connection(handle)
             {
                 // A client cannot migrate before the handshake is confirmed (RFC 9000 §9).
                 let _ = connection.rebind(now, self.path);
@@ -255,8 +274,127 @@ impl<C: ClientApplication> Node<C> {
         }
     }
 
+    fn next_deadline(&self) -> Option<Time> {
+        let moves = self.moves.get(self.moved).map(|next| Time::ZERO + next.at);
+        Time::earlier(moves, self.client.deadline())
+    }
+}
+
+/// The ends of a flow, both configured by `transport`.
+pub(crate) struct Setup<'a> {
+    pub(crate) flow: usize,
+    pub(crate) transport: &'a Transport,
+    pub(crate) config: Arc<Config>,
+    pub(crate) client_crypto: Arc<dyn ClientCrypto>,
+    pub(crate) server_crypto: Arc<dyn ServerCrypto>,
+    /// Seeds of the client and the server.
+    pub(crate) seeds: [Seed; 2],
+}
+
+impl<C: ClientApplication> Node<C> {
+    /// Creates the client of a flow. `token` is the server's token from an earlier connection, or empty.
+    pub(crate) fn client(
+        setup: &Setup<'_>,
+        client: C,
+        token: Vec<u8>,
+        moves: &[Move],
+    ) -> Result<Self, EndpointConfigError> {
+        let endpoint = Endpoint::new(patient(EndpointConfig::client()), setup.seeds[0])?;
+        let end = ClientEnd {
+            client,
+            config: client_config(setup.transport, &setup.config),
+            crypto: Arc::clone(&setup.client_crypto),
+            token,
+            path: addresses(setup.flow, Side::Client),
+            flow: setup.flow,
+            trace: None,
+            handle: None,
+            error: None,
+            closed: None,
+            ended: None,
+            due: None,
+            moves: moves.to_vec(),
+            moved: 0,
+        };
+        Ok(Self::Client(Box::new(ClientNode {
+            deadline: end.next_deadline(),
+            engine: Engine::new(endpoint, end),
+            has_asked_for_trace: false,
+        })))
+    }
+
+    /// Creates the server of a flow, which responds to HTTP/3 requests by `handler`.
+    pub(crate) fn server(
+        setup: &Setup<'_>,
+        handler: Arc<dyn Handler>,
+    ) -> Result<Self, EndpointConfigError> {
+        let config = Arc::clone(&setup.config);
+        let trace = TraceSlot::default();
+        let endpoint = server_endpoint(Arc::clone(&config), Arc::clone(&setup.server_crypto));
+        let seed = setup.seeds[1];
+        let engine = match setup.transport.protocol {
+            Protocol::Http3 => {
+                let shared = server::shared(handler, http3::config(), config, Arc::clone(&trace));
+                ServerEngine::Http3(Box::new(lastbyte_origin::engine(shared, endpoint, seed)?))
+            }
+            Protocol::Raw => {
+                let server = raw::Server::new(Arc::clone(&trace));
+                let endpoint = Endpoint::with_data(endpoint, seed)?;
+                ServerEngine::Raw(Box::new(Engine::new(endpoint, server)))
+            }
+        };
+        Ok(Self::Server(Box::new(ServerNode {
+            engine,
+            deadline: None,
+            path: addresses(setup.flow, Side::Server),
+            handle: None,
+            connections: 0,
+            responses: Messages::default(),
+            ended: None,
+            trace,
+        })))
+    }
+
+    /// How many times a client's address has changed.
+    pub(crate) fn moved(&mut self) -> usize {
+        match self {
+            Self::Client(node) => node.engine.application().moved,
+            Self::Server(_) => 0,
+        }
+    }
+
+    /// Sets the source address of the next datagram at a server.
+    pub(crate) fn set_remote(&mut self, remote: SocketAddr) {
+        if let Self::Server(node) = self {
+            node.path.remote = remote;
+        }
+    }
+
+    /// Creates a server's token for its client (RFC 9000 §8.1.3), with the path measurements that it saved, if any.
+    pub(crate) fn token(&mut self, saved: Option<SavedPath>) -> Option<Vec<u8>> {
+        let Self::Server(node) = self else {
+            return None;
+        };
+        let remote = node.path.remote;
+        either!(&mut node.engine, engine => {
+            let endpoint = engine.endpoint();
+            match saved {
+                Some(saved) => endpoint.token_with_path(Time::ZERO, remote, saved),
+                None => endpoint.new_token(Time::ZERO, remote, &[]),
+            }
+        })
+    }
+
+    /// When the next turn is due, if nothing arrives before.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        match self {
+            Self::Client(node) => node.deadline,
+            Self::Server(node) => node.deadline,
+        }
+    }
+
     /// Processes a received datagram.
-    pub(crate) fn on_datagram(
+    pub(crate) fn receive(
         &mut self,
         now: Time,
         ecn: Ecn,
@@ -264,141 +402,211 @@ impl<C: ClientApplication> Node<C> {
         flow: usize,
         listener: &mut impl Listener,
     ) {
-        let route = match self.handle {
-            // Each end has one connection: no routing is needed until it closes.
-            Some(handle) if !self.has_ended => Route::Connection(handle),
-            _ => self.endpoint.route(now, &self.path, datagram),
-        };
-        let handle = match route {
-            Route::Accepted(handle) => {
-                self.handle = Some(handle);
-                if let (Some(trace), Some(connection)) = (
-                    listener.trace(flow, Side::Server),
-                    self.endpoint.connection(handle),
-                ) {
-                    connection.set_trace(trace);
-                }
-                handle
+        match self {
+            Self::Client(node) => {
+                let path = node.engine.application().path;
+                node.engine.receive(now, path, ecn, datagram);
             }
-            Route::Connection(handle) => handle,
-            _ => return,
-        };
-        let Some(connection) = self.endpoint.connection(handle) else {
-            return;
-        };
-        let incoming = Incoming {
-            now,
-            path: &self.path,
-            ecn,
-            bytes: datagram,
-        };
-        match &mut self.role {
-            Role::Client(client, _) => client.receive(connection, incoming),
-            Role::Server(server) => server.receive(connection, incoming),
+            Self::Server(node) => {
+                if node.handle.is_none() {
+                    let mut trace = node.trace.lock().unwrap_or_else(PoisonError::into_inner);
+                    if trace.is_none() {
+                        *trace = listener.trace(flow, Side::Server);
+                    }
+                }
+                let path = node.path;
+                either!(&mut node.engine, engine => {
+                    engine.receive(now, path, ecn, datagram);
+                    let endpoint = engine.endpoint();
+                    if endpoint.connections() != node.connections {
+                        node.connections = endpoint.connections();
+                        node.handle = endpoint.handles().last().or(node.handle);
+                    }
+                });
+            }
         }
-        self.run_application(now);
     }
 
-    /// Passes events to the application, and lets it run.
-    fn run_application(&mut self, now: Time) {
-        let Some(handle) = self.handle else {
-            return;
-        };
-        if self.has_ended {
-            return;
-        }
-        let Some(connection) = self.endpoint.connection(handle) else {
-            return;
-        };
-        while let Some(event) = connection.poll_event() {
-            if let Event::Closed(reason) = event {
-                self.closed = Some(reason);
-                self.has_ended = true;
+    /// Handles expired timers, and lets the application run.
+    pub(crate) fn run(
+        &mut self,
+        now: Time,
+        flow: usize,
+        listener: &mut impl Listener,
+    ) -> Result<(), ConnectError> {
+        match self {
+            Self::Client(node) => {
+                if !std::mem::replace(&mut node.has_asked_for_trace, true) {
+                    node.engine.application().trace = listener.trace(flow, Side::Client);
+                }
+                node.engine.run(now);
+                match node.engine.application().error.take() {
+                    Some(error) => Err(error),
+                    None => Ok(()),
+                }
             }
-            if let Role::Client(client, _) = &mut self.role {
-                client.on_event(now, connection, &event);
+            Self::Server(node) => {
+                node.run(now);
+                Ok(())
             }
-        }
-        match &mut self.role {
-            Role::Client(client, _) => client.process_events(now, connection),
-            Role::Server(server) => server.process_events(now, connection),
         }
     }
 
     /// Returns the next datagram to send.
     pub(crate) fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        let transmit = self.endpoint.poll_transmit(now, buffer);
-        if transmit.is_none() {
-            while let Some(closed) = self.endpoint.poll_closed() {
-                self.closed = self.closed.or(closed.connection.close_reason());
-                self.ended = Some(closed.connection);
-                self.has_ended = true;
+        match self {
+            Self::Client(node) => node.engine.poll_transmit(now, buffer),
+            Self::Server(node) => {
+                either!(&mut node.engine, engine => engine.poll_transmit(now, buffer))
             }
         }
-        transmit
     }
 
-    pub(crate) const fn has_ended(&self) -> bool {
-        self.has_ended
+    /// Ends a turn in which all was sent.
+    pub(crate) fn finish(&mut self, now: Time) {
+        match self {
+            Self::Client(node) => node.deadline = node.engine.finish(now, false).deadline,
+            Self::Server(node) => node.finish(now),
+        }
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        match self {
+            Self::Client(node) => node.engine.application().closed.is_some(),
+            Self::Server(node) => node.ended.is_some(),
+        }
     }
 
     /// The application of a client.
     pub(crate) fn client_side(&mut self) -> Option<&mut C> {
-        match &mut self.role {
-            Role::Client(client, _) => Some(client),
-            Role::Server(_) => None,
+        match self {
+            Self::Client(node) => Some(&mut node.engine.application().client),
+            Self::Server(_) => None,
         }
+    }
+}
+
+impl ServerNode {
+    /// A turn, and further ones while it wakes itself. Counts its responses.
+    fn run(&mut self, now: Time) {
+        let (started, acked) = match &mut self.engine {
+            ServerEngine::Http3(engine) => {
+                engine.run(now);
+                while engine.application().is_woken() {
+                    engine.run(now);
+                }
+                let statistics = engine.application().statistics();
+                (statistics.responses.iter().sum(), statistics.sent)
+            }
+            ServerEngine::Raw(engine) => {
+                engine.run(now);
+                (engine.application().started, engine.application().acked)
+            }
+        };
+        if started > self.responses.started {
+            self.responses.started = started;
+            if self.responses.started_at.is_none()
+                && let Some(handle) = self.handle
+            {
+                self.responses.started_at = Some(now);
+                let connection =
+                    either!(&mut self.engine, engine => engine.endpoint().connection(handle));
+                if let Some(connection) = connection {
+                    connection.measure_transfer(now);
+                }
+            }
+        }
+        if acked > self.responses.acked {
+            self.responses.acked = acked;
+            self.responses.acked_at = Some(now);
+        }
+    }
+
+    fn finish(&mut self, now: Time) {
+        if self.ended.is_none() {
+            self.ended = self
+                .peek()
+                .filter(|one| one.close_reason().is_some())
+                .map(outcome);
+        }
+        self.deadline = either!(&mut self.engine, engine => engine.finish(now, false).deadline);
+    }
+
+    fn peek(&mut self) -> Option<&Connection> {
+        let handle = self.handle?;
+        either!(&mut self.engine, engine => engine.endpoint().peek(handle))
     }
 }
 
 impl Node {
     /// Counts of its messages: a server's responses, a client's requests.
-    pub(crate) fn messages(&self) -> Messages {
-        match &self.role {
-            Role::Server(server) => server.responses(),
-            Role::Client(client, _) => client.requests(),
+    pub(crate) fn messages(&mut self) -> Messages {
+        match self {
+            Self::Client(node) => node.engine.application().client.requests(),
+            Self::Server(node) => node.responses,
         }
     }
 
     /// The outcome of a sender of `expected` messages.
-    pub(crate) fn sender_outcome(&self, expected: u64) -> Option<SenderOutcome> {
-        let connection = self.endpoint.peek(self.handle?).or(self.ended.as_deref())?;
-        let recovery = connection.recovery();
+    pub(crate) fn sender_outcome(&mut self, expected: u64) -> Option<SenderOutcome> {
         let messages = self.messages();
+        let sent = match self {
+            Self::Client(node) => {
+                let (endpoint, end) = node.engine.parts();
+                let connection = endpoint.peek(end.handle?).or(end.ended.as_deref())?;
+                outcome(connection)
+            }
+            Self::Server(node) => match &node.ended {
+                Some(ended) => ended.clone(),
+                None => outcome(node.peek()?),
+            },
+        };
         Some(SenderOutcome {
-            recovery: *connection.recovery_statistics(),
-            streams: connection.stream_statistics(),
-            congestion: recovery.congestion(),
-            rtt_min: recovery.rtt().min(),
-            rtt_smoothed: recovery.rtt().smoothed(),
             requested_at: messages.started_at,
             acked_at: messages.acked_at.filter(|_| messages.acked >= expected),
-            snapshot: Box::new(Snapshot::of(connection)),
+            ..sent
         })
     }
 
     /// Whether this is a client with all responses complete.
-    pub(crate) fn is_complete(&self) -> bool {
-        matches!(&self.role, Role::Client(client, _) if client.is_complete())
+    pub(crate) fn is_complete(&mut self) -> bool {
+        self.client_side()
+            .is_some_and(|client| client.is_complete())
     }
 
     /// The outcome of a client's flow.
     pub(crate) fn flow_outcome(
-        &self,
+        &mut self,
         server: Option<SenderOutcome>,
         drops: Vec<Drop>,
         path_rtt: Duration,
     ) -> Option<FlowOutcome> {
-        let Role::Client(client, _) = &self.role else {
+        let Self::Client(node) = self else {
             return None;
         };
+        let end = node.engine.application();
         Some(FlowOutcome {
             server,
             drops,
             path_rtt,
-            failure: self.closed,
-            ..client.outcome()
+            failure: end.closed,
+            ..end.client.outcome()
         })
+    }
+}
+
+/// The outcome of a connection, without the times of its messages.
+fn outcome(connection: &Connection) -> SenderOutcome {
+    let recovery = connection.recovery();
+    SenderOutcome {
+        recovery: *connection.recovery_statistics(),
+        streams: connection.stream_statistics(),
+        congestion: recovery.congestion(),
+        rtt_min: recovery.rtt().min(),
+        rtt_smoothed: recovery.rtt().smoothed(),
+        requested_at: None,
+        acked_at: None,
+        snapshot: Box::new(Snapshot::of(connection)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The application protocols of a flow: HTTP/3, or requests and responses without HTTP.
 //!
-//! Defines the traits between client, server and protocol. [`crate::client`] and [`crate::server`] decide what is requested and
-//! when, and measure.
+//! Defines the traits between client and protocol. [`crate::client`] decides what is requested and when, and measures. The server of
+//! HTTP/3 is that of [`lastbyte_origin`].
 //!
 //! | file | protocol |
 //! |---|---|
@@ -9,27 +9,17 @@
 //! | [`raw`] | a request and a response as they are on a QUIC stream, as in quicly's simulator |
 
 use lastbyte_congestion::Time;
-use lastbyte_quic::{
-    ack::Ecn,
-    connection::{Connection, Event, NetworkPath},
-};
+use lastbyte_engine::Datagram;
+use lastbyte_quic::connection::{Connection, Event};
 use lastbyte_units::Direction;
 
 use lastbyte_scenario::{Handshake, Protocol};
 use lastbyte_wire::StreamId;
 
-use crate::{client::Measures, server::Messages};
+use crate::measures::Measures;
 
 pub(crate) mod http3;
-mod raw;
-
-/// A received datagram.
-pub(crate) struct Incoming<'a> {
-    pub(crate) now: Time,
-    pub(crate) path: &'a NetworkPath,
-    pub(crate) ecn: Ecn,
-    pub(crate) bytes: &'a mut [u8],
-}
+pub(crate) mod raw;
 
 /// The server's stream limit permits no further request now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +40,7 @@ pub(crate) trait ClientApplication {
     fn send_requests(&mut self, now: Time, connection: &mut Connection);
 
     /// Passes a datagram to the connection.
-    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>);
+    fn receive(&mut self, now: Time, connection: &mut Connection, datagram: Datagram<'_>);
 
     /// Handles an event of the connection.
     fn on_event(&mut self, now: Time, connection: &mut Connection, event: &Event);
@@ -72,8 +62,9 @@ pub(crate) trait ClientProtocol {
     /// Passes a datagram to the connection, and measures the response data in it.
     fn receive(
         &mut self,
+        now: Time,
         connection: &mut Connection,
-        incoming: Incoming<'_>,
+        datagram: Datagram<'_>,
         measures: &mut Measures,
     );
 
@@ -84,20 +75,6 @@ pub(crate) trait ClientProtocol {
     fn on_zero_rtt_rejected(&mut self) {}
 
     /// When [`ClientProtocol::process_events`] must be called next, if no event happens before.
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
-
-/// The server's side of a protocol.
-pub(crate) trait ServerProtocol {
-    /// Passes a datagram to the connection.
-    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>);
-
-    /// Responds to requests, and counts acknowledged responses.
-    fn process_events(&mut self, connection: &mut Connection, now: Time, responses: &mut Messages);
-
-    /// When [`ServerProtocol::process_events`] must be called next, if no event happens before.
     fn deadline(&self) -> Option<Time> {
         None
     }
@@ -116,13 +93,5 @@ pub(crate) fn client_side(protocol: Protocol, handshake: Handshake) -> Box<dyn C
     match protocol {
         Protocol::Http3 => Box::new(http3::Client::new(handshake)),
         Protocol::Raw => Box::new(raw::Client),
-    }
-}
-
-/// Creates the server's side.
-pub(crate) fn server_side(protocol: Protocol) -> Box<dyn ServerProtocol> {
-    match protocol {
-        Protocol::Http3 => Box::new(http3::Server::new()),
-        Protocol::Raw => Box::new(raw::Server::default()),
     }
 }

@@ -1,44 +1,23 @@
-//! The server of a flow: responds, and counts.
-//!
-//! Creates response bodies, and records when responses are acknowledged. [`crate::protocol`] encodes them.
+//! The server of a flow: what [`lastbyte_origin`] needs to be `lastbyte serve` in virtual time.
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lastbyte_congestion::Time;
+use lastbyte_http3::{self as http3, Request};
+use lastbyte_origin::{
+    Arms, FullResponse, Handler, HandlerResponse, Peer, Shared,
+    generated::{LEN_MAX, Objects},
+    sink::{Sink, UPLOAD_LEN_MAX},
+};
 use lastbyte_quic::{
-    connection::Connection,
+    connection::Config,
     stream::{Source, SourceError},
+    trace::Trace,
 };
 
-use crate::protocol::{Incoming, ServerProtocol};
-
-/// The server of a flow.
-pub(crate) struct Server {
-    protocol: Box<dyn ServerProtocol>,
-    responses: Messages,
-}
-
-/// Counts of the messages of one end, a server's responses or a client's requests: started and acknowledged, with the times of
-/// the first start and the last acknowledgment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Messages {
-    pub(crate) started: u64,
-    pub(crate) acked: u64,
-    pub(crate) started_at: Option<Time>,
-    pub(crate) acked_at: Option<Time>,
-}
-
-impl Messages {
-    /// Records that a message was started.
-    pub(crate) fn on_started(&mut self, now: Time) {
-        self.started += 1;
-        self.started_at.get_or_insert(now);
-    }
-
-    /// Records that a whole message was acknowledged.
-    pub(crate) fn on_acked(&mut self, now: Time) {
-        self.acked += 1;
-        self.acked_at = Some(now);
-    }
-}
+/// The wall-clock time at the start of a simulation, since the Unix epoch: 14 November 2023.
+const EPOCH: Duration = Duration::from_secs(1_700_000_000);
 
 /// A body of this length, in bytes. Its content is undefined: nothing reads it, so nothing is written.
 pub(crate) struct AnyBytes(pub(crate) u64);
@@ -53,33 +32,54 @@ impl Source for AnyBytes {
     }
 }
 
-impl Server {
-    pub(crate) fn new(protocol: Box<dyn ServerProtocol>) -> Self {
-        Self {
-            protocol,
-            responses: Messages::default(),
+/// The handler of transfers: generated objects, whose content nothing reads, and uploads, which are discarded.
+pub(crate) struct Transfers;
+
+impl Handler for Transfers {
+    fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
+        if request.method() == "POST" {
+            return Sink::new(UPLOAD_LEN_MAX).handle(request, peer);
+        }
+        let path = request.path().unwrap_or_default();
+        // Cross traffic without an end.
+        if let Some(Ok(len)) = path.strip_prefix('/').map(str::parse)
+            && len > LEN_MAX
+        {
+            let body = Box::new(AnyBytes(len));
+            return FullResponse::source(200, "application/octet-stream", body).into();
+        }
+        match Objects.handle(request, peer) {
+            HandlerResponse::Now(response) => FullResponse {
+                body: response
+                    .body
+                    .map(|body| Box::new(AnyBytes(body.len())) as _),
+                ..response
+            }
+            .into(),
+            other => other,
         }
     }
+}
 
-    /// When it must run next, if no event happens before.
-    pub(crate) fn deadline(&self) -> Option<Time> {
-        self.protocol.deadline()
-    }
+/// A trace for a connection that is about to be accepted.
+pub(crate) type TraceSlot = Arc<Mutex<Option<Box<dyn Trace>>>>;
 
-    pub(crate) fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
-        self.protocol.receive(connection, incoming);
-    }
+/// Takes the trace of a connection.
+pub(crate) fn take_trace(slot: &TraceSlot) -> Option<Box<dyn Trace>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
 
-    pub(crate) fn process_events(&mut self, now: Time, connection: &mut Connection) {
-        let had_request = self.responses.started_at.is_some();
-        self.protocol
-            .process_events(connection, now, &mut self.responses);
-        if !had_request && self.responses.started_at.is_some() {
-            connection.measure_transfer(now);
-        }
-    }
-
-    pub(crate) const fn responses(&self) -> Messages {
-        self.responses
+/// The parts of a server whose connections all have this configuration.
+pub(crate) fn shared(
+    handler: Arc<dyn Handler>,
+    http3: http3::Config,
+    config: Arc<Config>,
+    trace: TraceSlot,
+) -> Shared {
+    let wall = Arc::new(|now: Time| EPOCH + now.since(Time::ZERO));
+    Shared {
+        http3,
+        trace: Some(Arc::new(move |_, _| take_trace(&trace))),
+        ..Shared::new(handler, Arms::one(config), wall)
     }
 }

@@ -27,10 +27,10 @@ use crate::{
     handshake::credentials,
     listener::{LinkEvent, Listener},
     moves::external,
-    node::{Node, addresses, client_config, config},
+    node::{Node, Setup, addresses, config},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
-    protocol::{client_side, server_side},
-    server::Server,
+    protocol::client_side,
+    server::Transfers,
     timers::Timers,
 };
 
@@ -339,31 +339,29 @@ impl<'a, L: Listener> World<'a, L> {
         let seeds = [stream, stream + 1].map(|stream| expand(mix(self.scenario.seed, stream)));
         let config = config(transport, plan.congestion.clone());
         let credentials = credentials(transport, &config, &seeds).map_err(SimError::Handshake)?;
-        let protocol = transport.protocol;
-        let mut server = Node::server(
-            Arc::clone(&config),
-            Server::new(server_side(protocol)),
-            credentials.server,
-            addresses(flow, Side::Server),
-            seeds[1],
-        )
-        .map_err(SimError::Endpoint)?;
+        let setup = Setup {
+            flow,
+            transport,
+            config,
+            client_crypto: credentials.client,
+            server_crypto: credentials.server,
+            seeds,
+        };
+        let mut server = Node::server(&setup, Arc::new(Transfers)).map_err(SimError::Endpoint)?;
         let token = match (transport.handshake, transport.saved_path) {
             (Handshake::Full, None) => None,
             (_, saved) => server.token(saved),
         };
-        let mut client = Node::client(
-            client_config(transport, &config),
-            Client::new(client_side(protocol, transport.handshake), plan),
-            credentials.client,
-            token.unwrap_or_default(),
-            addresses(flow, Side::Client),
-            seeds[0],
-        )
-        .map_err(SimError::Endpoint)?;
-        if flow < self.scenario.flows.len() {
-            client.set_moves(&self.scenario.path.moves);
-        }
+        // Cross traffic does not move.
+        let moves = if flow < self.scenario.flows.len() {
+            self.scenario.path.moves.as_slice()
+        } else {
+            &[]
+        };
+        let protocol = client_side(transport.protocol, transport.handshake);
+        let client = Client::new(protocol, plan);
+        let client = Node::client(&setup, client, token.unwrap_or_default(), moves)
+            .map_err(SimError::Endpoint)?;
         self.add_extra_delay(plan.rtt, self.scenario.path.rtt())?;
         self.nodes.extend([client, server]);
         Ok(())
@@ -391,9 +389,9 @@ impl<'a, L: Listener> World<'a, L> {
             self.deliver(Direction::Down);
             self.deliver(Direction::Up);
             self.deliver_delayed();
-            self.fire_timers()?;
+            self.fire_timers();
             self.send_constants();
-            self.flush();
+            self.flush()?;
         }
         self.monitor.end(self.now);
         Ok(())
@@ -442,7 +440,7 @@ impl<'a, L: Listener> World<'a, L> {
                     && let Some(node) = self.nodes.get_mut(to)
                     && let Some(datagram) = buffer.get_mut(..len)
                 {
-                    node.on_datagram(self.now, ecn, datagram, to / 2, self.listener);
+                    node.receive(self.now, ecn, datagram, to / 2, self.listener);
                     self.touch(to);
                 }
                 self.spare.push(buffer);
@@ -473,10 +471,13 @@ impl<'a, L: Listener> World<'a, L> {
     }
 
     /// The client's address of an outgoing datagram, as the number of changes before it.
-    fn moved(&self, index: usize, remote: SocketAddr) -> usize {
+    fn moved(&mut self, index: usize, remote: SocketAddr) -> usize {
         let moves = &self.scenario.path.moves;
-        if moves.is_empty() || index.is_multiple_of(2) {
-            return self.nodes.get(index).map_or(0, Node::moved);
+        if moves.is_empty() {
+            return 0;
+        }
+        if index.is_multiple_of(2) {
+            return self.nodes.get_mut(index).map_or(0, Node::moved);
         }
         let first = addresses(index / 2, Side::Client).local;
         let is_remote =
@@ -485,22 +486,20 @@ impl<'a, L: Listener> World<'a, L> {
     }
 
     /// Handles expired timers.
-    fn fire_timers(&mut self) -> Result<(), SimError> {
+    fn fire_timers(&mut self) {
         while let Some(index) = self.timers.pop_due(self.now) {
             if self.deadline(index).is_none_or(|at| at > self.now) {
                 self.set_timer(index);
                 continue;
             }
-            if let Some(node) = self.nodes.get_mut(index) {
-                node.on_time(self.now, index / 2, self.listener)
-                    .map_err(SimError::Connect)?;
-            } else if let Some(source) = self.backgrounds.get_mut(index - self.nodes.len()) {
+            if let Some(background) = index.checked_sub(self.nodes.len())
+                && let Some(source) = self.backgrounds.get_mut(background)
+            {
                 source.on_time(self.now);
             }
-            // It sends before its next timer is set.
+            // It runs and sends before its next timer is set.
             self.touch(index);
         }
-        Ok(())
     }
 
     fn send_constants(&mut self) {
@@ -524,15 +523,17 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    /// Lets each part with events send, and updates its timer.
-    fn flush(&mut self) {
+    /// Lets each part with events run and send, and updates its timer.
+    fn flush(&mut self) -> Result<(), SimError> {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
         for index in touched.drain(..) {
             if let Some(is_touched) = self.is_touched.get_mut(index) {
                 *is_touched = false;
             }
-            if index < self.nodes.len() {
+            if let Some(node) = self.nodes.get_mut(index) {
+                node.run(self.now, index / 2, self.listener)
+                    .map_err(SimError::Connect)?;
                 self.send(index);
                 self.check_progress(index / 2);
             } else {
@@ -542,6 +543,7 @@ impl<'a, L: Listener> World<'a, L> {
         }
         // Sending causes no events: what arrives immediately does so in the next turn.
         self.touched = touched;
+        Ok(())
     }
 
     fn send(&mut self, index: usize) {
@@ -559,6 +561,7 @@ impl<'a, L: Listener> World<'a, L> {
                 return;
             };
             let Some(transmit) = node.poll_transmit(self.now, &mut buffer) else {
+                node.finish(self.now);
                 self.spare.push(buffer);
                 return;
             };
@@ -646,20 +649,21 @@ impl<'a, L: Listener> World<'a, L> {
         };
         let Some(Some([client, server])) = self
             .nodes
-            .get(2 * flow..2 * flow + 2)
-            .map(|ends| <&[Node; 2]>::try_from(ends).ok())
+            .get_mut(2 * flow..2 * flow + 2)
+            .map(|ends| <&mut [Node; 2]>::try_from(ends).ok())
         else {
             return;
         };
+        let has_ended = client.has_ended() || server.has_ended();
+        let is_complete = client.is_complete();
         let (sender, is_received) = match plan.direction {
             Direction::Down => (server, true),
-            Direction::Up => (client, client.is_complete()),
+            Direction::Up => (client, is_complete),
         };
         let (sent, expected) = (sender.messages(), plan.requests.len() as u64);
         if sent.started > 0 {
             self.monitor.start(self.now);
         }
-        let has_ended = client.has_ended() || server.has_ended();
         if let Some(outcome) = self.servers.get_mut(flow)
             && outcome.is_none()
             && (has_ended || (sent.acked >= expected && is_received))
@@ -667,9 +671,12 @@ impl<'a, L: Listener> World<'a, L> {
             *outcome = sender.sender_outcome(expected);
             self.unfinished -= usize::from(outcome.is_some() || has_ended);
         }
-        if client.is_complete() && self.monitor.ended.is_none() {
-            let complete = self.nodes.iter().step_by(2).take(self.scenario.flows.len());
-            self.incomplete = complete.filter(|client| !client.is_complete()).count();
+        if is_complete && self.monitor.ended.is_none() {
+            let flows = self.scenario.flows.len();
+            let clients = self.nodes.iter_mut().step_by(2).take(flows);
+            self.incomplete = clients
+                .filter_map(|client| (!client.is_complete()).then_some(()))
+                .count();
             if self.incomplete == 0 {
                 self.monitor.end(self.now);
             }
@@ -723,10 +730,10 @@ impl<'a, L: Listener> World<'a, L> {
             let plan = self.scenario.flows.get(flow)?;
             let sender = 2 * flow + usize::from(plan.direction == Direction::Down);
             let expected = plan.requests.len() as u64;
-            let server = server.or_else(|| self.nodes.get(sender)?.sender_outcome(expected));
+            let server = server.or_else(|| self.nodes.get_mut(sender)?.sender_outcome(expected));
             let path_rtt = plan.rtt.unwrap_or_else(|| self.scenario.path.rtt());
             self.nodes
-                .get(2 * flow)?
+                .get_mut(2 * flow)?
                 .flow_outcome(server, drops, path_rtt)
         });
         let flows: Vec<FlowOutcome> = flows.collect();

@@ -521,7 +521,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("server", &["proxy", "proxy::body", "proxy::pool"]),
-    ("sim", &["client", "protocol", "server"]),
 ];
 
 #[test]

@@ -34,6 +34,8 @@ pub struct Statistics {
     pub early_requests: u64,
     /// Started responses, by the first digit of their status: 2xx is at 2.
     pub responses: [u64; 6],
+    /// Responses that were acknowledged whole.
+    pub sent: u64,
     /// Requests that clients cancelled, or that were malformed.
     pub resets: u64,
     /// Responses that clients cancelled, or whose body could not be read.
@@ -51,6 +53,7 @@ impl Statistics {
         self.zero_rtt += other.zero_rtt;
         self.requests += other.requests;
         self.early_requests += other.early_requests;
+        self.sent += other.sent;
         self.resets += other.resets;
         self.cut_off += other.cut_off;
         self.failed += other.failed;
@@ -216,6 +219,7 @@ mod tests {
             requests: 5,
             early_requests: 6,
             responses: [7, 8, 9, 10, 11, 12],
+            sent: 16,
             resets: 13,
             cut_off: 14,
             failed: 15,
@@ -231,6 +235,7 @@ mod tests {
                 requests: 5 * workers,
                 early_requests: 6 * workers,
                 responses: one.responses.map(|count| count * workers),
+                sent: 16 * workers,
                 resets: 13 * workers,
                 cut_off: 14 * workers,
                 failed: 15 * workers,

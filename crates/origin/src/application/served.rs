@@ -127,7 +127,7 @@ impl Served {
     /// When something is due here.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let delayed = self.delayed.keys().next().map(|(at, _)| *at);
-        [self.http3.deadline(), delayed].into_iter().flatten().min()
+        Time::earlier(self.http3.deadline(), delayed)
     }
 
     /// Sends a complete response.

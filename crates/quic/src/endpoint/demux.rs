@@ -16,7 +16,7 @@
 //! - *Reset tokens are found by a keyed hash* and compared in constant time, so that the time reveals nothing. The
 //!   address is part of the key: no other host can reset a connection, or replace a token.
 
-use core::net::SocketAddr;
+use core::{cell::Cell, net::SocketAddr};
 
 use lastbyte_wire::{ConnectionId, StatelessResetToken};
 
@@ -117,6 +117,8 @@ pub(super) struct Demux {
     initials: Table<InitialRoute, Handle>,
     paths: Table<PathKey, Handle>,
     resets: Table<ResetKey, Handle>,
+    /// The last ID found: datagrams of a connection often follow each other. Empty once an ID was added or removed.
+    last: Cell<Option<(ConnectionId, Handle)>>,
     /// Scratch space for the next state of a connection's entries.
     scratch: Vec<ConnectionId>,
 }
@@ -147,6 +149,7 @@ impl Demux {
             initials: Table::new(initials),
             paths: Table::new(paths),
             resets: Table::new(resets),
+            last: Cell::new(None),
             scratch: Vec::new(),
         }
     }
@@ -156,7 +159,15 @@ impl Demux {
         if id.is_empty() {
             return None;
         }
-        self.ids.get(&ConnectionId::new(id)?)
+        if let Some((last, handle)) = self.last.get()
+            && last.as_slice() == id
+        {
+            return Some(handle);
+        }
+        let id = ConnectionId::new(id)?;
+        let handle = self.ids.get(&id)?;
+        self.last.set(Some((id, handle)));
+        Some(handle)
     }
 
     /// By the key of a client's first packets.
@@ -210,7 +221,7 @@ impl Demux {
     fn look(&mut self, handle: Handle, routes: &mut Routes, connection: &Connection) {
         let (generation, network) = (connection.ids_generation(), connection.network());
         routes.known = Some((generation, network));
-        self.sync_ids(handle, routes, connection);
+        self.sync_ids(handle, routes, connection.local_ids());
         if connection.local_ids().any(|id| id.is_empty()) {
             self.sync_path(handle, routes, &network);
         }
@@ -226,14 +237,16 @@ impl Demux {
         }
     }
 
-    fn sync_ids(&mut self, handle: Handle, routes: &mut Routes, connection: &Connection) {
+    fn sync_ids(
+        &mut self,
+        handle: Handle,
+        routes: &mut Routes,
+        ids: impl Iterator<Item = ConnectionId>,
+    ) {
+        self.last.set(None);
         self.scratch.clear();
-        self.scratch.extend(
-            connection
-                .local_ids()
-                .filter(|id| !id.is_empty())
-                .take(IDS_MAX),
-        );
+        self.scratch
+            .extend(ids.filter(|id| !id.is_empty()).take(IDS_MAX));
         let (ids, now) = (&mut self.ids, &self.scratch);
         routes.ids.retain(|id| {
             let stays = now.contains(id);
@@ -264,6 +277,7 @@ impl Demux {
 
     /// Removes all entries of a connection.
     pub(super) fn remove(&mut self, handle: Handle, routes: Routes) {
+        self.last.set(None);
         for id in routes.ids {
             self.ids.remove_if(&id, |other| *other == handle);
         }
@@ -295,3 +309,29 @@ const IDS_MAX: usize = 16;
 const RESETS_MAX: usize = 16;
 /// More paths than a connection uses at a time.
 const PATHS_MAX: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::{super::handle::Slab, *};
+
+    /// RFC 9000 §5.1.2. The last ID found is remembered, but not longer than it belongs to the connection.
+    #[test]
+    fn rfc9000_5_1_2_an_id_that_was_found_and_then_retired_is_unknown() {
+        let mut slab = Slab::new();
+        let [first, second] = [slab.insert(()), slab.insert(())];
+        let [one, two] = [[1; 8], [2; 8]].map(|id| ConnectionId::new(&id).expect("short"));
+        let mut demux = Demux::new([[1, 2]; 4]);
+        let mut routes = Routes::default();
+        demux.sync_ids(first, &mut routes, [one, two].into_iter());
+        assert_eq!(demux.by_id(one.as_slice()), Some(first));
+        assert_eq!(demux.by_id(one.as_slice()), Some(first), "again");
+        demux.sync_ids(first, &mut routes, [two].into_iter());
+        assert_eq!(demux.by_id(one.as_slice()), None);
+        assert_eq!(demux.by_id(two.as_slice()), Some(first));
+        demux.remove(first, routes);
+        assert_eq!(demux.by_id(two.as_slice()), None);
+        let mut routes = Routes::default();
+        demux.sync_ids(second, &mut routes, [two].into_iter());
+        assert_eq!(demux.by_id(two.as_slice()), Some(second));
+    }
+}

@@ -5,14 +5,16 @@
 //! an index. Priorities are in the `priority` field (RFC 9218 §5), and the server's transport sends accordingly.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
 use lastbyte_congestion::Time;
+use lastbyte_engine::Datagram;
 use lastbyte_http3::{
     self as http3, Body, BodySink, Code, Event, Fields, Priority, Request, RequestError, Response,
 };
+use lastbyte_origin::{FullResponse, Handler, HandlerResponse, Peer};
 use lastbyte_page::{Page, Resource};
 use lastbyte_quic::connection::{self, Connection};
 use lastbyte_scenario::Handshake;
@@ -21,10 +23,10 @@ use lastbyte_wire::StreamId;
 use super::Arrival;
 use crate::{
     protocol::{
-        ClientApplication, Incoming, ServerProtocol,
-        http3::{Discard, REQUEST_FIELDS, client, config},
+        ClientApplication,
+        http3::{REQUEST_FIELDS, client},
     },
-    server::{AnyBytes, Messages},
+    server::AnyBytes,
 };
 
 /// The browser's end.
@@ -132,19 +134,14 @@ impl ClientApplication for PageClient {
         }
     }
 
-    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
-        let Incoming {
-            now,
-            path,
-            ecn,
-            bytes,
-        } = incoming;
+    fn receive(&mut self, now: Time, connection: &mut Connection, datagram: Datagram<'_>) {
+        let Datagram { path, ecn, bytes } = datagram;
         let mut arrivals = Arrivals {
             open: &mut self.open,
             arrivals: &mut self.arrivals,
         };
         let mut sink = self.http3.sink(&mut arrivals);
-        connection.handle_datagram(now, path, ecn, bytes, &mut sink);
+        connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
     }
 
     fn on_event(&mut self, now: Time, connection: &mut Connection, event: &connection::Event) {
@@ -207,86 +204,41 @@ impl ClientApplication for PageClient {
     }
 }
 
-/// The server of a group of hosts.
-pub(super) struct PageServer {
-    http3: http3::Connection,
+/// The handler of a group of hosts.
+pub(super) struct PageHandler {
     page: Arc<Page>,
+    /// Whether the document is preceded by a 103 response.
     has_hints: bool,
-    /// Requests with the time of their response.
-    waiting: BTreeSet<(Time, StreamId, u16)>,
 }
 
-impl PageServer {
-    /// Creates a server that sends 103 responses if `has_hints`.
-    pub(super) fn new(page: Arc<Page>, has_hints: bool) -> Self {
-        Self {
-            http3: http3::Connection::server(&config()),
-            page,
-            has_hints,
-            waiting: BTreeSet::new(),
-        }
+impl PageHandler {
+    pub(super) const fn new(page: Arc<Page>, has_hints: bool) -> Self {
+        Self { page, has_hints }
     }
+}
 
-    fn respond(&mut self, connection: &mut Connection, stream: StreamId, index: u16) -> bool {
-        let resource = &self.page.resources[usize::from(index)];
-        let body = match resource.body {
-            0 => Body::Empty,
-            bytes => Body::Source(Box::new(AnyBytes(bytes))),
+impl Handler for PageHandler {
+    fn handle(&self, request: &Request, _: &Peer) -> HandlerResponse {
+        let Some(index) = index_of(request.path(), &self.page) else {
+            return FullResponse::text(404, "Not found\n").into();
         };
-        let response = response(resource);
-        let answered = self.http3.respond(connection, stream, &response, body);
-        self.http3.recycle(response.into_fields());
-        answered.is_ok()
-    }
-}
-
-impl ServerProtocol for PageServer {
-    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
-        let Incoming {
-            now,
-            path,
-            ecn,
-            bytes,
-        } = incoming;
-        let mut discard = Discard;
-        let mut sink = self.http3.sink(&mut discard);
-        connection.handle_datagram(now, path, ecn, bytes, &mut sink);
-    }
-
-    fn process_events(&mut self, connection: &mut Connection, now: Time, responses: &mut Messages) {
-        while let Some(event) = self.http3.poll(connection, now) {
-            match event {
-                Event::Request { stream, request } => {
-                    let index = index_of(request.path(), &self.page);
-                    self.http3.recycle(request.into_fields());
-                    if let Some(index) = index {
-                        if index == 0 && self.has_hints {
-                            let hints = hints(&self.page);
-                            // Without hints the browser discovers the resources later.
-                            let _ = self.http3.inform(connection, stream, &hints);
-                        }
-                        let wait = self.page.resources[usize::from(index)].wait;
-                        self.waiting.insert((now + wait, stream, index));
-                    }
-                }
-                Event::Sent { .. } => responses.on_acked(now),
-                Event::Drained => self.http3.close(connection, now, Code::NO_ERROR),
-                _ => {}
+        let page = Arc::clone(&self.page);
+        let wait = page.resources[usize::from(index)].wait;
+        let hints = (index == 0 && self.has_hints).then(|| hints(&page));
+        let later = Box::new(move || {
+            let resource = &page.resources[usize::from(index)];
+            FullResponse {
+                response: response(resource),
+                body: match resource.body {
+                    0 => None,
+                    bytes => Some(Box::new(AnyBytes(bytes))),
+                },
             }
+        });
+        match hints {
+            Some(hints) => HandlerResponse::Hinted(hints, wait, later),
+            None => HandlerResponse::After(wait, later),
         }
-        while let Some(&(at, stream, index)) = self.waiting.first()
-            && at <= now
-        {
-            self.waiting.pop_first();
-            if self.respond(connection, stream, index) {
-                responses.on_started(now);
-            }
-        }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        let waiting = self.waiting.first().map(|(at, ..)| *at);
-        Time::earlier(waiting, self.http3.deadline())
     }
 }
 
@@ -310,6 +262,9 @@ pub(super) fn push_fields(fields: &mut Fields, resource: &Resource, host: &str) 
     }
 }
 
+/// The date of all responses.
+const DATE: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
+
 /// A response with the size of its resource.
 fn response(resource: &Resource) -> Response {
     let mut response = Response::new(200).with("content-length", resource.body.to_string());
@@ -321,8 +276,9 @@ fn response(resource: &Resource) -> Response {
         _ => "application/octet-stream",
     };
     response.fields_mut().push("content-type", kind);
-    // `HTTP/1.1 200 OK`, the two fields and the end.
-    let size = 60 + kind.len();
+    response.fields_mut().push("date", DATE);
+    // `HTTP/1.1 200 OK`, the three fields and the end.
+    let size = 60 + kind.len() + "date: \r\n".len() + DATE.len();
     if let Some(filler) = (resource.response_header as usize).checked_sub(size + 14) {
         response.fields_mut().push("set-cookie", fill(filler));
     }

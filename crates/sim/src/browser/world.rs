@@ -18,13 +18,12 @@ use lastbyte_wire::Side;
 
 use super::{
     Arrival, HttpVersion, PageLoad, PageOutcome, TlsVersion, Upgrade,
-    http3::{PageClient, PageServer},
+    http3::{PageClient, PageHandler},
     tcp::TcpConnection,
 };
 use crate::{
     handshake::credentials,
-    node::{Node, addresses, client_config, config},
-    server::Server,
+    node::{Node, Setup, config},
     tcp::{self, Segment, Tls},
     timers::Timers,
     world::{SimError, expand, mix},
@@ -92,8 +91,8 @@ struct Connection {
 
 enum Endpoints {
     Quic {
-        client: Box<Node<PageClient>>,
-        server: Box<Node<PageClient>>,
+        client: Node<PageClient>,
+        server: Node<PageClient>,
     },
     Tcp(Box<TcpConnection>),
 }
@@ -218,7 +217,8 @@ impl<'a> World<'a> {
             }
             self.now = self.now.max(next);
             self.deliver();
-            self.fire_timers()?;
+            self.fire_timers();
+            self.run_ends()?;
             self.run_browser()?;
             self.flush();
         }
@@ -264,7 +264,7 @@ impl<'a> World<'a> {
                 } else {
                     server
                 };
-                node.on_datagram(now, ecn, &mut bytes, to / 2, &mut ());
+                node.receive(now, ecn, &mut bytes, to / 2, &mut ());
                 self.spare.push(bytes);
             }
             (Endpoints::Tcp(tcp), Packet::Segment(segment)) => {
@@ -276,36 +276,43 @@ impl<'a> World<'a> {
     }
 
     /// Handles expired timers.
-    fn fire_timers(&mut self) -> Result<(), SimError> {
+    fn fire_timers(&mut self) {
         while let Some(end) = self.timers.pop_due(self.now) {
             if self.deadline(end).is_none_or(|at| at > self.now) {
                 self.timers.set(end, self.deadline(end));
                 continue;
             }
-            self.handle_timers(end)?;
+            if let Some(connection) = self.connections.get_mut(end / 2)
+                && let Endpoints::Tcp(tcp) = &mut connection.endpoints
+            {
+                tcp.on_time(side(end), self.now);
+            }
+            self.touched.insert(end);
         }
+    }
+
+    /// Lets the ends of QUIC connections run that have events.
+    fn run_ends(&mut self) -> Result<(), SimError> {
+        let touched = std::mem::take(&mut self.touched);
+        for end in &touched {
+            self.run_end(*end)?;
+        }
+        self.touched = touched;
         Ok(())
     }
 
-    /// Handles the timers of one end.
-    fn handle_timers(&mut self, end: usize) -> Result<(), SimError> {
-        let now = self.now;
-        let Some(connection) = self.connections.get_mut(end / 2) else {
-            return Ok(());
-        };
-        match &mut connection.endpoints {
-            Endpoints::Quic { client, server } => {
-                let node = if side(end) == Side::Client {
-                    client
-                } else {
-                    server
-                };
-                node.on_time(now, end / 2, &mut ())
-                    .map_err(SimError::Connect)?;
-            }
-            Endpoints::Tcp(tcp) => tcp.on_time(side(end), now),
+    fn run_end(&mut self, end: usize) -> Result<(), SimError> {
+        if let Some(connection) = self.connections.get_mut(end / 2)
+            && let Endpoints::Quic { client, server } = &mut connection.endpoints
+        {
+            let node = if side(end) == Side::Client {
+                client
+            } else {
+                server
+            };
+            node.run(self.now, end / 2, &mut ())
+                .map_err(SimError::Connect)?;
         }
-        self.touched.insert(end);
         Ok(())
     }
 
@@ -504,7 +511,8 @@ impl<'a> World<'a> {
                 if let Some(client) = client.client_side() {
                     client.request(resource);
                 }
-                self.handle_timers(end)?;
+                self.run_end(end)?;
+                self.touched.insert(end);
             }
             Some(Endpoints::Tcp(tcp)) => {
                 tcp.request(resource);
@@ -550,34 +558,24 @@ impl<'a> World<'a> {
         let seeds = [stream, stream + 1].map(|stream| expand(mix(input.seed, stream)));
         let config = config(transport, self.congestion.clone());
         let credentials = credentials(transport, &config, &seeds).map_err(SimError::Handshake)?;
-        let mut server = Node::server(
-            Arc::clone(&config),
-            Server::new(Box::new(PageServer::new(
-                Arc::clone(&input.page),
-                has_hints,
-            ))),
-            credentials.server,
-            addresses(number, Side::Server),
-            seeds[1],
-        )
-        .map_err(SimError::Endpoint)?;
+        let setup = Setup {
+            flow: number,
+            transport,
+            config,
+            client_crypto: credentials.client,
+            server_crypto: credentials.server,
+            seeds,
+        };
+        let handler = PageHandler::new(Arc::clone(&input.page), has_hints);
+        let mut server = Node::server(&setup, Arc::new(handler)).map_err(SimError::Endpoint)?;
         let token = match transport.handshake {
             Handshake::Full => None,
             Handshake::Resumed | Handshake::ZeroRtt => server.token(None),
         };
-        let client = Node::client(
-            client_config(transport, &config),
-            PageClient::new(Arc::clone(&input.page), transport.handshake),
-            credentials.client,
-            token.unwrap_or_default(),
-            addresses(number, Side::Client),
-            seeds[0],
-        )
-        .map_err(SimError::Endpoint)?;
-        Ok(Endpoints::Quic {
-            client: Box::new(client),
-            server: Box::new(server),
-        })
+        let client = PageClient::new(Arc::clone(&input.page), transport.handshake);
+        let client = Node::client(&setup, client, token.unwrap_or_default(), &[])
+            .map_err(SimError::Endpoint)?;
+        Ok(Endpoints::Quic { client, server })
     }
 
     /// Lets each end with events send, and sets its timer.
@@ -609,6 +607,7 @@ impl<'a> World<'a> {
                     let mut buffer = self.spare.pop().unwrap_or_default();
                     buffer.resize(room, 0);
                     let Some(transmit) = node.poll_transmit(now, &mut buffer) else {
+                        node.finish(now);
                         self.spare.push(buffer);
                         return;
                     };

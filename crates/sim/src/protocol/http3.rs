@@ -1,22 +1,19 @@
 //! HTTP/3 (RFC 9114), with the [`Connection`](http3::Connection) of `lastbyte serve` and `lastbyte get`.
 //!
-//! A request has the path `/SIZE` and the fields of a browser; a response has its length and type. An upload is a `POST` with its
-//! length; the server responds without a body once all of it has arrived. Bodies are measured as slices of the received packets.
+//! A request has the path `/SIZE` and the fields of a browser. An upload is a `POST` with its length. Bodies are measured as slices of
+//! the received packets. The server is that of [`lastbyte_origin`].
 
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
-use lastbyte_http3::{self as http3, Body, BodySink, Code, Event, Request, Response, Settings};
+use lastbyte_engine::Datagram;
+use lastbyte_http3::{self as http3, Body, BodySink, Code, Event, Request, Settings};
 use lastbyte_quic::connection::Connection;
 use lastbyte_units::Direction;
 use lastbyte_wire::StreamId;
 
-use super::{ClientProtocol, Incoming, NoStreamCredit, ServerProtocol};
-use crate::{
-    SERVER_NAME,
-    client::Measures,
-    server::{AnyBytes, Messages},
-};
+use super::{ClientProtocol, NoStreamCredit};
+use crate::{SERVER_NAME, measures::Measures, server::AnyBytes};
 use lastbyte_scenario::Handshake;
 
 /// Header fields of Chromium when it requests an image.
@@ -35,13 +32,6 @@ pub(crate) const REQUEST_FIELDS: [(&str, &str); 7] = [
     ("accept-language", "en-GB,en;q=0.9"),
     ("priority", "u=2, i"),
 ];
-/// Header fields of a response beside its length.
-const RESPONSE_FIELDS: [(&str, &str); 3] = [
-    ("content-type", "application/octet-stream"),
-    ("cache-control", "public, max-age=86400"),
-    ("server", "lastbyte"),
-];
-
 /// The configuration of both ends. On the longest paths a header takes longer than a server's default timeout.
 pub(crate) fn config() -> http3::Config {
     let mut config = http3::Config::default();
@@ -121,19 +111,15 @@ impl ClientProtocol for Client {
 
     fn receive(
         &mut self,
+        now: Time,
         connection: &mut Connection,
-        incoming: Incoming<'_>,
+        datagram: Datagram<'_>,
         measures: &mut Measures,
     ) {
-        let Incoming {
-            now,
-            path,
-            ecn,
-            bytes,
-        } = incoming;
+        let Datagram { path, ecn, bytes } = datagram;
         let mut arrivals = Arrivals { now, measures };
         let mut sink = self.http3.sink(&mut arrivals);
-        connection.handle_datagram(now, path, ecn, bytes, &mut sink);
+        connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
     }
 
     fn process_events(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
@@ -169,103 +155,6 @@ impl ClientProtocol for Client {
     fn deadline(&self) -> Option<Time> {
         self.http3.deadline()
     }
-}
-
-/// The server's side.
-pub(super) struct Server {
-    http3: http3::Connection,
-    /// Uploads in progress.
-    uploads: Vec<StreamId>,
-}
-
-impl Server {
-    pub(super) fn new() -> Self {
-        Self {
-            http3: http3::Connection::server(&config()),
-            uploads: Vec::new(),
-        }
-    }
-}
-
-/// Discards uploaded data.
-pub(crate) struct Discard;
-
-impl BodySink for Discard {
-    fn body(&mut self, _: StreamId, bytes: &[u8]) -> usize {
-        bytes.len()
-    }
-}
-
-impl ServerProtocol for Server {
-    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
-        let Incoming {
-            now,
-            path,
-            ecn,
-            bytes,
-        } = incoming;
-        let mut discard = Discard;
-        let mut sink = self.http3.sink(&mut discard);
-        connection.handle_datagram(now, path, ecn, bytes, &mut sink);
-    }
-
-    fn process_events(&mut self, connection: &mut Connection, now: Time, responses: &mut Messages) {
-        while let Some(event) = self.http3.poll(connection, now) {
-            match event {
-                Event::Request { stream, request } if request.method() == UPLOAD => {
-                    self.http3.recycle(request.into_fields());
-                    self.uploads.push(stream);
-                }
-                Event::Data { stream } => {
-                    // Read what arrived with the header.
-                    let _ = self.http3.read(connection, now, stream, &mut <[u8]>::len);
-                }
-                Event::Finished { stream } if self.uploads.contains(&stream) => {
-                    self.uploads.retain(|one| *one != stream);
-                    let response = Response::new(200);
-                    let sent = self
-                        .http3
-                        .respond(connection, stream, &response, Body::Empty);
-                    if sent.is_ok() {
-                        responses.on_started(now);
-                    }
-                    self.http3.recycle(response.into_fields());
-                }
-                Event::Request { stream, request } => {
-                    let (response, body) = object(request.path());
-                    self.http3.recycle(request.into_fields());
-                    if self
-                        .http3
-                        .respond(connection, stream, &response, body)
-                        .is_ok()
-                    {
-                        responses.on_started(now);
-                    }
-                    self.http3.recycle(response.into_fields());
-                }
-                Event::Sent { .. } => responses.on_acked(now),
-                Event::Drained => self.http3.close(connection, now, Code::NO_ERROR),
-                _ => {}
-            }
-        }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.http3.deadline()
-    }
-}
-
-/// The object of a path: `/SIZE`, in bytes.
-fn object(path: Option<&str>) -> (Response, Body) {
-    let size = path.and_then(|path| path.strip_prefix('/')?.parse::<u64>().ok());
-    let Some(size) = size else {
-        return (Response::new(404), Body::Empty);
-    };
-    let mut response = Response::new(200).with("content-length", size.to_string());
-    for (name, value) in RESPONSE_FIELDS {
-        response.fields_mut().push(name, value);
-    }
-    (response, Body::Source(Box::new(AnyBytes(size))))
 }
 
 /// The method of an upload.

@@ -6,17 +6,19 @@
 use std::collections::BTreeMap;
 
 use lastbyte_congestion::Time;
+use lastbyte_engine::{Application, Datagram, Next};
 use lastbyte_quic::{
     connection::Connection,
+    endpoint::{Closed, Endpoint, Handle},
     stream::{StreamEvent, StreamSink},
 };
 use lastbyte_units::Direction;
 use lastbyte_wire::{self as wire, StreamId};
 
-use super::{ClientProtocol, Incoming, NoStreamCredit, ServerProtocol};
+use super::{ClientProtocol, NoStreamCredit};
 use crate::{
-    client::Measures,
-    server::{AnyBytes, Messages},
+    measures::Measures,
+    server::{AnyBytes, TraceSlot, take_trace},
 };
 
 pub(super) const ALPN: &[u8] = b"lastbyte-sim";
@@ -72,17 +74,13 @@ impl ClientProtocol for Client {
 
     fn receive(
         &mut self,
+        now: Time,
         connection: &mut Connection,
-        incoming: Incoming<'_>,
+        datagram: Datagram<'_>,
         measures: &mut Measures,
     ) {
-        let Incoming {
-            now,
-            path,
-            ecn,
-            bytes,
-        } = incoming;
-        connection.handle_datagram(now, path, ecn, bytes, &mut Arrivals { now, measures });
+        let Datagram { path, ecn, bytes } = datagram;
+        connection.handle_datagram(now, &path, ecn, bytes, &mut Arrivals { now, measures });
     }
 
     fn process_events(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
@@ -94,13 +92,31 @@ impl ClientProtocol for Client {
     }
 }
 
-/// The server's side.
-#[derive(Default)]
-pub(super) struct Server {
+/// The server's side: the application of an engine.
+pub(crate) struct Server {
     /// Received bytes of incomplete requests.
     partial: BTreeMap<StreamId, Vec<u8>>,
     /// Requests without a response yet.
     requested: Vec<(StreamId, u64)>,
+    /// Responses that were started.
+    pub(crate) started: u64,
+    /// Responses that were acknowledged.
+    pub(crate) acked: u64,
+    /// The trace of the next connection.
+    trace: TraceSlot,
+}
+
+impl Server {
+    /// A server that sets the trace of its connection.
+    pub(crate) const fn new(trace: TraceSlot) -> Self {
+        Self {
+            partial: BTreeMap::new(),
+            requested: Vec::new(),
+            started: 0,
+            acked: 0,
+            trace,
+        }
+    }
 }
 
 impl StreamSink for Server {
@@ -116,30 +132,46 @@ impl StreamSink for Server {
     }
 }
 
-impl ServerProtocol for Server {
-    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
-        let Incoming {
-            now,
-            path,
-            ecn,
-            bytes,
-        } = incoming;
-        connection.handle_datagram(now, path, ecn, bytes, self);
+impl Application for Server {
+    type Command = ();
+    type Data = ();
+
+    fn on_accepted(&mut self, _: Time, _: Handle, connection: &mut Connection) {
+        if let Some(trace) = take_trace(&self.trace) {
+            connection.set_trace(trace);
+        }
     }
 
-    fn process_events(&mut self, connection: &mut Connection, now: Time, responses: &mut Messages) {
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        _: Handle,
+        connection: &mut Connection,
+        (): &mut (),
+        datagram: Datagram<'_>,
+    ) {
+        let Datagram { path, ecn, bytes } = datagram;
+        connection.handle_datagram(now, &path, ecn, bytes, self);
+    }
+
+    fn on_ready(&mut self, _: Time, _: Handle, connection: &mut Connection, (): &mut ()) {
+        while connection.poll_event().is_some() {}
         let streams = connection.streams();
         while let Some(event) = streams.poll_event() {
-            if matches!(event, StreamEvent::Finished(_)) {
-                responses.on_acked(now);
-            }
+            self.acked += u64::from(matches!(event, StreamEvent::Finished(_)));
         }
         for (id, size) in self.requested.drain(..) {
-            if streams.send_source(id, Box::new(AnyBytes(size))).is_ok()
-                && streams.finish(id).is_ok()
-            {
-                responses.on_started(now);
-            }
+            let body = Box::new(AnyBytes(size));
+            let is_sent = streams.send_source(id, body).is_ok() && streams.finish(id).is_ok();
+            self.started += u64::from(is_sent);
         }
+    }
+
+    fn on_closed(&mut self, _: Time, _: Closed) {}
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+
+    fn on_turn(&mut self, _: Time, _: &mut Endpoint) -> Next {
+        Next::default()
     }
 }
