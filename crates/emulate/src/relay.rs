@@ -207,6 +207,7 @@ impl EventLoop {
                 self.send_train();
                 self.train.push(&arrival);
             }
+            self.paths.recycle(arrival.bytes);
         }
         self.send_train();
     }

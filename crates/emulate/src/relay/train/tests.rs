@@ -9,7 +9,7 @@ fn arrival(client: u64, direction: Direction, ecn: Ecn, len: usize) -> Arrival {
         direction,
         at: Time::ZERO,
         ecn,
-        bytes: vec![client as u8; len].into(),
+        bytes: vec![client as u8; len],
     }
 }
 
