@@ -169,7 +169,7 @@ impl Encoder {
 
     // ---- sections ----------------------------------------------------------------------------------------------------
 
-    /// Whether the next section refers to the static table only.
+    /// Whether the next section can refer to the static table only.
     pub(crate) fn is_static(&self) -> bool {
         self.table.capacity() == 0 || self.outstanding.len() >= OUTSTANDING_MAX
     }
@@ -182,19 +182,10 @@ impl Encoder {
         options: EncodeOptions,
         into: &mut Vec<u8>,
     ) {
-        self.encode_behind(stream, &[], lines, options, into);
-    }
-
-    /// The same for a section whose first lines are encoded already, by [`encode_static`].
-    pub(crate) fn encode_behind<'f>(
-        &mut self,
-        stream: u64,
-        encoded: &[u8],
-        lines: impl Iterator<Item = FieldLine<'f>>,
-        options: EncodeOptions,
-        into: &mut Vec<u8>,
-    ) {
-        let is_static = self.is_static();
+        if self.is_static() {
+            static_section(&[], lines, into);
+            return;
+        }
         let base = self.table.inserted();
         let mut draft = Draft {
             base,
@@ -204,13 +195,8 @@ impl Encoder {
             instructions_max: options.instructions_max,
         };
         self.lines.clear();
-        self.lines.extend_from_slice(encoded);
         for line in lines {
-            if is_static {
-                static_line(&mut self.lines, &line);
-            } else {
-                self.line(&line, stream, &mut draft);
-            }
+            self.line(&line, stream, &mut draft);
         }
         self.prefix(&draft, into);
         into.extend_from_slice(&self.lines);
@@ -511,6 +497,19 @@ pub(crate) fn encode_static<'f>(lines: impl Iterator<Item = FieldLine<'f>>) -> V
         static_line(&mut encoded, &line);
     }
     encoded
+}
+
+/// Appends a section that refers to the static table only, whose first lines are encoded already, by [`encode_static`].
+pub(crate) fn static_section<'f>(
+    encoded: &[u8],
+    lines: impl Iterator<Item = FieldLine<'f>>,
+    into: &mut Vec<u8>,
+) {
+    into.extend_from_slice(&[0, 0]);
+    into.extend_from_slice(encoded);
+    for line in lines {
+        static_line(into, &line);
+    }
 }
 
 fn static_line(lines: &mut Vec<u8>, line: &FieldLine<'_>) {
