@@ -68,7 +68,7 @@ impl Connection {
             .ok_or(RequestError::Blocked)?;
         let priority = request.priority();
         let stream = RequestStream {
-            receiving: Receiving::response_to(RequestKind::of(method)),
+            receiving: Receiving::response_to(RequestKind::of(method.as_bytes())),
             priority,
             ..RequestStream::default()
         };
@@ -250,14 +250,14 @@ impl Connection {
         self.section.clear();
         if self.encoder.is_static() || self.is_sparse(id) {
             let (encoded, lines) = match fields.prepared() {
-                Some(prepared) => (&prepared.encoded[..], fields.all_from(prepared.count)),
-                None => (&[][..], fields.all()),
+                Some(prepared) => (&prepared.encoded[..], fields.raw_from(prepared.count)),
+                None => (&[][..], fields.raw_from(0)),
             };
             static_section(encoded, lines, &mut self.section);
         } else {
             let options = self.encode_options(transport);
             self.encoder
-                .encode(id.get(), fields.all(), options, &mut self.section);
+                .encode_raw(id.get(), fields.all_raw(), options, &mut self.section);
         }
         self.outgoing.clear();
         let len = self.section.len() as u64;
