@@ -10,6 +10,7 @@
 //! | a path | one for each client, and a shared one | its client is removed; the shared one stays |
 //! | a deadline | one for each path | the path is removed, or has no packets |
 //! | a datagram | [`Plan::inside_max`] bytes for each direction of a path | the link delivers or drops it, or the path is removed |
+//! | a buffer of a datagram that was delivered | 1024 of at most 2 KiB | a datagram is sent |
 
 use core::{fmt, time::Duration};
 use std::{
@@ -107,8 +108,8 @@ pub struct Arrival<A = SocketAddr> {
     pub at: Time,
     /// The ECN field.
     pub ecn: Ecn,
-    /// The datagram.
-    pub bytes: Box<[u8]>,
+    /// The datagram. [`Paths::recycle`] takes the buffer back.
+    pub bytes: Vec<u8>,
 }
 
 /// A datagram of a new client was dropped, because [`Plan::clients_max`] has been reached.
@@ -166,7 +167,7 @@ pub struct Report {
 #[derive(Clone, Debug)]
 struct Payload {
     client: u64,
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -181,6 +182,11 @@ struct Path {
     /// The path's entry in [`Paths::due`].
     due: Option<Time>,
 }
+
+/// How many buffers are kept for later datagrams: those of some trains.
+const SPARE_MAX: usize = 1024;
+/// Longer buffers are not kept.
+const SPARE_LEN_MAX: usize = 2048;
 
 /// The number of the path that clients share. Others have the number of their client.
 const SHARED: u64 = u64::MAX;
@@ -203,6 +209,8 @@ pub struct Paths<A = SocketAddr> {
     /// The deadlines of paths with packets inside.
     due: BTreeSet<(Time, u64)>,
     next: u64,
+    /// Buffers for datagrams.
+    spare: Vec<Vec<u8>>,
     report: Report,
     /// [`Report::refused`], which other threads read.
     refused: Arc<AtomicU64>,
@@ -224,6 +232,7 @@ impl<A: Copy + Ord> Paths<A> {
             by_address: BTreeMap::new(),
             due: BTreeSet::new(),
             next: 0,
+            spare: Vec::new(),
             report: Report::default(),
             refused: Arc::default(),
         })
@@ -335,9 +344,12 @@ impl<A: Copy + Ord> Paths<A> {
             return;
         }
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
         let payload = Payload {
             client,
-            bytes: bytes.into(),
+            bytes: buffer,
         };
         let packet = Packet::new(len.saturating_add(path.overhead), payload)
             .with_ecn(ecn)
@@ -387,6 +399,13 @@ impl<A: Copy + Ord> Paths<A> {
             });
         }
         None
+    }
+
+    /// Takes back the buffer of a datagram that was delivered, for later datagrams.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX && buffer.capacity() <= SPARE_LEN_MAX {
+            self.spare.push(buffer);
+        }
     }
 
     /// When to call [`poll`](Self::poll) next.

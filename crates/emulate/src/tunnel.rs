@@ -272,6 +272,7 @@ impl EventLoop {
             if self.device.send(&arrival.bytes).is_err() {
                 self.paths.unsent();
             }
+            self.paths.recycle(arrival.bytes);
         }
     }
 

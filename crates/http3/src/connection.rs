@@ -31,7 +31,10 @@ mod stalls;
 mod statistics;
 mod unidirectional;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 use lastbyte_quic::{Time, stream::StreamEvent};
 use lastbyte_wire::{Direction, Side, StreamId};
@@ -51,6 +54,10 @@ use crate::{
     Code, Config, ConnectionError, Event, Fields, Priority, Settings, Transport, qpack::Encoder,
 };
 
+/// The default of `max_ack_delay` (RFC 9000 §18.2): a response that is sent later does not carry the ACK of what the client
+/// sent with its own ACK of the previous response.
+const QUIET: Duration = Duration::from_millis(25);
+
 /// One end of an HTTP/3 connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -68,6 +75,8 @@ pub struct Connection {
     /// When the progress of bodies is checked next, if any body is in progress.
     stalls_at: Option<Time>,
     early_priorities: BTreeMap<StreamId, Priority>,
+    /// When a message was last acknowledged in full.
+    sent_at: Option<Time>,
     shutdown: Shutdown,
     /// The peer's settings, or those remembered from an earlier connection.
     settings: Option<Settings>,
@@ -107,6 +116,7 @@ impl Connection {
             heads: VecDeque::new(),
             stalls_at: None,
             early_priorities: BTreeMap::new(),
+            sent_at: None,
             shutdown: Shutdown::default(),
             settings: None,
             remembered: None,
@@ -217,7 +227,13 @@ impl Connection {
                 continue;
             }
             self.shutdown.on_accepted(id);
-            self.streams.insert(id, Box::default());
+            // The first response of a connection fills the table.
+            let is_quiet = |at: Time| self.shared.now.since(at) > QUIET;
+            let stream = RequestStream {
+                is_sparse: self.streams.is_empty() && self.sent_at.is_some_and(is_quiet),
+                ..RequestStream::default()
+            };
+            self.streams.insert(id, Box::new(stream));
             if id.index() + 1 >= self.shared.config.limits.requests {
                 let now = self.shared.now;
                 self.shut_down(transport, now);

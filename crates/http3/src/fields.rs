@@ -60,6 +60,17 @@ pub struct FieldLine<'a> {
 pub(crate) struct RawLine<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) value: &'a [u8],
+    pub(crate) is_sensitive: bool,
+}
+
+impl<'a> From<FieldLine<'a>> for RawLine<'a> {
+    fn from(line: FieldLine<'a>) -> Self {
+        Self {
+            name: line.name.as_bytes(),
+            value: line.value,
+            is_sensitive: line.is_sensitive,
+        }
+    }
 }
 
 impl Fields {
@@ -240,14 +251,9 @@ impl Fields {
 
     /// All lines, including pseudo-headers.
     pub(crate) fn all(&self) -> Iter<'_> {
-        self.all_from(0)
-    }
-
-    /// All lines from an index on.
-    pub(crate) fn all_from(&self, index: usize) -> Iter<'_> {
         Iter {
             text: &self.text,
-            lines: self.lines.get(index..).unwrap_or_default().iter(),
+            lines: self.lines.iter(),
         }
     }
 
@@ -272,7 +278,13 @@ impl Fields {
 
     /// All lines as bytes, including pseudo-headers.
     pub(crate) fn all_raw(&self) -> impl Iterator<Item = RawLine<'_>> {
-        self.lines.iter().map(|line| line.raw(&self.text))
+        self.raw_from(0)
+    }
+
+    /// All lines from an index on as bytes.
+    pub(crate) fn raw_from(&self, index: usize) -> impl Iterator<Item = RawLine<'_>> {
+        let lines = self.lines.get(index..).unwrap_or_default();
+        lines.iter().map(|line| line.raw(&self.text))
     }
 
     /// All fields as bytes.
@@ -293,15 +305,16 @@ impl Line {
         RawLine {
             name: slice(self.name, self.value),
             value: slice(self.value, self.end),
+            is_sensitive: self.is_sensitive,
         }
     }
 
     fn of<'a>(&self, text: &'a [u8]) -> FieldLine<'a> {
-        let RawLine { name, value } = self.raw(text);
+        let line = self.raw(text);
         FieldLine {
-            name: core::str::from_utf8(name).unwrap_or(""),
-            value,
-            is_sensitive: self.is_sensitive,
+            name: core::str::from_utf8(line.name).unwrap_or(""),
+            value: line.value,
+            is_sensitive: line.is_sensitive,
         }
     }
 }

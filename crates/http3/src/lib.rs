@@ -81,6 +81,8 @@
 //!   encoder stream must fit its initial credit, so that no insertion waits for what it blocks.
 //! - Stable fields enter the dynamic table at once, others when they are sent a second time, credentials never:
 //!   compression would confirm guesses.
+//! - A response with no other around it refers to the static table only: acknowledging its section would cost each end more
+//!   than the bytes that it saves.
 //! - Requests that never reach the application are answered here: 431 for a large header, a reset for a malformed one,
 //!   a refusal after GOAWAY.
 //! - Server push is not supported, since no client permits it.

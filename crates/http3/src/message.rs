@@ -69,9 +69,14 @@ impl PseudoHeaders {
         self.count
     }
 
-    fn of(self, which: usize, fields: &Fields) -> Option<&str> {
+    /// The value of one of [`NAMES`], by its index.
+    pub(crate) fn value(self, which: usize, fields: &Fields) -> Option<&[u8]> {
         let index = self.at.get(which)?.checked_sub(1)?;
-        core::str::from_utf8(fields.line(index)?.value).ok()
+        Some(fields.line(index)?.value)
+    }
+
+    fn of(self, which: usize, fields: &Fields) -> Option<&str> {
+        core::str::from_utf8(self.value(which, fields)?).ok()
     }
 
     pub(crate) fn method(self, fields: &Fields) -> Option<&str> {

@@ -22,8 +22,8 @@ mod static_table;
 mod table;
 
 pub use decoder::{Decoded, Decoder, SectionLimits};
-pub(crate) use encoder::encode_static;
 pub use encoder::{EncodeOptions, Encoder};
+pub(crate) use encoder::{encode_static, static_section};
 
 use core::fmt;
 

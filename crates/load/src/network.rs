@@ -194,6 +194,7 @@ fn deliver<A: Application>(network: &mut ModelPaths, engine: &mut Engine<A>, clo
             continue;
         }
         engine.receive(now, path, arrival.ecn, &mut arrival.bytes);
+        network.paths.recycle(arrival.bytes);
     }
 }
 

@@ -602,9 +602,10 @@ impl Recovery {
             }
         };
         let mut known_in_a_row = 0;
+        sent.start_frame();
         for range in ack.frame.ranges() {
             let (first, last) = (range.start().get(), range.end().get());
-            let is_new = sent.acknowledge(first, last, &mut on_packet, &mut |receipt| {
+            let is_new = sent.acknowledge_next(first, last, &mut on_packet, &mut |receipt| {
                 sink.acked(space, receipt);
             })?;
             known_in_a_row = if is_new { 0 } else { known_in_a_row + 1 };

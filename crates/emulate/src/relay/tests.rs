@@ -132,3 +132,39 @@ fn a_client_gets_another_port_at_each_interval() {
     let report = relay.stop().expect("a report");
     assert_eq!(report.clients, 1);
 }
+
+/// The system calls of the relay are those of the server: GRO joins on loopback what GSO sent, and nothing else.
+#[test]
+fn datagrams_that_are_due_together_leave_in_one_system_call() {
+    let server = Socket::bind(any(), &Options::default()).expect("a socket");
+    let capabilities = server.capabilities();
+    if capabilities.send_segments < 40 || capabilities.receive_segments < 40 {
+        lastbyte_testkit::skip("no UDP segmentation offload");
+        return;
+    }
+    let relay = Relay::start(Settings {
+        listen: any(),
+        to: server.local_address(),
+        plan: plan(Duration::from_millis(1)),
+        rebind: None,
+    })
+    .expect("a relay");
+    let client = Socket::bind(any(), &Options::default()).expect("a socket");
+    let long = vec![1; 40_000];
+    let mut poller = Poller::new().expect("a poller");
+    poller.add(&server, 0).expect("added");
+    let mut batch = Batch::new();
+    let mut lens = Vec::new();
+    for total in [40_000, 80_000] {
+        send(&client, relay.address(), Ecn::Ect0, &long, 1000);
+        while lens.iter().sum::<usize>() < total {
+            poller.wait(None, &mut Vec::new()).expect("waited");
+            server.receive(&mut batch).expect("received");
+            lens.extend(batch.received().map(|received| received.bytes.len()));
+        }
+    }
+    // The first datagram proves that its length passes the interface.
+    assert_eq!(lens, [1000, 39_000, 40_000]);
+    let report = relay.stop().expect("a report");
+    assert_eq!((report.up.delivered.packets, report.unsent), (80, 0));
+}

@@ -12,6 +12,8 @@ pub(super) struct RequestStream {
     pub(super) priority: Priority,
     /// Whether the application does not know of this stream.
     pub(super) is_hidden: bool,
+    /// Whether the request came while no other was in progress, and some time after the response before it.
+    pub(super) is_sparse: bool,
     /// The code with which the peer stopped our message, until the application learns of it.
     pub(super) stopped: Option<Code>,
     /// Whether it was counted as cancelled.

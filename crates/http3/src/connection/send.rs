@@ -16,7 +16,7 @@ use crate::{
     Body, Code, Event, Fields, Request, RequestError, Response, SendError, Transport,
     frame::{FrameHeader, FrameType},
     message::check::{self, Facts, RequestKind},
-    qpack::EncodeOptions,
+    qpack::{EncodeOptions, static_section},
 };
 
 /// The largest frame header, in bytes.
@@ -68,7 +68,7 @@ impl Connection {
             .ok_or(RequestError::Blocked)?;
         let priority = request.priority();
         let stream = RequestStream {
-            receiving: Receiving::response_to(RequestKind::of(method)),
+            receiving: Receiving::response_to(RequestKind::of(method.as_bytes())),
             priority,
             ..RequestStream::default()
         };
@@ -247,16 +247,18 @@ impl Connection {
                 SendError::Blocked
             });
         }
-        let options = self.encode_options(transport);
         self.section.clear();
-        let (encoded, lines) = match fields.prepared() {
-            Some(prepared) if self.encoder.is_static() => {
-                (&prepared.encoded[..], fields.all_from(prepared.count))
-            }
-            _ => (&[][..], fields.all()),
-        };
-        self.encoder
-            .encode_behind(id.get(), encoded, lines, options, &mut self.section);
+        if self.encoder.is_static() || self.is_sparse(id) {
+            let (encoded, lines) = match fields.prepared() {
+                Some(prepared) => (&prepared.encoded[..], fields.raw_from(prepared.count)),
+                None => (&[][..], fields.raw_from(0)),
+            };
+            static_section(encoded, lines, &mut self.section);
+        } else {
+            let options = self.encode_options(transport);
+            self.encoder
+                .encode_raw(id.get(), fields.all_raw(), options, &mut self.section);
+        }
         self.outgoing.clear();
         let len = self.section.len() as u64;
         FrameHeader::put(FrameType::HEADERS, len, &mut self.outgoing);
@@ -274,6 +276,13 @@ impl Connection {
             "there is as much room as was said"
         );
         Ok(())
+    }
+
+    /// Whether a response is alone, and no other was sent recently. If it referred to the dynamic table, the client would
+    /// acknowledge the section (RFC 9204 §4.4.1), and no later response would carry our ACK of that.
+    fn is_sparse(&self, id: StreamId) -> bool {
+        let stream = self.streams.get(&id);
+        self.streams.len() == 1 && stream.is_some_and(|stream| stream.is_sparse)
     }
 
     /// The permitted use of the dynamic table by the next section.
@@ -459,6 +468,7 @@ impl Connection {
         if !stream.sending.finish() {
             return;
         }
+        self.sent_at = Some(self.shared.now);
         if !stream.is_hidden {
             self.shared.events.push_back(Event::Sent { stream: id });
             // A response to a request that was reset is not what the client asked for.

@@ -20,10 +20,10 @@ pub(crate) enum RequestKind {
 
 impl RequestKind {
     /// The kind of a request with this method.
-    pub(crate) fn of(method: &str) -> Self {
+    pub(crate) fn of(method: &[u8]) -> Self {
         match method {
-            "HEAD" => Self::Head,
-            "CONNECT" => Self::Connect,
+            b"HEAD" => Self::Head,
+            b"CONNECT" => Self::Connect,
             _ => Self::Ordinary,
         }
     }
@@ -142,25 +142,21 @@ fn request_pseudo(
     facts: &mut Facts,
 ) -> Result<(), Violation> {
     debug_assert!(pseudo.count() <= 5);
-    let method = pseudo.method(fields).ok_or("no `:method`")?;
-    if !text::is_token(method.as_bytes()) {
+    let [method, scheme, authority, path, protocol] =
+        core::array::from_fn(|which| pseudo.value(which, fields));
+    let method = method.ok_or("no `:method`")?;
+    if !text::is_token(method) {
         return Err("invalid `:method`");
     }
     facts.kind = RequestKind::of(method);
     let is_connect = facts.kind == RequestKind::Connect;
-    let (scheme, path) = (pseudo.scheme(fields), pseudo.path(fields));
-    let authority = pseudo.authority(fields);
-    if pseudo.protocol(fields).is_some() && !(is_connect && takes_extended_connect) {
+    if protocol.is_some() && !(is_connect && takes_extended_connect) {
         return Err("a `:protocol` where none may be");
     }
-    if is_connect && pseudo.protocol(fields).is_none() {
+    if is_connect && protocol.is_none() {
         // §4.4.
         return match (scheme, path, authority) {
-            (None, None, Some(authority))
-                if target::is_authority_with_port(authority.as_bytes()) =>
-            {
-                Ok(())
-            }
+            (None, None, Some(authority)) if target::is_authority_with_port(authority) => Ok(()),
             _ => Err("a CONNECT with other than `:authority`, a host and a port"),
         };
     }
@@ -168,10 +164,10 @@ fn request_pseudo(
     let path = path.ok_or("no `:path`")?;
     // §4.3.1, RFC 9110 §7.4: a server rejects schemes for which it is not authoritative; that includes any other
     // scheme.
-    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+    if !scheme.eq_ignore_ascii_case(b"https") && !scheme.eq_ignore_ascii_case(b"http") {
         return Err("a `:scheme` other than `https` and `http`");
     }
-    if !target::is_path(path, method) {
+    if !target::is_visible_path(path, method) {
         return Err("invalid `:path`: no leading `/`, or a fragment");
     }
     let mut hosts = fields.get_all("host");
@@ -180,11 +176,11 @@ fn request_pseudo(
         return Err("two `host`");
     }
     if let (Some(authority), Some(host)) = (authority, host)
-        && authority.as_bytes() != host
+        && authority != host
     {
         return Err("`:authority` and `host` differ");
     }
-    match authority.map(str::as_bytes).or(host) {
+    match authority.or(host) {
         None => Err("neither `:authority` nor `host`"),
         Some(b"") => Err("an authority that is empty"),
         Some(authority) if !target::is_authority(authority) => {

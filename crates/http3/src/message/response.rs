@@ -51,7 +51,7 @@ impl Response {
     pub fn prepare(&mut self) {
         if let Some(facts) = check::outgoing(&self.fields) {
             let count = self.fields.all().size_hint().0;
-            let encoded = encode_static(self.fields.all());
+            let encoded = encode_static(self.fields.all_raw());
             self.fields.set_prepared(Prepared {
                 count,
                 encoded,

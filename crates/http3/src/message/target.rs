@@ -4,6 +4,8 @@
 
 use core::net::Ipv6Addr;
 
+use super::text;
+
 /// Returns whether `text` is `uri-host [ ":" port ]` (RFC 3986 §3.2.2, §3.2.3): a registered name, an IPv4 address, or an
 /// IPv6 address in brackets, and a port below 65536 or none. User information, zone identifiers and future versions of IP
 /// are not valid here (RFC 9110 §4.2.4).
@@ -35,7 +37,7 @@ fn is_host(host: &[u8]) -> bool {
                 let mut is_hex = || bytes.next().is_some_and(u8::is_ascii_hexdigit);
                 is_hex() && is_hex()
             }
-            byte => byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte),
+            byte => text::is_host(*byte),
         };
         if !is_valid {
             return false;
@@ -65,11 +67,13 @@ pub(super) fn is_authority_with_port(text: &[u8]) -> bool {
 /// fragment, or `*` with OPTIONS (RFC 9110 §7.1, RFC 9114 §4.3.1).
 #[must_use]
 pub fn is_path(text: &str, method: &str) -> bool {
-    let is_of_server = text == "*" && method == "OPTIONS";
-    (text.starts_with('/') || is_of_server)
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && byte != b'#')
+    text::is_visible(text.as_bytes()) && is_visible_path(text.as_bytes(), method.as_bytes())
+}
+
+/// The same for visible characters.
+pub(super) fn is_visible_path(text: &[u8], method: &[u8]) -> bool {
+    let is_of_server = text == b"*" && method == b"OPTIONS";
+    (text.first() == Some(&b'/') || is_of_server) && !text.contains(&b'#')
 }
 
 #[cfg(test)]

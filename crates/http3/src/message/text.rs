@@ -3,9 +3,9 @@
 /// Bit set of the elements in which a byte is permitted.
 static CLASSES: [u8; 256] = classes();
 const NAME: u8 = 1;
-const VALUE: u8 = 1 << 1;
-const TOKEN: u8 = 1 << 2;
-const VISIBLE: u8 = 1 << 3;
+const TOKEN: u8 = 1 << 1;
+const VISIBLE: u8 = 1 << 2;
+const HOST: u8 = 1 << 3;
 
 const fn classes() -> [u8; 256] {
     let mut classes = [0; 256];
@@ -40,8 +40,10 @@ const fn classes() -> [u8; 256] {
         if character.is_ascii_graphic() {
             class |= VISIBLE;
         }
-        if character == b'\t' || (character >= b' ' && character != 0x7f) {
-            class |= VALUE;
+        // RFC 3986 §3.2.2: unreserved characters and delimiters.
+        let is_delimiter = matches!(character, b'(' | b')' | b',' | b';' | b'=');
+        if (is_token || is_delimiter) && !matches!(character, b'#' | b'%' | b'^' | b'`' | b'|') {
+            class |= HOST;
         }
         classes[byte] = class;
         byte += 1;
@@ -49,10 +51,11 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
+/// Nearly all text is valid, so all of it is read without a branch for each byte.
 #[inline]
 fn all(text: &[u8], class: u8) -> bool {
-    text.iter()
-        .all(|byte| CLASSES[usize::from(*byte)] & class != 0)
+    let classes = text.iter().map(|byte| CLASSES[usize::from(*byte)]);
+    classes.fold(class, |all, one| all & one) != 0
 }
 
 /// Whether it is a field name: a token in lower case.
@@ -64,7 +67,32 @@ pub(crate) fn is_name(text: &[u8]) -> bool {
 /// Whether it is a field value: no control characters except tab.
 #[inline]
 pub(crate) fn is_value(text: &[u8]) -> bool {
-    all(text, VALUE)
+    let is_control = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
+    let is_plain = |word| !has_below(word, b' ') && !has_below(word ^ bytes(0x7f), 1);
+    in_words(text, is_plain) || !text.iter().any(is_control)
+}
+
+/// Whether all words of 8 bytes are plain, the last of which may overlap the one before; `false` for fewer bytes.
+#[inline]
+fn in_words(text: &[u8], is_plain: impl Fn(u64) -> bool) -> bool {
+    let is_plain = |word: &[u8; 8]| is_plain(u64::from_ne_bytes(*word));
+    let (words, _) = text.as_chunks();
+    text.last_chunk().is_some_and(is_plain) && words.iter().all(is_plain)
+}
+
+/// Whether a byte of the word is below `limit`, which is at most 128.
+const fn has_below(word: u64, limit: u8) -> bool {
+    word.wrapping_sub(bytes(limit)) & !word & bytes(0x80) != 0
+}
+
+/// The word that consists of this byte.
+const fn bytes(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+/// Whether it is in a host as it is, without an escape.
+pub(crate) fn is_host(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & HOST != 0
 }
 
 /// Whether it is a token, such as a method.
@@ -74,5 +102,53 @@ pub(crate) fn is_token(text: &[u8]) -> bool {
 
 /// Whether it consists of visible ASCII characters, as URIs do.
 pub(crate) fn is_visible(text: &[u8]) -> bool {
-    !text.is_empty() && all(text, VISIBLE)
+    let is_plain = |word| {
+        let is_ascii = word & bytes(0x80) == 0;
+        is_ascii && !has_below(word, b'!') && !has_below(word ^ bytes(0x7f), 1)
+    };
+    !text.is_empty() && (in_words(text, is_plain) || all(text, VISIBLE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each byte at each position of texts of up to three words.
+    #[test]
+    fn each_byte_is_permitted_wherever_it_stands() {
+        for len in 0..=24 {
+            let plain = vec![b'a'; len];
+            assert!(is_value(&plain));
+            assert_eq!(is_visible(&plain), len > 0);
+            for at in 0..len {
+                for byte in 0..=u8::MAX {
+                    let mut text = plain.clone();
+                    text[at] = byte;
+                    let is_control = byte.is_ascii_control() && byte != b'\t';
+                    assert_eq!(is_value(&text), !is_control, "{byte} at {at} of {len}");
+                    let is_graphic = byte.is_ascii_graphic();
+                    assert_eq!(is_visible(&text), is_graphic, "{byte} at {at} of {len}");
+                    let is_mark_or_letter =
+                        byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+                    assert_eq!(
+                        is_token(&text),
+                        is_mark_or_letter,
+                        "{byte} at {at} of {len}"
+                    );
+                    let is_lower = is_mark_or_letter && !byte.is_ascii_uppercase();
+                    assert_eq!(is_name(&text), is_lower, "{byte} at {at} of {len}");
+                }
+            }
+        }
+        assert!(!is_token(b"") && !is_name(b""));
+    }
+
+    /// RFC 3986 §3.2.2: unreserved characters and delimiters.
+    #[test]
+    fn rfc3986_3_2_2_a_host_has_unreserved_characters_and_delimiters() {
+        for byte in 0..=u8::MAX {
+            let expected = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte);
+            assert_eq!(is_host(byte), expected, "{byte}");
+        }
+    }
 }

@@ -20,7 +20,7 @@ use super::{
     static_table::{self, Found},
     table::{Table, hash},
 };
-use crate::FieldLine;
+use crate::{FieldLine, fields::RawLine};
 
 #[cfg(test)]
 mod tests;
@@ -169,7 +169,7 @@ impl Encoder {
 
     // ---- sections ----------------------------------------------------------------------------------------------------
 
-    /// Whether the next section refers to the static table only.
+    /// Whether the next section can refer to the static table only.
     pub(crate) fn is_static(&self) -> bool {
         self.table.capacity() == 0 || self.outstanding.len() >= OUTSTANDING_MAX
     }
@@ -182,19 +182,21 @@ impl Encoder {
         options: EncodeOptions,
         into: &mut Vec<u8>,
     ) {
-        self.encode_behind(stream, &[], lines, options, into);
+        self.encode_raw(stream, lines.map(RawLine::from), options, into);
     }
 
-    /// The same for a section whose first lines are encoded already, by [`encode_static`].
-    pub(crate) fn encode_behind<'f>(
+    /// The same for lines as bytes.
+    pub(crate) fn encode_raw<'f>(
         &mut self,
         stream: u64,
-        encoded: &[u8],
-        lines: impl Iterator<Item = FieldLine<'f>>,
+        lines: impl Iterator<Item = RawLine<'f>>,
         options: EncodeOptions,
         into: &mut Vec<u8>,
     ) {
-        let is_static = self.is_static();
+        if self.is_static() {
+            static_section(&[], lines, into);
+            return;
+        }
         let base = self.table.inserted();
         let mut draft = Draft {
             base,
@@ -204,13 +206,8 @@ impl Encoder {
             instructions_max: options.instructions_max,
         };
         self.lines.clear();
-        self.lines.extend_from_slice(encoded);
         for line in lines {
-            if is_static {
-                static_line(&mut self.lines, &line);
-            } else {
-                self.line(&line, stream, &mut draft);
-            }
+            self.line(&line, stream, &mut draft);
         }
         self.prefix(&draft, into);
         into.extend_from_slice(&self.lines);
@@ -239,8 +236,8 @@ impl Encoder {
     }
 
     #[inline]
-    fn line(&mut self, line: &FieldLine<'_>, stream: u64, draft: &mut Draft) {
-        let (name, value) = (line.name.as_bytes(), line.value);
+    fn line(&mut self, line: &RawLine<'_>, stream: u64, draft: &mut Draft) {
+        let (name, value) = (line.name, line.value);
         let name_hash = hash(name);
         let found = static_table::find(name, name_hash, value);
         let static_name = match found {
@@ -394,10 +391,10 @@ impl Encoder {
         static_name: Option<u8>,
         name_hash: u32,
         field_hash: u32,
-        line: &FieldLine<'_>,
+        line: &RawLine<'_>,
         draft: &Draft,
     ) -> Option<u64> {
-        let (name, value) = (line.name.as_bytes(), line.value);
+        let (name, value) = (line.name, line.value);
         let size = Table::size_of(name, value);
         let fits_stream =
             self.instructions.len() + name.len() + value.len() + 20 <= draft.instructions_max;
@@ -505,7 +502,7 @@ enum Name {
 }
 
 /// Lines encoded with the static table alone.
-pub(crate) fn encode_static<'f>(lines: impl Iterator<Item = FieldLine<'f>>) -> Vec<u8> {
+pub(crate) fn encode_static<'f>(lines: impl Iterator<Item = RawLine<'f>>) -> Vec<u8> {
     let mut encoded = Vec::new();
     for line in lines {
         static_line(&mut encoded, &line);
@@ -513,9 +510,21 @@ pub(crate) fn encode_static<'f>(lines: impl Iterator<Item = FieldLine<'f>>) -> V
     encoded
 }
 
-fn static_line(lines: &mut Vec<u8>, line: &FieldLine<'_>) {
-    let name = line.name.as_bytes();
-    match static_table::find(name, hash(name), line.value) {
+/// Appends a section that refers to the static table only, whose first lines are encoded already, by [`encode_static`].
+pub(crate) fn static_section<'f>(
+    encoded: &[u8],
+    lines: impl Iterator<Item = RawLine<'f>>,
+    into: &mut Vec<u8>,
+) {
+    into.extend_from_slice(&[0, 0]);
+    into.extend_from_slice(encoded);
+    for line in lines {
+        static_line(into, &line);
+    }
+}
+
+fn static_line(lines: &mut Vec<u8>, line: &RawLine<'_>) {
+    match static_table::find(line.name, hash(line.name), line.value) {
         Found::Field(index) if !line.is_sensitive => {
             integer::put(lines, 0xc0, 6, u64::from(index));
         }
@@ -525,7 +534,7 @@ fn static_line(lines: &mut Vec<u8>, line: &FieldLine<'_>) {
 }
 
 /// A literal field line (§4.5.4, §4.5.5, §4.5.6).
-fn literal(lines: &mut Vec<u8>, name: Name, line: &FieldLine<'_>, base: u64) {
+fn literal(lines: &mut Vec<u8>, name: Name, line: &RawLine<'_>, base: u64) {
     let is_sensitive = line.is_sensitive;
     let flag = |bit: u8| if is_sensitive { bit } else { 0 };
     match name {
@@ -537,7 +546,7 @@ fn literal(lines: &mut Vec<u8>, name: Name, line: &FieldLine<'_>, base: u64) {
             Some(behind) => integer::put(lines, flag(0x08), 3, behind),
         },
         Name::Literal => {
-            put_string(lines, 0x20 | flag(0x10), 3, line.name.as_bytes());
+            put_string(lines, 0x20 | flag(0x10), 3, line.name);
         }
     }
     put_string(lines, 0, 7, line.value);

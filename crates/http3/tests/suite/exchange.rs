@@ -604,3 +604,85 @@ fn rfc9114_5_1_a_connection_is_kept_alive_only_while_a_response_is_pending() {
     let idle = pair.now.since(answered);
     assert!(idle < Duration::from_secs(31), "kept alive for {idle:?}");
 }
+
+/// Asks for an object, answers, and returns the bytes of the response's field section.
+fn section_of_response(pair: &mut Pair, answered: &mut usize) -> u64 {
+    let sent = |pair: &Pair| {
+        let http3 = pair.server.http3.as_ref().expect("an end");
+        http3.statistics().sections_sent
+    };
+    let before = sent(pair);
+    let (http3, quic) = pair.client.http3();
+    http3
+        .request(quic, &get("/100"), Body::Empty)
+        .expect("a request");
+    let all = *answered + 1;
+    pair.run_until("the response", |pair| {
+        serve(pair, answered);
+        let is_end = |event: &Event| matches!(event, Event::Finished { .. });
+        *answered == all && count(&pair.client.events, is_end) == all
+    });
+    sent(pair) - before
+}
+
+/// If the response referred to the dynamic table, the client would acknowledge its section, and the server would acknowledge
+/// that packet with one of its own, 25 ms later.
+#[test]
+fn a_response_without_another_around_it_takes_one_packet_of_the_server() {
+    let mut pair = Pair::plain();
+    pair.shake_hands();
+    let mut answered = 0;
+    for _ in 0..3 {
+        section_of_response(&mut pair, &mut answered);
+        pair.pass(Duration::from_secs(1));
+    }
+    let packets = |pair: &Pair| {
+        let sent = |end: &End| end.quic.recovery_statistics().packets_sent;
+        (sent(&pair.client), sent(&pair.server))
+    };
+    let before = packets(&pair);
+    for _ in 0..10 {
+        section_of_response(&mut pair, &mut answered);
+        pair.pass(Duration::from_secs(1));
+    }
+    let after = packets(&pair);
+    // The client sends a request and an ACK.
+    assert_eq!((after.0 - before.0, after.1 - before.1), (20, 10));
+}
+
+#[test]
+fn responses_in_quick_succession_refer_to_the_dynamic_table() {
+    let mut pair = Pair::plain();
+    pair.shake_hands();
+    let mut answered = 0;
+    let mut next = |pair: &mut Pair| section_of_response(pair, &mut answered);
+    let together: Vec<u64> = (0..10).map(|_| next(&mut pair)).collect();
+    // After a pause, the first takes some bytes more, and those after it do not.
+    pair.pass(Duration::from_secs(1));
+    let after: Vec<u64> = (0..3).map(|_| next(&mut pair)).collect();
+    let size = |section: &u64| *section < 20;
+    assert!(together.iter().all(size), "{together:?}");
+    assert!(!size(&after[0]) && after[1..].iter().all(size), "{after:?}");
+}
+
+#[test]
+fn responses_at_the_same_time_refer_to_the_dynamic_table() {
+    let mut pair = Pair::plain();
+    pair.shake_hands();
+    let mut answered = 0;
+    section_of_response(&mut pair, &mut answered);
+    for _ in 0..5 {
+        pair.pass(Duration::from_secs(1));
+        let http3 = |pair: &Pair| pair.server.http3.as_ref().expect("an end").statistics();
+        let before = http3(&pair).sections_sent;
+        ask(&mut pair, &get("/100"), Body::Empty);
+        ask(&mut pair, &get("/100"), Body::Empty);
+        let all = answered + 2;
+        pair.run_until("both responses", |pair| {
+            serve(pair, &mut answered);
+            answered == all
+        });
+        let sections = http3(&pair).sections_sent - before;
+        assert!(sections < 40, "{sections}");
+    }
+}

@@ -9,7 +9,7 @@ use core::time::Duration;
 use lastbyte_congestion::{Rtt, Time};
 use lastbyte_wire::{ConnectionId, Side};
 
-use super::transmit::PATH_DATAGRAM_MIN;
+use super::transmit::{DATAGRAM_MIN, PATH_DATAGRAM_MIN};
 use crate::{
     NetworkPath,
     cid::PeerIds,
@@ -233,9 +233,14 @@ impl Paths {
         (size != std::mem::replace(&mut self.size_taken, size)).then_some(size)
     }
 
-    /// Whether a server must receive more from the client before it may send another datagram (RFC 9000 §8.1).
+    /// Whether a server must receive more from the client before it may send a datagram of any kind (RFC 9000 §8.1).
     pub(super) fn is_amplification_limited(&self) -> bool {
-        self.current.amplification.budget() < u64::from(self.datagram_size())
+        self.budget() < DATAGRAM_MIN
+    }
+
+    /// Bytes that a server may send before it receives more from the client (RFC 9000 §8.1).
+    pub(super) fn budget(&self) -> usize {
+        usize::try_from(self.current.amplification.budget()).unwrap_or(usize::MAX)
     }
 
     // ---- receiving -------------------------------------------------------------------------------------------------

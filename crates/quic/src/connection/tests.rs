@@ -1,5 +1,6 @@
 //! Pairs of connections in memory. Larger topics have files of their own.
 
+mod amplification;
 mod congestion;
 mod datagrams;
 mod ecn;

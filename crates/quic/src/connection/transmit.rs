@@ -27,6 +27,9 @@ use crate::{
 /// RFC 9000 §14.1, §8.2.1: minimum size of datagrams with Initial packets, and of those that validate a path.
 pub(super) const DATAGRAM_MIN: usize = 1200;
 
+/// To an address that is not validated, datagrams are not made smaller than this: they would be little more than headers.
+const UNVALIDATED_MIN: usize = 128;
+
 /// Whether a packet is padded to the end of its datagram (RFC 9000 §14.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Padding {
@@ -110,8 +113,8 @@ impl Connection {
         let ecn = self.recovery.ecn().codepoint();
         let mut len = 0;
         let mut segment_len = 0;
-        while let Some(room) = buffer.get_mut(len..len + size) {
-            if self.paths.is_amplification_limited() || self.recovery.ecn().codepoint() != ecn {
+        while let Some(room) = buffer.get_mut(len..len + self.room_for(now, size)) {
+            if room.is_empty() || self.recovery.ecn().codepoint() != ecn {
                 break;
             }
             let written = self.write_datagram(now, room);
@@ -136,6 +139,21 @@ impl Connection {
             len,
             segment_len,
         })
+    }
+
+    /// The room of the next datagram, at most `size`: less if that exceeds what may be sent to an address that is not validated
+    /// (RFC 9000 §8.1), and 0 if too little is left, or nothing is to be sent with it.
+    fn room_for(&self, now: Time, size: usize) -> usize {
+        let budget = self.paths.budget();
+        if budget >= size {
+            return size;
+        }
+        match Space::ALL.map(|space| self.wants_packet(now, space, Permit::All)) {
+            // A datagram with an Initial packet has a minimum size (RFC 9000 §14.1), and is padded to its end.
+            [true, ..] if budget >= DATAGRAM_MIN => DATAGRAM_MIN,
+            [false, true, _] | [false, _, true] if budget >= UNVALIDATED_MIN => budget,
+            _ => 0,
+        }
     }
 
     fn write_datagram(&mut self, now: Time, buffer: &mut [u8]) -> usize {

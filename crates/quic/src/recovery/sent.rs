@@ -103,6 +103,11 @@ pub struct SentPackets {
     skipped: VecDeque<Skipped>,
     /// Index at which the last lookup among them ended.
     skipped_at: usize,
+    /// Ranges of the ACK frame before, descending, behind those of the frame that is being processed: everything in them is
+    /// acknowledged. At most [`SentPackets::RANGES_MAX`].
+    ranges: VecDeque<(u64, u64)>,
+    /// Number of ranges of the frame before that are left.
+    ranges_before: usize,
     /// Number of receipts before the first one kept.
     receipts_base: u64,
     receipts: VecDeque<Receipt>,
@@ -139,6 +144,8 @@ impl SentPackets {
     const SURPLUS_KEPT: usize = 750;
     /// Maximum number of skipped numbers remembered.
     const SKIPPED_MAX: usize = 256;
+    /// Maximum number of ranges of an ACK frame remembered.
+    const RANGES_MAX: usize = 256;
     /// At this many packets only probes and acknowledgments are sent: 27 MB, or 314 MB in flight with datagrams of 1200
     /// bytes.
     pub const FULL: usize = 1 << 18;
@@ -153,6 +160,8 @@ impl SentPackets {
             slots: VecDeque::new(),
             skipped: VecDeque::new(),
             skipped_at: 0,
+            ranges: VecDeque::new(),
+            ranges_before: 0,
             receipts_base: 0,
             receipts: VecDeque::new(),
             largest_acked: None,
@@ -242,6 +251,46 @@ impl SentPackets {
             self.skipped.pop_front();
         }
         self.next += 1;
+    }
+
+    /// An ACK frame follows: its ranges are passed to [`SentPackets::acknowledge_next`], in descending order.
+    pub fn start_frame(&mut self) {
+        self.ranges.drain(..self.ranges_before);
+        self.ranges_before = self.ranges.len();
+    }
+
+    /// Acknowledges the next range of an ACK frame, as [`SentPackets::acknowledge`] does. Most ranges but the first are part
+    /// of a range of the frame before, and are skipped.
+    ///
+    /// # Errors
+    ///
+    /// As [`SentPackets::acknowledge`].
+    pub fn acknowledge_next(
+        &mut self,
+        first: u64,
+        last: u64,
+        newly: &mut impl FnMut(&NewlyAcked),
+        receipts: &mut impl FnMut(Receipt),
+    ) -> Result<bool, AckedUnsent> {
+        // Ranges above this one contain none that follows either.
+        while self.range_before().is_some_and(|(known, _)| known > last) {
+            self.ranges.pop_front();
+            self.ranges_before -= 1;
+        }
+        let is_repeated = self
+            .range_before()
+            .is_some_and(|(known_first, known_last)| known_first <= first && last <= known_last);
+        let is_new = !is_repeated && self.acknowledge(first, last, newly, receipts)?;
+        if self.ranges.len() - self.ranges_before < Self::RANGES_MAX {
+            self.ranges.push_back((first, last));
+        }
+        Ok(is_new)
+    }
+
+    /// The next range of the frame before.
+    fn range_before(&self) -> Option<(u64, u64)> {
+        let ranges = self.ranges.front().copied();
+        ranges.filter(|_| self.ranges_before > 0)
     }
 
     /// Acknowledges `first..=last`. `newly` is called for each packet that was not acknowledged before, ascending
@@ -570,8 +619,12 @@ impl SentPackets {
         if surplus <= Self::SURPLUS_MAX {
             return 0;
         }
+        // Where the acknowledged packets end: most of those in flight are behind it.
+        let acked_end = self
+            .largest_acked
+            .map_or(0, |largest| self.index_from(largest + 1));
         let done = |slot: &&Slot| slot.fate == Fate::Done;
-        let done = self.slots.iter().filter(done).count();
+        let done = self.slots.range(..acked_end).filter(done).count();
         let excess = (surplus - done).saturating_sub(Self::SURPLUS_KEPT);
         let is_droppable = |slot: &Slot| match slot.fate {
             Fate::Outstanding => !slot.counts_in_flight,
@@ -583,11 +636,7 @@ impl SentPackets {
         let droppable = slots.filter(|(_, slot)| is_droppable(slot)).take(excess);
         let dropped_end = droppable.last().map_or(0, |(index, _)| index + 1);
         // Behind that, only acknowledged packets are dropped.
-        let end = if done > 0 {
-            self.slots.len()
-        } else {
-            dropped_end
-        };
+        let end = acked_end.max(dropped_end);
         let mut forgotten = 0;
         // What is kept of the slots before `end` moves up to it, and their receipts as well.
         let mut kept_from = end;
@@ -628,13 +677,18 @@ impl SentPackets {
     /// Room for this many packets, skipped numbers and receipts is allocated.
     #[cfg(test)]
     pub(crate) fn memory(&self) -> usize {
-        self.slots.capacity() + self.skipped.capacity() + self.receipts.capacity()
+        self.slots.capacity()
+            + self.skipped.capacity()
+            + self.ranges.capacity()
+            + self.receipts.capacity()
     }
 
     /// Frees memory that is not in use.
     pub fn release_memory(&mut self) {
         self.slots.shrink_to_fit();
         self.skipped.shrink_to_fit();
+        self.ranges = VecDeque::new();
+        self.ranges_before = 0;
         self.receipts.shrink_to_fit();
     }
 

@@ -22,15 +22,22 @@ const RING_MIN: usize = 256;
 pub(super) struct RingPool {
     free: Vec<Box<[u8]>>,
     bytes: usize,
+    /// Those of streams that receive little, such as a request.
+    small: Vec<Box<[u8]>>,
 }
 
 impl RingPool {
     /// Maximum size of a ring kept for the next stream, in bytes. Larger ones are freed.
     const BYTES_MAX: usize = 1 << 20;
-    /// Smaller rings are not kept: a stream that fills packets needs larger ones.
+    /// Smaller rings are kept apart: a stream that fills packets needs larger ones.
     const KEPT_MIN: usize = 2048;
+    /// Maximum number of smaller rings.
+    const SMALL_MAX: usize = 4;
 
     fn take(&mut self, len: usize) -> Box<[u8]> {
+        if let Some(index) = self.small.iter().position(|ring| ring.len() >= len) {
+            return self.small.swap_remove(index);
+        }
         match self.free.iter().position(|ring| ring.len() >= len) {
             Some(index) => {
                 let ring = self.free.swap_remove(index);
@@ -44,7 +51,11 @@ impl RingPool {
     /// Keeps the ring, and frees smaller ones instead: a large ring can replace those, and growing one again costs
     /// more.
     fn give(&mut self, ring: Box<[u8]>) {
-        if !(Self::KEPT_MIN..=Self::BYTES_MAX).contains(&ring.len()) {
+        if ring.len() < Self::KEPT_MIN {
+            self.give_small(ring);
+            return;
+        }
+        if ring.len() > Self::BYTES_MAX {
             return;
         }
         self.bytes += ring.len();
@@ -57,6 +68,17 @@ impl RingPool {
             self.bytes -= self.free.swap_remove(smaller).len();
         }
         self.free.push(ring);
+    }
+
+    fn give_small(&mut self, ring: Box<[u8]>) {
+        if ring.is_empty() {
+            return;
+        }
+        if self.small.len() < Self::SMALL_MAX {
+            self.small.push(ring);
+        } else if let Some(smaller) = self.small.iter_mut().find(|it| it.len() < ring.len()) {
+            *smaller = ring;
+        }
     }
 
     /// Frees all of them: future streams are not worth their memory.

@@ -23,6 +23,11 @@ pub trait Source: Send {
     /// Returns [`SourceError`] if the bytes cannot be read. The stream is then reset with its code.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError>;
 
+    /// All bytes, if they are in memory and can be shared, for a transport that sends them without a copy. Default: none.
+    fn share(&self) -> Option<Arc<[u8]>> {
+        None
+    }
+
     /// Whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -65,6 +70,10 @@ impl Source for Arc<[u8]> {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
         copy(self, offset, buffer)
+    }
+
+    fn share(&self) -> Option<Arc<[u8]>> {
+        Some(Self::clone(self))
     }
 }
 

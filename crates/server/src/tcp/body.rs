@@ -1,8 +1,8 @@
 //! Response bodies over HTTP/1.1 and 2.
 //!
-//! A source is read piece by piece, when there is room to send; the parts of an exchange are passed on as they arrive. The line
-//! of the access log is written when the last piece was taken, or when the body is dropped. At most one piece of a source
-//! is in memory.
+//! A source is read piece by piece, when there is room to send, or lent if it is in memory; the parts of an exchange are passed
+//! on as they arrive. The line of the access log is written when the last piece was taken, or when the body is dropped. At most
+//! one piece of a source that is read is in memory.
 
 use std::{
     fmt, io,
@@ -51,11 +51,22 @@ enum Kind {
         source: Box<dyn Source>,
         at: u64,
     },
+    /// The rest of a body that is in memory: pieces of it are lent.
+    Shared(Bytes),
     /// The exchange, and the remaining length of the body, if the header announces it.
     Pieces {
         pieces: Receiver<ResponsePart>,
         left: Option<u64>,
     },
+}
+
+impl Kind {
+    fn of(source: Box<dyn Source>) -> Self {
+        match source.share() {
+            Some(bytes) => Self::Shared(Bytes::from_owner(bytes)),
+            None => Self::Source { source, at: 0 },
+        }
+    }
 }
 
 /// Receives the outcome of the response. Its request is in flight until then.
@@ -152,8 +163,7 @@ impl Drop for Report {
 impl ResponseBody {
     pub(super) fn whole(source: Option<Box<dyn Source>>, report: Report) -> Self {
         report.on_content_length(Some(source.as_ref().map_or(0, |source| source.len())));
-        let kind = source.map_or(Kind::Empty, |source| Kind::Source { source, at: 0 });
-        Self::new(kind, report)
+        Self::new(source.map_or(Kind::Empty, Kind::of), report)
     }
 
     /// A body of this length, if it is known.
@@ -196,6 +206,14 @@ impl ResponseBody {
                 }
                 *at += piece.len() as u64;
                 Poll::Ready(Some(Ok(Frame::data(piece.into()))))
+            }
+            Kind::Shared(rest) => {
+                if rest.is_empty() {
+                    return Poll::Ready(None);
+                }
+                let len = rest.len().min(PIECE_LEN as usize);
+                ready!(self.report.poll_turn(context, (len, rest.len() as u64)));
+                Poll::Ready(Some(Ok(Frame::data(rest.split_to(len)))))
             }
             Kind::Pieces { pieces, left } => loop {
                 let (len, all) = ready!(pieces.poll_size(context));
@@ -270,6 +288,7 @@ impl Body for ResponseBody {
         match &self.kind {
             Kind::Empty => true,
             Kind::Source { source, at } => *at == source.len(),
+            Kind::Shared(rest) => rest.is_empty(),
             // Trailers may follow.
             Kind::Pieces { .. } => self.is_over,
         }
@@ -279,6 +298,7 @@ impl Body for ResponseBody {
         match &self.kind {
             Kind::Empty => SizeHint::with_exact(0),
             Kind::Source { source, at } => SizeHint::with_exact(source.len() - at),
+            Kind::Shared(rest) => SizeHint::with_exact(rest.len() as u64),
             Kind::Pieces { left, .. } => left.map_or_else(SizeHint::default, SizeHint::with_exact),
         }
     }
@@ -326,5 +346,29 @@ impl fmt::Debug for ResponseBody {
         f.debug_struct("ResponseBody")
             .field("is_over", &self.is_over)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_in_memory_is_lent_and_given_back() {
+        let all: Arc<[u8]> = vec![7; 100_000].into();
+        let Kind::Shared(mut rest) = Kind::of(Box::new(Arc::clone(&all))) else {
+            panic!("a body in memory is not read");
+        };
+        let piece = rest.split_to(PIECE_LEN as usize);
+        assert_eq!(piece.as_ptr(), all.as_ptr());
+        assert_eq!(rest.as_ptr(), all[PIECE_LEN as usize..].as_ptr());
+        drop((piece, rest));
+        assert_eq!(Arc::strong_count(&all), 1);
+    }
+
+    #[test]
+    fn a_body_that_is_not_in_memory_is_read() {
+        let source: Box<dyn Source> = Box::new(vec![7; 10]);
+        assert!(matches!(Kind::of(source), Kind::Source { at: 0, .. }));
     }
 }

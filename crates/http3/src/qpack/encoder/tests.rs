@@ -220,9 +220,9 @@ fn a_section_after_pre_encoded_lines_is_identical() {
         .with("date", "Sun, 06 Nov 1994 08:49:37 GMT");
     let mut plain = encoder(0, 0);
     assert!(plain.is_static());
-    let first = encode_static(fields.all().take(2));
+    let first = encode_static(fields.all_raw().take(2));
     let mut section = Vec::new();
-    plain.encode_behind(0, &first, fields.all_from(2), OPTIONS, &mut section);
+    static_section(&first, fields.raw_from(2), &mut section);
     assert_eq!(section, encode(&mut plain, 4, &fields, OPTIONS));
     assert!(!encoder(4096, 0).is_static());
 }

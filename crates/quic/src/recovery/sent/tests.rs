@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lastbyte_wire::{StreamId, VarInt};
 use proptest::{collection::vec, prelude::*};
@@ -455,12 +455,81 @@ fn a_run_of_losses_ends_at_an_acknowledged_packet() {
     assert!(!sent.has_acked_between(Time::from_nanos(3), Time::from_nanos(9)));
 }
 
+/// The highest ranges of these numbers, descending.
+fn ranges(numbers: &BTreeSet<u64>, count: usize) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers.iter().rev() {
+        match ranges.last_mut() {
+            Some((first, _)) if *first == number + 1 => *first = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    ranges.truncate(count);
+    ranges
+}
+
+/// Acknowledges the ranges of one frame; returns the numbers that are new.
+fn frame(sent: &mut SentPackets, ranges: &[(u64, u64)]) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    sent.start_frame();
+    for (first, last) in ranges {
+        let note = &mut |acked: &NewlyAcked| numbers.push(acked.number);
+        sent.acknowledge_next(*first, *last, note, &mut |_| {})
+            .expect("all were sent");
+    }
+    numbers
+}
+
+#[test]
+fn ranges_of_the_frame_before_are_skipped() {
+    let mut sent = with(100);
+    assert_eq!(
+        frame(&mut sent, &[(90, 95), (80, 85), (10, 20)]).len(),
+        6 + 6 + 11
+    );
+    assert_eq!(sent.ranges, [(90, 95), (80, 85), (10, 20)]);
+    // One grows, one is new, one is a part of one before, and one joins two.
+    assert_eq!(
+        frame(&mut sent, &[(90, 96), (87, 88), (82, 83), (10, 20)]),
+        [96, 87, 88]
+    );
+    assert_eq!(frame(&mut sent, &[(80, 96)]), [89, 86]);
+    assert!(frame(&mut sent, &[(81, 90), (10, 19)]).is_empty());
+    // A frame that arrives late.
+    assert_eq!(frame(&mut sent, &[(70, 70), (9, 20)]), [70, 9]);
+    assert!(frame(&mut sent, &[(80, 96), (9, 20)]).is_empty());
+    // An unsent packet is an error, whatever was acknowledged.
+    sent.start_frame();
+    assert_eq!(
+        sent.acknowledge_next(80, 100, &mut |_| {}, &mut |_| {}),
+        Err(AckedUnsent { number: 100 })
+    );
+}
+
+#[test]
+fn a_frame_of_many_ranges_is_remembered_in_part() {
+    let mut sent = with(10_001);
+    let many: Vec<(u64, u64)> = (0..5000)
+        .rev()
+        .map(|index| (2 * index, 2 * index))
+        .collect();
+    for _ in 0..3 {
+        frame(&mut sent, &many);
+        assert!(sent.ranges.len() <= 2 * SentPackets::RANGES_MAX);
+    }
+    frame(&mut sent, &[(9998, 9998)]);
+    frame(&mut sent, &[(9998, 9998)]);
+    assert_eq!(sent.ranges, [(9998, 9998); 2], "of two frames");
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Send(u8),
     Skip,
     SendSilent(u16),
     Ack(u64, u64),
+    /// A frame with this many ranges of all that the peer has received: before, and these packets.
+    Frame(u64, u64, u8),
     Lose(u64),
     Expire(u64),
     Leave,
@@ -472,7 +541,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (1_u16..600).prop_map(Action::SendSilent),
         1 => Just(Action::Leave),
         1 => Just(Action::Skip),
-        6 => (0_u64..60, 0_u64..20).prop_map(|(back, len)| Action::Ack(back, len)),
+        3 => (0_u64..60, 0_u64..20).prop_map(|(back, len)| Action::Ack(back, len)),
+        6 => (0_u64..60, 0_u64..5, 1_u8..12).prop_map(|(back, len, count)| Action::Frame(back, len, count)),
         2 => (1_u64..30).prop_map(Action::Lose),
         1 => (0_u64..40).prop_map(Action::Expire),
     ]
@@ -486,6 +556,7 @@ fn hostile_action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Leave),
         1 => Just(Action::Skip),
         4 => (0_u64..5000, 0_u64..3000).prop_map(|(back, len)| Action::Ack(back, len)),
+        4 => (0_u64..5000, 0_u64..10, any::<u8>()).prop_map(|(back, len, count)| Action::Frame(back, len, count)),
         2 => (1_u64..3000).prop_map(Action::Lose),
         1 => (0_u64..5000).prop_map(Action::Expire),
     ]
@@ -498,6 +569,7 @@ proptest! {
         let mut sent = SentPackets::new();
         let mut model: BTreeMap<u64, Fate> = BTreeMap::new();
         let mut skipped = Vec::new();
+        let mut received = BTreeSet::new();
         for action in actions {
             match action {
                 Action::Send(count) => for _ in 0..count {
@@ -520,6 +592,27 @@ proptest! {
                     let expected: Vec<u64> = model
                         .range(first..=last)
                         .filter(|(_, fate)| **fate != Fate::Done)
+                        .map(|(number, _)| *number)
+                        .collect();
+                    prop_assert_eq!(&news, &expected);
+                    for number in news {
+                        model.insert(number, Fate::Done);
+                    }
+                    received.extend((first..=last).filter(|number| model.contains_key(number)));
+                }
+                Action::Frame(back, len, count) => {
+                    let Some(last) = sent.next_number().checked_sub(1 + back) else { continue };
+                    let numbers = last.saturating_sub(len)..=last;
+                    received.extend(numbers.filter(|number| model.contains_key(number)));
+                    let ranges = ranges(&received, count.into());
+                    let mut news = frame(&mut sent, &ranges);
+                    news.sort_unstable();
+                    let expected: Vec<u64> = model
+                        .iter()
+                        .filter(|(number, fate)| {
+                            **fate != Fate::Done
+                                && ranges.iter().any(|(first, last)| (first..=last).contains(number))
+                        })
                         .map(|(number, _)| *number)
                         .collect();
                     prop_assert_eq!(&news, &expected);
@@ -592,6 +685,21 @@ proptest! {
                         late += u64::from(acked.was_lost);
                     };
                     let _ = sent.acknowledge(last.saturating_sub(len), last, note, &mut |_| {});
+                }
+                Action::Frame(back, len, count) => {
+                    let Some(last) = sent.next_number().checked_sub(1 + back) else { continue };
+                    sent.start_frame();
+                    for index in 0..u64::from(count) * 20 {
+                        let Some(last) = last.checked_sub(index * (len + 2)) else { break };
+                        let note = &mut |acked: &NewlyAcked| {
+                            acknowledged += 1;
+                            late += u64::from(acked.was_lost);
+                        };
+                        if sent.acknowledge_next(last.saturating_sub(len), last, note, &mut |_| {}).is_err() {
+                            break;
+                        }
+                    }
+                    prop_assert!(sent.ranges.len() <= 2 * SentPackets::RANGES_MAX);
                 }
                 Action::Lose(distance) => {
                     let limit = sent.largest_acked().unwrap_or(0).saturating_sub(distance);

@@ -141,3 +141,37 @@ fn small_rings_are_small_and_not_kept() {
     assembler.consume(40, &mut pool);
     assert_eq!((assembler.memory(), pool.bytes), (0, 0));
 }
+
+/// Such as those of requests: each took an allocation.
+#[test]
+fn small_rings_are_used_again_and_few_are_kept() {
+    let mut pool = RingPool::default();
+    let short = |pool: &mut RingPool, len: u64| {
+        let mut assembler = Assembler::default();
+        assembler
+            .insert(0, &bytes(0, len), GAPS_MAX, pool)
+            .expect("within the limits");
+        let place = assembler.peek().as_ptr();
+        assert_eq!(assembler.peek(), bytes(0, len));
+        assembler.consume(len as usize, pool);
+        place
+    };
+    let first = short(&mut pool, 100);
+    for len in [1, 256, 30] {
+        assert_eq!(short(&mut pool, len), first);
+    }
+    assert_eq!((pool.small.len(), pool.free.len()), (1, 0));
+    let mut all: Vec<Assembler> = (0..10).map(|_| Assembler::default()).collect();
+    for assembler in &mut all {
+        assembler
+            .insert(0, &bytes(0, 500), GAPS_MAX, &mut pool)
+            .expect("within the limits");
+    }
+    for assembler in &mut all {
+        assembler.consume(500, &mut pool);
+    }
+    // Larger ones take the place of smaller ones.
+    let lens: Vec<usize> = pool.small.iter().map(|ring| ring.len()).collect();
+    assert_eq!(lens, [512; RingPool::SMALL_MAX]);
+    assert_eq!((pool.free.len(), pool.bytes), (0, 0));
+}
