@@ -29,4 +29,5 @@ mod routes;
 mod serving;
 mod threads;
 mod upstream;
+mod windows;
 mod world;
