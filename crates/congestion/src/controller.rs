@@ -24,7 +24,8 @@
 //! 5. [`on_ack`](Controller::on_ack) once.
 //!
 //! When the loss timer fires, only steps 2 and 4. A new path gets a new controller (RFC 9000 §9.4); packets sent on the
-//! old path are not reported to the new one. Packets dropped with their keys (RFC 9002 §6.4) are no longer counted as
+//! old path are not reported to the new one. If only the peer's port changes, the controller stays, and packets sent
+//! before are no longer counted as in flight and not reported. Packets dropped with their keys (RFC 9002 §6.4) are no longer counted as
 //! in flight and not reported at all. Probes (RFC 9002 §7.5), and one packet on entering recovery (§7.3.2), may be sent
 //! beyond the window; they are reported like all others.
 

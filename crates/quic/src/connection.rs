@@ -302,7 +302,8 @@ impl Connection {
     }
 
     /// Sets whether the application expects data from the peer, such as a response. As long as it does, the connection
-    /// sends a PING after a second without a packet, and then less often (RFC 9000 §10.1.2, [`idle`](crate::idle)).
+    /// sends a PING after a second without a packet, or after two probe timeouts once the peer has sent something, and
+    /// then less often (RFC 9000 §10.1.2, [`idle`](crate::idle)).
     pub const fn set_awaiting(&mut self, is_awaiting: bool) {
         self.idle.set_awaiting(is_awaiting);
     }

@@ -1,7 +1,7 @@
 //! Flow control of one stream or of the whole connection, in both directions (RFC 9000 §4).
 //!
 //! Owns two counters: [`SendCredit`], which the peer raises, and [`ReceiveWindow`], which we raise as the application
-//! consumes. Neither knows frames; the stream module writes `MAX_DATA`, `DATA_BLOCKED` and the like.
+//! consumes; and [`WindowBudget`], which bounds the growth of all windows of a process. None knows frames; the stream module writes `MAX_DATA`, `DATA_BLOCKED` and the like.
 //!
 //! Invariants: the peer may never send more than `consumed + window`, and a limit never decreases (§4.1).
 //!
@@ -12,6 +12,10 @@
 //! frame was lost (§13.3).
 
 use core::time::Duration;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::VarInt;
@@ -108,6 +112,88 @@ pub struct WindowSize {
     pub maximum: u64,
 }
 
+/// Bytes by which the windows of many connections may exceed their initial sizes, in total. Clones share them.
+///
+/// A connection gets no more than a sixteenth of what is left, so the next one can always grow as well. It keeps them until
+/// it is dropped, since a limit is never lowered (RFC 9000 §4.1).
+#[derive(Clone, Debug)]
+pub struct WindowBudget {
+    total: u64,
+    used: Arc<AtomicU64>,
+}
+
+impl WindowBudget {
+    /// The share of the remaining bytes that a connection may have.
+    const PART: u64 = 16;
+
+    /// A budget of this many bytes.
+    #[must_use]
+    pub fn new(total: u64) -> Self {
+        Self {
+            total,
+            used: Arc::default(),
+        }
+    }
+
+    /// Bytes in use.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+impl PartialEq for WindowBudget {
+    /// Whether they are clones of one.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.used, &other.used)
+    }
+}
+
+impl Eq for WindowBudget {}
+
+/// What a connection has of a [`WindowBudget`].
+#[derive(Debug)]
+pub struct WindowShare {
+    budget: WindowBudget,
+    bytes: u64,
+}
+
+impl WindowShare {
+    /// Nothing yet.
+    #[must_use]
+    pub const fn new(budget: WindowBudget) -> Self {
+        Self { budget, bytes: 0 }
+    }
+
+    /// Takes as many bytes as there are, at most `wanted`.
+    pub fn take(&mut self, wanted: u64) -> u64 {
+        let total = self.budget.total;
+        let mut taken = 0;
+        let take = |used: u64| {
+            let most = total.saturating_sub(used) / WindowBudget::PART;
+            taken = wanted.min(most.saturating_sub(self.bytes));
+            Some(used + taken)
+        };
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.budget.used.fetch_update(set, fetch, take);
+        self.bytes += taken;
+        taken
+    }
+
+    /// Returns bytes that were taken and not used.
+    pub fn give_back(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for WindowShare {
+    fn drop(&mut self) {
+        self.give_back(self.bytes);
+    }
+}
+
 /// The peer exceeded its limit (RFC 9000 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitExceeded;
@@ -162,6 +248,17 @@ impl ReceiveWindow {
 
     /// The application consumed or discarded this many bytes. Returns whether a new limit is due.
     pub fn on_consumed(&mut self, bytes: u64, now: Time, rtt: Duration) -> bool {
+        self.on_consumed_within(bytes, now, rtt, |growth| growth)
+    }
+
+    /// As [`ReceiveWindow::on_consumed`], where the window grows by what `permit` returns of the growth it is given.
+    pub fn on_consumed_within(
+        &mut self,
+        bytes: u64,
+        now: Time,
+        rtt: Duration,
+        permit: impl FnOnce(u64) -> u64,
+    ) -> bool {
         self.consumed = self.consumed.saturating_add(bytes);
         debug_assert!(self.consumed <= self.received, "consumed what never came");
         let is_half_gone = self.limit.saturating_sub(self.consumed) <= self.size / 2;
@@ -170,8 +267,9 @@ impl ReceiveWindow {
             let is_fast = self
                 .since
                 .is_some_and(|since| now.since(since) < rtt.saturating_mul(2));
-            if is_fast {
-                self.size = self.size.saturating_mul(2).min(self.size_max);
+            let growth = self.size.min(self.size_max.saturating_sub(self.size));
+            if is_fast && growth > 0 {
+                self.size = self.size.saturating_add(permit(growth));
             }
             self.since = Some(now);
         }

@@ -12,6 +12,10 @@ use lastbyte_congestion::Time;
 /// the peer until it has seen a packet of ours.
 pub const AWAITING_MIN: Duration = Duration::from_secs(1);
 
+/// Silence of a peer in the middle of its data, in probe timeouts, before a PING is sent: a NAT may have changed the client's
+/// address, and the peer's packets go to the previous one until it has seen a packet of ours.
+pub const STALLED_TIMEOUTS: u32 = 2;
+
 /// Longest silence between PINGs to a peer from which data is expected.
 pub const AWAITING_MAX: Duration = Duration::from_secs(10);
 
@@ -25,6 +29,8 @@ pub struct IdleTimer {
     timeout: Option<Duration>,
     keep_alive: Option<Duration>,
     is_awaiting: bool,
+    /// Whether the peer has sent something since data is expected, and no PING followed.
+    is_receiving: bool,
     /// PINGs sent to a peer from which data is expected, since its last ack-eliciting packet.
     pings: u8,
     restarted_at: Time,
@@ -43,6 +49,7 @@ impl IdleTimer {
             timeout: (!local.is_zero()).then_some(local),
             keep_alive,
             is_awaiting: false,
+            is_receiving: false,
             pings: 0,
             restarted_at: now,
             has_sent: false,
@@ -59,11 +66,13 @@ impl IdleTimer {
 
     /// Sets whether data is expected from the peer. As long as it is, a PING is sent after [`AWAITING_MIN`] without a packet, or a
     /// probe timeout if that is longer, and then after intervals that double up to [`AWAITING_MAX`] until an ack-eliciting packet
-    /// arrives; but each after at most a third of the timeout. The connection survives a slow response, a NAT that has lost its
-    /// state learns where the client is, and a peer that has lost its own can answer with a stateless reset.
+    /// arrives; but each after at most a third of the timeout. Where an ack-eliciting packet has arrived, another PING precedes
+    /// these, after [`STALLED_TIMEOUTS`]. The connection survives a slow response, a NAT that has lost its state learns where the
+    /// client is, and a peer that has lost its own can answer with a stateless reset.
     pub const fn set_awaiting(&mut self, is_awaiting: bool) {
         self.is_awaiting = is_awaiting;
         if !is_awaiting {
+            self.is_receiving = false;
             self.pings = 0;
         }
     }
@@ -74,13 +83,18 @@ impl IdleTimer {
         self.has_sent = false;
         self.has_released = false;
         if is_ack_eliciting {
+            self.is_receiving = self.is_awaiting;
             self.pings = 0;
         }
     }
 
     /// The PING that was due ([`IdleTimer::keep_alive_at`]) is being sent.
     pub const fn on_keep_alive(&mut self) {
-        self.pings = self.pings.saturating_add(1);
+        if self.is_receiving {
+            self.is_receiving = false;
+        } else {
+            self.pings = self.pings.saturating_add(1);
+        }
     }
 
     /// An ack-eliciting packet was sent.
@@ -107,9 +121,13 @@ impl IdleTimer {
         }
         let awaiting = self.is_awaiting.then(|| {
             let timeout = self.timeout.unwrap_or(Duration::MAX);
-            let first = AWAITING_MIN.max(probe_timeout);
-            let doubled = first.saturating_mul(1 << self.pings.min(8));
-            doubled.min(AWAITING_MAX).min(timeout / 3)
+            let pause = if self.is_receiving {
+                probe_timeout.saturating_mul(STALLED_TIMEOUTS)
+            } else {
+                let first = AWAITING_MIN.max(probe_timeout);
+                first.saturating_mul(1 << self.pings.min(8))
+            };
+            pause.min(AWAITING_MAX).min(timeout / 3)
         });
         let pause = [self.keep_alive, awaiting].into_iter().flatten().min()?;
         Some(self.restarted_at + pause)

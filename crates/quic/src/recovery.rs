@@ -235,6 +235,8 @@ pub struct Recovery {
     in_flight: u64,
     last_sent_at: Option<Time>,
     is_app_limited: bool,
+    /// When [`Recovery::rebind`] last emptied the path.
+    rebound_at: Option<Time>,
     statistics: RecoveryStatistics,
 }
 
@@ -260,6 +262,7 @@ impl Recovery {
             in_flight: 0,
             last_sent_at: None,
             is_app_limited: false,
+            rebound_at: None,
             statistics: RecoveryStatistics::default(),
         }
     }
@@ -779,6 +782,34 @@ impl Recovery {
         control: PathControl,
         sink: &mut impl ReceiptSink,
     ) -> PathControl {
+        self.leave_path(sink);
+        self.last_sent_at = None;
+        self.rebound_at = None;
+        self.ecn.on_new_path();
+        mem::replace(&mut self.control, control)
+    }
+
+    /// Only the port of an address changed, as after a NAT rebinding: window and RTT stay, and packets sent before
+    /// contribute to neither, whether they are acknowledged or lost (RFC 9000 §9.4). Returns whether this applies.
+    ///
+    /// It applies once per round trip. On faster changes, packets in flight stay so: a peer, or an attacker on the path,
+    /// that alternates between ports could otherwise make the sender ignore congestion.
+    pub fn rebind(&mut self, now: Time, sink: &mut impl ReceiptSink) -> bool {
+        let round_trip = self.rtt().smoothed();
+        if self
+            .rebound_at
+            .is_some_and(|before| now.since(before) < round_trip)
+        {
+            return false;
+        }
+        self.rebound_at = Some(now);
+        self.leave_path(sink);
+        let _ = self.control.change();
+        true
+    }
+
+    /// The packets in flight are of another path from now on.
+    fn leave_path(&mut self, sink: &mut impl ReceiptSink) {
         let forgotten = &mut self.statistics.packets_forgotten;
         for (space, sent) in self.spaces.in_use_mut() {
             sent.leave_path(&mut |_, receipts| {
@@ -787,9 +818,6 @@ impl Recovery {
             });
         }
         self.in_flight = 0;
-        self.last_sent_at = None;
-        self.ecn.on_new_path();
-        mem::replace(&mut self.control, control)
     }
 
     /// The keys of a space were discarded (RFC 9002 §6.4): nothing of it is in flight any more, and nothing is

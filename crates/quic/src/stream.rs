@@ -57,10 +57,10 @@ use std::{
 use lastbyte_congestion::Time;
 use lastbyte_wire::{Direction, Side, StreamId, transport_parameters::TransportParameters};
 
-use crate::flow::{ReceiveWindow, SendCredit};
+use crate::flow::{ReceiveWindow, SendCredit, WindowShare};
 
 #[doc(inline)]
-pub use crate::flow::WindowSize;
+pub use crate::flow::{WindowBudget, WindowSize};
 pub use application::Read;
 pub use config::{Config, Statistics};
 pub use error::{ReadError, StreamError, UnknownStream, WriteError};
@@ -123,6 +123,8 @@ pub struct Streams {
     credit: SendCredit,
     /// Connection-level limit of what the peer sends.
     window: ReceiveWindow,
+    /// What the window has of the budget, which bounds the windows of the streams as well: their sum.
+    window_share: Option<WindowShare>,
     queues: Queues,
     rings: RingPool,
     rtt: Duration,
@@ -146,6 +148,7 @@ impl Streams {
             initial_limits: InitialLimits::default(),
             credit: SendCredit::new(0),
             window: ReceiveWindow::new(config.connection_window),
+            window_share: config.window_budget.clone().map(WindowShare::new),
             queues: Queues::default(),
             rings: RingPool::default(),
             rtt: RTT_INITIAL,
@@ -383,7 +386,11 @@ impl Streams {
             .and_then(|stream| stream.receive.as_mut())
         {
             let released = receive.release(now, rtt);
-            self.window.on_consumed(released, now, rtt);
+            let share = self.window_share.as_mut();
+            self.window
+                .on_consumed_within(released, now, rtt, |growth| {
+                    share.map_or(growth, |share| share.take(growth))
+                });
         }
         self.settle(id);
     }

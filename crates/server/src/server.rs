@@ -30,6 +30,7 @@ use lastbyte_quic::{
         self, Endpoint, EndpointConfig, ResetSecret, RetryBalancers, RetryPolicy, TokenStore,
     },
     random::Seed,
+    stream::WindowBudget,
     trace::Trace,
 };
 use lastbyte_udp::{Capabilities, Options, Socket, Steering};
@@ -123,6 +124,9 @@ pub struct Settings {
     pub tcp: tcp::Limits,
     /// Limits on buffered bodies.
     pub budget: budget::Limits,
+    /// Bounds the growth of receive windows over HTTP/2, and over HTTP/3 if the [arms](Settings::arms) have it as well.
+    /// Default: 256 MiB.
+    pub window_budget: WindowBudget,
 }
 
 /// Versions of HTTP.
@@ -213,6 +217,7 @@ impl Settings {
             http3: http3::Config::default(),
             tcp: tcp::Limits::default(),
             budget: budget::Limits::default(),
+            window_budget: WindowBudget::new(256 << 20),
         }
     }
 }
@@ -674,6 +679,7 @@ fn tcp_parts(
         alt_svc: max_age.map(|age| format!("h3=\":{port}\"; ma={}", age.as_secs())),
         limits: settings.tcp,
         budget: budget.clone(),
+        window_budget: settings.window_budget.clone(),
     }
 }
 

@@ -61,6 +61,7 @@ use std::{
     time::Duration,
 };
 
+use lastbyte_quic::stream::WindowBudget;
 use tokio::{
     runtime::Handle,
     sync::{mpsc, watch},
@@ -97,6 +98,8 @@ pub struct Limits {
     pub head_size: usize,
     /// Maximum concurrent requests on a connection of HTTP/2. Default: 128.
     pub streams: u32,
+    /// Maximum window of a request body over HTTP/2, in bytes, below 2^30. It starts with 256 KiB. Default: 16 MiB.
+    pub upload_window: u32,
 }
 
 impl Default for Limits {
@@ -111,6 +114,7 @@ impl Default for Limits {
             stall_bytes: 3000,
             head_size: 64 << 10,
             streams: 128,
+            upload_window: 16 << 20,
         }
     }
 }
@@ -269,6 +273,7 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     /// The limit on buffered bytes of bodies.
     pub(crate) budget: Budget,
+    pub(crate) window_budget: WindowBudget,
 }
 
 /// State shared by the connections of a thread.
@@ -284,6 +289,7 @@ struct Shared {
     alt_svc: Option<http::HeaderValue>,
     limits: Limits,
     budget: Budget,
+    window_budget: WindowBudget,
     counts: Arc<Counts>,
     /// Of responses over HTTP/2; hyper adds its own over HTTP/1.1.
     date: DateField,
@@ -348,6 +354,7 @@ impl TcpServer {
                     alt_svc: alt_svc.clone(),
                     limits: parts.limits,
                     budget: parts.budget.clone(),
+                    window_budget: parts.window_budget.clone(),
                     counts: Arc::default(),
                     date: DateField::default(),
                     next_number: Arc::clone(&next_number),

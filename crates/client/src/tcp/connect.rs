@@ -34,9 +34,10 @@ use crate::{
 
 /// The most fields in a response head over HTTP/1.1.
 const FIELDS_MAX: usize = 500;
-/// The receive windows of HTTP/2, in bytes.
-const STREAM_WINDOW_LEN: u32 = 4 << 20;
-const CONNECTION_WINDOW_LEN: u32 = 16 << 20;
+/// The receive windows of HTTP/2, in bytes: twice what Linux's largest receive buffer of 6 MiB lets arrive in a round trip, also
+/// while half of the stream's window waits to be announced.
+const STREAM_WINDOW_LEN: u32 = 12 << 20;
+const CONNECTION_WINDOW_LEN: u32 = 24 << 20;
 
 /// A byte stream: TCP, TLS or a tunnel.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

@@ -40,7 +40,7 @@ use lastbyte_quic::{
     crypto::AeadProvider,
     endpoint::{RetryBalancers, RetryPolicy},
     path::MtuConfig,
-    stream::WindowSize,
+    stream::{WindowBudget, WindowSize},
     trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
@@ -127,6 +127,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if let Some(takeover) = &takeover {
         handover::stop_predecessor(takeover)?;
     }
+    let windows = settings.window_budget.clone();
     let mut server = Server::start(settings).map_err(Failure::run)?;
     let mut successor = handover::listen(arguments.handover.as_deref(), &mut server)?;
     if let Some(takeover) = takeover {
@@ -158,7 +159,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
                 }
                 return;
             }
-            match reload(arguments, &server, registry) {
+            match reload(arguments, &server, registry, &windows) {
                 Ok(what) => notice(format!("reloaded: {what}")),
                 Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
                     "error: {why}\nreload failed; keeping the current configuration"
@@ -200,6 +201,9 @@ fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
 /// The experiment that needs no file.
 const FOUR_ARMS: &str = "four-arms";
 
+/// The initial window for request bodies over HTTP/3, in bytes.
+const UPLOAD_WINDOW_INITIAL: u64 = 1 << 20;
+
 /// The settings of the server, except for the files that it writes.
 fn settings(
     arguments: &Arguments,
@@ -208,7 +212,8 @@ fn settings(
     aead: AeadProvider,
 ) -> Result<Settings, Failure> {
     let handler = handler::handler(arguments, descriptors, aead)?;
-    let arms = arms(arguments, registry)?;
+    let windows = WindowBudget::new(arguments.buffer_memory);
+    let arms = arms(arguments, registry, &windows)?;
     let identity = identity(arguments)?;
     let mut settings = Settings::new(arguments.listen, identity, arms, handler);
     settings.versions = arguments.versions();
@@ -230,6 +235,7 @@ fn settings(
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
     settings.tcp = arguments.tcp_limits();
     settings.budget = arguments.budget();
+    settings.window_budget = windows;
     settings.http3 = http3::Config {
         field_section_size_max: arguments.head_size,
         limits: http3::Limits {
@@ -264,10 +270,15 @@ fn host_identity() -> Vec<u8> {
 }
 
 /// Reloads what can change while connections are open. Everything is validated before anything is applied.
-fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result<String, Failure> {
+fn reload(
+    arguments: &Arguments,
+    server: &Server,
+    registry: &Registry,
+    windows: &WindowBudget,
+) -> Result<String, Failure> {
     let (arguments, config_hash) = load(arguments)?;
     let mut what = vec!["arms"];
-    let arms = arms(&arguments, registry)?;
+    let arms = arms(&arguments, registry, windows)?;
     let keys = ticket_keys(&arguments)?;
     let (layout, balancers) = balancing(&arguments)?;
     let invalid = |why| Failure::Usage(format!("--lb-config: {why}"));
@@ -449,13 +460,18 @@ fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
 }
 
 /// The arms, with the experiment's name.
-fn arms(arguments: &Arguments, registry: &Registry) -> Result<Arms, Failure> {
+fn arms(
+    arguments: &Arguments,
+    registry: &Registry,
+    windows: &WindowBudget,
+) -> Result<Arms, Failure> {
     let config = |spec: Spec| {
         let mut config = Config::new(spec);
         config.versions.clone_from(&arguments.quic_version);
         // Received data that the handler has not read stays in memory.
-        config.streams.connection_window = fixed_window(arguments.upload_window);
-        config.streams.stream_window = fixed_window(arguments.upload_window);
+        config.streams.connection_window = upload_window(arguments.upload_window);
+        config.streams.stream_window = upload_window(arguments.upload_window);
+        config.streams.window_budget = Some(windows.clone());
         config.mtu = MtuConfig {
             initial: arguments.initial_mtu,
             maximum: arguments.mtu.max(arguments.initial_mtu),
@@ -509,10 +525,11 @@ fn arms(arguments: &Arguments, registry: &Registry) -> Result<Arms, Failure> {
     Ok(arms)
 }
 
-const fn fixed_window(bytes: u64) -> WindowSize {
+/// Grows with the bandwidth-delay product, up to `maximum` bytes.
+fn upload_window(maximum: u64) -> WindowSize {
     WindowSize {
-        initial: bytes,
-        maximum: bytes,
+        initial: maximum.min(UPLOAD_WINDOW_INITIAL),
+        maximum,
     }
 }
 

@@ -12,7 +12,7 @@
 //!
 //! Each path uses a connection ID of its own, unless the peer did not change its connection ID, as behind a NAT (§9.5).
 //! A path with another IP address starts with a new congestion controller and RTT estimator; those of the previous path
-//! are saved for a return (§9.4).
+//! are saved for a return (§9.4). If only the port differs, they stay, and packets sent before contribute to neither.
 
 use core::net::SocketAddr;
 use std::fmt;
@@ -228,6 +228,8 @@ impl Connection {
                 .unwrap_or_else(|| PathControl::new(self.new_controller()));
             let left = self.recovery.change_path(control, &mut self.sources);
             self.paths.save(index, left, change.mtu_left);
+        } else if self.recovery.rebind(now, &mut self.sources) {
+            self.paths.mtu_mut().on_rebinding();
         }
         let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
         let peer_ids = &mut self.sources.peer_ids;

@@ -94,3 +94,28 @@ fn limits_stay_below_2_to_the_62() {
     window.on_consumed(VarInt::MAX.get(), at(0), RTT);
     assert_eq!(window.next_limit(), VarInt::MAX);
 }
+
+/// However many uploads stall after their windows have grown.
+#[test]
+fn the_windows_of_100_connections_exceed_their_initial_sizes_by_no_more_than_the_budget() {
+    let budget = WindowBudget::new(64 << 20);
+    let mut windows: Vec<_> = (0..100)
+        .map(|_| (window(1 << 20, 16 << 20), WindowShare::new(budget.clone())))
+        .collect();
+    for (window, share) in &mut windows {
+        for _ in 0..10 {
+            let room = window.limit() - window.received();
+            window.on_received(room, at(0)).expect("within the limits");
+            window.on_consumed_within(room, at(1), RTT, |growth| share.take(growth));
+            window.on_limit_sent();
+        }
+    }
+    let sizes = windows.iter().map(|(window, _)| window.size());
+    let beyond: u64 = sizes.clone().map(|size| size - (1 << 20)).sum();
+    assert_eq!(beyond, budget.used());
+    assert!(beyond <= 64 << 20);
+    assert!(sizes.clone().all(|size| size > 1 << 20), "each has a part");
+    assert!(sizes.max() <= Some(5 << 20), "a sixteenth, and what it had");
+    drop(windows);
+    assert_eq!(budget.used(), 0);
+}

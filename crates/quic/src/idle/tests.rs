@@ -98,17 +98,21 @@ fn a_peer_is_probed_less_and_less_often_while_a_response_is_awaited() {
 }
 
 #[test]
-fn a_peer_that_sends_or_has_responded_is_probed_after_a_second_again() {
+fn a_peer_that_stops_sending_is_probed_after_two_probe_timeouts_and_then_after_a_second_again() {
     let mut idle = IdleTimer::new(at(0), s(60), None);
     idle.set_awaiting(true);
     assert_eq!(pings(&mut idle, PROBE, 4), [1, 3, 7, 15].map(at));
     idle.on_received(at(16), true);
-    assert_eq!(idle.keep_alive_at(PROBE), Some(at(17)));
-    assert_eq!(pings(&mut idle, PROBE, 2), [17, 19].map(at));
+    let stalled = at(16) + PROBE * 2;
+    let expected = [stalled, stalled + s(1), stalled + s(3)];
+    assert_eq!(pings(&mut idle, PROBE, 3), expected);
     idle.set_awaiting(false);
     assert_eq!(idle.keep_alive_at(PROBE), None);
     idle.set_awaiting(true);
-    assert_eq!(idle.keep_alive_at(PROBE), Some(at(20)));
+    let waiting = stalled + s(4);
+    assert_eq!(idle.keep_alive_at(PROBE), Some(waiting), "for a response");
+    idle.on_received(at(20), false);
+    assert_eq!(idle.keep_alive_at(PROBE), Some(at(21)), "an ACK is none");
 }
 
 #[test]

@@ -2,14 +2,19 @@
 //!
 //! ```text
 //!   base ──── start ────▶ searching ──── no size left to try ────▶ complete ──── 1 or 10 min ────▶ searching
-//!     ▲                                                               │
-//!     └──── black hole: full-size packets are lost, small ones arrive ┘
+//!                                                                   │    ▲
+//!                full-size packets are lost, small ones arrive      ▼    │ the previous size is lost as well
+//!                                                      base size, verifying ──── it arrives ────▶ searching
 //! ```
 //!
 //! The search tries the sizes that are common on paths, largest first where one is likely, then bisects the rest. A
 //! size is rejected after three lost probes (`MAX_PROBES`); the loss of a probe is not a congestion signal. One probe
 //! is in flight at a time. QUIC acknowledges packets, so there is no confirmation timer, and loss detection replaces
 //! the probe timer (RFC 8899 §5.1.1).
+//!
+//! Random loss looks like a black hole where full-size packets are few: those that a probe timeout follows, in small
+//! datagrams, are lost in a row. So the previous size is probed at once, and is used again if it arrives. Until then
+//! datagrams have the base size, so that a transfer through a black hole continues.
 //!
 //! Decision: the first probe of a search waits until there is data for a datagram of the current size. A connection that
 //! sends less gains nothing from a larger size, and the probe would be a third of its datagrams.
@@ -30,6 +35,8 @@ const STEP_MIN: u16 = 16;
 /// acknowledged in between. Packets sent before a loss was detected count with it: a queue that overflows loses many in
 /// a row too.
 const BLACK_HOLE_LOSSES: u32 = 2;
+/// The previous size is given up after this many lost probes: one time in 16 000 at 20 % loss.
+const VERIFYING_PROBES_MAX: u32 = 6;
 /// When to search again after a black hole: the detection may have been wrong, or the path may have changed.
 const RAISE_AFTER_BLACK_HOLE: Duration = Duration::from_secs(60);
 /// Common UDP payload sizes: Ethernet with IPv4 and IPv6, and `PPPoE`; jumbo frames.
@@ -59,6 +66,8 @@ enum Phase {
     /// Not started: the handshake is not done.
     Base,
     Searching,
+    /// The only candidate is the size that was in use before what looked like a black hole.
+    Verifying,
     /// The time at which the next search starts.
     Complete(Time),
 }
@@ -153,14 +162,23 @@ impl MtuDiscovery {
         {
             self.search();
         }
-        if self.phase != Phase::Searching || self.is_probe_out || !self.has_filled {
+        if self.is_probe_out {
             return None;
         }
-        if self.probe.is_none() {
-            self.probe = self.candidate().map(|size| (size, 0));
-        }
-        if self.probe.is_none() {
-            self.phase = Phase::Complete(now + RAISE_AFTER);
+        match self.phase {
+            Phase::Searching if self.has_filled => {
+                if self.probe.is_none() {
+                    self.probe = self.candidate().map(|size| (size, 0));
+                }
+                if self.probe.is_none() {
+                    self.phase = Phase::Complete(now + RAISE_AFTER);
+                }
+            }
+            Phase::Verifying if self.probe.is_none() => {
+                self.phase = Phase::Complete(now + RAISE_AFTER_BLACK_HOLE);
+            }
+            Phase::Verifying => {}
+            _ => return None,
         }
         self.probe.map(|(size, _)| size)
     }
@@ -195,15 +213,27 @@ impl MtuDiscovery {
         let (size, _) = self.probe.take()?;
         self.large_losses = 0;
         self.current = self.current.max(size);
+        if self.phase == Phase::Verifying {
+            self.phase = Phase::Searching;
+        }
         Some(self.current)
+    }
+
+    /// The peer's port changed: a probe in flight is sent again, and packets sent before carry no information.
+    pub const fn on_rebinding(&mut self) {
+        self.is_probe_out = false;
     }
 
     /// The probe was lost.
     pub fn on_probe_lost(&mut self) {
         self.is_probe_out = false;
+        let most = match self.phase {
+            Phase::Verifying => VERIFYING_PROBES_MAX,
+            _ => PROBES_MAX,
+        };
         if let Some((size, losses)) = &mut self.probe {
             *losses += 1;
-            if *losses >= PROBES_MAX {
+            if *losses >= most {
                 self.refused = self.refused.min(*size);
                 self.probe = None;
             }
@@ -217,8 +247,8 @@ impl MtuDiscovery {
         }
     }
 
-    /// A packet other than a probe, sent at `sent_at`, was lost. Returns the base size if that indicates a black hole:
-    /// the search restarts after a minute.
+    /// A packet other than a probe, sent at `sent_at`, was lost. Returns the base size if that indicates a black hole: it
+    /// is used until a probe of the present size arrives. If none does, the search restarts after a minute.
     pub fn on_packet_lost(&mut self, now: Time, sent_at: Time, bytes: u16) -> Option<u16> {
         if bytes <= BASE || self.current <= BASE {
             return None;
@@ -232,9 +262,9 @@ impl MtuDiscovery {
             return None;
         }
         self.large_losses = 0;
+        self.probe = Some((self.current, 0));
         self.current = BASE;
-        self.probe = None;
-        self.phase = Phase::Complete(now + RAISE_AFTER_BLACK_HOLE);
+        self.phase = Phase::Verifying;
         Some(BASE)
     }
 }

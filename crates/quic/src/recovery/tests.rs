@@ -448,3 +448,59 @@ fn being_app_limited_ends_with_the_next_event() {
         assert!(!path.recovery.is_app_limited());
     }
 }
+
+/// RFC 9000 §9.4: packets sent before the change contribute neither to congestion control nor to the RTT estimate.
+#[test]
+fn rfc9000_9_4_after_a_rebinding_earlier_packets_change_neither_window_nor_rtt() {
+    let mut path = Path::new("newreno:initial-window=10p");
+    path.send_many(1);
+    path.pass(ms(20));
+    path.ack(&[0..=0]).expect("sent");
+    path.send_many(8); // 1..=8
+    let (window, rtt) = (
+        path.recovery.congestion().window,
+        path.recovery.rtt().clone(),
+    );
+    let now = path.now;
+    assert!(path.recovery.rebind(now, &mut path.fates));
+    assert_eq!(path.recovery.in_flight(), 0);
+    path.pass(ms(1000));
+    path.send_many(4); // 9..=12
+    path.pass(ms(500));
+    // Two had passed before the change, and the others are lost by both thresholds.
+    path.ack(&[1..=2]).expect("sent");
+    assert_eq!(path.fates.acked, [0, 1, 2]);
+    assert_eq!(*path.recovery.rtt(), rtt);
+    path.ack(&[12..=12]).expect("sent");
+    assert_eq!(path.fates.lost, [3, 4, 5, 6, 7, 8, 9]);
+    let state = path.recovery.congestion();
+    assert_eq!(state.statistics.loss_episodes, 1, "packet 9 is of now");
+    assert!(state.window >= window / 2, "no persistent congestion");
+    assert_eq!(path.recovery.rtt().latest(), ms(500));
+    // One was only late: no reduction is undone for it.
+    let window = state.window;
+    path.ack(&[12..=12, 8..=8]).expect("sent");
+    assert_eq!(path.recovery.congestion().window, window);
+}
+
+/// A sender that forgot its flight with each change could be made to ignore congestion.
+#[test]
+fn a_second_rebinding_within_a_round_trip_leaves_packets_in_flight() {
+    let mut path = Path::new("newreno:initial-window=10p");
+    path.send_many(1);
+    path.pass(ms(20));
+    path.ack(&[0..=0]).expect("sent");
+    path.send_many(8);
+    let rebind = |path: &mut Path| {
+        let now = path.now;
+        path.recovery.rebind(now, &mut path.fates)
+    };
+    assert!(rebind(&mut path));
+    path.send_many(5);
+    path.pass(ms(19));
+    assert!(!rebind(&mut path));
+    assert_eq!(path.recovery.in_flight(), 5 * 1200);
+    path.pass(ms(1));
+    assert!(rebind(&mut path));
+    assert_eq!(path.recovery.in_flight(), 0);
+}

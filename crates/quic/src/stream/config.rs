@@ -4,7 +4,7 @@ use lastbyte_wire::{
     StreamCount, TransportError, VarInt, transport_parameters::TransportParameters,
 };
 
-use crate::flow::WindowSize;
+use crate::flow::{WindowBudget, WindowSize};
 
 /// Limits for the streams of a connection. They bound the memory that a peer can cause to be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Config {
     /// Bytes that the peer may send on one stream beyond what the application consumed (RFC 9000 §4.1). Default 1 MiB,
     /// growing to 16 MiB; below 2^62. A value above the connection's window has no effect.
     pub stream_window: WindowSize,
+    /// Bounds the growth of the windows of all connections that share it. Default: none, so each grows to its maximum.
+    pub window_budget: Option<WindowBudget>,
     /// Maximum number of bidirectional streams that the peer may have open (RFC 9000 §4.6). Default 100; at most 2^16,
     /// larger values are clamped. Each takes half a kilobyte while it is open.
     pub bidirectional_streams: u64,
@@ -41,6 +43,7 @@ impl Default for Config {
                 initial: 1 << 20,
                 maximum: 16 << 20,
             },
+            window_budget: None,
             bidirectional_streams: 100,
             unidirectional_streams: 100,
             send_buffer: 256 << 10,

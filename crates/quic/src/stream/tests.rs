@@ -33,6 +33,7 @@ fn small() -> Config {
             initial: 4000,
             maximum: 16_000,
         },
+        window_budget: None,
         bidirectional_streams: 4,
         unidirectional_streams: 3,
         send_buffer: 5000,

@@ -1,7 +1,8 @@
 //! A connection of HTTP/2 (RFC 9113), after the handshake of TLS.
 //!
 //! h2 owns frames, HPACK, flow control and the limits on floods of frames. This module accepts requests, closes idle
-//! connections, detects a client that is gone, and shuts down gracefully. [`stream`] owns the responses.
+//! connections, detects a client that is gone, and shuts down gracefully. [`stream`] owns the responses, [`windows`] the growth of
+//! the receive windows.
 //!
 //! # Decisions
 //!
@@ -11,6 +12,7 @@
 
 mod liveness;
 pub(super) mod stream;
+mod windows;
 
 use std::{
     future, mem,
@@ -28,7 +30,11 @@ use tokio::{
 };
 use tokio_rustls::server::TlsStream;
 
-use self::{liveness::Liveness, stream::Accepted};
+use self::{
+    liveness::Liveness,
+    stream::Accepted,
+    windows::{CONNECTION_WINDOW, Windows},
+};
 use super::{
     Shared, Stage,
     in_flight::Connection,
@@ -38,9 +44,6 @@ use super::{
     turns::{ROOM, Turns},
 };
 
-/// Receive windows for request bodies, of a stream and of the connection, in bytes.
-const STREAM_WINDOW: u32 = 256 << 10;
-const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Requests that the client cancelled before they were accepted ("rapid reset"); beyond, the connection is closed.
 const PENDING_RESETS: usize = 50;
 /// During shutdown: time that a new connection waits for its first request.
@@ -63,13 +66,14 @@ where
         bytes: limits.stall_bytes,
     };
     let transport = Transport::new(tls);
+    let windows = Windows::new(&requests);
     let mut builder = server::Builder::new();
     builder
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
         // Of each stream, plus one piece.
         .max_send_buffer_size(ROOM)
-        .initial_window_size(STREAM_WINDOW)
+        .initial_window_size(windows.initial())
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_pending_accept_reset_streams(PENDING_RESETS);
     let accepting = Accepting {
@@ -77,6 +81,7 @@ where
         requests: Arc::clone(&requests),
         transport: transport.clone(),
         liveness: Liveness::new(limits.idle, limits.stall),
+        windows,
         accepted: Vec::new(),
         is_ending: false,
     };
@@ -178,6 +183,7 @@ struct Accepting<S> {
     requests: Arc<Connection>,
     transport: Transport<S>,
     liveness: Liveness,
+    windows: Windows,
     /// Requests since the last poll: no more than the connection has streams.
     accepted: Vec<Accepted>,
     is_ending: bool,
@@ -220,6 +226,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Future for Accepting<S> {
         if this.liveness.is_gone(context, || this.transport.received()) {
             connection.abrupt_shutdown(Reason::NO_ERROR);
         }
+        this.windows.follow(context, connection, &mut this.liveness);
         // An error is sent to the client before it is returned.
         while let Some(Ok((request, respond))) = ready!(connection.poll_accept(context)) {
             let in_flight = this.requests.begin(|| request::priority(request.headers()));

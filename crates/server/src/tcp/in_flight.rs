@@ -16,6 +16,7 @@ use lastbyte_http3::{Allowance, Limits, Priority, Response};
 use super::{
     Shared,
     observed::Observation,
+    request_body::Counter,
     turns::{Turn, Turns},
 };
 use crate::budget::ConnectionBudget;
@@ -32,6 +33,8 @@ pub(super) struct Connection {
     /// The limit on its buffered bytes of bodies.
     pub(super) budget: Arc<ConnectionBudget>,
     pub(super) clock: Clock,
+    /// Over HTTP/2.
+    pub(super) body_read: Counter,
     /// Over HTTP/2.
     pub(super) turns: Option<Arc<Turns>>,
     started: AtomicUsize,
@@ -57,6 +60,7 @@ impl Connection {
             observation,
             budget: shared.budget.connection(),
             clock: Clock::new(),
+            body_read: Counter::default(),
             turns,
             started: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),

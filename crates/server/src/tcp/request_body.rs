@@ -3,7 +3,10 @@
 use std::{
     future::poll_fn,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -27,7 +30,22 @@ const DISCARD_MAX: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) enum RequestBody {
     Http1(Incoming),
-    Http2(RecvStream),
+    /// Counts what is read.
+    Http2(RecvStream, Counter),
+}
+
+/// Bytes of request bodies that were read on a connection. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counter(Arc<AtomicU64>);
+
+impl Counter {
+    fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A body that is not complete, or not valid.
@@ -46,7 +64,7 @@ impl RequestBody {
     pub(super) fn is_end(&self) -> bool {
         match self {
             Self::Http1(body) => body.is_end_stream(),
-            Self::Http2(body) => body.is_end_stream(),
+            Self::Http2(body, _) => body.is_end_stream(),
         }
     }
 
@@ -63,9 +81,10 @@ impl RequestBody {
                     Err(frame) => trailers(&frame.into_trailers().unwrap_or_default()),
                 }))
             }
-            Self::Http2(body) => loop {
+            Self::Http2(body, counter) => loop {
                 if let Some(bytes) = ready!(body.poll_data(context)).transpose()? {
                     body.flow_control().release_capacity(bytes.len())?;
+                    counter.add(bytes.len());
                     if !bytes.is_empty() {
                         return Poll::Ready(Ok(Piece::Data(bytes)));
                     }

@@ -24,3 +24,4 @@ mod routes;
 mod serving;
 mod threads;
 mod upstream;
+mod windows;

@@ -79,6 +79,28 @@ fn a_nat_that_rebinds_costs_what_was_in_flight() {
     assert!(logged(&moved, "cc.cwnd-maximum") > 100_000);
 }
 
+/// RFC 9000 §9.4: a flight lost to the previous port is no congestion, so the startup goes on to the same window.
+#[test]
+fn rfc9000_9_4_a_rebinding_during_the_startup_does_not_end_it() {
+    for spec in ["slow-start", "hystart", "jumpstart", "rapid-start"] {
+        let transfer = |moves: &[&str]| {
+            let mut path = moving(moves).path;
+            path.down.capacity = Capacity::Constant(Rate::from_bits_per_second(100_000_000));
+            run(&Scenario::transfer(
+                path,
+                spec.parse().expect("a spec"),
+                12_000_000,
+            ))
+        };
+        let (still, moved) = (transfer(&[]), transfer(&["180ms nat"]));
+        assert_eq!(logged(&moved, "num-paths.promoted"), 1, "{spec}");
+        let [still_exit, moved_exit] =
+            [&still, &moved].map(|outcome| logged(outcome, "cc.cwnd-exiting-slow-start"));
+        assert!(moved_exit >= still_exit / 10 * 9, "{spec}: {moved_exit}");
+        assert!(ttlb_ms(&moved) < ttlb_ms(&still) + 400.0, "{spec}");
+    }
+}
+
 /// The client moves at once, and the server starts with a new window.
 #[test]
 fn a_client_in_another_network_goes_on_there() {

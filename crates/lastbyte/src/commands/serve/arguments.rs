@@ -344,11 +344,13 @@ pub(crate) struct Arguments {
     stall_bytes: u64,
     /// Memory for buffered bodies of all connections
     ///
-    /// At the limit, handlers and upstream servers are not read from.
+    /// At the limit, handlers and upstream servers are not read from. As much again for windows of request bodies.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size::<u64>(1_048_576..=1_099_511_627_776), help_heading = "Limits")]
-    buffer_memory: u64,
-    /// Flow-control window for request bodies per HTTP/3 connection
-    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = values::size::<u64>(65_536..=1_073_741_824), help_heading = "Limits")]
+    pub(super) buffer_memory: u64,
+    /// Maximum flow-control window for request bodies, per connection
+    ///
+    /// Windows grow to four times what arrives in a round trip.
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::size::<u64>(65_536..=1_073_741_824), help_heading = "Limits")]
     pub(super) upload_window: u64,
     /// Maximum size of a request header
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = values::size::<u32>(1024..=1_048_576), help_heading = "Limits")]
@@ -618,6 +620,7 @@ impl Arguments {
             stall_bytes: self.stall_bytes,
             head_size: self.head_size as usize,
             streams: self.http2_streams,
+            upload_window: u32::try_from(self.upload_window).unwrap_or(u32::MAX),
         }
     }
 }

@@ -583,3 +583,28 @@ fn rfc9000_19_19_a_tls_alert_names_the_crypto_frame() {
         (no_application_protocol, 0x06)
     );
 }
+
+/// 200 Mb/s with round trips of 50, 200 and 600 ms: the windows of [`stream::Config`], against windows without a limit.
+#[test]
+fn rfc9000_4_2_windows_that_grow_do_not_limit_a_transfer_over_a_long_path() {
+    for millis in [50, 200, 600] {
+        let run = |initial, maximum| {
+            let mut receiver = Config::new("cubic".parse().expect("a spec"));
+            let size = stream::WindowSize { initial, maximum };
+            receiver.streams.connection_window = size;
+            receiver.streams.stream_window = size;
+            receiver.streams.window_budget = Some(stream::WindowBudget::new(256 << 20));
+            let sender = Config::new("slow-start".parse().expect("a spec"));
+            let mut pair = Pair::with_configs(1, Faults::default(), receiver, sender);
+            pair.rate = Some(200_000_000);
+            pair.delay = Duration::from_millis(millis / 2);
+            pair.shake_hands();
+            let start = pair.now;
+            pair.transfer(b"please", &body(40_000_000, 2));
+            pair.now.since(start)
+        };
+        let free = run(1 << 30, 1 << 30);
+        let grown = run(1 << 20, 16 << 20);
+        assert!(grown <= free * 13 / 10, "{millis} ms: {grown:?}, {free:?}");
+    }
+}

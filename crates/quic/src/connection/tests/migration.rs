@@ -1,5 +1,7 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
+use lastbyte_wire::Direction;
+
 use super::*;
 
 const ELSEWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 5555);
@@ -10,18 +12,16 @@ const fn to(local: SocketAddr, remote: SocketAddr) -> NetworkPath {
 
 /// In the middle of a transfer to the client.
 fn midway(seed: u64, faults: Faults) -> (Pair, lastbyte_wire::StreamId) {
-    let mut pair = Pair::new(seed, faults);
+    midway_of(Pair::new(seed, faults))
+}
+
+fn midway_of(mut pair: Pair) -> (Pair, lastbyte_wire::StreamId) {
     pair.shake_hands();
     pair.pass(DELAY * 4);
     let id = pair.start_transfer(b"please");
     let mut answered = false;
     pair.run_until("half", |pair| {
-        if !answered
-            && let Some(id) = pair
-                .server
-                .streams()
-                .accept(lastbyte_wire::Direction::Bidirectional)
-        {
+        if !answered && let Some(id) = pair.server.streams().accept(Direction::Bidirectional) {
             let streams = pair.server.streams();
             streams
                 .send_source(id, Box::new(body(1_000_000, 2)))
@@ -96,6 +96,141 @@ fn rfc9000_9_4_a_new_address_resets_congestion_control_and_a_new_port_does_not()
     assert_eq!(state.statistics.window_max, state.statistics.initial_window);
     assert!(!pair.server.recovery().rtt().has_sample());
     finish(&mut pair, id);
+}
+
+/// What was in flight is sent again, and nothing else changes: on a path without loss, window, startup and RTT stay.
+#[test]
+fn rfc9000_9_4_a_rebinding_is_no_congestion_for_any_startup_and_avoidance() {
+    let startups = [
+        "slow-start",
+        "jumpstart",
+        "rapid-no-jump",
+        "rapid-start",
+        "hystart",
+    ];
+    let specs = startups.into_iter().flat_map(|startup| {
+        ["newreno", "cubic", "pico", "prague"]
+            .map(|avoidance| format!("{startup}:congestion={avoidance}"))
+    });
+    for spec in specs {
+        let config = || Config::new(spec.parse().expect("a spec"));
+        let pair = Pair::with_configs(1, Faults::default(), config(), config());
+        let (mut pair, id) = midway_of(pair);
+        let (before, rtt) = (
+            pair.server.recovery().congestion(),
+            pair.server.recovery().rtt().clone(),
+        );
+        assert_eq!(before.statistics.window_exiting_startup, None, "{spec}");
+        let other_port = SocketAddr::new(CLIENT.ip(), 4001);
+        pair.nat.insert(CLIENT, other_port);
+        pair.run_until("the rest", |pair| {
+            let window = pair.server.recovery().congestion().window;
+            assert!(window >= before.window, "{spec}: {window} of {before:?}");
+            pair.ended == 2
+        });
+        assert_eq!(pair.server.network(), to(SERVER, other_port));
+        let recovery = pair.server.recovery();
+        let after = recovery.congestion();
+        assert!(recovery.statistics().packets_lost > 10, "{spec}");
+        assert_eq!(after.statistics.loss_episodes, 0, "{spec}");
+        assert_eq!(after.statistics.window_exiting_startup, None, "{spec}");
+        assert!(
+            recovery.rtt().smoothed() <= rtt.smoothed() + DELAY,
+            "{spec}"
+        );
+        assert_eq!(
+            pair.arrived.get(&(false, id)).map(Vec::as_slice),
+            Some(&body(1_000_000, 2)[..])
+        );
+    }
+}
+
+/// 12 MB over 100 Mb/s and 20 ms. The path is validated after each change, which takes about a round trip.
+#[test]
+fn rfc9000_9_4_a_port_that_changes_each_300_ms_does_not_slow_a_transfer_down_much() {
+    let specs = [
+        "slow-start",
+        "jumpstart",
+        "rapid-start",
+        "hystart",
+        "newreno",
+        "bbr",
+    ];
+    for spec in specs {
+        let run = |interval: Duration| {
+            let config = || Config::new(spec.parse().expect("a spec"));
+            let mut pair = Pair::with_configs(1, Faults::default(), config(), config());
+            pair.rate = Some(100_000_000);
+            pair.delay = DELAY / 2;
+            pair.shake_hands();
+            let start = pair.now;
+            let id = pair.start_transfer(b"please");
+            let (mut answered, mut port) = (false, CLIENT.port());
+            pair.run_until("the response", |pair| {
+                if !answered
+                    && let Some(id) = pair.server.streams().accept(Direction::Bidirectional)
+                {
+                    let streams = pair.server.streams();
+                    let response = Box::new(body(12_000_000, 2));
+                    streams.send_source(id, response).expect("open");
+                    streams.finish(id).expect("open");
+                    answered = true;
+                }
+                let changes = pair.now.since(start).as_nanos() / interval.as_nanos();
+                let next = CLIENT.port() + u16::try_from(changes).expect("few changes");
+                if next != port {
+                    pair.removed.push(SocketAddr::new(CLIENT.ip(), port));
+                    port = next;
+                    pair.nat.insert(CLIENT, SocketAddr::new(CLIENT.ip(), port));
+                }
+                pair.ended == 2
+            });
+            assert_eq!(
+                pair.arrived.get(&(false, id)).map(Vec::len),
+                Some(12_000_000)
+            );
+            let moves = pair.server.statistics().paths.promoted;
+            (pair.now.since(start), moves)
+        };
+        let (still, _) = run(Duration::from_secs(3600));
+        let (moved, promoted) = run(Duration::from_millis(300));
+        assert!(promoted >= 3, "{spec}: {promoted}");
+        assert!(
+            moved <= still * 13 / 10,
+            "{spec}: {moved:?}, {still:?} without"
+        );
+    }
+}
+
+/// A copy of each of the client's datagrams arrives from another port, before or after it.
+#[test]
+fn rfc9000_9_4_an_attacker_who_alternates_ports_does_not_hide_congestion() {
+    let (mut pair, id) = midway(
+        1,
+        Faults {
+            lose: 10,
+            ..Faults::default()
+        },
+    );
+    let episodes = |pair: &Pair| pair.server.recovery().congestion().statistics.loss_episodes;
+    let before = episodes(&pair);
+    let forged = SocketAddr::new(CLIENT.ip(), 4001);
+    let mut is_forged = false;
+    pair.run_until("the rest", |pair| {
+        // Each datagram of the client arrives from the other port than the one before.
+        is_forged = !is_forged;
+        if is_forged {
+            pair.nat.insert(CLIENT, forged);
+        } else {
+            pair.nat.remove(&CLIENT);
+        }
+        let recovery = pair.server.recovery();
+        let window = recovery.congestion().window;
+        assert!(recovery.in_flight() <= window + 4 * 1472);
+        pair.ended == 2
+    });
+    assert!(episodes(&pair) > before);
+    assert!(pair.arrived.contains_key(&(false, id)));
 }
 
 /// Behind a load balancer, the server sees another network of the client as another port of the balancer.
@@ -228,6 +363,35 @@ fn a_client_that_waits_finds_out_by_its_ping_that_a_nat_has_restarted() {
     };
     assert!(stall(true) < crate::idle::AWAITING_MIN + DELAY * 10);
     assert!(stall(false) > crate::idle::AWAITING_MAX);
+}
+
+/// The client's last acknowledgment was sent before the NAT restarted, so nothing tells the server the new port.
+#[test]
+fn a_client_that_only_receives_reports_its_new_port_within_three_probe_timeouts() {
+    let (mut pair, id) = midway(1, Faults::default());
+    pair.client.set_awaiting(true);
+    pair.run_until("nothing of the client in flight", |pair| {
+        pair.transmit();
+        let sent = pair.client.recovery().sent(Space::Application);
+        !sent.has_ack_eliciting()
+    });
+    pair.flying.clear();
+    // The acknowledgments that are still due are lost as well.
+    let max_ack_delay = Duration::from_millis(25);
+    pair.now = pair.now + max_ack_delay;
+    let now = pair.now;
+    pair.client.on_timeout(now);
+    let mut buffer = vec![0; 65_535];
+    while pair.client.poll_transmit(now, &mut buffer).is_some() {}
+    let other_port = SocketAddr::new(CLIENT.ip(), 4001);
+    pair.nat.insert(CLIENT, other_port);
+    let probe_timeout = pair.client.recovery().rtt().probe_timeout(max_ack_delay);
+    pair.run_until("the new port", |pair| {
+        pair.server.network() == to(SERVER, other_port)
+    });
+    let passed = pair.now.since(now);
+    assert!(passed <= probe_timeout * 3, "{passed:?}, {probe_timeout:?}");
+    finish(&mut pair, id);
 }
 
 /// Only challenges may be sent to a new address, and a client whose window is full cannot answer one before an

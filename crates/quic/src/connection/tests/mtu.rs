@@ -71,3 +71,24 @@ fn rfc8899_4_3_a_black_hole_that_drops_a_whole_flight_is_detected() {
     assert_eq!(pair.server.datagram_size(), 1200);
     assert!(pair.now.since(began) < Duration::from_secs(5));
 }
+
+/// Where a probe timeout follows most losses, only small datagrams arrive between those of full size that are lost.
+#[test]
+fn rfc8899_4_3_random_loss_of_13_to_20_percent_is_not_a_black_hole() {
+    for (seed, lose) in [(1, 8), (2, 8), (3, 6), (4, 5), (5, 5)] {
+        let mut pair = Pair::new(seed, Faults::default());
+        pair.shake_hands();
+        pair.transfer(&body(100, 1), &body(1_000_000, 2));
+        pair.faults.lose = lose;
+        let before = pair.trace.len();
+        pair.transfer(&body(100, 3), &body(3_000_000, 4));
+        assert_eq!(pair.server.datagram_size(), 1472, "1 of {lose} lost");
+        let sent = pair.trace[before..].iter().filter(|sent| !sent.1);
+        let full = sent.clone().filter(|(.., len)| *len > 1200).count();
+        let small = sent.clone().filter(|(.., len)| *len == 1200).count();
+        assert!(
+            small < full / 4,
+            "1 of {lose} lost: {small} small, {full} full"
+        );
+    }
+}

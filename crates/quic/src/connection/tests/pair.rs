@@ -91,6 +91,15 @@ pub(in crate::connection) struct Pair {
     pub(in crate::connection) mtu: usize,
     /// A NAT's mappings of the client's address.
     pub(in crate::connection) nat: BTreeMap<SocketAddr, SocketAddr>,
+    /// Bits per second to the client, behind a queue of [`QUEUE`]. The NAT is before the link, so only what the server
+    /// sends to a removed mapping is lost.
+    pub(in crate::connection) rate: Option<u64>,
+    /// Previous mappings of a NAT before the link.
+    pub(in crate::connection) removed: Vec<SocketAddr>,
+    /// The delay of each direction.
+    pub(in crate::connection) delay: Duration,
+    /// When the link to the client is free.
+    free_at: Time,
     /// Unreachable addresses.
     pub(in crate::connection) dead: Vec<SocketAddr>,
     /// The size of one buffer.
@@ -123,6 +132,8 @@ pub(in crate::connection) fn seed_bytes(seed: u64) -> Seed {
     bytes
 }
 
+/// The queue before a link with a rate.
+const QUEUE: Duration = Duration::from_millis(20);
 pub(in crate::connection) const DELAY: Duration = Duration::from_millis(20);
 pub(in crate::connection) const START: Time = Time::from_nanos(1_000_000_000);
 
@@ -248,6 +259,10 @@ impl Pair {
             marks: Marks::default(),
             mtu: 65_535,
             nat: BTreeMap::new(),
+            rate: None,
+            removed: Vec::new(),
+            delay: DELAY,
+            free_at: START,
             dead: Vec::new(),
             buffer: 65_535,
             seed,
@@ -298,6 +313,15 @@ impl Pair {
         if self.chance(faults.lose) || datagram.len() > self.mtu || is_dead {
             return;
         }
+        let mut queued = Duration::ZERO;
+        if let Some(rate) = self.rate.filter(|_| !to_server) {
+            queued = self.free_at.since(self.now);
+            if queued > QUEUE || self.is_unmapped(transmit.path.remote) {
+                return;
+            }
+            queued += Duration::from_nanos(datagram.len() as u64 * 8_000_000_000 / rate);
+            self.free_at = self.now + queued;
+        }
         let copies = if self.chance(faults.double) { 2 } else { 1 };
         for _ in 0..copies {
             let mut bytes = datagram.to_vec();
@@ -321,7 +345,7 @@ impl Pair {
                 (Marks::AllEct1, _) => Ecn::Ect1,
             };
             self.flying.push(Reverse(Flying {
-                arrives: self.now + DELAY + late,
+                arrives: self.now + queued + self.delay + late,
                 send_index: self.sent,
                 to_server,
                 path: transmit.path,
@@ -329,6 +353,11 @@ impl Pair {
                 bytes,
             }));
         }
+    }
+
+    /// Whether the NAT has no mapping to this address any more.
+    fn is_unmapped(&self, remote: SocketAddr) -> bool {
+        self.nat.contains_key(&remote) || self.removed.contains(&remote)
     }
 
     /// A datagram's path as its receiver sees it.
@@ -343,6 +372,12 @@ impl Pair {
         }
         let through = self.nat.iter().find(|(_, seen)| **seen == path.remote);
         let inside = through.map_or(path.remote, |(inside, _)| *inside);
+        if self.rate.is_some() {
+            return Some(NetworkPath {
+                local: CLIENT,
+                remote: path.local,
+            });
+        }
         // Datagrams to a removed mapping are lost.
         let is_gone = through.is_none() && self.nat.contains_key(&path.remote);
         (!is_gone).then_some(NetworkPath {

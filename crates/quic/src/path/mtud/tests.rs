@@ -4,9 +4,13 @@ use super::*;
 
 /// Searches on a path that carries `carries`; returns the sizes probed and the size found.
 fn search(mtu: &mut MtuDiscovery, carries: u16, now: Time) -> Vec<u16> {
-    let mut probed = Vec::new();
     assert_eq!(mtu.next_probe(now), None, "no datagram was full");
     mtu.on_full_datagram();
+    search_on(mtu, carries, now)
+}
+
+fn search_on(mtu: &mut MtuDiscovery, carries: u16, now: Time) -> Vec<u16> {
+    let mut probed = Vec::new();
     while let Some(size) = mtu.next_probe(now) {
         probed.push(size);
         assert!(probed.len() < 100, "no end: {probed:?}");
@@ -113,10 +117,45 @@ fn rfc8899_4_3_a_black_hole_resets_the_size_to_the_base() {
     let now = at(9);
     assert_eq!(mtu.on_packet_lost(now, at(8), 1472), Some(1200));
     assert_eq!(mtu.current(), 1200);
+    assert_eq!(
+        search_on(&mut mtu, 1200, now),
+        [1472; 6],
+        "verified, then given up"
+    );
+    assert_eq!(mtu.current(), 1200);
     mtu.on_full_datagram();
     assert_eq!(mtu.next_probe(now), None);
     search(&mut mtu, 1472, now + RAISE_AFTER_BLACK_HOLE);
     assert_eq!(mtu.current(), 1472);
+}
+
+/// A size that was found below the maximum, too.
+#[test]
+fn rfc8899_4_3_a_size_that_still_arrives_is_used_again_after_what_looked_like_a_black_hole() {
+    for carries in [1472, 1400] {
+        let mut mtu = started(1472);
+        search(&mut mtu, carries, Time::ZERO);
+        let found = mtu.current();
+        let at = Time::from_nanos;
+        assert_eq!(mtu.on_packet_lost(at(5), at(4), found), None);
+        assert_eq!(mtu.on_packet_lost(at(7), at(6), found), Some(1200));
+        assert_eq!(mtu.next_probe(at(7)), Some(found));
+        mtu.on_probe_sent();
+        mtu.on_probe_lost();
+        assert_eq!(search_on(&mut mtu, carries, at(8)), [found]);
+        assert_eq!(mtu.current(), found);
+    }
+}
+
+/// RFC 9000 §9.4: what was sent before says nothing of the path, so a probe among it is sent again.
+#[test]
+fn rfc9000_9_4_a_probe_in_flight_is_sent_again_after_a_rebinding() {
+    let mut mtu = started(1472);
+    mtu.on_full_datagram();
+    assert_eq!(mtu.next_probe(Time::ZERO), Some(1472));
+    mtu.on_probe_sent();
+    mtu.on_rebinding();
+    assert_eq!(search_on(&mut mtu, 1472, Time::ZERO), [1472]);
 }
 
 /// A queue that overflows loses the last packets in a row; detected by one acknowledgment, or one by one by the timer.

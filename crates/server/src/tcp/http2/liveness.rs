@@ -1,4 +1,4 @@
-//! Whether a client is still there: PING (RFC 9113 §6.7).
+//! PING (RFC 9113 §6.7): whether a client is still there, and when a round trip has passed.
 //!
 //! A client that sends nothing for an interval is asked, and is gone if it sends nothing for the time limit after that either.
 
@@ -24,6 +24,8 @@ pub(super) struct Liveness {
     /// Bytes received when the timer was set.
     received: u64,
     is_asking: bool,
+    /// Whether an answer was received that [`Liveness::is_answered`] has not returned.
+    is_answered: bool,
     is_gone: bool,
 }
 
@@ -37,6 +39,7 @@ impl Liveness {
             timer: Box::pin(sleep(interval)),
             received: 0,
             is_asking: false,
+            is_answered: false,
             is_gone: false,
         }
     }
@@ -44,6 +47,21 @@ impl Liveness {
     /// The connection is open.
     pub(super) fn start(&mut self, pings: Option<PingPong>) {
         self.pings = pings;
+    }
+
+    /// Sends a PING. Returns whether it did: there is one at a time.
+    pub(super) fn ask(&mut self) -> bool {
+        self.is_answered = false;
+        let pings = self.pings.as_mut();
+        pings.is_some_and(|pings| pings.send_ping(Ping::opaque()).is_ok())
+    }
+
+    /// Whether the client has answered the PING of [`Liveness::ask`].
+    pub(super) fn is_answered(&mut self, context: &mut Context<'_>) -> bool {
+        let pings = self.pings.as_mut();
+        let answered =
+            pings.is_some_and(|pings| matches!(pings.poll_pong(context), Poll::Ready(Ok(_))));
+        answered || self.is_answered
     }
 
     /// Ready once, when the client is gone. `received` is the number of bytes from the client.
@@ -59,7 +77,9 @@ impl Liveness {
             let received = received();
             let is_silent = mem::replace(&mut self.received, received) == received;
             // Of an earlier PING: there is one at a time.
-            while let Poll::Ready(Ok(_)) = pings.poll_pong(context) {}
+            while let Poll::Ready(Ok(_)) = pings.poll_pong(context) {
+                self.is_answered = true;
+            }
             if is_silent && self.is_asking {
                 self.is_gone = true;
                 return true;

@@ -72,7 +72,7 @@ impl Accepted {
             is_head,
             is_expecting,
         } = request::receive(in_flight, &head, Version::Http2);
-        let body = RequestBody::Http2(body);
+        let body = RequestBody::Http2(body, connection.body_read.clone());
         let response = match response {
             HandlerResponse::Task(task) => {
                 executor.execute(|pace| async move {
