@@ -175,7 +175,13 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), Failure> {
 
 /// Creates a folder and its parents, unless they exist.
 pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))
+    fs::create_dir_all(path).map_err(|error| {
+        if path.exists() && !path.is_dir() {
+            let path = path.display();
+            return Failure::Run(format!("cannot write `{path}`: not a directory"));
+        }
+        cannot_write(path, &error)
+    })
 }
 
 /// The failure of writing a file.

@@ -429,7 +429,7 @@ fn invalid_experiments_are_rejected() {
         (
             &["--connections", "1", "--out", "file"],
             1,
-            "cannot write `file`",
+            "cannot write `file`: not a directory",
         ),
         (
             &["--connections", "1", "--out", "/proc/none"],

@@ -78,7 +78,11 @@ fn every_example_of_ab_and_report_runs() {
 
     let line = include_str!("../../record/src/connection_log/sample-line.json").trim();
     let jump = line.replace("\"jumpstart.cwnd\":0", "\"jumpstart.cwnd\":88320");
-    let h2o = format!("{line}\n{jump}\n").repeat(20);
+    let h2o: String = (0..20)
+        .map(|id| {
+            format!("{line}\n{jump}\n").replace("\"conn_id\":1907798", &format!("\"conn_id\":{id}"))
+        })
+        .collect();
     fs::write(folder.join("h2o-1.ndjson"), h2o).expect("a log");
     let line = |number: u64| {
         let group = if number.is_multiple_of(10) {

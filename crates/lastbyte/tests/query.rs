@@ -497,6 +497,11 @@ fn the_built_in_helpers_know_the_startups() {
         out,
         "[\"baseline\",0.25]\n[\"jumpstart\",null]\n[\"rapidstart\",0.5]\n[\"rapid-no-jump\",1.0]\n"
     );
+    // A line of ours names its arm, which the flags of H2O do not show.
+    let ours = row(0, 0, 1, 4).replacen('{', "{\"arm\":\"cubic\",", 1);
+    fs::write(folder.join("ours"), ours).expect("a file");
+    let (out, _) = run_once(&folder, "lastbyte query -r h2o 'group_name(_)' ours");
+    assert_eq!(out, "\"cubic\"\n");
     let (out, _) = run_once(
         &folder,
         "lastbyte query -r h2o 'select(base_cond(_, 0, 226578)) >> 1' rows",

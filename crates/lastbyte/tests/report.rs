@@ -371,14 +371,20 @@ fn keys_that_no_line_has_and_options_that_exclude_all_lines_are_named() {
     );
 }
 
+/// This many lines like one, each of another connection.
+fn numbered(line: &str, lines: u32) -> String {
+    let of = |id: u32| line.replace("\"conn_id\":1907798", &format!("\"conn_id\":{id}")) + "\n";
+    (0..lines).map(of).collect()
+}
+
 #[test]
 fn arms_of_h2o_logs_are_taken_from_their_flags() {
     let folder = folder("report-h2o");
     let line = include_str!("../../record/src/connection_log/sample-line.json").trim();
     let jump = line.replace("\"jumpstart.cwnd\":0", "\"jumpstart.cwnd\":88320");
     assert_ne!(jump, line);
-    fs::write(folder.join("a.ndjson"), format!("{line}\n").repeat(20)).expect("a log");
-    fs::write(folder.join("b.ndjson"), format!("{jump}\n").repeat(21)).expect("a log");
+    fs::write(folder.join("a.ndjson"), numbered(line, 20)).expect("a log");
+    fs::write(folder.join("b.ndjson"), numbered(&jump, 21)).expect("a log");
     let output = run(&folder, &["report", "a.ndjson", "b.ndjson", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -410,7 +416,7 @@ fn states_of_parts_give_the_report_of_the_log() {
         for part in ["a", "b"] {
             let state = read(&[&["report", "--partial", part], options].concat());
             assert!(
-                state.starts_with("[\"lastbyte-report-state\",2,"),
+                state.starts_with("[\"lastbyte-report-state\",3,"),
                 "{state}"
             );
             fs::write(folder.join(format!("{part}.state")), state).expect("a state");
@@ -456,7 +462,10 @@ fn states_of_parts_give_the_report_of_the_log() {
         ],
         2,
     );
-    assert!(copy.contains("`./a.state` is given twice"), "{copy}");
+    assert!(
+        copy.contains("`a.state` and `./a.state` are the same file"),
+        "{copy}"
+    );
     fs::copy(folder.join("a.state"), folder.join("copy.state")).expect("a state");
     let copy = refused(
         &[

@@ -37,11 +37,60 @@ pub(crate) fn constant_keys(program: &Program) -> ConstantKeys {
     walk(program).keys
 }
 
+/// What a query does beside computing a value of each row, in words; `None` if nothing.
+pub(crate) fn effect(program: &Program) -> Option<&'static str> {
+    match &program.stages[..] {
+        [stage] if stage.reducing => Some("a reducer, whose result is of all rows"),
+        [stage] => match &stage.body {
+            Node::AssignLocal(..) => Some(ASSIGNS),
+            Node::Sequence(_) => Some("several statements"),
+            _ => walk(program).effect,
+        },
+        _ => Some("several stages (`>>`)"),
+    }
+}
+
+const ASSIGNS: &str = "an assignment";
+const CHANGES: &str = "a method that changes the row";
+const STAGE: &str = "the function of a stage, such as `select` and `limit`";
+
+/// Whether a method changes what it is called on.
+fn changes(call: &crate::tree::Call, is_row: bool) -> bool {
+    match call.method {
+        // Of a text it returns another one.
+        M::Delete => is_row,
+        // Of a number it is arithmetic.
+        M::OpShl => matches!(
+            call.arguments.list[..],
+            [Node::Str(_) | Node::Interpolated(_)]
+        ),
+        M::Store
+        | M::Update
+        | M::Replace
+        | M::Clear
+        | M::Insert
+        | M::Concat
+        | M::Prepend
+        | M::Push
+        | M::Append
+        | M::Pop
+        | M::Shift
+        | M::Unshift
+        | M::Fill
+        | M::DeleteAt
+        | M::DeleteIf
+        | M::KeepIf => true,
+        method => method.name().ends_with('!'),
+    }
+}
+
 struct Analysis {
     read: Projection,
     /// Rows are printed.
     printed: bool,
     keys: ConstantKeys,
+    /// What it does beside computing values, in words.
+    effect: Option<&'static str>,
 }
 
 fn walk(program: &Program) -> Analysis {
@@ -52,6 +101,7 @@ fn walk(program: &Program) -> Analysis {
         row: true,
         is_target_row: false,
         keys: ConstantKeys::default(),
+        effect: None,
         tracked: Vec::new(),
         helpers: Vec::new(),
     };
@@ -71,6 +121,7 @@ fn walk(program: &Program) -> Analysis {
         read,
         printed,
         keys: walk.keys,
+        effect: walk.effect,
     }
 }
 
@@ -101,6 +152,7 @@ struct Walk<'a> {
     /// Whether `_` is surely an input row here: in most blocks it is an element.
     is_target_row: bool,
     keys: ConstantKeys,
+    effect: Option<&'static str>,
     /// `(depth, slot)` of locals that hold the row, seen from here.
     tracked: Vec<(usize, usize)>,
     /// Helpers being walked, and with which parameter.
@@ -129,10 +181,12 @@ impl Walk<'_> {
         if let Node::Stage(call) = last
             && call.builtin == Builtin::Select
         {
+            self.effect.get_or_insert(STAGE);
             self.arguments(&call.arguments);
             return true;
         }
         if let Node::Limit(limit) = last {
+            self.effect.get_or_insert(STAGE);
             self.node(&limit.count);
             return true;
         }
@@ -345,6 +399,7 @@ impl Walk<'_> {
             }
             Node::Stage(call) => self.stage_call(call),
             Node::Limit(limit) => {
+                self.effect.get_or_insert(STAGE);
                 self.whole |= self.row;
                 self.node(&limit.count);
             }
@@ -361,7 +416,10 @@ impl Walk<'_> {
     fn call(&mut self, call: &crate::tree::Call) {
         if !self.reads_keys(call) {
             // What changes a part of the row may change the row that is printed.
-            if self.path(&call.receiver).is_some() {
+            if let Some(path) = self.path(&call.receiver) {
+                if changes(call, path.is_empty()) {
+                    self.effect.get_or_insert(CHANGES);
+                }
                 self.keys.called(call.method);
             }
             self.node(&call.receiver);
@@ -421,6 +479,7 @@ impl Walk<'_> {
     }
 
     fn stage_call(&mut self, call: &StageCall) {
+        self.effect.get_or_insert(STAGE);
         self.arguments(&call.arguments);
         let bare = call.arguments.list.is_empty();
         let takes_row = match call.builtin {
@@ -518,6 +577,7 @@ impl Walk<'_> {
 
     /// A place that is written into: if it is the row, or a part of it, all of it must be there.
     fn written(&mut self, receiver: &Node, keys: &Arguments) {
+        self.effect.get_or_insert(ASSIGNS);
         let is_part = self.path(receiver).is_some();
         match &*keys.list {
             [Node::Str(key)] => self.keys.written((**key).to_owned()),
@@ -544,7 +604,10 @@ impl Walk<'_> {
                     self.target(target);
                 }
             }
-            Target::Global(_) | Target::Instance(_) | Target::Constant(_) | Target::Nowhere => {}
+            Target::Global(_) | Target::Instance(_) | Target::Constant(_) => {
+                self.effect.get_or_insert(ASSIGNS);
+            }
+            Target::Nowhere => {}
         }
     }
 

@@ -139,6 +139,14 @@ impl Query {
         on_large_stack(keys).flatten().unwrap_or_default()
     }
 
+    /// What the query does beside computing a value of each row, in words, such as `an assignment`; `None` if nothing. A query
+    /// without an effect can be a part of another one.
+    #[must_use]
+    pub fn effect(&self) -> Option<&'static str> {
+        let effect = || plan::effect(&self.program().ok()?);
+        on_large_stack(effect).flatten()
+    }
+
     /// Values do not cross threads, so each thread lowers the text again.
     fn program(&self) -> Result<crate::tree::Program, CompileError> {
         let helpers: Vec<Source<'_>> = self

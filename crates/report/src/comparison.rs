@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `comparison/queries.rs` | the text of all queries, and the size bins |
 //! | `comparison/gather.rs` | from a log to counts |
+//! | `comparison/copies.rs` | lines that were read before |
 //! | `comparison/state.rs` | the reading of logs, what their lines must have, and states of parts of a log |
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
 //! | `comparison/balance.rs` | whether connections are in balance over the arms; the overall change stratified by site |
@@ -33,6 +34,7 @@ use lastbyte_query::{AbsentKey, Input};
 mod analysis;
 mod balance;
 mod bars;
+mod copies;
 mod error;
 mod figure;
 mod format;
@@ -64,9 +66,9 @@ use crate::{raster, scene::Scene, svg};
 pub struct Summary {
     /// Its name.
     pub arm: String,
-    /// The number of connections.
+    /// The number of connections, with those that have no value of the metric.
     pub connections: u64,
-    /// The number of completed transfers.
+    /// The number of completed transfers, or of connections with a value of a metric other than the time to last byte.
     pub completed: u64,
     /// Time to last byte in milliseconds at P25, P50, P75 and P95. `None` where the percentile falls on a transfer that never
     /// completed.
@@ -215,7 +217,8 @@ impl Comparison {
             };
             Summary {
                 arm: one.name.clone(),
-                connections: times.total(),
+                connections: times.total()
+                    + analysis.without_value.get(&one.name).copied().unwrap_or(0),
                 completed: times.finished(),
                 ttlb_ms: [0.25, 0.5, 0.75, 0.95]
                     .map(|share| times.percentile(share).map(|micros| micros as f64 / 1000.0)),
@@ -248,6 +251,12 @@ impl Comparison {
     #[must_use]
     pub fn ratio_fails(&self) -> bool {
         self.analysis.ratio_fails()
+    }
+
+    /// Whether some lines were read before, so that connections count twice. A report of many of them is an [`Error::Copies`].
+    #[must_use]
+    pub fn has_copies(&self) -> bool {
+        self.analysis.copies.is_some()
     }
 
     /// For how many looks at the experiment the intervals hold, in a sentence.

@@ -73,6 +73,8 @@ pub struct Arm {
     pub note: String,
     /// Where its time went, as a sentence without a full stop. May be empty.
     pub summary: String,
+    /// When the transfer was complete, in ms, if others go on after it: lines of what is its own end then.
+    pub ended: Option<f64>,
     /// Bytes sent, a point per packet: the time it was sent, and all bytes up to and including it. Retransmissions count again.
     pub sent: Vec<Point>,
     /// Bytes acknowledged, at the time the sender received the acknowledgment.
@@ -121,6 +123,14 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// Where the line of a series ends that holds its last value: what is of the path goes on.
+    fn line_end(&self, key: &str, end: f64) -> f64 {
+        match self.ended {
+            Some(ended) if !["queue", "others"].contains(&key) => ended.min(end),
+            _ => end,
+        }
+    }
+
     /// An arm with a name and without data.
     #[must_use]
     pub fn new(label: impl Into<String>) -> Self {

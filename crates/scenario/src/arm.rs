@@ -2,7 +2,7 @@
 //!
 //! | part | example | where |
 //! |---|---|---|
-//! | name | `ten=…` | has no `:`, since keys of a spec follow one; without it, the arm is named by its text |
+//! | name | `ten=…` | has no `:`, since keys of a spec follow one; no version of HTTP but the arm's own; without it, the arm is named by its text |
 //! | version of HTTP | `1.1`, `2`, `3` | page loads only; without it, they use HTTP/3 |
 //! | congestion control | `cubic:initial-window=10p` | page loads may leave it out |
 
@@ -55,8 +55,10 @@ impl Arm {
     /// Returns a [`SettingError`] if the name is empty, the spec is invalid, or there is a version of HTTP.
     pub fn parse(text: &str, registry: &Registry) -> Result<Self, SettingError> {
         let (name, rest) = named(text)?;
-        let word = rest.split_whitespace().next().unwrap_or_default();
-        if word.parse::<HttpVersion>().is_ok() {
+        if [name.unwrap_or_default(), first_word(rest)]
+            .iter()
+            .any(|word| HttpVersion::by_any_name(word).is_some())
+        {
             return Err(SettingError::new(
                 "",
                 format!("`{text}` has a version of HTTP"),
@@ -65,7 +67,7 @@ impl Arm {
         }
         Ok(Self {
             name: name.unwrap_or(rest).to_owned(),
-            spec: registry.parse(rest)?,
+            spec: spec(text, name, rest, registry)?,
             share: 1.0,
         })
     }
@@ -92,15 +94,32 @@ impl HttpArm {
     /// Returns a [`SettingError`] if the name is empty, or the version or spec is invalid.
     pub fn parse(text: &str, registry: &Registry) -> Result<Self, SettingError> {
         let (name, rest) = named(text)?;
-        // No congestion control begins with a digit.
-        let (version, spec) = if rest.starts_with(|first: char| first.is_ascii_digit()) {
-            match rest.split_once(char::is_whitespace) {
-                Some((version, spec)) => (version.parse()?, Some(registry.parse(spec.trim())?)),
-                None => (rest.parse()?, None),
-            }
+        let word = first_word(rest);
+        // No congestion control begins with a digit, and a value of a key may.
+        let is_version = HttpVersion::by_any_name(word).is_some()
+            || (word.starts_with(|first: char| first.is_ascii_digit())
+                && !is_key(name.unwrap_or_default(), registry));
+        let (version, spec) = if is_version {
+            let version: HttpVersion = word.parse()?;
+            let rest = rest[word.len()..].trim();
+            let spec = (!rest.is_empty()).then(|| spec(text, None, rest, registry));
+            (Some(version), spec.transpose()?)
         } else {
-            (HttpVersion::Http3, Some(registry.parse(rest)?))
+            (None, Some(spec(text, name, rest, registry)?))
         };
+        if let Some(of_name) = name.and_then(HttpVersion::by_any_name)
+            && version != Some(of_name)
+        {
+            return Err(SettingError::new(
+                "",
+                format!("`{text}` is named by a version of HTTP that it is not of"),
+                format!(
+                    "another name, or `{} {rest}` for the version",
+                    of_name.name()
+                ),
+            ));
+        }
+        let version = version.unwrap_or(HttpVersion::Http3);
         Ok(Self {
             name: match (name, &spec) {
                 (Some(name), _) => name.to_owned(),
@@ -141,6 +160,32 @@ fn named(text: &str) -> Result<(Option<&str>, &str), SettingError> {
     }
 }
 
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}
+
+fn is_key(name: &str, registry: &Registry) -> bool {
+    registry.keys().iter().any(|key| key.name() == name)
+}
+
+/// The congestion control of an arm. What looks like a name may be a key without a congestion control.
+fn spec(
+    text: &str,
+    name: Option<&str>,
+    rest: &str,
+    registry: &Registry,
+) -> Result<Spec, SettingError> {
+    let parsed = registry.parse(rest);
+    match name.filter(|name| parsed.is_err() && is_key(name, registry)) {
+        Some(name) => Err(SettingError::new(
+            "",
+            format!("`{text}` has the key `{name}` and no congestion control"),
+            format!("SPEC:{name}={rest}, such as `cubic:{name}={rest}`"),
+        )),
+        None => Ok(parsed?),
+    }
+}
+
 fn distinct<T>(arms: Vec<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>, SettingError> {
     for (index, arm) in arms.iter().enumerate() {
         if arms
@@ -156,4 +201,70 @@ fn distinct<T>(arms: Vec<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>, Settin
         }
     }
     Ok(arms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(text: &str) -> [String; 2] {
+        let registry = Registry::builtin();
+        let of = |result: Result<String, SettingError>| match result {
+            Ok(name) => name,
+            Err(error) => format!("error: {error}"),
+        };
+        [
+            of(Arm::parse(text, &registry).map(|arm| arm.name)),
+            of(HttpArm::parse(text, &registry).map(|arm| format!("{} {}", arm.name, arm.version))),
+        ]
+    }
+
+    #[test]
+    fn a_version_of_http_is_no_name_of_something_else() {
+        let no_version = |text: &str| {
+            format!(
+                "error: `{text}` has a version of HTTP (expected SPEC or NAME=SPEC: only page loads have versions)"
+            )
+        };
+        for (text, version) in [
+            ("2=cubic", "2"),
+            ("h2=cubic", "2"),
+            ("1.1=bbr", "1.1"),
+            ("HTTP/2=3 cubic", "2"),
+        ] {
+            let (_, rest) = text.split_once('=').expect("a name");
+            let is_not_of = format!(
+                "error: `{text}` is named by a version of HTTP that it is not of (expected another name, or `{version} {rest}` for the version)"
+            );
+            assert_eq!(both(text), [no_version(text), is_not_of]);
+        }
+        for text in ["h3", "http/3 cubic"] {
+            let word = first_word(text);
+            let unknown =
+                format!("error: unknown HTTP version `{word}` (expected `1.1`, `2` or `3`)");
+            assert_eq!(both(text), [no_version(text), unknown]);
+        }
+        assert_eq!(both("h3=3 cubic")[1], "h3 HTTP/3");
+        assert_eq!(both("2 cubic")[1], "HTTP/2 cubic HTTP/2");
+        assert_eq!(
+            both("new=cubic"),
+            ["new".to_owned(), "new HTTP/3".to_owned()]
+        );
+    }
+
+    #[test]
+    fn a_key_without_a_congestion_control_is_named() {
+        for text in ["initial-window=10p", "beta=0.5"] {
+            let (key, value) = text.split_once('=').expect("a key");
+            let expected = format!(
+                "error: `{text}` has the key `{key}` and no congestion control (expected SPEC:{key}={value}, such as `cubic:{key}={value}`)"
+            );
+            assert_eq!(both(text), [expected.clone(), expected]);
+        }
+        // A name may be that of a key.
+        assert_eq!(
+            both("beta=cubic:beta=0.5"),
+            ["beta".to_owned(), "beta HTTP/3".to_owned()]
+        );
+    }
 }

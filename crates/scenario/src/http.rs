@@ -28,6 +28,17 @@ impl HttpVersion {
             Self::Http3 => "3",
         }
     }
+
+    /// The version that a text means by one of the names that are used elsewhere, such as `h2` and `HTTP/2`.
+    #[must_use]
+    pub fn by_any_name(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        let number = ["http/", "http", "h"]
+            .iter()
+            .find_map(|start| text.strip_prefix(start))
+            .unwrap_or(&text);
+        Self::ALL.into_iter().find(|one| one.name() == number)
+    }
 }
 
 impl fmt::Display for HttpVersion {

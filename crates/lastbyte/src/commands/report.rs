@@ -2,7 +2,7 @@
 
 use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     ffi::OsStr,
     io,
     path::{Path, PathBuf},
@@ -37,7 +37,7 @@ Examples:
   lastbyte report log.ndjson --arm-by '_[\"group\"]' --site '_[\"pop\"]' \\
     --baseline control --shares control=9,treatment=1
 
-Warnings and notes are on stderr. Exit code 3: the numbers of connections by arm, site, size or hour cannot be by chance (sample ratio), so there are no verdicts.
+Warnings and notes are on stderr. Exit code 3: the numbers of connections by arm, site, size or hour cannot be by chance (sample ratio), so there are no verdicts; or some lines are in the logs twice.
 
 Required key: `ttlb` in milliseconds (null or absent for an incomplete transfer). Optional keys: `content_length`, `site`, `num-packets.sent` and `num-packets.lost`. docs/report.md explains the page and the statistics.";
 
@@ -306,15 +306,40 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
     Comparison::read(inputs(logs)?, settings).map_err(|error| failure(&of_errors, &error))
 }
 
+/// What a file is, by whatever path.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum FileId {
+    /// Device and inode.
+    #[cfg(unix)]
+    Inode(u64, u64),
+    Path(PathBuf),
+}
+
+impl FileId {
+    fn of(path: &Path) -> Self {
+        #[cfg(unix)]
+        if let Ok(data) = std::fs::metadata(path) {
+            use std::os::unix::fs::MetadataExt as _;
+            return Self::Inode(data.dev(), data.ino());
+        }
+        Self::Path(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+    }
+}
+
 fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
-    let mut known = BTreeSet::new();
+    let mut known: BTreeMap<FileId, &PathBuf> = BTreeMap::new();
     for log in logs {
         let name = log.display().to_string();
-        if !known.insert(log.canonicalize().unwrap_or_else(|_| log.clone())) {
-            return Err(Failure::Usage(format!(
-                "`{name}` is given twice (expected each log once)"
-            )));
+        if let Some(earlier) = known.insert(FileId::of(log), log) {
+            return Err(Failure::Usage(if earlier == log {
+                format!("`{name}` is given twice (expected each log once)")
+            } else {
+                format!(
+                    "`{}` and `{name}` are the same file (expected each log once)",
+                    earlier.display()
+                )
+            }));
         }
         if name == "-" {
             inputs.push(Input::new("<stdin>", || {
@@ -333,6 +358,10 @@ fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
 /// The failure for an error, with the option that it is about.
 fn failure(settings: &Settings, error: &Error) -> Failure {
     match error {
+        // The arms are those of an experiment, and the log is short.
+        Error::UnknownArm { wanted, .. } if settings.may_lack_arms => Failure::Run(format!(
+            "no connection is of the baseline `{wanted}` (expected more --connections)"
+        )),
         Error::UnknownArm { wanted, .. } if Some(wanted) != settings.baseline.as_ref() => {
             Failure::Usage(format!("--shares: {error}"))
         }
@@ -400,7 +429,7 @@ pub(crate) fn warn(comparison: &Comparison) {
 }
 
 pub(crate) fn exit_code(comparison: &Comparison) -> ExitCode {
-    if comparison.ratio_fails() {
+    if comparison.ratio_fails() || comparison.has_copies() {
         ExitCode::from(RATIO_FAILS)
     } else {
         ExitCode::SUCCESS

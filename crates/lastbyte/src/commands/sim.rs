@@ -14,8 +14,8 @@ use std::{
 use lastbyte_congestion::{Registry, SavedPath};
 use lastbyte_record::qlog::Dialect;
 use lastbyte_scenario::{
-    self as scenario, Arm, CrossTraffic, Direction, FlowPlan, Scenario, Security, Transport,
-    Workload,
+    self as scenario, Arm, CrossKind, CrossTraffic, Direction, FlowPlan, Scenario, Security,
+    Transport, Workload,
 };
 use lastbyte_sim::{
     lines::{Label, Lines},
@@ -23,6 +23,7 @@ use lastbyte_sim::{
     row::Row,
     simulate,
 };
+use lastbyte_units as units;
 
 pub(crate) use self::arguments::Arguments;
 use self::{arguments::QlogDialect, qlogs::Qlogs};
@@ -178,7 +179,32 @@ fn described(scenario: &Scenario) -> Vec<String> {
     if scenario.direction() == Direction::Up {
         words.insert(0, "upload".to_owned());
     }
+    let cross = scenario.path.cross.iter().chain(&scenario.cross);
+    words.extend(cross.map(cross_words));
     words
+}
+
+/// Describes cross traffic: `cross traffic cubic`, `cross traffic cbr:5mbit up from 1s`.
+fn cross_words(cross: &CrossTraffic) -> String {
+    let kind = match &cross.kind {
+        CrossKind::Bulk(spec) => spec.to_string(),
+        CrossKind::Stack(spec) => format!("stack:{spec}"),
+        CrossKind::Pages(spec, pages) => format!(
+            "pages:{spec} {} {}",
+            units::show_bytes(pages.bytes),
+            units::show_span(pages.every)
+        ),
+        CrossKind::Constant(rate) => format!("cbr:{}", units::show_rate(*rate)),
+    };
+    let direction = match cross.direction {
+        Direction::Down => "",
+        Direction::Up => " up",
+    };
+    let start = match cross.start {
+        Duration::ZERO => String::new(),
+        start => format!(" from {}", units::show_span(start)),
+    };
+    format!("cross traffic {kind}{direction}{start}")
 }
 
 /// The workload of each flow.

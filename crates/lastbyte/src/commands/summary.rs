@@ -8,8 +8,12 @@ pub(crate) fn table(arms: &[Summary], baseline: usize, metric: &Metric) -> Strin
     let p25 = format!("{} p25", metric.name);
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
+    let complete = match metric.expression() {
+        None => "complete",
+        Some(_) => "with value",
+    };
     table.set_header([
-        "arm", "conns", "complete", &p25, "p50", "p75", "p95", "loss avg", "p50", "p90", "p99",
+        "arm", "conns", complete, &p25, "p50", "p75", "p95", "loss avg", "p50", "p90", "p99",
     ]);
     let base = arms.get(baseline);
     for (place, arm) in arms.iter().enumerate() {

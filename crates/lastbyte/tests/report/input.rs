@@ -116,7 +116,7 @@ fn options_that_do_not_fit_the_log_are_errors() {
             "again",
             "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
             &["./again.ndjson"],
-            "error: `./again.ndjson` is given twice (expected each log once)",
+            "error: `again.ndjson` and `./again.ndjson` are the same file (expected each log once)",
             2,
         ),
     ];
@@ -139,4 +139,64 @@ fn a_value_that_the_report_cannot_use_ends_the_log_and_is_no_error_of_where() {
     assert!(!text.contains("error: --where"), "{text}");
     assert_eq!(output.status.code(), Some(1));
     assert!(folder.join("report.html").exists());
+}
+
+/// A link is the same file, and a compressed copy has the same lines.
+#[test]
+fn a_log_that_is_given_twice_by_another_name_is_an_error() {
+    let folder = folder("report-twice");
+    fs::write(folder.join("a.ndjson"), log(300)).expect("a log");
+    fs::hard_link(folder.join("a.ndjson"), folder.join("hard.ndjson")).expect("a link");
+    fs::copy(folder.join("a.ndjson"), folder.join("copy.ndjson")).expect("a copy");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("a.ndjson", folder.join("soft.ndjson")).expect("a link");
+    for (other, exit, expected) in [
+        (
+            "a.ndjson",
+            2,
+            "error: `a.ndjson` is given twice (expected each log once)",
+        ),
+        #[cfg(unix)]
+        (
+            "hard.ndjson",
+            2,
+            "error: `a.ndjson` and `hard.ndjson` are the same file (expected each log once)",
+        ),
+        #[cfg(unix)]
+        (
+            "soft.ndjson",
+            2,
+            "error: `a.ndjson` and `soft.ndjson` are the same file (expected each log once)",
+        ),
+        (
+            "copy.ndjson",
+            1,
+            "error: 300 of 600 lines are copies of lines before them; the first is in a.ndjson and in copy.ndjson",
+        ),
+    ] {
+        let output = run(&folder, &["report", "a.ndjson", other]);
+        assert!(stderr(&output).starts_with(expected), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(exit));
+        assert!(!folder.join("report.html").exists());
+    }
+    // A few lines that were sent again.
+    let numbered = |lines: usize| -> String {
+        let text = log(300);
+        let lines = text.lines().take(lines).enumerate();
+        lines
+            .map(|(id, line)| {
+                line.replacen('{', &format!("{{\"conn_id\":{id},\"time\":{id},"), 1) + "\n"
+            })
+            .collect()
+    };
+    for (name, lines) in [("all.ndjson", 300), ("again.ndjson", 2)] {
+        fs::write(folder.join(name), numbered(lines)).expect("a log");
+    }
+    let output = run(&folder, &["report", "all.ndjson", "again.ndjson"]);
+    assert!(
+        stderr(&output).starts_with("warning: 2 of 302 lines are copies of lines before them"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(output.status.code(), Some(3));
 }

@@ -134,7 +134,7 @@ fn an_arm_that_filter_rules_empty_is_named_with_its_option() {
         .replace("\"jumpstart.cwnd\":0", "\"jumpstart.cwnd\":88320")
         .replace("\"jumpstart.prev-rate\":0", "\"jumpstart.prev-rate\":5");
     assert!(rapid != line && jump.contains("prev-rate\":5"));
-    let text = [line, &rapid, &jump].map(|line| format!("{line}\n").repeat(20));
+    let text = [line, &rapid, &jump].map(|line| numbered(line, 20));
     fs::write(folder.join("a.ndjson"), text.concat()).expect("a log");
     let output = run(&folder, &["report", "a.ndjson"]);
     let printed = stderr(&output);

@@ -58,7 +58,7 @@ impl Layout {
 
     /// Left, top, right and bottom of the plot, which is a square.
     fn plot(self) -> (f32, f32, f32, f32) {
-        let (left, top) = (3.6 * self.tick, 5.4 * self.tick + 4.0);
+        let (left, top) = (4.1 * self.tick, 5.4 * self.tick + 4.0);
         let right = self.width - 8.0;
         (left, top, right, top + right - left)
     }
@@ -138,7 +138,7 @@ fn axes(layout: Layout, domain: (f64, f64), x: Linear, y: Linear, shapes: &mut V
             layout.tick,
             false,
             MUTED,
-            label.trim_end_matches(" ms"),
+            &label,
         ));
         if across > last_right {
             // The last label ends with the plot.
@@ -251,7 +251,7 @@ pub(super) fn overview(loads: &PageLoads, selection: Selection) -> Scene {
     let rows = all.len().div_ceil(columns).max(1);
     let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
     let axes = format!(
-        "{}, {} view: {} across, {} upwards; below the dashed line {} is faster",
+        "{}, {} view: {} across, {} upwards; each dot is a page, blue where {} is faster",
         selection.metric.name(),
         loads.views.get(selection.view).map_or("", String::as_str),
         arm(0),

@@ -142,7 +142,7 @@ fn charts(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut
     let _ = writeln!(
         body,
         "<section><h2>{}</h2>\n<p class=\"note\">Each dot is a page: its time over {} on the horizontal axis, over {} on the vertical axis, both on the \
-         same logarithmic scale. Pages below the dashed line are faster over {}. A page that was not complete is at the upper or right edge. Click a network to choose pages in its chart.</p>\n<div class=\"charts\" style=\"--least:{}px\">",
+         same logarithmic scale. Pages below the dashed line are faster over {} (<span class=\"faster\">●</span>), others are not (<span class=\"slower\">●</span>). A page that was not complete is at the upper or right edge. Click a network to choose pages in its chart.</p>\n<div class=\"charts\" style=\"--least:{}px\">",
         escaped(&selection_name(loads, selection)),
         arm(0),
         arm(selection.arm),
@@ -181,8 +181,22 @@ fn cell(estimate: Option<Estimate>, show: impl Fn(f64) -> String) -> String {
 
 fn factor(value: f64) -> String {
     match show_speedup(Some(value)) {
-        dash if dash == "–" => dash,
+        word if word == "–" || word == "never" => word,
         text => text + "×",
+    }
+}
+
+/// The mean speedup, with the number of pages that it is of.
+fn mean(verdict: &Verdict) -> String {
+    match (verdict.pages - verdict.complete, verdict.speedup) {
+        (0, speedup) => cell(speedup, factor),
+        (_, None) => format!("– <small>{} complete pages</small>", verdict.complete),
+        (_, speedup) => format!(
+            "{} <small>of {} of {} pages</small>",
+            cell(speedup, factor),
+            verdict.complete,
+            verdict.pages
+        ),
     }
 }
 
@@ -193,7 +207,7 @@ fn table(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut 
         body,
         "<section><h2>By network</h2><p class=\"note\">Speedup: time of the baseline divided by time of the arm; above 1, the arm is faster. \
          Intervals (95 %) show how far another sample of such pages would move the figure. Everything but the arm is the same \
-         in both loads of a page. A load that is not complete counts as infinitely long; the mean is then absent.</p>\n<div class=\"scroll\"><table><thead><tr><th>network</th><th>pages</th><th>not complete: {}</th><th>{}</th><th>faster</th>\
+         in both loads of a page. A load that is not complete counts as infinitely long, but in the mean, which is of the pages that are complete over both.</p>\n<div class=\"scroll\"><table><thead><tr><th>network</th><th>pages</th><th>not complete: {}</th><th>{}</th><th>faster</th>\
          <th>geometric mean speedup</th><th>median</th><th>P5</th><th>P95</th><th>slower by &gt; 5 %</th>\
          </tr></thead><tbody>\n",
         arm(0),
@@ -210,7 +224,7 @@ fn table(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut 
             verdict.incomplete.0,
             verdict.incomplete.1,
             cell(verdict.faster, percent),
-            cell(verdict.speedup, factor),
+            mean(&verdict),
             or_dash(verdict.median.map(factor)),
             or_dash(verdict.p5.map(factor)),
             or_dash(verdict.p95.map(factor)),
@@ -220,39 +234,81 @@ fn table(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut 
     body.push_str("</tbody></table></div></section>\n");
 }
 
+/// The result of a page over all networks.
+#[derive(Clone, Copy, Default)]
+struct PageResult {
+    networks: u32,
+    slower: u32,
+    /// Networks on which it is complete over the baseline only.
+    lost: u32,
+    /// Networks on which it is complete over both, and the sum of the logarithms of its speedups there.
+    complete: u32,
+    sum: f64,
+}
+
+impl PageResult {
+    fn speedup(&self) -> Option<f64> {
+        (self.complete > 0).then(|| libm::exp(self.sum / f64::from(self.complete)))
+    }
+}
+
 /// The pages that lose most.
 fn losers(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
     const SHOWN: usize = 8;
-    let mut of_pages: BTreeMap<usize, (f64, u32, u32)> = BTreeMap::new();
+    let mut of_pages: BTreeMap<usize, PageResult> = BTreeMap::new();
     for pair in all.iter().flatten() {
-        let sum = of_pages.entry(pair.page).or_default();
-        sum.0 += libm::log(pair.speedup());
-        sum.1 += 1;
-        sum.2 += u32::from(pair.speedup() < 1.0);
+        let one = of_pages.entry(pair.page).or_default();
+        let speedup = pair.speedup();
+        one.networks += 1;
+        one.slower += u32::from(speedup < 1.0);
+        one.lost += u32::from(speedup == 0.0);
+        let log = libm::log(speedup);
+        if log.is_finite() {
+            one.complete += 1;
+            one.sum += log;
+        }
     }
-    let mut pages: Vec<(usize, f64, u32, u32)> = of_pages
+    let total = of_pages.len();
+    let ever = of_pages.values().filter(|page| page.slower > 0).count();
+    let loses = |page: &PageResult| page.lost > 0 || page.speedup().is_some_and(|it| it < 1.0);
+    let mut pages: Vec<(usize, PageResult)> = of_pages
         .into_iter()
-        .map(|(page, (sum, count, slower))| {
-            (page, libm::exp(sum / f64::from(count)), count, slower)
-        })
+        .filter(|(_, page)| loses(page))
         .collect();
-    let rank = |speedup: f64| if speedup.is_nan() { 1.0 } else { speedup };
-    pages.sort_by(|one, other| rank(one.1).total_cmp(&rank(other.1)));
-    let ever = pages.iter().filter(|page| page.3 > 0).count();
+    let rank = |page: &PageResult| page.speedup().unwrap_or(0.0);
+    pages.sort_by(|(_, one), (_, other)| {
+        let by_lost = other.lost.cmp(&one.lost);
+        by_lost.then(rank(one).total_cmp(&rank(other)))
+    });
     let _ = writeln!(
         body,
-        "<section><h2>Pages that lose</h2><p class=\"note\">{ever} of {} pages are slower on at least one network. Those with the lowest geometric \
-         mean speedup over all networks:</p>\n<div class=\"scroll\"><table><thead><tr><th>page</th><th>speedup</th><th>slower on</th>\
-         <th>hosts</th><th>requests</th><th>bytes</th></tr></thead><tbody>",
-        pages.len()
+        "<section><h2>Pages that lose</h2><p class=\"note\">{ever} of {total} pages are slower on at least one network. {} pages are slower in the \
+         geometric mean over the networks on which they are complete over both, or not complete over the arm where they are over the baseline.{}</p>",
+        pages.len(),
+        match pages.len() {
+            0 => "",
+            1..=SHOWN => " They are:",
+            _ => " Those that lose most:",
+        }
     );
-    for (page, speedup, count, slower) in pages.into_iter().take(SHOWN) {
+    if pages.is_empty() {
+        body.push_str("</section>\n");
+        return;
+    }
+    body.push_str(
+        "<div class=\"scroll\"><table><thead><tr><th>page</th><th>speedup</th><th>slower on</th><th>not complete on</th>\
+         <th>hosts</th><th>requests</th><th>bytes</th></tr></thead><tbody>\n",
+    );
+    for (page, one) in pages.into_iter().take(SHOWN) {
         let facts = &loads.pages[page];
         let _ = writeln!(
             body,
-            "<tr><th>{}</th><td>{}</td><td>{slower} of {count} networks</td><td>{}</td><td>{}</td><td>{:.0} kB</td></tr>",
+            "<tr><th>{}</th><td>{}</td><td>{} of {} networks</td><td>{}</td><td>{}</td><td>{}</td><td>{:.0} kB</td></tr>",
             escaped(&facts.name),
-            factor(speedup),
+            one.speedup().map_or_else(|| "–".to_owned(), factor),
+            one.slower,
+            one.networks,
+            one.lost,
             facts.hosts,
             facts.resources.len(),
             facts.bytes as f64 / 1e3

@@ -114,10 +114,9 @@ fn a_load_that_is_not_complete_counts_as_infinitely_long() {
     assert!((verdict.faster.expect("pages").value - 1.0 / 3.0).abs() < 1e-12);
     assert_eq!((verdict.median, verdict.p95), (Some(0.0), Some(2.0)));
     assert_eq!(verdict.losers, Some(2.0 / 3.0));
-    assert_eq!(
-        verdict.speedup, None,
-        "the mean is not of the complete loads"
-    );
+    // One complete page has no mean.
+    assert_eq!((verdict.complete, verdict.speedup), (1, None));
+    assert_eq!(show_speedup(verdict.median), "never");
     let page = loads.html();
     assert!(page.contains("<th>not complete: HTTP/2</th><th>HTTP/3</th>"));
     assert!(page.contains("<td>3</td><td>0</td><td>2</td>"));
@@ -127,7 +126,13 @@ fn a_load_that_is_not_complete_counts_as_infinitely_long() {
     assert_eq!((verdict.incomplete, verdict.p5), ((2, 0), Some(2.0)));
     assert_eq!(show_speedup(verdict.median), "∞");
     assert_eq!(verdict.losers, Some(0.0));
-    assert_eq!(verdict.speedup, None);
+    // One page of three does not remove the mean of the others.
+    let verdict = &without(self::loads(&times), &[3]).verdicts(LOAD)[0];
+    assert_eq!(verdict.complete, 2);
+    let speedup = verdict.speedup.expect("a mean").value;
+    assert!((speedup - 2.0).abs() < 1e-12, "{speedup}");
+    let page = without(self::loads(&times), &[3]).html();
+    assert!(page.contains("2.00× <small>2.00× to 2.00×</small> <small>of 2 of 3 pages</small>"));
     // Neither does: the page is neither faster nor slower.
     let verdict = &without(self::loads(&times), &[0, 1, 2, 3]).verdicts(LOAD)[0];
     assert_eq!((verdict.pages, verdict.incomplete), (3, (2, 2)));
@@ -198,12 +203,15 @@ fn the_picture_of_first_render_has_its_times_and_axes_are_named() {
     let loads = loads(&[(200.0, 100.0), (100.0, 200.0)]);
     let texts = |picture: &str| {
         let document = roxmltree::Document::parse(picture).expect("it is XML");
-        let texts = document.descendants().filter_map(|node| node.text());
+        let texts = document.descendants().filter(roxmltree::Node::is_text);
+        let texts = texts.filter_map(|node| node.text());
         texts.map(str::to_owned).collect::<Vec<_>>()
     };
     let [load, render] = Metric::ALL.map(|metric| texts(&loads.svg(metric)));
     assert!(load.contains(&"200 ms".to_owned()) && !render.contains(&"200 ms".to_owned()));
     assert!(render.contains(&"50 ms".to_owned()) && !load.contains(&"50 ms".to_owned()));
+    // Both axes have units.
+    assert_eq!(load.iter().filter(|text| *text == "200 ms").count(), 2);
     for texts in [load, render] {
         for name in ["↑ HTTP/3", "HTTP/2 →"] {
             assert!(texts.contains(&name.to_owned()), "{name}: {texts:?}");
@@ -273,4 +281,36 @@ fn anything_can_be_drawn() {
     outside.loads[0].key.network = 7;
     outside.loads[1].key.page = 9;
     assert!(outside.html().contains("no page"));
+}
+
+/// A page that is faster on each network does not lose, and one that was not complete has no speedup of zero.
+#[test]
+fn only_pages_that_lose_are_listed() {
+    let row = |page: &str, name: &str| {
+        let (_, section) = page
+            .split_once("<h2>Pages that lose</h2>")
+            .expect("a section");
+        let (section, _) = section.split_once("</section>").expect("its end");
+        let row = section
+            .lines()
+            .find(|line| line.starts_with(&format!("<tr><th>{name}</th>")));
+        row.map(str::to_owned)
+    };
+    let winners = loads(&[(200.0, 100.0), (300.0, 100.0)]);
+    let page = winners.html();
+    assert_eq!((row(&page, "page 0"), row(&page, "page 1")), (None, None));
+    assert!(page.contains("0 of 2 pages are slower on at least one network."));
+    assert!(!page.contains("not complete on</th>"));
+    // The second page loses on average, the third is complete over the baseline only.
+    let page = without(
+        loads(&[(200.0, 100.0), (100.0, 300.0), (200.0, 100.0)]),
+        &[5],
+    )
+    .html();
+    assert_eq!(row(&page, "page 0"), None);
+    let expected = "<tr><th>page 1</th><td>0.33×</td><td>1 of 1 networks</td><td>0</td>";
+    assert!(row(&page, "page 1").is_some_and(|row| row.starts_with(expected)));
+    let expected = "<tr><th>page 2</th><td>–</td><td>1 of 1 networks</td><td>1</td>";
+    assert!(row(&page, "page 2").is_some_and(|row| row.starts_with(expected)));
+    assert!(!page.contains("0.00×") && page.contains("<td>never</td>"));
 }

@@ -65,11 +65,13 @@ pub struct Verdict {
     pub pages: usize,
     /// Those of which a load over the baseline, and over the arm, was not complete. It counts as infinitely long.
     pub incomplete: (usize, usize),
+    /// Pages that were complete over both.
+    pub complete: usize,
     /// The share that is faster in the arm, with its 95 % interval (Wilson). `None` without pages.
     pub faster: Option<Estimate>,
     /// The geometric mean of the speedups, with its 95 % interval (normal, of logarithms). It is the mean over pages, and its
-    /// interval shows how far another sample of pages like these would move it. `None` with fewer than two pages, or if one was not
-    /// complete.
+    /// interval shows how far another sample of pages like these would move it. It is of the pages that were complete over both; `None`
+    /// with fewer than two.
     pub speedup: Option<Estimate>,
     /// The median speedup. A page that was complete over the arm only has an infinite speedup, one over the baseline only a speedup
     /// of 0, and one over neither is between the faster and the slower ones, without a value.
@@ -93,25 +95,27 @@ impl Verdict {
             let place = ((count as f64 * share).ceil() as usize).max(1) - 1;
             speedups.get(place).copied().filter(|one| !one.is_nan())
         };
-        let logs: Vec<f64> = speedups.iter().map(|one| libm::log(*one)).collect();
-        let mean = logs.iter().sum::<f64>() / count as f64;
+        let logs = speedups.iter().map(|one| libm::log(*one));
+        let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
+        let complete = logs.len();
+        let mean = logs.iter().sum::<f64>() / complete as f64;
         let squares = logs
             .iter()
             .map(|log| (log - mean) * (log - mean))
             .sum::<f64>();
-        let half = Z_95 * (squares / (count as f64 - 1.0) / count as f64).sqrt();
+        let half = Z_95 * (squares / (complete as f64 - 1.0) / complete as f64).sqrt();
         let incomplete =
             |time: fn(&Pair) -> f64| pairs.iter().filter(|pair| time(pair).is_infinite()).count();
         let losers = speedups.iter().filter(|one| **one < 1.0 / 1.05).count();
         Self {
             pages: count,
+            complete,
             faster: share(above(1.0) as u64, count as u64, Z_95),
             incomplete: (
                 incomplete(|pair| pair.baseline),
                 incomplete(|pair| pair.arm),
             ),
-            // Not finite if a page was not complete.
-            speedup: (count > 1 && mean.is_finite()).then(|| Estimate {
+            speedup: (complete > 1).then(|| Estimate {
                 value: libm::exp(mean),
                 interval: (libm::exp(mean - half), libm::exp(mean + half)),
             }),
@@ -128,6 +132,7 @@ impl Verdict {
         };
         json!({
             "pages": self.pages,
+            "complete": self.complete,
             "incomplete_baseline": self.incomplete.0,
             "incomplete_arm": self.incomplete.1,
             "faster": interval(self.faster),
@@ -140,11 +145,12 @@ impl Verdict {
     }
 }
 
-/// A speedup: two decimals, `∞`, or a dash without a value.
+/// A speedup: two decimals, `∞`, `never` of a page that is complete over the baseline only, or a dash without a value.
 #[must_use]
 pub fn show_speedup(value: Option<f64>) -> String {
     match value {
         Some(value) if value.is_infinite() => "∞".to_owned(),
+        Some(0.0) => "never".to_owned(),
         Some(value) if !value.is_nan() => format!("{value:.2}"),
         _ => "–".to_owned(),
     }

@@ -1,7 +1,10 @@
 //! From counts to changes, intervals and tests: all results of the page, as values.
 
+use std::collections::BTreeMap;
+
 use super::{
     balance::{self, BalanceTest, Stratified},
+    copies::Copies,
     error::Error,
     format::count,
     gather::{Block, Cell, Histogram, Tally, Unpaired, merged},
@@ -74,7 +77,8 @@ pub(super) struct Analysis {
     /// Lines of production logs that are left out.
     pub(super) left_out: LeftOut,
     pub(super) without_arm: u64,
-    pub(super) without_value: u64,
+    pub(super) without_value: BTreeMap<String, u64>,
+    pub(super) copies: Option<Copies>,
     /// Connections of sizes outside of all bins.
     pub(super) outside_bins: u64,
     pub(super) trouble: Option<String>,
@@ -249,6 +253,7 @@ pub(super) fn analysis(tally: Tally, mut settings: Settings) -> Result<Analysis,
         left_out: tally.left_out,
         without_arm: tally.without_arm,
         without_value: tally.without_value,
+        copies: tally.copies,
         experiment: tally.experiment,
         trouble: tally.trouble,
         loss,

@@ -20,7 +20,7 @@
 //! the same difference within site `s`, and `w(s) = n(s) / Σ n(s)` with `n(s)` the connections of the site in all arms, completed
 //! or not. The variance of `d(s)` is the sum of both arms' sample variances over their numbers, and that of `d` is
 //! `Σ w(s)²·var d(s)`. Intervals are normal, simultaneous over arms (Bonferroni). Sites with fewer than two values in the arm or
-//! the baseline are left out, and counted.
+//! the baseline, or with a value of zero, which has no logarithm, are left out, and counted.
 //!
 //! # Decisions
 //!
@@ -384,8 +384,9 @@ pub(super) struct Stratified {
     pub(super) by_site: Estimate,
     /// The number of sites that count, at least two.
     pub(super) sites: usize,
-    /// The connections of the others, in all arms.
-    pub(super) left_out: u64,
+    /// The connections of the others, in all arms: of sites with fewer than two values in the arm or the baseline, and of sites with a
+    /// value of zero there.
+    pub(super) left_out: [u64; 2],
 }
 
 impl Stratified {
@@ -409,10 +410,11 @@ pub(super) fn stratified(
         }
         let total = |site: &[Counts]| site.iter().map(Counts::total).sum::<u64>();
         let (mut sum, mut variance, mut weights) = (0.0, 0.0, 0.0);
-        let (mut counting, mut left_out) = (Vec::new(), 0);
+        let (mut counting, mut left_out) = (Vec::new(), [0; 2]);
         for site in sites {
             let Some((difference, of)) = log_difference(&site[arm], &site[0]) else {
-                left_out += total(site);
+                let has_zero = [arm, 0].iter().any(|arm| has_zero(&site[*arm]));
+                left_out[usize::from(has_zero)] += total(site);
                 continue;
             };
             counting.push(site);
@@ -448,11 +450,14 @@ fn log_difference(one: &Counts, other: &Counts) -> Option<(f64, f64)> {
     Some((first - second, one + other))
 }
 
+fn has_zero(counts: &Counts) -> bool {
+    counts.iter().next().is_some_and(|(value, _)| value == 0)
+}
+
 /// The mean of logarithms, and its variance. `None` with fewer than two values, or a value of zero.
 fn logarithms(counts: &Counts) -> Option<(f64, f64)> {
     let n = counts.finished() as f64;
-    let mut values = counts.iter();
-    if n < 2.0 || values.any(|(value, _)| value == 0) {
+    if n < 2.0 || has_zero(counts) {
         return None;
     }
     let sum = |of: &dyn Fn(f64) -> f64| -> f64 {

@@ -72,6 +72,8 @@ pub enum Error {
     },
     /// The log has lines of several experiments, with these names; `None` for lines without one.
     SeveralExperiments(Vec<Option<String>>),
+    /// More than 1 % of the lines were read before, as a sentence without a full stop.
+    Copies(String),
     /// Some lines name their arm, others are H2O's.
     MixedLines {
         /// The number of lines that name it.
@@ -177,6 +179,10 @@ impl fmt::Display for Error {
                     .try_for_each(|left_out| write!(f, "; {left_out}"))
             }
             Self::SeveralExperiments(names) => several_experiments(f, names),
+            Self::Copies(sentence) => write!(
+                f,
+                "{sentence} (expected each connection once): give each log once, or remove the copies"
+            ),
             Self::MixedLines { named, h2o } => write!(
                 f,
                 "{named} lines name their arm and {h2o} are H2O's, whose arm follows from flags: report on one kind at a time, or define the arm \

@@ -526,20 +526,44 @@ fn axes(
     );
     drawing.text((plot.right, line), Anchor::End, font, true, INK, more);
     if size != Size::Small {
-        drawing.text(
-            (if size == Size::Wide { 18.0 } else { 8.0 }, plot.top - 11.0),
-            Anchor::Start,
-            font,
-            false,
-            INK,
-            match subject {
-                Subject::Group(_) => format!("percentile of connections, by {what}"),
-                Subject::Paths(_) | Subject::Neighbour(_) => {
-                    "percentile of paths, by their change".to_owned()
-                }
-            },
-        );
+        let left = if size == Size::Wide { 18.0 } else { 8.0 };
+        let right = match size {
+            Size::Wide => {
+                let (_, middle, half) = baseline_label(drawing, analysis, plot, x, font);
+                middle - half - 12.0
+            }
+            _ => plot.right,
+        };
+        let full = match subject {
+            Subject::Group(_) => format!("percentile of connections, by {what}"),
+            Subject::Paths(_) | Subject::Neighbour(_) => {
+                "percentile of paths, by their change".to_owned()
+            }
+        };
+        // An expression may be long, and the baseline's name is on the same line.
+        let fits = |text: &str| drawing.width(text, font, false) <= right - left;
+        let short = full.split(',').next().unwrap_or_default();
+        let texts = [full.as_str(), short, "percentile"];
+        let text = texts.into_iter().find(|text| fits(text));
+        if let Some(text) = text {
+            let at = (left, plot.top - 11.0);
+            drawing.text(at, Anchor::Start, font, false, INK, text);
+        }
     }
+}
+
+/// The baseline's name over the zero line: its text, its middle and half of its width.
+fn baseline_label(
+    drawing: &Drawing,
+    analysis: &Analysis,
+    plot: &Plot,
+    x: &Changes,
+    font: f32,
+) -> (String, f32, f32) {
+    let text = drawing.fitted(&analysis.arms[0].name, font, false, 180.0);
+    let half = drawing.width(&text, font, false) / 2.0;
+    let at = x.place(0.0) as f32;
+    (text, at.clamp(plot.left + half, plot.right - half), half)
 }
 
 fn zero_line(
@@ -553,9 +577,7 @@ fn zero_line(
     let at = x.place(0.0) as f32;
     drawing.line((at, plot.top), (at, plot.bottom), INK, 1.3, false);
     if size == Size::Wide {
-        let baseline = drawing.fitted(&analysis.arms[0].name, font, false, 180.0);
-        let half = drawing.width(&baseline, font, false) / 2.0;
-        let at = at.clamp(plot.left + half, plot.right - half);
+        let (baseline, at, _) = baseline_label(drawing, analysis, plot, x, font);
         label(
             drawing,
             (at, plot.top - 5.0),

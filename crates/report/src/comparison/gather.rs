@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lastbyte_query::{AbsentKey, Input, Value};
 
 use super::{
+    copies::{Copies, CopyFinder},
     error::Error,
     neighbours::{NeighbourCounts, NeighbourStats},
     parts::{FLOW_CONTROL, PartCounts, Times},
@@ -105,8 +106,10 @@ pub(super) struct Tally {
     pub(super) left_out: LeftOut,
     /// Lines without an arm.
     pub(super) without_arm: u64,
-    /// Lines without a value of a metric other than the time to last byte.
-    pub(super) without_value: u64,
+    /// Lines without a value of a metric other than the time to last byte, by arm.
+    pub(super) without_value: BTreeMap<String, u64>,
+    /// Lines that were read before.
+    pub(super) copies: Option<Copies>,
     /// Why the log could not be read to its end.
     pub(super) trouble: Option<String>,
     /// The keys of [`Settings::filter`] that no line has.
@@ -120,15 +123,16 @@ pub(super) fn tally(
     inputs: Vec<Input>,
     settings: &Settings,
 ) -> Result<(Tally, Vec<String>), Error> {
+    state::check_expressions(settings)?;
     let mut counter = Counter::new(settings);
     if settings.is_merge {
-        let (files, repeated) = state::read(inputs, settings, |row| counter.add(row))?;
+        let (files, repeated) = state::read(inputs, settings, |file, row| counter.add(file, row))?;
         counter.presence.check(settings, None, &[])?;
         let mut tally = counter.finish(None, Vec::new())?;
         tally.repeated = repeated;
         return Ok((tally, files));
     }
-    let outcome = state::rows(inputs, settings, |row| counter.add(row))?;
+    let outcome = state::rows(inputs, settings, |file, row| counter.add(file, row))?;
     let trouble = state::trouble(&outcome.errors);
     if trouble.is_none() {
         let rows = Some(outcome.rows);
@@ -144,13 +148,19 @@ pub(super) fn bins(
     settings: &Settings,
     count: usize,
 ) -> Result<Vec<f64>, Error> {
+    state::check_expressions(settings)?;
     let query = state::compile(&queries::bin_limits(settings, count), settings)?;
     let mut limits: Vec<f64> = Vec::new();
     // A log that cannot be read to its end is reported by the pass that counts it.
-    let mut has_values = false;
+    let (mut has_values, mut is_counting) = (false, false);
     let outcome = query.for_each(inputs, |row| {
-        has_values |= row.iter().any(|value| !value.is_null());
-        limits = row.iter().filter_map(Value::as_f64).collect();
+        if let [of_counting, lines] = row {
+            has_values |= lines.as_f64() > Some(0.0);
+            if let Value::Array(values) = of_counting {
+                is_counting |= values.iter().any(|value| !value.is_null());
+                limits = values.iter().filter_map(Value::as_f64).collect();
+            }
+        }
         ControlFlow::Continue(())
     });
     if let Some(by) = &settings.by
@@ -160,6 +170,10 @@ pub(super) fn bins(
         && excluding(settings).is_none()
     {
         return Err(no_values("by", by, outcome.rows, settings, &outcome.absent));
+    }
+    // No line counts: the pass that counts has the reason.
+    if has_values && !is_counting {
+        return Ok(limits);
     }
     // The last bin has the largest value.
     let last = limits.pop().map(|last| last.floor() + 1.0);
@@ -196,6 +210,7 @@ struct Counter {
     not_time: Option<String>,
     presence: Presence,
     pairing: Pairing,
+    copies: CopyFinder,
     /// Without what is known only at the end.
     tally: Tally,
 }
@@ -343,6 +358,7 @@ impl Counter {
             not_time: None,
             presence: Presence::default(),
             pairing: Pairing::default(),
+            copies: CopyFinder::default(),
             tally: Tally {
                 hours: Some(Hours::new()),
                 ..Tally::default()
@@ -372,17 +388,18 @@ impl Counter {
     }
 
     /// Counts a row. Returns an error if the log cannot be used.
-    fn add(&mut self, row: &[Value]) -> Result<(), Error> {
+    fn add(&mut self, file: &str, row: &[Value]) -> Result<(), Error> {
         let of = |column| value(row, column);
         let whole = |column| whole(of(column));
         self.presence.add(row);
         let Some(arm) = self.arm(of(Column::Named), of(Column::H2oArm), of(Column::Rules)) else {
             return Ok(());
         };
+        self.copies.add(file, row);
         let ttlb = match Ttlb::of(of(Column::Value)) {
             Ttlb::Micros(micros) => Some(micros),
             Ttlb::Never if !self.is_ttlb => {
-                self.tally.without_value += 1;
+                *self.tally.without_value.entry(arm).or_insert(0) += 1;
                 return Ok(());
             }
             Ttlb::Never => None,
@@ -529,7 +546,12 @@ impl Counter {
                 h2o: self.h2o,
             });
         }
+        let copies = self.copies.finish();
+        if let Some(copies) = copies.as_ref().filter(|copies| copies.are_many()) {
+            return Err(Error::Copies(copies.sentence()));
+        }
         let mut tally = self.tally;
+        tally.copies = copies;
         (tally.blocks, tally.unpaired) = self.pairing.finish();
         (tally.arms, tally.sites) = (self.arms.names, self.sites.names);
         tally

@@ -8,7 +8,9 @@
    * @property {(number | null)[]} e Estimated change, in percent.
    * @property {(number | null)[]} l Lower end of the 95 % interval, in percent.
    * @property {(number | null)[]} h Upper end of the 95 % interval, in percent; `null` as well if there is none.
-   * @property {(number | null)[] | null} m TTLB, in milliseconds; `null` in the chart of paths, which has changes only.
+   * @property {(string | null)[] | null} w Why there is no change; `null` if there is one at all percentiles.
+   * @property {(number | null)[] | null} m TTLB, in milliseconds; `null` in the chart of paths, which has changes only, and
+   *   without connections.
    */
 
   /**
@@ -16,7 +18,8 @@
    * the axis between them is of the logarithm of the ratio.
    * @typedef {object} Chart
    * @property {[number, number, number, number, number, number, boolean][]} plots The plots, one per size of the chart.
-   * @property {(number | null)[] | null} base TTLB of the baseline at P1 to P99, in milliseconds; `null` in the chart of paths.
+   * @property {(number | null)[] | null} base TTLB of the baseline at P1 to P99, in milliseconds; `null` in the chart of paths, and without
+   *   connections.
    * @property {Curve[]} arms The other arms.
    */
 
@@ -49,9 +52,9 @@
   };
   /** @type {(value: number | null) => string} */
   const percent = (value) => (value === null ? "–" : bare(value) + SPACE + "%");
-  /** @type {(low: number | null, high: number | null) => string} */
-  const range = (low, high) => {
-    if (low === null) return "too few";
+  /** @type {(low: number | null, high: number | null, why: string | null | undefined) => string} */
+  const range = (low, high, why) => {
+    if (low === null) return why ?? "too few";
     if (high !== null) return `${bare(low)} to${SPACE}${bare(high)}${SPACE}%`;
     return low > -100 ? `at least ${percent(low)}` : "unbounded";
   };
@@ -121,12 +124,12 @@
       }
       if (chart.base) rows[0][0].textContent = ms(chart.base[place]);
       chart.arms.forEach((arm, i) => {
-        const cells = rows[chart.base ? i + 1 : i];
+        const cells = rows[rows.length - chart.arms.length + i];
         if (arm.m) cells[0].textContent = ms(arm.m[place]);
         const change = cells[cells.length - 1];
         change.textContent = percent(arm.e[place]) + " ";
         const small = document.createElement("small");
-        small.textContent = range(arm.l[place], arm.h[place]);
+        small.textContent = range(arm.l[place], arm.h[place], arm.w?.[place]);
         change.append(small);
       });
     }

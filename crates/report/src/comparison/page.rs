@@ -88,7 +88,7 @@ fn value(text: &str, is_significant: bool) -> String {
 }
 
 fn absent_value() -> String {
-    value(format::ABSENT, false)
+    format!("<dd class=\"unsure\">{}</dd>", format::ABSENT)
 }
 
 /// How connections were assigned to arms. It is known only for an experiment of ours.
@@ -273,6 +273,7 @@ impl Page<'_> {
                 }
                 Significance::Faster => ("big faster", ""),
                 Significance::Slower => ("big slower", ""),
+                Significance::None if cell.estimate.is_none() => ("big unsure", ""),
                 Significance::None => ("big unsure", ", not significant"),
             };
             let range = match (cell.together, cell.alone) {
@@ -281,10 +282,10 @@ impl Page<'_> {
                     percent_range(range)
                 ),
                 (None, Some(range)) => format!("{}, 95\u{a0}% at P50 alone", percent_range(range)),
-                (None, None) if cell.estimate.is_none() => {
-                    "a median has no value: incomplete transfers take it, or it is zero".to_owned()
-                }
-                (None, None) => "too few connections for an interval".to_owned(),
+                (None, None) => cell.absent.map_or_else(
+                    || "too few connections for an interval".to_owned(),
+                    |absent| format!("no change of the median: {}", text::why_absent(absent)),
+                ),
             };
             let mean = group.means_together[arm].map_or_else(absent_value, |mean| {
                 value(&percent(mean.value), is_valid && mean.excludes_zero())
@@ -351,7 +352,7 @@ impl Page<'_> {
             if metric.is_ttlb() {
                 "Transfers that never completed count as slower than all others."
             } else {
-                "Where a percentile is 0 there is no change."
+                "Where a percentile of the baseline is 0 there is no change."
             }
         );
         self.add(&note);
@@ -532,6 +533,7 @@ impl Page<'_> {
         // The times of an arm at P1 to P99. Paths have changes only.
         let times = |arm: usize| match subject {
             Subject::Paths(_) | Subject::Neighbour(_) => None,
+            Subject::Group(group) if group.times[arm].total() == 0 => None,
             Subject::Group(group) => Some(
                 chart_shares()
                     .iter()
@@ -553,6 +555,7 @@ impl Page<'_> {
                     "e": column(&|cell| cell.estimate),
                     "l": column(&|cell| cell.alone.map(|(low, _)| low)),
                     "h": column(&|cell| cell.alone.map(|(_, high)| high)),
+                    "w": why_absent(curve),
                     "m": times(arm),
                 })
             })
@@ -576,6 +579,9 @@ impl Page<'_> {
         // A cell with the time of an arm. Paths have changes only.
         let time = |arm: usize| match subject {
             Subject::Paths(_) | Subject::Neighbour(_) => String::new(),
+            Subject::Group(group) if group.times[arm].total() == 0 => {
+                format!("<td>{}</td>", format::ABSENT)
+            }
             Subject::Group(group) => {
                 format!("<td>{}</td>", ms(group.times[arm].percentile(share)))
             }
@@ -596,9 +602,7 @@ impl Page<'_> {
             let change = cell
                 .estimate
                 .map_or_else(|| format::ABSENT.to_owned(), percent);
-            let range = cell
-                .alone
-                .map_or_else(|| "too few".to_owned(), percent_range);
+            let range = text::range_or_why(&cell);
             let _ = write!(
                 rows,
                 "<tr><th scope=\"row\">{}</th>{}<td>{change} <small>{range}</small></td></tr>",
@@ -892,6 +896,17 @@ impl Page<'_> {
             self.add("</dl>\n");
         }
         self.add("</section>\n</main>\n");
+    }
+}
+
+/// Why percentiles have no change, by percentile; `null` if all have one.
+fn why_absent(curve: &[Interval]) -> Value {
+    let why = curve.iter().map(|cell| cell.absent.map(text::why_absent));
+    let why: Vec<Option<&str>> = why.collect();
+    if why.iter().all(Option::is_none) {
+        Value::Null
+    } else {
+        json!(why)
     }
 }
 

@@ -7,7 +7,7 @@
 use super::queries::{QueryBuilder, Subgroup, chart_shares};
 use crate::statistics::{
     Z_95,
-    bootstrap::{BEYOND_MIN, Interval, Pairs},
+    bootstrap::{Absent, BEYOND_MIN, Interval, Pairs},
     counts::rank,
     tests_of::{self, Estimate},
 };
@@ -63,12 +63,16 @@ impl Paths {
     }
 }
 
+/// The change from a value of zero to one above it: above all numbers, and below that of a transfer that never completed.
+const FROM_ZERO: f64 = f64::MAX;
+
 fn change((ours, base): (Option<u64>, Option<u64>)) -> f64 {
     match (ours, base) {
-        (Some(ours), Some(base)) => (ours.max(1) as f64) / (base.max(1) as f64) - 1.0,
+        (Some(0), Some(0)) | (None, None) => 0.0,
+        (Some(_), Some(0)) => FROM_ZERO,
+        (Some(ours), Some(base)) => ours as f64 / base as f64 - 1.0,
         (None, Some(_)) => f64::INFINITY,
         (Some(_), None) => -1.0,
-        (None, None) => 0.0,
     }
 }
 
@@ -84,13 +88,27 @@ pub(super) fn curve(changes: &[f64]) -> Vec<Interval> {
 fn percentile(changes: &[f64], share: f64) -> Interval {
     let total = changes.len() as f64;
     let at = |rank: usize| changes.get(rank.checked_sub(1)?).copied();
-    let estimate = at(rank(changes.len() as u64, share) as usize).filter(|one| one.is_finite());
+    let (estimate, absent) = match at(rank(changes.len() as u64, share) as usize) {
+        None => (None, Some(Absent::NoMembers)),
+        Some(f64::INFINITY) => (None, Some(Absent::Unfinished)),
+        Some(FROM_ZERO) => (None, Some(Absent::BaselineZero)),
+        some => (some, None),
+    };
+    let end = |change: f64| {
+        if change < FROM_ZERO {
+            change
+        } else {
+            f64::INFINITY
+        }
+    };
     let (middle, half) = (total * share, Z_95 * (total * share * (1.0 - share)).sqrt());
     let is_wide = total * share.min(1.0 - share) >= BEYOND_MIN && middle - half >= 1.0;
     Interval {
         estimate,
+        absent,
         alone: at((middle - half) as usize)
             .zip(at((middle + half).ceil() as usize + 1))
+            .map(|(low, high)| (low, end(high)))
             .filter(|_| is_wide && estimate.is_some()),
         together: None,
     }

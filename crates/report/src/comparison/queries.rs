@@ -6,10 +6,11 @@ use lastbyte_record::connection_log::{
     keys::{
         ANATOMY_APPLICATION, ANATOMY_FLOW_CONTROL, ANATOMY_IDLE, ANATOMY_LAST_ACK, ANATOMY_PACING,
         ANATOMY_QUEUEING, ANATOMY_REPAIR, ANATOMY_WINDOW, ARM, CC_CWND_EXITING_SLOW_START,
-        CC_NUM_LOSS_EPISODES, CLIENT_HANDSHAKE, CLIENT_TTFB, CONTENT_LENGTH, EXPERIMENT_NAME,
-        HANDSHAKE_CONFIRMED_MSEC, JUMPSTART_CWND, JUMPSTART_PREV_RATE, MODULE, NEIGHBOUR_DELAY,
-        NEIGHBOUR_KIND, NEIGHBOUR_LOSS, NEIGHBOUR_RATE, NUM_JUMPSTART_APPLICABLE, NUM_PACED,
-        NUM_PACKETS_LOST, NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TIME, TTLB,
+        CC_NUM_LOSS_EPISODES, CLIENT_HANDSHAKE, CLIENT_TTFB, CONN_ID, CONTENT_LENGTH,
+        EXPERIMENT_NAME, HANDSHAKE_CONFIRMED_MSEC, JUMPSTART_CWND, JUMPSTART_PREV_RATE, MODULE,
+        NEIGHBOUR_DELAY, NEIGHBOUR_KIND, NEIGHBOUR_LOSS, NEIGHBOUR_RATE, NUM_JUMPSTART_APPLICABLE,
+        NUM_PACED, NUM_PACKETS_LOST, NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TIME,
+        TTLB, WORKER,
     },
     schema::{self, Key},
     tcp::{PROTO, TRANSPORT},
@@ -89,18 +90,35 @@ fn bin_value(settings: &Settings) -> String {
     }
 }
 
-/// The query for the limits of `count` bins: the percentiles of their values. Of states, it reads only the rows: what is
-/// wrong with the other lines is found by the pass that counts.
+/// The query for the limits of `count` bins: the percentiles of their values, of the lines that count, and the number of lines that have
+/// a value. Of states, it reads only the rows: what is wrong with the other lines is found by the pass that counts.
 pub(super) fn bin_limits(settings: &Settings, count: usize) -> String {
-    let (value, mut conditions) = match &settings.by {
+    let of = |column: Column| {
+        if settings.is_merge {
+            format!("_[{}]", column as usize)
+        } else {
+            format!("({})", expressions(settings)[column as usize])
+        }
+    };
+    let (value, selected) = match &settings.by {
         _ if settings.is_merge => (
-            format!("_[{}]", Column::Bin as usize),
+            of(Column::Bin),
             vec![format!("_.length == {}", columns(settings))],
         ),
         Some(by) => (expression_of(by), filters(settings)),
-        None => (of(CONTENT_LENGTH), filters(settings)),
+        None => (self::of(CONTENT_LENGTH), filters(settings)),
     };
-    conditions.push(format!("({value}) != nil"));
+    let mut counting = vec![
+        format!(
+            "({} != nil || {} != nil)",
+            of(Column::Named),
+            of(Column::H2oArm)
+        ),
+        format!("{} == 0", of(Column::Rules)),
+    ];
+    if !settings.metric.is_ttlb() {
+        counting.push(format!("{} != nil", of(Column::Value)));
+    }
     let shares: Vec<String> = (0..=count)
         .map(|limit| {
             // The first value above the share, which is the start of the next bin.
@@ -108,9 +126,13 @@ pub(super) fn bin_limits(settings: &Settings, count: usize) -> String {
             ((limit as f64 + above) / count as f64).to_string()
         })
         .collect();
+    let select = match selected.join(" && ") {
+        all if all.is_empty() => String::new(),
+        conditions => format!("select({conditions}) >> "),
+    };
     format!(
-        "select({}) >> percentile({value}, [{}])",
-        conditions.join(" && "),
+        "{select}[percentile({} ? ({value}) : nil, [{}]), count({value})]",
+        counting.join(" && "),
         shares.join(", ")
     )
 }
@@ -270,6 +292,8 @@ columns! { |settings|
     Seed: of(SEED);
     /// When a server wrote the line. In simulations, time starts with each connection.
     Time: format!("{} ? nil : {}", of(SEED), of(TIME));
+    /// What numbers the connection at a server, as an array.
+    Connection: format!("{} ? [{}] : nil", of(CONN_ID), [CONN_ID, WORKER, TRANSPORT].map(of).join(", "));
     Experiment: of(EXPERIMENT_NAME);
     /// The outcome of its neighbour, as an array.
     Neighbour: format!(
@@ -302,7 +326,16 @@ fn rules(settings: &Settings) -> String {
 /// The query that reads a log: of each line, the columns as an array. It keeps nothing from line to line, so any number of
 /// threads can run it.
 pub(super) fn reading(settings: &Settings) -> String {
-    let row = format!("[{}]", expressions(settings).join(", "));
+    reading_after(settings, "")
+}
+
+/// The same, with the name of the file before the columns.
+pub(super) fn reading_with_file(settings: &Settings) -> String {
+    reading_after(settings, "$FILENAME, ")
+}
+
+fn reading_after(settings: &Settings, first: &str) -> String {
+    let row = format!("[{first}{}]", expressions(settings).join(", "));
     match filters(settings).join(" && ") {
         filter if filter.is_empty() => row,
         filter => format!("select({filter}) >> {row}"),

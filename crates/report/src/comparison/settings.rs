@@ -164,16 +164,17 @@ impl Settings {
     /// The expressions of the query language, with the names of their fields.
     pub(super) fn expressions(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let metric = self.metric.expression().map(|_| self.metric.name.as_str());
+        let no_key = |text: &&str| !is_key(text);
         let given = [
             ("arm", self.arm.as_deref()),
-            ("by", self.by.as_deref()),
-            ("metric", metric),
+            ("by", self.by.as_deref().filter(no_key)),
+            ("metric", metric.filter(no_key)),
             ("site", self.site.as_deref()),
             ("filter", self.filter.as_deref()),
         ];
         given
             .into_iter()
-            .filter_map(|(name, text)| Some((name, text.filter(|text| !is_key(text))?)))
+            .filter_map(|(name, text)| Some((name, text?)))
     }
 }
 

@@ -2,7 +2,7 @@
 //! log needs the log only where it is stored.
 //!
 //! ```text
-//! ["lastbyte-report-state",2,"[_[\"arm\"], …]",["a.ndjson"]]
+//! ["lastbyte-report-state",3,"[_[\"arm\"], …]",["a.ndjson"]]
 //! ["cubic",null,true,…]
 //! ["end",1,"85944171f73967e8"]
 //! ```
@@ -28,7 +28,7 @@ use super::{
 
 /// The first cell of a state.
 const NAME: &str = "lastbyte-report-state";
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// The first cell of its last line.
 const END: &str = "end";
 
@@ -65,6 +65,25 @@ pub(super) fn compile(text: &str, settings: &Settings) -> Result<Query, Error> {
             },
         }
     })
+}
+
+/// Returns an error if an expression of the settings is more than a value of each line, which would change what others compute.
+pub(super) fn check_expressions(settings: &Settings) -> Result<(), Error> {
+    let is_of_reducer = |error: &Error| matches!(error, Error::Expression { reason, .. } if reason.contains("a reducer's result"));
+    for (setting, text) in settings.expressions() {
+        let effect = match compile(text, settings) {
+            // Its advice is the next stage, which an expression has not.
+            Err(error) if is_of_reducer(&error) => Some("a reducer, whose result is of all rows"),
+            query => query?.effect(),
+        };
+        if let Some(effect) = effect {
+            return Err(Error::Expression {
+                setting: Some(setting),
+                reason: format!("`{text}` has {effect} (expected an expression of the line)"),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The errors of a run as text, if there are any.
@@ -224,12 +243,14 @@ pub(super) fn whole(value: &Value) -> Option<u64> {
 pub(super) fn rows(
     inputs: Vec<Input>,
     settings: &Settings,
-    mut on_row: impl FnMut(&[Value]) -> Result<(), Error> + Send,
+    mut on_row: impl FnMut(&str, &[Value]) -> Result<(), Error> + Send,
 ) -> Result<Outcome, Error> {
-    let query = compile(&queries::reading(settings), settings)?;
+    let query = compile(&queries::reading_with_file(settings), settings)?;
     let mut result = Ok(());
     let outcome = query.for_each(inputs, |row| {
-        result = on_row(row);
+        if let [Value::String(file), cells @ ..] = row {
+            result = on_row(file, cells);
+        }
         match result {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -288,6 +309,7 @@ pub(super) fn write(
     settings: &Settings,
     out: &mut (dyn std::io::Write + Send),
 ) -> Result<(Option<Error>, Vec<AbsentKey>), Error> {
+    check_expressions(settings)?;
     let unwritten = |error: std::io::Error| Error::Write(error.to_string());
     let files = settings.files.iter().cloned().map(Value::String);
     let head = line(&[
@@ -300,7 +322,7 @@ pub(super) fn write(
     sum.add(&head);
     out.write_all(head.as_bytes()).map_err(unwritten)?;
     let mut presence = Presence::default();
-    let outcome = rows(inputs, settings, |row| {
+    let outcome = rows(inputs, settings, |_, row| {
         presence.add(row);
         let line = line(row);
         sum.add(&line);
@@ -326,7 +348,7 @@ pub(super) fn write(
 pub(super) fn read(
     inputs: Vec<Input>,
     settings: &Settings,
-    mut on_row: impl FnMut(&[Value]) -> Result<(), Error> + Send,
+    mut on_row: impl FnMut(&str, &[Value]) -> Result<(), Error> + Send,
 ) -> Result<(Vec<String>, Option<String>), Error> {
     let query = compile("[$FILENAME, _]", settings)?;
     let mut empty: BTreeSet<String> = inputs.iter().map(|input| input.name.clone()).collect();
@@ -381,7 +403,7 @@ fn wrong(name: &str, reason: &str) -> Error {
 }
 
 /// States that begin with this number of rows or more in common are of the same part of a log.
-const SHARED_ROWS: i64 = 20;
+pub(super) const SHARED_ROWS: i64 = 20;
 
 /// Whether the first rows of states of this number are compared: 1 to 20, 40, 80 and so on, so that memory does not grow with
 /// the number of rows.
@@ -426,7 +448,7 @@ impl Reader {
         &mut self,
         name: &str,
         cells: &[Value],
-        on_row: &mut impl FnMut(&[Value]) -> Result<(), Error>,
+        on_row: &mut impl FnMut(&str, &[Value]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let open = self.open.as_mut().filter(|open| open.name == name);
         match (open, cells) {
@@ -453,7 +475,7 @@ impl Reader {
                     let is_certain = open.rows >= SHARED_ROWS || open.is_dated;
                     open.starts.push(((open.rows, open.of_rows.0), is_certain));
                 }
-                on_row(cells)
+                on_row(name, cells)
             }
             (Some(_), _) => Err(wrong(name, CUT_OFF)),
             (None, cells) => self.begin(name, cells),

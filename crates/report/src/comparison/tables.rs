@@ -100,17 +100,15 @@ pub(super) fn dot(arm: usize) -> usize {
 
 /// A change with its interval, coloured if it is significant by the joint band.
 pub(super) fn change(cell: &Interval) -> String {
+    let range = text::range_or_why(cell);
     let Some(estimate) = cell.estimate else {
-        return ABSENT.to_owned();
+        return format!("{ABSENT} <small>{range}</small>");
     };
     let class = match text::significance(cell) {
         Significance::Faster => " class=\"faster\"",
         Significance::Slower => " class=\"slower\"",
         Significance::None => "",
     };
-    let range = cell
-        .alone
-        .map_or_else(|| "too few".to_owned(), percent_range);
     format!(
         "<td{class}>{} <small>{range}</small></td>",
         percent(estimate)

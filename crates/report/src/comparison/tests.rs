@@ -16,6 +16,8 @@ use crate::statistics::Counts;
 
 mod balance;
 mod charts;
+mod copies;
+mod expressions;
 mod metric;
 mod neighbours;
 mod notable;
@@ -837,7 +839,12 @@ fn small_objects_of_production_logs_are_left_out() {
     };
     assert_eq!(counted(&text, by_arm), (60, 0));
     // Lines of the simulator have a seed; their sizes are part of the experiment.
-    let simulated = text.replace("\"module\"", "\"seed\":7,\"module\"");
+    let lines = text.lines().enumerate();
+    let simulated: String = lines
+        .map(|(seed, line)| {
+            line.replace("\"module\"", &format!("\"seed\":{seed},\"module\"")) + "\n"
+        })
+        .collect();
     assert_eq!(counted(&simulated, quick()), (60, 0));
     assert_eq!(counted(&simulated, with(200_000)), (30, 0));
     // The rule does not apply to lines of other programs.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::statistics::{
     Counts,
-    bootstrap::{Interval, Overall, is_joint},
+    bootstrap::{Absent, Interval, Overall, is_joint},
     tests_of::{self, Estimate},
 };
 
@@ -160,10 +160,12 @@ pub(super) fn stratified(analysis: &Analysis) -> Vec<String> {
     let arms = analysis.arms.iter().zip(&analysis.stratified);
     arms.filter_map(|(arm, one)| {
         let one = one.as_ref()?;
-        let left_out = match one.left_out {
-            0 => String::new(),
-            many => format!("; {} connections are of sites with fewer than two values in an arm", count(many)),
-        };
+        let why = ["fewer than two values in an arm", "a value of 0, which has no logarithm"];
+        let left_out = one.left_out.iter().zip(why).filter(|(many, _)| **many > 0);
+        let left_out: Vec<String> = left_out
+            .map(|(many, why)| format!("; {} connections are of sites with {why}", count(*many)))
+            .collect();
+        let left_out = left_out.concat();
         Some(format!(
             "{}: geometric mean of {} {} (95 % simultaneous: {}); stratified by site {} ({}, {} sites{left_out}).",
             arm.name,
@@ -226,8 +228,16 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
     let lost = count_of(|cell| cell.estimate.is_none());
     let few = count_of(|cell| cell.estimate.is_some() && cell.together.is_none());
     if few > 0 && lost + few == 91 {
+        let others = if lost > 0 {
+            format!(
+                " that has a change; {lost} of the 91 have none: {}",
+                without_change(analysis, arm)
+            )
+        } else {
+            String::new()
+        };
         return format!(
-            "{name}: no verdict{of}, because there are too few connections for an interval at any percentile from P5 to P95."
+            "{name}: no verdict{of}, because there are too few connections for an interval at any percentile from P5 to P95{others}."
         );
     }
     if lost == 91 {
@@ -280,10 +290,16 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
 /// Why percentiles of an arm have no change from the baseline's.
 fn without_change(analysis: &Analysis, arm: usize) -> String {
     let times = &analysis.groups[0].times;
-    let incomplete = [arm, 0].map(|arm| {
+    let curve = &analysis.groups[0].curves[arm];
+    let is_at_fault = |absent: Absent| {
+        let mut cells = curve.iter().take(95).skip(4);
+        cells.any(|cell| cell.absent == Some(absent))
+    };
+    let at_fault = [(arm, Absent::Unfinished), (0, Absent::BaselineUnfinished)];
+    let incomplete = at_fault.map(|(arm, absent)| {
         let name = &analysis.arms[arm].name;
         let incomplete = times[arm].unfinished();
-        (incomplete > 0).then(|| {
+        is_at_fault(absent).then(|| {
             format!(
                 "{} of {} connections of {name} are incomplete",
                 count(incomplete),
@@ -291,11 +307,37 @@ fn without_change(analysis: &Analysis, arm: usize) -> String {
             )
         })
     });
-    let incomplete: Vec<String> = incomplete.into_iter().flatten().collect();
-    if incomplete.is_empty() {
-        "a value is zero".to_owned()
-    } else {
-        incomplete.join(", ")
+    let mut reasons: Vec<String> = incomplete.into_iter().flatten().collect();
+    let cells = (1..).zip(curve);
+    let zero = cells.filter(|(percentile, cell)| {
+        (5..=95).contains(percentile) && cell.absent == Some(Absent::BaselineZero)
+    });
+    if let Some(at) = ranges(zero.map(|(percentile, _)| percentile)) {
+        let (metric, baseline) = (&analysis.settings.metric.name, &analysis.arms[0].name);
+        reasons.push(format!(
+            "{metric} of {baseline} is 0 at {at}, and no change is relative to 0"
+        ));
+    }
+    reasons.join(", ")
+}
+
+/// Why there is no change, in a few words. The program of the page has none of its own.
+pub(super) fn why_absent(absent: Absent) -> &'static str {
+    match absent {
+        Absent::NoBaseline => "baseline has none",
+        Absent::NoMembers => "none",
+        Absent::BaselineUnfinished => "baseline incomplete",
+        Absent::BaselineZero => "baseline is 0",
+        Absent::Unfinished => "incomplete",
+    }
+}
+
+/// The interval of a change at a percentile alone, or why there is none.
+pub(super) fn range_or_why(cell: &Interval) -> String {
+    match (cell.alone, cell.absent) {
+        (Some(range), _) => percent_range(range),
+        (None, Some(absent)) => why_absent(absent).to_owned(),
+        (None, None) => "too few".to_owned(),
     }
 }
 
@@ -639,8 +681,9 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         .map(|group| arms.clone().filter(|arm| group.differs(*arm)).count())
         .sum();
     let mut all = vec![format!(
-        "Of {tests} comparisons{} by {} (arms × subgroups), {} significant after Holm’s correction ({} for the whole list). \
+        "Of {tests} comparison{}{} by {} (arms × subgroups), {} significant after Holm’s correction ({} for the whole list). \
          Without the correction, about {:.1} would be significant by chance alone.",
+        if tests == 1 { "" } else { "s" },
         of_metric(analysis),
         match dimensions(analysis) {
             ["object size", "site"] => "size and site".to_owned(),

@@ -18,6 +18,14 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             "The log could not be read to its end; this report covers the part that was read. {trouble}"
         ));
     }
+    if let Some(copies) = &analysis.copies {
+        let sentence = copies.sentence();
+        let (first, rest) = sentence.split_at(1);
+        all.push(format!(
+            "{}{rest}. Their connections count twice, which makes intervals too narrow.",
+            first.to_uppercase()
+        ));
+    }
     for test in &analysis.balance {
         all.extend(imbalance(analysis, test));
     }
@@ -133,11 +141,16 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
             count(analysis.without_arm)
         ));
     }
-    if analysis.without_value > 0 {
+    if !analysis.without_value.is_empty() {
+        let by_arm = analysis.without_value.iter();
+        let by_arm: Vec<String> = by_arm
+            .map(|(arm, lines)| format!("{} of {arm}", count(*lines)))
+            .collect();
         all.push(format!(
-            "{} connections have no value of `{}` and are left out.",
-            count(analysis.without_value),
-            analysis.settings.metric.name
+            "{} connections have no value of `{}` and are left out: {}.",
+            count(analysis.without_value.values().sum()),
+            analysis.settings.metric.name,
+            by_arm.join(", ")
         ));
     }
     let rules = analysis.left_out.rules();

@@ -681,7 +681,7 @@ impl Connection {
         arm.note = self.note(receives, has_losses);
         if !receives {
             arm.events = self.named.events();
-            let is_known = |name: &str| has_losses || !name.starts_with("overshoot");
+            let is_known = |name: &str| has_losses || !name.ends_with(crate::transfer::named::LOST);
             arm.events.retain(|(_, name)| is_known(name));
         }
         if !receives && has_losses && has_bytes && self.unsized_packets == 0 {

@@ -216,7 +216,7 @@ fn the_initial_round_trip_time_is_not_drawn() {
     assert_eq!(reading.arms[0].rtt_smoothed, [at(2.0, 2.0), at(3.0, 0.0)]);
 }
 
-/// Idle times, overshoot, conservative slow start and the second recovery have names.
+/// Idle times, the first losses, conservative slow start and the second recovery have names. A file does not show whether a queue was full.
 #[test]
 fn notable_events_are_named() {
     let mut text = format!("{HEADER}\n");
@@ -277,7 +277,7 @@ fn notable_events_are_named() {
         [
             named("CSS starts", 50.0),
             named("startup ends", 67.0),
-            named("overshoot: 4 packets lost at", 63.0),
+            named("4 packets lost at", 63.0),
             named("second recovery", 120.0),
             named("idle for 26 ms from", 14.0),
         ]

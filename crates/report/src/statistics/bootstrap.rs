@@ -285,11 +285,28 @@ pub struct Resampled {
     is_smoothed: bool,
 }
 
+/// Why there is no change of a percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Absent {
+    /// The baseline has no members.
+    NoBaseline,
+    /// The other has no members.
+    NoMembers,
+    /// The member of the baseline has no value.
+    BaselineUnfinished,
+    /// The value of the baseline is zero: no change is relative to it.
+    BaselineZero,
+    /// The member of the other has no value.
+    Unfinished,
+}
+
 /// A change with its confidence intervals. Unknown values are `None`; an end of an interval that is infinite is unbounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
     /// The observed value.
     pub estimate: Option<f64>,
+    /// Why there is none.
+    pub absent: Option<Absent>,
     /// The 95 % interval at this percentile alone.
     pub alone: Option<(f64, f64)>,
     /// 95 % of the resamples lie between these values at all percentiles and in all arms at once.
@@ -487,34 +504,56 @@ impl BaselineComparison<'_> {
         Some((value, hull(interval, value)))
     }
 
-    /// The observed difference, on the scale of the measure. `None` if it is not finite.
-    fn observed(&self, arm: usize, place: usize) -> Option<f64> {
-        let of = |arm: usize| {
-            self.measure
-                .scaled(self.groups[arm].percentile(self.shares[place]))
-        };
-        Some(of(arm) - of(self.baseline)).filter(|one| one.is_finite())
+    /// The observed difference, on the scale of the measure: infinitely low where a value fell to zero.
+    fn observed(&self, arm: usize, place: usize) -> Result<f64, Absent> {
+        let [ours, base] = [arm, self.baseline].map(|arm| self.groups[arm]);
+        let share = self.shares[place];
+        if base.total() == 0 {
+            return Err(Absent::NoBaseline);
+        }
+        if ours.total() == 0 {
+            return Err(Absent::NoMembers);
+        }
+        let base = base.percentile(share).ok_or(Absent::BaselineUnfinished)?;
+        if base == 0 && self.measure == Measure::Change {
+            return Err(Absent::BaselineZero);
+        }
+        let ours = ours.percentile(share).ok_or(Absent::Unfinished)?;
+        Ok(self.measure.scaled(Some(ours)) - self.measure.scaled(Some(base)))
     }
 
     fn cell(&self, arm: usize, place: usize, resampled: &Resampled) -> Cell {
         let observed = &resampled.observed;
         let share = self.shares[place];
-        let estimate = (arm != self.baseline)
-            .then(|| self.observed(arm, place))
-            .flatten();
+        let (estimate, absent) = match self.observed(arm, place) {
+            _ if arm == self.baseline => (None, None),
+            Ok(estimate) => (Some(estimate), None),
+            Err(absent) => (None, Some(absent)),
+        };
         let beyond = |arm: usize| self.groups[arm].total() as f64 * share.min(1.0 - share);
         let is_wide = beyond(arm).min(beyond(self.baseline)) >= BEYOND_MIN;
         let center = observed[arm][place] - observed[self.baseline][place];
-        if estimate.is_none() || !is_wide || !center.is_finite() || resampled.draws.is_empty() {
-            return Cell {
-                estimate,
-                ..Cell::default()
-            };
-        }
         let draws = resampled.draws.iter();
         let draws: Vec<f64> = draws
             .map(|arms| arms[arm][place] - arms[self.baseline][place])
             .collect();
+        let fell_to_zero = estimate == Some(f64::NEG_INFINITY);
+        if fell_to_zero && is_wide {
+            return Cell {
+                estimate,
+                draws,
+                fell_to_zero,
+                is_joint: is_joint(share),
+                ..Cell::default()
+            };
+        }
+        if estimate.is_none() || !is_wide || !center.is_finite() {
+            return Cell {
+                estimate,
+                absent,
+                ..Cell::default()
+            };
+        }
         let is_open = open_sides(&draws, INFINITE_MAX);
         let deviation = deviation(&draws, center, is_open);
         // Values are rounded to whole numbers, so smaller differences are unknown.
@@ -532,6 +571,7 @@ impl BaselineComparison<'_> {
             is_open,
             is_joint: is_joint(share),
             draws,
+            ..Cell::default()
         }
     }
 
@@ -542,7 +582,10 @@ impl BaselineComparison<'_> {
     /// The number of standard deviations within which 95 % of the resamples lie, at all joint percentiles and in all arms at
     /// once; more of them for several looks. Sides that are open do not count.
     fn critical(&self, cells: &[Cell], replicates: usize) -> f64 {
-        let joint: Vec<&Cell> = cells.iter().filter(|cell| cell.is_joint).collect();
+        let joint = cells
+            .iter()
+            .filter(|cell| cell.is_joint && !cell.fell_to_zero);
+        let joint: Vec<&Cell> = joint.collect();
         let mut farthest: Vec<f64> = (0..replicates)
             .map(|replicate| {
                 let distances = joint.iter().map(|cell| cell.distance(replicate));
@@ -561,13 +604,26 @@ impl BaselineComparison<'_> {
 
     fn interval(&self, cell: &Cell, critical: f64, is_smoothed: bool) -> Interval {
         let Some(estimate) = cell.estimate else {
-            return Interval::default();
+            return Interval {
+                absent: cell.absent,
+                ..Interval::default()
+            };
         };
         let unscaled = |interval: (f64, f64)| {
             let (low, high) = hull(interval, estimate);
             (self.measure.unscaled(low), self.measure.unscaled(high))
         };
         let is_known = !cell.draws.is_empty();
+        if cell.fell_to_zero && is_known {
+            // There is no distance from it on this scale, so both intervals are quantiles.
+            let together = between(&cell.draws, INFINITE_MAX / self.looks());
+            return Interval {
+                estimate: Some(self.measure.unscaled(estimate)),
+                absent: None,
+                alone: Some(unscaled(between(&cell.draws, 0.025))),
+                together: cell.is_joint.then(|| unscaled(together)),
+            };
+        }
         // Smoothed percentiles are nearly normal on this scale, and normal intervals have the level that they claim.
         let alone = || {
             if is_smoothed && cell.is_open == [false; 2] {
@@ -578,6 +634,7 @@ impl BaselineComparison<'_> {
         };
         Interval {
             estimate: Some(self.measure.unscaled(estimate)),
+            absent: None,
             alone: is_known.then(|| unscaled(alone())),
             together: (is_known && cell.is_joint).then(|| unscaled(cell.within(critical))),
         }
@@ -649,6 +706,9 @@ fn deviation(draws: &[f64], center: f64, is_open: [bool; 2]) -> f64 {
 #[derive(Clone, Debug, Default)]
 struct Cell {
     estimate: Option<f64>,
+    absent: Option<Absent>,
+    /// Whether the observed value is zero and that of the baseline is not.
+    fell_to_zero: bool,
     /// What the draws vary around.
     center: f64,
     deviation: f64,

@@ -216,19 +216,24 @@ pub fn share_difference(first: (u64, u64), second: (u64, u64), z: f64) -> Option
 pub struct MeanPair {
     first: f64,
     second: f64,
-    /// The variances of the two means, relative to their squares.
+    /// The variances of the two means, relative to their squares; that of a first mean of zero is relative to the square of the second.
     variances: (f64, f64),
     /// The variance of the difference of the two, each relative to its mean. What the members of pairs have in common is not in it.
     difference: f64,
 }
 
 impl MeanPair {
-    /// Of independent groups. `None` if a group has fewer than two members with a value, or a mean is not above zero.
+    /// Of independent groups. `None` if a group has fewer than two members with a value, or the second mean is not above zero.
     #[must_use]
     pub fn apart(first: &Counts, second: &Counts) -> Option<Self> {
         let relative = |counts: &Counts| {
             Some(counts.variance()? / counts.finished() as f64 / counts.mean()?.powi(2))
         };
+        if first.finished() > 1 && first.mean()? == 0.0 {
+            let of_members = relative(second)? * second.finished() as f64;
+            let (ours, theirs) = (first.finished() as f64, second.finished() as f64);
+            return Self::zero(ours, second.mean()?, of_members, theirs);
+        }
         let variances = (relative(first)?, relative(second)?);
         Self {
             first: first.mean()?,
@@ -249,10 +254,14 @@ impl MeanPair {
             first += one;
             second += other;
         }
-        if n < 2.0 || first <= 0.0 || second <= 0.0 {
+        if n < 2.0 || second <= 0.0 {
             return None;
         }
         let (first, second) = (first / n, second / n);
+        if first <= 0.0 {
+            let squares = both.map(|(_, other)| (other / second - 1.0).powi(2));
+            return Self::zero(n, second, squares.sum::<f64>() / (n - 1.0), n);
+        }
         let mut squares = [0.0; 3];
         for (one, other) in both {
             let (one, other) = (one / first, other / second);
@@ -270,6 +279,20 @@ impl MeanPair {
         .checked()
     }
 
+    /// Of a first group of zeros, which have no variance of their own: they get that of the second, as if both had the same, so that
+    /// zeros are not significant where the second has few values above zero. `of_members` is the variance of the second group, relative
+    /// to the square of its mean.
+    fn zero(first_members: f64, second: f64, of_members: f64, second_members: f64) -> Option<Self> {
+        let variances = (of_members / first_members, of_members / second_members);
+        let all = Self {
+            first: 0.0,
+            second,
+            variances,
+            difference: variances.0 + variances.1,
+        };
+        (second > 0.0 && all.difference.is_finite()).then_some(all)
+    }
+
     fn checked(self) -> Option<Self> {
         let ratio = self.first / self.second;
         (ratio.is_finite() && ratio > 0.0 && self.difference.is_finite()).then_some(self)
@@ -284,6 +307,17 @@ impl MeanPair {
     pub fn change(&self, z: f64) -> Estimate {
         let square = z * z;
         let (first, second) = (square * self.variances.0, square * self.variances.1);
+        if self.first == 0.0 {
+            let high = if second < 1.0 {
+                (first / (1.0 - second)).sqrt() - 1.0
+            } else {
+                f64::INFINITY
+            };
+            return Estimate {
+                value: -1.0,
+                interval: (-1.0, high),
+            };
+        }
         let both = (first + second - square * self.difference) / 2.0;
         // The ratios, relative to the observed one, are the solutions of a r² − 2 b r + c ≤ 0.
         let (a, b, c) = (1.0 - second, 1.0 - both, 1.0 - first);
@@ -308,6 +342,9 @@ impl MeanPair {
     #[must_use]
     pub fn deviation_at(&self, ratio: f64) -> f64 {
         let (first, second) = self.variances;
+        if self.first == 0.0 {
+            return self.difference.sqrt();
+        }
         let both = (first + second - self.difference) / 2.0;
         (ratio * ratio * first - 2.0 * ratio * both + second)
             .max(0.0)

@@ -36,6 +36,7 @@ fn arm(arm: &Arm) -> Arm {
         label: arm.label.clone(),
         note: arm.note.clone(),
         summary: arm.summary.clone(),
+        ended: arm.ended.filter(|ms| is_time(*ms)),
         recovery: periods(&arm.recovery),
         blocked: periods(&arm.blocked),
         events,

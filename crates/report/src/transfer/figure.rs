@@ -295,7 +295,7 @@ impl Figure<'_> {
         if points.is_empty() {
             return;
         }
-        let end = clean::end(arm);
+        let end = arm.line_end(series.key, clean::end(arm));
         match series.kind {
             Kind::Dots => self.shapes.push(Shape::Dots {
                 places: thin::dots(points, &panel.x, &panel.y),

@@ -7,6 +7,9 @@ use crate::scale::Unit;
 /// Packets of the first flight, between which pauses have no name.
 const FIRST_FLIGHT: u64 = 10;
 
+/// Ends the name of the first losses, after their number.
+pub(crate) const LOST: &str = "packets lost at";
+
 /// What has happened to a sender so far. Times are in milliseconds, and the calls are in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
@@ -16,7 +19,9 @@ pub struct Named {
     second_recovery: Option<f64>,
     first_loss: Option<f64>,
     /// Packets declared lost within a round trip after the first loss.
-    overshoot_packets: u64,
+    first_packets: u64,
+    /// When startup, or any later growth, first filled a queue of the path, as far as known.
+    queue_full: Option<f64>,
     sent_packets: u64,
     last_sent: Option<f64>,
     /// The first pause in which the path had nothing to do, and when it starts.
@@ -50,8 +55,13 @@ impl Named {
     pub fn lost(&mut self, now: f64, packets: u64, round_trip: f64) {
         let first = *self.first_loss.get_or_insert(now);
         if now <= first + round_trip {
-            self.overshoot_packets += packets;
+            self.first_packets += packets;
         }
+    }
+
+    /// A packet of the sender was dropped because a queue of the path was full. Only a path that is known shows that.
+    pub fn queue_overflowed(&mut self, now: f64) {
+        self.queue_full.get_or_insert(now);
     }
 
     /// Conservative Slow Start starts (RFC 9406 §4.2).
@@ -88,8 +98,13 @@ impl Named {
         };
         add(self.conservative, "CSS starts".to_owned());
         add(self.startup_ends, "startup ends".to_owned());
-        if self.overshoot_packets > 1 {
-            let what = format!("overshoot: {} packets lost at", self.overshoot_packets);
+        if self.first_packets > 1 {
+            let is_overshoot = self
+                .queue_full
+                .zip(self.first_loss)
+                .is_some_and(|(full, loss)| full <= loss);
+            let overshoot = if is_overshoot { "overshoot: " } else { "" };
+            let what = format!("{overshoot}{} {LOST}", self.first_packets);
             add(self.first_loss, what);
         }
         add(self.second_recovery, "second recovery".to_owned());
@@ -132,12 +147,19 @@ mod tests {
     }
 
     #[test]
-    fn overshoot_counts_the_losses_of_a_round_trip() {
+    fn the_first_losses_are_those_of_a_round_trip_and_an_overshoot_if_a_queue_was_full() {
         let mut named = Named::default();
         named.lost(100.0, 1, 40.0);
         assert!(names(&named).is_empty(), "one packet");
         named.lost(140.0, 3, 40.0);
         named.lost(141.0, 5, 40.0);
+        let random = "4 packets lost at".to_owned();
+        assert_eq!(names(&named), [(100.0, random.clone())]);
+        // A queue that is full later is no cause.
+        let mut later = named.clone();
+        later.queue_overflowed(150.0);
+        assert_eq!(names(&later), [(100.0, random)]);
+        named.queue_overflowed(80.0);
         assert_eq!(
             names(&named),
             [(100.0, "overshoot: 4 packets lost at".to_owned())]

@@ -40,6 +40,7 @@
    * @property {string} label
    * @property {string} note
    * @property {number} end When the last thing happens.
+   * @property {number | null} [ended] When the transfer was complete, if others go on after it.
    * @property {[number, number] | null} slope Start and slope of the guide line at the rate of the bottleneck.
    * @property {[number, number][]} recovery Recovery periods.
    * @property {[number, number][]} blocked Periods in which flow control blocked the sender.
@@ -293,6 +294,12 @@
   ];
   /** @type {(s: SeriesInfo) => boolean} */
   const isLimit = (s) => s.key.endsWith("_limit");
+  /**
+   * Where a line ends that holds its last value: what is of the path goes on.
+   * @type {(arm: Arm, key: string) => number}
+   */
+  const lineEnd = (arm, key) =>
+    arm.ended == null || key === "queue" || key === "others" ? arm.end : Math.min(arm.ended, arm.end);
   const hiddenSeries = () => (view.overlaid ? hidden.over : hidden.side);
 
   /**
@@ -638,7 +645,7 @@
           c,
           s,
           thinned(series, width),
-          data.arms[index].end,
+          lineEnd(data.arms[index], s.key),
           view.overlaid ? armColor(index) : colors[s.key],
           x,
           y,

@@ -161,10 +161,11 @@ fn arm_json(picture: &Picture, arm: &Arm, rows: &[(&Row, Vec<&Series>)], end: f6
         format!("[{},{}]", number(from.ms), number(slope))
     });
     format!(
-        "{{\"label\":{},\"note\":{},\"end\":{},\"slope\":{slope},\"recovery\":{recovery},\"blocked\":{blocked},\"events\":{events},\"phases\":{phases},\"packets\":{packets},\n\"series\":{{{}}}}}",
+        "{{\"label\":{},\"note\":{},\"end\":{},\"ended\":{},\"slope\":{slope},\"recovery\":{recovery},\"blocked\":{blocked},\"events\":{events},\"phases\":{phases},\"packets\":{packets},\n\"series\":{{{}}}}}",
         string(&arm.label),
         string(&arm.note),
         number(clean::end(arm)),
+        arm.ended.map_or("null".to_owned(), number),
         series_json.join(",\n")
     )
 }

@@ -37,11 +37,33 @@ pub type Times = [f64; PARTS.len()];
 /// The parts, the largest first, as a sentence without a full stop; `None` if all are zero.
 #[must_use]
 pub fn sentence(times: &Times) -> Option<String> {
+    let (total, parts) = written(times, &PARTS)?;
+    Some(format!(
+        "Of the {total} from the request to the last acknowledgment: {parts}"
+    ))
+}
+
+/// The same of a transfer that was not complete at the end of its times.
+#[must_use]
+pub fn sentence_incomplete(times: &Times) -> Option<String> {
+    let names = PARTS.map(|(part, name)| match part {
+        Part::Repair => (part, "losses were not yet repaired"),
+        Part::LastAck => (part, "waiting for acknowledgments"),
+        _ => (part, name),
+    });
+    let (total, parts) = written(times, &names)?;
+    Some(format!(
+        "The transfer is not complete. Of the {total} from the request to the end: {parts}"
+    ))
+}
+
+/// The total of the times, and the parts, the largest first. `None` if all are zero.
+fn written(times: &Times, names: &[(Part, &str); PARTS.len()]) -> Option<(String, String)> {
     let total: f64 = times.iter().sum();
     if total <= 0.0 {
         return None;
     }
-    let mut parts: Vec<(u32, &str)> = PARTS
+    let mut parts: Vec<(u32, &str)> = names
         .iter()
         .zip(percent(times))
         .filter(|(_, share)| *share > 0)
@@ -52,11 +74,7 @@ pub fn sentence(times: &Times) -> Option<String> {
         .into_iter()
         .map(|(share, name)| format!("{share} % {name}"))
         .collect();
-    let total = Unit::Milliseconds.format(total);
-    Some(format!(
-        "Of the {total} from the request to the last acknowledgment: {}",
-        parts.join(", ")
-    ))
+    Some((Unit::Milliseconds.format(total), parts.join(", ")))
 }
 
 /// Whole percentages that add up to 100: the largest remainders are rounded up.

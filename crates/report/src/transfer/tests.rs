@@ -16,6 +16,7 @@ fn full(label: &str, count: u32, ms: f64) -> Arm {
             .collect::<Vec<Point>>()
     };
     Arm {
+        ended: None,
         label: label.into(),
         note: "300 ms".into(),
         summary: "80 % the window was full, 20 % blocked by flow control".into(),

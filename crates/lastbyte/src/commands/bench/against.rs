@@ -42,6 +42,11 @@ struct Turn {
     retried: u64,
 }
 
+/// Fewer ratios than this have no interval: two that happen to be alike would have a narrow one.
+const ROUNDS_MIN: usize = 3;
+/// The exit code if a round is not compared.
+const NOT_COMPARED: u8 = 3;
+
 /// The results of both servers in a round, by side.
 #[derive(Clone, Debug)]
 struct Round {
@@ -136,18 +141,8 @@ pub(super) fn run(
             return Err(Failure::run(format!("no successful response from {url}")));
         }
     }
-    let turns = rounds.done.len();
-    for (side, url) in rounds.urls.iter().enumerate() {
-        let dead = rounds
-            .done
-            .iter()
-            .filter(|round| round.turns[side].done == 0);
-        let dead = dead.count();
-        if dead > 0 {
-            return Err(Failure::run(format!(
-                "no response from {url} in {dead} of {turns} rounds"
-            )));
-        }
+    if rounds.done.iter().any(|round| round.failure().is_some()) {
+        return Ok(ExitCode::from(NOT_COMPARED));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -221,7 +216,29 @@ impl Rounds {
             let (done, planned) = (self.done.len(), self.planned);
             all.insert(0, format!("interrupted after {done} of {planned} rounds"));
         }
-        all
+        let failed = (1..)
+            .zip(&self.done)
+            .filter_map(|(number, round): (usize, _)| {
+                Some(format!(
+                    "round {number} is not compared: {}",
+                    round.failure()?
+                ))
+            });
+        let mut failed: Vec<String> = failed.collect();
+        if !failed.is_empty() && !self.is_comparable() {
+            let (failed, rounds) = (failed.len(), self.done.len());
+            let most = format!("{failed} of {rounds} rounds failed, so there are no ratios");
+            all.insert(0, most);
+        }
+        failed.extend(all);
+        failed
+    }
+
+    /// Whether less than half of the rounds failed: the others then are no exception.
+    fn is_comparable(&self) -> bool {
+        let failed = self.done.iter().filter(|round| round.failure().is_some());
+        let failed = failed.count();
+        failed == 0 || failed * 2 < self.done.len()
     }
 
     /// The sums of a counter over the rounds, by side.
@@ -258,7 +275,12 @@ impl Rounds {
         let mut why = None;
         let mut values = [Vec::new(), Vec::new()];
         let mut ratios = Vec::new();
+        let is_comparable = self.is_comparable();
         for (number, round) in (1..).zip(&self.done) {
+            if !is_comparable || round.failure().is_some() {
+                ratios.push(None);
+                continue;
+            }
             let found = [0, 1].map(|side| {
                 let found = of(&round.turns[side]).and_then(|value| {
                     let is_positive = value > 0.0;
@@ -279,16 +301,18 @@ impl Rounds {
                 values.extend(value);
             }
         }
-        let known: Option<Vec<f64>> = ratios.iter().copied().collect();
-        let is_whole = known.is_some() && !self.done.is_empty();
-        let known = known.unwrap_or_default();
+        let known: Vec<f64> = match why {
+            None => ratios.iter().copied().flatten().collect(),
+            Some(_) => Vec::new(),
+        };
+        let is_whole = !known.is_empty();
         Line {
             name,
             key,
             means: values.map(|values| geometric_mean(&values).filter(|_| is_whole)),
             ratios,
             ratio: geometric_mean(&known),
-            change: over_rounds(&known, precision),
+            change: over_rounds(&known, precision).filter(|_| known.len() >= ROUNDS_MIN),
             verdict: None,
             show,
             why,
@@ -303,9 +327,12 @@ impl Rounds {
             Some(format!("not compared: {} {why}", line.name))
         });
         let mut notes: Vec<String> = unknown.collect();
-        if self.done.len() < 2 {
-            let done = self.done.len();
-            notes.push(format!("{done} rounds: no interval (expected two or more)"));
+        let compared = self.done.iter().filter(|round| round.failure().is_none());
+        let compared = compared.count();
+        if compared < ROUNDS_MIN && self.is_comparable() {
+            notes.push(format!(
+                "{compared} rounds: no interval (expected {ROUNDS_MIN} or more)"
+            ));
         }
         notes
     }
@@ -321,6 +348,9 @@ impl Rounds {
 
     fn text(&self) -> String {
         let mut text = String::new();
+        for warning in self.warnings() {
+            let _ = writeln!(text, "warning: {warning}");
+        }
         let [own, other] = &self.urls;
         let _ = writeln!(text, "URL:     {own}\nagainst: {other}");
         let _ = writeln!(text, "{}\n", self.headline());
@@ -354,9 +384,6 @@ impl Rounds {
         for note in self.notes() {
             let _ = writeln!(text, "note: {note}");
         }
-        for warning in self.warnings() {
-            let _ = writeln!(text, "warning: {warning}");
-        }
         text
     }
 
@@ -389,6 +416,7 @@ impl Rounds {
             let first = if round.first == 0 { "url" } else { "against" };
             json!({
                 "first": first,
+                "failure": round.failure(),
                 "url": turn(&round.turns[0]),
                 "against": turn(&round.turns[1]),
             })
@@ -466,6 +494,25 @@ impl Rounds {
             header: header.map(str::to_owned).to_vec(),
             rows: rows.collect(),
         }
+    }
+}
+
+impl Round {
+    /// Why the round is not compared: a server had no response, or most of its responses are errors.
+    fn failure(&self) -> Option<String> {
+        SIDES.iter().zip(&self.turns).find_map(|(side, turn)| {
+            let requests = turn.succeeded + turn.failed;
+            if turn.done == 0 {
+                Some(format!("{side} had no response"))
+            } else if turn.failed > turn.succeeded {
+                Some(format!(
+                    "{side}: {} of {requests} requests failed",
+                    turn.failed
+                ))
+            } else {
+                None
+            }
+        })
     }
 }
 

@@ -153,6 +153,10 @@ fn text(before: &[Results], after: &[Results]) -> Result<String, String> {
             of(new)
         );
     }
+    if old.value["settings"]["urls"] != new.value["settings"]["urls"] {
+        let [old, new] = [old, new].map(|run| run.value["settings"]["urls"].to_string());
+        let _ = writeln!(text, "note: the URLs differ: {old} → {new}");
+    }
     let lines = lines(before, after);
     let (heading, intervals, note) = match (before, after) {
         ([old], [new]) => (
@@ -307,11 +311,11 @@ fn check_side(side: &[Results]) -> Result<(), String> {
     }
     if let Some(run) = side
         .iter()
-        .find(|run| run.total > 0 && run.failed >= run.total)
+        .find(|run| run.total > 0 && run.failed.saturating_mul(2) > run.total)
     {
         return Err(format!(
-            "`{}`: all {} requests failed (expected runs with successful responses)",
-            run.path, run.total
+            "`{}`: {} of {} requests failed (expected runs with mostly successful responses)",
+            run.path, run.failed, run.total
         ));
     }
     let Some(first) = side.first() else {

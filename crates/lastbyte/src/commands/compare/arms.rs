@@ -1,6 +1,7 @@
 //! Arms: versions of HTTP with a congestion control.
 
 use core::ops::RangeInclusive;
+use std::collections::BTreeSet;
 
 use lastbyte_congestion::Registry;
 pub(super) use lastbyte_scenario::HttpArm as Arm;
@@ -35,7 +36,15 @@ pub(super) fn upgraded(arms: Vec<Arm>, upgrades: &[Upgrade]) -> Result<Vec<Arm>,
             ..arm.clone()
         })
     });
-    Ok(arms.collect())
+    let arms: Vec<Arm> = arms.collect();
+    let mut names = BTreeSet::new();
+    match arms.iter().find(|arm| !names.insert(arm.name.as_str())) {
+        Some(arm) => Err(format!(
+            "--upgrade: two arms are named `{}` (expected other names in --arm)",
+            arm.name
+        )),
+        None => Ok(arms),
+    }
 }
 
 /// The arms that an option's texts name, at least and at most this many.
@@ -62,4 +71,27 @@ pub(super) fn check_count(arms: &[Arm], count: RangeInclusive<usize>) -> Result<
         count.start(),
         count.end()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_of_an_upgrade_have_different_names() {
+        let texts = ["2", "HTTP/2 first-party=2 cubic"].map(str::to_owned);
+        let arms = arms("--arm", &texts, 1..=8, &Registry::builtin()).expect("arms");
+        let both = [Upgrade::All, Upgrade::FirstParty];
+        assert_eq!(
+            upgraded(arms.clone(), &both).map(|arms| arms.len()),
+            Err("--upgrade: two arms are named `HTTP/2 first-party` (expected other names in --arm)".to_owned())
+        );
+        let names = |upgrades| -> Vec<String> {
+            let arms = upgraded(arms[..1].to_vec(), upgrades)
+                .expect("arms")
+                .into_iter();
+            arms.map(|arm| arm.name).collect()
+        };
+        assert_eq!(names(&both), ["HTTP/2", "HTTP/2 first-party"]);
+    }
 }

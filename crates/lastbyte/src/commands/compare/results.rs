@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_page::{Page, View};
 use lastbyte_report::compare::{
-    LoadTimes, Metric, PageFacts, PageLoads, PartTimes, Selection, Verdict, Waterfall, show_speedup,
+    Metric, PageFacts, PageLoads, PartTimes, Selection, Verdict, Waterfall, show_speedup,
 };
 use lastbyte_scenario::Handshake;
 use lastbyte_units as units;
@@ -158,7 +158,7 @@ pub(super) fn gather(
             }
         }
     }
-    let mut warnings = incomplete(setting, &loads, about.limit);
+    let mut warnings = incomplete(setting, jobs, results, about.limit);
     if results.len() < about.total {
         warnings.push(format!(
             "Interrupted after {} of {} page loads.",
@@ -186,25 +186,67 @@ pub(super) fn gather(
     }
 }
 
+/// The loads of an arm on a network and a view that were not complete.
+#[derive(Default)]
+struct Incomplete {
+    loads: u64,
+    of: u64,
+    /// Their pages, each with the reason of its first load.
+    pages: BTreeMap<usize, String>,
+}
+
+/// Pages that a warning names.
+const PAGES_NAMED: usize = 3;
+
 /// A warning for each arm with loads that were not complete, and one about how these loads are counted.
-fn incomplete(setting: &Setting<'_>, loads: &[LoadTimes], limit: Duration) -> Vec<String> {
-    let mut counts: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
-    for load in loads {
-        let (incomplete, all) = counts.entry((load.key.arm, load.key.network)).or_default();
-        *incomplete += u64::from(load.load_ms.is_none());
-        *all += 1;
+fn incomplete(
+    setting: &Setting<'_>,
+    jobs: &[Job],
+    results: &[Loaded],
+    limit: Duration,
+) -> Vec<String> {
+    let mut all: BTreeMap<(usize, usize, usize), Incomplete> = BTreeMap::new();
+    let limit = units::show_span(limit);
+    for (job, result) in jobs.iter().zip(results) {
+        let key = job.key;
+        let one = all.entry((key.arm, key.network, key.view)).or_default();
+        one.of += 1;
+        if result.times(key).load_ms.is_none() {
+            one.loads += 1;
+            let page = one.pages.entry(key.page);
+            page.or_insert_with(|| match result.failed {
+                0 => format!("longer than {limit}"),
+                1 => "a request failed".to_owned(),
+                many => format!("{many} requests failed"),
+            });
+        }
     }
-    counts.retain(|_, (incomplete, _)| *incomplete > 0);
     let mut warnings = Vec::new();
     for (arm, one) in setting.arms.iter().enumerate() {
-        let networks: Vec<String> = counts
-            .range((arm, 0)..(arm + 1, 0))
-            .map(|((_, network), (incomplete, all))| {
-                format!("{incomplete} of {all} on {}", setting.networks[*network])
+        let networks: Vec<String> = all
+            .range((arm, 0, 0)..(arm + 1, 0, 0))
+            .filter(|(_, one)| one.loads > 0)
+            .map(|((_, network, view), one)| {
+                let named = one.pages.iter().take(PAGES_NAMED);
+                let mut pages: Vec<String> = named
+                    .map(|(page, why)| format!("{}: {why}", setting.pages[*page].name))
+                    .collect();
+                let more = one.pages.len().saturating_sub(PAGES_NAMED);
+                if more > 0 {
+                    pages.push(format!("{more} more"));
+                }
+                format!(
+                    "{} of {} on {}, {} view ({})",
+                    one.loads,
+                    one.of,
+                    setting.networks[*network],
+                    view_name(setting.views[*view]),
+                    pages.join(", ")
+                )
             })
             .collect();
         if !networks.is_empty() {
-            let networks = networks.join(", ");
+            let networks = networks.join("; ");
             warnings.push(format!(
                 "{}: page loads not complete: {networks}.",
                 one.name
@@ -212,10 +254,10 @@ fn incomplete(setting: &Setting<'_>, loads: &[LoadTimes], limit: Duration) -> Ve
         }
     }
     if !warnings.is_empty() {
-        warnings.push(format!(
-            "A load of which a request failed, or that took longer than {}, counts as infinitely long: there is no mean speedup on its network.",
-            units::show_span(limit)
-        ));
+        warnings.push(
+            "A page of which a load was not complete counts as infinitely long in shares and percentiles; the mean speedup is of the other pages."
+                .to_owned(),
+        );
     }
     warnings
 }
@@ -266,6 +308,7 @@ fn table(loads: &PageLoads, out: &Path) -> String {
         table.set_header([
             "network",
             "pages",
+            "complete",
             "faster",
             "speedup",
             "95 %",
@@ -291,6 +334,7 @@ fn table(loads: &PageLoads, out: &Path) -> String {
             let row = [
                 name.clone(),
                 verdict.pages.to_string(),
+                verdict.complete.to_string(),
                 share(verdict.faster.map(|it| it.value)),
                 show_speedup(verdict.speedup.map(|it| it.value)),
                 interval(&verdict),
@@ -312,7 +356,7 @@ fn table(loads: &PageLoads, out: &Path) -> String {
         // Writing to a `String` cannot fail.
         let _ = write!(
             text,
-            "{} compared with {}: page load time, {} view. Speedup: geometric mean over pages, with its 95 % interval, and percentiles of pages. First render: its speedup.\n{}\n\n",
+            "{} compared with {}: page load time, {} view. Speedup: geometric mean over pages that are complete over both, with its 95 % interval, and percentiles of all pages. First render: its speedup.\n{}\n\n",
             loads.arms[arm],
             loads.arms[0],
             loads.views[0],

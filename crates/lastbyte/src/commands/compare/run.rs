@@ -40,7 +40,7 @@ pub(super) struct Loaded {
     pub(super) outcome_ms: [Option<f64>; 3],
     connections: u32,
     requests: u32,
-    failed: u32,
+    pub(super) failed: u32,
     /// Bytes of bodies that were complete at the first render, of responses that HTTP/1.1 may hold back until then.
     low_priority_bytes: Option<u64>,
     pub(super) packets: u64,

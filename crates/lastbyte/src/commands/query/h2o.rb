@@ -7,8 +7,9 @@ def base_cond(row, from = 0, to = Float::INFINITY)
     row["content_length"] >= from && row["content_length"] < to
 end
 
-# The startup of a connection.
+# The arm of a connection: of a line of Lastbyte's, the arm that it names; else the startup by H2O's flags.
 def group_name(row)
+  return row["arm"] if row["arm"]
   jumped = row["jumpstart.cwnd"] > 0
   if row["num-rapid-start"] == 0
     jumped ? "jumpstart" : "baseline"

@@ -7,7 +7,7 @@ use std::{
 };
 
 use lastbyte_congestion::{Phase, Time};
-use lastbyte_link::{self as link, Capacity, Limit, Queue};
+use lastbyte_link::{self as link, Capacity, DropReason, Limit, Queue};
 use lastbyte_quic::{
     anatomy::Anatomy,
     trace::{Event, Trace},
@@ -196,20 +196,35 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
         };
         let mut arm = arm(label, &recording, end);
         limits.draw(ms(end), &mut arm);
-        let anatomy = sender(&outcome, flow).and_then(|sender| sender.snapshot.anatomy());
+        let sent = sender(&outcome, flow);
+        let acked = sent.and_then(|sender| sender.acked_at);
+        let anatomy = sent.and_then(|sender| sender.snapshot.anatomy());
         arm.summary = anatomy
-            .and_then(|anatomy| summary(&anatomy))
+            .and_then(|anatomy| summary(&anatomy, acked.is_some()))
             .unwrap_or_default();
+        let ended = acked.map(|acked| ms(acked.since(base)));
+        arm.ended = ended.filter(|ended| *ended < ms(end));
         if let Some(row) = rows.get(flow) {
             let started = flows.get(flow).map_or(Duration::ZERO, |flow| flow.start);
             let started = (Time::ZERO + started).since(base);
             arm.note = note(row);
-            let (named, idle) = named(&recording, started, row);
+            let (mut named, idle) = named(&recording, started, row);
+            let mut drops = outcome
+                .flows
+                .get(flow)
+                .into_iter()
+                .flat_map(|one| &one.drops);
+            if let Some(drop) = drops.find(|drop| drop.reason == DropReason::QueueFull) {
+                named.queue_overflowed(ms(drop.at.since(base)));
+            }
             arm.events = events(row, &named, started);
             arm.phases = phases(&recording, &idle, sender(&outcome, flow), base);
         }
         if is_shared {
             arm.rate = rates(&recording.served, rtt, end);
+            if let Some(ended) = arm.ended {
+                arm.rate.retain(|point| point.ms <= ended);
+            }
             arm.others = rates(&recording.served_others, rtt, end);
         }
         arm
@@ -218,7 +233,7 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
 }
 
 /// Where the time went, as for a qlog file.
-fn summary(anatomy: &Anatomy) -> Option<String> {
+fn summary(anatomy: &Anatomy, is_complete: bool) -> Option<String> {
     let mut times = parts::Times::default();
     for (part, time) in [
         (
@@ -233,7 +248,11 @@ fn summary(anatomy: &Anatomy) -> Option<String> {
     ] {
         times[part as usize] = ms(time);
     }
-    parts::sentence(&times)
+    if is_complete {
+        parts::sentence(&times)
+    } else {
+        parts::sentence_incomplete(&times)
+    }
 }
 
 /// Follows the limits of flow control of a flow.

@@ -138,7 +138,7 @@ fn stratified(analysis: &Analysis) -> Value {
                 "pooled": [one.pooled.value, one.pooled.interval],
                 "stratified": [one.by_site.value, one.by_site.interval],
                 "sites": one.sites,
-                "left_out": one.left_out,
+                "left_out": one.left_out.iter().sum::<u64>(),
                 "disagree": one.disagree(),
             }))
         })

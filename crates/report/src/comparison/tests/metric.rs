@@ -164,3 +164,233 @@ fn a_metric_that_no_counting_line_has_is_named() {
     let error = read("{\"ttlb\":5,\"y\":7}\n", settings).expect_err("an error");
     assert!(matches!(error, Error::NoArms { lines: 1, .. }), "{error}");
 }
+
+/// A log of pairs, or of connections without a seed, whose metric has these values in the baseline and in the arm `new`.
+fn values(is_paired: bool, base: impl Fn(u64) -> u64, new: impl Fn(u64) -> u64) -> String {
+    let lines = (0..1000).flat_map(|number| {
+        [("base", base(number)), ("new", new(number))].map(|(arm, x)| {
+            let seed = is_paired.then_some(number);
+            line(&json!({ "arm": arm, "ttlb": 100, "seed": seed, "x": x, "site": if number % 2 == 0 { "a" } else { "b" } }))
+        })
+    });
+    lines.collect()
+}
+
+fn of_x(text: &str) -> Comparison {
+    let settings = Settings {
+        metric: Metric::of("x"),
+        baseline: Some("base".to_owned()),
+        ..quick()
+    };
+    read(text, settings).expect("a report")
+}
+
+#[test]
+fn a_value_that_falls_to_zero_changes_by_minus_100_percent() {
+    for is_paired in [false, true] {
+        // Six tenths of the values are zero in the arm, none in the baseline.
+        let new = |number: u64| {
+            if number * 7 % 10 < 6 {
+                0
+            } else {
+                10 + number % 5
+            }
+        };
+        let comparison = of_x(&values(is_paired, |number| 10 + number % 5, new));
+        let curve = &comparison.analysis.groups[0].curves[1];
+        for cell in &curve[9..55] {
+            assert_eq!(cell.estimate, Some(-1.0));
+            let (low, high) = cell.together.expect("an interval");
+            assert!(low <= -1.0 && high < 0.0, "{low} {high}");
+        }
+        let sentence = &comparison.sentences()[0];
+        assert!(
+            sentence.starts_with("new has a lower x than base at ")
+                && !sentence.contains("no change"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("; −100\u{a0}% at P50 "), "{sentence}");
+        let page = text_of(&comparison.html());
+        assert!(
+            page.contains("−100\u{a0}% <small>−100 to\u{a0}−100\u{a0}%</small>"),
+            "a change to zero"
+        );
+        assert!(!page.contains("<small>incomplete") && !page.contains("NaN"));
+        if let Some(paths) = &comparison.analysis.paths {
+            assert_eq!(paths.curves[1][49].estimate, Some(-1.0));
+        }
+        // A value of zero in all connections of an arm.
+        let comparison = of_x(&values(is_paired, |number| 10 + number % 5, |_| 0));
+        let mean = comparison.analysis.groups[0].means[1].expect("a mean");
+        assert_eq!((mean.value, mean.interval.0), (-1.0, -1.0));
+        assert!(mean.interval.1 < -0.9, "{mean:?}");
+        assert!(comparison.json().contains("the mean x fell: −100\u{a0}%"));
+    }
+}
+
+/// Few values above zero in the baseline may be chance.
+#[test]
+fn zeros_beside_rare_values_are_not_significant() {
+    for is_paired in [false, true] {
+        let comparison = of_x(&values(
+            is_paired,
+            |number| u64::from(number % 250 == 0),
+            |_| 0,
+        ));
+        let mean = comparison.analysis.groups[0].means[1].expect("a mean");
+        assert!(mean.value <= -1.0 && !mean.excludes_zero(), "{mean:?}");
+    }
+}
+
+#[test]
+fn only_a_baseline_of_zero_has_no_change_and_is_named() {
+    for is_paired in [false, true] {
+        let base = |number: u64| {
+            if number * 7 % 10 < 6 {
+                0
+            } else {
+                10 + number % 5
+            }
+        };
+        let comparison = of_x(&values(is_paired, base, |number| 10 + number % 5));
+        let sentence = &comparison.sentences()[0];
+        let why = "have no change: x of base is 0 at P5–P60, and no change is relative to 0.";
+        assert!(sentence.ends_with(why), "{sentence}");
+        let page = text_of(&comparison.html());
+        assert!(page.contains("– <small>baseline is 0</small>"));
+        assert!(page.contains("no change of the median: baseline is 0"));
+        assert!(!page.contains("median x, not significant"));
+        assert!(!page.contains("<small>incomplete") && !page.contains("<small>too few"));
+        if let Some(paths) = &comparison.analysis.paths {
+            // The change of six tenths of the paths is from zero.
+            assert_eq!(paths.curves[1][30].estimate, Some(0.0));
+            assert_eq!(paths.curves[1][60].estimate, None);
+            assert!(paths.slower[1].expect("a share").value > 0.59);
+        }
+        // All are zero.
+        let comparison = of_x(&values(is_paired, |_| 0, |_| 0));
+        assert_eq!(
+            comparison.sentences()[0],
+            "new: no verdict, because no percentile of x from P5 to P95 has a change from base: x of base is 0 at P5–P95, and no change is \
+             relative to 0."
+        );
+    }
+}
+
+#[test]
+fn connections_without_a_value_are_counted_by_arm() {
+    let text = values(false, |_| 5, |_| 6);
+    // A tenth of the lines of one arm has no value.
+    let text: String = text
+        .lines()
+        .enumerate()
+        .map(|(number, line)| {
+            let line = if number % 20 == 1 {
+                line.replace("\"x\"", "\"y\"")
+            } else {
+                line.to_owned()
+            };
+            line + "\n"
+        })
+        .collect();
+    let comparison = of_x(&text);
+    let counts: Vec<(u64, u64)> = comparison
+        .summary()
+        .iter()
+        .map(|arm| (arm.connections, arm.completed))
+        .collect();
+    assert_eq!(counts, [(1000, 1000), (1000, 900)]);
+    let note = "100 connections have no value of `x` and are left out: 100 of new.";
+    assert!(
+        comparison.notes().iter().any(|one| one == note),
+        "{:?}",
+        comparison.notes()
+    );
+}
+
+/// A site with a value of zero has no logarithm, which is another reason than too few values.
+#[test]
+fn sites_that_are_left_out_have_the_true_reason() {
+    let site = |number: u64| ["a", "b", "c"][(number % 3) as usize];
+    let text: String = (0..900)
+        .flat_map(|number| {
+            [("base", 10), ("new", if number % 3 == 2 { 0 } else { 12 })].map(|(arm, x)| {
+                line(&json!({ "arm": arm, "ttlb": 100, "x": x + number % 2, "site": site(number) }))
+            })
+        })
+        .collect();
+    let sentence = &of_x(&text).stratified()[0];
+    assert!(
+        sentence.contains(
+            "2 sites; 600 connections are of sites with a value of 0, which has no logarithm)"
+        ),
+        "{sentence}"
+    );
+}
+
+/// The bins are of the connections of the report, not of lines that it leaves out.
+#[test]
+fn bins_are_of_the_lines_that_count() {
+    let text: String = (0..400)
+        .map(|number| {
+            let arm = if number % 3 == 0 { "b" } else { "a" };
+            let counts = json!({ "module": "lastbyte", "arm": arm, "ttlb": 100 + number, "content_length": 300_000, "x": number % 100 });
+            let small = json!({ "module": "lastbyte", "arm": arm, "ttlb": 1, "content_length": 100, "x": 5000 + number });
+            let without_arm = json!({ "ttlb": 1, "x": 1000 + number });
+            line(&counts) + &line(&small) + &line(&without_arm)
+        })
+        .collect();
+    let settings = Settings {
+        by: Some("x".to_owned()),
+        ..quick()
+    };
+    let count = core::num::NonZeroUsize::new(2).expect("positive");
+    let bins = |settings: &Settings| {
+        let input = Input::from_bytes("log", text.clone().into_bytes());
+        Comparison::bins(vec![input], settings, count)
+    };
+    assert_eq!(bins(&settings), Ok(vec![0.0, 50.0, 100.0]));
+    // With a metric, those of connections with a value of it.
+    let with_value = Settings {
+        metric: Metric::of("_[\"x\"] < 10 ? 1 : nil"),
+        ..settings.clone()
+    };
+    assert_eq!(bins(&with_value), Ok(vec![0.0, 5.0, 10.0]));
+    // If no line counts, the pass that counts has the reason.
+    let none = Settings {
+        by: Some("_[\"arm\"] ? nil : _[\"x\"]".to_owned()),
+        ..settings
+    };
+    assert_eq!(bins(&none), Ok(Vec::new()));
+}
+
+/// A long expression leaves room for the baseline's name on the same line.
+#[test]
+fn the_caption_of_the_percentiles_does_not_hide_the_name_of_the_baseline() {
+    let text = values(false, |number| 20 + number % 7, |number| 10 + number % 5);
+    let long = format!("_[\"x\"]{}", " + 0".repeat(40));
+    for (metric, caption) in [
+        ("x", "percentile of connections, by x"),
+        (long.as_str(), "percentile of connections"),
+    ] {
+        let settings = Settings {
+            metric: Metric::of(metric),
+            baseline: Some("base".to_owned()),
+            ..quick()
+        };
+        let comparison = read(&text, settings).expect("a report");
+        let svg = comparison.figures()[0].svg();
+        let document = roxmltree::Document::parse(&svg).expect("XML");
+        let mut texts = document.descendants().filter_map(|node| node.text());
+        assert!(texts.any(|text| text == caption), "{caption}: {svg}");
+    }
+}
+
+#[test]
+fn one_comparison_is_singular() {
+    let text: String = (0..400)
+        .map(|number| line(&json!({ "arm": if number % 2 == 0 { "a" } else { "b" }, "ttlb": 100 + number, "site": "here" })))
+        .collect();
+    let json = read(&text, quick()).expect("a report").json();
+    assert!(json.contains("Of 1 comparison by size and site"), "{json}");
+}

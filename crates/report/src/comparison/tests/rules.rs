@@ -13,6 +13,7 @@ fn resumed() -> String {
                 ("num-rapid-start", rapid),
                 ("jumpstart.cwnd", 88_320),
                 ("jumpstart.prev-rate", 1000 + number),
+                ("conn_id", number),
                 // One of them is small as well, another not paced.
                 (
                     "content_length",

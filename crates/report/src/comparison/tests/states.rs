@@ -156,8 +156,8 @@ fn other_and_damaged_states_are_rejected_by_name() {
         assert_eq!(refused(other.as_bytes(), quick()), not_a_state);
     }
     assert_eq!(
-        refused(text.replacen(",2,", ",1,", 1).as_bytes(), quick()),
-        "1.state: a state of version 1 (expected 2)"
+        refused(text.replacen(",3,", ",2,", 1).as_bytes(), quick()),
+        "1.state: a state of version 2 (expected 3)"
     );
     let other = Settings {
         site: Some("nil".to_owned()),

@@ -138,3 +138,67 @@ fn missing_responses_are_slower_than_all_others() {
     assert!(percentile(&Histogram::default(), 0, 0.5).is_err_and(|why| why.contains("needs 20")));
     assert!(percentile(&Histogram::default(), 100, 0.5).is_err());
 }
+
+/// One round in which a server did not respond, or answered with errors, is left out by name. The others are compared.
+#[test]
+fn a_round_that_failed_is_left_out_and_named() {
+    for (done, failed, why) in [
+        (0, 0, "against had no response"),
+        (2000, 1900, "against: 1900 of 2000 requests failed"),
+    ] {
+        let mut rounds = rounds(1, 6, 1.2);
+        let turn = &mut rounds.done[3].turns[1];
+        (turn.done, turn.succeeded, turn.failed) = (done, done - failed, failed);
+        turn.rate = done as f64;
+        let text = rounds.text();
+        let warning = format!("warning: round 4 is not compared: {why}\n");
+        assert!(text.starts_with(&warning), "{text}");
+        assert!(
+            text.contains(": significant\n") && !text.contains("not compared: requests/s"),
+            "{text}"
+        );
+        let json = rounds.json();
+        assert_eq!(json["rounds"][3]["failure"], *why);
+        assert_eq!(json["rounds"][2]["failure"], Value::Null);
+        let ratio = json["ratios"]["requests_per_second"]["ratio"].as_f64();
+        assert!(
+            ratio.is_some_and(|ratio| (1.1..1.3).contains(&ratio)),
+            "{json:#}"
+        );
+        assert!(rounds.page().html().contains("round 4 is not compared"));
+    }
+}
+
+/// A server that answers most requests with errors is fast without a merit.
+#[test]
+fn servers_that_mostly_fail_have_no_ratios() {
+    let mut rounds = rounds(1, 6, 1.2);
+    for round in &mut rounds.done[..3] {
+        round.turns[0].failed = 1999;
+        round.turns[0].succeeded = 1;
+    }
+    let text = rounds.text();
+    assert!(
+        text.starts_with("warning: round 1 is not compared: URL: 1999 of 2000 requests failed\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("warning: 3 of 6 rounds failed, so there are no ratios\n"),
+        "{text}"
+    );
+    assert!(!text.contains("significant"), "{text}");
+    assert_eq!(rounds.json()["ratios"]["requests_per_second"], Value::Null);
+}
+
+/// Two ratios that are alike by chance would have a narrow interval.
+#[test]
+fn two_rounds_have_no_interval() {
+    let rounds = rounds(1, 2, 1.2);
+    let text = rounds.text();
+    assert!(!text.contains("significant"), "{text}");
+    assert!(
+        text.contains("note: 2 rounds: no interval (expected 3 or more)\n"),
+        "{text}"
+    );
+    assert_eq!(rounds.json()["ratios"]["latency_p50"]["low"], Value::Null);
+}

@@ -215,6 +215,30 @@ fn a_run_of_error_pages_is_not_compared() {
     let why = text(&[results(11.0, 0, 1)], &[errors]).expect_err("an error");
     assert_eq!(
         why,
-        "`10.json`: all 2000 requests failed (expected runs with successful responses)"
+        "`10.json`: 2000 of 2000 requests failed (expected runs with mostly successful responses)"
     );
+}
+
+#[test]
+fn other_urls_of_a_side_are_named() {
+    let mut other = results(10.0, 0, 1);
+    other.value["settings"]["urls"] = json!(["/other"]);
+    let text = compared(&[results(10.0, 0, 1)], &[other]);
+    assert!(
+        text.starts_with("note: the URLs differ: [\"/\"] → [\"/other\"]\n"),
+        "{text}"
+    );
+    let same = compared(&[results(10.0, 0, 1)], &[results(16.0, 0, 1)]);
+    assert!(!same.contains("URLs"), "{same}");
+}
+
+/// Errors are fast without a merit.
+#[test]
+fn a_run_that_mostly_failed_is_not_compared() {
+    let why = text(&[results(10.0, 2001, 1)], &[results(16.0, 0, 1)]);
+    assert_eq!(
+        why,
+        Err("`10.json`: 2001 of 4001 requests failed (expected runs with mostly successful responses)".to_owned())
+    );
+    assert!(text(&[results(10.0, 1999, 1)], &[results(16.0, 0, 1)]).is_ok());
 }
