@@ -3,7 +3,7 @@
 use super::{Lower, Lowered, text};
 use crate::class::Class;
 use crate::forms::{BlockUse, FORMS, Form, Reduces};
-use crate::names::{M, PRINTING, nearest};
+use crate::names::{M, PRINTING, instead, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
 use crate::tree::{
@@ -150,16 +150,16 @@ impl Lower {
     }
 
     fn method_name(&self, at: &prism::Location<'_>, name: &str) -> Lowered<M> {
-        M::find(name).map_or_else(
-            || {
-                let hint = near_method(name)
-                    .map_or_else(String::new, |near| format!("; the nearest one is `{near}`"));
-                self.fail(
-                    at,
-                    format!("undefined method '{name}' (NoMethodError): it is not supported{hint}"),
-                )
-            },
-            Ok,
+        if let Some(method) = M::find(name) {
+            return Ok(method);
+        }
+        let near = || near_method(name).map(|near| format!("the nearest one is `{near}`"));
+        let hint = instead(name)
+            .or_else(near)
+            .map_or_else(String::new, |hint| format!("; {hint}"));
+        self.fail(
+            at,
+            format!("undefined method '{name}' (NoMethodError): it is not supported{hint}"),
         )
     }
 
@@ -194,7 +194,8 @@ impl Lower {
         if name == "!" && arguments.list.is_empty() {
             return Ok(Node::Not(Box::new(receiver)));
         }
-        if M::find(&name).is_none() && arguments.list.is_empty() && node.block().is_none() {
+        let is_known = M::find(&name).is_some() || instead(&name).is_some();
+        if !is_known && arguments.list.is_empty() && node.block().is_none() {
             self.refuse_field(node, &receiver, &name, &at)?;
         }
         let method = self.method_name(&at, &name)?;

@@ -1,28 +1,30 @@
 //! Searching: matches, substitution, splitting.
 
-use super::super::Found;
 use super::super::object::enumerator;
 use super::{byte_of, char_count, need_str, pattern_of};
 use crate::class::Class;
 use crate::names::M;
 use crate::regex::{Match, Pattern};
 use crate::value::Value;
-use crate::value::exception::{Eval, arity, brief, error, type_error, wrong_arguments};
+use crate::value::exception::{Eval, brief, error, no_method, type_error, wrong_arguments};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
+use crate::value::text::Text;
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(
+pub(in crate::methods) fn call(
     vm: &mut Vm,
     receiver: &Value,
-    s: &str,
+    text: &Rc<Text>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    Ok(Some(match method {
+) -> Eval {
+    let s = text.string();
+    let s = s.as_str();
+    Ok(match method {
         M::OpMatch => match &args[0] {
             Value::Regexp(pattern) => matched(vm, pattern, s, 0)?.map_or(Value::Nil, |found| {
                 Value::size(found.char_index(found.span(0).map_or(0, |(from, _)| from)))
@@ -62,9 +64,9 @@ pub(super) fn call(
                 None => Value::array(list),
             }
         }
-        M::Index | M::Byteindex => {
+        M::Index => {
             let Some(from) = start_byte(s, args.get(1))? else {
-                return Ok(Some(Value::Nil));
+                return Ok(Value::Nil);
             };
             let at = match &args[0] {
                 Value::Regexp(pattern) => matched(vm, pattern, s, from)?
@@ -74,18 +76,12 @@ pub(super) fn call(
                     .find(need_str(other)?.as_str())
                     .map(|at| at + from),
             };
-            at.map_or(Value::Nil, |at| {
-                Value::size(if method == M::Byteindex {
-                    at
-                } else {
-                    char_count(&s[..at])
-                })
-            })
+            Value::option(at.map(|at| char_count(&s[..at])))
         }
         M::Rindex => rindex(vm, s, args)?,
         M::Partition | M::Rpartition => partition(vm, s, method, args)?,
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 /// Matches and remembers it as `$~`.
@@ -154,7 +150,6 @@ fn groups(found: &Match) -> Value {
 }
 
 fn scan(vm: &mut Vm, receiver: &Value, s: &str, args: &[Value], block: Option<&Block<'_>>) -> Eval {
-    arity(args, 1, 1)?;
     let pattern = pattern_of(&args[0])?;
     let found = all_matches(&pattern, s, usize::MAX)?;
     if let Some(block) = block {
@@ -290,7 +285,6 @@ fn expand(out: &mut String, template: &str, found: &Match) -> Eval<()> {
 }
 
 fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
-    arity(args, 0, 2)?;
     let limit = args.get(1).map_or(Ok(0), need_int)?;
     let mut list: Vec<String> = Vec::new();
     let most = if limit > 0 {
@@ -389,7 +383,6 @@ fn split_by(pattern: &Rc<Pattern>, s: &str, most: usize, list: &mut Vec<String>)
 }
 
 fn rindex(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
-    arity(args, 1, 2)?;
     let last = match args.get(1) {
         None => s.len(),
         Some(from) => {
@@ -430,7 +423,6 @@ fn rindex(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
 }
 
 fn partition(vm: &mut Vm, s: &str, method: M, args: &[Value]) -> Eval {
-    arity(args, 1, 1)?;
     let span = match &args[0] {
         Value::Regexp(pattern) if method == M::Partition => {
             matched(vm, pattern, s, 0)?.and_then(|found| found.span(0))
