@@ -208,3 +208,41 @@ fn a_block_of_an_enumerator_receives_the_element_and_its_index() {
         assert_eq!(run(query, rows), answer, "{query}");
     }
 }
+
+#[test]
+fn a_frozen_array_does_not_change() {
+    for query in [
+        "_.freeze << 4",
+        "_.freeze.push(4)",
+        "x = _.freeze; x[0] = 1",
+        "_.freeze.map! { |x| x }",
+        "_.freeze.concat([1])",
+        "_.freeze.clone.pop",
+    ] {
+        let printed = run(query, "[3,1]\n");
+        assert_eq!(
+            printed, "can't modify frozen Array: [3, 1] (FrozenError) at rows:1, stage 0\n",
+            "{query}"
+        );
+    }
+    assert_eq!(
+        run(
+            "x = _.freeze; [x.frozen?, x.dup.frozen?, x.dup << 1]",
+            "[3]\n"
+        ),
+        "[true,false,[3,1]]\n"
+    );
+}
+
+/// Their answers are compared with Ruby's in `ruby/fixed.txt`; a message of ours is not.
+#[test]
+fn properties_and_code_points_in_a_regex_are_those_of_ruby() {
+    for (query, answer) in [
+        ("_ =~ /\\u{65E5}/", "0\n"),
+        ("_ =~ /[\\u{65E5 672C}]x/", "1\n"),
+        ("_[/\\p{Word}+/]", "\"日本x\"\n"),
+        ("_[/\\P{Word}+/]", "\" \"\n"),
+    ] {
+        assert_eq!(run(query, "\"日本x y\"\n"), answer, "{query}");
+    }
+}

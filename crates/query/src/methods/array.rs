@@ -15,7 +15,7 @@ use crate::value::exception::{
 use crate::value::inspect::inspect;
 use crate::value::number::need_int;
 use crate::value::table::Table;
-use crate::value::{List, Value};
+use crate::value::{List, Range, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use lastbyte_json::fast_hash::FastMap;
@@ -98,11 +98,12 @@ pub(super) fn read(
         M::ValuesAt => {
             let mut out = Vec::new();
             for arg in args {
-                match slice(list, std::slice::from_ref(arg))? {
-                    Value::Array(part) if matches!(arg, Value::Range(_)) => {
-                        out.extend(part.borrow().iter().cloned());
+                match arg {
+                    Value::Range(range) => {
+                        let (from, end) = bounds(range, count, arg)?;
+                        out.extend((from..end).map(at));
                     }
-                    value => out.push(value),
+                    one => out.push(slice(list, std::slice::from_ref(one))?),
                 }
             }
             Value::array(out)
@@ -174,15 +175,19 @@ pub(super) fn change(
             receiver.clone()
         }
         M::Delete => {
-            let mut found = Value::Nil;
+            let mut found = None;
             list.borrow_mut().retain(|it| {
                 let hit = equal(it, &args[0]);
                 if hit {
-                    found = it.clone();
+                    found = Some(it.clone());
                 }
                 !hit
             });
-            found
+            match (found, block) {
+                (Some(found), _) => found,
+                (None, Some(block)) => vm.call1(block, args[0].clone())?,
+                (None, None) => Value::Nil,
+            }
         }
         M::DeleteAt => match place(need_int(&args[0])?, count) {
             Some(at) if at < count => list.borrow_mut().remove(at),
@@ -232,6 +237,25 @@ pub(super) fn arrange(
         M::Sample | M::Shuffle => super::random::pick(vm, &list.borrow().clone(), method, args)?,
         _ => return Err(no_method(method.name(), receiver)),
     })
+}
+
+/// Start and end of a range over something of a length, which they may exceed.
+fn bounds(range: &Range, count: usize, shown: &Value) -> Eval<(usize, usize)> {
+    let bound = |bound: &Value, otherwise: i64| match bound {
+        Value::Nil => Ok(otherwise),
+        bound => need_int(bound),
+    };
+    let Some(from) = place(bound(&range.from, 0)?, count) else {
+        let message = format!("{} out of range", inspect(shown));
+        return Err(error(Class::RangeError, message));
+    };
+    let exclusive = range.exclusive && !range.to.is_nil();
+    let last = place(bound(&range.to, -1)?, count);
+    let end = last.map_or(0, |last| last.saturating_add(usize::from(!exclusive)));
+    if end > FILLED_MAX {
+        return Err(argument_error("argument too big"));
+    }
+    Ok((from, end))
 }
 
 pub(crate) fn size_argument(value: &Value, negative: &str) -> Eval<usize> {
@@ -309,6 +333,9 @@ fn insert(receiver: &Value, list: &List, args: &[Value]) -> Eval {
         return Err(wrong_arguments(0, 1, None));
     };
     let at = need_int(at)?;
+    if new.is_empty() {
+        return Ok(receiver.clone());
+    }
     let count = list.borrow().len();
     let place = if at < 0 {
         at + count.cast_signed() as i64 + 1
@@ -437,19 +464,7 @@ fn fill(
     let count = list.borrow().len();
     let (from, to) = match place {
         [] | [Value::Nil] => (0, count),
-        [Value::Range(range)] => {
-            let from = if range.from.is_nil() {
-                0
-            } else {
-                need_int(&range.from)?
-            };
-            let to = if range.to.is_nil() {
-                count.cast_signed() as i64
-            } else {
-                need_int(&range.to)? + i64::from(!range.exclusive)
-            };
-            (from.max(0) as usize, to.max(0) as usize)
-        }
+        [Value::Range(range)] => bounds(range, count, &place[0])?,
         [start, rest @ ..] => {
             let start = self::place(need_int(start)?, count).unwrap_or(0);
             match rest.first() {
@@ -463,6 +478,9 @@ fn fill(
     };
     if to > FILLED_MAX {
         return Err(argument_error("argument too big"));
+    }
+    if to > count {
+        list.borrow_mut().resize(to, Value::Nil);
     }
     for at in from..to {
         let value = match block {
@@ -565,7 +583,7 @@ pub(super) fn bang(
         return Ok(Value::Nil);
     };
     let changed = new.borrow().len() != before;
-    list.replace(new.take());
+    *list.borrow_mut() = new.take();
     Ok(if changed || always_self {
         receiver.clone()
     } else {

@@ -31,7 +31,7 @@ pub(super) fn call(
         (_, M::OpCaseEq) => Value::Bool(compare::case_equal(receiver, &args[0]).unwrap_or(false)),
         (Class::Hash, M::New) => hash::new(args, block)?,
         (Class::Hash, M::OpIndex) => match args {
-            [one] => vm.send(one, M::ToH, &[], None)?,
+            [one @ (Value::Hash(_) | Value::Array(_))] => vm.send(one, M::ToH, &[], None)?,
             many if many.len() % 2 == 0 => {
                 let pairs = many
                     .chunks(2)

@@ -44,21 +44,19 @@ pub(super) fn call(
 pub(crate) fn rounding(args: &[Value]) -> Eval<(i64, Half)> {
     let mut half = Half::Up;
     let mut plain = args;
-    if let Some((Value::Hash(options), before)) = args.split_last() {
+    if let Some((Value::Hash(options), before)) = args.split_last()
+        && let Some(given) = options.get(&Value::symbol("half"))
+    {
         plain = before;
-        half = match options
-            .get(&Value::symbol("half"))
-            .map(|it| crate::value::inspect::to_s(&it))
-            .as_deref()
-        {
-            None | Some("" | "up") => Half::Up,
-            Some("even") => Half::Even,
-            Some("down") => Half::Down,
-            Some(other) => return Err(argument_error(format!("invalid rounding mode: {other}"))),
+        half = match crate::value::inspect::to_s(&given).as_str() {
+            "" | "up" => Half::Up,
+            "even" => Half::Even,
+            "down" => Half::Down,
+            other => return Err(argument_error(format!("invalid rounding mode: {other}"))),
         };
     }
     let places = match plain.first() {
-        None | Some(Value::Nil) => 0,
+        None => 0,
         Some(places) => need_int(places)?,
     };
     Ok((places, half))

@@ -12,7 +12,7 @@ use crate::value::table::Table;
 use crate::value::text::Text;
 use crate::vm::Vm;
 use crate::vm::block::Block;
-use crate::vm::call::sent;
+use crate::vm::call::{name_of, sent};
 use std::rc::Rc;
 
 pub(super) fn call(
@@ -55,7 +55,7 @@ pub(super) fn call(
             Value::Bool(own == class || method != M::InstanceOfQ && own.is(class))
         }
         M::RespondToQ => {
-            let method = M::find(&to_s(&args[0]));
+            let method = M::find(&name_of(&args[0])?);
             Value::Bool(method.is_some_and(|method| table::find(receiver, method).is_some()))
         }
         M::Then | M::YieldSelf | M::Tap => {
@@ -90,7 +90,12 @@ pub(super) fn is_frozen(value: &Value) -> bool {
     match value {
         Value::Str(text) => text.is_frozen(),
         Value::Hash(table) => table.is_frozen(),
-        Value::Array(_) | Value::Exception(_) | Value::Enumerator(_) | Value::Main => false,
+        Value::Array(list) => list.is_frozen(),
+        Value::Class(_)
+        | Value::Time(_)
+        | Value::Exception(_)
+        | Value::Enumerator(_)
+        | Value::Main => false,
         _ => true,
     }
 }
@@ -99,6 +104,7 @@ fn freeze(value: &Value) {
     match value {
         Value::Str(text) => text.freeze(),
         Value::Hash(table) => table.freeze(),
+        Value::Array(list) => list.freeze(),
         _ => {}
     }
 }

@@ -158,7 +158,10 @@ pub(super) fn call_class(
                 Value::Regexp(Pattern::compile(&need_str(source)?, options)?)
             }
         },
-        M::Escape | M::Quote => Value::str(crate::regex::escape(&to_s(&args[0]))),
+        M::Escape | M::Quote => Value::str(crate::regex::escape(&match &args[0] {
+            symbol @ Value::Symbol(_) => to_s(symbol),
+            other => need_str(other)?,
+        })),
         M::Union => {
             let list = match args {
                 [Value::Array(list)] => list.borrow().clone(),

@@ -9,7 +9,9 @@ use crate::class::Class;
 use crate::names::M;
 use crate::regex::escape;
 use crate::symbol::Symbol;
-use crate::value::exception::{Eval, argument_error, error, no_conversion, no_method, type_error};
+use crate::value::exception::{
+    Eval, argument_error, error, no_conversion, no_method, type_error, wrong_arguments,
+};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::numeral;
@@ -216,12 +218,26 @@ pub(super) fn bang(
         M::ChompBang => M::Chomp,
         _ => M::Reverse,
     };
+    let replaces = matches!(plain, M::Sub | M::Gsub);
+    if replaces && args.len() == 1 && block.is_none() {
+        return Err(if plain == M::Sub {
+            wrong_arguments(1, 2, Some(2))
+        } else {
+            let what = "`gsub!` without a replacement is not supported";
+            error(Class::NotImplementedError, what)
+        });
+    }
+    // A replacement by the same text is a change.
+    let changes = match plain {
+        M::Reverse => true,
+        _ => replaces && pattern_of(&args[0])?.is_match(&text.get(), 0)?,
+    };
     let value = super::call(vm, receiver, plain, args, block)?;
     let Value::Str(new) = &value else {
         return Ok(value);
     };
     let new = new.string();
-    if *text.get() == new && plain != M::Reverse {
+    if *text.get() == new && !changes {
         return Ok(Value::Nil);
     }
     text.set(new);

@@ -161,7 +161,7 @@ pub(in crate::methods) fn reshape(
         M::Combination | M::Permutation => {
             let elements = elements();
             let size = match args.first() {
-                Some(size) if !size.is_nil() => need_int(size)?,
+                Some(size) if method == M::Combination || !size.is_nil() => need_int(size)?,
                 _ => elements.len().cast_signed() as i64,
             };
             if let (Ok(size), Some(block)) = (usize::try_from(size), block) {

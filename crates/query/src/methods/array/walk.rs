@@ -71,11 +71,16 @@ fn slice_at(
 ) -> Eval {
     let mut out: Vec<Value> = Vec::new();
     let mut part = Vec::new();
+    match (args.len(), block) {
+        (0, None) => return Err(wrong_arguments(0, 1, Some(1))),
+        (1, Some(_)) => return Err(argument_error("both pattern and block are given")),
+        _ => {}
+    }
     each(vm, receiver, &mut |vm, it| {
         let hit = match (args.first(), block) {
-            (Some(pattern), _) => vm.case_equal(pattern, &it)?,
+            (Some(pattern), None) => vm.case_equal(pattern, &it)?,
             (None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
-            (None, None) => return Err(wrong_arguments(0, 1, Some(1))),
+            _ => return Ok(()),
         };
         if method == M::SliceBefore && hit && !part.is_empty() {
             out.push(Value::array(std::mem::take(&mut part)));

@@ -35,6 +35,7 @@ pub(in crate::methods) fn call(
                 .or_else(|| s.strip_suffix(['\n', '\r']))
                 .unwrap_or(s)
                 .to_owned(),
+            Some(Value::Nil) => s.to_owned(),
             Some(suffix) => {
                 let suffix = need_str(suffix)?;
                 if suffix.is_empty() {

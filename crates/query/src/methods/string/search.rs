@@ -304,7 +304,7 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
         _ => false,
     };
     if by_blanks {
-        let blank = |c: char| matches!(c, ' ' | '\t'..='\r' | '\0');
+        let blank = |c: char| matches!(c, ' ' | '\t'..='\r');
         let mut rest = s.trim_start_matches(blank);
         while !rest.is_empty() {
             if list.len() + 1 == most {
@@ -342,7 +342,7 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
                     }
                 };
                 let outer = vm.last_match.clone();
-                split_by(&pattern, s, most, &mut list)?;
+                split_by(&pattern, s, limit, &mut list)?;
                 vm.last_match = outer;
             }
         }
@@ -355,30 +355,36 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
     Ok(list.into_iter().map(Value::str).collect())
 }
 
-fn split_by(pattern: &Rc<Pattern>, s: &str, most: usize, list: &mut Vec<String>) -> Eval<()> {
-    let mut start = 0;
-    for found in all_matches(pattern, s, usize::MAX)? {
-        if list.len() + 1 >= most {
+/// As Ruby does: an empty match where the last one ended cuts a character off; groups do not count for the limit.
+fn split_by(pattern: &Rc<Pattern>, s: &str, limit: i64, list: &mut Vec<String>) -> Eval<()> {
+    let text: Rc<str> = Rc::from(s);
+    let (mut begin, mut start, mut cuts, mut was_empty) = (0, 0, 1, false);
+    while start <= s.len() && (limit <= 0 || cuts < limit) {
+        let Some(found) = pattern.captures(&text, start)? else {
             break;
-        }
-        let (from, to) = found.span(0).unwrap_or((0, 0));
-        if from == to {
-            // An empty match splits between characters, not at the ends.
-            if from == 0 || from >= s.len() {
-                continue;
-            }
-        } else if to == 0 {
+        };
+        let (from, to) = found.span(0).unwrap_or((s.len(), s.len()));
+        let is_here = from == start && to == start;
+        if is_here && !was_empty {
+            start += s[start..].chars().next().map_or(1, char::len_utf8);
+            was_empty = true;
             continue;
         }
-        list.push(s[start..from].to_owned());
-        start = to;
-        list.extend(
-            (1..found.len())
-                .filter_map(|group| found.group(group))
-                .map(str::to_owned),
-        );
+        if is_here {
+            list.push(s[begin..start].to_owned());
+            begin = start;
+        } else {
+            list.push(s[begin..from].to_owned());
+            (begin, start) = (to, to);
+        }
+        was_empty = false;
+        let groups = (1..found.len()).filter_map(|group| found.group(group));
+        list.extend(groups.map(str::to_owned));
+        cuts += 1;
     }
-    list.push(s[start..].to_owned());
+    if limit != 0 || s.len() > begin {
+        list.push(s[begin..].to_owned());
+    }
     Ok(())
 }
 
