@@ -255,9 +255,6 @@ fn usage_errors_exit_with_2() {
     for words in [
         "-P 0 _",
         "--jobs x _",
-        "'_[' conns.ndjson",
-        "'_.percntile' conns.ndjson",
-        "'Time.strptime(_)' conns.ndjson",
         "-r absent.rb _",
         "--lax --skip-bad-lines _",
         "--max-memory 5 _",
@@ -288,6 +285,23 @@ fn usage_errors_exit_with_2() {
         let output = shell(&folder, &format!("lastbyte query {words}"));
         let text = String::from_utf8(output.stderr).expect("UTF-8");
         assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// The exit code of jrf.
+#[test]
+fn a_query_that_is_refused_exits_with_1() {
+    let folder = folder("query-refused");
+    for words in [
+        "'_[' conns.ndjson",
+        "'_.percntile' conns.ndjson",
+        "'Time.strptime(_)' conns.ndjson",
+        "'sort(_, reverse: true)' conns.ndjson",
+    ] {
+        let output = shell(&folder, &format!("lastbyte query {words}"));
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(output.stdout.is_empty(), "{words}");
+        assert!(!output.stderr.is_empty(), "{words}");
     }
 }
 

@@ -78,7 +78,6 @@ pub(crate) fn call(
             step(vm, |_| Ok(Accumulator::Group(Vec::new())), value)
         }
         Builtin::Distinct => {
-            arity(args, 1, 1)?;
             let none = |_: &mut Vm| Ok(Accumulator::Distinct(Table::default()));
             step_unless_nil(vm, none, first())
         }

@@ -23,8 +23,8 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `error`, `stages`, `names`, `symbol`, `class`, `regex` | errors; splitting of a query into stages; names of methods, symbols and classes; patterns |
-//! | `tree`, `lower`, `plan` | the typed tree; Ruby's grammar (`ruby-prism`) to it; which fields a query reads and what threads may do |
+//! | `error`, `names`, `symbol`, `class`, `regex` | errors; names of methods, symbols and classes; patterns |
+//! | `tree`, `forms`, `lower`, `plan` | the typed tree; how the builtins are called; Ruby's grammar (`ruby-prism`) to the tree; which fields a query reads and what threads may do |
 //! | `value` | the values that expressions compute with; they know the tree as the code of procs, and no evaluator |
 //! | `json` | rows as values; values as JSON, tab- and comma-separated text and plain data |
 //! | `reducers` | accumulators that can be cut into chunks and merged |
@@ -52,6 +52,7 @@
 mod builtins;
 mod class;
 mod error;
+mod forms;
 mod json;
 mod library;
 mod lower;
@@ -62,7 +63,6 @@ mod plan;
 mod reducers;
 mod regex;
 pub mod run;
-mod stages;
 mod symbol;
 mod tree;
 mod value;

@@ -7,12 +7,13 @@ mod control;
 mod expression;
 mod literal;
 mod parameters;
+mod stages;
 mod survey;
 
 use crate::error::CompileError;
-use crate::stages::{self, Piece};
 use crate::tree::{Code, Definition, Node, Parameters, Program, Stage};
 use ruby_prism as prism;
+use stages::Piece;
 use std::rc::Rc;
 use survey::Survey;
 
@@ -36,7 +37,7 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
     let mut survey = Survey::default();
     for helper in helpers {
         let parsed = prism::parse(helper.text.as_bytes());
-        refuse_errors(&parsed, helper.name, helper.text, 0, 0)?;
+        refuse_errors(&parsed, helper.name, helper.text, 0)?;
         survey.look(&parsed.node());
     }
     survey.close();
@@ -80,33 +81,46 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
     Ok(lower.program)
 }
 
-/// Returns the first syntax error.
+/// Returns the first syntax error of a text that begins at `start` of `whole`.
 fn refuse_errors(
     parsed: &prism::ParseResult<'_>,
     source: &str,
-    text: &str,
-    before: usize,
+    whole: &str,
     start: usize,
 ) -> Lowered<()> {
     let Some(first) = parsed.errors().next() else {
         return Ok(());
     };
     let message = String::from_utf8_lossy(first.message()).into_owned();
-    let byte = start + (first.location().start() as usize).saturating_sub(before);
-    let is_sql = text.to_ascii_lowercase().starts_with("select ");
-    let hint = match text.get(byte..).and_then(field_of_jq) {
+    let byte = (start + first.location().start() as usize).min(whole.len());
+    let is_sql = whole.to_ascii_lowercase().starts_with("select ");
+    let hint = match whole.get(byte..).and_then(field_of_jq) {
         Some(field) => format!("; the field is `_[\"{field}\"]`"),
         None if is_sql => {
             "; a query is Ruby, as in `select(_[\"ttlb\"] > 100) >> count()`".to_owned()
         }
         None => String::new(),
     };
-    Err(CompileError::at(
-        source,
-        text,
-        byte,
-        format!("syntax error: {message}{hint}"),
-    ))
+    let closing = [")", "]", "}"]
+        .iter()
+        .find(|closing| message.starts_with(&format!("unexpected '{closing}',")));
+    let what = match closing {
+        Some(closing) => {
+            let offset = whole
+                .get(..byte)
+                .map_or(byte, |before| before.chars().count());
+            format!("mismatched delimiter \"{closing}\" at offset {offset}")
+        }
+        None if message.contains("expected a `}`")
+            || message.contains("expected a `)`")
+            || message.contains("expected a `]`")
+            || message.contains("expected a matching") =>
+        {
+            format!("unclosed or mismatched delimiter: {message}")
+        }
+        None => format!("syntax error: {message}"),
+    };
+    Err(CompileError::at(source, whole, byte, what + &hint))
 }
 
 /// The name in `.name`, the form of jq.
@@ -153,19 +167,23 @@ impl Lower {
     fn stage(&mut self, query: &str, piece: &Piece<'_>) -> Lowered<()> {
         let wrapped = [BEFORE, piece.text, AFTER].concat();
         let parsed = prism::parse(wrapped.as_bytes());
-        refuse_errors(&parsed, "query", query, BEFORE.len(), piece.start)?;
+        let block = stages::block_of(&parsed);
+        if parsed.errors().next().is_some() || block.is_none() {
+            // By itself, its errors are in the words of an expression.
+            refuse_errors(
+                &prism::parse(piece.text.as_bytes()),
+                "query",
+                query,
+                piece.start,
+            )?;
+            let start = piece.start.saturating_sub(BEFORE.len());
+            refuse_errors(&parsed, "query", query, start)?;
+        }
         "query".clone_into(&mut self.source);
         query.clone_into(&mut self.text);
         self.shift = piece.start.cast_signed() - BEFORE.len().cast_signed();
-        let node = parsed.node();
-        let block = node
-            .as_program_node()
-            .and_then(|program| program.statements().body().first())
-            .and_then(|first| first.as_call_node())
-            .and_then(|call| call.block())
-            .and_then(|block| block.as_block_node());
         let Some(block) = block else {
-            return Err(self.error(0, "syntax error: not an expression"));
+            return Err(self.error(BEFORE.len(), "syntax error: not an expression"));
         };
         self.scopes.push(names(&block.locals()));
         self.contexts.push(Context::Block);

@@ -1,7 +1,5 @@
-//! The methods of values, one file per class. If a class does not have a method, the modules that it includes
-//! (Comparable, Enumerable) are searched, and then the methods of every object.
+//! The methods of values, one file per class. [`table`] says which there are, and how they are called.
 
-mod arity;
 mod array;
 mod class;
 mod comparable;
@@ -24,19 +22,17 @@ mod regexp;
 mod strftime;
 mod string;
 mod symbol;
+mod table;
 mod time;
 
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::compare;
-use crate::value::exception::{Eval, no_method, not_comparable};
+use crate::value::exception::{Eval, frozen, no_method, not_comparable};
 use crate::value::number;
 use crate::vm::Vm;
 use crate::vm::block::Block;
-
-/// The result of a method; `None` if the class does not have it.
-pub(crate) type Found = Eval<Option<Value>>;
 
 /// Calls a method.
 pub(crate) fn call(
@@ -46,39 +42,40 @@ pub(crate) fn call(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
-    arity::check(receiver, method, args)?;
-    let found = match receiver {
-        // No class overrides these.
-        _ if matches!(method, M::IsAQ | M::KindOfQ | M::NilQ) => None,
-        Value::Str(text) => string::call(vm, receiver, text, method, args, block)?,
-        Value::Array(list) => array::call(vm, receiver, list, method, args, block)?,
-        Value::Hash(table) => hash::call(vm, receiver, table, method, args, block)?,
-        Value::Int(_) | Value::Big(_) => integer::call(vm, receiver, method, args, block)?,
-        Value::Float(it) => float::call(vm, *it, method, args, block)?,
-        Value::Rational(_) => numeric::call(vm, receiver, method, args, block)?,
-        Value::Symbol(it) => symbol::call(vm, *it, method, args, block)?,
-        Value::Range(range) => range::call(vm, receiver, range, method, args, block)?,
-        Value::Regexp(pattern) => regexp::call(vm, pattern, method, args)?,
-        Value::Match(found) => regexp::call_match(vm, found, method, args)?,
-        Value::Time(time) => time::call(time, method, args)?,
-        Value::Proc(it) => proc::call(vm, it, method, args, block)?,
-        Value::Enumerator(it) => enumerator::call(vm, receiver, it, method, args, block)?,
-        Value::Exception(it) => exception::call(it, method, args)?,
-        Value::Class(it) => class::call(vm, *it, method, args, block)?,
-        Value::Random(it) => random::call(&mut it.borrow_mut(), method, args)?,
-        Value::Nil | Value::Bool(_) => object::call_nil(receiver, method, args)?,
-        Value::Main | Value::Token(_) | Value::Dropped | Value::Flat(_) => None,
+    let entry = table::find(receiver, method).filter(|_| {
+        // A reducer's result can only be passed on.
+        !matches!(receiver, Value::Token(_))
+            || matches!(
+                method,
+                M::Then | M::YieldSelf | M::Tap | M::Itself | M::OpNot | M::NilQ
+            )
+    });
+    let Some(entry) = entry else {
+        return Err(no_method(method.name(), receiver));
     };
-    match found {
-        Some(value) => {
-            vm.made(receiver, &value)?;
-            Ok(value)
-        }
-        None => match object::call(vm, receiver, method, args, block)? {
-            Some(value) => Ok(value),
-            None => Err(no_method(method.name(), receiver)),
-        },
+    entry.check(args)?;
+    if block.is_none() && entry.enumerates(args)? {
+        return Ok(object::enumerator(receiver, method, args));
     }
+    if entry.changes && object::is_frozen(receiver) {
+        return Err(frozen(receiver));
+    }
+    if entry.spreads
+        && let (Value::Enumerator(it), Some(block)) = (receiver, block)
+        && it.yields_two()
+    {
+        let mut both = |vm: &mut Vm, given: &[Value]| match given {
+            [Value::Array(pair)] => {
+                let pair = pair.borrow().clone();
+                vm.call_block(block, &pair)
+            }
+            _ => vm.call_block(block, given),
+        };
+        return (entry.function)(vm, receiver, method, args, Some(&Block::native(&mut both)));
+    }
+    let value = (entry.function)(vm, receiver, method, args, block)?;
+    vm.made(receiver, &value)?;
+    Ok(value)
 }
 
 /// `a op b` for values that are not both machine numbers.

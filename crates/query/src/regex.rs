@@ -2,6 +2,7 @@
 //! lines in Ruby always, `/m` is what others call dotall, `\Z` may stand before a last newline, `\h` is a hex digit.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::rc::Rc;
 
 pub(crate) const IGNORE_CASE: u8 = 1;
@@ -137,11 +138,25 @@ impl Pattern {
         } else {
             format!("-{off}")
         };
-        format!("(?{}{off}:{})", self.flags(1), self.source)
+        format!("(?{}{off}:{})", self.flags(1), self.with_slashes())
     }
 
     pub(crate) fn inspect(&self) -> String {
-        format!("/{}/{}", self.source, self.flags(1))
+        format!("/{}/{}", self.with_slashes(), self.flags(1))
+    }
+
+    /// The source, with each `/` escaped.
+    fn with_slashes(&self) -> String {
+        let mut text = String::with_capacity(self.source.len());
+        let mut escaped = false;
+        for c in self.source.chars() {
+            if c == '/' && !escaped {
+                text.push('\\');
+            }
+            escaped = c == '\\' && !escaped;
+            text.push(c);
+        }
+        text
     }
 }
 
@@ -410,19 +425,38 @@ fn escape_sequence(
             out.push('}');
             at += 4;
         }
-        'u' => out.push_str("\\x"),
+        'u' => {
+            let end = (at..chars.len()).find(|i| chars[*i] == '}');
+            let end = end.ok_or("invalid Unicode list")?;
+            let codes: String = chars[at + 1..end].iter().collect();
+            for code in codes.split_whitespace() {
+                let known = u32::from_str_radix(code, 16).ok().and_then(char::from_u32);
+                if known.is_none() {
+                    return Err("invalid Unicode range".to_owned());
+                }
+                let _ = write!(out, "\\x{{{code}}}");
+            }
+            return Ok(end + 1);
+        }
         'p' | 'P' => {
             let end = (at..chars.len())
                 .find(|i| chars[*i] == '}')
                 .ok_or("invalid character property name {p}")?;
             let name: String = chars[(at + 1).min(end)..end].iter().collect();
-            out.push('\\');
             let (negated, bare) = name
                 .strip_prefix('^')
                 .map_or((false, name.as_str()), |bare| (true, bare));
-            out.push(if negated == (next == 'P') { 'p' } else { 'P' });
-            out.push('{');
-            out.push_str(match bare.to_ascii_lowercase().as_str() {
+            let negated = negated != (next == 'P');
+            let bare = bare.to_ascii_lowercase();
+            // Sets that have no name of their own.
+            let set = match bare.as_str() {
+                "alnum" => "\\p{Alphabetic}\\p{Nd}",
+                "word" => "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}",
+                "blank" => "\\p{Zs}\\t",
+                "xdigit" => "0-9A-Fa-f",
+                _ => "",
+            };
+            let known = match bare.as_str() {
                 "alpha" => "Alphabetic",
                 "digit" => "Nd",
                 "upper" => "Uppercase",
@@ -430,18 +464,14 @@ fn escape_sequence(
                 "space" => "White_Space",
                 "punct" => "P",
                 "cntrl" => "Cc",
-                "alnum" => {
-                    out.truncate(out.len() - 3);
-                    out.push_str(if negated == (next == 'P') {
-                        "[\\p{Alphabetic}\\p{Nd}]"
-                    } else {
-                        "[^\\p{Alphabetic}\\p{Nd}]"
-                    });
-                    return Ok(end + 1);
-                }
-                _ => bare,
-            });
-            out.push('}');
+                _ => name.trim_start_matches('^'),
+            };
+            let _ = match (set, negated) {
+                ("", false) => write!(out, "\\p{{{known}}}"),
+                ("", true) => write!(out, "\\P{{{known}}}"),
+                (set, false) => write!(out, "[{set}]"),
+                (set, true) => write!(out, "[^{set}]"),
+            };
             at = end + 1;
         }
         'k' => out.push_str("\\k"),

@@ -23,7 +23,7 @@ use exception::Exception;
 use num_bigint::BigInt;
 use proc::Proc;
 use random::Random;
-use std::cell::RefCell;
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 use table::Table;
 use text::Text;
@@ -64,8 +64,43 @@ pub(crate) enum Value {
     Flat(Rc<List>),
 }
 
-/// An Array's elements.
-pub(crate) type List = RefCell<Vec<Value>>;
+/// An Array's elements, and whether they may be changed.
+pub(crate) struct List {
+    elements: RefCell<Vec<Value>>,
+    frozen: Cell<bool>,
+}
+
+impl List {
+    fn new(elements: Vec<Value>) -> List {
+        List {
+            elements: RefCell::new(elements),
+            frozen: Cell::new(false),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn borrow(&self) -> Ref<'_, Vec<Value>> {
+        self.elements.borrow()
+    }
+
+    /// For a method that the table of methods says changes it, or for an Array that nothing else knows.
+    #[inline]
+    pub(crate) fn borrow_mut(&self) -> RefMut<'_, Vec<Value>> {
+        self.elements.borrow_mut()
+    }
+
+    pub(crate) fn take(&self) -> Vec<Value> {
+        self.elements.take()
+    }
+
+    pub(crate) fn freeze(&self) {
+        self.frozen.set(true);
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen.get()
+    }
+}
 
 /// `from..to`, or `from...to`.
 #[derive(Clone)]
@@ -93,7 +128,7 @@ impl Value {
     }
 
     pub(crate) fn array(elements: Vec<Value>) -> Value {
-        Value::Array(Rc::new(RefCell::new(elements)))
+        Value::Array(Rc::new(List::new(elements)))
     }
 
     pub(crate) fn pair(a: Value, b: Value) -> Value {

@@ -117,7 +117,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
         "no implicit conversion of String into Float (TypeError) at europe:1, stage 0\n",
     ),
     (
-        "distinct()",
+        "distinct(*[])",
         "",
         "wrong number of arguments (given 0, expected 1) (ArgumentError) at europe:1, stage 0\n",
     ),

@@ -78,7 +78,6 @@ fn verbose_output_reports_what_runs_in_parallel() {
         ("$~", "nothing"),
         ("group($p ||= [1])", "nothing"),
         ("group(_[\"a\"]) >> _[0].equal?(_[1])", "nothing"),
-        ("_.object_id", "nothing"),
     ] {
         let verbose = Options {
             verbose: true,

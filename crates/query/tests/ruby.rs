@@ -176,11 +176,9 @@ const RECEIVERS: &[(&str, &str)] = &[
 
 /// Ruby looks at the arguments of these only once they walk, or words the number in its own way.
 const LAZY: &[&str] = &[
-    "Array#each_entry",
     "String#match",
     "Symbol#match",
-    // Ruby 3.2 brought this one; 3.3 took the third argument away from that one.
-    "String#byteindex",
+    // Ruby 3.3 took the third argument away.
     "Class Regexp#new",
     "Array#each_with_index",
     "Array#permutation",
@@ -190,6 +188,19 @@ const LAZY: &[&str] = &[
     "Range#reverse_each",
     "Enumerator#each",
     "Enumerator#reverse_each",
+];
+
+/// Methods whose options are refused: those of case, of several bits, of a Hash to add to, of more than one separator.
+const NARROWER: &[&str] = &[
+    "capitalize",
+    "capitalize!",
+    "downcase",
+    "downcase!",
+    "swapcase",
+    "upcase",
+    "upcase!",
+    "tally",
+    "each_line",
 ];
 
 #[test]
@@ -230,7 +241,9 @@ fn method_arities_match_ruby() {
     let mut wrong = Vec::new();
     for ((class, receiver, name), expected) in asked.iter().zip(&answers) {
         let got = ours(&expression(receiver, name), "null").unwrap_or_else(|class| class);
-        if got != *expected && !LAZY.contains(&format!("{class}#{name}").as_str()) {
+        let full = format!("{class}#{name}");
+        let narrower = NARROWER.contains(name) || full == "Integer#[]";
+        if got != *expected && !narrower && !LAZY.contains(&full.as_str()) {
             wrong.push(format!(
                 "{class}#{name}\n    ruby: {expected}\n    ours: {got}"
             ));

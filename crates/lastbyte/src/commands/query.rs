@@ -188,12 +188,19 @@ fn start(
         .then(|| follow::settings(io::stdout().is_terminal()));
     let helpers = helpers(&arguments.helpers)?;
     let options = options(arguments, interrupt, follow.clone());
-    let query = Query::compile(text, &helpers, options).map_err(|wrong| {
-        if files.is_empty() && Path::new(text).is_file() {
-            return format!("no query: `{text}` is a file (expected a query, and then files)");
+    let query = match Query::compile(text, &helpers, options) {
+        Ok(query) => query,
+        Err(_) if files.is_empty() && Path::new(text).is_file() => {
+            return Err(format!(
+                "no query: `{text}` is a file (expected a query, and then files)"
+            ));
         }
-        wrong.to_string()
-    })?;
+        // As in jrf, it fails like a row.
+        Err(wrong) => {
+            terminal::error(&wrong.to_string());
+            return Ok(false);
+        }
+    };
     if arguments.partial || arguments.merge {
         query.check_mergeable().map_err(|wrong| wrong.to_string())?;
     }

@@ -1,63 +1,17 @@
 //! Calls: builtins of a stage, helpers, functions, and methods of values.
 
-use super::expression::function;
 use super::{Lower, Lowered, text};
 use crate::class::Class;
-use crate::names::{M, PRINTING, nearest};
+use crate::forms::{BlockUse, FORMS, Form, Reduces};
+use crate::names::{M, PRINTING, instead, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
 use crate::tree::{
     Arguments, BlockNode, Builtin, Call, Function, HelperCall, Index, KernelCall, Limit, Node,
-    StageCall,
+    Pair, StageCall,
 };
 use ruby_prism as prism;
 use std::cell::Cell;
-use std::ops::RangeInclusive;
-
-const BUILTINS: &[(&str, Builtin)] = &[
-    ("select", Builtin::Select),
-    ("flat", Builtin::Flat),
-    ("map", Builtin::Map),
-    ("map_values", Builtin::MapValues),
-    ("apply", Builtin::Apply),
-    ("group_by", Builtin::GroupBy),
-    ("group", Builtin::Group),
-    ("sort", Builtin::Sort),
-    ("sum", Builtin::Sum),
-    ("count", Builtin::Count),
-    ("count_if", Builtin::CountIf),
-    ("min", Builtin::Min),
-    ("max", Builtin::Max),
-    ("average", Builtin::Average),
-    ("stdev", Builtin::Stdev),
-    ("percentile", Builtin::Percentile),
-    ("reduce", Builtin::Reduce),
-];
-
-/// Builtins that jrf does not have. A helper of the same name replaces them.
-const OWN_BUILTINS: &[(&str, Builtin)] = &[
-    ("distinct", Builtin::Distinct),
-    ("top", Builtin::Top),
-    ("histogram", Builtin::Histogram),
-];
-
-/// How a builtin is called that takes a value of the row, and with how many arguments beside keywords.
-fn form(builtin: Builtin) -> Option<(&'static str, RangeInclusive<usize>)> {
-    Some(match builtin {
-        Builtin::Select => ("select(p)", 1..=1),
-        Builtin::CountIf => ("count_if(p)", 1..=1),
-        Builtin::Count => ("count()", 0..=1),
-        Builtin::Sum => ("sum(e)", 1..=1),
-        Builtin::Min => ("min(e)", 1..=1),
-        Builtin::Max => ("max(e)", 1..=1),
-        Builtin::Average => ("average(e)", 1..=1),
-        Builtin::Stdev => ("stdev(e)", 1..=1),
-        Builtin::Percentile => ("percentile(e, p)", 1..=2),
-        Builtin::Sort => ("sort(key)", 0..=1),
-        Builtin::GroupBy => ("group_by(key)", 1..=1),
-        _ => return None,
-    })
-}
 
 /// Names that other languages have for a builtin.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -121,22 +75,24 @@ fn percentile(name: &str) -> Option<String> {
     is_percent.then(|| format!("percentile(e, 0.{digits:0>2})"))
 }
 
-const FUNCTIONS: &[&str] = &[
-    "format",
-    "sprintf",
-    "Integer",
-    "Float",
-    "String",
-    "Array",
-    "Hash",
-    "raise",
-    "loop",
-    "proc",
-    "lambda",
-    "rand",
-    "block_given?",
-    "require",
-    "method",
+/// The functions of every object.
+const FUNCTIONS: &[(&str, Function)] = &[
+    ("format", Function::Format),
+    ("sprintf", Function::Format),
+    ("Integer", Function::Integer),
+    ("Float", Function::Float),
+    ("String", Function::String),
+    ("Array", Function::Array),
+    ("Hash", Function::Hash),
+    ("raise", Function::Raise),
+    ("fail", Function::Raise),
+    ("loop", Function::Loop),
+    ("proc", Function::Proc),
+    ("lambda", Function::Lambda),
+    ("rand", Function::Rand),
+    ("require", Function::Require),
+    ("require_relative", Function::Require),
+    ("method", Function::Method),
 ];
 
 const LIBRARIES: &[&str] = &["time", "json", "set", "date", "bigdecimal/util"];
@@ -194,16 +150,16 @@ impl Lower {
     }
 
     fn method_name(&self, at: &prism::Location<'_>, name: &str) -> Lowered<M> {
-        M::find(name).map_or_else(
-            || {
-                let hint = near_method(name)
-                    .map_or_else(String::new, |near| format!("; the nearest one is `{near}`"));
-                self.fail(
-                    at,
-                    format!("undefined method '{name}' (NoMethodError): it is not supported{hint}"),
-                )
-            },
-            Ok,
+        if let Some(method) = M::find(name) {
+            return Ok(method);
+        }
+        let near = || near_method(name).map(|near| format!("the nearest one is `{near}`"));
+        let hint = instead(name)
+            .or_else(near)
+            .map_or_else(String::new, |hint| format!("; {hint}"));
+        self.fail(
+            at,
+            format!("undefined method '{name}' (NoMethodError): it is not supported{hint}"),
         )
     }
 
@@ -238,7 +194,8 @@ impl Lower {
         if name == "!" && arguments.list.is_empty() {
             return Ok(Node::Not(Box::new(receiver)));
         }
-        if M::find(&name).is_none() && arguments.list.is_empty() && node.block().is_none() {
+        let is_known = M::find(&name).is_some() || instead(&name).is_some();
+        if !is_known && arguments.list.is_empty() && node.block().is_none() {
             self.refuse_field(node, &receiver, &name, &at)?;
         }
         let method = self.method_name(&at, &name)?;
@@ -357,14 +314,15 @@ impl Lower {
         if name == "block_given?" {
             return Ok(Node::BlockGiven);
         }
-        if let Some((_, builtin)) = BUILTINS.iter().find(|(known, _)| *known == name) {
-            return self.builtin(node, *builtin, name);
+        let form = Form::find(name);
+        if let Some(form) = form.filter(|form| !form.is_own) {
+            return self.builtin(node, form);
         }
         if let Some(lowered) = self.helper_call(node, name)? {
             return Ok(lowered);
         }
-        if let Some((_, builtin)) = OWN_BUILTINS.iter().find(|(known, _)| *known == name) {
-            return self.builtin(node, *builtin, name);
+        if let Some(form) = form {
+            return self.builtin(node, form);
         }
         if name == "limit" {
             return self.limit(node, at);
@@ -383,8 +341,8 @@ impl Lower {
             }
             return Ok(Node::Nil);
         }
-        if let Some(function) = function(name) {
-            return self.kernel(node, function, name, at);
+        if let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) {
+            return self.kernel(node, *function, name, at);
         }
         if PRINTING.contains(&name) {
             return self.fail(
@@ -398,13 +356,10 @@ impl Lower {
                 format!("typographic quotes are part of the name `{name}` (expected \" or ')"),
             );
         }
-        let known = BUILTINS
-            .iter()
-            .map(|(known, _)| *known)
-            .chain(FUNCTIONS.iter().copied());
         let helpers = self.survey.definitions();
-        let known = known.chain(OWN_BUILTINS.iter().map(|(known, _)| *known));
-        let known = known.chain(std::iter::once("limit"));
+        let known = FORMS.iter().map(|form| form.name);
+        let known = known.chain(FUNCTIONS.iter().map(|(known, _)| *known));
+        let known = known.chain(["limit", "block_given?"]);
         let is_method = || M::find(name).map(M::name).or_else(|| near_method(name));
         let near = SYNONYMS
             .iter()
@@ -485,30 +440,25 @@ impl Lower {
         })))
     }
 
-    fn builtin(&mut self, node: &prism::CallNode<'_>, builtin: Builtin, name: &str) -> Lowered {
-        let at = node.location();
-        if matches!(builtin, Builtin::Select | Builtin::CountIf)
-            && let Some(arguments) = node.arguments()
-        {
+    fn builtin(&mut self, node: &prism::CallNode<'_>, form: &Form) -> Lowered {
+        let (at, name, builtin) = (node.location(), form.name, form.builtin);
+        if let Some(arguments) = node.arguments() {
             for argument in &arguments.arguments() {
-                self.refuse_assignment(&argument)?;
+                if matches!(builtin, Builtin::Select | Builtin::CountIf) {
+                    self.refuse_assignment(&argument)?;
+                }
+                if self.survey.reduces(&argument) {
+                    return self.refuse_reducer(&argument.location(), name, "after");
+                }
             }
         }
         let arguments = self.arguments(node.arguments())?;
-        if arguments.list.iter().any(reducer_at) {
-            return self.refuse_reducer(&at, name, "after");
-        }
-        if let Some((form, counts)) = form(builtin) {
-            let given = arguments.list.len() - usize::from(arguments.keywords);
-            if !arguments.splat && !counts.contains(&given) {
-                let plural = if given == 1 { "" } else { "s" };
-                let what = format!("`{name}` with {given} argument{plural} (expected `{form}`)");
-                return self.fail(&at, what);
-            }
-            if let Some(Node::Str(text)) = arguments.list.first() {
-                let what = "is the same in all rows (expected a value of the row:";
-                return self.fail(&at, format!("`{name}({text:?})` {what} `_[{text:?}]`)"));
-            }
+        self.refuse_form(&at, form, &arguments, node.block().is_some())?;
+        if form.takes_value_of_row()
+            && let Some(Node::Str(text)) = arguments.list.first()
+        {
+            let what = "is the same in all rows (expected a value of the row:";
+            return self.fail(&at, format!("`{name}({text:?})` {what} `_[{text:?}]`)"));
         }
         let reducing = match node.block() {
             Some(block) => match block.as_block_node() {
@@ -524,6 +474,58 @@ impl Lower {
             block,
             reducing,
         })))
+    }
+
+    /// Refuses keywords, numbers of arguments and blocks that a builtin does not have.
+    fn refuse_form(
+        &self,
+        at: &prism::Location<'_>,
+        form: &Form,
+        arguments: &Arguments,
+        has_block: bool,
+    ) -> Lowered<()> {
+        let name = form.name;
+        let pairs = match (arguments.keywords, arguments.list.last()) {
+            (true, Some(Node::Hash(pairs))) => pairs.as_slice(),
+            _ => &[],
+        };
+        let unknown = pairs.iter().find_map(|pair| match pair {
+            Pair::Entry(Node::Literal(Literal::Symbol(key)), _) => {
+                let key = key.name().to_string();
+                (!form.keywords.contains(&&*key)).then_some((format!(":{key}"), key))
+            }
+            Pair::Entry(Node::Str(key), _) => Some((format!("{key:?}"), key.to_string())),
+            _ => None,
+        });
+        let counted = arguments.list.len() - usize::from(arguments.keywords && !form.takes_pairs);
+        let fits = arguments.splat || form.counts.contains(&counted);
+        if let Some((shown, key)) = unknown
+            && !(form.takes_pairs && fits)
+        {
+            let instead = form.instead_of(&key);
+            let (given, expected) = (arguments.list.len(), range(&form.counts));
+            let what = if form.takes_pairs || name == "select" {
+                format!("wrong number of arguments (given {given}, expected {expected})")
+            } else {
+                format!("unknown keyword: {shown}")
+            };
+            let what = format!("{what}: `{name}` has no keyword `{key}:`{instead}");
+            return self.fail(at, what);
+        }
+        if !fits {
+            let plural = if counted == 1 { "" } else { "s" };
+            let written = form.written;
+            let what = format!("`{name}` with {counted} argument{plural} (expected `{written}`)");
+            return self.fail(at, what);
+        }
+        match (form.block, has_block) {
+            (BlockUse::Refused, true) => {
+                let instead = form.instead_of("");
+                self.fail(at, format!("`{name}` takes no block{instead}"))
+            }
+            (BlockUse::Required, false) => self.fail(at, format!("{name} requires a block")),
+            _ => Ok(()),
+        }
     }
 
     fn kernel(
@@ -566,13 +568,21 @@ fn without_clock_or_parser(name: &str) -> Option<&'static str> {
     })
 }
 
+/// As Ruby writes how many arguments there may be.
+fn range(counts: &std::ops::RangeInclusive<usize>) -> String {
+    match (counts.start(), counts.end()) {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{least}..{most}"),
+    }
+}
+
 /// Whether a node is certainly a reducer's result.
 fn reducer_at(node: &Node) -> bool {
     match node {
-        Node::Stage(call) => match call.builtin {
-            Builtin::Select | Builtin::Flat | Builtin::Apply => false,
-            Builtin::Map | Builtin::MapValues => call.reducing,
-            _ => true,
+        Node::Stage(call) => match Form::of(call.builtin).reduces {
+            Reduces::Never => false,
+            Reduces::AsItsBlock => call.reducing,
+            Reduces::Always => true,
         },
         _ => false,
     }

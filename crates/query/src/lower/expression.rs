@@ -4,7 +4,7 @@ use super::{Context, Lower, Lowered, number, parameters::IT, text};
 use crate::class::Class;
 use crate::symbol::Symbol;
 use crate::tree::Literal;
-use crate::tree::{Function, MatchPart, Node, UpdateKind};
+use crate::tree::{MatchPart, Node, UpdateKind};
 use ruby_prism as prism;
 
 /// Globals of Ruby's own that have no meaning here.
@@ -362,24 +362,4 @@ fn kind_of(node: &prism::Node<'_>) -> &'static str {
         P::PreExecutionNode { .. } | P::PostExecutionNode { .. } => "`BEGIN` or `END`",
         _ => "this expression",
     }
-}
-
-/// The functions of every object, by name.
-pub(super) fn function(name: &str) -> Option<Function> {
-    Some(match name {
-        "format" | "sprintf" => Function::Format,
-        "Integer" => Function::Integer,
-        "Float" => Function::Float,
-        "String" => Function::String,
-        "Array" => Function::Array,
-        "Hash" => Function::Hash,
-        "raise" | "fail" => Function::Raise,
-        "loop" => Function::Loop,
-        "proc" => Function::Proc,
-        "lambda" => Function::Lambda,
-        "rand" => Function::Rand,
-        "require" | "require_relative" => Function::Require,
-        "method" => Function::Method,
-        _ => return None,
-    })
 }

@@ -1,26 +1,9 @@
 //! A first pass over the helper files: which methods and constants they define, and which methods call reducers.
 
 use super::text;
+use crate::forms::{Form, Reduces};
 use ruby_prism as prism;
 use std::collections::{BTreeMap, BTreeSet};
-
-const REDUCERS: &[&str] = &[
-    "sum",
-    "count",
-    "count_if",
-    "min",
-    "max",
-    "average",
-    "stdev",
-    "percentile",
-    "reduce",
-    "group",
-    "group_by",
-    "sort",
-];
-
-/// Reducers that jrf does not have. A helper of the same name replaces them.
-const OWN_REDUCERS: &[&str] = &["distinct", "top", "histogram"];
 
 #[derive(Default)]
 pub(super) struct Survey {
@@ -75,9 +58,10 @@ impl Survey {
     }
 
     fn is_reducer(&self, name: &String) -> bool {
-        REDUCERS.contains(&name.as_str())
-            || self.reducing.contains(name)
-            || OWN_REDUCERS.contains(&name.as_str()) && !self.definitions.contains(name)
+        self.reducing.contains(name)
+            || Form::find(name).is_some_and(|form| {
+                form.reduces == Reduces::Always && !(form.is_own && self.definitions.contains(name))
+            })
     }
 }
 

@@ -1,23 +1,21 @@
 //! Array: methods that read, and methods that change in place. Those that call a block for the elements are in [`walk`],
 //! those that sort or add in [`order`], those that combine Arrays in [`combine`].
 
-mod combine;
+pub(super) mod combine;
 pub(crate) mod order;
-mod walk;
+pub(super) mod walk;
 
-use super::Found;
-use super::object::enumerator;
 use super::string::{range_of, span_of};
 use crate::class::Class;
 use crate::names::M;
-use crate::value::compare::{compare, eql, equal, hash_of};
+use crate::value::compare::{eql, equal, hash_of};
 use crate::value::exception::{
-    Eval, argument_error, arity, error, no_conversion, type_error, wrong_arguments,
+    Eval, argument_error, error, no_conversion, no_method, type_error, wrong_arguments,
 };
 use crate::value::inspect::inspect;
 use crate::value::number::need_int;
 use crate::value::table::Table;
-use crate::value::{List, Value};
+use crate::value::{List, Range, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use lastbyte_json::fast_hash::FastMap;
@@ -49,17 +47,17 @@ pub(crate) fn insert_pair(table: &Table, pair: &Value, wrong_length: &str) -> Ev
     Ok(())
 }
 
-pub(crate) fn call(
+pub(super) fn read(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let count = list.borrow().len();
     let at = |at: usize| list.borrow().get(at).cloned().unwrap_or_default();
-    Ok(Some(match method {
+    Ok(match method {
         M::Length | M::Size => Value::size(count),
         M::EmptyQ => Value::Bool(count == 0),
         M::OpIndex | M::Slice => slice(list, args)?,
@@ -76,7 +74,7 @@ pub(crate) fn call(
                 };
                 Value::array(list.borrow()[from..from + wanted].to_vec())
             }
-            _ => return Err(wrong_arguments(args.len(), 0, Some(1))),
+            _ => Value::Nil,
         },
         M::Take | M::Drop => {
             let cut = size_argument(
@@ -100,35 +98,33 @@ pub(crate) fn call(
         M::ValuesAt => {
             let mut out = Vec::new();
             for arg in args {
-                match slice(list, std::slice::from_ref(arg))? {
-                    Value::Array(part) if matches!(arg, Value::Range(_)) => {
-                        out.extend(part.borrow().iter().cloned());
+                match arg {
+                    Value::Range(range) => {
+                        let (from, end) = bounds(range, count, arg)?;
+                        out.extend((from..end).map(at));
                     }
-                    value => out.push(value),
+                    one => out.push(slice(list, std::slice::from_ref(one))?),
                 }
             }
             Value::array(out)
         }
-        M::ToA | M::Entries | M::ToAry => receiver.clone(),
-        M::Inspect | M::ToS => Value::str(inspect(receiver)),
-        M::OpCmp => compare(receiver, args.first().unwrap_or(&Value::Nil))
-            .map_or(Value::Nil, |order| Value::Int(order as i64)),
+        M::ToA | M::Entries => receiver.clone(),
         M::IncludeQ | M::MemberQ => Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0]))),
-        _ => return changed(vm, receiver, list, method, args, block),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 /// Methods that add, remove and replace elements.
-fn changed(
+pub(super) fn change(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let count = list.borrow().len();
-    Ok(Some(match method {
+    Ok(match method {
         M::Push | M::Append => {
             list.borrow_mut().extend_from_slice(args);
             receiver.clone()
@@ -179,54 +175,39 @@ fn changed(
             receiver.clone()
         }
         M::Delete => {
-            let mut found = Value::Nil;
+            let mut found = None;
             list.borrow_mut().retain(|it| {
                 let hit = equal(it, &args[0]);
                 if hit {
-                    found = it.clone();
+                    found = Some(it.clone());
                 }
                 !hit
             });
-            found
+            match (found, block) {
+                (Some(found), _) => found,
+                (None, Some(block)) => vm.call1(block, args[0].clone())?,
+                (None, None) => Value::Nil,
+            }
         }
         M::DeleteAt => match place(need_int(&args[0])?, count) {
             Some(at) if at < count => list.borrow_mut().remove(at),
             _ => Value::Nil,
         },
-        M::SliceBang => remove_slice(list, args)?,
-        _ => return arranged(vm, receiver, list, method, args, block),
-    }))
-}
-
-/// `slice!`: removes the elements that `slice` returns.
-fn remove_slice(list: &Rc<List>, args: &[Value]) -> Eval {
-    let part = slice(list, args)?;
-    let count = list.borrow().len();
-    let span = match (&part, args) {
-        (Value::Array(_), [Value::Range(range)]) => range_of(range, count)?,
-        (Value::Array(_), [from, size]) => span_of(need_int(from)?, need_int(size)?, count),
-        (_, [at]) => place(need_int(at)?, count)
-            .filter(|at| *at < count)
-            .map(|at| (at, 1)),
-        _ => None,
-    };
-    if let Some((from, size)) = span {
-        list.borrow_mut().drain(from..from + size);
-    }
-    Ok(part)
+        M::Fill => fill(vm, receiver, list, args, block)?,
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 /// Methods that reorder or filter the elements.
-fn arranged(
+pub(super) fn arrange(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    Ok(Some(match method {
-        M::Fill => fill(vm, receiver, list, args, block)?,
+) -> Eval {
+    Ok(match method {
         M::Reverse => Value::array(list.borrow().iter().rev().cloned().collect()),
         M::Rotate => {
             let by = args.first().map_or(Ok(1), need_int)?;
@@ -254,34 +235,27 @@ fn arranged(
                 .unwrap_or_default()
         }
         M::Sample | M::Shuffle => super::random::pick(vm, &list.borrow().clone(), method, args)?,
-        M::Bsearch | M::BsearchIndex => bsearch(vm, list, method, args, block)?,
-        M::MapBang
-        | M::CollectBang
-        | M::SortBang
-        | M::SortByBang
-        | M::ReverseBang
-        | M::ShuffleBang
-        | M::RotateBang
-        | M::SelectBang
-        | M::FilterBang
-        | M::KeepIf
-        | M::RejectBang
-        | M::DeleteIf
-        | M::UniqBang
-        | M::CompactBang
-        | M::FlattenBang => {
-            return bang(vm, receiver, list, method, args, block).map(Some);
-        }
-        _ => {
-            if let Some(value) = combine::call(vm, receiver, list, method, args, block)? {
-                return Ok(Some(value));
-            }
-            if let Some(value) = order::call(vm, receiver, list, method, args, block)? {
-                return Ok(Some(value));
-            }
-            return walk::call(vm, receiver, list, method, args, block);
-        }
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
+}
+
+/// Start and end of a range over something of a length, which they may exceed.
+fn bounds(range: &Range, count: usize, shown: &Value) -> Eval<(usize, usize)> {
+    let bound = |bound: &Value, otherwise: i64| match bound {
+        Value::Nil => Ok(otherwise),
+        bound => need_int(bound),
+    };
+    let Some(from) = place(bound(&range.from, 0)?, count) else {
+        let message = format!("{} out of range", inspect(shown));
+        return Err(error(Class::RangeError, message));
+    };
+    let exclusive = range.exclusive && !range.to.is_nil();
+    let last = place(bound(&range.to, -1)?, count);
+    let end = last.map_or(0, |last| last.saturating_add(usize::from(!exclusive)));
+    if end > FILLED_MAX {
+        return Err(argument_error("argument too big"));
+    }
+    Ok((from, end))
 }
 
 pub(crate) fn size_argument(value: &Value, negative: &str) -> Eval<usize> {
@@ -302,7 +276,6 @@ fn place(at: i64, count: usize) -> Option<usize> {
 }
 
 fn slice(list: &List, args: &[Value]) -> Eval {
-    arity(args, 1, 2)?;
     let list = list.borrow();
     let span = match (&args[0], args.get(1)) {
         (start, Some(count)) => span_of(need_int(start)?, need_int(count)?, list.len()),
@@ -337,7 +310,6 @@ pub(crate) fn dig(vm: &mut Vm, receiver: &Value, args: &[Value]) -> Eval {
 }
 
 fn fetch(vm: &mut Vm, list: &List, args: &[Value], block: Option<&Block<'_>>) -> Eval {
-    arity(args, 1, 2)?;
     let at = need_int(&args[0])?;
     let count = list.borrow().len();
     if let Some(value) = place(at, count).and_then(|at| list.borrow().get(at).cloned()) {
@@ -361,6 +333,9 @@ fn insert(receiver: &Value, list: &List, args: &[Value]) -> Eval {
         return Err(wrong_arguments(0, 1, None));
     };
     let at = need_int(at)?;
+    if new.is_empty() {
+        return Ok(receiver.clone());
+    }
     let count = list.borrow().len();
     let place = if at < 0 {
         at + count.cast_signed() as i64 + 1
@@ -383,7 +358,6 @@ fn insert(receiver: &Value, list: &List, args: &[Value]) -> Eval {
 
 /// `a[i] = v`, `a[i, n] = v`, `a[range] = v`.
 fn store(list: &List, args: &[Value]) -> Eval {
-    arity(args, 2, 3)?;
     let Some((value, place)) = args.split_last() else {
         return Ok(Value::Nil);
     };
@@ -490,19 +464,7 @@ fn fill(
     let count = list.borrow().len();
     let (from, to) = match place {
         [] | [Value::Nil] => (0, count),
-        [Value::Range(range)] => {
-            let from = if range.from.is_nil() {
-                0
-            } else {
-                need_int(&range.from)?
-            };
-            let to = if range.to.is_nil() {
-                count.cast_signed() as i64
-            } else {
-                need_int(&range.to)? + i64::from(!range.exclusive)
-            };
-            (from.max(0) as usize, to.max(0) as usize)
-        }
+        [Value::Range(range)] => bounds(range, count, &place[0])?,
         [start, rest @ ..] => {
             let start = self::place(need_int(start)?, count).unwrap_or(0);
             match rest.first() {
@@ -516,6 +478,9 @@ fn fill(
     };
     if to > FILLED_MAX {
         return Err(argument_error("argument too big"));
+    }
+    if to > count {
+        list.borrow_mut().resize(to, Value::Nil);
     }
     for at in from..to {
         let value = match block {
@@ -549,15 +514,16 @@ pub(crate) fn uniq(vm: &mut Vm, list: &[Value], block: Option<&Block<'_>>) -> Ev
     Ok(out)
 }
 
-fn bsearch(
+pub(super) fn bsearch(
     vm: &mut Vm,
+    receiver: &Value,
     list: &Rc<List>,
-    method: M,
-    args: &[Value],
+    _: M,
+    _: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
     let Some(block) = block else {
-        return Ok(enumerator(&Value::Array(Rc::clone(list)), method, args));
+        return Ok(receiver.clone());
     };
     let (mut low, mut high) = (0, list.borrow().len());
     let mut found = None;
@@ -586,45 +552,38 @@ fn bsearch(
             },
         }
     }
-    Ok(match found {
-        Some(at) if method == M::Bsearch => list.borrow().get(at).cloned().unwrap_or_default(),
-        Some(at) => Value::size(at),
-        None => Value::Nil,
-    })
+    Ok(found
+        .and_then(|at| list.borrow().get(at).cloned())
+        .unwrap_or_default())
 }
 
-/// `map!` and similar methods: as without the `!`, in place.
-fn bang(
+/// `map!` and similar methods: as without the `!`, in place; nil if `select!` and its like change nothing.
+pub(super) fn bang(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
-    args: &[Value],
+    _: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
     let (plain, always_self) = match method {
-        M::MapBang | M::CollectBang => (M::Map, true),
+        M::MapBang => (M::Map, true),
         M::SortBang => (M::Sort, true),
         M::SortByBang => (M::SortBy, true),
         M::ReverseBang => (M::Reverse, true),
-        M::ShuffleBang => (M::Shuffle, true),
-        M::RotateBang => (M::Rotate, true),
-        M::SelectBang | M::FilterBang => (M::Select, false),
+        M::SelectBang => (M::Select, false),
         M::KeepIf => (M::Select, true),
         M::RejectBang => (M::Reject, false),
         M::DeleteIf => (M::Reject, true),
         M::UniqBang => (M::Uniq, false),
-        M::CompactBang => (M::Compact, false),
-        _ => (M::Flatten, false),
+        _ => (M::Compact, false),
     };
-    let flat_before = !list.borrow().iter().any(|it| matches!(it, Value::Array(_)));
     let before = list.borrow().len();
-    let Value::Array(new) = super::call(vm, receiver, plain, args, block)? else {
-        return Ok(enumerator(receiver, method, args));
+    let Value::Array(new) = super::call(vm, receiver, plain, &[], block)? else {
+        return Ok(Value::Nil);
     };
-    let new = new.borrow().clone();
-    let changed = new.len() != before || plain == M::Flatten && !flat_before;
-    *list.borrow_mut() = new;
+    let changed = new.borrow().len() != before;
+    *list.borrow_mut() = new.take();
     Ok(if changed || always_self {
         receiver.clone()
     } else {

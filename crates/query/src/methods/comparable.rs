@@ -1,11 +1,12 @@
 //! Comparable: the comparisons of Strings, Times and numbers, `between?` and `clamp`.
 
-use super::Found;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::compare::{compare, order};
-use crate::value::exception::{Eval, argument_error, arity, type_error};
+use crate::value::exception::{Eval, argument_error, no_method, type_error};
+use crate::vm::Vm;
+use crate::vm::block::Block;
 use std::cmp::Ordering;
 
 pub(crate) fn holds(op: Op, order: Ordering) -> bool {
@@ -17,27 +18,30 @@ pub(crate) fn holds(op: Op, order: Ordering) -> bool {
     }
 }
 
-pub(super) fn call(receiver: &Value, method: M, args: &[Value]) -> Found {
+pub(super) fn call(
+    _: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
     let op = match method {
         M::OpLt => Op::Lt,
         M::OpLe => Op::Le,
         M::OpGt => Op::Gt,
         M::OpGe => Op::Ge,
         M::BetweenQ => {
-            arity(args, 2, 2)?;
             let inside = order(receiver, &args[0])? != Ordering::Less
                 && order(receiver, &args[1])? != Ordering::Greater;
-            return Ok(Some(Value::Bool(inside)));
+            return Ok(Value::Bool(inside));
         }
-        M::Clamp => return clamp(receiver, args).map(Some),
-        _ => return Ok(None),
+        M::Clamp => return clamp(receiver, args),
+        _ => return Err(no_method(method.name(), receiver)),
     };
-    arity(args, 1, 1)?;
-    Ok(Some(Value::Bool(holds(op, order(receiver, &args[0])?))))
+    Ok(Value::Bool(holds(op, order(receiver, &args[0])?)))
 }
 
 fn clamp(receiver: &Value, args: &[Value]) -> Eval {
-    arity(args, 1, 2)?;
     let (low, high) = match args {
         [Value::Range(range)] => {
             if range.exclusive && !range.to.is_nil() {

@@ -1,14 +1,12 @@
 //! Enumerable: [`each`] calls a function for each element; methods that do not need all elements stop early.
 
+use super::array;
 use super::object::enumerator;
-use super::{Found, array};
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, Flow, argument_error, arity, no_method};
-use crate::value::number::need_int;
+use crate::value::exception::{Eval, Flow, argument_error, no_method};
 use crate::vm::block::Block;
 use crate::vm::{Step, Vm};
-use std::rc::Rc;
 
 /// Calls for each element. The step may end the walk with [`Flow::Enough`].
 pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
@@ -41,18 +39,7 @@ pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
                 };
                 step(vm, value).map(|()| Value::Nil)
             };
-            let block = Block::native(&mut native);
-            if matches!(it.receiver, Value::Main) {
-                // `loop` without a block: endless.
-                loop {
-                    if let Err(flow) = vm.call_block(&block, &[Value::Nil]) {
-                        break Err(flow);
-                    }
-                }
-            } else {
-                vm.send(&it.receiver, it.method, &it.args, Some(&block))
-                    .map(|_| ())
-            }
+            super::enumerator::run(vm, it, &Block::native(&mut native)).map(|_| ())
         }
         other => return Err(no_method("each", other)),
     };
@@ -103,120 +90,56 @@ pub(crate) fn first(vm: &mut Vm, value: &Value, count: usize) -> Eval<Vec<Value>
     Ok(list)
 }
 
-/// Enumerable's methods for what is not an Array.
-pub(crate) fn call(
+/// Methods that need the first elements only, or a list of all.
+pub(super) fn begin(
     vm: &mut Vm,
     receiver: &Value,
     method: M,
     args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Found {
-    let is_lazy = matches!(receiver, Value::Enumerator(it) if it.lazy);
-    match method {
-        M::Force | M::Eager if !is_lazy => return Ok(None),
-        M::First => {
-            return Ok(Some(match args.first() {
-                None => first(vm, receiver, 1)?.pop().unwrap_or_default(),
-                Some(count) => Value::array(first(
-                    vm,
-                    receiver,
-                    array::size_argument(count, "attempt to take negative size")?,
-                )?),
-            }));
+    _: Option<&Block<'_>>,
+) -> Eval {
+    Ok(match (method, args.first()) {
+        (M::First, None) => first(vm, receiver, 1)?.pop().unwrap_or_default(),
+        (M::First | M::Take, Some(count)) => {
+            let count = array::size_argument(count, "attempt to take negative size")?;
+            Value::array(first(vm, receiver, count)?)
         }
-        M::Take => {
-            let count = array::size_argument(&args[0], "attempt to take negative size")?;
-            return Ok(Some(Value::array(first(vm, receiver, count)?)));
-        }
-        M::ToA | M::Entries | M::Force => {
-            return to_vec(vm, receiver).map(|list| Some(Value::array(list)));
-        }
-        _ => {}
-    }
-    if let Some(value) = walk(vm, receiver, method, args, block)? {
-        return Ok(Some(value));
-    }
-    if !SHARED.contains(&method) {
-        return Ok(None);
-    }
-    if block.is_none() && KEEPS_RECEIVER.contains(&method) && args.is_empty() {
-        return Ok(Some(enumerator(receiver, method, args)));
-    }
-    if block.is_none() && matches!(method, M::EachSlice | M::EachCons | M::Cycle) {
-        return Ok(Some(enumerator(receiver, method, args)));
-    }
-    if block.is_none() && KEEPS_RECEIVER.contains(&method) && !matches!(method, M::MinBy | M::MaxBy)
-    {
-        arity(args, 0, 0)?;
-    }
-    // The other methods need all elements, as an Array.
-    let list = Value::array(to_vec(vm, receiver)?);
-    let value = vm.send(&list, method, args, block)?;
-    Ok(Some(match (&value, method) {
-        (value, M::EachSlice | M::EachCons | M::ReverseEach) if value.same(&list) => {
-            receiver.clone()
-        }
-        _ => value,
-    }))
+        _ => Value::array(to_vec(vm, receiver)?),
+    })
 }
 
-/// Methods that take one element after the other, of an Array as well.
-pub(super) fn walk(
+/// Methods that need all elements, as an Array.
+pub(super) fn as_array(
     vm: &mut Vm,
     receiver: &Value,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    match (method, receiver) {
-        (
-            M::TakeWhile
-            | M::Find
-            | M::Detect
-            | M::FindIndex
-            | M::IncludeQ
-            | M::MemberQ
-            | M::AnyQ
-            | M::AllQ
-            | M::NoneQ
-            | M::OneQ,
-            _,
-        )
-        | (M::Index, Value::Array(_)) => search(vm, receiver, method, args, block),
-        (M::EachWithIndex | M::EachWithObject | M::EachEntry, _)
-        | (M::WithIndex | M::WithObject, Value::Enumerator(_)) => {
-            each_with(vm, receiver, method, args, block)
-        }
-        (M::Count, _) => count(vm, receiver, args, block),
-        (M::Lazy, _) => {
-            let mut it =
-                crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
-            it.lazy = true;
-            Ok(Some(Value::Enumerator(Rc::new(it))))
-        }
-        _ => Ok(None),
+) -> Eval {
+    if block.is_none() && matches!(method, M::EachSlice | M::EachCons) {
+        array::walk::part_size(method, &args[0])?;
+        return Ok(enumerator(receiver, method, args));
     }
+    let list = Value::array(to_vec(vm, receiver)?);
+    let value = vm.send(&list, method, args, block)?;
+    Ok(if value.same(&list) {
+        receiver.clone()
+    } else {
+        value
+    })
 }
 
 /// Methods that stop at the first element that decides the result.
-fn search(
+pub(super) fn search(
     vm: &mut Vm,
     receiver: &Value,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let enough = || Err(Box::new(Flow::Enough));
     let mut list = Vec::new();
     let (mut found, mut at, mut several) = (None, 0_usize, false);
-    let needs_block = match method {
-        M::TakeWhile | M::Find | M::Detect => true,
-        M::FindIndex | M::Index => args.is_empty(),
-        _ => false,
-    };
-    if needs_block && block.is_none() {
-        return Ok(Some(enumerator(receiver, method, args)));
-    }
     // What `find` is given is called when nothing is found.
     let (args, otherwise) = match (method, args) {
         (M::Find | M::Detect, [otherwise]) => (&[][..], otherwise.clone()),
@@ -249,7 +172,7 @@ fn search(
         at += 1;
         Ok(())
     })?;
-    Ok(Some(match method {
+    Ok(match method {
         M::TakeWhile => Value::array(list),
         M::Find | M::Detect => match found {
             Some((_, it)) => it,
@@ -260,45 +183,37 @@ fn search(
         M::IncludeQ | M::MemberQ | M::AnyQ => Value::Bool(found.is_some()),
         M::OneQ => Value::Bool(found.is_some() && !several),
         _ => Value::Bool(found.is_none()),
-    }))
+    })
 }
 
 /// Walks with an index or an object as the second argument of the block.
-fn each_with(
+pub(super) fn each_with(
     vm: &mut Vm,
     receiver: &Value,
-    method: M,
+    _: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let Some(block) = block else {
-        return Ok(Some(enumerator(receiver, method, args)));
+        return Ok(receiver.clone());
     };
-    let mut at = match (method, args.first()) {
-        (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
-        _ => 0,
-    };
-    let object = args.first().cloned().unwrap_or_default();
+    let (mut at, object) = (0, args.first());
     each(vm, receiver, &mut |vm, it| {
-        let second = match method {
-            M::EachEntry => return vm.call1(block, it).map(|_| ()),
-            M::EachWithObject | M::WithObject => object.clone(),
-            _ => Value::Int(at),
-        };
+        let second = object.cloned().unwrap_or(Value::Int(at));
         at += 1;
         vm.call_block(block, &[it, second]).map(|_| ())
     })?;
-    Ok(Some(
-        if matches!(method, M::EachWithObject | M::WithObject) {
-            object
-        } else {
-            receiver.clone()
-        },
-    ))
+    Ok(object.unwrap_or(receiver).clone())
 }
 
 /// Counts elements without keeping them.
-fn count(vm: &mut Vm, receiver: &Value, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn count(
+    vm: &mut Vm,
+    receiver: &Value,
+    _: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     let mut count = 0_usize;
     each(vm, receiver, &mut |vm, it| {
         let counts = match (args.first(), block) {
@@ -309,73 +224,5 @@ fn count(vm: &mut Vm, receiver: &Value, args: &[Value], block: Option<&Block<'_>
         count += usize::from(counts);
         Ok(())
     })?;
-    Ok(Some(Value::size(count)))
+    Ok(Value::size(count))
 }
-
-/// Methods that return an Enumerator over the receiver if there is no block.
-const KEEPS_RECEIVER: &[M] = &[
-    M::Map,
-    M::Collect,
-    M::FlatMap,
-    M::CollectConcat,
-    M::Select,
-    M::Filter,
-    M::FindAll,
-    M::Reject,
-    M::FilterMap,
-    M::Partition,
-    M::GroupBy,
-    M::SortBy,
-    M::MinBy,
-    M::MaxBy,
-    M::DropWhile,
-    M::ReverseEach,
-    M::Chunk,
-    M::ChunkWhile,
-    M::SliceWhen,
-];
-
-/// Methods of Enumerable that an Array has too.
-const SHARED: &[M] = &[
-    M::Map,
-    M::Collect,
-    M::FlatMap,
-    M::CollectConcat,
-    M::Select,
-    M::Filter,
-    M::FindAll,
-    M::Reject,
-    M::FilterMap,
-    M::Partition,
-    M::GroupBy,
-    M::SortBy,
-    M::MinBy,
-    M::MaxBy,
-    M::MinmaxBy,
-    M::DropWhile,
-    M::ReverseEach,
-    M::Chunk,
-    M::ChunkWhile,
-    M::SliceWhen,
-    M::SliceBefore,
-    M::SliceAfter,
-    M::EachSlice,
-    M::EachCons,
-    M::Cycle,
-    M::Reduce,
-    M::Inject,
-    M::Sum,
-    M::Min,
-    M::Max,
-    M::Minmax,
-    M::Sort,
-    M::Tally,
-    M::Uniq,
-    M::Zip,
-    M::ToH,
-    M::Drop,
-    M::Compact,
-    M::Grep,
-    M::GrepV,
-    M::ToSet,
-];

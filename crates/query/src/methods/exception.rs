@@ -1,20 +1,24 @@
 //! Exceptions.
 
-use super::Found;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::Exception;
+use crate::value::exception::{Eval, Exception, no_method};
 use crate::value::inspect::to_s;
+use crate::vm::Vm;
+use crate::vm::block::Block;
 
-pub(super) fn call(it: &Exception, method: M, args: &[Value]) -> Found {
-    let _ = args;
-    Ok(Some(match method {
-        M::Message | M::ToS => Value::str(to_s(&it.message)),
-        M::FullMessage | M::DetailedMessage => {
-            Value::str(format!("{} ({})", to_s(&it.message), it.class.name()))
-        }
-        M::Backtrace => Value::array(Vec::new()),
-        M::Cause => Value::Nil,
-        _ => return Ok(None),
+pub(super) fn call(
+    _: &mut Vm,
+    receiver: &Value,
+    it: &Exception,
+    method: M,
+    _: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    let message = to_s(&it.message);
+    Ok(Value::str(match method {
+        M::Message => message,
+        M::FullMessage => format!("{message} ({})", it.class.name()),
+        _ => return Err(no_method(method.name(), receiver)),
     }))
 }

@@ -1,9 +1,8 @@
 //! Float, including rounding with the same steps as in Ruby.
 
-use super::{Found, numeric};
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, arity};
+use crate::value::exception::{Eval, argument_error, no_method};
 use crate::value::number::{float_to_s, need_int, truncated};
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -18,17 +17,16 @@ pub(crate) enum Half {
 }
 
 pub(super) fn call(
-    vm: &mut Vm,
+    _: &mut Vm,
+    receiver: &Value,
     it: f64,
     method: M,
     args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Found {
-    Ok(Some(match method {
+    _: Option<&Block<'_>>,
+) -> Eval {
+    Ok(match method {
         M::ToS | M::Inspect => Value::str(float_to_s(it)),
         M::NanQ => Value::Bool(it.is_nan()),
-        M::NextFloat => Value::Float(it.next_up()),
-        M::PrevFloat => Value::Float(it.next_down()),
         M::Round | M::Floor | M::Ceil | M::Truncate => {
             let (places, half) = rounding(args)?;
             let method = match method {
@@ -38,30 +36,27 @@ pub(super) fn call(
             };
             rounded(it, method, places, half)?
         }
-        _ => return numeric::call(vm, &Value::Float(it), method, args, block),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 /// The digits, and `half:`.
 pub(crate) fn rounding(args: &[Value]) -> Eval<(i64, Half)> {
     let mut half = Half::Up;
     let mut plain = args;
-    if let Some((Value::Hash(options), before)) = args.split_last() {
+    if let Some((Value::Hash(options), before)) = args.split_last()
+        && let Some(given) = options.get(&Value::symbol("half"))
+    {
         plain = before;
-        half = match options
-            .get(&Value::symbol("half"))
-            .map(|it| crate::value::inspect::to_s(&it))
-            .as_deref()
-        {
-            None | Some("" | "up") => Half::Up,
-            Some("even") => Half::Even,
-            Some("down") => Half::Down,
-            Some(other) => return Err(argument_error(format!("invalid rounding mode: {other}"))),
+        half = match crate::value::inspect::to_s(&given).as_str() {
+            "" | "up" => Half::Up,
+            "even" => Half::Even,
+            "down" => Half::Down,
+            other => return Err(argument_error(format!("invalid rounding mode: {other}"))),
         };
     }
-    arity(plain, 0, 1)?;
     let places = match plain.first() {
-        None | Some(Value::Nil) => 0,
+        None => 0,
         Some(places) => need_int(places)?,
     };
     Ok((places, half))

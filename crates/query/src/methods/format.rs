@@ -196,6 +196,21 @@ fn convert(
             let digits = it.abs().to_string();
             number(out, it.is_negative(), "", &digits, spec)
         }
+        'f' if matches!(value, Value::Int(_) | Value::Big(_)) => {
+            let it = big_of(value).unwrap_or_default();
+            let precision = spec.precision.unwrap_or(6);
+            check("precision", precision)?;
+            let mut digits = it.abs().to_string();
+            if precision > 0 {
+                digits.push('.');
+            }
+            digits.extend(std::iter::repeat_n('0', precision));
+            let exact = Spec {
+                precision: None,
+                ..copy(spec)
+            };
+            number(out, it.is_negative(), "", &digits, &exact)
+        }
         'x' | 'X' | 'o' | 'b' | 'B' => radix(out, conversion, &to_integer(vm, value)?, spec),
         _ => {
             let it = match value {
@@ -280,6 +295,7 @@ fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<(
         }
         return number(out, it.is_negative(), prefix, &digits, spec);
     }
+    let prefix = if base == 8 { "" } else { prefix };
     // Two's complement with endless leading digits, of which one is shown after two dots.
     let top = match base {
         16 => 'f',

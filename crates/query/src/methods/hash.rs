@@ -1,11 +1,10 @@
 //! Hash.
 
-use super::object::enumerator;
-use super::{Found, array, enumerable};
+use super::{array, enumerable};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::compare::equal;
-use crate::value::exception::{Eval, error, frozen, no_conversion, wrong_arguments};
+use crate::value::exception::{Eval, error, no_conversion, no_method, wrong_arguments};
 use crate::value::inspect::inspect;
 use crate::value::table::{Fallback, Table};
 use crate::value::{Value, proc::Kind};
@@ -32,24 +31,17 @@ fn look_up(vm: &mut Vm, receiver: &Value, table: &Table, key: &Value) -> Eval {
     }
 }
 
-pub(super) fn call(
+pub(super) fn read(
     vm: &mut Vm,
     receiver: &Value,
     table: &Rc<Table>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    if table.is_frozen() && CHANGES.contains(&method) {
-        return Err(frozen(receiver));
-    }
+) -> Eval {
     let key = || args.first().cloned().unwrap_or_default();
-    Ok(Some(match method {
+    Ok(match method {
         M::OpIndex => look_up(vm, receiver, table, &args[0])?,
-        M::OpIndexSet | M::Store => {
-            store(table, args[0].clone(), args[1].clone())?;
-            args[1].clone()
-        }
         M::Fetch => match (table.get(&args[0]), block, args.get(1)) {
             (Some(value), ..) => value,
             (None, Some(block), _) => vm.call1(block, key())?,
@@ -89,80 +81,34 @@ pub(super) fn call(
             Value::array(out)
         }
         M::Length | M::Size => Value::size(table.len()),
-        M::Count if args.is_empty() && block.is_none() => Value::size(table.len()),
         M::EmptyQ => Value::Bool(table.len() == 0),
-        M::AnyQ if args.is_empty() && block.is_none() => Value::Bool(table.len() > 0),
-        M::ToA | M::Entries => Value::array(
-            table
-                .pairs()
-                .into_iter()
-                .map(|(key, value)| Value::pair(key, value))
-                .collect(),
-        ),
-        M::Inspect | M::ToS => Value::str(inspect(receiver)),
-        M::ToH if block.is_none() => receiver.clone(),
+        M::ToH => match block {
+            Some(block) => to_h(vm, table, block)?,
+            None => receiver.clone(),
+        },
         M::ToProc => Value::Proc(Rc::new(crate::value::proc::Proc {
             kind: Kind::Lookup(receiver.clone()),
             lambda: true,
             tag: 0,
         })),
-        _ => {
-            if let Some(block) = block
-                && matches!(method, M::Each | M::Map | M::Select | M::TransformValues)
-            {
-                return walk(vm, receiver, table, method, args, block).map(Some);
-            }
-            return combined(vm, receiver, table, method, args, block);
-        }
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
-/// Comparisons with other Hashes, and combinations of several.
-fn combined(
+/// Other Hashes and lists of the pairs.
+pub(super) fn derive(
     vm: &mut Vm,
     receiver: &Value,
     table: &Rc<Table>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    Ok(Some(match method {
-        M::OpLe | M::OpLt | M::OpGe | M::OpGt => {
-            let other = need_hash(&args[0])?;
-            let (small, large) = if matches!(method, M::OpLe | M::OpLt) {
-                (table, &other)
-            } else {
-                (&other, table)
-            };
-            let within = small
-                .pairs()
-                .iter()
-                .all(|(key, value)| large.get(key).is_some_and(|it| equal(&it, value)));
-            let proper = small.len() < large.len();
-            Value::Bool(within && (proper || matches!(method, M::OpLe | M::OpGe)))
-        }
-        M::Merge | M::Update | M::MergeBang => {
-            let out = if method == M::Merge {
-                Rc::new(table.copy())
-            } else {
-                Rc::clone(table)
-            };
-            for other in args {
-                for (key, value) in need_hash(other)?.pairs() {
-                    let value = match (block, out.get(&key)) {
-                        (Some(block), Some(old)) => {
-                            vm.call_block(block, &[key.clone(), old, value])?
-                        }
-                        _ => value,
-                    };
-                    store(&out, key, value)?;
-                }
-            }
+) -> Eval {
+    Ok(match method {
+        M::Merge => {
+            let out = Rc::new(table.copy());
+            merge(vm, &out, args, block)?;
             Value::Hash(out)
-        }
-        M::Replace => {
-            table.replace(need_hash(&args[0])?.copy());
-            receiver.clone()
         }
         M::Invert => Value::hash(Table::from_pairs(
             table.pairs().into_iter().map(|(key, value)| (value, key)),
@@ -188,39 +134,79 @@ fn combined(
             }
             Value::hash(out)
         }
-        _ => return changed(vm, receiver, table, method, args, block),
-    }))
+        M::Assoc => table
+            .get(&args[0])
+            .map_or(Value::Nil, |value| Value::pair(args[0].clone(), value)),
+        M::OpLe | M::OpLt | M::OpGe | M::OpGt => {
+            let other = need_hash(&args[0])?;
+            let (small, large) = match method {
+                M::OpLe | M::OpLt => (table, &other),
+                _ => (&other, table),
+            };
+            let within = small
+                .pairs()
+                .iter()
+                .all(|(key, value)| large.get(key).is_some_and(|it| equal(&it, value)));
+            let proper = small.len() < large.len();
+            Value::Bool(within && (proper || matches!(method, M::OpLe | M::OpGe)))
+        }
+        M::Default => match table.fallback() {
+            Fallback::Value(value) => value,
+            _ => Value::Nil,
+        },
+        M::Flatten => {
+            let depth = args.first().map_or(Ok(1), crate::value::number::need_int)?;
+            let list = Value::array(enumerable::to_vec(vm, receiver)?);
+            vm.send(&list, M::Flatten, &[Value::Int(depth)], None)?
+        }
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
-/// Removals, defaults, and the methods of arrays of pairs.
-fn changed(
+/// Puts the pairs of other Hashes in; the block decides between two values of a key.
+fn merge(vm: &mut Vm, out: &Table, args: &[Value], block: Option<&Block<'_>>) -> Eval<()> {
+    for other in args {
+        for (key, value) in need_hash(other)?.pairs() {
+            let value = match (block, out.get(&key)) {
+                (Some(block), Some(old)) => vm.call_block(block, &[key.clone(), old, value])?,
+                _ => value,
+            };
+            store(out, key, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Methods that change the Hash without walking it.
+pub(super) fn change(
     vm: &mut Vm,
     receiver: &Value,
     table: &Rc<Table>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    let key = || args.first().cloned().unwrap_or_default();
-    Ok(Some(match method {
+) -> Eval {
+    Ok(match method {
+        M::OpIndexSet | M::Store => {
+            store(table, args[0].clone(), args[1].clone())?;
+            args[1].clone()
+        }
+        M::Update | M::MergeBang => {
+            merge(vm, table, args, block)?;
+            receiver.clone()
+        }
+        M::Replace => {
+            table.replace(need_hash(&args[0])?.copy());
+            receiver.clone()
+        }
         M::Compact | M::CompactBang => {
-            let out = Table::from_pairs(
-                table
-                    .pairs()
-                    .into_iter()
-                    .filter(|(_, value)| !value.is_nil()),
-            );
-            return Ok(Some(settle(
-                receiver,
-                table,
-                out,
-                method == M::CompactBang,
-                false,
-            )));
+            let pairs = table.pairs().into_iter();
+            let out = Table::from_pairs(pairs.filter(|(_, value)| !value.is_nil()));
+            settle(receiver, table, out, method == M::CompactBang, false)
         }
         M::Delete => match (table.remove(&args[0]), block) {
             (Some(value), _) => value,
-            (None, Some(block)) => vm.call1(block, key())?,
+            (None, Some(block)) => vm.call1(block, args[0].clone())?,
             (None, None) => Value::Nil,
         },
         M::Shift => table
@@ -230,117 +216,90 @@ fn changed(
             table.clear();
             receiver.clone()
         }
-        M::Default => match table.fallback() {
-            Fallback::Value(value) => value,
-            _ => Value::Nil,
-        },
         M::DefaultSet => {
-            table.set_fallback(Fallback::Value(key()));
-            key()
+            table.set_fallback(Fallback::Value(args[0].clone()));
+            args[0].clone()
         }
-        M::DefaultProc => match table.fallback() {
-            Fallback::Proc(proc) => Value::Proc(proc),
-            _ => Value::Nil,
-        },
-        M::Sort if block.is_none() => {
-            let mut list = enumerable::to_vec(vm, receiver)?;
-            crate::value::compare::sort(&mut list)?;
-            Value::array(list)
-        }
-        M::Flatten => {
-            let depth = args.first().map_or(Ok(1), crate::value::number::need_int)?;
-            let list = Value::array(enumerable::to_vec(vm, receiver)?);
-            vm.send(&list, M::Flatten, &[Value::Int(depth)], None)?
-        }
-        M::Assoc => table
-            .get(&args[0])
-            .map_or(Value::Nil, |value| Value::pair(key(), value)),
-        M::Rehash => receiver.clone(),
-        M::TransformKeys | M::TransformKeysBang if !args.is_empty() => {
-            let names = need_hash(&args[0])?;
-            let out = Table::default();
-            for (key, value) in table.pairs() {
-                let new = match (names.get(&key), block) {
-                    (Some(new), _) => new,
-                    (None, Some(block)) => vm.call1(block, key)?,
-                    (None, None) => key,
-                };
-                out.insert(new, value);
-            }
-            let in_place = method == M::TransformKeysBang;
-            settle(receiver, table, out, in_place, true)
-        }
-        M::AllQ | M::NoneQ | M::Count | M::Sum if block.is_none() => {
-            return enumerable::call(vm, receiver, method, args, block);
-        }
-        _ if WITH_BLOCK.contains(&method) => match block {
-            Some(block) => walk(vm, receiver, table, method, args, block)?,
-            None if !args.is_empty()
-                && matches!(method, M::Partition | M::Select | M::Map | M::GroupBy) =>
-            {
-                return Err(wrong_arguments(args.len(), 0, Some(0)));
-            }
-            None => enumerator(receiver, method, args),
-        },
-        _ => return enumerable::call(vm, receiver, method, args, block),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
-const CHANGES: &[M] = &[
-    M::OpIndexSet,
-    M::Store,
-    M::Delete,
-    M::Shift,
-    M::Clear,
-    M::Update,
-    M::MergeBang,
-    M::Replace,
-    M::SelectBang,
-    M::FilterBang,
-    M::KeepIf,
-    M::RejectBang,
-    M::DeleteIf,
-    M::CompactBang,
-    M::TransformValuesBang,
-    M::TransformKeysBang,
-    M::DefaultSet,
-];
+/// `transform_keys`, with a Hash of names, a block for the other keys, or both.
+pub(super) fn transform_keys(
+    vm: &mut Vm,
+    receiver: &Value,
+    table: &Rc<Table>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let names = args.first().map(need_hash).transpose()?;
+    let out = Table::default();
+    table.walk(|| -> Eval<()> {
+        for (key, value) in table.pairs() {
+            let new = match (names.as_ref().and_then(|names| names.get(&key)), block) {
+                (Some(new), _) => new,
+                (None, Some(block)) => vm.call1(block, key)?,
+                (None, None) => key,
+            };
+            out.insert(new, value);
+        }
+        Ok(())
+    })?;
+    let in_place = method == M::TransformKeysBang;
+    Ok(settle(receiver, table, out, in_place, true))
+}
 
-const WITH_BLOCK: &[M] = &[
-    M::Each,
-    M::EachPair,
-    M::EachKey,
-    M::EachValue,
-    M::Select,
-    M::Filter,
-    M::Reject,
-    M::FilterMap,
-    M::Map,
-    M::Collect,
-    M::FlatMap,
-    M::TransformValues,
-    M::TransformKeys,
-    M::TransformValuesBang,
-    M::TransformKeysBang,
-    M::SelectBang,
-    M::FilterBang,
-    M::KeepIf,
-    M::RejectBang,
-    M::DeleteIf,
-    M::AnyQ,
-    M::AllQ,
-    M::NoneQ,
-    M::Count,
-    M::ToH,
-    M::Find,
-    M::Detect,
-    M::Sum,
-    M::MinBy,
-    M::MaxBy,
-    M::GroupBy,
-    M::Partition,
-    M::SortBy,
-];
+/// Methods whose block is asked for each pair.
+pub(super) fn judge(
+    vm: &mut Vm,
+    receiver: &Value,
+    table: &Rc<Table>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let (Some(block), []) = (block, args) else {
+        return match method {
+            M::Count => enumerable::count(vm, receiver, method, args, block),
+            _ => enumerable::search(vm, receiver, method, args, block),
+        };
+    };
+    table.walk(|| {
+        let (mut list, mut rest, mut hits) = (Vec::new(), Vec::new(), 0);
+        for (key, value) in table.pairs() {
+            let hit = vm.call_pair(block, key.clone(), value.clone())?.truthy();
+            hits += usize::from(hit);
+            match method {
+                M::AnyQ | M::NoneQ if hit => return Ok(Value::Bool(method == M::AnyQ)),
+                M::AllQ if !hit => return Ok(Value::Bool(false)),
+                M::Find | M::Detect if hit => return Ok(Value::pair(key, value)),
+                M::Partition => {
+                    if hit { &mut list } else { &mut rest }.push(Value::pair(key, value));
+                }
+                _ => {}
+            }
+        }
+        Ok(match method {
+            M::Count => Value::size(hits),
+            M::Find | M::Detect => Value::Nil,
+            M::Partition => Value::pair(Value::array(list), Value::array(rest)),
+            _ => Value::Bool(method != M::AnyQ),
+        })
+    })
+}
+
+fn to_h(vm: &mut Vm, table: &Table, block: &Block<'_>) -> Eval {
+    let new = Table::default();
+    table.walk(|| -> Eval<()> {
+        for (key, value) in table.pairs() {
+            let pair = vm.call_block(block, &[key, value])?;
+            array::insert_pair(&new, &pair, "element has wrong array length")?;
+        }
+        Ok(())
+    })?;
+    Ok(Value::hash(new))
+}
 
 /// A new Hash, or the changed receiver; nil if it did not change.
 fn settle(
@@ -374,23 +333,25 @@ fn store(table: &Table, key: Value, value: Value) -> Eval<()> {
     Ok(())
 }
 
-/// Calls the block for each pair. These methods walk a copy in Ruby, so that their block may add keys.
-fn walk(
+/// Methods that call the block for each pair, and collect a result.
+pub(super) fn walk(
     vm: &mut Vm,
     receiver: &Value,
     table: &Rc<Table>,
     method: M,
-    args: &[Value],
-    block: &Block<'_>,
+    _: &[Value],
+    block: Option<&Block<'_>>,
 ) -> Eval {
-    let walks_copy = matches!(
-        method,
-        M::Select | M::Filter | M::Reject | M::TransformValues
-    );
-    if walks_copy {
-        return walk_pairs(vm, receiver, table, method, args, block);
+    let Some(block) = block else {
+        return Ok(receiver.clone());
+    };
+    // These walk a copy in Ruby, so that their block may add keys.
+    match method {
+        M::Select | M::Filter | M::Reject | M::TransformValues => {
+            walk_pairs(vm, receiver, table, method, block)
+        }
+        _ => table.walk(|| walk_pairs(vm, receiver, table, method, block)),
     }
-    table.walk(|| walk_pairs(vm, receiver, table, method, args, block))
 }
 
 fn walk_pairs(
@@ -398,7 +359,6 @@ fn walk_pairs(
     receiver: &Value,
     table: &Rc<Table>,
     method: M,
-    args: &[Value],
     block: &Block<'_>,
 ) -> Eval {
     let pairs = table.pairs();
@@ -420,7 +380,6 @@ fn walk_pairs(
         | M::Filter
         | M::Reject
         | M::SelectBang
-        | M::FilterBang
         | M::KeepIf
         | M::RejectBang
         | M::DeleteIf => {
@@ -457,35 +416,8 @@ fn walk_pairs(
                 true,
             ))
         }
-        M::TransformKeys | M::TransformKeysBang => {
-            for (key, value) in pairs {
-                let key = vm.call1(block, key)?;
-                new.insert(key, value);
-            }
-            Ok(settle(
-                receiver,
-                table,
-                new,
-                method == M::TransformKeysBang,
-                true,
-            ))
-        }
-        _ => gather(vm, pairs, method, args, block),
-    }
-}
-
-/// Methods that collect a result while they walk the pairs.
-fn gather(
-    vm: &mut Vm,
-    pairs: Vec<(Value, Value)>,
-    method: M,
-    args: &[Value],
-    block: &Block<'_>,
-) -> Eval {
-    let new = Table::default();
-    let mut list = Vec::new();
-    match method {
-        M::Map | M::Collect | M::FilterMap | M::FlatMap => {
+        _ => {
+            let mut list = Vec::new();
             for (key, value) in pairs {
                 match (vm.call_pair(block, key, value)?, method) {
                     (Value::Array(more), M::FlatMap) => list.extend(more.borrow().iter().cloned()),
@@ -493,54 +425,9 @@ fn gather(
                     (value, _) => list.push(value),
                 }
             }
-            return Ok(Value::array(list));
+            Ok(Value::array(list))
         }
-        M::ToH => {
-            for (key, value) in pairs {
-                let pair = vm.call_block(block, &[key, value])?;
-                array::insert_pair(&new, &pair, "element has wrong array length")?;
-            }
-            return Ok(Value::hash(new));
-        }
-        M::AnyQ | M::AllQ | M::NoneQ | M::Count | M::Find | M::Detect | M::Partition
-            if args.is_empty() =>
-        {
-            let mut hits = 0;
-            let count = pairs.len();
-            let mut rest = Vec::new();
-            for (key, value) in pairs {
-                let hit = vm.call_pair(block, key.clone(), value.clone())?.truthy();
-                hits += usize::from(hit);
-                match method {
-                    M::AnyQ if hit => return Ok(Value::Bool(true)),
-                    M::AllQ if !hit => return Ok(Value::Bool(false)),
-                    M::NoneQ if hit => return Ok(Value::Bool(false)),
-                    M::Find | M::Detect if hit => return Ok(Value::pair(key, value)),
-                    M::Partition => {
-                        if hit { &mut list } else { &mut rest }.push(Value::pair(key, value));
-                    }
-                    _ => {}
-                }
-            }
-            return Ok(match method {
-                M::Count => Value::size(hits),
-                M::Find | M::Detect => Value::Nil,
-                M::Partition => Value::pair(Value::array(list), Value::array(rest)),
-                M::AnyQ => Value::Bool(hits > 0),
-                M::AllQ => Value::Bool(hits == count),
-                _ => Value::Bool(hits == 0),
-            });
-        }
-        _ => {}
     }
-    // The other methods take pairs as elements.
-    let list = Value::array(
-        pairs
-            .into_iter()
-            .map(|(key, value)| Value::pair(key, value))
-            .collect(),
-    );
-    vm.send(&list, method, args, Some(block))
 }
 
 /// `Hash.new`, with a default or a block.

@@ -1,13 +1,12 @@
 //! Integer.
 
-use super::object::enumerator;
-use super::{Found, numeric};
+use super::numeric;
 use crate::class::Class;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::exception::{
-    Eval, argument_error, arity, brief, error, no_conversion, type_error,
+    Eval, argument_error, brief, error, no_conversion, no_method, type_error,
 };
 use crate::value::number::{self, arithmetic, big_of, integer, need_int};
 use crate::vm::Vm;
@@ -22,8 +21,8 @@ pub(super) fn call(
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    Ok(Some(match method {
+) -> Eval {
+    Ok(match method {
         M::ToS | M::Inspect => {
             let base = args.first().map_or(Ok(10), need_int)?;
             if !(2..=36).contains(&base) {
@@ -38,16 +37,24 @@ pub(super) fn call(
         M::OddQ => Value::Bool(!is_even(receiver)),
         M::Succ | M::Next => arithmetic(Op::Add, receiver, &Value::Int(1))?,
         M::Pred => arithmetic(Op::Sub, receiver, &Value::Int(1))?,
-        M::Ord | M::Numerator => receiver.clone(),
-        M::NanQ => return Ok(None),
+        M::Ord => receiver.clone(),
         M::Chr => {
             let code = need_int(receiver)?;
+            if args.is_empty() && (128..256).contains(&code) {
+                let what = format!(
+                    "{code}.chr is not supported: it is not UTF-8 (expected chr(\"UTF-8\"))"
+                );
+                return Err(error(Class::NotImplementedError, what));
+            }
             let c = u32::try_from(code).ok().and_then(char::from_u32);
             let c =
                 c.ok_or_else(|| error(Class::RangeError, format!("{code} out of char range")))?;
             Value::str(c.to_string())
         }
-        M::Size => Value::Int(8),
+        M::Size => match receiver {
+            Value::Int(_) => Value::Int(8),
+            other => Value::size(big_of(other).unwrap_or_default().to_bytes_le().1.len()),
+        },
         M::BitLength => {
             let it = big_of(receiver).unwrap_or_default();
             let magnitude = if it.is_negative() { -it - 1 } else { it };
@@ -71,33 +78,25 @@ pub(super) fn call(
             shift(receiver, if method == M::OpShl { places } else { -places })?
         }
         M::OpIndex => {
-            if args.len() == 2 || matches!(args[0], Value::Range(_)) {
-                return bits(receiver, args).map(Some);
-            }
             let shifted = shift(receiver, -need_int(&args[0])?)?;
             Value::Int(i64::from(!is_even(&shifted)))
         }
-        M::Times => match block {
-            None => enumerator(receiver, method, args),
-            Some(block) => {
+        M::Times => {
+            if let Some(block) = block {
                 for at in 0..need_int(receiver)? {
                     vm.call1(block, Value::Int(at))?;
                 }
-                receiver.clone()
             }
+            receiver.clone()
+        }
+        M::Pow => match args {
+            [exponent, modulus] => modular_power(receiver, exponent, modulus)?,
+            _ => number::power(receiver, &args[0])?,
         },
         M::Upto | M::Downto => return upto_downto(vm, receiver, method, args, block),
         M::Round | M::Floor | M::Ceil | M::Truncate => rounded(receiver, method, args)?,
-        M::AllbitsQ | M::AnybitsQ | M::NobitsQ => {
-            let masked = bitwise(receiver, M::OpBitAnd, &args[0])?;
-            Value::Bool(match method {
-                M::AllbitsQ => number::equal(&masked, &args[0]),
-                M::AnybitsQ => !number::is_zero(&masked),
-                _ => number::is_zero(&masked),
-            })
-        }
-        _ => return numeric::call(vm, receiver, method, args, block),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 fn upto_downto(
@@ -106,10 +105,9 @@ fn upto_downto(
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    arity(args, 1, 1)?;
+) -> Eval {
     let Some(block) = block else {
-        return Ok(Some(enumerator(receiver, method, args)));
+        return Ok(receiver.clone());
     };
     if number::float_of(&args[0]).is_none() {
         return Err(crate::value::exception::not_comparable(receiver, &args[0]));
@@ -127,7 +125,7 @@ fn upto_downto(
     numeric::walk(vm, receiver, &limit, &by, false, &mut |vm, value| {
         vm.call1(block, value).map(|_| ())
     })?;
-    Ok(Some(receiver.clone()))
+    Ok(receiver.clone())
 }
 
 pub(crate) fn is_even(value: &Value) -> bool {
@@ -137,43 +135,7 @@ pub(crate) fn is_even(value: &Value) -> bool {
     }
 }
 
-/// `i[from, count]`, `i[from..to]`: some of the bits.
-fn bits(receiver: &Value, args: &[Value]) -> Eval {
-    let (from, count) = match args {
-        [Value::Range(range)] => {
-            let from = if range.from.is_nil() {
-                0
-            } else {
-                need_int(&range.from)?
-            };
-            if range.to.is_nil() {
-                return shift(receiver, -from);
-            }
-            let to = need_int(&range.to)?;
-            if range.from.is_nil() {
-                let low = bits(receiver, &[Value::Int(0), Value::Int(to + 1)])?;
-                if to >= 0 && !number::is_zero(&low) {
-                    return Err(argument_error(
-                        "The beginless range for Integer#[] results in infinity",
-                    ));
-                }
-                return Ok(Value::Int(0));
-            }
-            (from, to - from + i64::from(!range.exclusive))
-        }
-        [from, count] => (need_int(from)?, need_int(count)?),
-        _ => return Ok(Value::Nil),
-    };
-    let shifted = shift(receiver, -from)?;
-    if count < 0 {
-        return Ok(shifted);
-    }
-    let mask = arithmetic(Op::Sub, &shift(&Value::Int(1), count)?, &Value::Int(1))?;
-    bitwise(&shifted, M::OpBitAnd, &mask)
-}
-
 fn digits(receiver: &Value, args: &[Value]) -> Eval {
-    arity(args, 0, 1)?;
     let base = args.first().map_or(Ok(10), need_int)?;
     if number::is_negative(receiver) {
         return Err(error(Class::MathDomainError, "out of domain"));
@@ -279,7 +241,7 @@ fn rounded(receiver: &Value, method: M, args: &[Value]) -> Eval {
     }))
 }
 
-pub(crate) fn modular_power(base: &Value, exponent: &Value, modulus: &Value) -> Eval {
+fn modular_power(base: &Value, exponent: &Value, modulus: &Value) -> Eval {
     let (Some(base), Some(exponent), Some(modulus)) =
         (big_of(base), big_of(exponent), big_of(modulus))
     else {

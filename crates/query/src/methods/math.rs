@@ -3,14 +3,22 @@
 use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{arity, error};
+use crate::value::exception::{Eval, error, no_method};
 use crate::value::number::need_float;
+use crate::vm::Vm;
+use crate::vm::block::Block;
 
-pub(super) fn call(method: M, args: &[Value]) -> super::Found {
+pub(super) fn call(
+    _: &mut Vm,
+    receiver: &Value,
+    _: Class,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
     let two = matches!(method, M::Hypot | M::Atan2) || method == M::Log && args.len() == 2;
     let function: fn(f64) -> f64 = match method {
         M::Sqrt => f64::sqrt,
-        M::Cbrt => f64::cbrt,
         M::Log => f64::ln,
         M::Log2 => f64::log2,
         M::Log10 => f64::log10,
@@ -21,13 +29,9 @@ pub(super) fn call(method: M, args: &[Value]) -> super::Found {
         M::Atan => f64::atan,
         M::Asin => f64::asin,
         M::Acos => f64::acos,
-        M::Sinh => f64::sinh,
-        M::Cosh => f64::cosh,
-        M::Tanh => f64::tanh,
         M::Hypot | M::Atan2 => f64::abs,
-        _ => return Ok(None),
+        _ => return Err(no_method(method.name(), receiver)),
     };
-    arity(args, 1 + usize::from(two), 1 + usize::from(two))?;
     let x = need_float(&args[0])?;
     let outside = match method {
         M::Sqrt | M::Log | M::Log2 | M::Log10 => x < 0.0,
@@ -45,11 +49,11 @@ pub(super) fn call(method: M, args: &[Value]) -> super::Found {
     }
     if two {
         let y = need_float(&args[1])?;
-        return Ok(Some(Value::Float(match method {
+        return Ok(Value::Float(match method {
             M::Hypot => x.hypot(y),
             M::Atan2 => x.atan2(y),
             _ => x.ln() / y.ln(),
-        })));
+        }));
     }
-    Ok(Some(Value::Float(function(x))))
+    Ok(Value::Float(function(x)))
 }

@@ -1,23 +1,24 @@
 //! Numeric: the methods that Integers, Floats and Rationals share.
 
-use super::{Found, comparable, object::enumerator};
 use crate::class::Class;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, arity, brief, divided_by_zero, type_error};
+use crate::value::exception::{
+    Eval, argument_error, brief, divided_by_zero, no_method, type_error,
+};
 use crate::value::number::{self, arithmetic, float_of, need_float, truncated};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use num_traits::ToPrimitive;
 
-pub(super) fn call(
+pub(super) fn operate(
     vm: &mut Vm,
     receiver: &Value,
     method: M,
     args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Found {
+    _: Option<&Block<'_>>,
+) -> Eval {
     let op = match method {
         M::OpAdd => Op::Add,
         M::OpSub => Op::Sub,
@@ -27,32 +28,35 @@ pub(super) fn call(
         M::OpLt => Op::Lt,
         M::OpLe => Op::Le,
         M::OpGt => Op::Gt,
-        M::OpGe => Op::Ge,
-        _ => return others(vm, receiver, method, args, block),
+        _ => Op::Ge,
     };
-    arity(args, 1, 1)?;
-    vm.binary(op, receiver, &args[0]).map(Some)
+    vm.binary(op, receiver, &args[0])
 }
 
-fn others(
+/// The rounding of a Rational.
+pub(super) fn rounded(
     vm: &mut Vm,
     receiver: &Value,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
+    let float = float_of(receiver).unwrap_or(f64::NAN);
+    super::float::call(vm, receiver, float, method, args, block)
+}
+
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     let float = || float_of(receiver).unwrap_or(f64::NAN);
-    Ok(Some(match method {
+    Ok(match method {
         M::OpMinus => number::negate(receiver).unwrap_or_default(),
         M::OpPlus => receiver.clone(),
-        M::Pow if matches!(receiver, Value::Float(_)) => return Ok(None),
-        M::OpPow | M::Pow => {
-            arity(args, 1, 2)?;
-            if let [exponent, modulus] = args {
-                return super::integer::modular_power(receiver, exponent, modulus).map(Some);
-            }
-            number::power(receiver, &args[0])?
-        }
+        M::OpPow => number::power(receiver, &args[0])?,
         M::Abs | M::Magnitude => {
             if number::is_negative(receiver)
                 || matches!(receiver, Value::Float(it) if it.is_sign_negative())
@@ -81,16 +85,12 @@ fn others(
             _ => Value::Nil,
         },
         M::ToF => Value::Float(float()),
-        M::ToI | M::ToInt | M::Truncate if args.is_empty() => match receiver {
+        M::ToI | M::ToInt => match receiver {
             Value::Float(it) => truncated(*it)?,
             Value::Rational(it) => number::integer(&it.0 / &it.1),
             _ => receiver.clone(),
         },
-        M::Round | M::Floor | M::Ceil if matches!(receiver, Value::Rational(_)) => {
-            return super::float::call(vm, float(), method, args, block);
-        }
         M::Div => {
-            arity(args, 1, 1)?;
             if number::is_zero(&args[0]) {
                 return Err(divided_by_zero());
             }
@@ -99,50 +99,29 @@ fn others(
         }
         M::Divmod => return divmod(receiver, args),
         M::Remainder => return remainder(receiver, args),
-        M::Fdiv => {
-            arity(args, 1, 1)?;
-            Value::Float(float() / need_float(&args[0])?)
-        }
-        M::Coerce => {
-            arity(args, 1, 1)?;
-            match (receiver, &args[0]) {
-                (Value::Int(_), Value::Int(_)) => Value::pair(args[0].clone(), receiver.clone()),
-                (_, other) => Value::pair(Value::Float(need_float(other)?), Value::Float(float())),
-            }
-        }
-        M::Step => match block {
-            None => enumerator(receiver, method, args),
-            Some(block) => {
+        M::Fdiv => Value::Float(float() / need_float(&args[0])?),
+        M::Step => {
+            if let Some(block) = block {
                 step(vm, receiver, args, &mut |vm, value| {
                     vm.call1(block, value).map(|_| ())
                 })?;
-                receiver.clone()
             }
-        },
-        M::EqlQ | M::Hash | M::OpEq | M::OpCmp => return Ok(None),
-        M::Numerator => match receiver {
-            Value::Rational(it) => number::integer(it.0.clone()),
-            other => other.clone(),
-        },
-        M::Denominator => match receiver {
-            Value::Rational(it) => number::integer(it.1.clone()),
-            _ => Value::Int(1),
-        },
-        _ => return comparable::call(receiver, method, args),
-    }))
+            receiver.clone()
+        }
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
-fn remainder(receiver: &Value, args: &[Value]) -> Found {
+fn remainder(receiver: &Value, args: &[Value]) -> Eval {
     let float = || float_of(receiver).unwrap_or(f64::NAN);
-    arity(args, 1, 1)?;
-    Ok(Some(match (receiver, &args[0]) {
+    Ok(match (receiver, &args[0]) {
         (Value::Int(a), Value::Int(b)) if *b != 0 => Value::Int(a.wrapping_rem(*b)),
         (_, b) if number::is_zero(b) && !b.is_float() && !receiver.is_float() => {
             return Err(divided_by_zero());
         }
         (Value::Int(_) | Value::Big(_), Value::Int(_) | Value::Big(_)) => {
             let (Some(a), Some(b)) = (number::big_of(receiver), number::big_of(&args[0])) else {
-                return Ok(None);
+                return Err(divided_by_zero());
             };
             number::integer(a % b)
         }
@@ -157,12 +136,11 @@ fn remainder(receiver: &Value, args: &[Value]) -> Found {
                 rest
             })
         }
-    }))
+    })
 }
 
-fn divmod(receiver: &Value, args: &[Value]) -> Found {
+fn divmod(receiver: &Value, args: &[Value]) -> Eval {
     let float = || float_of(receiver).unwrap_or(f64::NAN);
-    arity(args, 1, 1)?;
     let floats = receiver.is_float() || args[0].is_float();
     if number::is_zero(&args[0]) && (floats || matches!(args[0], Value::Int(_))) {
         return Err(divided_by_zero());
@@ -174,7 +152,7 @@ fn divmod(receiver: &Value, args: &[Value]) -> Found {
     } else {
         floor_value(&arithmetic(Op::Div, receiver, &args[0])?)?
     };
-    Ok(Some(Value::pair(quotient, rest)))
+    Ok(Value::pair(quotient, rest))
 }
 
 fn floor_value(value: &Value) -> Eval {

@@ -1,17 +1,18 @@
 //! The methods of every object, and those of nil, true and false.
 
-use super::Found;
+use super::table;
 use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::compare::{self, compare, eql, equal, hash_of};
 use crate::value::enumerator::Enumerator;
-use crate::value::exception::type_error;
+use crate::value::exception::{Eval, error, no_method, type_error};
 use crate::value::inspect::{inspect, to_s};
+use crate::value::table::Table;
 use crate::value::text::Text;
 use crate::vm::Vm;
 use crate::vm::block::Block;
-use crate::vm::call::sent;
+use crate::vm::call::{name_of, sent};
 use std::rc::Rc;
 
 pub(super) fn call(
@@ -20,16 +21,8 @@ pub(super) fn call(
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    if let Value::Token(_) = receiver
-        && !matches!(
-            method,
-            M::Then | M::YieldSelf | M::Tap | M::Itself | M::OpNot | M::NilQ
-        )
-    {
-        return Ok(None);
-    }
-    Ok(Some(match method {
+) -> Eval {
+    Ok(match method {
         M::NilQ => Value::Bool(receiver.is_nil()),
         M::OpEq => Value::Bool(equal(receiver, &args[0])),
         M::OpNe => Value::Bool(!equal(receiver, &args[0])),
@@ -40,17 +33,12 @@ pub(super) fn call(
         M::OpCmp => {
             compare(receiver, &args[0]).map_or(Value::Nil, |order| Value::Int(order as i64))
         }
-        M::OpMatch | M::InstanceVariableGet => Value::Nil,
+        M::OpMatch => Value::Nil,
         M::OpNotMatch => {
             let found = super::call(vm, receiver, M::OpMatch, args, None)?;
             Value::Bool(!found.truthy())
         }
         M::Hash => Value::Int((hash_of(receiver) >> 2).cast_signed()),
-        M::ObjectId => match receiver {
-            Value::Int(it) => Value::Int(it * 2 + 1),
-            Value::Nil => Value::Int(8),
-            other => Value::Int(other.address().map_or(0, |address| address as i64)),
-        },
         M::Inspect => Value::str(inspect(receiver)),
         M::ToS => Value::str(to_s(receiver)),
         M::ToJson => {
@@ -66,47 +54,72 @@ pub(super) fn call(
             let own = Class::of(receiver);
             Value::Bool(own == class || method != M::InstanceOfQ && own.is(class))
         }
-        M::RespondToQ => Value::Bool(responds(vm, receiver, &to_s(&args[0]))),
-        M::Then | M::YieldSelf => match block {
-            Some(block) => vm.call1(block, receiver.clone())?,
-            None => enumerator(receiver, method, args),
-        },
-        M::Tap => match block {
-            Some(block) => {
-                vm.call1(block, receiver.clone())?;
+        M::RespondToQ => {
+            let method = M::find(&name_of(&args[0])?);
+            Value::Bool(method.is_some_and(|method| table::find(receiver, method).is_some()))
+        }
+        M::Then | M::YieldSelf | M::Tap => {
+            let Some(block) = block else {
+                return Err(error(Class::LocalJumpError, "no block given (yield)"));
+            };
+            let value = vm.call1(block, receiver.clone())?;
+            if method == M::Tap {
                 receiver.clone()
+            } else {
+                value
             }
-            None => {
-                return Err(crate::value::exception::error(
-                    Class::LocalJumpError,
-                    "no block given (yield)",
-                ));
-            }
-        },
+        }
         M::Itself => receiver.clone(),
         M::Freeze => {
-            match receiver {
-                Value::Str(text) => text.freeze(),
-                Value::Hash(table) => table.freeze(),
-                _ => {}
-            }
+            freeze(receiver);
             receiver.clone()
         }
-        M::FrozenQ => Value::Bool(match receiver {
-            Value::Str(text) => text.is_frozen(),
-            Value::Hash(table) => table.is_frozen(),
-            Value::Array(_) | Value::Exception(_) | Value::Enumerator(_) | Value::Main => false,
-            _ => true,
-        }),
-        M::Dup | M::Clone => duplicate(receiver),
+        M::FrozenQ => Value::Bool(is_frozen(receiver)),
+        M::Dup => duplicate(receiver),
+        M::Clone => clone(receiver, args),
         M::Send | M::PublicSend => {
             let (method, args) = sent(receiver, args)?;
             super::call(vm, receiver, method, args, block)?
         }
         M::Method => vm.method_value(receiver, &args[0])?,
-        M::Call if matches!(receiver, Value::Main) => Value::Nil,
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
+}
+
+pub(super) fn is_frozen(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => text.is_frozen(),
+        Value::Hash(table) => table.is_frozen(),
+        Value::Array(list) => list.is_frozen(),
+        Value::Class(_)
+        | Value::Time(_)
+        | Value::Exception(_)
+        | Value::Enumerator(_)
+        | Value::Main => false,
+        _ => true,
+    }
+}
+
+fn freeze(value: &Value) {
+    match value {
+        Value::Str(text) => text.freeze(),
+        Value::Hash(table) => table.freeze(),
+        Value::Array(list) => list.freeze(),
+        _ => {}
+    }
+}
+
+/// A copy that is frozen like its original, unless `freeze:` says otherwise.
+fn clone(receiver: &Value, args: &[Value]) -> Value {
+    let copy = duplicate(receiver);
+    let wanted = match args {
+        [Value::Hash(options)] => options.get(&Value::symbol("freeze")),
+        _ => None,
+    };
+    if wanted.map_or_else(|| is_frozen(receiver), |wanted| wanted.truthy()) {
+        freeze(&copy);
+    }
+    copy
 }
 
 fn duplicate(receiver: &Value) -> Value {
@@ -127,32 +140,24 @@ pub(crate) fn enumerator(receiver: &Value, method: M, args: &[Value]) -> Value {
     )))
 }
 
-/// Whether a method exists. There is no list of methods, so the method is called on a copy without arguments.
-fn responds(vm: &mut Vm, receiver: &Value, name: &str) -> bool {
-    let Some(method) = M::find(name) else {
-        return false;
-    };
-    let copy = duplicate(receiver);
-    match super::call(vm, &copy, method, &[], None) {
-        Ok(_) => true,
-        Err(flow) => {
-            !matches!(&*flow, crate::value::exception::Flow::Raise(raised) if raised.class == Class::NoMethodError
-            && to_s(&raised.message).starts_with(&format!("undefined method '{name}' ")))
-        }
-    }
-}
-
-pub(super) fn call_nil(receiver: &Value, method: M, args: &[Value]) -> Found {
+/// The methods of nil, true and false.
+pub(super) fn nil(
+    _: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
     let argument = || args.first().is_some_and(Value::truthy);
     let truthy = receiver.truthy();
-    Ok(Some(match method {
+    Ok(match method {
         M::OpBitAnd => Value::Bool(truthy && argument()),
         M::OpBitOr => Value::Bool(truthy || argument()),
         M::OpBitXor => Value::Bool(truthy != argument()),
-        M::ToA if receiver.is_nil() => Value::array(Vec::new()),
-        M::ToI if receiver.is_nil() => Value::Int(0),
-        M::ToF if receiver.is_nil() => Value::Float(0.0),
-        M::ToH if receiver.is_nil() => Value::hash(crate::value::table::Table::default()),
-        _ => return Ok(None),
-    }))
+        M::ToA => Value::array(Vec::new()),
+        M::ToI => Value::Int(0),
+        M::ToF => Value::Float(0.0),
+        M::ToH => Value::hash(Table::default()),
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }

@@ -1,10 +1,9 @@
 //! Proc.
 
-use super::Found;
+use super::table::{self, Entry};
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{arity, type_error};
-use crate::value::number::need_int;
+use crate::value::exception::{Eval, no_method, type_error};
 use crate::value::proc::{Kind, Proc};
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -12,41 +11,24 @@ use std::rc::Rc;
 
 pub(super) fn call(
     vm: &mut Vm,
+    receiver: &Value,
     it: &Rc<Proc>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    let own_arity = || match &it.kind {
-        Kind::Code(code, _) => {
-            let arity = code.parameters.arity();
-            // Only a lambda requires its optional parameters.
-            if !it.lambda
-                && !code.parameters.optional.is_empty()
-                && code.parameters.rest.is_none()
-                && code.parameters.least() == 0
-            {
-                0
-            } else {
-                arity
-            }
-        }
-        Kind::Symbol(_) => -2,
-        _ => 1,
-    };
-    Ok(Some(match method {
+) -> Eval {
+    Ok(match method {
         M::Call | M::Yield | M::OpIndex | M::OpCaseEq => {
             vm.call_proc_with(it, args, false, Vm::block_value(block))?
         }
         M::ToProc => Value::Proc(Rc::clone(it)),
         M::LambdaQ => Value::Bool(it.lambda),
-        M::Arity => Value::Int(own_arity()),
+        M::Arity => Value::Int(arity(vm, it)),
         M::OpShr | M::OpShl => {
-            arity(args, 1, 1)?;
             if !matches!(args[0], Value::Proc(_)) {
                 return Err(type_error("callable object is expected"));
             }
-            let (this, other) = (Value::Proc(Rc::clone(it)), args[0].clone());
+            let (this, other) = (receiver.clone(), args[0].clone());
             let kind = if method == M::OpShr {
                 Kind::Chain(this, other)
             } else {
@@ -58,18 +40,24 @@ pub(super) fn call(
                 tag: 0,
             }))
         }
-        M::Curry => {
-            let wanted = match args.first() {
-                Some(wanted) => need_int(wanted)?,
-                None => own_arity().abs() - i64::from(own_arity() < 0),
-            };
-            let kind = Kind::Curry(Rc::clone(it), Vec::new(), wanted.max(0) as usize);
-            Value::Proc(Rc::new(Proc {
-                kind,
-                lambda: it.lambda,
-                tag: 0,
-            }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
+}
+
+fn arity(vm: &Vm, it: &Proc) -> i64 {
+    match &it.kind {
+        Kind::Code(code, _) => {
+            // Only a lambda requires its optional parameters.
+            let parameters = &code.parameters;
+            let is_bare = parameters.rest.is_none() && parameters.least() == 0;
+            if !it.lambda && !parameters.optional.is_empty() && is_bare {
+                return 0;
+            }
+            parameters.arity()
         }
-        _ => return Ok(None),
-    }))
+        Kind::Helper(helper) => vm.program.definitions[*helper].code.parameters.arity(),
+        Kind::Method(receiver, method) => table::find(receiver, *method).map_or(-1, Entry::arity),
+        Kind::Symbol(_) => -2,
+        Kind::Lookup(_) | Kind::Chain(..) => 1,
+    }
 }

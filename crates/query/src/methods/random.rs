@@ -1,30 +1,32 @@
 //! The methods of Random; `sample` and `shuffle`.
 
-use super::Found;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, arity};
+use crate::value::exception::{Eval, argument_error};
 use crate::value::inspect::inspect;
 use crate::value::random::{Random, rand};
 use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::cell::RefCell;
 
-pub(super) fn call(random: &mut Random, method: M, args: &[Value]) -> Found {
-    Ok(Some(match method {
-        M::Rand => {
-            arity(args, 0, 1)?;
-            if let Some(Value::Int(limit)) = args.first()
-                && *limit <= 0
-            {
-                return Err(argument_error(format!(
-                    "invalid argument - {}",
-                    inspect(&args[0])
-                )));
-            }
-            rand(random, args.first())?
-        }
-        M::Seed => Value::Int(random.seed),
-        _ => return Ok(None),
-    }))
+/// `Random#rand`.
+pub(super) fn call(
+    _: &mut Vm,
+    _: &Value,
+    random: &RefCell<Random>,
+    _: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    if let Some(Value::Int(limit)) = args.first()
+        && *limit <= 0
+    {
+        return Err(argument_error(format!(
+            "invalid argument - {}",
+            inspect(&args[0])
+        )));
+    }
+    rand(&mut random.borrow_mut(), args.first())
 }
 
 /// Up to this number of elements, Ruby's `sample` remembers the places taken; above it, it swaps.

@@ -1,14 +1,12 @@
 //! Range.
 
-use super::object::enumerator;
 use super::string::successors;
-use super::{Found, enumerable, numeric};
+use super::{enumerable, numeric};
 use crate::class::Class;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::compare::{covers, equal};
 use crate::value::exception::{Eval, error, type_error};
-use crate::value::inspect::inspect;
 use crate::value::number::{self, arithmetic, float_of, need_int};
 use crate::value::{Range, Value};
 use crate::vm::Vm;
@@ -36,9 +34,9 @@ pub(crate) fn each(
             numeric::walk(vm, &range.from, &limit, &Value::Int(1), exclusive, step)
         }
         (Value::Str(from), Value::Str(to)) => {
-            let list = successors(&from.string(), &to.string(), range.exclusive);
-            list.into_iter()
-                .try_for_each(|text| step(vm, Value::str(text)))
+            successors(&from.string(), &to.string(), range.exclusive, &mut |text| {
+                step(vm, Value::str(text))
+            })
         }
         (Value::Str(from), Value::Nil) => {
             let mut text = Value::Str(Rc::clone(from));
@@ -54,22 +52,21 @@ pub(crate) fn each(
     }
 }
 
-pub(super) fn call(
+pub(super) fn read(
     vm: &mut Vm,
     receiver: &Value,
     range: &Rc<Range>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    Ok(Some(match method {
-        M::Each => match block {
-            None => enumerator(receiver, method, args),
-            Some(block) => {
+) -> Eval {
+    Ok(match method {
+        M::Each => {
+            if let Some(block) = block {
                 each(vm, range, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
-                receiver.clone()
             }
-        },
+            receiver.clone()
+        }
         M::Begin => range.from.clone(),
         M::End => range.to.clone(),
         M::First if args.is_empty() => {
@@ -92,18 +89,29 @@ pub(super) fn call(
         }
         M::Last => {
             let list = Value::array(enumerable::to_vec(vm, receiver)?);
-            return vm.send(&list, M::Last, args, None).map(Some);
+            return vm.send(&list, M::Last, args, None);
         }
         M::ExcludeEndQ => Value::Bool(range.exclusive),
+        M::IncludeQ | M::MemberQ
+            if matches!((&range.from, &range.to), (Value::Str(_), Value::Str(_))) =>
+        {
+            return enumerable::search(vm, receiver, method, args, block);
+        }
         M::IncludeQ | M::MemberQ | M::OpCaseEq | M::CoverQ => match &args[0] {
-            Value::Range(inner) if method == M::CoverQ => Value::Bool(
-                covers(range, &inner.from)
-                    && (covers(range, &inner.to)
-                        || range.exclusive && inner.exclusive && equal(&range.to, &inner.to)),
-            ),
+            Value::Range(inner) if method == M::CoverQ => {
+                let ends_within = match (&range.to, &inner.to) {
+                    (Value::Nil, Value::Nil) => true,
+                    (_, Value::Nil) => false,
+                    _ => {
+                        covers(range, &inner.to)
+                            || range.exclusive && inner.exclusive && equal(&range.to, &inner.to)
+                    }
+                };
+                Value::Bool(covers(range, &inner.from) && ends_within)
+            }
             value => Value::Bool(covers(range, value)),
         },
-        M::Step | M::OpMod => return step(vm, receiver, range, method, args, block),
+        M::Step | M::OpMod => return step(vm, receiver, range, args, block),
         M::Size | M::Count if args.is_empty() && block.is_none() => {
             return size(vm, receiver, range, method);
         }
@@ -118,7 +126,7 @@ pub(super) fn call(
                 range.to.clone()
             };
             if number::compare(&last, &range.from) == Some(std::cmp::Ordering::Less) {
-                return Ok(Some(Value::Int(0)));
+                return Ok(Value::Int(0));
             }
             let count = arithmetic(
                 Op::Add,
@@ -135,14 +143,14 @@ pub(super) fn call(
         M::Min | M::Max | M::Minmax if args.is_empty() && block.is_none() => {
             return extremes(range, method);
         }
-        M::Inspect => Value::str(inspect(receiver)),
-        M::EqlQ | M::OpEq => Value::Bool(equal(receiver, args.first().unwrap_or(&Value::Nil))),
-        _ => return enumerable::call(vm, receiver, method, args, block),
-    }))
+        M::Count => return enumerable::count(vm, receiver, method, args, block),
+        M::First => return enumerable::begin(vm, receiver, method, args, block),
+        _ => return enumerable::as_array(vm, receiver, method, args, block),
+    })
 }
 
-fn size(vm: &mut Vm, receiver: &Value, range: &Rc<Range>, method: M) -> Found {
-    Ok(Some(match (&range.from, &range.to) {
+fn size(vm: &mut Vm, receiver: &Value, range: &Rc<Range>, method: M) -> Eval {
+    Ok(match (&range.from, &range.to) {
         (Value::Int(_), Value::Nil) => Value::Float(f64::INFINITY),
         (Value::Int(_), Value::Float(it)) if it.is_infinite() => Value::Float(f64::INFINITY),
         (Value::Int(_), Value::Int(_)) => {
@@ -155,20 +163,19 @@ fn size(vm: &mut Vm, receiver: &Value, range: &Rc<Range>, method: M) -> Found {
         }
         _ if method == M::Size => Value::Nil,
         _ => Value::size(enumerable::to_vec(vm, receiver)?.len()),
-    }))
+    })
 }
 
 fn step(
     vm: &mut Vm,
     receiver: &Value,
     range: &Rc<Range>,
-    method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let numbers = float_of(&range.from).is_some() || float_of(&range.to).is_some();
     let Some(block) = block else {
-        return Ok(Some(enumerator(receiver, method, args)));
+        return Ok(receiver.clone());
     };
     let by = args.first().cloned().unwrap_or(Value::Int(1));
     if number::is_zero(&by) {
@@ -200,11 +207,11 @@ fn step(
             }
         })?;
     }
-    Ok(Some(receiver.clone()))
+    Ok(receiver.clone())
 }
 
 /// `min`, `max` and `minmax` without arguments.
-fn extremes(range: &Rc<Range>, method: M) -> Found {
+fn extremes(range: &Rc<Range>, method: M) -> Eval {
     if range.to.is_nil() && method != M::Min || range.from.is_nil() && method != M::Max {
         let end = if method == M::Max {
             "maximum of endless"
@@ -228,11 +235,11 @@ fn extremes(range: &Rc<Range>, method: M) -> Found {
     let empty = !range.to.is_nil()
         && crate::value::compare::compare(&range.from, &last)
             .is_none_or(|order| order == std::cmp::Ordering::Greater);
-    Ok(Some(match (method, empty) {
+    Ok(match (method, empty) {
         (M::Minmax, true) => Value::pair(Value::Nil, Value::Nil),
         (_, true) => Value::Nil,
         (M::Min, _) => range.from.clone(),
         (M::Max, _) => last,
         _ => Value::pair(range.from.clone(), last),
-    }))
+    })
 }

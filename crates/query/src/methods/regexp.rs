@@ -1,55 +1,50 @@
 //! Regexp and `MatchData`.
 
-use super::Found;
 use super::string::need_str;
 use crate::class::Class;
 use crate::names::M;
 use crate::regex::{Match, Pattern};
-use crate::value::exception::{Eval, arity, error, type_error};
-use crate::value::inspect::{inspect, to_s};
+use crate::value::Value;
+use crate::value::exception::{Eval, error, no_method, type_error};
+use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
-use crate::value::{Value, compare};
 use crate::vm::Vm;
+use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(vm: &mut Vm, pattern: &Rc<Pattern>, method: M, args: &[Value]) -> Found {
-    let receiver = Value::Regexp(Rc::clone(pattern));
-    Ok(Some(match method {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    pattern: &Rc<Pattern>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    Ok(match method {
         M::OpMatch | M::OpCaseEq | M::Match | M::MatchQ => {
             let Some(text @ (Value::Str(_) | Value::Symbol(_))) = args.first() else {
                 vm.last_match = Value::Nil;
                 return match (method, args.first()) {
-                    (M::OpCaseEq, _) | (M::MatchQ, Some(Value::Nil)) => {
-                        Ok(Some(Value::Bool(false)))
-                    }
-                    (_, Some(Value::Nil)) => Ok(Some(Value::Nil)),
+                    (M::OpCaseEq, _) | (M::MatchQ, Some(Value::Nil)) => Ok(Value::Bool(false)),
+                    (_, Some(Value::Nil)) => Ok(Value::Nil),
                     (_, Some(other)) => {
                         Err(crate::value::exception::no_conversion(other, "String"))
                     }
                     (_, None) => Err(crate::value::exception::wrong_arguments(0, 1, Some(2))),
                 };
             };
-            let text = Value::str(to_s(text));
+            let (text, pattern) = (Value::str(to_s(text)), receiver.clone());
             match method {
-                M::OpCaseEq => Value::Bool(vm.send(&text, M::OpMatch, &[receiver], None)?.truthy()),
-                M::OpMatch => vm.send(&text, M::OpMatch, &[receiver], None)?,
-                _ => vm.send(&text, method, &[&[receiver], &args[1..]].concat(), None)?,
+                M::OpCaseEq => Value::Bool(vm.send(&text, M::OpMatch, &[pattern], None)?.truthy()),
+                M::OpMatch => vm.send(&text, M::OpMatch, &[pattern], None)?,
+                _ => vm.send(&text, method, &[&[pattern], &args[1..]].concat(), block)?,
             }
         }
         M::Source => Value::str(pattern.source()),
-        M::Options => {
-            // `Regexp::FIXEDENCODING`
-            let fixed = if pattern.source().is_ascii() { 0 } else { 16 };
-            Value::Int(i64::from(pattern.options()) | fixed)
-        }
         M::Names => Value::array(pattern.names().into_iter().map(Value::from).collect()),
-        M::OpEq | M::EqlQ => Value::Bool(compare::equal(
-            &receiver,
-            args.first().unwrap_or(&Value::Nil),
-        )),
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 /// The group an index or a name means.
@@ -77,9 +72,16 @@ fn group_of(found: &Match, value: &Value) -> Eval<Option<usize>> {
     }
 }
 
-pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, method: M, args: &[Value]) -> Found {
+pub(super) fn call_match(
+    vm: &mut Vm,
+    receiver: &Value,
+    found: &Rc<Match>,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
     let group = |group: usize| Value::option(found.group(group));
-    Ok(Some(match method {
+    Ok(match method {
         M::OpIndex => match &args[0] {
             Value::Range(_) => vm.send(
                 &Value::array((0..found.len()).map(group).collect()),
@@ -102,7 +104,6 @@ pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, method: M, args: &[Valu
         M::PreMatch => Value::str(found.pre()),
         M::PostMatch => Value::str(found.post()),
         M::String => Value::str(&*found.text),
-        M::Regexp => Value::Regexp(Rc::clone(&found.pattern)),
         M::Length | M::Size => Value::size(found.len()),
         M::Begin | M::End | M::Offset => {
             let group = match &args[0] {
@@ -132,32 +133,35 @@ pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, method: M, args: &[Valu
             }
             Value::array(out)
         }
-        M::Inspect => Value::str(inspect(&Value::Match(Rc::clone(found)))),
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 /// `Regexp.new`, `Regexp.escape`, `Regexp.union`.
-pub(super) fn call_class(vm: &Vm, method: M, args: &[Value]) -> Found {
-    Ok(Some(match method {
-        M::New => {
-            arity(args, 1, 2)?;
-            match &args[0] {
-                Value::Regexp(_) => args[0].clone(),
-                source => {
-                    let options = match args.get(1) {
-                        Some(Value::Int(options)) => *options as u8,
-                        Some(other) if other.truthy() => crate::regex::IGNORE_CASE,
-                        _ => 0,
-                    };
-                    Value::Regexp(Pattern::compile(&need_str(source)?, options)?)
-                }
+pub(super) fn call_class(
+    vm: &mut Vm,
+    receiver: &Value,
+    _: Class,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    Ok(match method {
+        M::New => match &args[0] {
+            Value::Regexp(_) => args[0].clone(),
+            source => {
+                let options = match args.get(1) {
+                    Some(Value::Int(options)) => *options as u8,
+                    Some(other) if other.truthy() => crate::regex::IGNORE_CASE,
+                    _ => 0,
+                };
+                Value::Regexp(Pattern::compile(&need_str(source)?, options)?)
             }
-        }
-        M::Escape | M::Quote => {
-            arity(args, 1, 1)?;
-            Value::str(crate::regex::escape(&to_s(&args[0])))
-        }
+        },
+        M::Escape | M::Quote => Value::str(crate::regex::escape(&match &args[0] {
+            symbol @ Value::Symbol(_) => to_s(symbol),
+            other => need_str(other)?,
+        })),
         M::Union => {
             let list = match args {
                 [Value::Array(list)] => list.borrow().clone(),
@@ -186,6 +190,6 @@ pub(super) fn call_class(vm: &Vm, method: M, args: &[Value]) -> Found {
             (Value::Match(found), Some(Value::Int(at))) => Value::option(found.group(*at as usize)),
             (it, _) => it.clone(),
         },
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }

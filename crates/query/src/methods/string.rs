@@ -1,24 +1,22 @@
 //! String. Positions count characters; ASCII texts, the common case, are indexed by bytes.
 
 pub(crate) mod case;
-mod change;
-mod search;
-mod translate;
+pub(super) mod change;
+pub(super) mod search;
+pub(super) mod translate;
 
-use super::object::enumerator;
-use super::{Found, comparable};
 use crate::class::Class;
 use crate::names::M;
 use crate::regex::escape;
 use crate::symbol::Symbol;
 use crate::value::exception::{
-    Eval, argument_error, arity, error, frozen, no_conversion, type_error,
+    Eval, argument_error, error, no_conversion, no_method, type_error, wrong_arguments,
 };
-use crate::value::inspect::{inspect, to_s};
+use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::numeral;
 use crate::value::text::Text;
-use crate::value::{Range, Value, compare};
+use crate::value::{Range, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
@@ -35,133 +33,20 @@ pub(crate) fn need_strs(args: &[Value]) -> Eval<Vec<String>> {
     args.iter().map(need_str).collect()
 }
 
-pub(super) fn call(
+pub(super) fn starts_with(
     vm: &mut Vm,
-    receiver: &Value,
+    _: &Value,
     text: &Rc<Text>,
-    method: M,
+    _: M,
     args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Found {
-    if let Some(plain) = without_bang(method) {
-        return bang(vm, receiver, text, plain, args, block).map(Some);
-    }
-    let it = text.get();
-    let s: &str = &it;
-    let found = match method {
-        M::Chars | M::GraphemeClusters | M::Bytes | M::Codepoints | M::Lines
-            if let Some(block) = block =>
-        {
-            let list = read(s, receiver, method, args)?.unwrap_or_default();
-            drop(it);
-            if let Value::Array(list) = list {
-                for it in list.take() {
-                    vm.call1(block, it)?;
-                }
-            }
-            receiver.clone()
-        }
-        M::Length | M::Size => Value::size(char_count(s)),
-        M::Bytesize => Value::size(s.len()),
-        M::EmptyQ => Value::Bool(s.is_empty()),
-        M::ToS | M::ToStr | M::OpMinus | M::OpPlus | M::Scrub => receiver.clone(),
-        M::ToSym | M::Intern => Value::Symbol(Symbol::new(s)),
-        M::OpEq | M::OpCaseEq | M::EqlQ => {
-            Value::Bool(matches!(&args[0], Value::Str(other) if *other.get() == *s))
-        }
-        M::OpCmp => compare::compare(receiver, &args[0])
-            .map_or(Value::Nil, |order| Value::Int(order as i64)),
-        M::OpAdd => return concatenated(s, args),
-        M::OpMul => return repeated(s, args),
-        M::OpMod => {
-            let pattern = s.to_owned();
-            drop(it);
-            let values = match &args[0] {
-                Value::Array(list) => list.borrow().clone(),
-                other => vec![other.clone()],
-            };
-            return crate::methods::format::format(vm, &pattern, &values)
-                .map(|text| Some(Value::str(text)));
-        }
-        M::OpIndex | M::Slice => {
-            let s = s.to_owned();
-            drop(it);
-            return index(vm, &s, args).map(Some);
-        }
-        M::StartWithQ => {
-            let s = s.to_owned();
-            drop(it);
-            return starts_with(vm, &s, args);
-        }
-        M::Upto => {
-            let (from, to) = (s.to_owned(), need_str(&args[0])?);
-            drop(it);
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
-            };
-            for text in successors(&from, &to, args.get(1).is_some_and(Value::truthy)) {
-                vm.call1(block, Value::str(text))?;
-            }
-            receiver.clone()
-        }
-        M::OpShl | M::Concat | M::Prepend | M::Replace | M::Insert | M::Clear | M::OpIndexSet => {
-            drop(it);
-            if text.is_frozen() {
-                return Err(frozen(receiver));
-            }
-            return change::in_place(vm, receiver, text, method, args).map(Some);
-        }
-        _ => {
-            if let Some(value) = read(s, receiver, method, args)? {
-                return Ok(Some(value));
-            }
-            let owned = s.to_owned();
-            drop(it);
-            if matches!(
-                method,
-                M::EachChar | M::EachLine | M::EachByte | M::EachGraphemeCluster
-            ) {
-                return each_piece(vm, receiver, &owned, method, args, block);
-            }
-            if let Some(value) = change::call(&owned, method, args)? {
-                return Ok(Some(value));
-            }
-            if let Some(value) = translate::call(&owned, method, args)? {
-                return Ok(Some(value));
-            }
-            if let Some(value) = search::call(vm, receiver, &owned, method, args, block)? {
-                return Ok(Some(value));
-            }
-            return comparable::call(receiver, method, args);
-        }
-    };
-    Ok(Some(found))
-}
-
-fn repeated(s: &str, args: &[Value]) -> Found {
-    arity(args, 1, 1)?;
-    let count =
-        usize::try_from(need_int(&args[0])?).map_err(|_| argument_error("negative argument"))?;
-    if s.len().saturating_mul(count) > 1 << 30 {
-        return Err(argument_error("argument too big"));
-    }
-    Ok(Some(Value::str(s.repeat(count))))
-}
-
-fn concatenated(s: &str, args: &[Value]) -> Found {
-    arity(args, 1, 1)?;
-    Ok(Some(match &args[0] {
-        Value::Str(other) => Value::str([s, &other.get()].concat()),
-        other => return Err(no_conversion(other, "String")),
-    }))
-}
-
-fn starts_with(vm: &mut Vm, s: &str, args: &[Value]) -> Found {
+    _: Option<&Block<'_>>,
+) -> Eval {
+    let s = text.string();
     for prefix in args {
         let hit = match prefix {
             Value::Regexp(pattern) => {
                 let found = pattern
-                    .captures(&Rc::from(s), 0)?
+                    .captures(&Rc::from(s.as_str()), 0)?
                     .filter(|found| found.span(0).is_some_and(|(from, _)| from == 0));
                 let hit = found.is_some();
                 vm.last_match = found.map_or(Value::Nil, |found| Value::Match(Rc::new(found)));
@@ -170,19 +55,93 @@ fn starts_with(vm: &mut Vm, s: &str, args: &[Value]) -> Found {
             other => s.starts_with(&need_str(other)?),
         };
         if hit {
-            return Ok(Some(Value::Bool(true)));
+            return Ok(Value::Bool(true));
         }
     }
-    Ok(Some(Value::Bool(false)))
+    Ok(Value::Bool(false))
+}
+
+pub(super) fn upto(
+    vm: &mut Vm,
+    receiver: &Value,
+    text: &Rc<Text>,
+    _: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let (from, to) = (text.string(), need_str(&args[0])?);
+    if let Some(block) = block {
+        let exclusive = args.get(1).is_some_and(Value::truthy);
+        successors(&from, &to, exclusive, &mut |text| {
+            vm.call1(block, Value::str(text)).map(|_| ())
+        })?;
+    }
+    Ok(receiver.clone())
+}
+
+/// The parts of a text: a list of them, or the block is called with each.
+pub(super) fn pieces(
+    vm: &mut Vm,
+    receiver: &Value,
+    text: &Rc<Text>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let s = text.string();
+    let list: Vec<Value> = match method {
+        M::Lines | M::EachLine => lines(&s, args)?,
+        M::Bytes | M::EachByte => s.bytes().map(|byte| Value::Int(byte.into())).collect(),
+        M::Codepoints => s.chars().map(|c| Value::Int(u32::from(c).into())).collect(),
+        _ => s.chars().map(char_value).collect(),
+    };
+    let Some(block) = block else {
+        return Ok(Value::array(list));
+    };
+    for piece in list {
+        vm.call1(block, piece)?;
+    }
+    Ok(receiver.clone())
 }
 
 /// Methods that read a text.
-fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
-    Ok(Some(match method {
-        M::Chars | M::GraphemeClusters => Value::array(s.chars().map(char_value).collect()),
-        M::Bytes => Value::array(s.bytes().map(|byte| Value::Int(i64::from(byte))).collect()),
-        M::Codepoints => Value::array(s.chars().map(|c| Value::Int(i64::from(c as u32))).collect()),
-        M::Lines => Value::array(lines(s, args)?),
+pub(super) fn read(
+    vm: &mut Vm,
+    receiver: &Value,
+    text: &Rc<Text>,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    if method == M::OpMod {
+        let values = match &args[0] {
+            Value::Array(list) => list.borrow().clone(),
+            other => vec![other.clone()],
+        };
+        return super::format::format(vm, &text.string(), &values).map(Value::str);
+    }
+    let it = text.get();
+    let s: &str = &it;
+    Ok(match method {
+        M::Length | M::Size => Value::size(char_count(s)),
+        M::Bytesize => Value::size(s.len()),
+        M::EmptyQ => Value::Bool(s.is_empty()),
+        M::OpPlus if text.is_frozen() => Value::str(s),
+        M::OpMinus if !text.is_frozen() => Value::Str(Rc::new(Text::frozen(s.to_owned()))),
+        M::ToS | M::ToStr | M::OpPlus | M::OpMinus => receiver.clone(),
+        M::ToSym | M::Intern => Value::Symbol(Symbol::new(s)),
+        M::OpAdd => match &args[0] {
+            Value::Str(other) => Value::str([s, &other.get()].concat()),
+            other => return Err(no_conversion(other, "String")),
+        },
+        M::OpMul => {
+            let count = usize::try_from(need_int(&args[0])?)
+                .map_err(|_| argument_error("negative argument"))?;
+            if s.len().saturating_mul(count) > 1 << 30 {
+                return Err(argument_error("argument too big"));
+            }
+            Value::str(s.repeat(count))
+        }
         M::Hex => numeral::leading_radix(s, 16),
         M::Oct => numeral::leading_octal(s),
         M::ToI => {
@@ -197,15 +156,6 @@ fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
             Some(c) => Value::Int(i64::from(c as u32)),
             None => return Err(argument_error("empty string")),
         },
-        M::Sum => {
-            let sum = s.bytes().map(i64::from).sum::<i64>();
-            let bits = args.first().map_or(Ok(16), need_int)?;
-            Value::Int(if (1..63).contains(&bits) {
-                sum & ((1 << bits) - 1)
-            } else {
-                sum
-            })
-        }
         M::Getbyte => {
             let at = need_int(&args[0])?;
             let at = if at < 0 {
@@ -233,7 +183,7 @@ fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
         },
         M::Casecmp | M::CasecmpQ => {
             let Value::Str(other) = &args[0] else {
-                return Ok(Some(Value::Nil));
+                return Ok(Value::Nil);
             };
             if method == M::CasecmpQ {
                 Value::Bool(case::fold(s) == case::fold(&other.get()))
@@ -245,96 +195,49 @@ fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
             }
         }
         M::AsciiOnlyQ => Value::Bool(s.is_ascii()),
-        M::ValidEncodingQ => Value::Bool(true),
-        M::Encoding => Value::str("UTF-8"),
-        M::ForceEncoding | M::Encode | M::UnicodeNormalize | M::B => {
-            if !stays(s, method, args)? {
-                let given: Vec<String> = args.iter().map(inspect).collect();
-                let given = match given.as_slice() {
-                    [] => String::new(),
-                    given => format!("({})", given.join(", ")),
-                };
-                let what = format!("`{}{given}` of this text is not supported", method.name());
-                return Err(error(Class::NotImplementedError, what));
-            }
-            receiver.clone()
-        }
-        _ => return Ok(None),
-    }))
-}
-
-fn each_piece(
-    vm: &mut Vm,
-    receiver: &Value,
-    s: &str,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Found {
-    let Some(block) = block else {
-        return Ok(Some(enumerator(receiver, method, args)));
-    };
-    let pieces = match method {
-        M::EachLine => lines(s, args)?,
-        M::EachByte => s.bytes().map(|byte| Value::Int(i64::from(byte))).collect(),
-        _ => s.chars().map(char_value).collect(),
-    };
-    for piece in pieces {
-        vm.call1(block, piece)?;
-    }
-    Ok(Some(receiver.clone()))
-}
-
-/// `upcase!` as `upcase`.
-fn without_bang(method: M) -> Option<M> {
-    Some(match method {
-        M::SqueezeBang => M::Squeeze,
-        M::SubBang => M::Sub,
-        M::GsubBang => M::Gsub,
-        M::TrBang => M::Tr,
-        M::TrSBang => M::TrS,
-        M::UpcaseBang => M::Upcase,
-        M::DowncaseBang => M::Downcase,
-        M::CapitalizeBang => M::Capitalize,
-        M::SwapcaseBang => M::Swapcase,
-        M::StripBang => M::Strip,
-        M::LstripBang => M::Lstrip,
-        M::RstripBang => M::Rstrip,
-        M::ChompBang => M::Chomp,
-        M::ChopBang => M::Chop,
-        M::ReverseBang => M::Reverse,
-        M::DeleteBang => M::Delete,
-        M::SuccBang | M::NextBang => M::Succ,
-        M::DeletePrefixBang => M::DeletePrefix,
-        M::DeleteSuffixBang => M::DeleteSuffix,
-        M::SliceBang => M::Slice,
-        _ => return None,
+        _ => return Err(no_method(method.name(), receiver)),
     })
 }
 
-/// Changes in place; nil when nothing changed.
-fn bang(
+pub(super) fn bang(
     vm: &mut Vm,
     receiver: &Value,
     text: &Rc<Text>,
-    plain: M,
+    method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
-    if text.is_frozen() {
-        return Err(frozen(receiver));
+    let plain = match method {
+        M::SqueezeBang => M::Squeeze,
+        M::SubBang => M::Sub,
+        M::GsubBang => M::Gsub,
+        M::UpcaseBang => M::Upcase,
+        M::DowncaseBang => M::Downcase,
+        M::CapitalizeBang => M::Capitalize,
+        M::StripBang => M::Strip,
+        M::ChompBang => M::Chomp,
+        _ => M::Reverse,
+    };
+    let replaces = matches!(plain, M::Sub | M::Gsub);
+    if replaces && args.len() == 1 && block.is_none() {
+        return Err(if plain == M::Sub {
+            wrong_arguments(1, 2, Some(2))
+        } else {
+            let what = "`gsub!` without a replacement is not supported";
+            error(Class::NotImplementedError, what)
+        });
     }
+    // A replacement by the same text is a change.
+    let changes = match plain {
+        M::Reverse => true,
+        _ => replaces && pattern_of(&args[0])?.is_match(&text.get(), 0)?,
+    };
     let value = super::call(vm, receiver, plain, args, block)?;
     let Value::Str(new) = &value else {
         return Ok(value);
     };
-    if plain == M::Slice {
-        let rest = text.get().replacen(new.get().as_str(), "", 1);
-        text.set(rest);
-        return Ok(value);
-    }
     let new = new.string();
-    if *text.get() == new && !matches!(plain, M::Reverse | M::Succ) {
+    if *text.get() == new && !changes {
         return Ok(Value::Nil);
     }
     text.set(new);
@@ -403,8 +306,16 @@ fn substring(s: &str, start: usize, count: usize) -> Value {
     Value::str(&s[from..to])
 }
 
-fn index(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
-    arity(args, 1, 2)?;
+pub(super) fn index(
+    vm: &mut Vm,
+    _: &Value,
+    text: &Rc<Text>,
+    _: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    let s = text.string();
+    let s = s.as_str();
     if let Value::Regexp(pattern) = &args[0] {
         let found = pattern.captures(&Rc::from(s), 0)?;
         vm.last_match = found.map_or(Value::Nil, |found| Value::Match(Rc::new(found)));
@@ -461,7 +372,6 @@ fn index(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
 }
 
 fn byteslice(s: &str, args: &[Value]) -> Eval {
-    arity(args, 1, 2)?;
     let span = match (&args[0], args.get(1)) {
         (start, Some(count)) => span_of(need_int(start)?, need_int(count)?, s.len()),
         (Value::Range(range), None) => range_of(range, s.len())?,
@@ -480,7 +390,6 @@ fn byteslice(s: &str, args: &[Value]) -> Eval {
 }
 
 fn unpack1(s: &str, args: &[Value]) -> Eval {
-    arity(args, 1, 1)?;
     let directive = need_str(&args[0])?;
     let bytes = s.as_bytes();
     Ok(match directive.as_str() {
@@ -527,78 +436,35 @@ fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {
         .collect())
 }
 
-/// Whether a conversion to another encoding or form leaves the text unchanged.
-fn stays(s: &str, method: M, args: &[Value]) -> Eval<bool> {
-    Ok(match (method, args) {
-        // What these options are for does not occur in UTF-8.
-        (M::Encode, [names @ .., Value::Hash(options)]) => {
-            let known = ["invalid", "undef", "replace", "fallback"].map(Value::symbol);
-            let is_known = |option: &Value| known.iter().any(|known| known.same(option));
-            stays(s, method, names)? && options.keys().iter().all(is_known)
-        }
-        (M::ForceEncoding | M::Encode, names) => {
-            need_strs(names)?.iter().all(|name| keeps(s, name))
-        }
-        (M::UnicodeNormalize, []) => composes_nothing(s),
-        (M::UnicodeNormalize, [form]) => match to_s(form).as_str() {
-            "nfc" => composes_nothing(s),
-            "nfd" | "nfkc" | "nfkd" => s.is_ascii(),
-            _ => false,
-        },
-        _ => s.is_ascii(),
-    })
-}
-
-/// Whether a text has the same bytes in UTF-8 and in this encoding.
-fn keeps(s: &str, encoding: &str) -> bool {
-    match encoding.to_ascii_lowercase().as_str() {
-        "utf-8" => true,
-        "us-ascii" | "ascii" | "ascii-8bit" | "binary" | "iso-8859-1" | "iso-8859-15"
-        | "windows-1252" => s.is_ascii(),
-        _ => false,
-    }
-}
-
-/// Characters below the combining marks, and Chinese characters, do not compose.
-fn composes_nothing(s: &str) -> bool {
-    let mut chars = s.chars();
-    chars.all(|c| c < '\u{300}' || ('\u{4e00}'..='\u{9fff}').contains(&c))
-}
-
 /// The texts from one to another, made by `succ`.
-pub(crate) fn successors(from: &str, to: &str, exclusive: bool) -> Vec<String> {
-    let mut list = Vec::new();
-    let mut text = from.to_owned();
-    if from.chars().all(|c| c.is_ascii_digit())
-        && to.chars().all(|c| c.is_ascii_digit())
-        && !from.is_empty()
-    {
+pub(crate) fn successors(
+    from: &str,
+    to: &str,
+    exclusive: bool,
+    step: &mut dyn FnMut(String) -> Eval<()>,
+) -> Eval<()> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    if digits(from) && digits(to) {
         // Numbers in text: by value, keeping the width.
         let width = from.len();
         if let (Ok(a), Ok(b)) = (from.parse::<u64>(), to.parse::<u64>()) {
-            return (a..b + u64::from(!exclusive))
-                .map(|number| format!("{number:0width$}"))
-                .collect();
+            let mut numbers = a..b.saturating_add(u64::from(!exclusive));
+            return numbers.try_for_each(|number| step(format!("{number:0width$}")));
         }
     }
-    let one = |text: &str| match text.as_bytes() {
-        [byte] if byte.is_ascii() => Some(*byte),
-        _ => None,
-    };
-    if let (Some(a), Some(b)) = (one(from), one(to)) {
+    if let ([a], [b]) = (from.as_bytes(), to.as_bytes()) {
         // Two characters: by their codes.
-        let end = u16::from(b) + u16::from(!exclusive);
-        return (u16::from(a)..end)
-            .map(|code| char::from(code as u8).to_string())
-            .collect();
+        let mut codes = u16::from(*a)..u16::from(*b) + u16::from(!exclusive);
+        return codes.try_for_each(|code| step(char::from(code as u8).to_string()));
     }
     if from > to || exclusive && from == to {
-        return list;
+        return Ok(());
     }
     let after = change::successor(to);
-    while text != after && list.len() < 10_000_000 {
-        list.push(text.clone());
-        if !exclusive && text == to {
+    let mut text = from.to_owned();
+    while text != after {
+        step(text.clone())?;
+        if text == to {
             break;
         }
         text = change::successor(&text);
@@ -606,7 +472,7 @@ pub(crate) fn successors(from: &str, to: &str, exclusive: bool) -> Vec<String> {
             break;
         }
     }
-    list
+    Ok(())
 }
 
 /// The regex of a pattern that is a text or a regex.

@@ -1,9 +1,9 @@
 //! Symbol: most methods are those of its name, a String.
 
-use super::Found;
 use crate::names::M;
 use crate::symbol::Symbol;
 use crate::value::Value;
+use crate::value::exception::{Eval, no_method};
 use crate::value::proc::{Kind, Proc};
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -11,15 +11,16 @@ use std::rc::Rc;
 
 pub(super) fn call(
     vm: &mut Vm,
+    receiver: &Value,
     it: Symbol,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let text = || Value::str(&*it.name());
-    Ok(Some(match method {
-        M::ToSym => Value::Symbol(it),
-        M::ToS | M::Name => text(),
+    Ok(match method {
+        M::ToSym => receiver.clone(),
+        M::Name => text(),
         M::ToProc => match M::find(&it.name()) {
             Some(method) => Value::Proc(Rc::new(Proc {
                 kind: Kind::Symbol(method),
@@ -27,10 +28,7 @@ pub(super) fn call(
                 tag: 0,
             })),
             None => {
-                return Err(crate::value::exception::no_method(
-                    &it.name(),
-                    &Value::Symbol(it),
-                ));
+                return Err(no_method(&it.name(), receiver));
             }
         },
         M::Length
@@ -43,12 +41,12 @@ pub(super) fn call(
         | M::OpMatch
         | M::Match
         | M::MatchQ => {
-            return vm.send(&text(), method, args, block).map(Some);
+            return vm.send(&text(), method, args, block);
         }
         M::Upcase | M::Downcase | M::Capitalize | M::Swapcase | M::Succ => {
             let changed = vm.send(&text(), method, args, block)?;
             Value::symbol(&crate::value::inspect::to_s(&changed))
         }
-        _ => return super::comparable::call(&Value::Symbol(it), method, args),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }

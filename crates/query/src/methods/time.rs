@@ -3,13 +3,15 @@
 mod class;
 mod parse;
 
-use super::{Found, comparable, strftime};
+use super::strftime;
 use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, brief, error, type_error};
+use crate::value::exception::{Eval, brief, error, no_method, type_error};
 use crate::value::number::{big_of, need_int};
 use crate::value::time::{Time, Zone};
+use crate::vm::Vm;
+use crate::vm::block::Block;
 pub(super) use class::call_class;
 use num_traits::ToPrimitive;
 pub(super) use parse::from_text;
@@ -30,10 +32,16 @@ const DAYS: [M; 7] = [
     M::SaturdayQ,
 ];
 
-pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
+pub(super) fn call(
+    _: &mut Vm,
+    receiver: &Value,
+    time: &Rc<Time>,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
     let civil = time.civil();
-    let this = || Value::Time(Rc::clone(time));
-    Ok(Some(match method {
+    Ok(match method {
         M::Year => Value::Int(civil.year),
         M::Month | M::Mon => Value::Int(civil.month),
         M::Day | M::Mday => Value::Int(civil.day),
@@ -51,7 +59,7 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
         M::ToF => Value::Float(time.to_f()),
         M::Utc | M::Gmtime => {
             time.set_zone(Zone::Utc);
-            this()
+            receiver.clone()
         }
         M::Getutc | M::Getgm => value(Time::clone(time).with_zone(Zone::Utc)),
         M::Localtime | M::Getlocal => {
@@ -61,14 +69,13 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
             };
             if method == M::Localtime {
                 time.set_zone(zone);
-                return Ok(Some(this()));
+                return Ok(receiver.clone());
             }
             value(Time::clone(time).with_zone(zone))
         }
         M::UtcQ | M::GmtQ => Value::Bool(time.is_utc()),
         M::UtcOffset | M::GmtOffset | M::Gmtoff => Value::Int(i64::from(time.offset())),
         M::Zone => Value::option(time.zone()),
-        M::DstQ => Value::Bool(false),
         M::Strftime => Value::str(strftime::format(time, &super::string::need_str(&args[0])?)),
         M::Iso8601 | M::Xmlschema => {
             let digits = args.first().map_or(Ok(0), need_int)?;
@@ -78,9 +85,6 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
             &Time::clone(time).with_zone(Zone::Utc),
             "%a, %d %b %Y %H:%M:%S GMT",
         )),
-        M::Rfc2822 => {
-            Value::str(strftime::format(time, "%a, %d %b %Y %H:%M:%S ") + &time.offset_text(""))
-        }
         M::ToA => Value::array(vec![
             Value::Int(civil.second),
             Value::Int(civil.minute),
@@ -108,12 +112,11 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
             }
         },
         M::Round | M::Floor | M::Ceil => return rounded(time, method, args),
-        M::Hash => return Ok(None),
-        _ => return comparable::call(&this(), method, args),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
-fn rounded(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
+fn rounded(time: &Rc<Time>, method: M, args: &[Value]) -> Eval {
     let digits = args.first().map_or(Ok(0), need_int)?.clamp(0, 9);
     let unit = 10_i128.pow(9 - digits as u32);
     let shift = match method {
@@ -121,9 +124,9 @@ fn rounded(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
         M::Ceil => unit - 1,
         _ => 0,
     };
-    Ok(Some(value(
+    Ok(value(
         Time::from_nanoseconds((time.nanoseconds() + shift).div_euclid(unit) * unit).like(time),
-    )))
+    ))
 }
 
 /// Seconds as nanoseconds.

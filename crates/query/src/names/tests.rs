@@ -66,6 +66,86 @@ fn wrapped(class: &str, names: &BTreeSet<&str>) -> String {
     text
 }
 
+/// Arguments that a method may be called with, beside its own class.
+const ARGUMENTS: &str = r#"
+    one = [nil, true, 2, -1, 1.5, "a", :a, [1], { "k" => 2 }, 1..2, /a/, Time.at(0), ->(x) { x }, 2**70]
+    two = [nil, 1, -2, "b", [0], { half: :even }]
+    calls = [[]] + one.map { |x| [x] } + two.product(two) + [[1, 2, 3], [nil, nil, nil], [1, 2, 3, 4]]
+"#;
+
+/// Calls each method of each class with none to four arguments of every class, with and without a block. None panics,
+/// and each that `respond_to?` knows has a function that knows it.
+#[test]
+fn each_method_takes_any_arguments() {
+    let mut known = BTreeSet::new();
+    for (class, value) in CLASSES.iter().chain(&[
+        ("Enumerator::ArithmeticSequence", "1.step(9, 2)"),
+        ("Random", "Random.new(1)"),
+        ("Exception", "(begin; raise \"x\"; rescue => e; e; end)"),
+        ("Class Range", "Range"),
+        ("Class Random", "Random"),
+        ("Module JSON", "JSON"),
+    ]) {
+        let names = answered(value);
+        // They call other methods, by name.
+        let listed: Vec<String> = names
+            .iter()
+            .filter(|name| !matches!(**name, "send" | "public_send"))
+            .map(|name| format!("{name:?}"))
+            .collect();
+        let query = format!(
+            r#"{ARGUMENTS}
+            wrong = []
+            [{}].each do |name|
+              asked = {value}.method(name).arity
+              wrong << [name, "arity"] unless asked.is_a?(Integer)
+              calls.each do |given|
+                [false, true].each do |with|
+                  x = {value}
+                  x = x.dup
+                  begin
+                    with ? x.public_send(name, *given) {{ |*it| break it.first }} : x.public_send(name, *given)
+                  rescue NoMethodError => e
+                    wrong << [name, e.message] if e.message.start_with?("undefined method '" + name + "' for") && e.message.end_with?(" {class}")
+                  rescue StandardError, NotImplementedError
+                    nil
+                  end
+                end
+              end
+            end
+            wrong"#,
+            listed.join(", ")
+        );
+        let query = Query::compile(&query, &[], Options::default()).expect("it is a query");
+        let (mut out, mut errors) = (Vec::new(), Vec::new());
+        let row = Input::from_bytes("row", b"0".to_vec());
+        let good = query.run(vec![row], &mut out, &mut errors);
+        let (out, errors) = (
+            String::from_utf8_lossy(&out).into_owned(),
+            String::from_utf8_lossy(&errors).into_owned(),
+        );
+        assert!(good && out == "[]\n", "{class}: {out}{errors}");
+        known.extend(names);
+    }
+    let all = ALL.iter().map(|(name, _)| *name);
+    let nowhere: Vec<&str> = all.filter(|name| !known.contains(name)).collect();
+    assert!(nowhere.is_empty(), "no class has {nowhere:?}");
+}
+
+#[test]
+fn what_is_refused_has_no_entry_and_a_hint() {
+    for (names, hint) in super::REFUSED {
+        for name in *names {
+            assert!(M::find(name).is_none(), "{name}");
+            assert_eq!(super::instead(name).as_deref(), Some(*hint));
+        }
+    }
+    assert_eq!(
+        super::instead("swapcase!").as_deref(),
+        Some("write `x = x.swapcase`")
+    );
+}
+
 #[test]
 fn the_reference_lists_all_methods() {
     let all: Vec<_> = CLASSES

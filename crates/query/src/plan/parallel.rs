@@ -267,18 +267,7 @@ impl Walk<'_> {
 fn is_independent(method: M) -> bool {
     !matches!(
         method,
-        M::Send
-            | M::PublicSend
-            | M::InstanceVariableGet
-            | M::LastMatch
-            | M::EqualQ
-            | M::ObjectId
-            | M::CompareByIdentity
-            | M::Sample
-            | M::Shuffle
-            | M::ShuffleBang
-            | M::Rand
-            | M::Srand
+        M::Send | M::PublicSend | M::LastMatch | M::EqualQ | M::Sample | M::Shuffle | M::Rand
     )
 }
 

@@ -3,15 +3,11 @@
 use super::Value;
 use crate::class::Class;
 use crate::names::M;
-use std::cell::Cell;
 
 pub(crate) struct Enumerator {
     pub(crate) receiver: Value,
     pub(crate) method: M,
     pub(crate) args: Vec<Value>,
-    pub(crate) lazy: bool,
-    /// Number of values that `next` has returned.
-    pub(crate) position: Cell<usize>,
 }
 
 impl Enumerator {
@@ -20,8 +16,6 @@ impl Enumerator {
             receiver,
             method,
             args,
-            lazy: false,
-            position: Cell::new(0),
         }
     }
 
@@ -32,9 +26,16 @@ impl Enumerator {
             _ => false,
         };
         match self.method {
-            _ if self.lazy => Class::Lazy,
             M::Step | M::OpMod if numeric => Class::ArithmeticSequence,
             _ => Class::Enumerator,
         }
+    }
+
+    /// Whether the block receives an element with its index or an object.
+    pub(crate) fn yields_two(&self) -> bool {
+        matches!(
+            self.method,
+            M::EachWithIndex | M::WithIndex | M::EachWithObject | M::WithObject
+        )
     }
 }

@@ -7,7 +7,7 @@ use crate::tree::Op;
 use lastbyte_json::print::write_float;
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer as _;
-use num_traits::{FromPrimitive, Pow, Signed, ToPrimitive, Zero};
+use num_traits::{FromPrimitive, One, Pow, Signed, ToPrimitive, Zero};
 use std::rc::Rc;
 
 /// An integer in its smaller form.
@@ -321,13 +321,18 @@ pub(crate) fn power(a: &Value, b: &Value) -> Eval {
                 return Err(argument_too_big());
             }
             let raised: BigInt = Pow::pow(&base, size);
-            if *exponent >= 0 {
+            // 1 and -1 stay integers.
+            if *exponent >= 0 || raised.magnitude().is_one() {
                 return Ok(integer(raised));
             }
             if raised.is_zero() {
                 return Err(divided_by_zero());
             }
             Ok(rational(BigInt::from(1), raised))
+        }
+        (Value::Int(base @ -1..=1), Value::Big(exponent)) if exponent.is_positive() => {
+            let is_even = !exponent.bit(0);
+            Ok(Value::Int(if is_even { base * base } else { *base }))
         }
         (Value::Rational(it), Value::Int(exponent)) => {
             let size = exponent.unsigned_abs();

@@ -25,6 +25,4 @@ pub(crate) enum Kind {
     Lookup(Value),
     /// `f >> g`: the first, then the second.
     Chain(Value, Value),
-    /// A curried proc with the arguments so far, and its number of parameters.
-    Curry(Rc<Proc>, Vec<Value>, usize),
 }

@@ -10,7 +10,6 @@ const N: usize = 624;
 pub(crate) struct Random {
     state: Vec<u32>,
     next: usize,
-    pub(crate) seed: i64,
 }
 
 impl Random {
@@ -23,11 +22,7 @@ impl Random {
                 .wrapping_mul(before ^ before >> 30)
                 .wrapping_add(at as u32);
         }
-        Random {
-            state,
-            next: N,
-            seed: 0,
-        }
+        Random { state, next: N }
     }
 
     fn from_words(key: &[u32]) -> Random {
@@ -56,22 +51,17 @@ impl Random {
             }
         }
         state[0] = 0x8000_0000;
-        Random {
-            state,
-            next: N,
-            seed: 0,
-        }
+        Random { state, next: N }
     }
 
     /// Ruby initializes the state from a seed of one word differently from a longer seed.
     pub(crate) fn seeded(seed: i64) -> Random {
         let size = seed.unsigned_abs();
         let (low, high) = (size as u32, (size >> 32) as u32);
-        let random = match high {
+        match high {
             0 => Random::from_word(low),
             _ => Random::from_words(&[low, high]),
-        };
-        Random { seed, ..random }
+        }
     }
 
     fn word(&mut self) -> u32 {

@@ -355,19 +355,6 @@ impl Vm {
                 let between = self.send_with(first, M::Call, args, keywords, block.as_ref())?;
                 self.send(second, M::Call, &[between], None)
             }
-            Kind::Curry(inner, so_far, wanted) => {
-                let mut all = so_far.clone();
-                all.extend_from_slice(args);
-                if all.len() >= *wanted {
-                    return self.call_proc(inner, &all);
-                }
-                let kind = Kind::Curry(Rc::clone(inner), all, *wanted);
-                Ok(Value::Proc(Rc::new(Proc {
-                    kind,
-                    lambda: proc.lambda,
-                    tag: 0,
-                })))
-            }
         }
     }
 

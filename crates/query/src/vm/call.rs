@@ -137,18 +137,23 @@ impl Vm {
     }
 }
 
+/// A method's name.
+pub(crate) fn name_of(name: &Value) -> Eval<String> {
+    match name {
+        Value::Str(_) | Value::Symbol(_) => Ok(to_s(name)),
+        other => Err(type_error(format!(
+            "{} is not a symbol nor a string",
+            inspect(other)
+        ))),
+    }
+}
+
 /// The method that `send` is asked for, and its arguments.
 pub(crate) fn sent<'a>(receiver: &Value, args: &'a [Value]) -> Eval<(M, &'a [Value])> {
     let Some((name, rest)) = args.split_first() else {
         return Err(argument_error("no method name given"));
     };
-    if !matches!(name, Value::Str(_) | Value::Symbol(_)) {
-        return Err(type_error(format!(
-            "{} is not a symbol nor a string",
-            inspect(name)
-        )));
-    }
-    let name = to_s(name);
+    let name = name_of(name)?;
     match M::find(&name) {
         Some(method) => Ok((method, rest)),
         None => Err(no_method(&name, receiver)),

@@ -2,6 +2,7 @@
 
 use super::Vm;
 use crate::class::Class;
+use crate::forms::Form;
 use crate::regex::Pattern;
 use crate::symbol::Symbol;
 use crate::tree::Op;
@@ -10,7 +11,9 @@ use crate::tree::{
     Rescue, StageCall, Target, While,
 };
 use crate::value::env::Env;
-use crate::value::exception::{Eval, Exception, Flow, error, no_method, type_error, with_hint};
+use crate::value::exception::{
+    Eval, Exception, Flow, error, no_method, type_error, with_hint, wrong_arguments,
+};
 use crate::value::inspect::write_to_s;
 use crate::value::number;
 use crate::value::table::Table;
@@ -630,7 +633,13 @@ impl Vm {
                 self.stage_call(call, &both, env)
             }
             _ => {
-                let (args, _) = self.arguments(&call.arguments, env)?;
+                let (args, keywords) = self.arguments(&call.arguments, env)?;
+                let form = Form::of(call.builtin);
+                let counted = args.len() - usize::from(keywords && !form.takes_pairs);
+                if !form.counts.contains(&counted) {
+                    let (least, most) = (*form.counts.start(), *form.counts.end());
+                    return Err(wrong_arguments(counted, least, Some(most)));
+                }
                 self.stage_call(call, &args, env)
             }
         }

@@ -1,12 +1,11 @@
 //! Methods that combine or split Arrays: set operations, `zip`, `product`, `combination`, `flatten`, `join`.
 
-use super::super::object::enumerator;
-use super::super::{Found, enumerable};
+use super::super::enumerable;
 use super::{insert_pair, size_argument, strict_array, uniq};
 use crate::class::Class;
 use crate::names::M;
-use crate::value::compare::{eql, equal};
-use crate::value::exception::{Eval, argument_error, error, no_conversion, type_error};
+use crate::value::compare::eql;
+use crate::value::exception::{Eval, argument_error, error, no_conversion, no_method, type_error};
 use crate::value::inspect::write_to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
@@ -18,16 +17,16 @@ use std::rc::Rc;
 /// Maximum number of elements that `product` and similar methods make.
 const MADE_MAX: usize = 50_000_000;
 
-pub(super) fn call(
+pub(in crate::methods) fn call(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let elements = || list.borrow().clone();
-    Ok(Some(match method {
+    Ok(match method {
         M::OpAdd => {
             let more = strict_array(&args[0])?;
             Value::array([elements(), more].concat())
@@ -36,7 +35,7 @@ pub(super) fn call(
             if let Value::Str(separator) = &args[0] {
                 let mut out = String::new();
                 join(&mut out, list, &separator.string(), 0)?;
-                return Ok(Some(Value::str(out)));
+                return Ok(Value::str(out));
             }
             let times = size_argument(&args[0], "argument must be non-negative")?;
             if times.saturating_mul(list.borrow().len()) > MADE_MAX {
@@ -78,11 +77,11 @@ pub(super) fn call(
             )
         }
         M::Zip => return zip(vm, list, args, block),
-        _ => return reshaped(vm, receiver, list, method, args, block),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
-fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) -> Found {
+fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) -> Eval {
     let mut others = Vec::new();
     for other in args {
         others.push(match other {
@@ -107,7 +106,7 @@ fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) 
         );
         rows.push(Value::array(row));
     }
-    Ok(Some(match block {
+    Ok(match block {
         Some(block) => {
             for row in rows {
                 vm.call1(block, row)?;
@@ -115,20 +114,20 @@ fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) 
             Value::Nil
         }
         None => Value::array(rows),
-    }))
+    })
 }
 
 /// `flatten`, `zip`, `transpose`, `product`, `combination` and similar methods.
-fn reshaped(
+pub(in crate::methods) fn reshape(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let elements = || list.borrow().clone();
-    Ok(Some(match method {
+    Ok(match method {
         M::Transpose => transpose(&elements())?,
         M::Flatten => {
             let depth = match args.first() {
@@ -152,72 +151,47 @@ fn reshaped(
         M::Product => {
             let rows = product(list, args)?;
             let Some(block) = block else {
-                return Ok(Some(Value::array(rows)));
+                return Ok(Value::array(rows));
             };
             for row in rows {
                 vm.call1(block, row)?;
             }
             receiver.clone()
         }
-        M::Combination | M::Permutation | M::RepeatedCombination | M::RepeatedPermutation => {
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
-            };
+        M::Combination | M::Permutation => {
             let elements = elements();
             let size = match args.first() {
-                Some(size) => need_int(size)?,
-                None => elements.len().cast_signed() as i64,
+                Some(size) if method == M::Combination || !size.is_nil() => need_int(size)?,
+                _ => elements.len().cast_signed() as i64,
             };
-            if let Ok(size) = usize::try_from(size) {
-                let repeated = matches!(method, M::RepeatedCombination | M::RepeatedPermutation);
-                let ordered = matches!(method, M::Combination | M::RepeatedCombination);
-                choose(
-                    vm,
-                    &elements,
-                    size,
-                    (repeated, ordered),
-                    &mut Vec::new(),
-                    block,
-                )?;
+            if let (Ok(size), Some(block)) = (usize::try_from(size), block) {
+                let ordered = method == M::Combination;
+                choose(vm, &elements, size, ordered, &mut Vec::new(), block)?;
             }
             receiver.clone()
         }
         M::ToH => return to_h(vm, list, block),
-        M::OpEq => Value::Bool(equal(receiver, args.first().unwrap_or(&Value::Nil))),
-        M::Cycle if args.is_empty() || args[0].is_nil() => {
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
-            };
-            while !list.borrow().is_empty() {
-                for it in elements() {
-                    vm.call1(block, it)?;
-                }
-            }
-            Value::Nil
-        }
         M::Cycle => {
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
+            let mut turns = match args.first() {
+                Some(turns) if !turns.is_nil() => Some(need_int(turns)?),
+                _ => None,
             };
-            for _ in 0..need_int(&args[0])? {
+            while let Some(block) = block
+                && turns.is_none_or(|turns| turns > 0)
+                && !list.borrow().is_empty()
+            {
                 for it in elements() {
                     vm.call1(block, it)?;
                 }
+                turns = turns.map(|turns| turns - 1);
             }
             Value::Nil
         }
-        M::ToSet => {
-            return Err(error(
-                Class::NotImplementedError,
-                "Set is not supported; use `uniq`",
-            ));
-        }
-        M::Pack => return Err(error(Class::NotImplementedError, "pack is not supported")),
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
-fn to_h(vm: &mut Vm, list: &Rc<List>, block: Option<&Block<'_>>) -> Found {
+fn to_h(vm: &mut Vm, list: &Rc<List>, block: Option<&Block<'_>>) -> Eval {
     let table = Table::default();
     for it in list.borrow().clone() {
         let pair = match block {
@@ -226,7 +200,7 @@ fn to_h(vm: &mut Vm, list: &Rc<List>, block: Option<&Block<'_>>) -> Found {
         };
         insert_pair(&table, &pair, "wrong array length")?;
     }
-    Ok(Some(Value::hash(table)))
+    Ok(Value::hash(table))
 }
 
 fn product(list: &Rc<List>, args: &[Value]) -> Eval<Vec<Value>> {
@@ -295,12 +269,12 @@ fn join(out: &mut String, list: &List, separator: &str, level: u32) -> Eval<()> 
     Ok(())
 }
 
-/// Every choice of `size` elements, in order; `rules` are repeated, and kept in their order.
+/// Every choice of `size` elements, kept in their order or not.
 fn choose(
     vm: &mut Vm,
     list: &[Value],
     size: usize,
-    rules: (bool, bool),
+    ordered: bool,
     chosen: &mut Vec<usize>,
     block: &Block<'_>,
 ) -> Eval<()> {
@@ -309,15 +283,14 @@ fn choose(
         vm.call1(block, Value::array(choice))?;
         return Ok(());
     }
-    let (repeated, ordered) = rules;
     let from = match chosen.last() {
-        Some(latest) if ordered => latest + usize::from(!repeated),
+        Some(latest) if ordered => latest + 1,
         _ => 0,
     };
     for at in from..list.len() {
-        if repeated || ordered || !chosen.contains(&at) {
+        if ordered || !chosen.contains(&at) {
             chosen.push(at);
-            choose(vm, list, size, rules, chosen, block)?;
+            choose(vm, list, size, ordered, chosen, block)?;
             chosen.pop();
         }
     }

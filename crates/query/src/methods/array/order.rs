@@ -1,13 +1,11 @@
 //! Sorting, extremes and sums of an Array.
 
-use super::super::Found;
-use super::super::object::enumerator;
 use super::size_argument;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::compare::sign;
 use crate::value::compare::{self, order};
-use crate::value::exception::{Eval, arity};
+use crate::value::exception::{Eval, no_method};
 use crate::value::number::float_of;
 use crate::value::{List, Value};
 use crate::vm::Vm;
@@ -15,16 +13,16 @@ use crate::vm::block::Block;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-pub(super) fn call(
+pub(in crate::methods) fn call(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let elements = || list.borrow().clone();
-    Ok(Some(match method {
+    Ok(match method {
         M::Sort => {
             let mut elements = elements();
             sort(vm, &mut elements, block)?;
@@ -32,7 +30,7 @@ pub(super) fn call(
         }
         M::SortBy | M::MinBy | M::MaxBy | M::MinmaxBy => {
             let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
+                return Ok(receiver.clone());
             };
             let mut pairs = Vec::new();
             for it in elements() {
@@ -54,8 +52,8 @@ pub(super) fn call(
             }
             sum(vm, args.first().cloned().unwrap_or(Value::Int(0)), &list)?
         }
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 pub(crate) fn sort(vm: &mut Vm, list: &mut Vec<Value>, block: Option<&Block<'_>>) -> Eval<()> {
@@ -123,7 +121,6 @@ fn extreme(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
-    arity(args, 0, 1)?;
     let mut compare = |a: &Value, b: &Value| match block {
         None => order(a, b),
         Some(block) => {

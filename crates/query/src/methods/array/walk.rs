@@ -1,11 +1,10 @@
 //! Methods that call a block with the elements of an Array. All of Enumerable uses them once its elements are known.
 
-use super::super::Found;
 use super::super::enumerable::{self, each};
 use super::super::object::enumerator;
 use crate::names::M;
 use crate::value::compare::equal;
-use crate::value::exception::{Eval, argument_error, wrong_arguments};
+use crate::value::exception::{Eval, argument_error, no_method, wrong_arguments};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
@@ -14,56 +13,8 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Found {
-    if let Some(value) = without_block(vm, receiver, list, method, args, block)? {
-        return Ok(Some(value));
-    }
-    if !WITH_BLOCK.contains(&method) {
-        return enumerable::walk(vm, receiver, method, args, block);
-    }
-    if matches!(method, M::EachSlice | M::EachCons) {
-        part_size(method, &args[0])?;
-    }
-    let Some(block) = block else {
-        return Ok(Some(enumerator(receiver, method, args)));
-    };
-    with_block(vm, receiver, list, method, args, block).map(Some)
-}
-
-/// Methods that return an Enumerator if there is no block.
-const WITH_BLOCK: &[M] = &[
-    M::Each,
-    M::Map,
-    M::Collect,
-    M::FlatMap,
-    M::CollectConcat,
-    M::Select,
-    M::Filter,
-    M::FindAll,
-    M::Reject,
-    M::FilterMap,
-    M::Partition,
-    M::Rindex,
-    M::GroupBy,
-    M::EachIndex,
-    M::ReverseEach,
-    M::DropWhile,
-    M::EachSlice,
-    M::EachCons,
-    M::ChunkWhile,
-    M::SliceWhen,
-    M::Chunk,
-];
-
 /// The argument of `each_slice` and `each_cons`.
-fn part_size(method: M, size: &Value) -> Eval<usize> {
+pub(in crate::methods) fn part_size(method: M, size: &Value) -> Eval<usize> {
     let size = usize::try_from(need_int(size)?).unwrap_or(0);
     match size {
         0 if method == M::EachSlice => Err(argument_error("invalid slice size")),
@@ -72,19 +23,16 @@ fn part_size(method: M, size: &Value) -> Eval<usize> {
     }
 }
 
-fn without_block(
+/// Methods that make one value of all elements, or part them by a pattern.
+pub(in crate::methods) fn fold(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    Ok(Some(match method {
-        M::Count if args.is_empty() && block.is_none() => Value::size(list.borrow().len()),
-        M::Rindex if !args.is_empty() => {
-            Value::option(list.borrow().iter().rposition(|it| equal(it, &args[0])))
-        }
+) -> Eval {
+    Ok(match method {
         M::Reduce | M::Inject => inject(vm, receiver, args, block)?,
         M::Tally => {
             let table = Table::default();
@@ -110,9 +58,8 @@ fn without_block(
             })?;
             Value::array(out)
         }
-        M::SliceBefore | M::SliceAfter => return slice_at(vm, receiver, method, args, block),
-        _ => return Ok(None),
-    }))
+        _ => slice_at(vm, receiver, method, args, block)?,
+    })
 }
 
 fn slice_at(
@@ -121,14 +68,19 @@ fn slice_at(
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
+) -> Eval {
     let mut out: Vec<Value> = Vec::new();
     let mut part = Vec::new();
+    match (args.len(), block) {
+        (0, None) => return Err(wrong_arguments(0, 1, Some(1))),
+        (1, Some(_)) => return Err(argument_error("both pattern and block are given")),
+        _ => {}
+    }
     each(vm, receiver, &mut |vm, it| {
         let hit = match (args.first(), block) {
-            (Some(pattern), _) => vm.case_equal(pattern, &it)?,
+            (Some(pattern), None) => vm.case_equal(pattern, &it)?,
             (None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
-            (None, None) => return Err(wrong_arguments(0, 1, Some(1))),
+            _ => return Ok(()),
         };
         if method == M::SliceBefore && hit && !part.is_empty() {
             out.push(Value::array(std::mem::take(&mut part)));
@@ -142,38 +94,27 @@ fn slice_at(
     if !part.is_empty() {
         out.push(Value::array(part));
     }
-    Ok(Some(Value::array(out)))
-}
-
-fn with_block(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: &Block<'_>,
-) -> Eval {
-    if let Some(values) = collected(vm, receiver, list, method, block)? {
-        return Ok(Value::array(values));
-    }
-    if let Some(value) = walked(vm, receiver, list, method, args, block)? {
-        return Ok(value);
-    }
-    if let Some(value) = divided(vm, receiver, list, method, block)? {
-        return Ok(value);
-    }
-    parted(vm, receiver, method, block).map(Value::array)
+    Ok(Value::array(out))
 }
 
 /// Calls the block for its effects.
-fn walked(
+pub(in crate::methods) fn go(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
     args: &[Value],
-    block: &Block<'_>,
-) -> Found {
+    block: Option<&Block<'_>>,
+) -> Eval {
+    if matches!(method, M::EachSlice | M::EachCons) {
+        part_size(method, &args[0])?;
+    }
+    let Some(block) = block else {
+        return Ok(match method {
+            M::EachSlice | M::EachCons => enumerator(receiver, method, args),
+            _ => receiver.clone(),
+        });
+    };
     match method {
         M::Each => {
             each(vm, receiver, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
@@ -203,14 +144,24 @@ fn walked(
                 vm.call1(block, Value::array(part.to_vec()))?;
             }
         }
-        _ => return Ok(None),
+        _ => return Err(no_method(method.name(), receiver)),
     }
-    Ok(Some(receiver.clone()))
+    Ok(receiver.clone())
 }
 
 /// Finds the last, groups and divides elements.
-fn divided(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, block: &Block<'_>) -> Found {
-    Ok(Some(match method {
+pub(in crate::methods) fn divide(
+    vm: &mut Vm,
+    receiver: &Value,
+    _: &Rc<List>,
+    method: M,
+    _: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let Some(block) = block else {
+        return Ok(receiver.clone());
+    };
+    Ok(match method {
         M::Partition => {
             let (mut out, mut rest) = (Vec::new(), Vec::new());
             each(vm, receiver, &mut |vm, it| {
@@ -224,15 +175,6 @@ fn divided(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, block: &Bl
             })?;
             Value::pair(Value::array(out), Value::array(rest))
         }
-        M::Rindex => {
-            let elements = list.borrow().clone();
-            for (at, it) in elements.into_iter().enumerate().rev() {
-                if vm.call1(block, it)?.truthy() {
-                    return Ok(Some(Value::size(at)));
-                }
-            }
-            Value::Nil
-        }
         M::GroupBy => {
             let table = Table::default();
             each(vm, receiver, &mut |vm, it| {
@@ -245,18 +187,22 @@ fn divided(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, block: &Bl
             })?;
             Value::hash(table)
         }
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 /// The elements, or the values of the block, that a method keeps.
-fn collected(
+pub(in crate::methods) fn collect(
     vm: &mut Vm,
     receiver: &Value,
     list: &Rc<List>,
     method: M,
-    block: &Block<'_>,
-) -> Eval<Option<Vec<Value>>> {
+    _: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let Some(block) = block else {
+        return Ok(receiver.clone());
+    };
     let mut out = Vec::new();
     match method {
         M::Map | M::Collect => {
@@ -296,13 +242,23 @@ fn collected(
                 Ok(())
             })?;
         }
-        _ => return Ok(None),
+        _ => return Err(no_method(method.name(), receiver)),
     }
-    Ok(Some(out))
+    Ok(Value::array(out))
 }
 
 /// Methods that return runs of adjacent elements.
-fn parted(vm: &mut Vm, receiver: &Value, method: M, block: &Block<'_>) -> Eval<Vec<Value>> {
+pub(in crate::methods) fn part(
+    vm: &mut Vm,
+    receiver: &Value,
+    _: &Rc<List>,
+    method: M,
+    _: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let Some(block) = block else {
+        return Ok(receiver.clone());
+    };
     let mut out = Vec::new();
     match method {
         M::ChunkWhile | M::SliceWhen => {
@@ -340,9 +296,35 @@ fn parted(vm: &mut Vm, receiver: &Value, method: M, block: &Block<'_>) -> Eval<V
                 out.push(Value::pair(key, Value::array(elements)));
             }
         }
-        _ => {}
+        _ => return Err(no_method(method.name(), receiver)),
     }
-    Ok(out)
+    Ok(Value::array(out))
+}
+
+/// The first or last place of a value, or of an element for which the block is true.
+pub(in crate::methods) fn index(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    if method == M::Index {
+        return enumerable::search(vm, receiver, method, args, block);
+    }
+    let elements = list.borrow().clone();
+    for (at, it) in elements.into_iter().enumerate().rev() {
+        let hit = match (args.first(), block) {
+            (Some(wanted), _) => equal(&it, wanted),
+            (None, Some(block)) => vm.call1(block, it)?.truthy(),
+            (None, None) => false,
+        };
+        if hit {
+            return Ok(Value::size(at));
+        }
+    }
+    Ok(Value::Nil)
 }
 
 fn inject(vm: &mut Vm, receiver: &Value, args: &[Value], block: Option<&Block<'_>>) -> Eval {

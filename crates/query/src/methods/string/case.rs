@@ -1,109 +1,32 @@
-//! Upper, lower and title case, and full case folding, with Ruby's options.
+//! Upper, lower and title case, and full case folding.
 
 use crate::names::M;
-use crate::value::Value;
-use crate::value::exception::{Eval, argument_error};
-use crate::value::inspect::to_s;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Option {
-    None,
-    Ascii,
-    Turkic,
-    Fold,
-}
-
-/// `:ascii`, `:turkic`, `:lithuanian` (which changes nothing), and `:fold` for `downcase`.
-fn option(method: M, args: &[Value]) -> Eval<Option> {
-    let named = |value: &Value| match value {
-        Value::Symbol(_) => to_s(value),
-        _ => String::new(),
-    };
-    let invalid = || Err(argument_error("invalid option"));
-    if args.len() > 2 {
-        return Err(argument_error("too many options"));
-    }
-    let Some(first) = args.first() else {
-        return Ok(Option::None);
-    };
-    let second = args.get(1).map(named);
-    match (named(first).as_str(), second.as_deref()) {
-        ("ascii" | "fold", Some(_)) => Err(argument_error("too many options")),
-        ("ascii", None) => Ok(Option::Ascii),
-        ("fold", None) if method == M::Downcase => Ok(Option::Fold),
-        ("fold", None) => Err(argument_error("option :fold only allowed for downcasing")),
-        ("turkic", None | Some("lithuanian")) | ("lithuanian", Some("turkic")) => {
-            Ok(Option::Turkic)
-        }
-        ("lithuanian", None) => Ok(Option::None),
-        ("turkic" | "lithuanian", Some(_)) => Err(argument_error("invalid second option")),
-        _ => invalid(),
-    }
-}
 
 /// `upcase`, `downcase`, `capitalize` and `swapcase`.
-pub(super) fn call(s: &str, method: M, args: &[Value]) -> Eval<String> {
-    let option = option(method, args)?;
-    if option == Option::Ascii {
-        return Ok(ascii(s, method));
-    }
+pub(super) fn call(s: &str, method: M) -> String {
     let mut out = String::with_capacity(s.len());
     match method {
-        M::Upcase => s.chars().for_each(|c| upper(&mut out, c, option)),
-        M::Downcase => s.chars().for_each(|c| lower(&mut out, c, option)),
+        M::Upcase => out.extend(s.chars().flat_map(char::to_uppercase)),
+        M::Downcase => s.chars().for_each(|c| lower(&mut out, c)),
         M::Capitalize => {
             let mut chars = s.chars();
             if let Some(first) = chars.next() {
-                title(&mut out, first, option);
+                title(&mut out, first);
             }
-            chars.for_each(|c| lower(&mut out, c, option));
+            chars.for_each(|c| lower(&mut out, c));
         }
-        _ => s.chars().for_each(|c| swapped(&mut out, c, option)),
+        _ => s.chars().for_each(|c| swapped(&mut out, c)),
     }
-    Ok(out)
-}
-
-fn ascii(s: &str, method: M) -> String {
-    match method {
-        M::Upcase => s.to_ascii_uppercase(),
-        M::Downcase => s.to_ascii_lowercase(),
-        M::Capitalize => {
-            let mut text = s.to_ascii_lowercase();
-            if let Some(first) = text.get_mut(..1) {
-                first.make_ascii_uppercase();
-            }
-            text
-        }
-        _ => s
-            .chars()
-            .map(|c| match c {
-                'a'..='z' => c.to_ascii_uppercase(),
-                _ => c.to_ascii_lowercase(),
-            })
-            .collect(),
-    }
-}
-
-fn upper(out: &mut String, c: char, option: Option) {
-    match (c, option) {
-        ('i', Option::Turkic) => out.push('İ'),
-        _ => out.extend(c.to_uppercase()),
-    }
+    out
 }
 
 /// A character at a time: Ruby does not know the final sigma.
-fn lower(out: &mut String, c: char, option: Option) {
-    match (c, option) {
-        (_, Option::Fold) => folded(out, c),
-        ('I', Option::Turkic) => out.push('ı'),
-        ('İ', Option::Turkic) => out.push('i'),
-        _ => out.extend(c.to_lowercase()),
-    }
+fn lower(out: &mut String, c: char) {
+    out.extend(c.to_lowercase());
 }
 
-fn title(out: &mut String, c: char, option: Option) {
+fn title(out: &mut String, c: char) {
     match c {
-        'i' if option == Option::Turkic => out.push('İ'),
         'Ǆ'..='ǆ' => out.push('ǅ'),
         'Ǉ'..='ǉ' => out.push('ǈ'),
         'Ǌ'..='ǌ' => out.push('ǋ'),
@@ -127,12 +50,12 @@ fn title(out: &mut String, c: char, option: Option) {
         _ => {
             let mut all = c.to_uppercase();
             out.extend(all.next());
-            all.for_each(|c| lower(out, c, option));
+            all.for_each(|c| lower(out, c));
         }
     }
 }
 
-fn swapped(out: &mut String, c: char, option: Option) {
+fn swapped(out: &mut String, c: char) {
     match c {
         // Title case: the first part of two is large.
         'ǅ' => out.push_str("dŽ"),
@@ -142,12 +65,12 @@ fn swapped(out: &mut String, c: char, option: Option) {
         'ᾈ'..='ᾏ' | 'ᾘ'..='ᾟ' | 'ᾨ'..='ᾯ' | 'ᾼ' | 'ῌ' | 'ῼ' => {
             let mut all = c.to_uppercase();
             if let Some(first) = all.next() {
-                lower(out, first, option);
+                lower(out, first);
             }
             out.extend(all);
         }
-        _ if c.to_lowercase().ne([c]) => lower(out, c, option),
-        _ => upper(out, c, option),
+        _ if c.to_lowercase().ne([c]) => lower(out, c),
+        _ => out.extend(c.to_uppercase()),
     }
 }
 

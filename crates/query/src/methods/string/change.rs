@@ -4,29 +4,38 @@ use super::{byte_of, char_count, need_str, need_strs};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, error, no_conversion};
+use crate::value::exception::{Eval, argument_error, error, no_conversion, no_method};
 use crate::value::number::need_int;
 use crate::value::text::Text;
 use crate::vm::Vm;
+use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
-    Ok(Some(Value::str(match method {
-        M::Upcase | M::Downcase | M::Capitalize | M::Swapcase => {
-            super::case::call(s, method, args)?
-        }
+pub(in crate::methods) fn call(
+    _: &mut Vm,
+    receiver: &Value,
+    text: &Rc<Text>,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    let it = text.get();
+    let s: &str = &it;
+    Ok(Value::str(match method {
+        M::Upcase | M::Downcase | M::Capitalize | M::Swapcase => super::case::call(s, method),
         M::Strip => s
             .trim_start_matches(is_blank)
-            .trim_end_matches(is_blank_or_null)
+            .trim_end_matches(is_blank)
             .to_owned(),
         M::Lstrip => s.trim_start_matches(is_blank).to_owned(),
-        M::Rstrip => s.trim_end_matches(is_blank_or_null).to_owned(),
+        M::Rstrip => s.trim_end_matches(is_blank).to_owned(),
         M::Chomp => match args.first() {
             None => s
                 .strip_suffix("\r\n")
                 .or_else(|| s.strip_suffix(['\n', '\r']))
                 .unwrap_or(s)
                 .to_owned(),
+            Some(Value::Nil) => s.to_owned(),
             Some(suffix) => {
                 let suffix = need_str(suffix)?;
                 if suffix.is_empty() {
@@ -73,16 +82,12 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
             let fill = |count: usize| pad.chars().cycle().take(count).collect::<String>();
             fill(left) + s + &fill(missing - left)
         }
-        _ => return Ok(None),
-    })))
+        _ => return Err(no_method(method.name(), receiver)),
+    }))
 }
 
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t'..='\r' | '\0')
-}
-
-fn is_blank_or_null(c: char) -> bool {
-    is_blank(c)
 }
 
 /// The widest text that padding makes, in characters.
@@ -151,12 +156,13 @@ fn appended(value: &Value) -> Eval<String> {
 }
 
 /// The methods that change their receiver.
-pub(super) fn in_place(
-    vm: &mut Vm,
+pub(in crate::methods) fn in_place(
+    _: &mut Vm,
     receiver: &Value,
     text: &Rc<Text>,
     method: M,
     args: &[Value],
+    _: Option<&Block<'_>>,
 ) -> Eval {
     match method {
         M::OpShl => text.push(&appended(&args[0])?),
@@ -187,13 +193,13 @@ pub(super) fn in_place(
             whole.insert_str(byte, &more);
             text.set(whole);
         }
-        _ => return set_part(vm, text, args),
+        _ => return set_part(text, args),
     }
     Ok(receiver.clone())
 }
 
 /// `s[place] = text`.
-fn set_part(vm: &mut Vm, text: &Rc<Text>, args: &[Value]) -> Eval {
+fn set_part(text: &Rc<Text>, args: &[Value]) -> Eval {
     let Some((value, place)) = args.split_last() else {
         return Err(argument_error(
             "wrong number of arguments (given 0, expected 2..3)",
@@ -223,7 +229,6 @@ fn set_part(vm: &mut Vm, text: &Rc<Text>, args: &[Value]) -> Eval {
         [start, count] => super::span_of(need_int(start)?, need_int(count)?, length),
         _ => return Err(no_conversion(&Value::Nil, "Integer")),
     };
-    let _ = vm;
     let (start, count) = span.ok_or_else(|| error(Class::IndexError, "index out of string"))?;
     let from = byte_of(&whole, start).unwrap_or(whole.len());
     let to = byte_of(&whole, start + count).unwrap_or(whole.len());

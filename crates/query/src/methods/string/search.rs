@@ -1,28 +1,30 @@
 //! Searching: matches, substitution, splitting.
 
-use super::super::Found;
 use super::super::object::enumerator;
 use super::{byte_of, char_count, need_str, pattern_of};
 use crate::class::Class;
 use crate::names::M;
 use crate::regex::{Match, Pattern};
 use crate::value::Value;
-use crate::value::exception::{Eval, arity, brief, error, type_error, wrong_arguments};
+use crate::value::exception::{Eval, brief, error, no_method, type_error, wrong_arguments};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
+use crate::value::text::Text;
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(
+pub(in crate::methods) fn call(
     vm: &mut Vm,
     receiver: &Value,
-    s: &str,
+    text: &Rc<Text>,
     method: M,
     args: &[Value],
     block: Option<&Block<'_>>,
-) -> Found {
-    Ok(Some(match method {
+) -> Eval {
+    let s = text.string();
+    let s = s.as_str();
+    Ok(match method {
         M::OpMatch => match &args[0] {
             Value::Regexp(pattern) => matched(vm, pattern, s, 0)?.map_or(Value::Nil, |found| {
                 Value::size(found.char_index(found.span(0).map_or(0, |(from, _)| from)))
@@ -62,9 +64,9 @@ pub(super) fn call(
                 None => Value::array(list),
             }
         }
-        M::Index | M::Byteindex => {
+        M::Index => {
             let Some(from) = start_byte(s, args.get(1))? else {
-                return Ok(Some(Value::Nil));
+                return Ok(Value::Nil);
             };
             let at = match &args[0] {
                 Value::Regexp(pattern) => matched(vm, pattern, s, from)?
@@ -74,18 +76,12 @@ pub(super) fn call(
                     .find(need_str(other)?.as_str())
                     .map(|at| at + from),
             };
-            at.map_or(Value::Nil, |at| {
-                Value::size(if method == M::Byteindex {
-                    at
-                } else {
-                    char_count(&s[..at])
-                })
-            })
+            Value::option(at.map(|at| char_count(&s[..at])))
         }
         M::Rindex => rindex(vm, s, args)?,
         M::Partition | M::Rpartition => partition(vm, s, method, args)?,
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 /// Matches and remembers it as `$~`.
@@ -154,7 +150,6 @@ fn groups(found: &Match) -> Value {
 }
 
 fn scan(vm: &mut Vm, receiver: &Value, s: &str, args: &[Value], block: Option<&Block<'_>>) -> Eval {
-    arity(args, 1, 1)?;
     let pattern = pattern_of(&args[0])?;
     let found = all_matches(&pattern, s, usize::MAX)?;
     if let Some(block) = block {
@@ -290,7 +285,6 @@ fn expand(out: &mut String, template: &str, found: &Match) -> Eval<()> {
 }
 
 fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
-    arity(args, 0, 2)?;
     let limit = args.get(1).map_or(Ok(0), need_int)?;
     let mut list: Vec<String> = Vec::new();
     let most = if limit > 0 {
@@ -310,7 +304,7 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
         _ => false,
     };
     if by_blanks {
-        let blank = |c: char| matches!(c, ' ' | '\t'..='\r' | '\0');
+        let blank = |c: char| matches!(c, ' ' | '\t'..='\r');
         let mut rest = s.trim_start_matches(blank);
         while !rest.is_empty() {
             if list.len() + 1 == most {
@@ -348,7 +342,7 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
                     }
                 };
                 let outer = vm.last_match.clone();
-                split_by(&pattern, s, most, &mut list)?;
+                split_by(&pattern, s, limit, &mut list)?;
                 vm.last_match = outer;
             }
         }
@@ -361,35 +355,40 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
     Ok(list.into_iter().map(Value::str).collect())
 }
 
-fn split_by(pattern: &Rc<Pattern>, s: &str, most: usize, list: &mut Vec<String>) -> Eval<()> {
-    let mut start = 0;
-    for found in all_matches(pattern, s, usize::MAX)? {
-        if list.len() + 1 >= most {
+/// As Ruby does: an empty match where the last one ended cuts a character off; groups do not count for the limit.
+fn split_by(pattern: &Rc<Pattern>, s: &str, limit: i64, list: &mut Vec<String>) -> Eval<()> {
+    let text: Rc<str> = Rc::from(s);
+    let (mut begin, mut start, mut cuts, mut was_empty) = (0, 0, 1, false);
+    while start <= s.len() && (limit <= 0 || cuts < limit) {
+        let Some(found) = pattern.captures(&text, start)? else {
             break;
-        }
-        let (from, to) = found.span(0).unwrap_or((0, 0));
-        if from == to {
-            // An empty match splits between characters, not at the ends.
-            if from == 0 || from >= s.len() {
-                continue;
-            }
-        } else if to == 0 {
+        };
+        let (from, to) = found.span(0).unwrap_or((s.len(), s.len()));
+        let is_here = from == start && to == start;
+        if is_here && !was_empty {
+            start += s[start..].chars().next().map_or(1, char::len_utf8);
+            was_empty = true;
             continue;
         }
-        list.push(s[start..from].to_owned());
-        start = to;
-        list.extend(
-            (1..found.len())
-                .filter_map(|group| found.group(group))
-                .map(str::to_owned),
-        );
+        if is_here {
+            list.push(s[begin..start].to_owned());
+            begin = start;
+        } else {
+            list.push(s[begin..from].to_owned());
+            (begin, start) = (to, to);
+        }
+        was_empty = false;
+        let groups = (1..found.len()).filter_map(|group| found.group(group));
+        list.extend(groups.map(str::to_owned));
+        cuts += 1;
     }
-    list.push(s[start..].to_owned());
+    if limit != 0 || s.len() > begin {
+        list.push(s[begin..].to_owned());
+    }
     Ok(())
 }
 
 fn rindex(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
-    arity(args, 1, 2)?;
     let last = match args.get(1) {
         None => s.len(),
         Some(from) => {
@@ -430,7 +429,6 @@ fn rindex(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
 }
 
 fn partition(vm: &mut Vm, s: &str, method: M, args: &[Value]) -> Eval {
-    arity(args, 1, 1)?;
     let span = match &args[0] {
         Value::Regexp(pattern) if method == M::Partition => {
             matched(vm, pattern, s, 0)?.and_then(|found| found.span(0))

@@ -3,7 +3,11 @@
 use super::need_strs;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, wrong_arguments};
+use crate::value::exception::{Eval, argument_error, no_method};
+use crate::value::text::Text;
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
 
 /// `a-z`, `^0-9`, `\\-`: the characters, and whether the set is their complement.
 struct Set {
@@ -57,12 +61,18 @@ fn sets(args: &[Value]) -> Eval<Vec<Set>> {
     need_strs(args)?.iter().map(|text| Set::new(text)).collect()
 }
 
-pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
-    Ok(Some(match method {
+pub(in crate::methods) fn call(
+    _: &mut Vm,
+    receiver: &Value,
+    text: &Rc<Text>,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    let it = text.get();
+    let s: &str = &it;
+    Ok(match method {
         M::Count => {
-            if args.is_empty() {
-                return Err(wrong_arguments(0, 1, None));
-            }
             let sets = sets(args)?;
             Value::size(
                 s.chars()
@@ -71,9 +81,6 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
             )
         }
         M::Delete => {
-            if args.is_empty() {
-                return Err(wrong_arguments(0, 1, None));
-            }
             let sets = sets(args)?;
             Value::str(
                 s.chars()
@@ -95,8 +102,8 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
             let texts = need_strs(args)?;
             Value::str(tr(s, &texts[0], &texts[1], method == M::TrS)?)
         }
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 fn tr(s: &str, from: &str, to: &str, squeeze: bool) -> Eval<String> {

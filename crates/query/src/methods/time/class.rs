@@ -2,20 +2,28 @@
 
 use super::{nanoseconds, value};
 use crate::class::Class;
-use crate::methods::Found;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::exception::{
-    Eval, argument_error, error, no_conversion, type_error, wrong_arguments,
+    Eval, argument_error, error, no_conversion, no_method, type_error, wrong_arguments,
 };
 use crate::value::inspect::{inspect, to_s};
 use crate::value::number::{float_to_s, need_float, need_int};
 use crate::value::numeral::parse_radix;
 use crate::value::table::Table;
 use crate::value::time::{Civil, Time, Zone};
+use crate::vm::Vm;
+use crate::vm::block::Block;
 
-pub(crate) fn call_class(method: M, args: &[Value]) -> Found {
-    Ok(Some(match method {
+pub(crate) fn call_class(
+    _: &mut Vm,
+    receiver: &Value,
+    _: Class,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    Ok(match method {
         M::At => at(args)?,
         M::New => {
             let (mut args, keyword) = zone_keyword(args)?;
@@ -69,8 +77,8 @@ pub(crate) fn call_class(method: M, args: &[Value]) -> Found {
             })
         }
         M::Now => return Err(now_is_not_known()),
-        _ => return Ok(None),
-    }))
+        _ => return Err(no_method(method.name(), receiver)),
+    })
 }
 
 fn at(args: &[Value]) -> Eval {

@@ -8,8 +8,17 @@ use crate::value::Value;
 use crate::value::exception::{Eval, argument_error, error, no_conversion};
 use crate::value::inspect::inspect;
 use crate::value::time::{Time, Zone};
+use crate::vm::Vm;
+use crate::vm::block::Block;
 
-pub(crate) fn from_text(method: M, args: &[Value]) -> Eval {
+pub(crate) fn from_text(
+    _: &mut Vm,
+    _: &Value,
+    _: Class,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
     let Value::Str(text) = &args[0] else {
         return Err(no_conversion(&args[0], "String"));
     };

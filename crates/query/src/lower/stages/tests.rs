@@ -46,12 +46,29 @@ fn syntax_that_jrf_misreads_is_parsed() {
 #[test]
 fn errors_name_the_place() {
     assert_eq!(message(" >> >> "), "empty expression");
-    assert_eq!(message("_ + 1)"), "mismatched delimiter \")\" at offset 5");
-    assert_eq!(
-        message("[1, {a: 2]"),
-        "mismatched delimiter \"]\" at offset 9"
-    );
-    assert_eq!(message("é + {a: 2"), "unclosed delimiter \"{\" at offset 4");
+    for (query, expected) in [
+        ("_ + 1)", "mismatched delimiter \")\" at offset 5"),
+        (
+            "[1, {a: 2]",
+            "unclosed or mismatched delimiter: expected a `}` to close the hash literal",
+        ),
+        (
+            "é + {a: 2",
+            "unclosed or mismatched delimiter: expected a `}` to close the hash literal",
+        ),
+        (
+            "_ >> foo(1",
+            "unclosed or mismatched delimiter: unexpected end-of-input; expected a `)` to close the arguments",
+        ),
+    ] {
+        let message = crate::lower::compile(query, &[]).err().unwrap().message;
+        assert_eq!(message, expected, "{query}");
+    }
+}
+
+#[test]
+fn the_number_of_stages_is_bounded() {
+    assert_eq!(message(&"(>>".repeat(1001)), "more than 1000 `>>`");
 }
 
 #[test]
