@@ -33,7 +33,7 @@ pub use self::{
     mailbox::Mailbox,
     measure::{Answer, Measured, Statistics},
     served::Served,
-    shared::{MakeTrace, Shared, WallClock, engine},
+    shared::{MakeTrace, Shared, UPLOAD_WINDOW_MAX, WallClock, engine, upload_window},
 };
 use self::{
     measure::Measure,

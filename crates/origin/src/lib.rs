@@ -72,7 +72,10 @@ pub mod sink;
 pub mod sites;
 pub mod wakers;
 
-pub use application::{Http3Server, Kept, Shared, Statistics, WallClock, engine, kept};
+pub use application::{
+    Http3Server, Kept, Shared, Statistics, UPLOAD_WINDOW_MAX, WallClock, engine, kept,
+    upload_window,
+};
 pub use arms::{Arm, Arms};
 pub use handler::{DelayedResponse, FullResponse, Handler, HandlerResponse, Peer, Version};
 pub use sites::Sites;

@@ -39,7 +39,7 @@ use std::collections::{BTreeSet, VecDeque};
 use lastbyte_congestion::{ControllerFactory, Environment, Rtt, Spec, Time};
 use lastbyte_quic::{
     ack::{AckPolicy, Ecn, Received, ReceivedPackets, Urgency},
-    flow::ReceiveWindow,
+    flow::{ReceiveWindow, WindowSize},
     receipt::Receipt,
     recovery::{
         EcnValidation, Expired, IncomingAck, LossThresholds, Outgoing, ReceiptSink, Recovery,
@@ -51,7 +51,7 @@ use lastbyte_scenario::{Transport, cross::Pages};
 use lastbyte_units::Direction;
 use lastbyte_wire::{Reader, StreamId, VarInt, Writer, frame::Frame, packet::PacketNumber};
 
-use crate::node::receive_windows;
+use crate::node::{receive_windows, server_windows};
 
 /// A packet of a background transfer on a link.
 #[derive(Clone, Debug)]
@@ -267,7 +267,7 @@ impl Sender {
                     .pages
                     .map_or(u64::MAX, |pages| pages.bytes.div_ceil(payload).max(1)),
                 again: BTreeSet::new(),
-                limit: transport.stream_window / payload,
+                limit: windows(plan.direction, transport)[0].initial / payload,
             },
             datagram_size: transport.datagram_size,
             max_ack_delay: transport.max_ack_delay,
@@ -422,6 +422,14 @@ struct Receiver {
     datagram_size: u16,
 }
 
+/// Receive windows of the receiver: of a stream, and of the connection.
+fn windows(direction: Direction, transport: &Transport) -> [WindowSize; 2] {
+    match direction {
+        Direction::Down => receive_windows(transport),
+        Direction::Up => server_windows(),
+    }
+}
+
 impl Receiver {
     fn new(direction: Direction, transport: &Transport) -> Self {
         let decimation = transport
@@ -432,7 +440,7 @@ impl Receiver {
             packets: ReceivedPackets::new(policy),
             in_order: 0,
             beyond: VecDeque::new(),
-            windows: receive_windows(transport).map(ReceiveWindow::new),
+            windows: windows(direction, transport).map(ReceiveWindow::new),
             payload: payload(transport),
             datagram_size: transport.datagram_size,
         }

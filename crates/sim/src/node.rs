@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use lastbyte_congestion::{SavedPath, Spec, Time};
 use lastbyte_engine::{Application, Datagram, Engine, Next, Status};
-use lastbyte_origin::{Handler, Http3Server};
+use lastbyte_origin::{Handler, Http3Server, UPLOAD_WINDOW_MAX, upload_window};
 use lastbyte_quic::{
     ack::Ecn,
     close::CloseReason,
@@ -109,7 +109,7 @@ macro_rules! either {
     };
 }
 
-/// The connection configuration of both ends.
+/// The connection configuration of a server, with the windows of `lastbyte serve`.
 pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
     let mut config = Config::new(congestion);
     if !transport.adapts_to_reordering {
@@ -127,8 +127,13 @@ pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
     [
         config.streams.stream_window,
         config.streams.connection_window,
-    ] = receive_windows(transport);
+    ] = server_windows();
     Arc::new(config)
+}
+
+/// Receive windows of a server with the defaults of `lastbyte serve`: of a stream, and of the connection.
+pub(crate) fn server_windows() -> [WindowSize; 2] {
+    [upload_window(UPLOAD_WINDOW_MAX); 2]
 }
 
 /// Receive windows of a client: of a stream, and of the connection.
@@ -145,14 +150,14 @@ pub(crate) fn receive_windows(transport: &Transport) -> [WindowSize; 2] {
 }
 
 /// The client's configuration, derived from the server's `config`.
-pub(crate) fn client_config(transport: &Transport, config: &Arc<Config>) -> Arc<Config> {
-    match transport.ack_decimation {
-        None => Arc::clone(config),
-        decimation => Arc::new(Config {
-            ack_decimation: decimation,
-            ..Config::clone(config)
-        }),
-    }
+pub(crate) fn client_config(transport: &Transport, config: &Config) -> Arc<Config> {
+    let mut config = config.clone();
+    config.ack_decimation = transport.ack_decimation;
+    [
+        config.streams.stream_window,
+        config.streams.connection_window,
+    ] = receive_windows(transport);
+    Arc::new(config)
 }
 
 /// The endpoint of a server, without Retry.

@@ -40,7 +40,7 @@ use lastbyte_quic::{
     crypto::AeadProvider,
     endpoint::{RetryBalancers, RetryPolicy},
     path::MtuConfig,
-    stream::{WindowBudget, WindowSize},
+    stream::WindowBudget,
     trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
@@ -200,9 +200,6 @@ fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
 
 /// The experiment that needs no file.
 const FOUR_ARMS: &str = "four-arms";
-
-/// The initial window for request bodies over HTTP/3, in bytes.
-const UPLOAD_WINDOW_INITIAL: u64 = 1 << 20;
 
 /// The settings of the server, except for the files that it writes.
 fn settings(
@@ -469,8 +466,8 @@ fn arms(
         let mut config = Config::new(spec);
         config.versions.clone_from(&arguments.quic_version);
         // Received data that the handler has not read stays in memory.
-        config.streams.connection_window = upload_window(arguments.upload_window);
-        config.streams.stream_window = upload_window(arguments.upload_window);
+        config.streams.connection_window = lastbyte_origin::upload_window(arguments.upload_window);
+        config.streams.stream_window = lastbyte_origin::upload_window(arguments.upload_window);
         config.streams.window_budget = Some(windows.clone());
         config.mtu = MtuConfig {
             initial: arguments.initial_mtu,
@@ -523,14 +520,6 @@ fn arms(
         arms = arms.of_experiment(name);
     }
     Ok(arms)
-}
-
-/// Grows with the bandwidth-delay product, up to `maximum` bytes.
-fn upload_window(maximum: u64) -> WindowSize {
-    WindowSize {
-        initial: maximum.min(UPLOAD_WINDOW_INITIAL),
-        maximum,
-    }
 }
 
 fn experiment(name: &str, registry: &Registry) -> Result<Experiment, Failure> {

@@ -9,6 +9,7 @@ use lastbyte_http3 as http3;
 use lastbyte_quic::{
     endpoint::{Endpoint, EndpointConfig, EndpointConfigError, ServerConfig},
     random::Seed,
+    stream::WindowSize,
     trace::Trace,
 };
 
@@ -82,6 +83,19 @@ impl fmt::Debug for Shared {
             .field("http3", &self.http3)
             .field("arms", &self.arms)
             .finish_non_exhaustive()
+    }
+}
+
+/// The largest receive window for request bodies, by default, in bytes.
+pub const UPLOAD_WINDOW_MAX: u64 = 16 << 20;
+
+/// The receive window of a server's connection and of each of its streams. It grows with the bandwidth-delay product, up to
+/// `maximum` bytes.
+#[must_use]
+pub fn upload_window(maximum: u64) -> WindowSize {
+    WindowSize {
+        initial: maximum.min(1 << 20),
+        maximum,
     }
 }
 
