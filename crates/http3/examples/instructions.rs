@@ -15,7 +15,9 @@
     reason = "an example reads its arguments and prints its results"
 )]
 
-use std::{hint::black_box, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    hint::black_box, net::SocketAddr, ops::Range, process::ExitCode, sync::Arc, time::Duration,
+};
 
 use lastbyte_http3::{Body, BodySink, Config, Connection, Event, Request, Response};
 use lastbyte_quic::{
@@ -42,6 +44,8 @@ use rustls::{
 
 /// The bytes of the transfer that packets and ACKs are counted in.
 const TRANSFER: u64 = 20_000_000;
+/// The datagrams of a transfer of which each third is lost, in the case `ack-lossy`.
+const LOSSY: Range<usize> = 2000..3000;
 const REQUESTS: u64 = 2_000;
 /// Requests before the first that counts: tables and buffers have their size then.
 const WARM_UP: u64 = 100;
@@ -200,8 +204,20 @@ impl End {
                     .respond(&mut self.quic, stream, response, body)
                     .expect("a request that waits");
                 self.http3.recycle(request.into_fields());
+            } else if let Event::Data { stream } = event {
+                self.read(now, stream);
             }
         }
+    }
+
+    /// Reads the part of a body that arrived before its header was polled.
+    fn read(&mut self, now: Time, stream: StreamId) {
+        let total = &mut self.bodies.0;
+        let mut take = |bytes: &[u8]| {
+            *total += bytes.len() as u64;
+            bytes.len()
+        };
+        let _ = self.http3.read(&mut self.quic, now, stream, &mut take);
     }
 
     /// How many responses ended.
@@ -212,15 +228,7 @@ impl End {
             match event {
                 Event::Finished { .. } => finished += 1,
                 Event::Response { response, .. } => self.http3.recycle(response.into_fields()),
-                // The part of a body that arrived before its header was polled.
-                Event::Data { stream } => {
-                    let total = &mut self.bodies.0;
-                    let mut take = |bytes: &[u8]| {
-                        *total += bytes.len() as u64;
-                        bytes.len()
-                    };
-                    let _ = self.http3.read(&mut self.quic, now, stream, &mut take);
-                }
+                Event::Data { stream } => self.read(now, stream),
                 _ => {}
             }
         }
@@ -237,6 +245,10 @@ enum Case {
     PacketIn,
     /// Receiving the ACKs of the transfer, for each packet that they acknowledge.
     Ack,
+    /// The same while each third packet of a thousand was lost, as at the end of slow start.
+    AckLossy,
+    /// All that the server does for a packet of an upload: receiving it, and sending ACKs and credit.
+    Upload,
     /// A request and its response of one byte, all that the server does for it in `quic` and `http3`.
     Request,
     /// All that the server does for a handshake.
@@ -251,6 +263,8 @@ impl Case {
             "packet-out" => Self::PacketOut,
             "packet-in" => Self::PacketIn,
             "ack" => Self::Ack,
+            "ack-lossy" => Self::AckLossy,
+            "upload" => Self::Upload,
             "request" => Self::Request,
             "handshake-plain" => Self::HandshakePlain,
             "handshake-tls" => Self::HandshakeTls,
@@ -268,6 +282,12 @@ struct Pair {
     len: u64,
     /// For outgoing datagrams.
     buffer: Vec<u8>,
+    /// The number of datagrams sent to the client.
+    sent: usize,
+    /// Each third of these is lost. If there are any, the client sends its ACKs as they are due, and not once a turn.
+    lossy: Option<Range<usize>>,
+    /// Those ACKs, which arrive with the next turn.
+    acks: Vec<Vec<u8>>,
 }
 
 /// What of the server's and the client's work is counted.
@@ -340,6 +360,9 @@ impl Pair {
             response: Response::default(),
             len,
             buffer: vec![0; BATCH],
+            sent: 0,
+            lossy: None,
+            acks: Vec::new(),
         }
     }
 
@@ -353,8 +376,14 @@ impl Pair {
             response,
             len,
             buffer,
+            sent,
+            lossy,
+            acks,
         } = self;
         let now = *now;
+        for mut ack in acks.drain(..) {
+            run(counts.server_receives, || server.receive(now, &mut ack));
+        }
         while let Some(transmit) = client.quic.poll_transmit(now, buffer) {
             let datagrams = buffer[..transmit.len].chunks_mut(transmit.segment_len);
             for datagram in datagrams {
@@ -367,7 +396,18 @@ impl Pair {
         }) {
             let datagrams = buffer[..transmit.len].chunks_mut(transmit.segment_len);
             for datagram in datagrams {
+                *sent += 1;
+                let is_lossy = lossy.as_ref().is_some_and(|lossy| lossy.contains(sent));
+                if is_lossy && *sent % 3 == 0 {
+                    continue;
+                }
                 run(counts.client_receives, || client.receive(now, datagram));
+                if lossy.is_some() {
+                    let mut ack = vec![0; BATCH];
+                    while let Some(transmit) = client.quic.poll_transmit(now, &mut ack) {
+                        acks.push(ack[..transmit.len].to_vec());
+                    }
+                }
             }
         }
         client.finished(now)
@@ -384,21 +424,21 @@ impl Pair {
         panic!("no handshake in 100 turns: {:?}", self.server.quic);
     }
 
-    fn ask(&mut self) {
+    fn ask(&mut self, body: Body) {
         let request = Request::new("GET", "https", "www.example.com", "/images/picture-17.jpg")
             .with("user-agent", "Mozilla/5.0 (X11; Linux x86_64)")
             .with("accept", "image/avif,image/webp,image/*,*/*;q=0.8")
             .with("accept-encoding", "gzip, deflate, br, zstd");
         self.client
             .http3
-            .request(&mut self.client.quic, &request, Body::Empty)
+            .request(&mut self.client.quic, &request, body)
             .expect("a request");
     }
 
     /// Sends requests one after the other.
     fn exchange(&mut self, requests: u64, counts: Counts) {
         for _ in 0..requests {
-            self.ask();
+            self.ask(Body::Empty);
             let mut turns = 0;
             while self.turn(counts) == 0 {
                 turns += 1;
@@ -412,19 +452,41 @@ impl Pair {
 fn count(case: Case) -> u64 {
     let quiet = Counts::default();
     match case {
-        Case::PacketOut | Case::PacketIn | Case::Ack => {
+        Case::PacketOut | Case::PacketIn | Case::Ack | Case::AckLossy => {
             let mut pair = Pair::new(&Crypto::plain(), TRANSFER, false);
+            if case == Case::AckLossy {
+                pair.lossy = Some(LOSSY);
+            }
             pair.shake_hands(quiet);
             let before = pair.server.quic.recovery_statistics().packets_sent;
             let counts = Counts {
                 server_sends: case == Case::PacketOut,
                 client_receives: case == Case::PacketIn,
-                server_receives: case == Case::Ack,
+                server_receives: matches!(case, Case::Ack | Case::AckLossy),
                 server_serves: false,
             };
             pair.exchange(1, counts);
             assert_eq!(pair.client.bodies.0, TRANSFER);
             pair.server.quic.recovery_statistics().packets_sent - before
+        }
+        Case::Upload => {
+            let mut pair = Pair::new(&Crypto::plain(), 1, false);
+            pair.shake_hands(quiet);
+            let before = pair.client.quic.recovery_statistics().packets_sent;
+            pair.ask(Body::Source(Box::new(Nothing(TRANSFER))));
+            let counts = Counts {
+                server_sends: true,
+                server_receives: true,
+                server_serves: true,
+                client_receives: false,
+            };
+            let mut turns = 0;
+            while pair.server.bodies.0 < TRANSFER {
+                pair.turn(counts);
+                turns += 1;
+                assert!(turns < 1_000_000, "no end: {:?}", pair.client.quic);
+            }
+            pair.client.quic.recovery_statistics().packets_sent - before
         }
         Case::Request => {
             let mut pair = Pair::new(&Crypto::plain(), 1, false);
@@ -472,7 +534,7 @@ fn main() -> ExitCode {
     };
     let Some(case) = case else {
         eprintln!(
-            "usage: instructions packet-out|packet-in|ack|request|handshake-plain|handshake-tls"
+            "usage: instructions packet-out|packet-in|ack|ack-lossy|upload|request|handshake-plain|handshake-tls"
         );
         return ExitCode::from(2);
     };

@@ -276,7 +276,8 @@ impl Paths {
         }
         if self.are_full() {
             let idle = self.others.iter().position(Path::is_idle);
-            self.remove(idle.ok_or(UnknownPath::TooMany)?, peer_ids);
+            let spare = idle.or_else(|| self.oldest_left());
+            self.remove(spare.ok_or(UnknownPath::TooMany)?, peer_ids);
         }
         let path_cid = if destination == self.peer_uses.as_slice() || destination.is_empty() {
             None // The same ID from another address: a NAT rebinding (§9.5).
@@ -288,6 +289,17 @@ impl Paths {
         path.cid = path_cid;
         self.others.push(path);
         Ok(())
+    }
+
+    /// The validated path that was left first, if another one remains to return to (RFC 9000 §9.3.2): behind a NAT that
+    /// rebinds often, all of them await responses that do not come.
+    fn oldest_left(&self) -> Option<usize> {
+        let others = self.others.iter().enumerate();
+        let left = others.filter(|(_, path)| path.amplification.is_validated() && !path.is_wanted);
+        let oldest = left
+            .clone()
+            .min_by_key(|(_, path)| path.validation.expires_at())?;
+        (left.count() > 1).then_some(oldest.0)
     }
 
     /// Handles a `PATH_RESPONSE`, which may arrive on any path (RFC 9000 §8.2.3).

@@ -102,6 +102,12 @@ impl PathValidation {
         self.abandon_at = Some(now + timeout.saturating_mul(3));
     }
 
+    /// When the validation fails without a response.
+    #[must_use]
+    pub const fn expires_at(&self) -> Option<Time> {
+        self.abandon_at
+    }
+
     /// Whether a challenge is due now.
     #[must_use]
     pub fn wants_challenge(&self, now: Time) -> bool {
