@@ -42,17 +42,14 @@ pub(crate) fn call(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
-    let entry = table::find(receiver, method).filter(|_| {
-        // A reducer's result can only be passed on.
-        !matches!(receiver, Value::Token(_))
-            || matches!(
-                method,
-                M::Then | M::YieldSelf | M::Tap | M::Itself | M::OpNot | M::NilQ
-            )
-    });
-    let Some(entry) = entry else {
+    let Some(entry) = table::find(receiver, method) else {
         return Err(no_method(method.name(), receiver));
     };
+    if entry.is_plain && entry.fits(args) {
+        let value = (entry.function)(vm, receiver, method, args, block)?;
+        vm.made(receiver, &value)?;
+        return Ok(value);
+    }
     entry.check(args)?;
     if block.is_none() && entry.enumerates(args)? {
         return Ok(object::enumerator(receiver, method, args));

@@ -15,6 +15,33 @@ use crate::vm::block::Block;
 use crate::vm::call::{name_of, sent};
 use std::rc::Rc;
 
+/// Comparisons and questions about the class: small, since queries ask them for each value.
+pub(super) fn judge(
+    _: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    _: Option<&Block<'_>>,
+) -> Eval {
+    Ok(Value::Bool(match method {
+        M::NilQ => receiver.is_nil(),
+        M::OpEq => equal(receiver, &args[0]),
+        M::OpNe => !equal(receiver, &args[0]),
+        M::OpNot => !receiver.truthy(),
+        M::OpCaseEq => compare::case_equal(receiver, &args[0]).unwrap_or(false),
+        M::EqlQ => eql(receiver, &args[0]),
+        M::EqualQ => receiver.same(&args[0]),
+        M::IsAQ | M::KindOfQ | M::InstanceOfQ => {
+            let Value::Class(class) = args[0] else {
+                return Err(type_error("class or module required"));
+            };
+            let own = Class::of(receiver);
+            own == class || method != M::InstanceOfQ && own.is(class)
+        }
+        _ => return Err(no_method(method.name(), receiver)),
+    }))
+}
+
 pub(super) fn call(
     vm: &mut Vm,
     receiver: &Value,
@@ -23,13 +50,6 @@ pub(super) fn call(
     block: Option<&Block<'_>>,
 ) -> Eval {
     Ok(match method {
-        M::NilQ => Value::Bool(receiver.is_nil()),
-        M::OpEq => Value::Bool(equal(receiver, &args[0])),
-        M::OpNe => Value::Bool(!equal(receiver, &args[0])),
-        M::OpNot => Value::Bool(!receiver.truthy()),
-        M::OpCaseEq => Value::Bool(compare::case_equal(receiver, &args[0]).unwrap_or(false)),
-        M::EqlQ => Value::Bool(eql(receiver, &args[0])),
-        M::EqualQ => Value::Bool(receiver.same(&args[0])),
         M::OpCmp => {
             compare(receiver, &args[0]).map_or(Value::Nil, |order| Value::Int(order as i64))
         }
@@ -47,13 +67,6 @@ pub(super) fn call(
             Value::str(out)
         }
         M::Class => Value::Class(Class::of(receiver)),
-        M::IsAQ | M::KindOfQ | M::InstanceOfQ => {
-            let Value::Class(class) = args[0] else {
-                return Err(type_error("class or module required"));
-            };
-            let own = Class::of(receiver);
-            Value::Bool(own == class || method != M::InstanceOfQ && own.is(class))
-        }
         M::RespondToQ => {
             let method = M::find(&name_of(&args[0])?);
             Value::Bool(method.is_some_and(|method| table::find(receiver, method).is_some()))

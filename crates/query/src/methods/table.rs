@@ -47,12 +47,15 @@ pub(super) struct Entry {
     most: u8,
     keywords: &'static [&'static str],
     blockless: Blockless,
+    /// It has no keywords and no notes.
+    pub(super) is_plain: bool,
     pub(super) changes: bool,
     pub(super) spreads: bool,
 }
 
 impl Entry {
     const fn note(mut self, note: &str) -> Entry {
+        self.is_plain = false;
         match note.as_bytes() {
             b"each" => self.blockless = Blockless::Enumerator,
             b"each0" => self.blockless = Blockless::EnumeratorIfBare,
@@ -64,13 +67,18 @@ impl Entry {
         self
     }
 
+    /// Whether the number of arguments is one of its own.
+    #[inline]
+    pub(super) fn fits(&self, args: &[Value]) -> bool {
+        let (given, most) = (args.len(), usize::from(self.most));
+        given >= usize::from(self.least) && (given <= most || self.most == MANY)
+    }
+
     /// Checks the number of arguments, and their keywords.
     #[inline]
     pub(super) fn check(&self, args: &[Value]) -> Eval<()> {
-        let (given, most) = (args.len(), usize::from(self.most));
-        let fits = given >= usize::from(self.least) && (given <= most || self.most == MANY);
         let is_plain = self.keywords.is_empty() || !matches!(args.last(), Some(Value::Hash(_)));
-        if fits && is_plain {
+        if self.fits(args) && is_plain {
             return Ok(());
         }
         self.check_keywords(args)
@@ -170,6 +178,7 @@ macro_rules! rows {
                 most: $most,
                 keywords: &[$($(stringify!($keyword),)+)?],
                 blockless: Blockless::Call,
+                is_plain: true $(&& [$(stringify!($keyword)),+].is_empty())?,
                 changes: false,
                 spreads: false,
             }$(.note(stringify!($note)))*,
@@ -180,13 +189,21 @@ macro_rules! rows {
 
 rows! {
     Object [] Any {
-        object::call => 0 0: Class Dup Freeze FrozenQ Hash Inspect Itself NilQ OpNot Tap ToS;
+        object::judge => 0 0: NilQ OpNot;
+        object::judge => 1 1: EqlQ EqualQ InstanceOfQ IsAQ KindOfQ OpCaseEq OpEq OpNe;
+        object::call => 0 0: Class Dup Freeze FrozenQ Hash Inspect Itself Tap ToS;
         object::call => 0 0 each: Then YieldSelf;
         object::call => 0 0 [freeze]: Clone;
         object::call => 0 1: ToJson;
         object::call => 0 MANY: PublicSend Send;
-        object::call => 1 1: EqlQ EqualQ InstanceOfQ IsAQ KindOfQ Method OpCaseEq OpCmp OpEq OpMatch OpNe OpNotMatch;
+        object::call => 1 1: Method OpCmp OpMatch OpNotMatch;
         object::call => 1 2: RespondToQ;
+    }
+    // The result of a reducer can only be passed on.
+    Token [] Any {
+        object::judge => 0 0: NilQ OpNot;
+        object::call => 0 0: Itself Tap;
+        object::call => 0 0 each: Then YieldSelf;
     }
     Comparable [] Any {
         comparable::call => 1 1: OpGe OpGt OpLe OpLt;
@@ -534,7 +551,8 @@ fn row(receiver: &Value) -> Row {
             class if class.is(Class::Exception) => Row::ClassException,
             _ => Row::ClassAny,
         },
-        Value::Main | Value::Token(_) | Value::Dropped | Value::Flat(_) => Row::Object,
+        Value::Token(_) => Row::Token,
+        Value::Main | Value::Dropped | Value::Flat(_) => Row::Object,
     }
 }
 
