@@ -59,10 +59,7 @@ enum Command {
 /// files, those of `registry` are available.
 #[must_use]
 pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> ExitCode {
-    let words = match commands::get::expand_arguments(words) {
-        Ok(words) => words,
-        Err(code) => return code,
-    };
+    let words: Vec<OsString> = words.into_iter().collect();
     let mut command = commands::with_negative_values(Arguments::command());
     let parsed = command.try_get_matches_from_mut(&words);
     let parsed = parsed.and_then(|mut matches| {
@@ -76,7 +73,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
     let result = match arguments.command {
         // Without a command there is `--version`.
         None => commands::version::run(arguments.verbose),
-        Some(Command::Get(arguments)) => commands::get::run(*arguments, registry),
+        Some(Command::Get(arguments)) => commands::get::run(&arguments, registry),
         Some(Command::Sim(arguments)) => commands::sim::run(&arguments, registry),
         Some(Command::Emulate(arguments)) => commands::emulate::run(&arguments),
         Some(Command::Ab(arguments)) => commands::ab::run(&arguments, registry),

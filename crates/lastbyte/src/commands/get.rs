@@ -3,7 +3,6 @@
 //! | module | owns |
 //! |---|---|
 //! | `arguments` | the options |
-//! | `glob` | URL patterns |
 //! | `settings`, `request` | settings and fetches that the options select |
 //! | `exit` | exit codes, as curl's |
 //! | `output` | where bodies and headers are written |
@@ -13,7 +12,6 @@
 mod arguments;
 mod destination;
 mod exit;
-mod glob;
 mod output;
 mod request;
 mod saved;
@@ -21,7 +19,7 @@ mod settings;
 mod timing;
 mod write_out;
 
-use std::{ffi::OsString, path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode};
 
 use lastbyte_client::{Fetch, RunError, run as fetch};
 use lastbyte_congestion::Registry;
@@ -48,22 +46,8 @@ use crate::{
     terminal::{self, print},
 };
 
-/// Returns the arguments of a command line, with those of the files that it names (`-K`).
-pub(crate) fn expand_arguments(
-    given: impl IntoIterator<Item = OsString>,
-) -> Result<Vec<OsString>, ExitCode> {
-    arguments::expanded(given).map_err(|(code, what)| {
-        terminal::error(format!("error: ({code}) {what}"));
-        ExitCode::from(code)
-    })
-}
-
 /// Runs the command.
-pub(crate) fn run(mut arguments: Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
-    if let Err((code, what)) = glob::expand_urls(&mut arguments) {
-        return Ok(failed(&arguments, code, &what));
-    }
-    let arguments = &arguments;
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let settings = match settings(arguments, registry) {
         Ok(settings) => settings,
         Err(Refusal::Usage(failure)) => return Err(failure),

@@ -197,7 +197,7 @@ fn start(
         }
         // As in jrf, it fails like a row.
         Err(wrong) => {
-            terminal::error(&wrong.to_string());
+            terminal::error(wrong.to_string());
             return Ok(false);
         }
     };

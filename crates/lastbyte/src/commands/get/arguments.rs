@@ -2,12 +2,10 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `config` | arguments from a file |
 //! | `curl` | options of curl without effect, and those that are refused |
 //! | `ordered` | options whose order on the command line counts, of several kinds |
 //! | `values` | parsers of values, whose errors name the expected form |
 
-mod config;
 mod curl;
 mod ordered;
 mod values;
@@ -18,7 +16,6 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use lastbyte_client::{ConnectTo, Override};
 
-pub(crate) use self::config::expanded;
 pub(crate) use self::curl::refusal;
 pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Rest, Urls};
 pub(crate) use self::values::Resume;
@@ -57,7 +54,6 @@ Examples:
   lastbyte get -c cookies -b cookies -d name=value https://example.com/form
   # Uploads.
   lastbyte get -d name=value https://example.com/form
-  lastbyte get -F name=value -F 'picture=@photo.png' https://example.com/form
   lastbyte get -T backup.tar https://example.com/backups/
   tar c . | lastbyte get -T - https://example.com/backup.tar
 
@@ -187,11 +183,8 @@ pub(crate) struct Request {
     /// Upload FILE with PUT (`-`: stdin); one per URL
     ///
     /// A URL that ends in `/` gets the file's name appended.
-    #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "json", "data-binary", "data-raw", "data-urlencode", "form", "form-string", "head"])]
+    #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "json", "data-binary", "data-raw", "data-urlencode", "head"])]
     pub(crate) upload_file: Vec<String>,
-    /// Send brackets and braces in URLs as they are
-    #[arg(short = 'g', long)]
-    pub(crate) globoff: bool,
     /// Keep `/../` and `/./` in the paths of URLs
     #[arg(long)]
     pub(crate) path_as_is: bool,
@@ -204,15 +197,6 @@ pub(crate) struct Request {
     /// Credentials for HTTP Basic authentication, sent only to the original host
     #[arg(short, long, value_name = "NAME:PASSWORD")]
     pub(crate) user: Option<String>,
-    /// Read credentials from ~/.netrc
-    #[arg(short, long)]
-    pub(crate) netrc: bool,
-    /// Read credentials from FILE in netrc format
-    #[arg(long, value_name = "FILE")]
-    pub(crate) netrc_file: Option<PathBuf>,
-    /// Read credentials from ~/.netrc unless the URL has a password
-    #[arg(long)]
-    pub(crate) netrc_optional: bool,
     /// Bearer token to send in place of a name and password
     #[arg(long, value_name = "TOKEN", conflicts_with = "user")]
     pub(crate) oauth2_bearer: Option<String>,
@@ -242,9 +226,6 @@ pub(crate) struct Request {
     /// Request compressed content and decompress it
     #[arg(long)]
     pub(crate) compressed: bool,
-    /// Read arguments from FILE (`-`: stdin), one `name = "value"` per line
-    #[arg(short = 'K', long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
     /// Abort if the file is larger: 1000, 64k, 10M, 2G
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) max_filesize: Option<u64>,

@@ -1,11 +1,9 @@
 //! Conversion of arguments to requests.
 
-mod form;
-mod netrc;
 mod uploads;
 
 use core::time::Duration;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lastbyte_client::{Fetch, Follow, Retry, Upload, Url, UrlError};
 use lastbyte_http3::Fields;
@@ -15,7 +13,6 @@ use super::{
     arguments::{Arguments, Datum, Output, Resume},
     destination::{in_folder, output_of},
 };
-use crate::files;
 
 /// Why a request cannot be created: an exit code and the error.
 type Refusal = (u8, String);
@@ -24,17 +21,11 @@ type Refusal = (u8, String);
 pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
     let it = &arguments.request;
     check(arguments)?;
-    let form = form::form(&it.data.0)?;
-    let mut body = match form {
-        None => body(&it.data.0)?,
-        Some(_) => None,
-    };
+    let mut body = body(&it.data.0)?;
     let query = if it.get { body.take() } else { None };
     let query = query.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let kind = form.as_ref().map(|(kind, _)| kind.as_str());
-    let fields = fields(arguments, kind)?;
-    let body = form.map(|(_, form)| form).or(body.map(Upload::source));
-    let netrc = netrc_of(arguments)?;
+    let fields = fields(arguments)?;
+    let body = body.map(Upload::source);
     let retry = retry(arguments);
     let mut all = Vec::new();
     for (index, text) in arguments.urls.0.iter().enumerate() {
@@ -44,15 +35,7 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
             let more = url.with_query(query);
             url = more.map_err(|error| (3, format!("`{query}`: {error}")))?;
         }
-        let given = url.credentials().unwrap_or_default();
-        let is_complete = it.netrc_optional && given.contains(':');
-        let user = given.split(':').next();
-        let user = user.filter(|_| url.credentials().is_some());
-        let found = netrc
-            .as_ref()
-            .filter(|_| !is_complete && it.user.is_none())
-            .and_then(|text| netrc::credentials(text, &url.origin().host, user));
-        if let Some(credentials) = it.user.as_ref().or(found.as_ref()) {
+        if let Some(credentials) = &it.user {
             url = url.with_credentials(credentials);
         }
         let mut upload = body.clone();
@@ -104,40 +87,12 @@ fn retry(arguments: &Arguments) -> Option<Retry> {
     })
 }
 
-/// The content of `.netrc`, if it is enabled; a missing file is ignored, unless it was named.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`.netrc` is in the home directory"
-)]
-fn netrc_of(arguments: &Arguments) -> Result<Option<String>, Refusal> {
-    let it = &arguments.request;
-    if let Some(path) = &it.netrc_file {
-        let read = files::read_text(path);
-        return read.map(Some).map_err(|what| (26, what));
-    }
-    if !it.netrc && !it.netrc_optional {
-        return Ok(None);
-    }
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let path = home
-        .map(|home| home.join(".netrc"))
-        .filter(|path| path.exists());
-    path.map(|path| files::read_text(&path).map_err(|what| (26, what)))
-        .transpose()
-}
-
 /// Checks that clap cannot express.
 fn check(arguments: &Arguments) -> Result<(), Refusal> {
     let it = &arguments.request;
     let usage = |what: &str| Err((2, what.to_owned()));
     if arguments.shown.head && !it.data.0.is_empty() && !it.get {
         return usage("-I and -d cannot be combined (expected -G to send the data in the URL)");
-    }
-    if arguments.request.config.is_some() {
-        return usage("`-K` cannot follow other letters (expected a separate argument)");
-    }
-    if it.get && it.data.0.iter().any(Datum::is_part) {
-        return usage("-F and -G cannot be combined");
     }
     if let Some(user) = &it.user
         && !user.contains(':')
@@ -211,7 +166,7 @@ fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<
 const JSON: &str = "application/json";
 
 /// The default fields and the given ones, which take precedence.
-fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> {
+fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
     let it = &arguments.request;
     let mut lines: Vec<(String, Option<String>)> = Vec::new();
     for text in &it.header {
@@ -245,10 +200,10 @@ fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> 
         token.as_deref().map(|token| ("authorization", token)),
         cookie.as_deref().map(|cookie| ("cookie", cookie)),
         range.as_deref().map(|range| ("range", range)),
-        match form {
-            Some(kind) => Some(("content-type", kind)),
-            None if is_json => Some(("content-type", JSON)),
-            None => is_form.then_some(("content-type", "application/x-www-form-urlencoded")),
+        if is_json {
+            Some(("content-type", JSON))
+        } else {
+            is_form.then_some(("content-type", "application/x-www-form-urlencoded"))
         },
     ];
     for (name, value) in usual.into_iter().flatten() {

@@ -82,7 +82,6 @@ const HTTP: &[(&str, &str)] = &[
     ("expect100-timeout", ""),
     ("fail-early", ""),
     ("false-start", ""),
-    ("form-escape", ""),
     ("happy-eyeballs-timeout-ms", ""),
     ("haproxy-clientip", ""),
     ("haproxy-protocol", ""),
@@ -236,6 +235,18 @@ const OTHER_PROTOCOLS: &[&str] = &[
     "use-ascii",
 ];
 
+/// Options of curl that earlier versions had, with their short forms.
+const REMOVED: &[(&str, Option<&str>)] = &[
+    ("config", Some("-K")),
+    ("form", Some("-F")),
+    ("form-escape", None),
+    ("form-string", None),
+    ("globoff", Some("-g")),
+    ("netrc", Some("-n")),
+    ("netrc-file", None),
+    ("netrc-optional", None),
+];
+
 /// Short forms of options that are not supported.
 const SHORT: &[(&str, &str)] = &[
     ("-0", "http1.0"),
@@ -256,21 +267,32 @@ const SHORT: &[(&str, &str)] = &[
 /// Why an option of curl is refused; `None` if it is not one of curl's. `option` is as given: `--name` or `-n`.
 pub(crate) fn refusal(option: &str) -> Option<String> {
     let option = option.split('=').next().unwrap_or_default();
-    let long = SHORT.iter().find(|(short, _)| *short == option);
-    let name = match long {
-        Some((_, name)) => name,
+    let of_short = SHORT.iter().find(|(short, _)| *short == option);
+    let of_short = of_short.map(|(_, name)| *name).or_else(|| {
+        let mut removed = REMOVED.iter();
+        removed
+            .find(|(_, short)| *short == Some(option))
+            .map(|(name, _)| *name)
+    });
+    let name = match of_short {
+        Some(name) => name,
         None => option.strip_prefix("--")?,
     };
+    // Every switch of curl has a negative form.
+    let positive = name.strip_prefix("no-");
     let what = format!("curl's `{option}` is not supported");
+    let is_removed = |(long, _): &(&str, _)| *long == positive.unwrap_or(name);
+    if REMOVED.iter().any(is_removed) {
+        return Some(format!("{what}: use curl"));
+    }
     if OTHER_PROTOCOLS.contains(&name) {
         return Some(format!("{what}: it is not for HTTP"));
     }
     match HTTP.iter().find(|(long, _)| *long == name) {
         Some((_, "")) => Some(what),
         Some((_, hint)) => Some(format!("{what}: {hint}")),
-        // Every switch of curl has a negative form.
         None => {
-            let positive = name.strip_prefix("no-")?;
+            let positive = positive?;
             let command = <super::Arguments as Args>::augment_args(clap::Command::new("get"));
             let mut switches = command.get_arguments();
             let is_switch = switches.any(|argument| {
@@ -283,7 +305,27 @@ pub(crate) fn refusal(option: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::refusal;
+    use super::{super::Arguments, Args as _, REMOVED, refusal};
+
+    #[test]
+    fn removed_options_are_refused_by_name() {
+        let command = Arguments::augment_args(clap::Command::new("get"));
+        for (long, short) in REMOVED {
+            let long = format!("--{long}");
+            let forms = [Some(long.as_str()), *short];
+            for option in forms.into_iter().flatten() {
+                let error = command
+                    .clone()
+                    .try_get_matches_from(["get", option, "https://a.example/"])
+                    .expect_err(option);
+                assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
+                let given = error.get(clap::error::ContextKind::InvalidArg);
+                let given = given.expect("the option").to_string();
+                let expected = format!("curl's `{option}` is not supported: use curl");
+                assert_eq!(refusal(&given), Some(expected));
+            }
+        }
+    }
 
     #[test]
     fn options_of_curl_are_refused_with_what_to_use_instead() {

@@ -18,7 +18,7 @@ impl Args for Urls {
             .long("url")
             .value_name("URL")
             .action(ArgAction::Append)
-            .help("URL to fetch, for use in files of -K")
+            .help("URL to fetch, as an option")
             .help_heading("Request");
         let group = ArgGroup::new("urls")
             .args(["URL", "url"])
@@ -166,24 +166,13 @@ pub(crate) enum Datum {
     Raw(String),
     /// To be URL-encoded.
     Escaped(String),
-    /// Part of a form: text or a file.
-    Form(String),
-    /// Part of a form: always text.
-    FormString(String),
-}
-
-impl Datum {
-    /// Whether this is a part of a form.
-    pub(crate) const fn is_part(&self) -> bool {
-        matches!(self, Self::Form(_) | Self::FormString(_))
-    }
 }
 
 /// Constructor of a datum from its argument.
 type Make = fn(String) -> Datum;
 
 /// The options: name, help and constructor.
-const DATA: [(&str, &str, Make); 7] = [
+const DATA: [(&str, &str, Make); 5] = [
     (
         "data",
         "Data to POST, or @FILE without line breaks; repeated data is joined by `&`",
@@ -209,16 +198,6 @@ const DATA: [(&str, &str, Make); 7] = [
         "JSON to POST, or @FILE, unchanged; sets content-type and accept",
         Datum::Json,
     ),
-    (
-        "form",
-        "Part of a multipart form to POST: NAME=TEXT, NAME=@FILE, NAME=<FILE [;type=TYPE] [;filename=NAME]",
-        Datum::Form,
-    ),
-    (
-        "form-string",
-        "Part of a multipart form as is: NAME=TEXT, without special meaning of @ and <",
-        Datum::FormString,
-    ),
 ];
 
 impl Args for Data {
@@ -226,18 +205,13 @@ impl Args for Data {
         DATA.iter().fold(command, |command, (name, help, _)| {
             let argument = Arg::new(*name)
                 .long(*name)
-                .value_name(if name.starts_with("form") {
-                    "PART"
-                } else {
-                    "DATA"
-                })
+                .value_name("DATA")
                 .action(ArgAction::Append)
                 .allow_hyphen_values(true)
                 .help(*help)
                 .help_heading("Request");
             command.arg(match *name {
                 "data" => argument.short('d').visible_alias("data-ascii"),
-                "form" => argument.short('F'),
                 _ => argument,
             })
         })

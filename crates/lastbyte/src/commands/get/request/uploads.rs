@@ -43,8 +43,6 @@ pub(super) fn body(data: &[Datum]) -> Result<Option<Vec<u8>>, Refusal> {
         let bytes = match datum {
             Datum::Raw(text) => text.clone().into_bytes(),
             Datum::Escaped(text) => form(text)?,
-            // Form parts are not pairs, and sent separately.
-            Datum::Form(_) | Datum::FormString(_) => continue,
             Datum::Text(text) | Datum::Binary(text) | Datum::Json(text) => {
                 match text.strip_prefix('@') {
                     None => text.clone().into_bytes(),
