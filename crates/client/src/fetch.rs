@@ -85,9 +85,6 @@ pub struct Fetch {
     pub fails_on_error_status: bool,
     /// When a failed fetch is retried. Default: `None`, never.
     pub retry: Option<Retry>,
-    /// The offset in bytes at which a partial download is resumed (RFC 9110 §14). Default: `None`, the whole
-    /// representation.
-    pub resume_from: Option<u64>,
     /// The largest accepted body, in bytes, also after decompression. Default: `None`, no limit.
     pub size_max: Option<u64>,
 }
@@ -107,7 +104,6 @@ impl Fetch {
             is_decoded: false,
             fails_on_error_status: false,
             retry: None,
-            resume_from: None,
             size_max: None,
         }
     }
@@ -147,12 +143,6 @@ pub struct Follow {
     pub max: Option<u32>,
     /// Whether credentials are also sent to other origins. Default: no.
     pub shares_credentials: bool,
-    /// Whether a POST stays a POST after 301. Default: no, as in browsers.
-    pub keeps_post_301: bool,
-    /// Whether a POST stays a POST after 302. Default: no.
-    pub keeps_post_302: bool,
-    /// Whether a POST stays a POST after 303. Default: no.
-    pub keeps_post_303: bool,
 }
 
 impl Default for Follow {
@@ -160,9 +150,6 @@ impl Default for Follow {
         Self {
             max: Some(50),
             shares_credentials: false,
-            keeps_post_301: false,
-            keeps_post_302: false,
-            keeps_post_303: false,
         }
     }
 }

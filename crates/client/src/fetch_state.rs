@@ -43,8 +43,6 @@ pub(crate) struct FetchState {
     attempts: u32,
     /// The pause before the next retry, if the response calls for one.
     pause: Option<Duration>,
-    /// When the speed was last checked, and the bytes transferred by then.
-    pub(crate) speed_sample: Option<(Time, u64)>,
     /// The origin of the first request.
     first: Origin,
     /// The index of the server to which the request is sent.
@@ -105,7 +103,6 @@ impl FetchState {
             first_start: None,
             attempts: 0,
             pause: None,
-            speed_sample: None,
             first: fetch.url.origin().clone(),
             current: fetch,
             server: None,
@@ -165,7 +162,6 @@ impl FetchState {
         self.is_discarded = false;
         self.next = None;
         self.pause = None;
-        self.speed_sample = None;
     }
 
     /// The request in the form of HTTP/2 and HTTP/3.
@@ -212,12 +208,6 @@ fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
     }
     if fetch.is_decoded && lacks("accept-encoding") {
         fields.push("accept-encoding", ACCEPTED);
-    }
-    if let Some(from) = fetch.resume_from
-        && from > 0
-        && lacks("range")
-    {
-        fields.push("range", format!("bytes={from}-"));
     }
     let len = fetch.upload.as_ref().and_then(crate::fetch::Upload::len);
     if let Some(len) = len
@@ -309,9 +299,6 @@ impl<'a> FetchStates<'a> {
         let length = head.text("content-length");
         let length = length.and_then(|text| text.trim().parse::<u64>().ok());
         let has_body = it.current.method != "HEAD" && !matches!(status, 204 | 304);
-        if has_body {
-            it.is_discarded = is_complete_already(&it.current, head, length)?;
-        }
         if let (Some(max), Some(length)) = (it.current.size_max, length)
             && length > max
             && has_body
@@ -427,40 +414,4 @@ impl<'a> FetchStates<'a> {
         self.listener
             .on_request(fetch, connection, version, request);
     }
-}
-
-/// Whether a resumed download is already complete (RFC 9110 §15.5.17), so that the body is to be discarded.
-fn is_complete_already(
-    fetch: &Fetch,
-    head: &Head<'_>,
-    length: Option<u64>,
-) -> Result<bool, Failure> {
-    let Some(from) = fetch.resume_from.filter(|from| *from > 0) else {
-        return Ok(false);
-    };
-    let range = head
-        .text("content-range")
-        .and_then(|text| text.strip_prefix("bytes "));
-    let status = head.response.status();
-    if status == 206 {
-        let start = range.and_then(|text| text.split('-').next()?.trim().parse::<u64>().ok());
-        return match start {
-            Some(start) if start == from => Ok(false),
-            _ => Err(Failure::Range(format!(
-                "invalid `content-range`: `{}` (expected bytes from {from})",
-                range.unwrap_or_default().escape_debug()
-            ))),
-        };
-    }
-    // Both fields contain the length of the whole representation.
-    let whole = match status {
-        416 => range.and_then(|text| text.strip_prefix("*/")?.parse::<u64>().ok()),
-        _ => length,
-    };
-    if whole == Some(from) || (status == 416 && whole.is_none()) {
-        return Ok(true);
-    }
-    Err(Failure::Range(format!(
-        "cannot resume at byte {from}: the server returned status {status} (expected 206)"
-    )))
 }

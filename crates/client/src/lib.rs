@@ -39,11 +39,10 @@
 //! | [`Trust`], [`Identity`] | verification of server certificates; the client certificate |
 //! | [`Tls`], [`connect_target`], [`ReachabilityProbe`] | for programs that drive connections of their own |
 //! | [`AltSvc`] | alternative services (RFC 7838) |
-//! | [`split_unquoted`] | field values with quoted strings |
 //! | [`CookieJar`] | cookies (RFC 6265) |
 //! | [`Proxies`] | HTTP proxies |
 //! | `resolve`, `dns` | addresses and HTTPS records of hosts |
-//! | `fetch_state`, `follow`, `decode`, `retry` | progress of a fetch: redirects, resumption, decompression, retries |
+//! | `fetch_state`, `follow`, `decode`, `retry` | progress of a fetch: redirects, decompression, retries |
 //! | [`Client`] | the application that runs on a worker: schedules fetches on connections |
 //! | `link`, `tcp` | connections and their requests: HTTP/3 over QUIC, HTTP/1.1 and HTTP/2 over TCP |
 //! | [`best_idle`] | choice between several idle connections |
@@ -132,7 +131,6 @@ pub use head::{Head, Version};
 pub use listener::{Handshake, Listener, Move, Next, Transport};
 pub use memory::Memory;
 pub use proxy::{Exceptions, Proxies, Proxy};
-pub use quoted::split_unquoted;
 pub use reachability::ReachabilityProbe;
 pub use resolve::{
     Answer, ConnectTo, Lookup, Override, Services, connect_target, resolve_blocking,

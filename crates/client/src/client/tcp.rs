@@ -272,19 +272,6 @@ impl Client<'_> {
         }
     }
 
-    /// Updates the number of bytes sent in all outcomes.
-    pub(super) fn update_sent_counts(&mut self) {
-        for exchange in self
-            .tcp
-            .all
-            .values()
-            .flat_map(|stream| stream.exchanges.values())
-        {
-            let sent = exchange.sent.load(Ordering::Relaxed);
-            self.fetches.all[exchange.fetch].outcome.sent = sent;
-        }
-    }
-
     /// Cancels the request of a fetch.
     pub(super) fn cancel_over_tcp(&mut self, now: Time, fetch: usize) {
         let mut over = Vec::new();

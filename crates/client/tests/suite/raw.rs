@@ -249,11 +249,6 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
         "never" => true,
         "never-ends" => send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this"),
         "none" => send(b"HTTP/1.1 204 No Content\r\n\r\n"),
-        "attached" => send(&full(
-            "200 OK",
-            "content-disposition: attachment; filename=\"../there.bin\"\r\n",
-            b"attached",
-        )),
         "gzip" => {
             let bytes = gzip(&body(50_000));
             send(&full("200 OK", "content-encoding: gzip\r\n", &bytes))
@@ -303,11 +298,6 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
             bytes.extend(b"\r\nx-latin-1: \x9b31m\r\n\r\nok");
             send(&bytes)
         }
-        "dated" => send(&full(
-            "200 OK",
-            "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-            b"of old",
-        )),
         "loop" => send(&full("302 Found", "location: /loop\r\n", b"")),
         // The requested range of 10 000 bytes.
         "part" => {

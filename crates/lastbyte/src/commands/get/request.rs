@@ -9,10 +9,7 @@ use lastbyte_client::{Fetch, Follow, Retry, Upload, Url, UrlError};
 use lastbyte_http3::Fields;
 
 use self::uploads::{body, file};
-use super::{
-    arguments::{Arguments, Datum, Output, Resume},
-    destination::{in_folder, output_of},
-};
+use super::arguments::{Arguments, Datum};
 
 /// Why a request cannot be created: an exit code and the error.
 type Refusal = (u8, String);
@@ -53,9 +50,6 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         let follow = (it.location || it.location_trusted).then(|| Follow {
             max: u32::try_from(it.max_redirs).ok(),
             shares_credentials: it.location_trusted,
-            keeps_post_301: it.post301,
-            keeps_post_302: it.post302,
-            keeps_post_303: it.post303,
         });
         let mut fetch = Fetch::get(url);
         method.clone_into(&mut fetch.method);
@@ -67,7 +61,6 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         fetch.follow = follow;
         fetch.is_decoded = it.compressed;
         fetch.fails_on_error_status = arguments.shown.fail;
-        fetch.resume_from = resume_from(arguments, index, &fetch.url)?;
         fetch.size_max = it.max_filesize.filter(|max| *max > 0);
         fetch.retry = retry;
         all.push(fetch);
@@ -142,26 +135,6 @@ fn with_name(url: Url, path: &str) -> Result<Url, Refusal> {
     joined.map_err(|error| (3, format!("`{url}` with the name `{name}`: {error}")))
 }
 
-fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<u64>, Refusal> {
-    match arguments.request.continue_at {
-        None => Ok(None),
-        Some(Resume::At(at)) => Ok(Some(at)),
-        Some(Resume::End) => {
-            let path = match output_of(arguments, index) {
-                Output::Stdout => {
-                    let what = "`-C -` requires -o or -O: it resumes at the end of that file";
-                    return Err((2, what.to_owned()));
-                }
-                Output::File(path) => Some(path),
-                Output::RemoteName => url.file_name().map(Into::into),
-            };
-            let path = path.map(|path| in_folder(arguments, &path));
-            // A missing file has no bytes.
-            Ok(path.map(|path| path.metadata().map_or(0, |about| about.len())))
-        }
-    }
-}
-
 /// The media type of `--json`.
 const JSON: &str = "application/json";
 
@@ -189,15 +162,12 @@ fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
         .iter()
         .any(|datum| matches!(datum, Datum::Json(_)));
     let agent = concat!("lastbyte/", env!("CARGO_PKG_VERSION"));
-    let token = it.oauth2_bearer.as_ref();
-    let token = token.map(|token| format!("Bearer {token}"));
     let cookie = cookies(&it.cookie);
     let range = it.range.as_ref().map(|range| format!("bytes={range}"));
     let usual = [
         Some(("user-agent", it.user_agent.as_deref().unwrap_or(agent))),
         Some(("accept", if is_json { JSON } else { "*/*" })),
         it.referer.as_deref().map(|referer| ("referer", referer)),
-        token.as_deref().map(|token| ("authorization", token)),
         cookie.as_deref().map(|cookie| ("cookie", cookie)),
         range.as_deref().map(|range| ("range", range)),
         if is_json {
