@@ -77,8 +77,6 @@ pub struct Fetch {
     pub upload: Option<Upload>,
     /// How redirects are followed. Default: `None`, they are not.
     pub follow: Option<Follow>,
-    /// Whether cookies in the [`Memory`](crate::Memory) are sent, before those in `fields`. Default: yes.
-    pub sends_cookies: bool,
     /// Whether to request compressed content and decompress it (RFC 9110 §8.4). Default: no.
     pub is_decoded: bool,
     /// Whether a status of 400 or more is a failure, and its body is discarded. Default: no.
@@ -100,7 +98,6 @@ impl Fetch {
             fields: Fields::new(),
             upload: None,
             follow: None,
-            sends_cookies: true,
             is_decoded: false,
             fails_on_error_status: false,
             retry: None,

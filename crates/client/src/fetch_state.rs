@@ -25,8 +25,6 @@ use crate::{
 /// The most bytes of a discarded body, such as that of a redirect, which are read so that the connection can be reused.
 const DISCARDED_MAX: u64 = 1 << 20;
 
-/// The most `set-cookie` fields that are processed in one response; the same as curl.
-const SET_COOKIES_MAX: usize = 50;
 /// The most interim responses to one request. RFC 9110 §15.2 sets no limit, but a server that never sends a final response
 /// would otherwise keep the client busy forever.
 pub(crate) const INTERIM_MAX: u32 = 100;
@@ -165,7 +163,7 @@ impl FetchState {
     }
 
     /// The request in the form of HTTP/2 and HTTP/3.
-    pub(crate) fn http_request(&self, memory: &Memory) -> Request {
+    pub(crate) fn http_request(&self) -> Request {
         let fetch = &self.current;
         let authority = fetch.url.origin().authority();
         let host = fetch.fields.get("host");
@@ -174,30 +172,21 @@ impl FetchState {
             .unwrap_or(&authority);
         let scheme = fetch.url.origin().scheme.name();
         let mut request = Request::new(&fetch.method, scheme, authority, fetch.url.path());
-        add_fields(request.fields_mut(), fetch, memory);
+        add_fields(request.fields_mut(), fetch);
         request
     }
 }
 
-/// Adds the fields of the fetch and those derived from it: credentials, cookies, `range` and others.
-fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
+/// Adds the fields of the fetch and those derived from it: credentials and others.
+fn add_fields(fields: &mut Fields, fetch: &Fetch) {
     let lacks = |name| fetch.fields.get(name).is_none();
     if let Some(credentials) = fetch.url.credentials()
         && lacks("authorization")
     {
         fields.push_sensitive("authorization", basic(credentials));
     }
-    let now = Clock::since_epoch();
-    let stored = memory.cookies_for(&fetch.url, now);
-    let stored = stored.filter(|_| fetch.sends_cookies);
-    if let Some(stored) = &stored {
-        // One field: some servers do not accept several.
-        let explicit = fetch.fields.get("cookie").map(String::from_utf8_lossy);
-        let explicit = explicit.map(|it| format!("; {it}")).unwrap_or_default();
-        fields.push_sensitive("cookie", format!("{stored}{explicit}"));
-    }
     for line in &fetch.fields {
-        if line.name == "host" || (line.name == "cookie" && stored.is_some()) {
+        if line.name == "host" {
             continue;
         }
         if line.is_sensitive || line.name == "authorization" {
@@ -268,13 +257,6 @@ impl<'a> FetchStates<'a> {
             // RFC 7838 §2.1: only authenticated origins are trusted.
             self.memory
                 .put_alternatives(origin, &value, Clock::since_epoch());
-        }
-        let cookies = head.response.fields().iter();
-        let cookies = cookies.filter(|line| line.name == "set-cookie");
-        for line in cookies.take(SET_COOKIES_MAX) {
-            let value = String::from_utf8_lossy(line.value);
-            let now = Clock::since_epoch();
-            self.memory.put_cookie(&it.current.url, &value, now);
         }
         let location = head.response.fields().get("location");
         let redirects = it.outcome.redirects;

@@ -39,7 +39,6 @@
 //! | [`Trust`], [`Identity`] | verification of server certificates; the client certificate |
 //! | [`Tls`], [`connect_target`], [`ReachabilityProbe`] | for programs that drive connections of their own |
 //! | [`AltSvc`] | alternative services (RFC 7838) |
-//! | [`CookieJar`] | cookies (RFC 6265) |
 //! | [`Proxies`] | HTTP proxies |
 //! | `resolve`, `dns` | addresses and HTTPS records of hosts |
 //! | `fetch_state`, `follow`, `decode`, `retry` | progress of a fetch: redirects, decompression, retries |
@@ -87,7 +86,6 @@ mod calendar;
 mod candidates;
 mod client;
 mod connection_reuse;
-mod cookies;
 mod crypto;
 mod decode;
 mod dns;
@@ -122,7 +120,6 @@ pub use alt_svc::{AltSvc, Alternative};
 pub use base64::base64;
 pub use client::Client;
 pub use connection_reuse::{IdleConnection, best_idle};
-pub use cookies::CookieJar;
 pub use dns::Service;
 pub use failure::Failure;
 pub use family::Family;

@@ -5,8 +5,6 @@
     reason = "what a command reads and writes is files"
 )]
 
-#[path = "get/cookies.rs"]
-mod cookies;
 #[path = "get/curl.rs"]
 mod curl;
 #[path = "../../client/tests/suite/dns.rs"]
@@ -182,7 +180,7 @@ fn exit_codes_are_those_of_curl() {
     let one = place.url("1");
     let [close, reset, short, never, large] =
         ["close", "reset", "short", "never", "1000000"].map(|path| place.url(path));
-    let cases: [(&[&str], i32); 22] = [
+    let cases: [(&[&str], i32); 23] = [
         (&["https://127.0.0.1:1/"], 7),
         (&["https://no-such-name.invalid/"], 6),
         (&[&close], 18),
@@ -202,6 +200,7 @@ fn exit_codes_are_those_of_curl() {
         (&["-I", "-d", "x", &one], 2),
         (&["-u", "me", &one], 2),
         (&["-r", "x", &one], 2),
+        (&["-b", "file", &one], 2),
         (&["-w", "%{no_such}", &one], 2),
         (&["--cert", "/nonexistent", &one], 58),
         (&["--congestion", "none", &one], 2),

@@ -225,7 +225,7 @@ impl Client<'_> {
                 ))
             }
         };
-        let request = it.http_request(self.memory);
+        let request = it.http_request();
         let (cancel, cancelled) = oneshot::channel();
         let window = Arc::new(Semaphore::new(WINDOW_LEN));
         let sent = Arc::new(AtomicU64::new(0));

@@ -268,22 +268,6 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
                 b"it is elsewhere",
             ))
         }
-        // Sets various cookies and redirects.
-        "cookies" => send(&full(
-            "302 Found",
-            &format!(
-                "location: {query}\r\n\
-                 set-cookie: session=1\r\n\
-                 set-cookie: lasting=a b; expires=Fri, 31-Dec-2100 23:59:59 GMT; path=/; HttpOnly\r\n\
-                 set-cookie: safe=2; secure; path=/head\r\n\
-                 set-cookie: deep=3; path=/elsewhere/\r\n\
-                 set-cookie: foreign=4; domain=other.example\r\n\
-                 set-cookie: gone=5; max-age=0\r\n\
-                 set-cookie: __Host-x=6\r\n\
-                 set-cookie: nothing\r\n"
-            ),
-            b"",
-        )),
         // Two of three requests are answered with 503.
         "busy" if !request.request_count.is_multiple_of(3) => send(&full(
             "503 Busy",

@@ -318,6 +318,18 @@ fn a_space_in_the_data_of_a_query_is_an_error() {
     assert_eq!(ours.status.code(), Some(3), "{}", stderr(&ours));
 }
 
+/// As newer curls have it: older ones send both.
+#[test]
+fn an_explicit_cookie_field_replaces_that_of_the_option() {
+    let server = ScriptedServer::start();
+    let words = ["-b", "own=1", "-H", "Cookie: mine=2", &server.url("head")];
+    let output = super::get(&words);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = text.lines();
+    let sent: Vec<&str> = lines.filter(|line| line.starts_with("cookie")).collect();
+    assert_eq!(sent, ["cookie: mine=2"]);
+}
+
 /// No option of curl is unknown: it is accepted, or refused by its name without a guess at another one.
 #[test]
 fn every_option_of_curl_is_accepted_or_refused_by_name() {

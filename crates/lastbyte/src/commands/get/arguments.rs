@@ -46,8 +46,6 @@ Examples:
   lastbyte get -k -v --qlog qlogs/ https://localhost:4433/32k -o 32k
   lastbyte get --cacert ca.pem --resolve example.com:443:127.0.0.1 \\
     https://example.com/
-  # Log in, and keep the session for the next run.
-  lastbyte get -c cookies -b cookies -d name=value https://example.com/form
   # Uploads.
   lastbyte get -d name=value https://example.com/form
   lastbyte get -T backup.tar https://example.com/backups/
@@ -185,17 +183,9 @@ pub(crate) struct Request {
     /// Credentials for HTTP Basic authentication, sent only to the original host
     #[arg(short, long, value_name = "NAME:PASSWORD")]
     pub(crate) user: Option<String>,
-    /// Cookies to send: NAME=VALUE, or a cookie file; repeatable
-    ///
-    /// NAME=VALUE goes to the original host only; cookies of a file go where their domain and path allow.
-    #[arg(short = 'b', long, value_name = "DATA")]
+    /// Cookies to send to the original host; repeatable
+    #[arg(short = 'b', long, value_name = "NAME=VALUE")]
     pub(crate) cookie: Vec<String>,
-    /// Write received cookies to FILE at the end (`-`: stdout)
-    #[arg(short = 'c', long, value_name = "FILE")]
-    pub(crate) cookie_jar: Option<PathBuf>,
-    /// Ignore session cookies in cookie files
-    #[arg(short, long)]
-    pub(crate) junk_session_cookies: bool,
     /// Request only these bytes: 0-499, 500-, -500
     #[arg(short, long, value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) range: Option<String>,

@@ -55,8 +55,6 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         method.clone_into(&mut fetch.method);
         fetch.is_method_fixed = it.method.is_some();
         fetch.fields = fields.clone();
-        // A field given on the command line replaces all others of that name, as with curl.
-        fetch.sends_cookies = !it.header.iter().any(|text| is_cookie(text));
         fetch.upload = upload;
         fetch.follow = follow;
         fetch.is_decoded = it.compressed;
@@ -91,6 +89,11 @@ fn check(arguments: &Arguments) -> Result<(), Refusal> {
         && !user.contains(':')
     {
         return usage("`-u`: no password (expected NAME:PASSWORD; there is no prompt)");
+    }
+    if let Some(file) = it.cookie.iter().find(|text| !text.contains('=')) {
+        return usage(&format!(
+            "`-b {file}`: cookie files are not supported: use curl (expected NAME=VALUE)"
+        ));
     }
     if it.upload_file.len() > arguments.urls.0.len() {
         return usage("more -T options than URLs (expected at most one per URL)");
@@ -162,7 +165,7 @@ fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
         .iter()
         .any(|datum| matches!(datum, Datum::Json(_)));
     let agent = concat!("lastbyte/", env!("CARGO_PKG_VERSION"));
-    let cookie = cookies(&it.cookie);
+    let cookie = (!it.cookie.is_empty()).then(|| it.cookie.join("; "));
     let range = it.range.as_ref().map(|range| format!("bytes={range}"));
     let usual = [
         Some(("user-agent", it.user_agent.as_deref().unwrap_or(agent))),
@@ -207,19 +210,4 @@ pub(in crate::commands) fn field(text: &str) -> Result<(String, Option<String>),
     let is_left_out = value.is_empty();
     let value = (!is_left_out).then(|| value.trim().to_owned());
     Ok((name.trim().to_ascii_lowercase(), value))
-}
-
-fn is_cookie(field: &str) -> bool {
-    let name = field.split([':', ';']).next().unwrap_or_default();
-    name.trim().eq_ignore_ascii_case("cookie")
-}
-
-/// The cookies given by `-b`; files are read elsewhere.
-fn cookies(said: &[String]) -> Option<String> {
-    let said: Vec<&str> = said
-        .iter()
-        .map(String::as_str)
-        .filter(|it| it.contains('='))
-        .collect();
-    (!said.is_empty()).then(|| said.join("; "))
 }

@@ -238,10 +238,12 @@ const OTHER_PROTOCOLS: &[&str] = &[
 const REMOVED: &[(&str, Option<&str>)] = &[
     ("config", Some("-K")),
     ("continue-at", Some("-C")),
+    ("cookie-jar", Some("-c")),
     ("form", Some("-F")),
     ("form-escape", None),
     ("form-string", None),
     ("globoff", Some("-g")),
+    ("junk-session-cookies", Some("-j")),
     ("limit-rate", None),
     ("netrc", Some("-n")),
     ("netrc-file", None),
