@@ -10,7 +10,7 @@
 //! | `event` | events from other threads |
 //! | `events` | events from QUIC and HTTP/3 |
 //! | `moves` | migration of QUIC connections when the local address changes |
-//! | `limits` | time and speed limits |
+//! | `limits` | time limits |
 //!
 //! Opens no sockets and reads no clock; both belong to the worker.
 

@@ -20,8 +20,6 @@ pub enum Failure {
     ConnectTimeout(Duration),
     /// The fetch took longer than this limit.
     TimeLimit(Duration),
-    /// The transfer was slower than the first value, in bytes per second, for the duration of the second.
-    Slow(u64, Duration),
     /// The server closed the connection during the QUIC handshake, or violated QUIC.
     QuicHandshake(String),
     /// The TLS handshake failed.
@@ -47,8 +45,6 @@ pub enum Failure {
     },
     /// The status is 400 or more, and [`Fetch::fails_on_error_status`](crate::Fetch::fails_on_error_status) is set.
     Status(u16),
-    /// The server did not send the requested range.
-    Range(String),
     /// There were more redirects than this limit.
     Redirects(u32),
     /// The body is larger than this limit, in bytes.
@@ -96,7 +92,6 @@ impl fmt::Display for Failure {
             | Self::Connect(what)
             | Self::Request(what)
             | Self::Response(what)
-            | Self::Range(what)
             | Self::Pin(what)
             | Self::Encoding(what) => f.write_str(what),
             Self::ConnectTimeout(after) => {
@@ -105,11 +100,6 @@ impl fmt::Display for Failure {
             Self::TimeLimit(after) => {
                 write!(f, "transfer timed out after {} ms", after.as_millis())
             }
-            Self::Slow(least, span) => write!(
-                f,
-                "transfer slower than {least} bytes/s for {} ms",
-                span.as_millis()
-            ),
             Self::QuicHandshake(what) => write!(f, "QUIC handshake failed: {what}"),
             Self::Tls(what) => write!(f, "TLS handshake failed: {what}"),
             Self::Certificate(what) => {

@@ -77,17 +77,12 @@ pub struct Fetch {
     pub upload: Option<Upload>,
     /// How redirects are followed. Default: `None`, they are not.
     pub follow: Option<Follow>,
-    /// Whether cookies in the [`Memory`](crate::Memory) are sent, before those in `fields`. Default: yes.
-    pub sends_cookies: bool,
     /// Whether to request compressed content and decompress it (RFC 9110 §8.4). Default: no.
     pub is_decoded: bool,
     /// Whether a status of 400 or more is a failure, and its body is discarded. Default: no.
     pub fails_on_error_status: bool,
     /// When a failed fetch is retried. Default: `None`, never.
     pub retry: Option<Retry>,
-    /// The offset in bytes at which a partial download is resumed (RFC 9110 §14). Default: `None`, the whole
-    /// representation.
-    pub resume_from: Option<u64>,
     /// The largest accepted body, in bytes, also after decompression. Default: `None`, no limit.
     pub size_max: Option<u64>,
 }
@@ -103,11 +98,9 @@ impl Fetch {
             fields: Fields::new(),
             upload: None,
             follow: None,
-            sends_cookies: true,
             is_decoded: false,
             fails_on_error_status: false,
             retry: None,
-            resume_from: None,
             size_max: None,
         }
     }
@@ -147,12 +140,6 @@ pub struct Follow {
     pub max: Option<u32>,
     /// Whether credentials are also sent to other origins. Default: no.
     pub shares_credentials: bool,
-    /// Whether a POST stays a POST after 301. Default: no, as in browsers.
-    pub keeps_post_301: bool,
-    /// Whether a POST stays a POST after 302. Default: no.
-    pub keeps_post_302: bool,
-    /// Whether a POST stays a POST after 303. Default: no.
-    pub keeps_post_303: bool,
 }
 
 impl Default for Follow {
@@ -160,9 +147,6 @@ impl Default for Follow {
         Self {
             max: Some(50),
             shares_credentials: false,
-            keeps_post_301: false,
-            keeps_post_302: false,
-            keeps_post_303: false,
         }
     }
 }

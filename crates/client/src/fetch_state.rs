@@ -25,8 +25,6 @@ use crate::{
 /// The most bytes of a discarded body, such as that of a redirect, which are read so that the connection can be reused.
 const DISCARDED_MAX: u64 = 1 << 20;
 
-/// The most `set-cookie` fields that are processed in one response; the same as curl.
-const SET_COOKIES_MAX: usize = 50;
 /// The most interim responses to one request. RFC 9110 §15.2 sets no limit, but a server that never sends a final response
 /// would otherwise keep the client busy forever.
 pub(crate) const INTERIM_MAX: u32 = 100;
@@ -43,8 +41,6 @@ pub(crate) struct FetchState {
     attempts: u32,
     /// The pause before the next retry, if the response calls for one.
     pause: Option<Duration>,
-    /// When the speed was last checked, and the bytes transferred by then.
-    pub(crate) speed_sample: Option<(Time, u64)>,
     /// The origin of the first request.
     first: Origin,
     /// The index of the server to which the request is sent.
@@ -105,7 +101,6 @@ impl FetchState {
             first_start: None,
             attempts: 0,
             pause: None,
-            speed_sample: None,
             first: fetch.url.origin().clone(),
             current: fetch,
             server: None,
@@ -165,11 +160,10 @@ impl FetchState {
         self.is_discarded = false;
         self.next = None;
         self.pause = None;
-        self.speed_sample = None;
     }
 
     /// The request in the form of HTTP/2 and HTTP/3.
-    pub(crate) fn http_request(&self, memory: &Memory) -> Request {
+    pub(crate) fn http_request(&self) -> Request {
         let fetch = &self.current;
         let authority = fetch.url.origin().authority();
         let host = fetch.fields.get("host");
@@ -178,30 +172,21 @@ impl FetchState {
             .unwrap_or(&authority);
         let scheme = fetch.url.origin().scheme.name();
         let mut request = Request::new(&fetch.method, scheme, authority, fetch.url.path());
-        add_fields(request.fields_mut(), fetch, memory);
+        add_fields(request.fields_mut(), fetch);
         request
     }
 }
 
-/// Adds the fields of the fetch and those derived from it: credentials, cookies, `range` and others.
-fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
+/// Adds the fields of the fetch and those derived from it: credentials and others.
+fn add_fields(fields: &mut Fields, fetch: &Fetch) {
     let lacks = |name| fetch.fields.get(name).is_none();
     if let Some(credentials) = fetch.url.credentials()
         && lacks("authorization")
     {
         fields.push_sensitive("authorization", basic(credentials));
     }
-    let now = Clock::since_epoch();
-    let stored = memory.cookies_for(&fetch.url, now);
-    let stored = stored.filter(|_| fetch.sends_cookies);
-    if let Some(stored) = &stored {
-        // One field: some servers do not accept several.
-        let explicit = fetch.fields.get("cookie").map(String::from_utf8_lossy);
-        let explicit = explicit.map(|it| format!("; {it}")).unwrap_or_default();
-        fields.push_sensitive("cookie", format!("{stored}{explicit}"));
-    }
     for line in &fetch.fields {
-        if line.name == "host" || (line.name == "cookie" && stored.is_some()) {
+        if line.name == "host" {
             continue;
         }
         if line.is_sensitive || line.name == "authorization" {
@@ -212,12 +197,6 @@ fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
     }
     if fetch.is_decoded && lacks("accept-encoding") {
         fields.push("accept-encoding", ACCEPTED);
-    }
-    if let Some(from) = fetch.resume_from
-        && from > 0
-        && lacks("range")
-    {
-        fields.push("range", format!("bytes={from}-"));
     }
     let len = fetch.upload.as_ref().and_then(crate::fetch::Upload::len);
     if let Some(len) = len
@@ -279,13 +258,6 @@ impl<'a> FetchStates<'a> {
             self.memory
                 .put_alternatives(origin, &value, Clock::since_epoch());
         }
-        let cookies = head.response.fields().iter();
-        let cookies = cookies.filter(|line| line.name == "set-cookie");
-        for line in cookies.take(SET_COOKIES_MAX) {
-            let value = String::from_utf8_lossy(line.value);
-            let now = Clock::since_epoch();
-            self.memory.put_cookie(&it.current.url, &value, now);
-        }
         let location = head.response.fields().get("location");
         let redirects = it.outcome.redirects;
         let next = follow::next(&it.current, &it.first, status, location, redirects);
@@ -309,9 +281,6 @@ impl<'a> FetchStates<'a> {
         let length = head.text("content-length");
         let length = length.and_then(|text| text.trim().parse::<u64>().ok());
         let has_body = it.current.method != "HEAD" && !matches!(status, 204 | 304);
-        if has_body {
-            it.is_discarded = is_complete_already(&it.current, head, length)?;
-        }
         if let (Some(max), Some(length)) = (it.current.size_max, length)
             && length > max
             && has_body
@@ -427,40 +396,4 @@ impl<'a> FetchStates<'a> {
         self.listener
             .on_request(fetch, connection, version, request);
     }
-}
-
-/// Whether a resumed download is already complete (RFC 9110 §15.5.17), so that the body is to be discarded.
-fn is_complete_already(
-    fetch: &Fetch,
-    head: &Head<'_>,
-    length: Option<u64>,
-) -> Result<bool, Failure> {
-    let Some(from) = fetch.resume_from.filter(|from| *from > 0) else {
-        return Ok(false);
-    };
-    let range = head
-        .text("content-range")
-        .and_then(|text| text.strip_prefix("bytes "));
-    let status = head.response.status();
-    if status == 206 {
-        let start = range.and_then(|text| text.split('-').next()?.trim().parse::<u64>().ok());
-        return match start {
-            Some(start) if start == from => Ok(false),
-            _ => Err(Failure::Range(format!(
-                "invalid `content-range`: `{}` (expected bytes from {from})",
-                range.unwrap_or_default().escape_debug()
-            ))),
-        };
-    }
-    // Both fields contain the length of the whole representation.
-    let whole = match status {
-        416 => range.and_then(|text| text.strip_prefix("*/")?.parse::<u64>().ok()),
-        _ => length,
-    };
-    if whole == Some(from) || (status == 416 && whole.is_none()) {
-        return Ok(true);
-    }
-    Err(Failure::Range(format!(
-        "cannot resume at byte {from}: the server returned status {status} (expected 206)"
-    )))
 }

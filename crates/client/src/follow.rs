@@ -62,13 +62,8 @@ pub(crate) fn next(
     }
     next.url = url;
     let becomes_get = match status {
-        301 => fetch.method == "POST" && !follow.keeps_post_301,
-        302 => fetch.method == "POST" && !follow.keeps_post_302,
-        303 => match &*fetch.method {
-            "POST" => !follow.keeps_post_303,
-            "GET" | "HEAD" => false,
-            _ => true,
-        },
+        301 | 302 => fetch.method == "POST",
+        303 => !matches!(&*fetch.method, "GET" | "HEAD"),
         _ => false,
     };
     if becomes_get

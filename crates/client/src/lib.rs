@@ -39,11 +39,9 @@
 //! | [`Trust`], [`Identity`] | verification of server certificates; the client certificate |
 //! | [`Tls`], [`connect_target`], [`ReachabilityProbe`] | for programs that drive connections of their own |
 //! | [`AltSvc`] | alternative services (RFC 7838) |
-//! | [`split_unquoted`] | field values with quoted strings |
-//! | [`CookieJar`] | cookies (RFC 6265) |
 //! | [`Proxies`] | HTTP proxies |
 //! | `resolve`, `dns` | addresses and HTTPS records of hosts |
-//! | `fetch_state`, `follow`, `decode`, `retry` | progress of a fetch: redirects, resumption, decompression, retries |
+//! | `fetch_state`, `follow`, `decode`, `retry` | progress of a fetch: redirects, decompression, retries |
 //! | [`Client`] | the application that runs on a worker: schedules fetches on connections |
 //! | `link`, `tcp` | connections and their requests: HTTP/3 over QUIC, HTTP/1.1 and HTTP/2 over TCP |
 //! | [`best_idle`] | choice between several idle connections |
@@ -88,7 +86,6 @@ mod calendar;
 mod candidates;
 mod client;
 mod connection_reuse;
-mod cookies;
 mod crypto;
 mod decode;
 mod dns;
@@ -123,7 +120,6 @@ pub use alt_svc::{AltSvc, Alternative};
 pub use base64::base64;
 pub use client::Client;
 pub use connection_reuse::{IdleConnection, best_idle};
-pub use cookies::CookieJar;
 pub use dns::Service;
 pub use failure::Failure;
 pub use family::Family;
@@ -132,7 +128,6 @@ pub use head::{Head, Version};
 pub use listener::{Handshake, Listener, Move, Next, Transport};
 pub use memory::Memory;
 pub use proxy::{Exceptions, Proxies, Proxy};
-pub use quoted::split_unquoted;
 pub use reachability::ReachabilityProbe;
 pub use resolve::{
     Answer, ConnectTo, Lookup, Override, Services, connect_target, resolve_blocking,

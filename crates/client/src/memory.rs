@@ -11,10 +11,9 @@ use lastbyte_quic::crypto::tickets::client::{MemorySessions, SessionStore};
 
 use crate::{
     alt_svc::AltSvc,
-    cookies::CookieJar,
     crypto::{Crypto, CryptoCache, CryptoError},
     settings::Settings,
-    url::{Origin, Url},
+    url::Origin,
 };
 
 /// State about one origin, besides its TLS sessions.
@@ -27,15 +26,13 @@ pub(crate) struct Remembered {
     pub(crate) remote: Option<SocketAddr>,
 }
 
-/// State about servers that is kept between connections and runs: TLS sessions, address tokens, HTTP/3 settings,
-/// alternative services and cookies. Clones share the same state and are cheap.
+/// State about servers that is kept between connections and runs: TLS sessions, address tokens, HTTP/3 settings and
+/// alternative services. Clones share the same state and are cheap.
 #[derive(Clone, Debug)]
 pub struct Memory {
     sessions: Arc<dyn SessionStore>,
     servers: Arc<Mutex<BTreeMap<Origin, Remembered>>>,
     alternatives: Arc<Mutex<AltSvc>>,
-    /// `None` while cookies are not kept.
-    cookies: Arc<Mutex<Option<CookieJar>>>,
     crypto: Arc<CryptoCache>,
 }
 
@@ -47,7 +44,6 @@ impl Memory {
             sessions,
             servers: Arc::default(),
             alternatives: Arc::default(),
-            cookies: Arc::default(),
             crypto: Arc::default(),
         }
     }
@@ -90,31 +86,6 @@ impl Memory {
         let mut of = alternatives.of(origin, "h3", now);
         // Services on other hosts are ignored; their names would have to be resolved first.
         of.find(|it| it.host == origin.host).map(|it| it.port)
-    }
-
-    /// The cookies; `None` if they are not kept.
-    #[must_use]
-    pub fn cookies(&self) -> Option<CookieJar> {
-        self.jar().clone()
-    }
-
-    /// Keeps cookies from now on, starting with these.
-    pub fn set_cookies(&self, cookies: CookieJar) {
-        *self.jar() = Some(cookies);
-    }
-
-    pub(crate) fn put_cookie(&self, url: &Url, value: &str, now: Duration) {
-        if let Some(jar) = &mut *self.jar() {
-            jar.put(url, value, now);
-        }
-    }
-
-    pub(crate) fn cookies_for(&self, url: &Url, now: Duration) -> Option<String> {
-        self.jar().as_ref()?.header(url, now)
-    }
-
-    fn jar(&self) -> MutexGuard<'_, Option<CookieJar>> {
-        self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn alt_svc(&self) -> MutexGuard<'_, AltSvc> {

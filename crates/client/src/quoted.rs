@@ -2,7 +2,7 @@
 
 /// The parts between the marks outside of quoted strings, without whitespace around them. Empty parts are left out
 /// (RFC 9110 §5.6.1.2).
-pub fn split_unquoted(text: &str, mark: char) -> impl Iterator<Item = &str> {
+pub(crate) fn split_unquoted(text: &str, mark: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let parts = text.split(move |c| {
         if is_escaped {

@@ -53,8 +53,7 @@ impl Retry {
             Failure::Resolve(_)
             | Failure::ResolveProxy(_)
             | Failure::ConnectTimeout(_)
-            | Failure::TimeLimit(_)
-            | Failure::Slow(..) => true,
+            | Failure::TimeLimit(_) => true,
             Failure::Connect(_) => self.refused || self.all,
             _ => self.all,
         }

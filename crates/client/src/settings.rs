@@ -95,8 +95,6 @@ pub struct Settings {
     pub attempt_delay: Duration,
     /// The time limit of a fetch. Default: none.
     pub time_limit: Option<Duration>,
-    /// A fetch fails if it transfers fewer bytes per second than this for this duration. Default: no limit.
-    pub speed_limit: Option<(u64, Duration)>,
     /// Whether TLS 1.2 is offered over TCP. Default: yes.
     pub tls12: bool,
     /// Whether TLS 1.3 is offered. Without it, QUIC is not used. Default: yes.
@@ -160,7 +158,6 @@ impl Settings {
             connect_timeout: Duration::from_secs(10),
             attempt_delay: Duration::from_millis(250),
             time_limit: None,
-            speed_limit: None,
             tls12: true,
             tls13: true,
             parallel: 100,

@@ -5,8 +5,6 @@
     reason = "what a command reads and writes is files"
 )]
 
-#[path = "get/cookies.rs"]
-mod cookies;
 #[path = "get/curl.rs"]
 mod curl;
 #[path = "../../client/tests/suite/dns.rs"]
@@ -202,7 +200,7 @@ fn exit_codes_are_those_of_curl() {
         (&["-I", "-d", "x", &one], 2),
         (&["-u", "me", &one], 2),
         (&["-r", "x", &one], 2),
-        (&["-C", "-", &one], 2),
+        (&["-b", "file", &one], 2),
         (&["-w", "%{no_such}", &one], 2),
         (&["--cert", "/nonexistent", &one], 58),
         (&["--congestion", "none", &one], 2),

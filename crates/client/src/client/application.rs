@@ -71,7 +71,6 @@ impl Application for Client<'_> {
         self.read_mailbox(now, endpoint);
         if self.next_tick <= now {
             self.next_tick = now + TICK;
-            self.end_slow(now, endpoint);
             self.watch_network(now, endpoint);
             if !self.fetches.listener.on_tick() {
                 self.interrupt(now);

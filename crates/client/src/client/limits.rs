@@ -1,4 +1,4 @@
-//! Time and speed limits.
+//! Time limits.
 
 use lastbyte_http3::Code;
 use lastbyte_quic::{Time, endpoint::Endpoint};
@@ -32,44 +32,6 @@ impl Client<'_> {
         }
         let starts = self.active.iter().filter_map(|fetch| start(self, *fetch));
         self.next_limit = starts.min().zip(limit).map(|(start, limit)| start + limit);
-    }
-
-    /// Ends the fetches that are too slow.
-    pub(super) fn end_slow(&mut self, now: Time, endpoint: &mut Endpoint) {
-        let Some((least, span)) = self.settings.speed_limit else {
-            return;
-        };
-        self.update_sent_counts();
-        let mut slow = Vec::new();
-        for fetch in &self.active {
-            let it = &mut self.fetches.all[*fetch];
-            let outcome = &it.outcome;
-            // The progress of an upload over QUIC is unknown until the response starts.
-            let is_over_tcp = outcome
-                .connection
-                .is_some_and(|it| self.tcp.all.contains_key(&it));
-            let is_counted = is_over_tcp || it.current.upload.is_none() || outcome.status.is_some();
-            if outcome.timing.request.is_none() || !is_counted {
-                it.speed_sample = None;
-                continue;
-            }
-            let moved = outcome.received + outcome.sent;
-            let (since, before) = *it.speed_sample.get_or_insert((now, moved));
-            if now.since(since) < span {
-                continue;
-            }
-            // The bytes required in the time that has passed.
-            let required = least as f64 * now.since(since).as_secs_f64();
-            if (moved.saturating_sub(before) as f64) < required {
-                slow.push(*fetch);
-            } else {
-                it.speed_sample = Some((now, moved));
-            }
-        }
-        for fetch in slow {
-            self.cancel_fetch(now, fetch, endpoint);
-            self.end(now, fetch, Some(Failure::Slow(least, span)));
-        }
     }
 
     /// Cancels the request of a fetch.

@@ -225,7 +225,7 @@ impl Client<'_> {
                 ))
             }
         };
-        let request = it.http_request(self.memory);
+        let request = it.http_request();
         let (cancel, cancelled) = oneshot::channel();
         let window = Arc::new(Semaphore::new(WINDOW_LEN));
         let sent = Arc::new(AtomicU64::new(0));
@@ -269,19 +269,6 @@ impl Client<'_> {
             self.servers.all[server].tcp_open.remove(&connection);
             let why = "the server closed the connection".to_owned();
             self.retry_or_end(now, fetch, true, Failure::Response(why));
-        }
-    }
-
-    /// Updates the number of bytes sent in all outcomes.
-    pub(super) fn update_sent_counts(&mut self) {
-        for exchange in self
-            .tcp
-            .all
-            .values()
-            .flat_map(|stream| stream.exchanges.values())
-        {
-            let sent = exchange.sent.load(Ordering::Relaxed);
-            self.fetches.all[exchange.fetch].outcome.sent = sent;
         }
     }
 

@@ -43,13 +43,6 @@ fn redirects_change_the_method_as_in_curl() {
         let has_type = next.fields.get("content-type").is_some();
         assert_eq!(has_type, keeps || matches!(method, "GET" | "HEAD"));
     }
-    let mut kept = fetch("POST");
-    kept.follow = Some(Follow {
-        keeps_post_302: true,
-        ..Follow::default()
-    });
-    assert_eq!(redirected(&kept, 302, "/z").method, "POST");
-    assert_eq!(redirected(&kept, 301, "/z").method, "GET");
     let mut fixed = fetch("DELETE");
     fixed.is_method_fixed = true;
     let next = redirected(&fixed, 302, "/z");

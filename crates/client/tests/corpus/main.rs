@@ -1,14 +1,8 @@
 //! Replays the fuzzing corpus, which the targets in `fuzz/` extend.
 
 mod alt_svc;
-mod cookies;
 
 #[test]
 fn fuzz_corpus_of_alt_svc_is_replayed() {
     lastbyte_testkit::replay_corpus("alt_svc", 5, alt_svc::play);
-}
-
-#[test]
-fn fuzz_corpus_of_cookies_is_replayed() {
-    lastbyte_testkit::replay_corpus("cookies", 5, cookies::play);
 }

@@ -446,10 +446,10 @@ fn rfc9114_3_3_origins_with_the_same_address_and_certificate_share_a_connection(
 
 /// A fetch without progress is ended; a fast one on the same connection is not.
 #[test]
-fn stalled_fetches_over_quic_end_at_the_speed_limit() {
+fn stalled_fetches_over_quic_end_at_the_time_limit() {
     let server = server();
     let mut settings = settings(&server);
-    settings.speed_limit = Some((1000, Duration::from_millis(300)));
+    settings.time_limit = Some(Duration::from_secs(3));
     let fetches = ["never", "100000"].map(|path| get(&server, path));
     let mut recorder = Recorder::default();
     let outcomes = fetch_with(
@@ -460,7 +460,7 @@ fn stalled_fetches_over_quic_end_at_the_speed_limit() {
     );
     let failure = outcomes[0].failure.as_ref();
     assert!(
-        matches!(failure, Some(Failure::Slow(1000, _))),
+        matches!(failure, Some(Failure::TimeLimit(_))),
         "{failure:?}"
     );
     assert!(outcomes[1].failure.is_none(), "{outcomes:?}");

@@ -249,11 +249,6 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
         "never" => true,
         "never-ends" => send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this"),
         "none" => send(b"HTTP/1.1 204 No Content\r\n\r\n"),
-        "attached" => send(&full(
-            "200 OK",
-            "content-disposition: attachment; filename=\"../there.bin\"\r\n",
-            b"attached",
-        )),
         "gzip" => {
             let bytes = gzip(&body(50_000));
             send(&full("200 OK", "content-encoding: gzip\r\n", &bytes))
@@ -273,22 +268,6 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
                 b"it is elsewhere",
             ))
         }
-        // Sets various cookies and redirects.
-        "cookies" => send(&full(
-            "302 Found",
-            &format!(
-                "location: {query}\r\n\
-                 set-cookie: session=1\r\n\
-                 set-cookie: lasting=a b; expires=Fri, 31-Dec-2100 23:59:59 GMT; path=/; HttpOnly\r\n\
-                 set-cookie: safe=2; secure; path=/head\r\n\
-                 set-cookie: deep=3; path=/elsewhere/\r\n\
-                 set-cookie: foreign=4; domain=other.example\r\n\
-                 set-cookie: gone=5; max-age=0\r\n\
-                 set-cookie: __Host-x=6\r\n\
-                 set-cookie: nothing\r\n"
-            ),
-            b"",
-        )),
         // Two of three requests are answered with 503.
         "busy" if !request.request_count.is_multiple_of(3) => send(&full(
             "503 Busy",
@@ -303,11 +282,6 @@ fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> 
             bytes.extend(b"\r\nx-latin-1: \x9b31m\r\n\r\nok");
             send(&bytes)
         }
-        "dated" => send(&full(
-            "200 OK",
-            "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-            b"of old",
-        )),
         "loop" => send(&full("302 Found", "location: /loop\r\n", b"")),
         // The requested range of 10 000 bytes.
         "part" => {

@@ -1,4 +1,4 @@
-//! What is kept in files: sessions, bodies by the server's names. How bodies are written.
+//! What is kept in files: sessions, bodies. How bodies are written.
 
 use std::{
     fs,
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Place, body, code, command, raw::ScriptedServer, stderr};
+use super::{Place, body, code, command, stderr};
 
 /// A line buffer would write up to the last newline, and the rest by itself. stdout is a socket on which each write is a
 /// datagram.
@@ -126,18 +126,14 @@ fn sessions_are_resumed_by_the_next_run() {
 }
 
 #[test]
-fn names_from_servers_contain_no_folder_and_overwrite_nothing() {
+fn the_effective_name_is_that_of_the_url_in_the_output_folder() {
     let place = Place::new("get-names");
-    let server = ScriptedServer::start();
-    let attached = server.url("attached");
-    let words = ["-O", "-J", "--output-dir", "down", "--create-dirs"];
-    let words = [&words[..], &["-w", "%{filename_effective}"], &[&attached]].concat();
-    let output = place.get(&words);
+    let words = ["-O", "--output-dir", "down", "--create-dirs"];
+    let url = place.url("1000");
+    let output = place.get(&[&words[..], &["-w", "%{filename_effective}"], &[&url]].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    assert_eq!(place.read("down/there.bin"), b"attached");
-    assert_eq!(output.stdout, b"down/there.bin");
-    let output = place.get(&words);
-    assert_eq!(code(&output), 23, "{}", stderr(&output));
+    assert_eq!(place.read("down/1000"), body(1000));
+    assert_eq!(output.stdout, b"down/1000");
 }
 
 #[test]

@@ -18,9 +18,8 @@ use lastbyte_client::{ConnectTo, Override};
 
 pub(crate) use self::curl::refusal;
 pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Rest, Urls};
-pub(crate) use self::values::Resume;
 pub(in crate::commands) use self::values::connect_to;
-use self::values::{dns_server, pinned, redirects, resolve, resume, size, span};
+use self::values::{dns_server, pinned, redirects, resolve, size, span};
 use crate::commands::{credentials::Credentials, values::Aead};
 
 const EXAMPLES: &str = "\
@@ -33,16 +32,13 @@ Examples:
   # Two files over one connection, the second named as in the URL.
   lastbyte get https://example.com/a -o first.bin \\
     https://example.com/b.bin -O
-  # Resume an interrupted download.
-  lastbyte get -C - https://example.com/b.bin -O
   # Timing of ten connections, resumed with 0-RTT if the server accepts it.
   lastbyte get https://example.com/ -o /dev/null --timing --repeat 10 --0rtt
   # 0-RTT across runs.
   lastbyte get --session-store sessions --0rtt -v https://example.com/ \\
     -o /dev/null
-  # Retry after transient failures, including stalled transfers.
-  lastbyte get --retry 5 --speed-limit 1k --speed-time 10 \\
-    -O https://example.com/b.bin
+  # Retry after transient failures, including transfers that take too long.
+  lastbyte get --retry 5 --max-time 60 -O https://example.com/b.bin
   # HTTP version and total time, for scripts.
   lastbyte get --http 2 -so /dev/null \\
     -w '%{http_version} %{time_total}\\n' https://example.com/
@@ -50,14 +46,12 @@ Examples:
   lastbyte get -k -v --qlog qlogs/ https://localhost:4433/32k -o 32k
   lastbyte get --cacert ca.pem --resolve example.com:443:127.0.0.1 \\
     https://example.com/
-  # Log in, and keep the session for the next run.
-  lastbyte get -c cookies -b cookies -d name=value https://example.com/form
   # Uploads.
   lastbyte get -d name=value https://example.com/form
   lastbyte get -T backup.tar https://example.com/backups/
   tar c . | lastbyte get -T - https://example.com/backup.tar
 
-Exit codes are curl's: 2 bad usage, 3 malformed URL, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 33 cannot resume, 35 TLS handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 96 QUIC handshake failed, 130 interrupted. With several URLs, that of the first that failed.
+Exit codes are curl's: 2 bad usage, 3 malformed URL, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 35 TLS handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 96 QUIC handshake failed, 130 interrupted. With several URLs, that of the first that failed.
 
 SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, all_proxy and no_proxy like --proxy and --noproxy. Reference: docs/get.md.";
 
@@ -87,11 +81,6 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Shown {
-    /// With -O, name the file after the content-disposition field
-    ///
-    /// Existing files are not overwritten.
-    #[arg(short = 'J', long)]
-    pub(crate) remote_header_name: bool,
     /// Directory for the files of -o and -O
     #[arg(long, value_name = "DIR")]
     pub(crate) output_dir: Option<PathBuf>,
@@ -107,9 +96,6 @@ pub(crate) struct Shown {
     /// Write response headers to FILE (`-`: stdout)
     #[arg(short = 'D', long, value_name = "FILE")]
     pub(crate) dump_header: Option<PathBuf>,
-    /// Set the file's modification time from the last-modified field
-    #[arg(short = 'R', long)]
-    pub(crate) remote_time: bool,
     /// Write to stdout as data arrives
     ///
     /// Without this option, output to stdout is flushed ten times a second.
@@ -197,32 +183,12 @@ pub(crate) struct Request {
     /// Credentials for HTTP Basic authentication, sent only to the original host
     #[arg(short, long, value_name = "NAME:PASSWORD")]
     pub(crate) user: Option<String>,
-    /// Bearer token to send in place of a name and password
-    #[arg(long, value_name = "TOKEN", conflicts_with = "user")]
-    pub(crate) oauth2_bearer: Option<String>,
-    /// Cookies to send: NAME=VALUE, or a cookie file; repeatable
-    ///
-    /// NAME=VALUE goes to the original host only; cookies of a file go where their domain and path allow.
-    #[arg(short = 'b', long, value_name = "DATA")]
+    /// Cookies to send to the original host; repeatable
+    #[arg(short = 'b', long, value_name = "NAME=VALUE")]
     pub(crate) cookie: Vec<String>,
-    /// Write received cookies to FILE at the end (`-`: stdout)
-    #[arg(short = 'c', long, value_name = "FILE")]
-    pub(crate) cookie_jar: Option<PathBuf>,
-    /// Ignore session cookies in cookie files
-    #[arg(short, long)]
-    pub(crate) junk_session_cookies: bool,
     /// Request only these bytes: 0-499, 500-, -500
-    #[arg(
-        short,
-        long,
-        value_name = "RANGE",
-        allow_hyphen_values = true,
-        conflicts_with = "continue_at"
-    )]
+    #[arg(short, long, value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) range: Option<String>,
-    /// Resume at byte OFFSET of the file (`-`: at its current size)
-    #[arg(short = 'C', long, value_name = "OFFSET", value_parser = resume, allow_hyphen_values = true, conflicts_with_all = ["upload_file", "remote_header_name"])]
-    pub(crate) continue_at: Option<Resume>,
     /// Request compressed content and decompress it
     #[arg(long)]
     pub(crate) compressed: bool,
@@ -238,15 +204,6 @@ pub(crate) struct Request {
     /// Maximum number of redirects to follow; -1 for no limit
     #[arg(long, value_name = "N", default_value = "50", value_parser = redirects, allow_hyphen_values = true)]
     pub(crate) max_redirs: i64,
-    /// Keep the method POST after status 301
-    #[arg(long)]
-    pub(crate) post301: bool,
-    /// Keep the method POST after status 302
-    #[arg(long)]
-    pub(crate) post302: bool,
-    /// Keep the method POST after status 303
-    #[arg(long)]
-    pub(crate) post303: bool,
 }
 
 /// HTTP version to use.
@@ -367,12 +324,6 @@ pub(crate) struct Connection {
     /// Retry after any failure
     #[arg(long)]
     pub(crate) retry_all_errors: bool,
-    /// Abort a transfer that stays below BYTES per second for --speed-time
-    #[arg(short = 'Y', long, value_name = "BYTES", value_parser = size)]
-    pub(crate) speed_limit: Option<u64>,
-    /// Period of --speed-limit [default: 30s]
-    #[arg(short = 'y', long, value_name = "SPAN", value_parser = span)]
-    pub(crate) speed_time: Option<Duration>,
     /// Accepted for compatibility with curl: transfers run in parallel anyway
     #[arg(short = 'Z', long)]
     pub(crate) parallel: bool,

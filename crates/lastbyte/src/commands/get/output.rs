@@ -341,9 +341,6 @@ impl Listener for Outputs<'_> {
         let length = head.text("content-length");
         let length = length.and_then(|text| text.parse::<u64>().ok());
         self.expected = self.expected.saturating_add(length.unwrap_or(0));
-        if let Some(target) = self.targets.get_mut(fetch) {
-            target.on_head(head);
-        }
         self.take_head(fetch, head)
     }
 
@@ -361,13 +358,6 @@ impl Listener for Outputs<'_> {
         self.write(fetch, &[])?;
         if let Some(target) = self.targets.get_mut(fetch) {
             target.finish()?;
-            let last = self.heads.get(fetch);
-            let modified = last.and_then(|last| last.fields.get("last-modified"));
-            if self.arguments.shown.remote_time
-                && let Some(modified) = modified
-            {
-                target.set_time(&String::from_utf8_lossy(modified));
-            }
         }
         self.stdout.flush()
     }

@@ -9,10 +9,7 @@ use lastbyte_client::{Fetch, Follow, Retry, Upload, Url, UrlError};
 use lastbyte_http3::Fields;
 
 use self::uploads::{body, file};
-use super::{
-    arguments::{Arguments, Datum, Output, Resume},
-    destination::{in_folder, output_of},
-};
+use super::arguments::{Arguments, Datum};
 
 /// Why a request cannot be created: an exit code and the error.
 type Refusal = (u8, String);
@@ -53,21 +50,15 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         let follow = (it.location || it.location_trusted).then(|| Follow {
             max: u32::try_from(it.max_redirs).ok(),
             shares_credentials: it.location_trusted,
-            keeps_post_301: it.post301,
-            keeps_post_302: it.post302,
-            keeps_post_303: it.post303,
         });
         let mut fetch = Fetch::get(url);
         method.clone_into(&mut fetch.method);
         fetch.is_method_fixed = it.method.is_some();
         fetch.fields = fields.clone();
-        // A field given on the command line replaces all others of that name, as with curl.
-        fetch.sends_cookies = !it.header.iter().any(|text| is_cookie(text));
         fetch.upload = upload;
         fetch.follow = follow;
         fetch.is_decoded = it.compressed;
         fetch.fails_on_error_status = arguments.shown.fail;
-        fetch.resume_from = resume_from(arguments, index, &fetch.url)?;
         fetch.size_max = it.max_filesize.filter(|max| *max > 0);
         fetch.retry = retry;
         all.push(fetch);
@@ -98,6 +89,11 @@ fn check(arguments: &Arguments) -> Result<(), Refusal> {
         && !user.contains(':')
     {
         return usage("`-u`: no password (expected NAME:PASSWORD; there is no prompt)");
+    }
+    if let Some(file) = it.cookie.iter().find(|text| !text.contains('=')) {
+        return usage(&format!(
+            "`-b {file}`: cookie files are not supported: use curl (expected NAME=VALUE)"
+        ));
     }
     if it.upload_file.len() > arguments.urls.0.len() {
         return usage("more -T options than URLs (expected at most one per URL)");
@@ -142,26 +138,6 @@ fn with_name(url: Url, path: &str) -> Result<Url, Refusal> {
     joined.map_err(|error| (3, format!("`{url}` with the name `{name}`: {error}")))
 }
 
-fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<u64>, Refusal> {
-    match arguments.request.continue_at {
-        None => Ok(None),
-        Some(Resume::At(at)) => Ok(Some(at)),
-        Some(Resume::End) => {
-            let path = match output_of(arguments, index) {
-                Output::Stdout => {
-                    let what = "`-C -` requires -o or -O: it resumes at the end of that file";
-                    return Err((2, what.to_owned()));
-                }
-                Output::File(path) => Some(path),
-                Output::RemoteName => url.file_name().map(Into::into),
-            };
-            let path = path.map(|path| in_folder(arguments, &path));
-            // A missing file has no bytes.
-            Ok(path.map(|path| path.metadata().map_or(0, |about| about.len())))
-        }
-    }
-}
-
 /// The media type of `--json`.
 const JSON: &str = "application/json";
 
@@ -189,15 +165,12 @@ fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
         .iter()
         .any(|datum| matches!(datum, Datum::Json(_)));
     let agent = concat!("lastbyte/", env!("CARGO_PKG_VERSION"));
-    let token = it.oauth2_bearer.as_ref();
-    let token = token.map(|token| format!("Bearer {token}"));
-    let cookie = cookies(&it.cookie);
+    let cookie = (!it.cookie.is_empty()).then(|| it.cookie.join("; "));
     let range = it.range.as_ref().map(|range| format!("bytes={range}"));
     let usual = [
         Some(("user-agent", it.user_agent.as_deref().unwrap_or(agent))),
         Some(("accept", if is_json { JSON } else { "*/*" })),
         it.referer.as_deref().map(|referer| ("referer", referer)),
-        token.as_deref().map(|token| ("authorization", token)),
         cookie.as_deref().map(|cookie| ("cookie", cookie)),
         range.as_deref().map(|range| ("range", range)),
         if is_json {
@@ -237,19 +210,4 @@ pub(in crate::commands) fn field(text: &str) -> Result<(String, Option<String>),
     let is_left_out = value.is_empty();
     let value = (!is_left_out).then(|| value.trim().to_owned());
     Ok((name.trim().to_ascii_lowercase(), value))
-}
-
-fn is_cookie(field: &str) -> bool {
-    let name = field.split([':', ';']).next().unwrap_or_default();
-    name.trim().eq_ignore_ascii_case("cookie")
-}
-
-/// The cookies given by `-b`; files are read elsewhere.
-fn cookies(said: &[String]) -> Option<String> {
-    let said: Vec<&str> = said
-        .iter()
-        .map(String::as_str)
-        .filter(|it| it.contains('='))
-        .collect();
-    (!said.is_empty()).then(|| said.join("; "))
 }

@@ -1,16 +1,12 @@
-//! Files that are kept from one run to the next: alternative services, sessions, cookies.
+//! Files that are kept from one run to the next: alternative services, sessions.
 
-use std::{io::Read as _, path::Path};
+use std::path::Path;
 
-use lastbyte_client::{AltSvc, CookieJar, Memory, SessionFile};
+use lastbyte_client::{AltSvc, Memory, SessionFile};
 use lastbyte_driver::Clock;
 
 use super::arguments::Arguments;
-use crate::{
-    failure::Failure,
-    files,
-    terminal::{notice, print},
-};
+use crate::{failure::Failure, files, terminal::notice};
 
 /// The files with state of earlier runs.
 pub(super) struct SavedState<'a> {
@@ -53,9 +49,6 @@ impl<'a> SavedState<'a> {
             }
             memory.set_alternatives(services);
         }
-        if let Some(jar) = cookies(arguments) {
-            memory.set_cookies(jar);
-        }
         Ok((
             Self {
                 arguments,
@@ -81,62 +74,8 @@ impl<'a> SavedState<'a> {
             let text = memory.alternatives().to_text(Clock::since_epoch());
             files::replace(path, text.as_bytes())?;
         }
-        if let (Some(path), Some(jar)) = (&self.arguments.request.cookie_jar, memory.cookies()) {
-            let text = jar.to_text(Clock::since_epoch());
-            if path.as_os_str() == "-" {
-                print(text)?;
-            } else if files::replace(path, text.as_bytes()).is_err() {
-                // The fetches succeeded all the same, as with curl.
-                warn_of_file(self.arguments, path, "cannot write cookies");
-            }
-        }
         Ok(())
     }
-}
-
-/// The cookies read from files; `None` if cookies are disabled.
-fn cookies(arguments: &Arguments) -> Option<CookieJar> {
-    let it = &arguments.request;
-    let mut files = it
-        .cookie
-        .iter()
-        .filter(|text| !text.contains('='))
-        .peekable();
-    if files.peek().is_none() && it.cookie_jar.is_none() {
-        return None;
-    }
-    let mut jar = CookieJar::default();
-    // An empty file name enables cookies.
-    for name in files.filter(|name| !name.is_empty()) {
-        let path = Path::new(name);
-        let text = if name == "-" {
-            let mut text = String::new();
-            let read = std::io::stdin().lock().read_to_string(&mut text);
-            read.map(|_| text)
-                .map_err(|error| format!("cannot read stdin: {error}"))
-        } else {
-            files::read_text(path)
-        };
-        match text {
-            Ok(text) => {
-                let wrong = jar.read(&text, Clock::since_epoch());
-                if wrong > 0 {
-                    warn_of_file(
-                        arguments,
-                        path,
-                        &format!("ignored {wrong} lines that are not cookies"),
-                    );
-                }
-            }
-            // On the first run the file does not exist yet, and may be created at the end.
-            Err(_) if it.cookie_jar.as_deref() == Some(path) && !path.exists() => {}
-            Err(what) => warn(arguments, &what),
-        }
-    }
-    if it.junk_session_cookies {
-        jar.end_session();
-    }
-    Some(jar)
 }
 
 /// Prints a warning about a file.

@@ -15,9 +15,6 @@ use crate::{failure::Failure, files};
 /// Servers send tickets a round trip after the handshake.
 const TICKET_WAIT: core::time::Duration = core::time::Duration::from_secs(1);
 
-/// The default of --speed-time.
-const SPEED_TIME: core::time::Duration = core::time::Duration::from_secs(30);
-
 /// Why the run cannot start.
 pub(super) enum Refusal {
     Usage(Failure),
@@ -75,11 +72,6 @@ pub(super) fn settings(arguments: &Arguments, registry: &Registry) -> Result<Set
     settings.dns_servers.clone_from(&it.dns_servers);
     settings.connect_timeout = it.connect_timeout;
     settings.time_limit = it.max_time.filter(|limit| !limit.is_zero());
-    // As with curl, each option has a default if the other is given.
-    settings.speed_limit = match (it.speed_limit, it.speed_time) {
-        (None, None) | (Some(0), _) => None,
-        (limit, span) => Some((limit.unwrap_or(1), span.unwrap_or(SPEED_TIME))),
-    };
     settings.tls12 = !it.tlsv1_3;
     settings.tls13 = it.tls_max != "1.2";
     if !settings.tls12 && !settings.tls13 {

@@ -96,7 +96,6 @@ const HTTP: &[(&str, &str)] = &[
     ("keepalive-time", ""),
     ("key-type", "keys are in PEM"),
     ("libcurl", ""),
-    ("limit-rate", ""),
     ("local-port", ""),
     ("login-options", ""),
     ("manual", "use `lastbyte man get`"),
@@ -235,16 +234,28 @@ const OTHER_PROTOCOLS: &[&str] = &[
     "use-ascii",
 ];
 
-/// Options of curl that earlier versions had, with their short forms.
+/// Options of curl that are left to curl, with their short forms.
 const REMOVED: &[(&str, Option<&str>)] = &[
     ("config", Some("-K")),
+    ("continue-at", Some("-C")),
+    ("cookie-jar", Some("-c")),
     ("form", Some("-F")),
     ("form-escape", None),
     ("form-string", None),
     ("globoff", Some("-g")),
+    ("junk-session-cookies", Some("-j")),
+    ("limit-rate", None),
     ("netrc", Some("-n")),
     ("netrc-file", None),
     ("netrc-optional", None),
+    ("oauth2-bearer", None),
+    ("post301", None),
+    ("post302", None),
+    ("post303", None),
+    ("remote-header-name", Some("-J")),
+    ("remote-time", Some("-R")),
+    ("speed-limit", Some("-Y")),
+    ("speed-time", Some("-y")),
 ];
 
 /// Short forms of options that are not supported.
@@ -332,7 +343,7 @@ mod tests {
         for (option, expected) in [
             (
                 "--limit-rate",
-                Some("curl's `--limit-rate` is not supported"),
+                Some("curl's `--limit-rate` is not supported: use curl"),
             ),
             (
                 "--time-cond=x",

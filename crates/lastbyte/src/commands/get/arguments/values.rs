@@ -100,23 +100,6 @@ pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Offset at which a transfer resumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resume {
-    /// The current size of the file.
-    End,
-    /// This offset in bytes.
-    At(u64),
-}
-
-pub(super) fn resume(text: &str) -> Result<Resume, String> {
-    if text == "-" {
-        return Ok(Resume::End);
-    }
-    let wrong = |_| format!("invalid offset `{text}` (expected a number of bytes, or `-`)");
-    text.parse().map(Resume::At).map_err(wrong)
-}
-
 /// Parses a size in bytes as curl does: `k`, `M` and `G` are powers of 1024. With a `B`, they are those of
 /// [`lastbyte_units`].
 pub(super) fn size(text: &str) -> Result<u64, String> {
