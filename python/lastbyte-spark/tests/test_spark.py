@@ -214,7 +214,7 @@ def test_helpers_and_names_of_files(spark, logs, tmp_path):
 def test_errors_are_those_of_the_program(spark, logs, tmp_path):
     with pytest.raises(lastbyte.spark.QueryError, match="cannot be merged: it has no reducer"):
         lastbyte.spark.query(spark, str(logs / "*"), '_["arm"]')
-    with pytest.raises(lastbyte.spark.QueryError, match="unclosed delimiter"):
+    with pytest.raises(lastbyte.spark.QueryError, match="unclosed or mismatched delimiter"):
         lastbyte.spark.query(spark, str(logs / "*"), "count(")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         lastbyte.spark.query(spark, str(logs / "*.csv"), "count()")
