@@ -89,7 +89,7 @@ mod tests {
         assert!(ended.load(Ordering::Relaxed));
     }
 
-    /// Each piece is taken by one of the threads that push, whoever it is, and none is left.
+    /// Each piece is taken by one of the threads that push, and none is left.
     #[test]
     fn pieces_of_several_threads_are_all_taken() {
         for _ in 0..200 {

@@ -104,6 +104,12 @@ impl fmt::Debug for Mailbox {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use lastbyte_quic::{
+        Time,
+        connection::{Config, NetworkPath},
+        crypto::plain::PlainClient,
+        endpoint::{Endpoint, EndpointConfig},
+    };
     use lastbyte_wire::{Direction, Side};
 
     use super::*;
@@ -111,21 +117,18 @@ mod tests {
     #[test]
     fn a_worker_is_woken_once_for_entries_before_and_after_it_is_known() {
         let mailbox = Arc::new(Mailbox::default());
-        let mut endpoint = lastbyte_quic::endpoint::Endpoint::<()>::new(
-            lastbyte_quic::endpoint::EndpointConfig::client(),
-            [1; 32],
-        )
-        .expect("an endpoint");
-        let config = lastbyte_quic::connection::Config::new("cubic".parse().expect("a spec"));
+        let mut endpoint =
+            Endpoint::<()>::new(EndpointConfig::client(), [1; 32]).expect("an endpoint");
+        let config = Config::new("cubic".parse().expect("a spec"));
         let address = ([192, 0, 2, 1], 443).into();
-        let path = lastbyte_quic::connection::NetworkPath {
+        let path = NetworkPath {
             local: address,
             remote: address,
         };
-        let crypto = lastbyte_quic::crypto::plain::PlainClient::new(1, vec![b"x".to_vec()]);
+        let crypto = PlainClient::new(1, vec![b"x".to_vec()]);
         let handle = endpoint
             .connect(
-                lastbyte_quic::Time::ZERO,
+                Time::ZERO,
                 path,
                 "x",
                 &Arc::new(config),

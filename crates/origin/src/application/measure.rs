@@ -79,6 +79,9 @@ pub(super) struct Measure {
     answers: Vec<Answer>,
 }
 
+/// The most receivers of a copy: beyond, the oldest is dropped.
+const ANSWERS_MAX: usize = 64;
+
 /// Connections per slice, or empty slots of the endpoint.
 const SLICE: u32 = 32;
 
@@ -159,6 +162,10 @@ impl Measure {
 
     /// Starts to compute a copy, or adds a receiver to the one being computed.
     pub(super) fn begin<D>(&mut self, endpoint: &Endpoint<D>, answer: Answer) {
+        if self.answers.len() >= ANSWERS_MAX {
+            // Its receiver has probably timed out.
+            drop(self.answers.remove(0));
+        }
         self.answers.push(answer);
         self.pass.get_or_insert_with(|| Pass {
             sums: self.ended.clone(),
@@ -205,7 +212,12 @@ fn add(sums: &mut Vec<u64>, connection: &Connection) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::{
+        collections::{BTreeMap, BTreeSet},
+        sync::mpsc,
+    };
+
+    use lastbyte_quic::endpoint::EndpointConfig;
 
     use super::*;
 
@@ -242,6 +254,22 @@ mod tests {
             };
             assert_eq!(sum, expected);
         }
+    }
+
+    /// They are removed when the copy is complete, and the oldest when there are too many.
+    #[test]
+    fn receivers_of_a_copy_are_bounded_and_each_is_called_once() {
+        let config = EndpointConfig::client();
+        let endpoint = Endpoint::<()>::new(config, [1; 32]).expect("an endpoint");
+        let mut measure = Measure::default();
+        let (sender, receiver) = mpsc::channel();
+        for number in 0..ANSWERS_MAX + 3 {
+            let sender = sender.clone();
+            measure.begin(&endpoint, Box::new(move |_| _ = sender.send(number)));
+        }
+        assert!(!measure.advance(&endpoint));
+        assert!(receiver.try_iter().eq(3..ANSWERS_MAX + 3));
+        assert!(measure.answers.is_empty() && !measure.advance(&endpoint));
     }
 
     #[test]

@@ -251,7 +251,7 @@ pub(super) fn transform_keys(
 }
 
 /// Methods whose block is asked for each pair.
-pub(super) fn judge(
+pub(super) fn by_block(
     vm: &mut Vm,
     receiver: &Value,
     table: &Rc<Table>,

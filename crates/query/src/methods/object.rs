@@ -16,7 +16,7 @@ use crate::vm::call::{name_of, sent};
 use std::rc::Rc;
 
 /// Comparisons and questions about the class: small, since queries ask them for each value.
-pub(super) fn judge(
+pub(super) fn predicate(
     _: &mut Vm,
     receiver: &Value,
     method: M,

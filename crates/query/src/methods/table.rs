@@ -189,8 +189,8 @@ macro_rules! rows {
 
 rows! {
     Object [] Any {
-        object::judge => 0 0: NilQ OpNot;
-        object::judge => 1 1: EqlQ EqualQ InstanceOfQ IsAQ KindOfQ OpCaseEq OpEq OpNe;
+        object::predicate => 0 0: NilQ OpNot;
+        object::predicate => 1 1: EqlQ EqualQ InstanceOfQ IsAQ KindOfQ OpCaseEq OpEq OpNe;
         object::call => 0 0: Class Dup Freeze FrozenQ Hash Inspect Itself Tap ToS;
         object::call => 0 0 each: Then YieldSelf;
         object::call => 0 0 [freeze]: Clone;
@@ -201,7 +201,7 @@ rows! {
     }
     // The result of a reducer can only be passed on.
     Token [] Any {
-        object::judge => 0 0: NilQ OpNot;
+        object::predicate => 0 0: NilQ OpNot;
         object::call => 0 0: Itself Tap;
         object::call => 0 0 each: Then YieldSelf;
     }
@@ -364,9 +364,9 @@ rows! {
         hash::walk => 0 0 changes each: DeleteIf KeepIf RejectBang SelectBang TransformValuesBang;
         hash::transform_keys => 0 1 each0: TransformKeys;
         hash::transform_keys => 0 1 changes each0: TransformKeysBang;
-        hash::judge => 0 0 each: Partition;
-        hash::judge => 0 1: AllQ AnyQ Count NoneQ;
-        hash::judge => 0 1 each: Detect Find;
+        hash::by_block => 0 0 each: Partition;
+        hash::by_block => 0 1: AllQ AnyQ Count NoneQ;
+        hash::by_block => 0 1 each: Detect Find;
     }
     Range [Enumerable Object] Range {
         range::read => 0 0: Begin End ExcludeEndQ Size;
