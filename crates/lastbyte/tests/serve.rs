@@ -191,6 +191,63 @@ fn certificates_keys_and_arms_are_reloaded() {
     assert_eq!(serving.end().0, 0);
 }
 
+/// Without a signal, by server name, and the alternative for a client whose name is in no certificate.
+#[test]
+fn certificates_that_were_written_are_used_without_a_reload() {
+    let folder = folder("serve-renewal");
+    let make = |file: &str, name: &str| {
+        let rcgen::CertifiedKey { cert, signing_key } =
+            rcgen::generate_simple_self_signed(vec![name.to_owned()]).expect("a certificate");
+        fs::write(folder.join(format!("{file}.pem")), cert.pem()).expect("room");
+        let key = signing_key.serialize_pem();
+        fs::write(folder.join(format!("{file}.key")), key).expect("room");
+    };
+    make("a", "a.example");
+    make("b", "b.example");
+    let config = "cert = [\"a.pem\", \"b.pem\"]\nkey = [\"a.key\", \"b.key\"]\ngenerated = true\n";
+    fs::write(folder.join("serve.toml"), config).expect("room");
+    let mut serving = Serving::start(&folder, &["--config", "serve.toml"]);
+    let get = |serving: &Serving, name: &str, trusted: &str, version: &str| {
+        let url = format!("https://{name}:{}/3", serving.port);
+        let to = format!("{name}:{}:127.0.0.1", serving.port);
+        let arguments = [
+            "get",
+            "--http",
+            version,
+            "--cacert",
+            trusted,
+            "--resolve",
+            &to,
+            &url,
+        ];
+        lastbyte(&folder, &arguments).status.success()
+    };
+    for version in ["1.1", "2", "3"] {
+        assert!(get(&serving, "a.example", "a.pem", version));
+        assert!(get(&serving, "b.example", "b.pem", version));
+        assert!(!get(&serving, "a.example", "b.pem", version));
+    }
+    assert!(serving.metric("lastbyte_certificate_not_after_seconds{name=\"b.example\"}") > 0);
+    assert_eq!(serving.metric("lastbyte_last_reload_successful"), 1);
+    fs::copy(folder.join("b.pem"), folder.join("old.pem")).expect("room");
+    make("b", "b.example");
+    let logged = serving.until("certificates: ");
+    assert!(
+        logged.starts_with("certificates: `a.example` until "),
+        "{logged}"
+    );
+    for version in ["1.1", "2", "3"] {
+        assert!(get(&serving, "b.example", "b.pem", version));
+        assert!(!get(&serving, "b.example", "old.pem", version));
+    }
+    // A certificate without its key changes nothing, and is reported.
+    fs::copy(folder.join("a.pem"), folder.join("b.pem")).expect("room");
+    serving.until("the certificate files changed and cannot be used");
+    assert!(get(&serving, "a.example", "a.pem", "3"));
+    assert_eq!(serving.metric("lastbyte_last_reload_successful"), 0);
+    assert_eq!(serving.end().0, 0);
+}
+
 #[test]
 fn invalid_settings_are_errors_before_the_server_starts() {
     let folder = folder("serve-wrong");

@@ -1,4 +1,4 @@
-//! The server's identity: its certificate chain and key.
+//! A server's identity: a certificate chain and its key; its names, and when it is valid.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,12 +11,17 @@ use aws_lc_rs::digest::{SHA256, digest};
 use lastbyte_units::date_of_days;
 use rcgen::{CertificateParams, DnType, KeyPair, SanType};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use x509_cert::{
+    certificate::{CertificateInner, Raw},
+    der::{Decode, Encode},
+    ext::pkix::{SubjectAltName, name::GeneralName},
+};
 
 #[cfg(test)]
 mod tests;
 
 /// A certificate chain and its key.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The server's own certificate is first.
     pub chain: Vec<CertificateDer<'static>>,
@@ -24,9 +29,24 @@ pub struct Identity {
     pub key: PrivateKeyDer<'static>,
 }
 
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Self {
+            chain: self.chain.clone(),
+            key: self.key.clone_key(),
+        }
+    }
+}
+
 /// Why an identity cannot be created.
 #[derive(Debug)]
 pub struct IdentityError(String);
+
+impl IdentityError {
+    pub(crate) const fn new(why: String) -> Self {
+        Self(why)
+    }
+}
 
 impl fmt::Display for IdentityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,45 +113,85 @@ impl Identity {
         })
     }
 
+    /// What the certificates contain.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`IdentityError`] if there is no certificate, or if one cannot be parsed.
+    pub fn contents(&self) -> Result<Contents, IdentityError> {
+        let own = self
+            .chain
+            .first()
+            .ok_or_else(|| IdentityError("no certificate (expected a chain)".into()))?;
+        let own = parse(own)?;
+        let mut validity = Validity::of(&own);
+        for other in &self.chain[1..] {
+            let other = Validity::of(&parse(other)?);
+            validity = Validity {
+                from: validity.from.max(other.from),
+                until: validity.until.min(other.until),
+            };
+        }
+        let names = own.tbs_certificate.get::<SubjectAltName>();
+        let names = names.map_err(|error| unusable(&error))?;
+        let names = names.into_iter().flat_map(|(_, names)| names.0);
+        let names = names.filter_map(|name| match name {
+            GeneralName::DnsName(name) => Some(name.as_str().to_owned()),
+            _ => None,
+        });
+        Ok(Contents {
+            names: names.collect(),
+            validity,
+        })
+    }
+
     /// The hash of the public key for Chromium's `--ignore-certificate-errors-spki-list`: SHA-256 of
     /// `SubjectPublicKeyInfo` in base64. `None` if the certificate cannot be parsed.
     #[must_use]
     pub fn public_key_hash(&self) -> Option<String> {
-        let info = public_key_info(self.chain.first()?)?;
-        Some(base64(digest(&SHA256, info).as_ref()))
+        let certificate = parse(self.chain.first()?).ok()?;
+        let key = certificate.tbs_certificate.subject_public_key_info;
+        Some(base64(digest(&SHA256, &key.to_der().ok()?).as_ref()))
     }
 }
 
-/// `SubjectPublicKeyInfo` of a certificate in DER (RFC 5280 §4.1), with its header.
-fn public_key_info(certificate: &[u8]) -> Option<&[u8]> {
-    let (_, certificate, _) = element(certificate)?;
-    let (_, mut rest, _) = element(certificate)?;
-    // The version is optional, and tagged [0]. Then: serial number, algorithm, issuer, validity, subject.
-    if rest.first() == Some(&0xa0) {
-        rest = element(rest)?.2;
-    }
-    for _ in 0..5 {
-        rest = element(rest)?.2;
-    }
-    let (whole, ..) = element(rest)?;
-    Some(whole)
+/// The parts of a certificate chain by which a server chooses and replaces it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// The DNS names of the server's own certificate (RFC 5280 §4.2.1.6), some with a wildcard as their first label.
+    pub names: Vec<String>,
+    /// When all certificates of the chain are valid.
+    pub validity: Validity,
 }
 
-/// The first element: complete, its content, and the rest.
-fn element(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let first = usize::from(*bytes.get(1)?);
-    let (header_len, len) = if first < 0x80 {
-        (2, first)
-    } else {
-        let count = first - 0x80;
-        let digits = bytes.get(2..2 + count).filter(|_| count <= 4)?;
-        let len = digits
-            .iter()
-            .fold(0, |len, digit| len << 8 | usize::from(*digit));
-        (2 + count, len)
-    };
-    let (whole, rest) = bytes.split_at_checked(header_len.checked_add(len)?)?;
-    Some((whole, &whole[header_len..], rest))
+/// The time in which certificates are valid (RFC 5280 §4.1.2.5), in seconds since 1970, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// The latest `notBefore`.
+    pub from: u64,
+    /// The earliest `notAfter`.
+    pub until: u64,
+}
+
+impl Validity {
+    fn of(certificate: &Certificate) -> Self {
+        let validity = &certificate.tbs_certificate.validity;
+        Self {
+            from: validity.not_before.to_unix_duration().as_secs(),
+            until: validity.not_after.to_unix_duration().as_secs(),
+        }
+    }
+}
+
+/// A certificate whose numbers and names need not have the form of RFC 5280: clients decide about them.
+type Certificate = CertificateInner<Raw>;
+
+fn parse(certificate: &[u8]) -> Result<Certificate, IdentityError> {
+    Certificate::from_der(certificate).map_err(|error| unusable(&error))
+}
+
+fn unusable(why: &dyn fmt::Display) -> IdentityError {
+    IdentityError(format!("cannot parse a certificate of the chain: {why}"))
 }
 
 /// RFC 4648 §4.

@@ -38,6 +38,7 @@
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
 //! | [`proxy`] | the handler that forwards requests to an upstream server |
 //! | [`identity`] | certificates and keys: from files, or self-signed |
+//! | [`challenges`] | proofs for a certificate authority (ACME) that a name is this server's |
 //! | [`log`] | log files, written by a separate thread |
 //! | `metrics` | Prometheus metrics and the health check |
 //! | [`tcp`] | HTTP/1.1 and 2 |
@@ -66,6 +67,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod challenges;
 mod date;
 pub mod handover;
 mod hop_by_hop;
@@ -78,7 +80,7 @@ pub mod site;
 pub mod tcp;
 mod tls;
 
-pub use identity::Identity;
+pub use identity::{Contents, Identity, Validity};
 pub use lastbyte_origin::Sites;
 pub use lastbyte_origin::{
     Arm, Arms, DelayedResponse, FullResponse, Handler, HandlerResponse, Peer, Statistics, Version,

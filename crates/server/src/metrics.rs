@@ -18,7 +18,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -42,6 +42,7 @@ use super::{
     budget::Budget,
     log::LogCounts,
     tcp::{self, Admission, Stalled, Text},
+    tls::CurrentCertificates,
 };
 
 /// Time limit for a worker's answer. Beyond it, the worker is unhealthy.
@@ -60,10 +61,38 @@ pub(crate) struct Sources {
     pub(crate) budget: Budget,
     /// Logs, by what their lines describe.
     pub(crate) logs: Vec<(&'static str, LogCounts)>,
+    pub(crate) certificates: Arc<CurrentCertificates>,
+    pub(crate) reloads: Arc<Reloads>,
     pub(crate) is_draining: Arc<AtomicBool>,
     pub(crate) clock: Clock,
     /// When the server started.
     pub(crate) began: Time,
+}
+
+/// The results of reloads of the configuration.
+#[derive(Debug)]
+pub(crate) struct Reloads {
+    is_successful: AtomicBool,
+    /// In seconds since 1970.
+    succeeded_at: AtomicU64,
+}
+
+impl Reloads {
+    /// At the start, which counts as a successful one.
+    pub(crate) fn new() -> Self {
+        Self {
+            is_successful: AtomicBool::new(true),
+            succeeded_at: AtomicU64::new(Clock::since_epoch().as_secs()),
+        }
+    }
+
+    pub(crate) fn record(&self, is_successful: bool) {
+        if is_successful {
+            let now = Clock::since_epoch().as_secs();
+            self.succeeded_at.store(now, Ordering::Release);
+        }
+        self.is_successful.store(is_successful, Ordering::Release);
+    }
 }
 
 /// All numbers at one time.
@@ -76,6 +105,12 @@ pub(crate) struct Numbers {
     /// Buffered bytes of bodies.
     pub(crate) buffered: usize,
     pub(crate) logs: Vec<(&'static str, super::log::LogStatistics)>,
+    /// The first name of each certificate, and the end of its validity in seconds since 1970.
+    pub(crate) certificates: Vec<(String, u64)>,
+    /// Whether the last reload of the configuration succeeded.
+    pub(crate) is_reloaded: bool,
+    /// The time of the last reload that succeeded, in seconds since 1970.
+    pub(crate) reloaded_at: u64,
     pub(crate) is_draining: bool,
     pub(crate) uptime: Duration,
 }
@@ -130,6 +165,9 @@ impl Sources {
             tcp: (self.tcp)(),
             buffered: self.budget.used(),
             logs: logs.map(|(name, counts)| (*name, counts.read())).collect(),
+            certificates: self.certificates.ends(),
+            is_reloaded: self.reloads.is_successful.load(Ordering::Acquire),
+            reloaded_at: self.reloads.succeeded_at.load(Ordering::Acquire),
             is_draining: self.is_draining.load(Ordering::Acquire),
             uptime: self.clock.now().since(self.began),
         }

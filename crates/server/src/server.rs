@@ -40,6 +40,7 @@ use super::{
     access::AccessLog,
     arms::{Arms, ArmsInUse},
     budget::{self, Budget},
+    challenges::{ACME_TLS, Challenges},
     handler::Handler,
     handover::{Offer, Purpose},
     identity::Identity,
@@ -74,8 +75,11 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// Number of threads for HTTP/3, and for HTTP/1.1 and 2. Default: the number of cores.
     pub workers: Option<NonZeroUsize>,
-    /// The server's certificate and key.
-    pub identity: Identity,
+    /// The server's certificates, each with its key: a client gets the one that has its server name (SNI), or else the
+    /// first. Several may have one name, for keys of different algorithms. At least one.
+    pub identities: Vec<Identity>,
+    /// The challenges of a certificate authority that are answered over TCP. Default: none.
+    pub challenges: Option<Challenges>,
     /// The content of the file with the ticket keys shared by servers. Default: keys of this process alone.
     pub ticket_keys: Option<Vec<u8>>,
     /// The configurations of its connections.
@@ -195,7 +199,8 @@ impl Settings {
             plain: None,
             metrics: None,
             workers: None,
-            identity,
+            identities: vec![identity],
+            challenges: None,
             ticket_keys: None,
             arms,
             sites: Sites::default(),
@@ -278,6 +283,7 @@ pub struct Server {
     /// The layout of the connection IDs of new clients, if it was configured.
     connection_ids: Mutex<Option<QuicLbConfig>>,
     credentials: Credentials,
+    reloads: Arc<metrics::Reloads>,
     is_draining: Arc<AtomicBool>,
     ends: Arc<Mutex<Vec<Statistics>>>,
     /// Receives the number of a worker that ended although the server is running.
@@ -322,13 +328,14 @@ impl Server {
         Self::check(&settings)?;
         let versions = settings.versions;
         let tls_configs = tls::configure(tls::TlsSettings {
-            identity: &settings.identity,
+            identities: &settings.identities,
+            challenges: settings.challenges.clone(),
             ticket_keys: settings.ticket_keys.as_deref(),
             takes_zero_rtt: settings.takes_zero_rtt,
             server_id: settings.server_id.unwrap_or(0),
             aead: settings.aead,
             key_log: settings.key_log.clone(),
-            tcp_protocols: versions.tcp_protocols(),
+            tcp_protocols: tcp_protocols(&settings),
             ticket_secret: random()?,
             random: random()?,
         })
@@ -385,6 +392,7 @@ impl Server {
             };
             pool = Some(start_http3(settings, parts)?);
         }
+        let reloads = Arc::new(metrics::Reloads::new());
         let runtime = tcp.as_ref().and_then(TcpServer::runtime);
         let mut metrics_task = None;
         if let (Some(listener), Some(tcp), Some(runtime)) = (metrics_listener, &tcp, runtime) {
@@ -395,6 +403,8 @@ impl Server {
                 tcp: Box::new(tcp.counts()),
                 budget,
                 logs,
+                certificates: tls_configs.credentials.certificates(),
+                reloads: Arc::clone(&reloads),
                 is_draining: Arc::clone(&is_draining),
                 clock,
                 began: clock.now(),
@@ -416,6 +426,7 @@ impl Server {
             number,
             connection_ids,
             credentials: tls_configs.credentials,
+            reloads,
             is_draining,
             ends,
             failed,
@@ -429,7 +440,7 @@ impl Server {
     /// Returns [`StartError::Tls`] if certificate and key cannot be used, [`StartError::TicketKeys`] if the ticket keys
     /// cannot be parsed, and [`StartError::System`] if the server ID does not fit into connection IDs.
     pub fn check(settings: &Settings) -> Result<(), StartError> {
-        tls::check(&settings.identity).map_err(StartError::Tls)?;
+        Self::check_identities(&settings.identities)?;
         let layout = settings.connection_ids.as_ref();
         connection_ids(layout, settings.server_id.unwrap_or(0), (0, 1))
             .map_err(|error| StartError::System(io::Error::other(error)))?;
@@ -437,6 +448,15 @@ impl Server {
             .ticket_keys
             .as_deref()
             .map_or(Ok(()), Self::check_ticket_keys)
+    }
+
+    /// Checks certificates and their keys.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StartError::Tls`] if there is none, if one cannot be parsed, or if a key does not match its certificate.
+    pub fn check_identities(identities: &[Identity]) -> Result<(), StartError> {
+        tls::check(identities).map_err(StartError::Tls)
     }
 
     /// Checks a list of ticket keys.
@@ -490,15 +510,20 @@ impl Server {
         self.offer.take()
     }
 
-    /// Replaces the certificate for new connections.
+    /// Replaces the certificates for new connections.
     ///
     /// # Errors
     ///
-    /// Returns [`StartError::Tls`] if certificate and key cannot be used; the current ones are kept.
-    pub fn set_identity(&self, identity: &Identity) -> Result<(), StartError> {
+    /// Returns [`StartError::Tls`] if certificates and keys cannot be used; the current ones are kept.
+    pub fn set_identities(&self, identities: &[Identity]) -> Result<(), StartError> {
         self.credentials
-            .set_identity(identity)
+            .set_identities(identities)
             .map_err(StartError::Tls)
+    }
+
+    /// Records the result of a reload of the caller's configuration, for metrics. The start counts as a successful one.
+    pub fn record_reload(&self, is_successful: bool) {
+        self.reloads.record(is_successful);
     }
 
     /// Replaces the ticket keys.
@@ -680,7 +705,17 @@ fn tcp_parts(
         limits: settings.tcp,
         budget: budget.clone(),
         window_budget: settings.window_budget.clone(),
+        challenges: settings.challenges.clone(),
     }
+}
+
+/// ALPN identifiers over TCP, in order of preference (RFC 7301).
+fn tcp_protocols(settings: &Settings) -> Vec<Vec<u8>> {
+    let mut all = settings.versions.tcp_protocols();
+    if settings.challenges.is_some() {
+        all.push(ACME_TLS.to_vec());
+    }
+    all
 }
 
 /// Inputs of HTTP/3 besides the settings.
@@ -716,6 +751,12 @@ fn on_end(
     })
 }
 
+/// The private key of the first certificate.
+fn first_key(settings: &Settings) -> &[u8] {
+    let first = settings.identities.first();
+    first.map_or(&[], |identity| identity.key.secret_der())
+}
+
 fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Command>, StartError> {
     let Http3Parts {
         workers,
@@ -728,11 +769,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
         budget,
     } = parts;
     let worker_byte = worker_byte(&settings);
-    let reset_secret = reset_secret(
-        settings.identity.key.secret_der(),
-        settings.server_id,
-        &settings.host,
-    );
+    let reset_secret = reset_secret(first_key(&settings), settings.server_id, &settings.host);
     let shared = Shared {
         handler: settings.handler,
         http3: settings.http3,

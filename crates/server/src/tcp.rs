@@ -70,8 +70,8 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    access::AccessLog, arms::ArmsInUse, budget::Budget, date::DateField, handler::Handler,
-    log::LogWriter, sites::Sites,
+    access::AccessLog, arms::ArmsInUse, budget::Budget, challenges::Challenges, date::DateField,
+    handler::Handler, log::LogWriter, sites::Sites,
 };
 
 /// Limits over TCP, for all threads together.
@@ -274,6 +274,8 @@ pub(crate) struct Parts {
     /// The limit on buffered bytes of bodies.
     pub(crate) budget: Budget,
     pub(crate) window_budget: WindowBudget,
+    /// For `http-01`.
+    pub(crate) challenges: Option<Challenges>,
 }
 
 /// State shared by the connections of a thread.
@@ -382,8 +384,10 @@ impl TcpServer {
         }
         if let (Some(listener), Some(thread)) = (parts.plain, all.first()) {
             let port = parts.https_port;
-            let serve =
-                move |shared: Arc<Shared>, stream, _| plain::serve(stream, shared.limits, port);
+            let challenges = parts.challenges.unwrap_or_default();
+            let serve = move |shared: Arc<Shared>, stream, _| {
+                plain::serve(stream, shared.limits, port, challenges.clone())
+            };
             thread
                 .handle
                 .spawn(accept::accept(listener, all.clone(), admission, serve));

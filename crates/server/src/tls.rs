@@ -1,6 +1,6 @@
 //! TLS configurations of all listeners: certificates and ticket keys, over QUIC and over TCP.
 //!
-//! Certificate and ticket keys can be replaced while connections continue. No file is read here: the caller passes the contents.
+//! Certificates and ticket keys can be replaced while connections continue. No file is read here: the caller passes the contents.
 
 mod tickets;
 
@@ -30,21 +30,24 @@ use lastbyte_quic::{
     random::Seed,
 };
 use rustls::{
-    ServerConfig,
+    ServerConfig, SignatureScheme,
     crypto::aws_lc_rs::default_provider,
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
 
 use self::tickets::TcpTickets;
-use super::identity::Identity;
+use super::{
+    challenges::{ACME_TLS, Challenges},
+    identity::{Contents, Identity},
+};
 
 /// Number of `ClientHello`s with 0-RTT that are recorded, so that none is accepted twice.
 const STRIKES: usize = 1 << 16;
-/// Certificate and ticket keys of a running server.
+/// Certificates and ticket keys of a running server.
 #[derive(Debug)]
 pub(crate) struct Credentials {
-    certificate: Arc<CurrentCertificate>,
+    certificates: Arc<CurrentCertificates>,
     quic_tickets: Arc<Tickets>,
     tcp_tickets: Arc<TcpTickets>,
     tokens: Arc<TokenStore>,
@@ -69,7 +72,9 @@ pub type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The settings from which the TLS configurations are created.
 pub(crate) struct TlsSettings<'a> {
-    pub(crate) identity: &'a Identity,
+    pub(crate) identities: &'a [Identity],
+    /// Answered over TCP.
+    pub(crate) challenges: Option<Challenges>,
     /// The content of the file that servers share; `None` for keys of this process alone.
     pub(crate) ticket_keys: Option<&'a [u8]>,
     pub(crate) takes_zero_rtt: bool,
@@ -85,8 +90,11 @@ pub(crate) struct TlsSettings<'a> {
 
 /// Creates the configurations.
 pub(crate) fn configure(settings: TlsSettings<'_>) -> Result<TlsConfigs, String> {
-    let certified = certified(settings.identity)?;
-    let certificate = Arc::new(CurrentCertificate(RwLock::new(certified)));
+    let certified = certified(settings.identities)?;
+    let certificates = Arc::new(CurrentCertificates {
+        certified: RwLock::new(certified),
+        challenges: settings.challenges,
+    });
     let keys = Keys::new(settings.ticket_keys, settings.ticket_secret)?;
     let mut quic_tickets =
         Tickets::new(keys.quic, Arc::new(TimeOfDay)).with_server_id(settings.server_id);
@@ -111,7 +119,7 @@ pub(crate) fn configure(settings: TlsSettings<'_>) -> Result<TlsConfigs, String>
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| text(&error))?
         .with_no_client_auth()
-        .with_cert_resolver(certificate.clone());
+        .with_cert_resolver(certificates.clone());
     quic.alpn_protocols = vec![http3::ALPN.to_vec()];
     // A client has one connection to a server at a time, and receives another ticket with each (RFC 8446, Appendix C.4).
     quic.send_tls13_tickets = 1;
@@ -120,7 +128,7 @@ pub(crate) fn configure(settings: TlsSettings<'_>) -> Result<TlsConfigs, String>
         .with_protocol_versions(&versions)
         .map_err(|error| text(&error))?
         .with_no_client_auth()
-        .with_cert_resolver(certificate.clone());
+        .with_cert_resolver(certificates.clone());
     tcp.alpn_protocols = settings.tcp_protocols;
     tcp.max_fragment_size = Some(RECORD_HEADER + RECORD_CONTENT);
     // Stateless, for TLS 1.3 and 1.2. It does not support 0-RTT, and there is none over TCP here.
@@ -132,7 +140,7 @@ pub(crate) fn configure(settings: TlsSettings<'_>) -> Result<TlsConfigs, String>
     let quic =
         TlsServer::with_tickets(quic, Arc::clone(&quic_tickets)).map_err(|error| text(&error))?;
     let credentials = Credentials {
-        certificate,
+        certificates,
         quic_tickets,
         tcp_tickets,
         tokens: Arc::new(tokens),
@@ -145,16 +153,17 @@ pub(crate) fn configure(settings: TlsSettings<'_>) -> Result<TlsConfigs, String>
 }
 
 impl Credentials {
-    /// Replaces the certificate for new connections.
-    pub(crate) fn set_identity(&self, identity: &Identity) -> Result<(), String> {
-        let certified = certified(identity)?;
-        let mut current = self
-            .certificate
-            .0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        *current = certified;
+    /// Replaces the certificates for new connections.
+    pub(crate) fn set_identities(&self, identities: &[Identity]) -> Result<(), String> {
+        let certified = certified(identities)?;
+        let current = &self.certificates.certified;
+        *current.write().unwrap_or_else(PoisonError::into_inner) = certified;
         Ok(())
+    }
+
+    /// The certificates in use.
+    pub(crate) fn certificates(&self) -> Arc<CurrentCertificates> {
+        Arc::clone(&self.certificates)
     }
 
     /// Replaces the keys.
@@ -172,9 +181,9 @@ impl Credentials {
     }
 }
 
-/// Whether certificate and key match and can be used.
-pub(crate) fn check(identity: &Identity) -> Result<(), String> {
-    certified(identity).map(|_| ())
+/// Whether certificates and keys match and can be used.
+pub(crate) fn check(identities: &[Identity]) -> Result<(), String> {
+    certified(identities).map(|_| ())
 }
 
 /// Whether a text is a list of ticket keys.
@@ -182,19 +191,36 @@ pub(crate) fn check_ticket_keys(text: &[u8]) -> Result<(), String> {
     Keys::shared(text).map(|_| ())
 }
 
-fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, String> {
-    CertifiedKey::from_der(
-        identity.chain.clone(),
-        identity.key.clone_key(),
-        &default_provider(),
-    )
-    .map(Arc::new)
-    .map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => {
-            "the private key does not match the first certificate".to_owned()
-        }
-        error => error.to_string(),
-    })
+/// Certificates with their keys, each with what it contains.
+type Certified = Arc<[(Arc<CertifiedKey>, Contents)]>;
+
+fn certified(identities: &[Identity]) -> Result<Certified, String> {
+    if identities.is_empty() {
+        return Err("no certificate (expected one with its key)".into());
+    }
+    let certified = identities.iter().map(|identity| {
+        let contents = identity.contents().map_err(|error| error.to_string())?;
+        let key = CertifiedKey::from_der(
+            identity.chain.clone(),
+            identity.key.clone_key(),
+            &default_provider(),
+        )
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                let names = named(&contents);
+                format!("the private key does not match the first certificate{names}")
+            }
+            error => error.to_string(),
+        })?;
+        Ok((Arc::new(key), contents))
+    });
+    certified.collect()
+}
+
+/// Names the certificate in an error.
+fn named(contents: &Contents) -> String {
+    let first = contents.names.first();
+    first.map_or_else(String::new, |name| format!(", that of `{name}`"))
 }
 
 /// The keys derived from the secrets of ticket keys.
@@ -231,14 +257,85 @@ impl Keys {
     }
 }
 
-/// The certificate of new connections.
-#[derive(Debug)]
-struct CurrentCertificate(RwLock<Arc<CertifiedKey>>);
+/// The certificates of new connections, each with its key, and those that answer challenges.
+#[derive(Debug, Default)]
+pub(crate) struct CurrentCertificates {
+    certified: RwLock<Certified>,
+    challenges: Option<Challenges>,
+}
 
-impl ResolvesServerCert for CurrentCertificate {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        Some(Arc::clone(&current))
+impl CurrentCertificates {
+    fn read(&self) -> Certified {
+        Arc::clone(
+            &self
+                .certified
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    /// The first name of each, and the end of its validity in seconds since 1970.
+    pub(crate) fn ends(&self) -> Vec<(String, u64)> {
+        let name = |contents: &Contents| contents.names.first().cloned().unwrap_or_default();
+        let read = self.read();
+        let all = read.iter().map(|(_, contents)| contents);
+        all.map(|contents| (name(contents), contents.validity.until))
+            .collect()
+    }
+}
+
+impl ResolvesServerCert for CurrentCertificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let (server_name, schemes) = (hello.server_name(), hello.signature_schemes());
+        let mut protocols = hello.alpn().into_iter().flatten();
+        if let Some(challenges) = &self.challenges
+            && protocols.next() == Some(ACME_TLS)
+            && protocols.next().is_none()
+        {
+            return challenges.certificate(server_name?);
+        }
+        let read = self.read();
+        choose(&read, server_name, schemes).map(|chosen| Arc::clone(&chosen.0))
+    }
+}
+
+/// The certificate for a client that sent this server name and these signature schemes: of those with the name, the first
+/// whose key can sign, an equal name before a wildcard; or else the first certificate (RFC 6066 §3 allows to continue).
+fn choose<'a>(
+    certified: &'a [(Arc<CertifiedKey>, Contents)],
+    server_name: Option<&str>,
+    schemes: &[SignatureScheme],
+) -> Option<&'a (Arc<CertifiedKey>, Contents)> {
+    let order = |(key, contents): &&(Arc<CertifiedKey>, Contents)| {
+        let kind = server_name.map_or(Match::None, |name| Match::of(&contents.names, name));
+        let signs = key.key.choose_scheme(schemes).is_some();
+        (kind == Match::None, !signs, kind)
+    };
+    certified.iter().min_by_key(order)
+}
+
+/// How the names of a certificate contain a server name, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Match {
+    Equal,
+    Wildcard,
+    None,
+}
+
+impl Match {
+    /// A wildcard is the first label, as a whole, and stands for one label (RFC 6125 §6.4.3).
+    fn of(names: &[String], server_name: &str) -> Self {
+        let parent = server_name.split_once('.').map(|(_, parent)| parent);
+        let kinds = names.iter().map(|name| {
+            if name.eq_ignore_ascii_case(server_name) {
+                return Self::Equal;
+            }
+            match (name.strip_prefix("*."), parent) {
+                (Some(name), Some(parent)) if name.eq_ignore_ascii_case(parent) => Self::Wildcard,
+                _ => Self::None,
+            }
+        });
+        kinds.min().unwrap_or(Self::None)
     }
 }
 

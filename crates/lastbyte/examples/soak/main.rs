@@ -111,7 +111,7 @@ fn serve() -> Outcome<()> {
     println!("{} {metrics}", server.address());
     for line in io::stdin().lines() {
         line?;
-        server.set_identity(&identity()?)?;
+        server.set_identities(&[identity()?])?;
         server.set_ticket_keys(&ticket_keys()?)?;
     }
     let _ = server.shut_down(Duration::from_secs(5));

@@ -7,8 +7,11 @@
     reason = "the environment is read where arguments are"
 )]
 
+#[cfg(feature = "acme")]
+mod acme;
 mod activation;
 mod arguments;
+mod certificates;
 mod config;
 pub(super) mod descriptors;
 mod handler;
@@ -32,7 +35,7 @@ use std::{
 };
 
 use lastbyte_congestion::{Registry, Spec, Time};
-use lastbyte_driver::AeadChoice;
+use lastbyte_driver::{AeadChoice, Clock};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     cid::QuicLbConfig,
@@ -46,8 +49,9 @@ use lastbyte_quic::{
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
 use lastbyte_scenario::experiment::Experiment;
 use lastbyte_server::{
-    Arm, Arms, Identity, LogWriter, Server, Settings,
+    Arm, Arms, Identity, LogWriter, Server, Settings, StartError,
     access::AccessLog,
+    challenges::Challenges,
     log::{LogSettings, LogThread},
     server::Report,
 };
@@ -58,11 +62,14 @@ use tokio::{
     runtime,
     signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
-    time::Instant,
+    time::{Instant, MissedTickBehavior, interval_at},
 };
 
 pub(crate) use self::arguments::Arguments;
-use self::arguments::Retry;
+use self::{
+    arguments::Retry,
+    certificates::{CertificateFiles, Look},
+};
 use crate::{
     commands::fleet_file::FleetFile,
     failure::Failure,
@@ -90,10 +97,16 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     };
     let descriptors = descriptors::raise();
     let aead = arguments.aead.choose();
-    let mut settings = settings(arguments, descriptors, registry, aead.provider)?;
+    let mut certificates = CertificateFiles::read(arguments)?;
+    let identities = certificates.identities();
+    let mut settings = settings(arguments, identities, descriptors, registry, aead.provider)?;
     settings.inherited = inherited;
-    let hash = settings.identity.public_key_hash();
+    let hash = settings
+        .identities
+        .first()
+        .and_then(Identity::public_key_hash);
     Server::check(&settings).map_err(Failure::usage)?;
+    warn_of_dates(&certificates);
     if arguments.check {
         notice("configuration OK");
         return Ok(ExitCode::SUCCESS);
@@ -124,6 +137,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     });
     settings.key_log = key_log(arguments)?;
     settings.trace = arguments.qlog.as_deref().map(qlogs).transpose()?;
+    let challenges = (!arguments.acme.is_empty()).then(Challenges::default);
+    settings.challenges.clone_from(&challenges);
     if let Some(takeover) = &takeover {
         handover::stop_predecessor(takeover)?;
     }
@@ -136,13 +151,23 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if one_for_all && server.workers() == 1 {
         notice(ONE_WORKER);
     }
+    #[cfg(feature = "acme")]
+    if let Some(challenges) = challenges {
+        acme::start(arguments, &server, challenges)?;
+    }
     notice(format!("configuration {config_hash}"));
     notice(greeting(arguments, &server, hash.as_deref(), &aead));
 
     runtime.block_on(async {
+        let mut looks = interval_at(Instant::now() + certificates::PERIOD, certificates::PERIOD);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let request = tokio::select! {
                 request = signals.next() => request,
+                _ = looks.tick() => {
+                    renew(&mut certificates, &server);
+                    continue;
+                }
                 () = handover::taken(&mut successor) => {
                     notice("a later process has taken over");
                     return;
@@ -159,7 +184,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
                 }
                 return;
             }
-            match reload(arguments, &server, registry, &windows) {
+            let reloaded = reload(arguments, &server, registry, &windows, &mut certificates);
+            server.record_reload(reloaded.is_ok());
+            match reloaded {
                 Ok(what) => notice(format!("reloaded: {what}")),
                 Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
                     "error: {why}\nreload failed; keeping the current configuration"
@@ -204,6 +231,7 @@ const FOUR_ARMS: &str = "four-arms";
 /// The settings of the server, except for the files that it writes.
 fn settings(
     arguments: &Arguments,
+    identities: Vec<Identity>,
     descriptors: Option<u64>,
     registry: &Registry,
     aead: AeadProvider,
@@ -211,8 +239,11 @@ fn settings(
     let handler = handler::handler(arguments, descriptors, aead)?;
     let windows = WindowBudget::new(arguments.buffer_memory);
     let arms = arms(arguments, registry, &windows)?;
-    let identity = identity(arguments)?;
-    let mut settings = Settings::new(arguments.listen, identity, arms, handler);
+    let mut identities = identities.into_iter();
+    let first = identities.next();
+    let first = first.ok_or_else(|| Failure::Usage("no certificate (expected --cert)".into()))?;
+    let mut settings = Settings::new(arguments.listen, first, arms, handler);
+    settings.identities.extend(identities);
     settings.versions = arguments.versions();
     settings.plain = arguments.http_listen;
     settings.metrics = arguments.metrics;
@@ -272,6 +303,7 @@ fn reload(
     server: &Server,
     registry: &Registry,
     windows: &WindowBudget,
+    certificates: &mut CertificateFiles,
 ) -> Result<String, Failure> {
     let (arguments, config_hash) = load(arguments)?;
     let mut what = vec!["arms"];
@@ -284,9 +316,12 @@ fn reload(
     }
     // A generated certificate is kept.
     if !arguments.self_signed {
+        let read = CertificateFiles::read(&arguments)?;
         server
-            .set_identity(&identity(&arguments)?)
+            .set_identities(&read.identities())
             .map_err(Failure::usage)?;
+        warn_of_dates(&read);
+        *certificates = read;
         what.push("certificate");
     }
     if let Some(keys) = &keys {
@@ -304,6 +339,30 @@ fn reload(
     }
     server.set_arms(arms.with_config_hash(&config_hash));
     Ok(format!("{}; configuration {config_hash}", what.join(", ")))
+}
+
+/// Warns of certificates that are not valid, or soon will not be.
+fn warn_of_dates(certificates: &CertificateFiles) {
+    for warning in certificates.warnings(Clock::since_epoch().as_secs()) {
+        notice(format!("warning: {warning}"));
+    }
+}
+
+/// Uses certificates that were written since the last look.
+fn renew(certificates: &mut CertificateFiles, server: &Server) {
+    let result = match certificates.look(Clock::since_epoch().as_secs()) {
+        Look::Unchanged => return,
+        Look::Renewed(identities) => server.set_identities(&identities),
+        Look::Restored => Ok(()),
+        Look::Failed(why) => Err(StartError::Tls(why)),
+    };
+    server.record_reload(result.is_ok());
+    match result {
+        Ok(()) => notice(format!("certificates: {}", certificates.summary())),
+        Err(error) => terminal::error(format!(
+            "error: {error}\nthe certificate files changed and cannot be used; keeping the current certificates"
+        )),
+    }
 }
 
 /// The request of an operator, by a signal.
@@ -447,15 +506,6 @@ fn finish_log(thread: LogThread, path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
-    if let (Some(certificates), Some(key)) = (&arguments.cert, &arguments.key) {
-        warn_if_exposed(key);
-        return Identity::read(certificates, key).map_err(Failure::usage);
-    }
-    let days = lastbyte_driver::Clock::since_epoch().as_secs() / 86_400;
-    Identity::self_signed(&arguments.name, days.cast_signed()).map_err(Failure::usage)
-}
-
 /// The arms, with the experiment's name.
 fn arms(
     arguments: &Arguments,
@@ -573,7 +623,7 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     ));
     let folder = folder.to_owned();
     // Each process numbers its connections from 0, and several write to one directory during a rolling restart.
-    let process = lastbyte_driver::Clock::since_epoch().as_millis();
+    let process = Clock::since_epoch().as_millis();
     let has_failed = AtomicBool::new(false);
     Ok(Arc::new(move |number, now| {
         let path = folder.join(format!("{process}-{number}_server.sqlog"));

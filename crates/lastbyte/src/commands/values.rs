@@ -56,6 +56,34 @@ fn address(text: &str, default: IpAddr) -> Option<SocketAddr> {
     }
 }
 
+/// Checks a host name of which an authority can issue a certificate: letters, digits and hyphens in two labels or more
+/// (RFC 5890 §2.3.1).
+pub(crate) fn host_name(text: &str) -> Result<String, String> {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    let is_address = text.parse::<IpAddr>().is_ok();
+    let is_name = text.len() <= 253 && text.contains('.') && text.split('.').all(is_label);
+    if is_name && !is_address {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("expected a host name, such as www.example.com, without a wildcard".to_owned())
+}
+
+/// Checks that a URL begins with `https://` and has a host.
+pub(crate) fn https_url(text: &str) -> Result<String, String> {
+    let url = text.parse::<lastbyte_client::Url>();
+    match url {
+        Ok(_) if text.starts_with("https://") => Ok(text.to_owned()),
+        _ => Err("expected an https URL".to_owned()),
+    }
+}
+
 /// Takes the name of a log, which is not `-`.
 pub(crate) fn log() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(not_a_dash)

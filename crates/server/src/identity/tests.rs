@@ -27,6 +27,43 @@ fn the_hash_is_that_of_the_generated_public_key() {
 }
 
 #[test]
+fn a_chain_is_valid_while_all_its_certificates_are() {
+    let of = |names: &[&str], from: i32, until: i32| {
+        let names = names.iter().map(|name| (*name).to_owned());
+        let mut params = CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
+        params.not_before = rcgen::date_time_ymd(from, 1, 1);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.self_signed(&key).expect("a certificate");
+        (certificate.der().clone(), key)
+    };
+    // UTCTime ends with 2049 (RFC 5280 §4.1.2.5).
+    let (own, key) = of(&["*.a.example", "::1", "a.example"], 2020, 2060);
+    let (above, _) = of(&["authority"], 2021, 2050);
+    let mut identity = Identity {
+        chain: vec![own, above],
+        key: key.into(),
+    };
+    let contents = identity.contents().expect("certificates");
+    assert_eq!(contents.names, ["*.a.example", "a.example"]);
+    let expected = Validity {
+        from: 1_609_459_200,
+        until: 2_524_608_000,
+    };
+    assert_eq!(contents.validity, expected);
+    identity.chain.truncate(1);
+    let own = identity.contents().expect("a certificate");
+    assert_eq!(own.validity.until, 2_840_140_800);
+    let cut = identity.chain[0].len() - 1;
+    identity.chain[0] = identity.chain[0][..cut].to_vec().into();
+    let error = identity.contents().expect_err("it is cut");
+    assert!(error.to_string().contains("cannot parse"), "{error}");
+    assert_eq!(identity.public_key_hash(), None);
+    identity.chain.clear();
+    assert!(identity.contents().is_err());
+}
+
+#[test]
 fn errors_name_missing_and_empty_certificate_files() {
     let missing = Path::new("/nowhere/chain.pem");
     let error = Identity::read(missing, missing).expect_err("nothing there");

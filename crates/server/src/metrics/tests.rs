@@ -28,6 +28,13 @@ fn numbers() -> Numbers {
         tcp: tcp::Statistics::default(),
         buffered: 0,
         logs: Vec::new(),
+        certificates: vec![
+            ("a.example".to_owned(), 2_000),
+            ("a.example".to_owned(), 1_000),
+            (String::new(), 3_000),
+        ],
+        is_reloaded: false,
+        reloaded_at: 17,
         is_draining: false,
         uptime: Duration::from_millis(1500),
     }
@@ -46,6 +53,20 @@ fn every_counter_is_summed_over_workers_under_its_own_name() {
     assert!(names.contains("lastbyte_quic_packets_ack_received_total"));
     assert!(!text.contains("rtt_smoothed"), "a state is no sum");
     assert!(text.contains("lastbyte_connections{transport=\"quic\"} 6\n"));
+}
+
+#[test]
+fn certificates_are_named_once_with_their_earliest_end() {
+    let text = prometheus(&numbers());
+    let name = "lastbyte_certificate_not_after_seconds";
+    let ends: Vec<&str> = text.lines().filter(|line| line.starts_with(name)).collect();
+    let [unnamed, named] = ends[..] else {
+        panic!("{ends:?}")
+    };
+    assert_eq!(unnamed, format!("{name}{{name=\"\"}} 3000"));
+    assert_eq!(named, format!("{name}{{name=\"a.example\"}} 1000"));
+    assert!(text.contains("\nlastbyte_last_reload_successful 0\n"));
+    assert!(text.contains("\nlastbyte_last_reload_success_timestamp_seconds 17\n"));
 }
 
 #[test]
@@ -95,6 +116,8 @@ fn clients_that_wait_receive_one_response_and_the_next_comes_after_a_pause() {
         }),
         budget: Budget::new(Limits::default()),
         logs: Vec::new(),
+        certificates: Arc::default(),
+        reloads: Arc::new(Reloads::new()),
         is_draining: Arc::default(),
         clock: Clock::new(),
         began: Time::ZERO,

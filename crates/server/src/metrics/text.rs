@@ -100,6 +100,30 @@ fn about(text: &mut Text, numbers: &Numbers) {
         "Whether the server is shutting down and accepts no more requests.",
         u8::from(numbers.is_draining),
     );
+    text.one(
+        "lastbyte_last_reload_successful",
+        "gauge",
+        "Whether the last reload of configuration or certificates succeeded; the start counts as one.",
+        u8::from(numbers.is_reloaded),
+    );
+    text.one(
+        "lastbyte_last_reload_success_timestamp_seconds",
+        "gauge",
+        "Time of the last reload that succeeded, in seconds since 1970.",
+        numbers.reloaded_at,
+    );
+    let name = "lastbyte_certificate_not_after_seconds";
+    let help = "Time at which the first certificate of the chain expires, in seconds since 1970, by the certificate's first name.";
+    text.metric(name, "gauge", help);
+    // The earliest of several with one name, such as an RSA and an ECDSA certificate.
+    let mut ends = BTreeMap::new();
+    for (name, end) in &numbers.certificates {
+        let earliest = ends.entry(name.as_str()).or_insert(*end);
+        *earliest = (*earliest).min(*end);
+    }
+    for (first_name, end) in ends {
+        text.value(name, &[("name", first_name)], end);
+    }
 }
 
 fn of_connections(

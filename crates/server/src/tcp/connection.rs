@@ -21,6 +21,7 @@ use super::{
     stalled::Stalled,
     turns::Turns,
 };
+use crate::challenges::ACME_TLS;
 
 /// The ALPN identifier of HTTP/2 (RFC 9113 §3.2).
 const HTTP2: &[u8] = b"h2";
@@ -99,6 +100,10 @@ async fn handshake(
     let is_resumed = session.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
     if is_resumed {
         count(&shared.counts.resumed);
+    }
+    if session.alpn_protocol() == Some(ACME_TLS) {
+        // The certificate is all of it (RFC 8737 §3).
+        return Ok(Box::pin(async move { drop(tls) }));
     }
     let is_http2 = session.alpn_protocol() == Some(HTTP2);
     let config_hash = shared.arms.current().config_hash();

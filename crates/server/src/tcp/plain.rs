@@ -1,9 +1,9 @@
-//! A plain-HTTP listener that only redirects to HTTPS (RFC 9110 §15.4.9).
+//! A plain-HTTP listener that redirects to HTTPS (RFC 9110 §15.4.9), and answers challenges of a certificate authority.
 
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
     server::conn::http1,
@@ -17,6 +17,7 @@ use std::{
 use tokio::net::TcpStream;
 
 use super::{Limits, stalled::Stalled};
+use crate::challenges::Challenges;
 
 /// A complete body.
 #[derive(Debug)]
@@ -49,9 +50,22 @@ impl Body for Text {
     }
 }
 
-pub(super) async fn serve(stream: TcpStream, limits: Limits, https_port: u16) {
-    let service =
-        service_fn(|request| async move { Ok::<_, Infallible>(redirect(&request, https_port)) });
+pub(super) async fn serve(
+    stream: TcpStream,
+    limits: Limits,
+    https_port: u16,
+    challenges: Challenges,
+) {
+    let service = service_fn(|request: http::Request<Incoming>| {
+        let proof = challenges.proof(request.uri().path());
+        let response = match proof {
+            Some(proof) if matches!(*request.method(), Method::GET | Method::HEAD) => {
+                http::Response::new(Text::new(proof))
+            }
+            _ => redirect(&request, https_port),
+        };
+        async move { Ok::<_, Infallible>(response) }
+    });
     // The error concerns only the client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -18,12 +18,70 @@ fn a_key_of_another_certificate_is_rejected() {
         chain: one.chain,
         key: other.key,
     };
-    let error = check(&mixed).expect_err("they do not fit");
-    assert!(
-        error.contains("does not match the first certificate"),
-        "{error}"
-    );
-    check(&identity()).expect("they fit");
+    let error = check(&[identity(), mixed]).expect_err("they do not fit");
+    let expected = "the private key does not match the first certificate, that of `localhost`";
+    assert_eq!(error, expected);
+    check(&[identity()]).expect("they fit");
+    let error = check(&[]).expect_err("none");
+    assert!(error.contains("no certificate"), "{error}");
+}
+
+/// A certificate of these names, with a key of this algorithm.
+fn certified_of(names: &[&str], algorithm: &'static rcgen::SignatureAlgorithm) -> Identity {
+    let names = names.iter().map(|name| (*name).to_owned());
+    let params = rcgen::CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
+    let key = rcgen::KeyPair::generate_for(algorithm).expect("a key");
+    Identity {
+        chain: vec![
+            params
+                .self_signed(&key)
+                .expect("a certificate")
+                .der()
+                .clone(),
+        ],
+        key: key.into(),
+    }
+}
+
+#[test]
+fn rfc6066_3_a_client_gets_the_certificate_with_its_server_name() {
+    let (ecdsa, ed25519) = (&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ED25519);
+    let all = certified(&[
+        certified_of(&["first.example"], ecdsa),
+        certified_of(&["*.b.example"], ecdsa),
+        certified_of(&["a.b.example", "c.example"], ecdsa),
+        certified_of(&["c.example"], ed25519),
+    ])
+    .expect("certificates");
+    let schemes = &[
+        SignatureScheme::ED25519,
+        SignatureScheme::ECDSA_NISTP256_SHA256,
+    ][..];
+    let chosen = |name: Option<&str>, schemes: &[SignatureScheme]| {
+        let chosen = choose(&all, name, schemes).expect("one");
+        let index = all.iter().position(|one| Arc::ptr_eq(&one.0, &chosen.0));
+        index.expect("one of them")
+    };
+    for (name, expected) in [
+        (None, 0),
+        (Some("other.example"), 0),
+        (Some("first.example"), 0),
+        (Some("FIRST.Example"), 0),
+        (Some("a.b.example"), 2),
+        (Some("x.b.example"), 1),
+        (Some("b.example"), 0),
+        (Some("x.y.b.example"), 0),
+        (Some(".b.example"), 1),
+        (Some("c.example"), 2),
+        (Some(""), 0),
+    ] {
+        assert_eq!(chosen(name, schemes), expected, "{name:?}");
+    }
+    // The first key that can sign, of those with the name.
+    assert_eq!(chosen(Some("c.example"), &schemes[..1]), 3);
+    assert_eq!(chosen(Some("c.example"), &schemes[1..]), 2);
+    // None can: the handshake fails, and the name is right.
+    assert_eq!(chosen(Some("x.b.example"), &schemes[..1]), 1);
 }
 
 #[test]

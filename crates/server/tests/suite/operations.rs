@@ -3,6 +3,7 @@
 use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    slice,
     sync::Arc,
     time::Duration,
 };
@@ -101,7 +102,10 @@ fn new_connections_receive_the_new_certificate() {
     before.head();
     before.take(1);
     let other = identity();
-    serving.server.set_identity(&other).expect("it fits");
+    serving
+        .server
+        .set_identities(slice::from_ref(&other))
+        .expect("it fits");
     let mut roots = RootCertStore::empty();
     roots.add(other.chain[0].clone()).expect("a certificate");
     let renewed = Serving {
@@ -120,7 +124,7 @@ fn new_connections_receive_the_new_certificate() {
     };
     let error = renewed
         .server
-        .set_identity(&mixed)
+        .set_identities(&[mixed])
         .expect_err("they do not fit");
     assert!(matches!(error, StartError::Tls(_)), "{error}");
     assert_eq!(renewed.get("/1", "").status, 200, "the one before stays");

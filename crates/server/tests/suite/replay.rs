@@ -148,10 +148,7 @@ fn key(digit: char) -> Vec<u8> {
 /// A server of this identity and these ticket keys, as after a restart.
 fn start(identity: &Identity, ticket_keys: Option<Vec<u8>>, change: fn(&mut Settings)) -> Serving {
     let mut settings = settings(Site::generated());
-    settings.identity = Identity {
-        chain: identity.chain.clone(),
-        key: identity.key.clone_key(),
-    };
+    settings.identities = vec![identity.clone()];
     settings.ticket_keys = ticket_keys;
     change(&mut settings);
     Serving::start(settings)

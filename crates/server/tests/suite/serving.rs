@@ -67,7 +67,7 @@ pub(crate) struct Serving {
 impl Serving {
     pub(crate) fn start(settings: Settings) -> Self {
         let mut roots = RootCertStore::empty();
-        let own = settings.identity.chain[0].clone();
+        let own = settings.identities[0].chain[0].clone();
         roots.add(own).expect("a certificate");
         Self {
             server: Server::start(settings).expect("a server"),

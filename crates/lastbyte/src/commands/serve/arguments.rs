@@ -95,12 +95,46 @@ pub(crate) struct Arguments {
     /// If a server listens there, its sockets are taken over, and it finishes its connections for up to its --drain.
     #[arg(long, value_name = "FILE")]
     pub(super) handover: Option<PathBuf>,
-    /// Certificate chain (PEM)
+    /// Certificate chain (PEM); repeatable, and a client gets that of its server name
+    ///
+    /// The first is for clients whose server name (SNI) is in none. Files are read again when they change.
     #[arg(long, value_name = "FILE")]
-    pub(super) cert: Option<PathBuf>,
-    /// Private key of the certificate (PEM)
+    pub(super) cert: Vec<PathBuf>,
+    /// Private key of the certificate (PEM); as often as --cert, in the same order
     #[arg(long, value_name = "FILE")]
-    pub(super) key: Option<PathBuf>,
+    pub(super) key: Vec<PathBuf>,
+    /// Obtain and renew a certificate for these names by ACME, and agree to the authority's terms of service
+    ///
+    /// The names must lead to this server: to port 443, or to port 80 and --http-listen.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        value_parser = values::host_name,
+        requires = "acme_state",
+        help_heading = "ACME"
+    )]
+    pub(super) acme: Vec<String>,
+    /// Directory for account, certificate and key; created with mode 0700
+    #[arg(long, value_name = "DIR", requires = "acme", help_heading = "ACME")]
+    pub(super) acme_state: Option<PathBuf>,
+    /// Email address for messages of the authority; repeatable
+    #[arg(long, value_name = "EMAIL", requires = "acme", help_heading = "ACME")]
+    pub(super) acme_contact: Vec<String>,
+    /// Directory URL of the authority
+    ///
+    /// For trials: https://acme-staging-v02.api.letsencrypt.org/directory
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "https://acme-v02.api.letsencrypt.org/directory",
+        value_parser = values::https_url,
+        help_heading = "ACME"
+    )]
+    pub(super) acme_directory: String,
+    /// CA certificates of the directory's server, in place of the system's (PEM)
+    #[arg(long, value_name = "FILE", requires = "acme", help_heading = "ACME")]
+    pub(super) acme_ca: Option<PathBuf>,
     /// Generate a self-signed certificate for localhost, valid for two weeks
     #[arg(long)]
     pub(super) self_signed: bool,
@@ -440,16 +474,28 @@ impl Arguments {
     /// Checks combinations of options.
     pub(super) fn validate(&self) -> Result<(), Failure> {
         let wrong = |text: &str| Err(Failure::Usage(text.into()));
-        let has_files = self.cert.is_some() || self.key.is_some();
+        let (certificates, keys) = (self.cert.len(), self.key.len());
+        let has_files = certificates + keys > 0;
         if self.self_signed && has_files {
             return wrong("--self-signed cannot be combined with --cert and --key");
         }
-        if self.cert.is_some() != self.key.is_some() {
-            return wrong("--cert and --key require each other");
+        if certificates != keys {
+            return Err(Failure::Usage(format!(
+                "--cert and --key require each other: {certificates} --cert, {keys} --key (expected as many)"
+            )));
         }
-        if !self.self_signed && !has_files {
+        let has_acme = !self.acme.is_empty();
+        if has_acme && (has_files || self.self_signed) {
+            return wrong("--acme cannot be combined with --cert, --key or --self-signed");
+        }
+        if has_acme && !cfg!(feature = "acme") {
             return wrong(
-                "no certificate (expected --cert FILE --key FILE, or --self-signed to generate one)",
+                "this build has no ACME client (compile it with `--features acme`, as in `cargo build --release --features acme`)",
+            );
+        }
+        if !self.self_signed && !has_files && !has_acme {
+            return wrong(
+                "no certificate (expected --cert FILE --key FILE, --acme NAME, or --self-signed to generate one)",
             );
         }
         if self.experiment.is_some() && (self.startup.is_some() || self.congestion != CONGESTION) {

@@ -23,7 +23,7 @@ mod tests;
 /// Flags that take each other's place.
 const ALTERNATIVES: [(&[&str], &[&str]); 3] = [
     (&["generated"], &["no-generated"]),
-    (&["self-signed"], &["cert", "key"]),
+    (&["self-signed"], &["cert", "key", "acme", "acme-state"]),
     (&["experiment"], &["congestion", "startup"]),
 ];
 /// Options that are not accepted in a file.

@@ -80,7 +80,7 @@ fn flags_override_the_file() {
     assert_eq!(arguments.listen.port(), 1);
     assert!(arguments.versions().http2 && !arguments.versions().http3);
     assert_eq!(arguments.directory.as_deref(), Some(Path::new("other")));
-    assert!(arguments.cert.is_none());
+    assert!(arguments.cert.is_empty());
     assert_eq!(arguments.drain, Duration::from_secs(10));
 }
 
