@@ -269,6 +269,7 @@ impl Controller for Bbr {
 
     fn on_packet_lost(&mut self, now: Time, packet: &Packet) {
         self.sampler.on_packet_lost(packet);
+        self.statistics.on_packet_lost(packet.sent_at);
         self.join_episode(packet.receipt.send_index());
         self.handle_lost_packet(now, packet);
     }

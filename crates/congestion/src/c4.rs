@@ -187,6 +187,8 @@ pub struct C4 {
     saved: Option<SavedPath>,
 
     window: u64,
+    /// The latest round-trip time, for the statistics.
+    latest_rtt: Option<Duration>,
     statistics: Statistics,
 }
 
@@ -248,6 +250,7 @@ impl C4 {
             burst: config.burst,
             saved: None,
             window,
+            latest_rtt: None,
             statistics: Statistics::new(window),
         }
     }
@@ -358,8 +361,8 @@ impl C4 {
                 self.nominal_max_rtt = self.nominal_max_rtt.max(Some(estimate));
             }
             if self.statistics.startup_exited_at.is_none() {
-                self.statistics.startup_exited_at = Some(now);
-                self.statistics.window_exiting_startup = Some(self.window);
+                self.statistics
+                    .exit_startup(now, self.window, self.latest_rtt);
             }
         }
         self.needs_drain |= matches!(
@@ -615,11 +618,13 @@ impl Controller for C4 {
 
     fn on_packet_lost(&mut self, _now: Time, packet: &Packet) {
         self.sampler.on_packet_lost(packet);
+        self.statistics.on_packet_lost(packet.sent_at);
         self.signals.on_lost();
         self.saved = None;
     }
 
     fn on_lost(&mut self, loss: &Loss<'_>) {
+        self.latest_rtt = loss.rtt.latest_sample();
         if !loss.persistent && !self.signals.has_loss(self.nominal_rate) {
             return;
         }
@@ -643,6 +648,7 @@ impl Controller for C4 {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.latest_rtt = ack.rtt.latest_sample();
         let marks = self.signals.end_ack(ack, self.nominal_rate);
         let Some(sample) = self.sampler.take_sample(ack.rtt.min_or_zero()) else {
             return;

@@ -33,6 +33,7 @@ pub struct Rtt {
     smoothed: u64,
     variance: u64,
     min: u64,
+    max: u64,
     first_sample_at: Option<Time>,
 }
 
@@ -47,6 +48,7 @@ impl Rtt {
             smoothed: initial,
             variance: initial / 2,
             min: initial,
+            max: initial,
             first_sample_at: None,
         }
     }
@@ -69,12 +71,14 @@ impl Rtt {
             self.first_sample_at = Some(now);
             self.adjusted = latest;
             self.min = latest;
+            self.max = latest;
             self.smoothed = latest;
             self.variance = latest / 2;
             return;
         }
         // §5.2: min_rtt is never reduced by the delay, so that a peer that overstates it cannot lower the minimum.
         self.min = self.min.min(latest);
+        self.max = self.max.max(latest);
         // §5.3
         let ack_delay = nanos(max_ack_delay.map_or(ack_delay, |limit| ack_delay.min(limit)));
         self.adjusted = match latest.checked_sub(ack_delay) {
@@ -120,6 +124,17 @@ impl Rtt {
     #[must_use]
     pub const fn min(&self) -> Duration {
         Duration::from_nanos(self.min)
+    }
+
+    /// The largest sample. Not part of RFC 9002; for logs.
+    #[must_use]
+    pub const fn max(&self) -> Duration {
+        Duration::from_nanos(self.max)
+    }
+
+    /// The latest sample, unadjusted; `None` before the first.
+    pub(crate) fn latest_sample(&self) -> Option<Duration> {
+        self.has_sample().then(|| self.latest())
     }
 
     /// The smallest sample; zero while there is none.
@@ -237,9 +252,9 @@ mod tests {
     #[test]
     fn rfc9002_5_2_minimum_is_of_raw_samples_and_can_be_reset() {
         let mut rtt = sampled(&[(100, 0), (90, 25), (130, 0)], None);
-        assert_eq!(rtt.min(), ms(90));
+        assert_eq!((rtt.min(), rtt.max()), (ms(90), ms(130)));
         rtt.reset_min();
-        assert_eq!(rtt.min(), ms(130));
+        assert_eq!((rtt.min(), rtt.max()), (ms(130), ms(130)));
     }
 
     #[test]

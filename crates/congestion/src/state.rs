@@ -1,6 +1,6 @@
 //! The state of a controller, for logs and plots.
 
-use core::fmt;
+use core::{fmt, time::Duration};
 
 use lastbyte_units::Time;
 
@@ -106,6 +106,10 @@ pub struct Statistics {
     pub window_exiting_startup: Option<u64>,
     /// When startup ended.
     pub startup_exited_at: Option<Time>,
+    /// The latest round-trip time when startup ended.
+    pub rtt_exiting_startup: Option<Duration>,
+    /// Packets declared lost of those sent before startup ended.
+    pub packets_lost_in_startup: u64,
     /// The parameters that an earlier connection saved, if this controller uses them (RFC 9959).
     pub saved_path: Option<SavedPath>,
     /// The window that a first flight or Careful Resume jumped to; `None` without a jump.
@@ -136,6 +140,8 @@ impl Statistics {
             initial_window,
             window_exiting_startup: None,
             startup_exited_at: None,
+            rtt_exiting_startup: None,
+            packets_lost_in_startup: 0,
             saved_path: None,
             jump_window: None,
             window_exiting_jump: None,
@@ -147,5 +153,25 @@ impl Statistics {
             episodes_undone_in_startup: 0,
             persistent_congestions: 0,
         }
+    }
+
+    /// Startup ends, with this window and this latest round-trip time, if that was measured.
+    pub(crate) const fn exit_startup(&mut self, now: Time, window: u64, rtt: Option<Duration>) {
+        self.window_exiting_startup = Some(window);
+        self.startup_exited_at = Some(now);
+        self.rtt_exiting_startup = rtt;
+    }
+
+    /// Startup did not end after all.
+    pub(crate) const fn resume_startup(&mut self) {
+        self.window_exiting_startup = None;
+        self.startup_exited_at = None;
+        self.rtt_exiting_startup = None;
+    }
+
+    /// A packet that was sent at this time was declared lost.
+    pub(crate) fn on_packet_lost(&mut self, sent_at: Time) {
+        let is_of_startup = self.startup_exited_at.is_none_or(|exit| sent_at < exit);
+        self.packets_lost_in_startup += u64::from(is_of_startup);
     }
 }

@@ -218,10 +218,10 @@ impl WindowController {
             || (self.is_in_slow_start() && in_flight >= self.window / 2)
     }
 
-    fn note_startup_exit(&mut self, now: Time) {
+    fn note_startup_exit(&mut self, now: Time, rtt: &Rtt) {
         self.sampler = None;
-        self.statistics.window_exiting_startup = Some(self.window);
-        self.statistics.startup_exited_at = Some(now);
+        self.statistics
+            .exit_startup(now, self.window, rtt.latest_sample());
     }
 
     // ---- congestion -----------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ impl WindowController {
 
         let is_first = self.stage != Stage::Found;
         if is_first {
-            self.note_startup_exit(now);
+            self.note_startup_exit(now, rtt);
         }
         match (
             self.config.first_recovery,
@@ -429,7 +429,7 @@ impl WindowController {
         let gain = self.startup.pacing_gain();
         self.set_window(self.allowed(grown, in_slow_start(gain)));
         if growth.done {
-            self.note_startup_exit(ack.now);
+            self.note_startup_exit(ack.now, ack.rtt);
         }
         if let Some(limit) = growth.limit.filter(|limit| *limit < self.window) {
             self.set_window(limit);
@@ -463,8 +463,7 @@ impl WindowController {
         if let Some((_, Stage::Startup | Stage::ResumedStartup)) = undo.to {
             self.stage = Stage::ResumedStartup;
             self.statistics.episodes_undone_in_startup += 1;
-            self.statistics.window_exiting_startup = None;
-            self.statistics.startup_exited_at = None;
+            self.statistics.resume_startup();
         }
     }
 
@@ -565,6 +564,7 @@ impl Controller for WindowController {
     }
 
     fn on_packet_lost(&mut self, _: Time, packet: &Packet) {
+        self.statistics.on_packet_lost(packet.sent_at);
         let send_index = packet.receipt.send_index();
         if !self.recovery.answers(send_index) {
             self.batch.lost_after = self.batch.lost_after.saturating_add(packet.bytes);

@@ -414,6 +414,14 @@ impl Connection {
         Some((at.since(self.handshake.started_at()), saved))
     }
 
+    /// Time from the start of the connection until nothing was in flight for the first time after more than the initial window
+    /// had been sent.
+    #[must_use]
+    pub fn time_to_idle(&self) -> Option<Duration> {
+        let idle_at = self.recovery.measurements().idle_at()?;
+        Some(idle_at.since(self.handshake.started_at()))
+    }
+
     /// A server issues a token for the client's next connection (RFC 9000 §8.1.3). If several are pending, only the
     /// last is sent.
     pub fn send_new_token(&mut self, token: Vec<u8>) {

@@ -8,6 +8,7 @@
 //! | `loss.rs` | loss detection | §6.1 |
 //! | `probe.rs` | the probe timeout | §6.2 |
 //! | `ecn.rs` | ECN validation | §13.4.2 of RFC 9000 |
+//! | `measurements.rs` | what the log says of the path | – |
 //!
 //! An ACK frame takes effect in this order: round-trip time, losses, ECN, growth. Losses precede ECN, unlike in §A.7,
 //! so that one congestion event covers both, as `lastbyte_congestion::controller` documents.
@@ -15,6 +16,7 @@
 mod capacity;
 mod ecn;
 mod loss;
+mod measurements;
 mod probe;
 mod sent;
 
@@ -27,10 +29,11 @@ use lastbyte_congestion::{
 };
 use lastbyte_wire::frame::Ack;
 
-use self::capacity::Capacity;
+use self::{capacity::Capacity, measurements::Acked};
 
 pub use ecn::{EcnState, EcnValidation};
 pub use loss::{LossDecision, LossThresholds, PACKET_THRESHOLD, detect_loss};
+pub use measurements::{DeliveryRate, FLIGHT_PACKETS_MIN, FirstFlight, Measurements};
 pub use probe::{ProbeTimer, TimerContext};
 pub use sent::{AckedUnsent, Fate, NewlyAcked, SentPacket, SentPackets};
 
@@ -237,6 +240,7 @@ pub struct Recovery {
     is_app_limited: bool,
     /// When [`Recovery::rebind`] last emptied the path.
     rebound_at: Option<Time>,
+    measurements: Measurements,
     statistics: RecoveryStatistics,
 }
 
@@ -249,6 +253,7 @@ impl Recovery {
         thresholds: LossThresholds,
         ecn: EcnValidation,
     ) -> Self {
+        let initial_window = controller.window();
         Self {
             spaces: SpaceStates::new(SentPackets::new()),
             discarded: PerSpace::default(),
@@ -263,6 +268,7 @@ impl Recovery {
             last_sent_at: None,
             is_app_limited: false,
             rebound_at: None,
+            measurements: Measurements::new(initial_window),
             statistics: RecoveryStatistics::default(),
         }
     }
@@ -336,6 +342,12 @@ impl Recovery {
     #[must_use]
     pub const fn statistics(&self) -> &RecoveryStatistics {
         &self.statistics
+    }
+
+    /// What the path has shown of itself, for logs.
+    #[must_use]
+    pub const fn measurements(&self) -> &Measurements {
+        &self.measurements
     }
 
     /// The pacing rate.
@@ -431,6 +443,8 @@ impl Recovery {
     /// Nothing is left to send, although window and pacer would permit it.
     pub fn on_app_limited(&mut self, now: Time) {
         self.is_app_limited = true;
+        self.measurements
+            .on_app_limited(now, self.statistics.bytes_acked, self.in_flight);
         let (controller, _) = self.control.change();
         controller.on_app_limited(now, self.in_flight);
         self.control.is_app_limited = true;
@@ -493,6 +507,22 @@ impl Recovery {
         let summary = self.take_acknowledged(ack, sink, observer)?;
         if summary.packets == 0 {
             return Ok(AckOutcome::default());
+        }
+        if let Some(sent_at) = summary.largest_sent_at {
+            let acked = Acked {
+                now,
+                bytes: self.statistics.bytes_acked,
+                sent_at,
+            };
+            self.measurements.on_ack(&acked);
+            if space == Space::Application {
+                let next = self.sent(space).next_number();
+                self.measurements
+                    .on_flight(&acked, largest, next, self.last_sent_at);
+            }
+        }
+        if self.in_flight == 0 {
+            self.measurements.on_idle(now, self.statistics.bytes_sent);
         }
         let sample = summary
             .largest_sent_at
@@ -638,6 +668,7 @@ impl Recovery {
         };
         let (controller, _) = self.control.change();
         let (statistics, ecn) = (&mut self.statistics, &mut self.ecn);
+        let at_first_loss = &mut self.measurements.in_flight_at_first_loss;
         let in_flight = &mut self.in_flight;
         let (mut count, mut newest) = (0, None);
         let next_loss = sent.declare_lost(
@@ -655,6 +686,9 @@ impl Recovery {
                     ecn.on_marked_lost();
                 }
                 if packet.is_in_flight {
+                    if !packet.is_mtu_probe {
+                        at_first_loss.get_or_insert(*in_flight);
+                    }
                     *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
                     if !packet.is_mtu_probe {
                         controller.on_packet_lost(now, &packet.as_congestion());
@@ -818,6 +852,7 @@ impl Recovery {
             });
         }
         self.in_flight = 0;
+        self.measurements.on_interruption();
     }
 
     /// The keys of a space were discarded (RFC 9002 §6.4): nothing of it is in flight any more, and nothing is

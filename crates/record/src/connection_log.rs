@@ -109,6 +109,7 @@ pub fn write(text: &mut String, header: &Header, snapshot: &Snapshot, experiment
     schema::write(&mut line, keys::STATISTICS, snapshot);
     schema::write(&mut line, keys::OUTCOME, header);
     schema::write(&mut line, keys::ALGORITHMS, snapshot);
+    schema::write(&mut line, keys::PATH, snapshot);
     schema::write(&mut line, keys::ANATOMY, snapshot);
     schema::write(&mut line, keys::EXPERIMENT, experiment);
 }

@@ -21,8 +21,8 @@ impl Bbr {
             self.bounds.in_flight_longterm = self.bdp().max(self.losses.in_flight_latest);
         }
         if self.full_pipe.is_reached {
-            self.statistics.window_exiting_startup = Some(self.window);
-            self.statistics.startup_exited_at = Some(now);
+            self.statistics
+                .exit_startup(now, self.window, Some(sample.rtt));
             self.enter_drain();
         }
     }
@@ -30,8 +30,7 @@ impl Bbr {
     /// `EnterStartup()`, for all but the first time.
     pub(super) fn return_to_startup(&mut self) {
         self.mode = Mode::Startup;
-        self.statistics.window_exiting_startup = None;
-        self.statistics.startup_exited_at = None;
+        self.statistics.resume_startup();
     }
 
     /// `CheckStartupHighLoss()`.

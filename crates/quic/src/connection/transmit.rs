@@ -143,11 +143,19 @@ impl Connection {
 
     /// The room of the next datagram, at most `size`: less if that exceeds what may be sent to an address that is not validated
     /// (RFC 9000 §8.1), and 0 if too little is left, or nothing is to be sent with it.
+    #[inline]
     fn room_for(&self, now: Time, size: usize) -> usize {
         let budget = self.paths.budget();
         if budget >= size {
-            return size;
+            size
+        } else {
+            self.room_within(now, budget)
         }
+    }
+
+    /// Not part of the loop over datagrams, so that what it calls is still inlined there.
+    #[cold]
+    fn room_within(&self, now: Time, budget: usize) -> usize {
         match Space::ALL.map(|space| self.wants_packet(now, space, Permit::All)) {
             // A datagram with an Initial packet has a minimum size (RFC 9000 §14.1), and is padded to its end.
             [true, ..] if budget >= DATAGRAM_MIN => DATAGRAM_MIN,
@@ -380,6 +388,7 @@ impl Connection {
         writer.position() > before
     }
 
+    #[inline]
     pub(super) fn write_ack(
         &mut self,
         now: Time,

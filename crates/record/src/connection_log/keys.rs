@@ -7,7 +7,7 @@ use lastbyte_quic::{recovery::EcnState, statistics::FrameKind};
 use super::{
     Experiment, Header,
     schema::{Decimals, Field, Key, Kind, Nullable, Unit, Value},
-    snapshot::{Snapshot, millis},
+    snapshot::{Snapshot, exact_ms, millis},
 };
 
 /// Declares a part of a line: a constant for each key, and the table of its fields.
@@ -158,15 +158,17 @@ statistics! {
         NUM_PTOS "num-ptos", Count, "Probe timeouts that expired.", |of| of.recovery.probe_timeouts;
         NUM_HANDSHAKE_TIMEOUTS "num-handshake-timeouts", Count, "Handshakes that timed out. Always 0: such a connection has no statistics in this log.", |_| 0;
         NUM_INITIAL_HANDSHAKE_EXCEEDED "num-initial-handshake-exceeded", Count, "Handshakes that exceeded the limit of packets. Always 0: this stack has no such limit.", |_| 0;
-        NUM_JUMPSTART_APPLICABLE "num-jumpstart-applicable", Flag, "Whether more data than the initial window was sent, so that a jump could have an effect.", |of| u64::from(of.streams.data_sent > of.state.statistics.initial_window);
+        NUM_JUMPSTART_APPLICABLE "num-jumpstart-applicable", Flag, "Whether more data than the initial window was sent, so that a jump could have an effect.", |of| u64::from(of.is_jump_applicable());
+        QUIC_JUMPSTART_APPLICABLE "quic.jumpstart.applicable", Flag, "The same as `num-jumpstart-applicable`; the talk's version of H2O writes both.", |of| u64::from(of.is_jump_applicable());
         NUM_RAPID_START "num-rapid-start", Flag, "Whether the startup phase grows the window as Rapid Start does.", |of| u64::from(of.has_rapid_growth());
         NUM_PACED "num-paced", Flag, "Whether packets are paced.", |of| u64::from(of.is_paced);
         NUM_RESPECTED_APP_LIMITED "num-respected-app-limited", Flag, "Whether the window does not grow while the connection is application-limited. Always 1.", |_| 1;
         HANDSHAKE_CONFIRMED_MSEC "handshake-confirmed-msec", Milliseconds, "Time from the start of the connection until the handshake was confirmed; 2^64-1 if it was not.", |of| of.statistics.handshake_confirmed_after.map_or(u64::MAX, millis);
         JUMPSTART_PREV_RATE "jumpstart.prev-rate", BytesPerSecond, "The rate that an earlier connection saved and congestion control uses (RFC 9959); 0 for none.", |of| of.saved_rate();
         JUMPSTART_PREV_RTT "jumpstart.prev-rtt", Milliseconds, "The minimum round-trip time of that connection; 0 for none.", |of| of.state.statistics.saved_path.map_or(0, |saved| millis(saved.rtt));
-        JUMPSTART_NEW_RTT "jumpstart.new-rtt", Milliseconds, "The minimum round-trip time if a jump could have an effect; otherwise 0.", |of| if of.streams.data_sent > of.state.statistics.initial_window { of.rtt_ms(|rtt| rtt.minimum, 0) } else { 0 };
+        JUMPSTART_NEW_RTT "jumpstart.new-rtt", Milliseconds, "The minimum round-trip time if a jump could have an effect; otherwise 0.", |of| if of.is_jump_applicable() { of.rtt_ms(|rtt| rtt.minimum, 0) } else { 0 };
         JUMPSTART_CWND "jumpstart.cwnd", Bytes, "The window set by a jump; 0 without a jump.", |of| of.state.statistics.jump_window.unwrap_or(0);
+        QUIC_JUMPSTART_TIME_TO_IDLE "quic.jumpstart.time-to-idle", Milliseconds, "Time from the start of the connection until nothing was in flight for the first time after more than the initial window was sent; 0 before that.", |of| of.time_to_idle.map_or(0, millis);
         TOKEN_SENT_AT "token-sent.at", Milliseconds, "Time from the start of the connection until the last token with a saved rate was sent; 0 for none.", |of| of.token_sent.map_or(0, |(at, _)| millis(at));
         TOKEN_SENT_RATE "token-sent.rate", BytesPerSecond, "The rate saved in that token for a later connection (RFC 9959); 0 for none.", |of| of.token_rate();
         TOKEN_SENT_RTT "token-sent.rtt", Milliseconds, "The minimum round-trip time saved in that token; 0 for none.", |of| of.token_sent.map_or(0, |(_, saved)| millis(saved.rtt));
@@ -188,6 +190,9 @@ statistics! {
         CC_NUM_LOSS_EPISODES_UNDONE "cc.num-loss-episodes-undone", Count, "Reductions undone because every loss in them was spurious.", |of| of.state.statistics.episodes_undone;
         CC_NUM_LOSS_EPISODES_UNDONE_IN_STARTUP "cc.num-loss-episodes-undone-in-startup", Count, "Undone reductions that had ended the startup phase.", |of| of.state.statistics.episodes_undone_in_startup;
         CC_NUM_ECN_LOSS_EPISODES "cc.num-ecn-loss-episodes", Count, "Reductions caused by CE marks without loss.", |of| of.state.statistics.ecn_episodes;
+        DELIVERY_RATE_LATEST "delivery-rate.latest", BytesPerSecond, "The rate at which the path delivered in the latest span of at least 50 ms in which the connection was not application-limited; 0 for none. If there was no such span, of a shorter one.", |of| of.delivery_rate(|rate| rate.latest);
+        DELIVERY_RATE_SMOOTHED "delivery-rate.smoothed", BytesPerSecond, "That rate over the latest ten spans and the one that has not ended; 0 for none.", |of| of.delivery_rate(|rate| rate.smoothed);
+        DELIVERY_RATE_STDEV "delivery-rate.stdev", BytesPerSecond, "The standard deviation of the rates of these spans.", |of| of.delivery_rate(|rate| rate.deviation);
         NUM_SENTMAP_PACKETS_LARGEST "num-sentmap-packets-largest", Count, "The largest number of sent packets tracked at a time.", |of| of.recovery.ring_max;
     }
 }
@@ -204,6 +209,19 @@ fields! {
     ALGORITHMS of Snapshot {
         STARTUP "startup", Kind::Text, None, "The name of the growth rule of the startup phase.", |of| of.startup();
         CONGESTION "congestion", Kind::Text, None, "The name of the congestion avoidance algorithm.", |of| of.congestion();
+    }
+}
+
+fields! {
+    /// What a connection over QUIC found out about its path, beyond the keys of H2O. Keys without a value are left out.
+    PATH of Snapshot {
+        RTT_MAXIMUM "rtt.maximum", Kind::Number, Milliseconds, "The maximum round-trip time.", |of| of.rtt.as_ref().map(|rtt| Decimals(exact_ms(rtt.maximum), 3));
+        RTT_EXITING_SLOW_START "rtt.exiting-slow-start", Kind::Number, Milliseconds, "The latest round-trip time at the end of the startup phase. Absent during the phase.", |of| of.state.statistics.rtt_exiting_startup.map(|rtt| Decimals(exact_ms(rtt), 3));
+        NUM_PACKETS_LOST_SLOW_START "num-packets.lost-slow-start", Kind::Integer, Count, "Packets declared lost of those sent before the end of the startup phase.", |of| of.state.statistics.packets_lost_in_startup;
+        CC_IN_FLIGHT_AT_FIRST_LOSS "cc.in-flight-at-first-loss", Kind::Integer, Bytes, "Bytes in flight when the first packet was declared lost, itself included. Absent without a loss.", |of| of.in_flight_at_first_loss;
+        FIRST_FLIGHT_BYTES "first-flight.bytes", Kind::Integer, Bytes, "Bytes of the first flight acknowledged after the first of its acknowledgments. The first flight is the first round trip with at least ten packets in flight. Absent before all of it is acknowledged.", |of| of.first_flight.map(|flight| flight.bytes);
+        FIRST_FLIGHT_SEND_TIME "first-flight.send-time", Kind::Number, Milliseconds, "Time from sending the first packet of the first flight to sending the last.", |of| of.first_flight.map(|flight| Decimals(exact_ms(flight.sent_over), 3));
+        FIRST_FLIGHT_ACK_TIME "first-flight.ack-time", Kind::Number, Milliseconds, "Time from the first acknowledgment of the first flight to the last. Where it is longer than `first-flight.send-time`, the path spread the flight at the rate of its bottleneck: `first-flight.bytes` in this time.", |of| of.first_flight.map(|flight| Decimals(exact_ms(flight.acked_over), 3));
     }
 }
 

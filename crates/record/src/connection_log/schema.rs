@@ -238,6 +238,7 @@ pub fn unit_of(key: &str) -> Option<&'static str> {
         .or_else(|| find(keys::STATISTICS, key))
         .or_else(|| find(keys::OUTCOME, key))
         .or_else(|| find(keys::ALGORITHMS, key))
+        .or_else(|| find(keys::PATH, key))
         .or_else(|| find(keys::ANATOMY, key))
         .or_else(|| find(keys::EXPERIMENT, key))
         .or_else(|| find(tcp::SUMMARY, key))
@@ -254,6 +255,7 @@ pub fn markdown() -> [(&'static str, String); 5] {
     let mut own = String::from(TABLE_HEAD);
     rows(&mut own, keys::OUTCOME);
     rows(&mut own, keys::ALGORITHMS);
+    rows(&mut own, keys::PATH);
     rows(&mut own, keys::ANATOMY);
     rows(&mut own, keys::EXPERIMENT);
     let mut over_tcp = table(tcp::SUMMARY);
@@ -299,6 +301,7 @@ pub fn json_schema() -> String {
     properties(&mut text, keys::STATISTICS);
     properties(&mut text, keys::OUTCOME);
     properties(&mut text, keys::ALGORITHMS);
+    properties(&mut text, keys::PATH);
     properties(&mut text, keys::ANATOMY);
     properties(&mut text, keys::EXPERIMENT);
     text.push_str("},\n\"required\":");

@@ -6,7 +6,7 @@ use lastbyte_congestion::{Bandwidth, SavedPath, State, Time};
 use lastbyte_quic::{
     anatomy::Anatomy,
     connection::Connection,
-    recovery::{EcnState, LossThresholds, RecoveryStatistics},
+    recovery::{DeliveryRate, EcnState, FirstFlight, LossThresholds, RecoveryStatistics},
     statistics::Statistics,
     stream,
 };
@@ -28,12 +28,17 @@ pub struct Snapshot {
     pub(super) anatomy: Option<Anatomy>,
     /// Path measurements saved in the last token for a later connection, and the time since the start.
     pub(super) token_sent: Option<(Duration, SavedPath)>,
+    pub(super) delivery_rate: Option<DeliveryRate>,
+    pub(super) first_flight: Option<FirstFlight>,
+    pub(super) in_flight_at_first_loss: Option<u64>,
+    pub(super) time_to_idle: Option<Duration>,
 }
 
 /// Round-trip times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     pub(super) minimum: Duration,
+    pub(super) maximum: Duration,
     pub(super) smoothed: Duration,
     pub(super) variance: Duration,
     pub(super) latest: Duration,
@@ -45,6 +50,7 @@ impl Snapshot {
     pub fn of(connection: &Connection) -> Self {
         let recovery = connection.recovery();
         let rtt = recovery.rtt();
+        let path = recovery.measurements();
         Self {
             statistics: connection.statistics().clone(),
             recovery: *connection.recovery_statistics(),
@@ -55,6 +61,7 @@ impl Snapshot {
             ecn_reported: recovery.ecn().reported(),
             rtt: rtt.has_sample().then(|| Rtt {
                 minimum: rtt.min(),
+                maximum: rtt.max(),
                 smoothed: rtt.smoothed(),
                 variance: rtt.variance(),
                 latest: rtt.latest(),
@@ -63,6 +70,10 @@ impl Snapshot {
             crypto_sent: connection.crypto_sent(),
             anatomy: connection.anatomy(),
             token_sent: connection.path_saved(),
+            delivery_rate: path.delivery_rate(),
+            first_flight: path.first_flight(),
+            in_flight_at_first_loss: path.in_flight_at_first_loss(),
+            time_to_idle: connection.time_to_idle(),
         }
     }
 
@@ -74,8 +85,7 @@ impl Snapshot {
 
     /// A part of that in milliseconds.
     pub(super) fn part_ms(&self, of: fn(&Anatomy) -> Duration) -> Option<f64> {
-        let parts = self.anatomy.as_ref()?;
-        Some(of(parts).as_secs_f64() * 1e3)
+        self.anatomy.as_ref().map(|parts| exact_ms(of(parts)))
     }
 
     /// The name of the growth rule of the startup phase.
@@ -100,6 +110,16 @@ impl Snapshot {
         self.token_sent.map_or(0, |(_, saved)| rate(saved))
     }
 
+    /// Whether more was sent than the initial window, so that a jump could have an effect.
+    pub(super) const fn is_jump_applicable(&self) -> bool {
+        self.streams.data_sent > self.state.statistics.initial_window
+    }
+
+    /// A delivery rate, or 0 if none was measured.
+    pub(super) fn delivery_rate(&self, of: fn(&DeliveryRate) -> u64) -> u64 {
+        self.delivery_rate.as_ref().map_or(0, of)
+    }
+
     /// Whether the window grows as in Rapid Start.
     pub(super) fn has_rapid_growth(&self) -> bool {
         self.state.startup == "rapid"
@@ -118,6 +138,11 @@ impl Snapshot {
 /// A saved window in its round-trip time, in bytes per second.
 fn rate(saved: SavedPath) -> u64 {
     Bandwidth::from_delivery(saved.window, saved.rtt).bytes_per_second()
+}
+
+/// Milliseconds with fractions.
+pub(super) fn exact_ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
 }
 
 /// Milliseconds, rounded half up.
