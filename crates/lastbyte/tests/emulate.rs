@@ -6,6 +6,8 @@
     reason = "files, threads, sockets and time are what tests of a program are about"
 )]
 
+#[path = "emulate/agreement.rs"]
+mod agreement;
 #[path = "emulate/tun.rs"]
 mod tun;
 

@@ -14,6 +14,8 @@ use std::{
 
 use serde_json::Value;
 
+#[path = "sim/served.rs"]
+mod served;
 #[path = "sim/truth.rs"]
 mod truth;
 

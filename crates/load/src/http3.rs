@@ -51,6 +51,8 @@ mod migration;
 mod refusal;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod world;
 
 /// Connections that are closed in one turn, so that the packets fit the driver's limit.
 const CLOSES_PER_TURN: usize = 32;
@@ -272,6 +274,8 @@ struct Http3Load<'a> {
     to_close: Vec<Handle>,
     next_tick: Time,
     probe: Option<(Time, ReachabilityProbe)>,
+    /// Whether the server's port can be probed: not in virtual time.
+    can_probe: bool,
     /// When the connections move to another port.
     migrate_at: Option<Time>,
     /// How often they have moved.
@@ -363,6 +367,7 @@ impl<'a> Http3Load<'a> {
             to_close: Vec::with_capacity(count),
             next_tick: Time::ZERO,
             probe: None,
+            can_probe: true,
             migrate_at: None,
             moves: 0,
             next_socket: NextSocket::default(),
@@ -781,7 +786,7 @@ impl<'a> Http3Load<'a> {
                 self.probe = None;
             }
         }
-        if is_silent && self.probe.is_none() {
+        if is_silent && self.can_probe && self.probe.is_none() {
             // Without a route, the connections fail for the same reason.
             let probe = ReachabilityProbe::send(self.remote).ok();
             self.probe = probe.map(|probe| (now, probe));

@@ -15,6 +15,7 @@ use lastbyte_units::SplitMix64;
 use crate::{
     connection_log::LineSink,
     dispatcher::{Amount, Arrivals},
+    error::Error,
     mix::{Handshake, Mix},
 };
 
@@ -139,41 +140,42 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Returns the reason.
-    pub(crate) fn check(&self, is_tls: bool) -> Result<(), String> {
+    /// Returns [`Error::Settings`] with the reason.
+    pub(crate) fn check(&self, is_tls: bool) -> Result<(), Error> {
+        let wrong = |why: String| Err(Error::Settings(why));
         if self.threads > self.connections {
-            return Err(format!(
+            return wrong(format!(
                 "more threads than connections: {} (expected at most {})",
                 self.threads, self.connections
             ));
         }
         if self.mix.is_some() && self.streams > 1 {
-            return Err(format!(
+            return wrong(format!(
                 "with --mix or --no-keepalive, a connection has one request at a time: `-m {}` (expected `-m 1`; add connections with `-c`)",
                 self.streams
             ));
         }
         if self.migrate.is_some() && self.version != Version::Http3 {
             let version = self.version;
-            return Err(format!(
+            return wrong(format!(
                 "connections of {version} cannot move to another port (expected HTTP/3)"
             ));
         }
         if self.migrate.is_some() && self.network.is_some() {
-            return Err("connections over model paths cannot move to another port".to_owned());
+            return wrong("connections over model paths cannot move to another port".to_owned());
         }
         if self.is_resuming() && !is_tls {
-            return Err("`http` has no sessions to resume (expected `https`)".to_owned());
+            return wrong("`http` has no sessions to resume (expected `https`)".to_owned());
         }
         if self.uses_zero_rtt() && self.version != Version::Http3 {
             let version = self.version;
-            return Err(format!(
+            return wrong(format!(
                 "0-RTT is not supported over {version} (expected HTTP/3)"
             ));
         }
         let is_safe = matches!(self.method(), "GET" | "HEAD" | "OPTIONS") && self.body.is_none();
         if self.uses_zero_rtt() && !is_safe {
-            return Err(format!(
+            return wrong(format!(
                 "a {} request cannot be sent in 0-RTT, since it could be replayed (expected GET, HEAD or OPTIONS without a body)",
                 self.method()
             ));

@@ -45,11 +45,10 @@ impl Target {
                 first.url
             ));
         }
-        settings.check(is_tls).map_err(Error::Settings)?;
+        settings.check(is_tls)?;
         let target = connect_target(origin, &settings.client.connect_to);
         let client = &settings.client;
-        let ip =
-            resolve(&target.host, client.family, client.connect_timeout).map_err(Error::Resolve)?;
+        let ip = resolve(&target.host, client.family, client.connect_timeout)?;
         for local in &settings.migrate_to {
             let socket = Socket::bind(SocketAddr::new(*local, 0), &Options::default());
             let expected = match (local.is_ipv6() == ip.is_ipv6(), socket) {
@@ -69,9 +68,11 @@ impl Target {
 
 /// The address of a host: the first IPv4 address, and otherwise the first, since nothing else is tried. The resolver
 /// cannot be interrupted, so it runs in a thread that is abandoned if it takes too long.
-fn resolve(host: &str, family: Family, timeout: Duration) -> Result<IpAddr, String> {
+fn resolve(host: &str, family: Family, timeout: Duration) -> Result<IpAddr, Error> {
     let (sender, receiver) = mpsc::channel();
-    let cannot = |why: &dyn core::fmt::Display| format!("could not resolve host `{host}`: {why}");
+    let cannot = |why: &dyn core::fmt::Display| {
+        Error::Resolve(format!("could not resolve host `{host}`: {why}"))
+    };
     let name = host.to_owned();
     let spawned = thread::Builder::new()
         .name("resolver".to_owned())

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 /// An invalid setting in a file or on a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
-    /// The key of the setting; empty if the error is not in a single setting, or the setting is an option.
+    /// The key of the setting, or the name of the option with its dashes; empty if the error is not in a single setting.
     pub key: String,
     /// The invalid value, or what is wrong with it.
     pub value: String,
@@ -54,7 +54,7 @@ impl SettingError {
     }
 
     /// An error that is not a value in place of another.
-    pub(crate) fn because(key: impl Into<String>, reason: impl fmt::Display) -> Self {
+    pub fn because(key: impl Into<String>, reason: impl fmt::Display) -> Self {
         Self {
             key: key.into(),
             value: reason.to_string().trim_end().to_owned(),
@@ -73,7 +73,8 @@ impl SettingError {
     }
 
     /// Names the setting that has the value.
-    pub(crate) fn of(self, key: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn of(self, key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
             ..self
@@ -114,10 +115,10 @@ impl fmt::Display for SettingError {
         if let Some(line) = self.line {
             write!(f, "line {line}: ")?;
         }
-        if self.key.is_empty() {
-            f.write_str(&self.problem())
-        } else {
-            write!(f, "`{}`: {}", self.key, self.problem())
+        match self.key.as_str() {
+            "" => f.write_str(&self.problem()),
+            option if option.starts_with("--") => write!(f, "{option}: {}", self.problem()),
+            key => write!(f, "`{key}`: {}", self.problem()),
         }
     }
 }

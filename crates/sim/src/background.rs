@@ -51,7 +51,7 @@ use lastbyte_scenario::{Transport, cross::Pages};
 use lastbyte_units::Direction;
 use lastbyte_wire::{Reader, StreamId, VarInt, Writer, frame::Frame, packet::PacketNumber};
 
-use crate::node::{receive_windows, server_windows};
+use crate::{node::receive_windows, server::server_windows};
 
 /// A packet of a background transfer on a link.
 #[derive(Clone, Debug)]

@@ -25,7 +25,9 @@ use lastbyte_quic::{
 use lastbyte_scenario::{Handshake, Security, Transport};
 use lastbyte_wire::Side;
 
-use crate::{SERVER_NAME, node::addresses, protocol::alpn};
+use crate::{
+    SERVER_NAME, error::SimError, node::addresses, protocol::alpn, server::ServerSettings,
+};
 
 mod tls;
 
@@ -38,13 +40,14 @@ pub(crate) struct Credentials {
 /// Creates the credentials of both ends for the handshake of `transport`.
 pub(crate) fn credentials(
     transport: &Transport,
+    server: &ServerSettings,
     config: &Arc<Config>,
     seeds: &[Seed; 2],
-) -> Result<Credentials, String> {
+) -> Result<Credentials, SimError> {
     match transport.security {
-        Security::Simulated => simulated_tls(transport, config, seeds),
+        Security::Simulated => simulated_tls(transport, server, config, seeds),
         Security::Tls => {
-            let credentials = tls::credentials(transport)?;
+            let credentials = tls::credentials(transport, server.takes_zero_rtt)?;
             if transport.handshake != Handshake::Full {
                 // Its ticket is in the client's session store.
                 earlier_connection(config, &credentials)?;
@@ -56,9 +59,10 @@ pub(crate) fn credentials(
 
 fn simulated_tls(
     transport: &Transport,
+    settings: &ServerSettings,
     config: &Arc<Config>,
     seeds: &[Seed; 2],
-) -> Result<Credentials, String> {
+) -> Result<Credentials, SimError> {
     let alpn = vec![alpn(transport.protocol).to_vec()];
     let [client_seed, server_seed] = seeds.map(|seed| number(&seed));
     let mut client = PlainClient::new(client_seed, alpn.clone());
@@ -82,7 +86,8 @@ fn simulated_tls(
         };
         client.resumption = Some(Resumption {
             parameters: earlier_connection(config, &before)?,
-            early_data: transport.handshake == Handshake::ZeroRtt,
+            // Without 0-RTT, tickets do not permit it.
+            early_data: transport.handshake == Handshake::ZeroRtt && settings.takes_zero_rtt,
         });
     }
     Ok(Credentials {
@@ -93,8 +98,13 @@ fn simulated_tls(
 
 /// Runs an earlier connection between the same two ends, without a path, until the client has a ticket. Returns the server's transport
 /// parameters.
-fn earlier_connection(config: &Arc<Config>, credentials: &Credentials) -> Result<Vec<u8>, String> {
-    let failed = |what: &dyn core::fmt::Display| format!("the visit before failed: {what}");
+fn earlier_connection(
+    config: &Arc<Config>,
+    credentials: &Credentials,
+) -> Result<Vec<u8>, SimError> {
+    let failed = |what: &dyn core::fmt::Display| {
+        SimError::Handshake(format!("the visit before failed: {what}"))
+    };
     let mut server = EndpointConfig::server(Arc::clone(config), Arc::clone(&credentials.server));
     if let Some(server) = &mut server.server {
         server.retry = RetryPolicy::Never;

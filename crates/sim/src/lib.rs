@@ -46,6 +46,7 @@
 mod background;
 pub mod browser;
 mod client;
+mod error;
 mod handshake;
 pub mod lines;
 pub mod listener;
@@ -63,10 +64,12 @@ mod timers;
 mod world;
 
 pub use browser::{PageLoad, PageOutcome, load_page};
+pub use error::SimError;
 pub use listener::{LinkEvent, Listener};
 pub use neighbour::{NeighbourCounter, NeighbourOutcome};
 pub use outcome::{FlowOutcome, Outcome, ResponseOutcome, SenderOutcome};
-pub use world::{SimError, simulate};
+pub use server::ServerSettings;
+pub use world::{simulate, simulate_with};
 
 /// The server name of all handshakes.
 const SERVER_NAME: &str = "server.example";

@@ -6,21 +6,17 @@
 use core::{net::SocketAddr, time::Duration};
 use std::sync::{Arc, PoisonError};
 
-use lastbyte_congestion::{SavedPath, Spec, Time};
+use lastbyte_congestion::{SavedPath, Time};
 use lastbyte_engine::{Application, Datagram, Engine, Next, Status};
-use lastbyte_origin::{Handler, Http3Server, UPLOAD_WINDOW_MAX, upload_window};
+use lastbyte_origin::{Handler, Http3Server};
 use lastbyte_quic::{
     ack::Ecn,
     close::CloseReason,
     connection::{Config, Connection, Event, NetworkPath, Transmit},
     crypto::{ClientCrypto, ServerCrypto},
-    endpoint::{
-        Closed, ConnectError, Endpoint, EndpointConfig, EndpointConfigError, Handle, RetryPolicy,
-    },
+    endpoint::{Closed, ConnectError, Endpoint, EndpointConfig, EndpointConfigError, Handle},
     flow::WindowSize,
-    path::MtuConfig,
     random::Seed,
-    recovery::LossThresholds,
     trace::Trace,
 };
 use lastbyte_record::connection_log::Snapshot;
@@ -34,8 +30,8 @@ use crate::{
     measures::Messages,
     moves,
     outcome::{Drop, FlowOutcome, SenderOutcome},
-    protocol::{ClientApplication, http3, raw},
-    server::{self, TraceSlot},
+    protocol::{ClientApplication, raw},
+    server::{PATIENCE, ServerSettings, TraceSlot, config},
 };
 
 /// One end of a flow. Clients run the application `C`.
@@ -109,33 +105,6 @@ macro_rules! either {
     };
 }
 
-/// The connection configuration of a server, with the windows of `lastbyte serve`.
-pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
-    let mut config = Config::new(congestion);
-    if !transport.adapts_to_reordering {
-        config.thresholds = LossThresholds::fixed();
-    }
-    config.mtu = MtuConfig {
-        initial: transport.datagram_size,
-        maximum: transport.datagram_size,
-    };
-    config.ecn = transport.ecn;
-    config.ack_frequency = transport.ack_frequency;
-    config.max_ack_delay = transport.max_ack_delay;
-    // Pauses between requests are part of a scenario, however long.
-    config.max_idle_timeout = Duration::ZERO;
-    [
-        config.streams.stream_window,
-        config.streams.connection_window,
-    ] = server_windows();
-    Arc::new(config)
-}
-
-/// Receive windows of a server with the defaults of `lastbyte serve`: of a stream, and of the connection.
-pub(crate) fn server_windows() -> [WindowSize; 2] {
-    [upload_window(UPLOAD_WINDOW_MAX); 2]
-}
-
 /// Receive windows of a client: of a stream, and of the connection.
 pub(crate) fn receive_windows(transport: &Transport) -> [WindowSize; 2] {
     let stream = transport.stream_window;
@@ -149,33 +118,16 @@ pub(crate) fn receive_windows(transport: &Transport) -> [WindowSize; 2] {
     })
 }
 
-/// The client's configuration, derived from the server's `config`.
-pub(crate) fn client_config(transport: &Transport, config: &Config) -> Arc<Config> {
-    let mut config = config.clone();
+/// The client's configuration, with the congestion control and the datagram sizes of the `server`.
+pub(crate) fn client_config(transport: &Transport, server: &Config) -> Arc<Config> {
+    let mut config = config(transport, Arc::clone(&server.congestion));
+    config.mtu = server.mtu;
     config.ack_decimation = transport.ack_decimation;
     [
         config.streams.stream_window,
         config.streams.connection_window,
     ] = receive_windows(transport);
     Arc::new(config)
-}
-
-/// The endpoint of a server, without Retry.
-pub(crate) fn server_endpoint(
-    config: Arc<Config>,
-    crypto: Arc<dyn ServerCrypto>,
-) -> EndpointConfig {
-    let mut endpoint = EndpointConfig::server(config, crypto);
-    if let Some(server) = &mut endpoint.server {
-        server.retry = RetryPolicy::Never;
-    }
-    patient(endpoint)
-}
-
-/// An endpoint that waits long: on the longest paths a handshake takes longer than the default timeout.
-fn patient(mut endpoint: EndpointConfig) -> EndpointConfig {
-    endpoint.limits.handshake_timeout = Duration::from_secs(3600);
-    endpoint
 }
 
 impl<C: ClientApplication> Application for ClientEnd<C> {
@@ -289,6 +241,7 @@ impl<C: ClientApplication> ClientEnd<C> {
 pub(crate) struct Setup<'a> {
     pub(crate) flow: usize,
     pub(crate) transport: &'a Transport,
+    pub(crate) server: &'a ServerSettings,
     pub(crate) config: Arc<Config>,
     pub(crate) client_crypto: Arc<dyn ClientCrypto>,
     pub(crate) server_crypto: Arc<dyn ServerCrypto>,
@@ -304,7 +257,10 @@ impl<C: ClientApplication> Node<C> {
         token: Vec<u8>,
         moves: &[Move],
     ) -> Result<Self, EndpointConfigError> {
-        let endpoint = Endpoint::new(patient(EndpointConfig::client()), setup.seeds[0])?;
+        // On the longest paths a handshake takes longer than the default limit.
+        let mut endpoint = EndpointConfig::client();
+        endpoint.limits.handshake_timeout = PATIENCE;
+        let endpoint = Endpoint::new(endpoint, setup.seeds[0])?;
         let end = ClientEnd {
             client,
             config: client_config(setup.transport, &setup.config),
@@ -335,11 +291,16 @@ impl<C: ClientApplication> Node<C> {
     ) -> Result<Self, EndpointConfigError> {
         let config = Arc::clone(&setup.config);
         let trace = TraceSlot::default();
-        let endpoint = server_endpoint(Arc::clone(&config), Arc::clone(&setup.server_crypto));
+        let mut endpoint =
+            EndpointConfig::server(Arc::clone(&config), Arc::clone(&setup.server_crypto));
+        endpoint.limits.handshake_timeout = setup.server.handshake_timeout;
+        if let Some(server) = &mut endpoint.server {
+            server.retry = setup.server.retry;
+        }
         let seed = setup.seeds[1];
         let engine = match setup.transport.protocol {
             Protocol::Http3 => {
-                let shared = server::shared(handler, http3::config(), config, Arc::clone(&trace));
+                let shared = setup.server.shared(handler, config, Arc::clone(&trace));
                 ServerEngine::Http3(Box::new(lastbyte_origin::engine(shared, endpoint, seed)?))
             }
             Protocol::Raw => {

@@ -13,10 +13,10 @@ use lastbyte_engine::Datagram;
 use lastbyte_quic::connection::{Connection, Event};
 use lastbyte_units::Direction;
 
-use lastbyte_scenario::{Handshake, Protocol};
+use lastbyte_scenario::{Protocol, Transport};
 use lastbyte_wire::StreamId;
 
-use crate::measures::Measures;
+use crate::{measures::Measures, server::ServerSettings};
 
 pub(crate) mod http3;
 pub(crate) mod raw;
@@ -89,9 +89,12 @@ pub(crate) const fn alpn(protocol: Protocol) -> &'static [u8] {
 }
 
 /// Creates the client's side. With resumption it remembers the server's settings of the earlier connection.
-pub(crate) fn client_side(protocol: Protocol, handshake: Handshake) -> Box<dyn ClientProtocol> {
-    match protocol {
-        Protocol::Http3 => Box::new(http3::Client::new(handshake)),
+pub(crate) fn client_side(
+    transport: &Transport,
+    server: &ServerSettings,
+) -> Box<dyn ClientProtocol> {
+    match transport.protocol {
+        Protocol::Http3 => Box::new(http3::Client::new(transport.handshake, server)),
         Protocol::Raw => Box::new(raw::Client),
     }
 }

@@ -3,89 +3,33 @@
 //! Simultaneous events are processed in a fixed order: arrivals at clients, arrivals at servers, timers by flow; then each end
 //! with events sends, by flow. Background transfers come after all flows. So one seed gives one history.
 
-use core::{fmt, net::SocketAddr, ops::RangeInclusive, time::Duration};
+use core::{net::SocketAddr, ops::RangeInclusive, time::Duration};
 use std::{collections::BTreeMap, sync::Arc};
 
 use lastbyte_congestion::{Spec, Time};
-use lastbyte_link::{self as link, ConfigError, Count, Event, Link, Observation, Rate};
-use lastbyte_quic::{
-    ack::Ecn,
-    endpoint::{ConnectError, EndpointConfigError},
-    random::Seed,
-};
+use lastbyte_link::{self as link, Count, Event, Link, Observation, Rate};
+use lastbyte_quic::{ack::Ecn, random::Seed, stream::WindowBudget};
 use lastbyte_wire::Side;
 
 use lastbyte_scenario::{
-    FlowPlan, Handshake, Request, Scenario, SettingError, Transport,
+    FlowPlan, Handshake, Request, Scenario, Transport,
     cross::{CrossKind, CrossTraffic, Pages},
 };
-use lastbyte_units::{self as units, Direction, SplitMix64};
+use lastbyte_units::{Direction, SplitMix64};
 
 use crate::{
     background::{self, Background},
     client::Client,
+    error::SimError,
     handshake::credentials,
     listener::{LinkEvent, Listener},
     moves::external,
-    node::{Node, Setup, addresses, config},
+    node::{Node, Setup, addresses},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
     protocol::client_side,
-    server::Transfers,
+    server::{ServerSettings, Transfers},
     timers::Timers,
 };
-
-/// Why a scenario cannot be simulated.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SimError {
-    /// There is no flow, or a flow without a request.
-    NothingToDo,
-    /// A datagram size is below 1200 bytes (RFC 9000 §14) or above 65527.
-    DatagramSize(u16),
-    /// A link has an invalid configuration.
-    Link(Direction, ConfigError),
-    /// An endpoint has an invalid configuration.
-    Endpoint(EndpointConfigError),
-    /// A connection cannot be started.
-    Connect(ConnectError),
-    /// The handshake cannot be prepared.
-    Handshake(String),
-    /// A page is not valid.
-    Page(String),
-    /// Cross traffic names a hop that the path does not have.
-    Cross(SettingError),
-    /// A flow or cross traffic has a shorter round-trip time than the path.
-    RoundTrip {
-        /// The round-trip time of the flow.
-        flow: Duration,
-        /// The round-trip time of the path, or of its hops that the data pass.
-        path: Duration,
-    },
-}
-
-impl fmt::Display for SimError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NothingToDo => f.write_str("no flow, or a flow without requests"),
-            Self::DatagramSize(size) => write!(
-                f,
-                "datagrams of {size} bytes: QUIC needs 1200 at least (RFC 9000, section 14), and UDP carries 65527"
-            ),
-            Self::Link(direction, error) => write!(f, "the {}: {error}", direction.name()),
-            Self::Endpoint(error) => error.fmt(f),
-            Self::Connect(error) => error.fmt(f),
-            Self::Cross(error) => error.fmt(f),
-            Self::Handshake(reason) | Self::Page(reason) => f.write_str(reason),
-            Self::RoundTrip { flow, path } => write!(
-                f,
-                "a flow with a round trip of {} (expected at least that of the path, {})",
-                units::show_span(*flow),
-                units::show_span(*path)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for SimError {}
 
 /// Simulates a scenario.
 ///
@@ -111,7 +55,26 @@ impl std::error::Error for SimError {}
 ///
 /// Returns an error if the scenario cannot be simulated. Failures of transfers are part of the outcome.
 pub fn simulate(scenario: &Scenario, listener: &mut impl Listener) -> Result<Outcome, SimError> {
-    let mut world = World::new(scenario, listener)?;
+    let first = scenario.flows.first().ok_or(SimError::NothingToDo)?;
+    let server = ServerSettings::of(&scenario.transport, &first.congestion);
+    simulate_with(scenario, &server, listener)
+}
+
+/// Simulates a scenario, with a server that has these settings.
+///
+/// # Errors
+///
+/// As [`simulate`].
+pub fn simulate_with(
+    scenario: &Scenario,
+    server: &ServerSettings,
+    listener: &mut impl Listener,
+) -> Result<Outcome, SimError> {
+    // Each simulation has a budget of its own.
+    let mut server = server.clone();
+    let streams = &mut server.connections.streams;
+    streams.window_budget = server.window_memory.map(WindowBudget::new);
+    let mut world = World::new(scenario, server, listener)?;
     world.run()?;
     Ok(world.into_outcome())
 }
@@ -158,6 +121,7 @@ struct Constant {
 
 struct World<'a, L> {
     scenario: &'a Scenario,
+    server: ServerSettings,
     listener: &'a mut L,
     now: Time,
     /// Client and server of each connection, alternating.
@@ -195,10 +159,17 @@ struct World<'a, L> {
 }
 
 impl<'a, L: Listener> World<'a, L> {
-    fn new(scenario: &'a Scenario, listener: &'a mut L) -> Result<Self, SimError> {
+    fn new(
+        scenario: &'a Scenario,
+        server: ServerSettings,
+        listener: &'a mut L,
+    ) -> Result<Self, SimError> {
         let transport = &scenario.transport;
-        if !(1200..=65_527).contains(&transport.datagram_size) {
-            return Err(SimError::DatagramSize(transport.datagram_size));
+        let mtu = server.connections.mtu;
+        for size in [transport.datagram_size, mtu.initial, mtu.maximum] {
+            if !(1200..=65_527).contains(&size) {
+                return Err(SimError::DatagramSize(size));
+            }
         }
         if scenario.flows.is_empty() || scenario.flows.iter().any(|flow| flow.requests.is_empty()) {
             return Err(SimError::NothingToDo);
@@ -209,6 +180,7 @@ impl<'a, L: Listener> World<'a, L> {
         };
         let mut world = Self {
             scenario,
+            server,
             listener,
             now: Time::ZERO,
             nodes: Vec::new(),
@@ -229,7 +201,7 @@ impl<'a, L: Listener> World<'a, L> {
             ),
             monitor: BottleneckMonitor::default(),
             spare: Vec::new(),
-            buffer_len: usize::from(transport.datagram_size).max(1500),
+            buffer_len: usize::from(mtu.maximum).max(1500),
             datagrams: 0,
             servers: vec![None; scenario.flows.len()],
             drops: vec![Vec::new(); scenario.flows.len()],
@@ -337,11 +309,12 @@ impl<'a, L: Listener> World<'a, L> {
         let flow = self.nodes.len() / 2;
         let stream = 2 * flow as u64 + 2;
         let seeds = [stream, stream + 1].map(|stream| expand(mix(self.scenario.seed, stream)));
-        let config = config(transport, plan.congestion.clone());
-        let credentials = credentials(transport, &config, &seeds).map_err(SimError::Handshake)?;
+        let config = self.server.config(&plan.congestion);
+        let credentials = credentials(transport, &self.server, &config, &seeds)?;
         let setup = Setup {
             flow,
             transport,
+            server: &self.server,
             config,
             client_crypto: credentials.client,
             server_crypto: credentials.server,
@@ -358,7 +331,7 @@ impl<'a, L: Listener> World<'a, L> {
         } else {
             &[]
         };
-        let protocol = client_side(transport.protocol, transport.handshake);
+        let protocol = client_side(transport, &self.server);
         let client = Client::new(protocol, plan);
         let client = Node::client(&setup, client, token.unwrap_or_default(), moves)
             .map_err(SimError::Endpoint)?;

@@ -18,6 +18,7 @@ mod handler;
 mod handover;
 mod replay;
 mod route;
+mod simulated;
 
 use std::{
     ffi::OsString,
@@ -47,7 +48,7 @@ use lastbyte_quic::{
     trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
-use lastbyte_scenario::experiment::Experiment;
+use lastbyte_scenario::{self as scenario, experiment::Experiment};
 use lastbyte_server::{
     Arm, Arms, Identity, LogWriter, Server, Settings, StartError,
     access::AccessLog,
@@ -65,11 +66,11 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval_at},
 };
 
-pub(crate) use self::arguments::Arguments;
 use self::{
     arguments::Retry,
     certificates::{CertificateFiles, Look},
 };
+pub(crate) use self::{arguments::Arguments, simulated::Simulated};
 use crate::{
     commands::fleet_file::FleetFile,
     failure::Failure,
@@ -213,6 +214,7 @@ fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
     let command_line: Vec<OsString> = std::env::args_os().skip(2).collect();
     let (loaded, mut hashed) = config::read(arguments.config.as_deref(), &command_line)?;
     loaded.validate()?;
+    loaded.validate_certificate()?;
     // Its content is part of the configuration, too.
     if let Some(path) = loaded
         .experiment
@@ -249,11 +251,7 @@ fn settings(
     settings.metrics = arguments.metrics;
     settings.workers = arguments.workers;
     settings.ticket_keys = ticket_keys(arguments)?;
-    settings.retry = match arguments.retry {
-        Retry::Always => RetryPolicy::Always,
-        Retry::Load => RetryPolicy::UnderLoad { handshakes: 500 },
-        Retry::Never => RetryPolicy::Never,
-    };
+    settings.retry = retry(arguments);
     settings.aead = aead;
     settings.takes_zero_rtt = !arguments.no_0rtt;
     settings.server_id = arguments.server_id;
@@ -264,15 +262,29 @@ fn settings(
     settings.tcp = arguments.tcp_limits();
     settings.budget = arguments.budget();
     settings.window_budget = windows;
-    settings.http3 = http3::Config {
+    settings.http3 = http3_config(arguments);
+    Ok(settings)
+}
+
+/// When clients must validate their address.
+const fn retry(arguments: &Arguments) -> RetryPolicy {
+    match arguments.retry {
+        Retry::Always => RetryPolicy::Always,
+        Retry::Load => RetryPolicy::UnderLoad { handshakes: 500 },
+        Retry::Never => RetryPolicy::Never,
+    }
+}
+
+/// The settings of HTTP/3.
+fn http3_config(arguments: &Arguments) -> http3::Config {
+    http3::Config {
         field_section_size_max: arguments.head_size,
         limits: http3::Limits {
             stall: Some(arguments.stall_limit()),
             ..http3::Limits::default()
         },
         ..http3::Config::default()
-    };
-    Ok(settings)
+    }
 }
 
 /// The layout of connection IDs of `--lb-config`, and the balancers that send Retry packets.
@@ -512,20 +524,48 @@ fn arms(
     registry: &Registry,
     windows: &WindowBudget,
 ) -> Result<Arms, Failure> {
-    let config = |spec: Spec| {
-        let mut config = Config::new(spec);
-        config.versions.clone_from(&arguments.quic_version);
-        // Received data that the handler has not read stays in memory.
-        config.streams.connection_window = lastbyte_origin::upload_window(arguments.upload_window);
-        config.streams.stream_window = lastbyte_origin::upload_window(arguments.upload_window);
+    let (arms, name) = specs(arguments, registry)?;
+    let arms = arms.into_iter().map(|arm| {
+        let mut config = connection_config(arguments, arm.spec);
         config.streams.window_budget = Some(windows.clone());
-        config.mtu = MtuConfig {
-            initial: arguments.initial_mtu,
-            maximum: arguments.mtu.max(arguments.initial_mtu),
-        };
-        Arc::new(config)
+        Arm {
+            name: arm.name,
+            share: arm.share,
+            config: Arc::new(config),
+        }
+    });
+    let mut arms = Arms::new(arms.collect()).ok_or_else(|| {
+        Failure::Usage("invalid share in the experiment (expected a number above 0)".into())
+    })?;
+    if arguments.sticky {
+        arms = arms.sticky(name.as_deref().unwrap_or_default());
+    }
+    if let Some(name) = &name {
+        arms = arms.of_experiment(name);
+    }
+    Ok(arms)
+}
+
+/// The configuration of connections, without the budget of their windows.
+fn connection_config(arguments: &Arguments, spec: Spec) -> Config {
+    let mut config = Config::new(spec);
+    config.versions.clone_from(&arguments.quic_version);
+    // Received data that the handler has not read stays in memory.
+    config.streams.connection_window = lastbyte_origin::upload_window(arguments.upload_window);
+    config.streams.stream_window = lastbyte_origin::upload_window(arguments.upload_window);
+    config.mtu = MtuConfig {
+        initial: arguments.initial_mtu,
+        maximum: arguments.mtu.max(arguments.initial_mtu),
     };
-    let (arms, name) = match &arguments.experiment {
+    config
+}
+
+/// The congestion controls: the arms of the experiment and its name, or one arm.
+fn specs(
+    arguments: &Arguments,
+    registry: &Registry,
+) -> Result<(Vec<scenario::Arm>, Option<String>), Failure> {
+    match &arguments.experiment {
         None => {
             let mut text = arguments.congestion.clone();
             if let Some(startup) = &arguments.startup {
@@ -543,33 +583,18 @@ fn arms(
             let spec = registry
                 .parse(&text)
                 .map_err(|error| Failure::Usage(format!("`{option}`: {error}")))?;
-            let arm = Arm {
+            let arm = scenario::Arm {
                 name: text,
+                spec,
                 share: 1.0,
-                config: config(spec),
             };
-            (vec![arm], None)
+            Ok((vec![arm], None))
         }
         Some(name) => {
             let experiment = experiment(name, registry)?;
-            let arms = experiment.arms.into_iter().map(|arm| Arm {
-                name: arm.name,
-                share: arm.share,
-                config: config(arm.spec),
-            });
-            (arms.collect(), Some(experiment.name))
+            Ok((experiment.arms, Some(experiment.name)))
         }
-    };
-    let mut arms = Arms::new(arms).ok_or_else(|| {
-        Failure::Usage("invalid share in the experiment (expected a number above 0)".into())
-    })?;
-    if arguments.sticky {
-        arms = arms.sticky(name.as_deref().unwrap_or_default());
     }
-    if let Some(name) = &name {
-        arms = arms.of_experiment(name);
-    }
-    Ok(arms)
 }
 
 fn experiment(name: &str, registry: &Registry) -> Result<Experiment, Failure> {

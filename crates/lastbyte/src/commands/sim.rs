@@ -9,6 +9,7 @@ use core::time::Duration;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
 use lastbyte_congestion::{Registry, SavedPath};
@@ -18,17 +19,18 @@ use lastbyte_scenario::{
     Transport, Workload,
 };
 use lastbyte_sim::{
+    Listener, Outcome, ServerSettings,
     lines::{Label, Lines},
     listener::Listeners,
     row::Row,
-    simulate,
+    simulate, simulate_with,
 };
 use lastbyte_units as units;
 
 pub(crate) use self::arguments::Arguments;
 use self::{arguments::QlogDialect, qlogs::Qlogs};
 use crate::{
-    commands::path::describe_data,
+    commands::{path::describe_data, serve::Simulated},
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
@@ -39,13 +41,36 @@ use crate::{
 struct Job {
     label: Label,
     scenario: Scenario,
+    /// The server of --serve-config.
+    server: Option<Arc<ServerSettings>>,
+}
+
+impl Job {
+    fn run(&self, listener: &mut impl Listener) -> Result<Outcome, Failure> {
+        match &self.server {
+            Some(server) => simulate_with(&self.scenario, server, listener),
+            None => simulate(&self.scenario, listener),
+        }
+        .map_err(Failure::usage)
+    }
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
-    let jobs = jobs(arguments, registry)?;
+    let config = arguments.serve_config.as_deref();
+    let simulated = config.map(|path| Simulated::read(path, registry));
+    let simulated = simulated.transpose()?;
+    if let (Some(simulated), Some(path)) = (&simulated, config)
+        && !simulated.ignored.is_empty()
+    {
+        let keys = simulated.ignored.join(", ");
+        notice(format!("`{}`: not simulated: {keys}", path.display()));
+    }
+    let jobs = jobs(arguments, registry, simulated)?;
     plot::check(&arguments.plot, &jobs)?;
-    warn_without_marks(&jobs);
+    if arguments.uses_ecn() {
+        warn_without_marks(&jobs);
+    }
     if let Some(trace) = arguments.trace.as_ref().filter(|_| !arguments.force) {
         files::check_absent(trace)?;
     }
@@ -66,8 +91,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 }
 
 fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
-    let outcome = simulate(&job.scenario, &mut ()).map_err(Failure::usage)?;
-    Ok(Row::all(&job.label, &outcome))
+    Ok(Row::all(&job.label, &job.run(&mut ())?))
 }
 
 /// Runs the transfers of another command again, prints them, and draws them or writes their qlog files.
@@ -77,10 +101,7 @@ pub(super) fn replay(
     qlog: Option<&Path>,
     is_json: bool,
 ) -> Result<ExitCode, Failure> {
-    let jobs: Vec<Job> = transfers
-        .into_iter()
-        .map(|(label, scenario)| Job { label, scenario })
-        .collect();
+    let jobs = jobs_of(transfers);
     plot::check(plots, &jobs)?;
     let mut rows = Vec::new();
     let mut qlogs = match (qlog, jobs.first()) {
@@ -97,8 +118,7 @@ pub(super) fn replay(
             qlogs.relabel(job.label.clone());
             listeners.0.push(qlogs);
         }
-        let outcome = simulate(&job.scenario, &mut listeners).map_err(Failure::usage)?;
-        rows.extend(Row::all(&job.label, &outcome));
+        rows.extend(Row::all(&job.label, &job.run(&mut listeners)?));
     }
     if let Some(qlogs) = qlogs {
         qlogs.finish()?;
@@ -110,19 +130,36 @@ pub(super) fn replay(
 
 /// Draws the transfers of another command again.
 pub(super) fn draw(transfers: Vec<(Label, Scenario)>, plots: &[PathBuf]) -> Result<(), Failure> {
-    let transfers = transfers.into_iter();
-    let jobs: Vec<Job> = transfers
-        .map(|(label, scenario)| Job { label, scenario })
-        .collect();
+    let jobs = jobs_of(transfers);
     plot::check(plots, &jobs)?;
     plot::draw(plots, &jobs)
 }
 
+/// The transfers of another command.
+fn jobs_of(transfers: Vec<(Label, Scenario)>) -> Vec<Job> {
+    let transfers = transfers.into_iter();
+    transfers
+        .map(|(label, scenario)| Job {
+            label,
+            scenario,
+            server: None,
+        })
+        .collect()
+}
+
 /// The simulations, in order of network, size, arm, handshake and seed.
-fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>, Failure> {
-    arguments.check().map_err(Failure::Usage)?;
-    let arms = arguments.arms(registry).map_err(Failure::Usage)?;
-    let cross = arguments.cross(registry).map_err(Failure::Usage)?;
+fn jobs(
+    arguments: &Arguments,
+    registry: &Registry,
+    simulated: Option<Simulated>,
+) -> Result<Vec<Job>, Failure> {
+    arguments.check().map_err(Failure::usage)?;
+    let (arms, server) = simulated.map(|it| (it.arms, Arc::new(it.server))).unzip();
+    let arms = match arms.filter(|_| arguments.arm.is_empty()) {
+        Some(arms) => arms,
+        None => arguments.arms(registry).map_err(Failure::usage)?,
+    };
+    let cross = arguments.cross(registry).map_err(Failure::usage)?;
     let mut jobs = Vec::new();
     for (network, mut path) in arguments.path.paths()? {
         path.client_acks = arguments.client_acks.or(path.client_acks);
@@ -140,8 +177,18 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>, Failure>
                         seed,
                         handshake,
                     };
-                    let scenario = scenario(arguments, path.clone(), &cross, arm, &label);
-                    jobs.push(Job { label, scenario });
+                    let mut scenario = scenario(arguments, path.clone(), &cross, arm, &label);
+                    if let Some(server) = &server {
+                        let connections = &server.connections;
+                        // What is not the server's: cross traffic, and marks of clients.
+                        scenario.transport.datagram_size = connections.mtu.maximum;
+                        scenario.transport.ecn |= connections.ecn;
+                    }
+                    jobs.push(Job {
+                        label,
+                        scenario,
+                        server: server.clone(),
+                    });
                 }
             }
         }
@@ -313,8 +360,7 @@ fn run_and_listen(
             qlogs.relabel(job.label.clone());
             listeners.0.push(qlogs);
         }
-        let outcome = simulate(&job.scenario, &mut listeners).map_err(Failure::usage)?;
-        rows.extend(Row::all(&job.label, &outcome));
+        rows.extend(Row::all(&job.label, &job.run(&mut listeners)?));
     }
     if let (Some(lines), Some(path)) = (lines, &arguments.trace) {
         lines

@@ -32,6 +32,16 @@ impl Crypto {
         })
     }
 
+    /// The same for each handshake.
+    #[cfg(test)]
+    pub(super) fn of_all(crypto: Arc<dyn ClientCrypto>) -> Self {
+        Self {
+            full: Arc::clone(&crypto),
+            resumed: Arc::clone(&crypto),
+            zero_rtt: crypto,
+        }
+    }
+
     pub(super) fn of(&self, handshake: Handshake) -> Arc<dyn ClientCrypto> {
         Arc::clone(match handshake {
             Handshake::Full => &self.full,

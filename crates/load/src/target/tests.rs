@@ -1,7 +1,10 @@
 use super::*;
 
 fn resolved(host: &str, family: Family) -> Result<String, String> {
-    resolve(host, family, Duration::from_secs(10)).map(|ip| ip.to_string())
+    let found = resolve(host, family, Duration::from_secs(10));
+    found
+        .map(|ip| ip.to_string())
+        .map_err(|error| error.to_string())
 }
 
 /// RFC 6761 §6.3: whatever the system's resolver and its `hosts` file know.

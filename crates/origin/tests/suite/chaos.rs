@@ -13,11 +13,11 @@ use lastbyte_units::SplitMix64;
 
 use crate::{
     application::Peer,
-    world::{End, Faults, World},
+    world::{End, Faults, UNSAFE, World},
 };
 
 /// What good clients fetch: an object, and how its request must end.
-const OBJECTS: [(&str, End); 7] = [
+const OBJECTS: [(&str, End); 8] = [
     ("/", End::Complete(200, 3)),
     ("/large", End::Complete(200, 100_000)),
     ("/late", End::Complete(200, 4)),
@@ -25,7 +25,12 @@ const OBJECTS: [(&str, End); 7] = [
     ("/invalid", End::Failed),
     ("/short", End::Failed),
     ("/failing", End::Failed),
+    (UNSAFE, End::Complete(200, 3)),
 ];
+/// The response to an unsafe request in 0-RTT.
+const TOO_EARLY: End = End::Complete(425, 50);
+/// The time that the server's CPU takes for a datagram.
+const COST: Duration = Duration::from_micros(20);
 /// The longest time that a good client needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -43,6 +48,12 @@ pub(crate) struct Plan {
     steps: u64,
     /// The step at which the server shuts down, and how long requests in flight may last then.
     shutdown: Option<(u64, Duration)>,
+    /// Steps at which the arms are replaced.
+    reloads: Vec<u64>,
+    /// Steps at which the first flight of a client is sent again.
+    replays: Vec<u64>,
+    /// Steps at which the server's socket takes no datagrams, and for how long.
+    blocks: Vec<(u64, Duration)>,
 }
 
 impl Plan {
@@ -63,6 +74,12 @@ impl Plan {
         let steps = 5 + below(60);
         let is_ended = below(2) == 0;
         let shutdown = (below(steps), Duration::from_millis(below(3000)));
+        let (reloads, replays) = (below(3), below(4));
+        let blocks = below(3);
+        let reloads = (0..reloads).map(|_| below(steps)).collect();
+        let replays = (0..replays).map(|_| below(steps)).collect();
+        let blocks = (0..blocks).map(|_| (below(steps), Duration::from_micros(below(50_000))));
+        let blocks = blocks.collect();
         Self {
             seed,
             faults,
@@ -71,7 +88,25 @@ impl Plan {
             idle: idle as usize,
             steps,
             shutdown: is_ended.then_some(shutdown),
+            reloads,
+            replays,
+            blocks,
         }
+    }
+
+    /// The same without an attack: only good clients.
+    fn without_attack(&self) -> Self {
+        Self {
+            hostile: Vec::new(),
+            idle: 0,
+            replays: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether its times can be compared with those of another plan: nothing is left to chance or cut short.
+    fn has_times(&self) -> bool {
+        self.faults == Faults::default() && self.shutdown.is_none() && self.blocks.is_empty()
     }
 
     /// The same plan with one thing less, in each way.
@@ -92,6 +127,9 @@ impl Plan {
         }
         add(&|plan| plan.idle /= 2);
         add(&|plan| plan.shutdown = None);
+        add(&|plan| _ = plan.reloads.pop());
+        add(&|plan| _ = plan.replays.pop());
+        add(&|plan| _ = plan.blocks.pop());
         add(&|plan| plan.faults.loss = 0);
         add(&|plan| plan.faults.duplication = 0);
         add(&|plan| plan.faults.reordering = 0);
@@ -111,17 +149,22 @@ impl fmt::Display for Plan {
             idle,
             steps,
             shutdown,
+            reloads,
+            replays,
+            blocks,
         } = self;
         write!(
             f,
-            "seed {seed}, {steps} steps, hostile clients {hostile:?}, good clients {good:?}, {idle} idle clients, {faults:?}, shutdown {shutdown:?}"
+            "seed {seed}, {steps} steps, hostile clients {hostile:?}, good clients {good:?}, {idle} idle clients, {faults:?}, shutdown {shutdown:?}, reloads at {reloads:?}, replays at {replays:?}, full socket {blocks:?}"
         )
     }
 }
 
 /// What came of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
+    /// The longest time of a request of each good client.
+    longest: Vec<Duration>,
     pub(crate) complete: u64,
     pub(crate) failed: u64,
     pub(crate) requests: usize,
@@ -133,11 +176,12 @@ fn play(plan: &Plan) -> Report {
     let mut random = SplitMix64::stream(plan.seed, 1);
     let mut world = World::new(plan.hostile.len() + plan.idle);
     world.set_faults(random.number(), plan.faults);
+    world.cost = COST;
     let mut peers: Vec<(Peer, SplitMix64)> = (0..)
         .zip(&plan.hostile)
         .map(|(index, stream)| (Peer::new(index), SplitMix64::stream(plan.seed, *stream)))
         .collect();
-    let mut begins: Vec<(u64, Vec<&'static str>)> = plan
+    let mut begins: Vec<(u64, bool, Vec<&'static str>)> = plan
         .good
         .iter()
         .map(|stream| {
@@ -145,18 +189,30 @@ fn play(plan: &Plan) -> Report {
             let objects = 1 + random.number() % 12;
             let object = |_| OBJECTS[random.number() as usize % OBJECTS.len()].0;
             let wanted = (0..objects).map(object).collect();
-            (random.number() % plan.steps.max(1), wanted)
+            let begin = random.number() % plan.steps.max(1);
+            (begin, random.number() % 2 == 0, wanted)
         })
         .collect();
     for step in 0..plan.steps {
-        for (begin, wanted) in &mut begins {
+        for (begin, resumes, wanted) in &mut begins {
             if *begin == step {
-                world.add_good(std::mem::take(wanted));
+                world.add_good(std::mem::take(wanted), *resumes);
             }
+        }
+        for _ in plan.reloads.iter().filter(|at| **at == step) {
+            world.reload();
+        }
+        for (which, _) in (0..).zip(&plan.replays).filter(|(_, at)| **at == step) {
+            world.replay(which);
+        }
+        for (_, span) in plan.blocks.iter().filter(|(at, _)| *at == step) {
+            world.blocked_until = world.now + *span;
         }
         if let Some((at, limit)) = plan.shutdown
             && at == step
         {
+            // At any microsecond.
+            world.pass(Duration::from_micros(plan.seed % 1000));
             world.shut_down(limit);
         }
         for (peer, random) in &mut peers {
@@ -194,12 +250,16 @@ fn check_responses(plan: &Plan, world: &mut World) -> Report {
             fetches.left() == 0 || is_cut_short,
             "requests were not sent"
         );
+        let is_early = fetches.resumed.is_some();
+        let took = fetches.requests.values().map(|fetch| fetch.took);
+        report.longest.push(took.max().unwrap_or_default());
         for fetch in fetches.requests.values() {
             let expected = OBJECTS.iter().find(|(path, _)| *path == fetch.path);
             let expected = expected.map(|(_, end)| *end);
             // A shutdown may end any request, but not with something else.
-            let is_right =
-                fetch.end == expected || (is_cut_short && fetch.end == Some(End::Failed));
+            let is_right = fetch.end == expected
+                || (is_cut_short && fetch.end == Some(End::Failed))
+                || (is_early && fetch.path == UNSAFE && fetch.end == Some(TOO_EARLY));
             assert!(is_right, "{fetch:?}: {expected:?} is right");
             match fetch.end {
                 Some(End::Complete(..)) => report.complete += 1,
@@ -227,13 +287,28 @@ fn check_responses(plan: &Plan, world: &mut World) -> Report {
     report
 }
 
+/// Runs a plan, and again without its attack if the times of good clients can be compared.
+fn compare(plan: &Plan) -> Report {
+    let report = play(plan);
+    let calm = plan.without_attack();
+    if plan.has_times() && calm != *plan {
+        for (attacked, calm) in report.longest.iter().zip(play(&calm).longest) {
+            assert!(
+                *attacked <= 2 * calm,
+                "a request took {attacked:?}, without the attack {calm:?}"
+            );
+        }
+    }
+    report
+}
+
 /// Runs a plan.
 ///
 /// # Errors
 ///
 /// Returns what does not hold.
 pub(crate) fn run(plan: &Plan) -> Result<Report, String> {
-    catch_unwind(AssertUnwindSafe(|| play(plan))).map_err(|why| {
+    catch_unwind(AssertUnwindSafe(|| compare(plan))).map_err(|why| {
         let text = why.downcast_ref::<String>().cloned();
         let text = text.or_else(|| why.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         text.unwrap_or_else(|| "a panic without a text".to_owned())
@@ -267,7 +342,7 @@ mod tests {
                     all.hostile_closed += report.hostile_closed;
                 }
                 Err(error) => panic!(
-                    "{plan}: {error}\nthe least that fails: {}\nto repeat: cargo run --release -p lastbyte-server --example world -- --seed {seed}",
+                    "{plan}: {error}\nthe least that fails: {}\nto repeat: cargo run --release -p lastbyte-origin --example world -- --seed {seed}",
                     shrink(plan.clone())
                 ),
             }

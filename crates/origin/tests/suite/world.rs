@@ -2,7 +2,7 @@
 //! target.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     future::Future,
     net::SocketAddr,
     pin::pin,
@@ -20,6 +20,7 @@ use lastbyte_origin::{
     Arm, Arms, FullResponse, Handler, HandlerResponse, Http3Server, Kept, Peer, Shared,
     access::{AccessLog, Format},
     application::Command,
+    arms::ArmsInUse,
     engine,
     exchange::Exchange,
     kept,
@@ -30,7 +31,7 @@ use lastbyte_quic::{
     ack::Ecn,
     close::CloseReason,
     connection::{Config, Connection, NetworkPath},
-    crypto::plain::{PlainClient, PlainServer},
+    crypto::plain::{PlainClient, PlainServer, Resumption},
     endpoint::{Closed, Endpoint, EndpointConfig, Handle},
     stream::{KeepAll, Source, SourceError, StreamEvent},
 };
@@ -49,6 +50,14 @@ const TURNS_MAX: u32 = 1000;
 pub(crate) const EPOCH: Duration = Duration::from_secs(1_700_000_000);
 /// Requests that a client may have in flight.
 pub(crate) const STREAMS: usize = 100;
+/// Datagrams that the socket of the server buffers; further ones are lost.
+const SOCKET_BUFFER: usize = 4096;
+/// Datagrams that the server receives in a turn.
+const RECEIVES: usize = 64;
+/// The most first flights that are recorded for replays.
+const FLIGHTS_MAX: usize = 16;
+/// A resource for a method that is not safe.
+pub(crate) const UNSAFE: &str = "/post";
 
 /// Responds by the path of a request.
 #[derive(Default)]
@@ -80,8 +89,13 @@ impl Source for Failing {
 pub(crate) struct Handed(pub(crate) Arc<Scripted>);
 
 impl Handler for Handed {
-    fn handle(&self, request: &Request, _: &Peer) -> HandlerResponse {
+    fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
         *self.0.requests.lock().expect("no panic") += 1;
+        let is_safe = ["GET", "HEAD", "OPTIONS"].contains(&request.method());
+        assert!(
+            is_safe || !peer.is_early,
+            "an unsafe request in 0-RTT: {request:?}"
+        );
         let late = Duration::from_millis(50);
         match request.path().unwrap_or_default() {
             "/large" => {
@@ -231,12 +245,16 @@ pub(crate) struct Fetch {
     status: u16,
     received: usize,
     pub(crate) end: Option<End>,
+    requested: Time,
+    /// From the request to its end.
+    pub(crate) took: Duration,
 }
 
 impl Fetch {
-    fn end(&mut self, end: End) {
+    fn end(&mut self, now: Time, end: End) {
         assert_eq!(self.end, None, "{}: a second end, {end:?}", self.path);
         self.end = Some(end);
+        self.took = now.since(self.requested);
     }
 }
 
@@ -250,6 +268,10 @@ pub(crate) struct Fetches {
     pub(crate) requests: BTreeMap<StreamId, Fetch>,
     pub(crate) closed: Option<CloseReason>,
     pub(crate) is_over: bool,
+    /// The server's transport parameters of an earlier connection, with which it sends requests in 0-RTT.
+    pub(crate) resumed: Option<Vec<u8>>,
+    /// Those of this connection.
+    parameters: Option<Vec<u8>>,
 }
 
 /// Requests of a good client at a time.
@@ -269,7 +291,8 @@ impl Fetches {
         while let Some(path) = self.wanted.last()
             && open(&self.requests) < AT_A_TIME
         {
-            let request = Request::new("GET", "https", "localhost", path);
+            let method = if *path == UNSAFE { "POST" } else { "GET" };
+            let request = Request::new(method, "https", "localhost", path);
             let Ok(stream) = self.http3.request(quic, &request, Body::Empty) else {
                 break;
             };
@@ -278,6 +301,8 @@ impl Fetches {
                 status: 0,
                 received: 0,
                 end: None,
+                requested: now,
+                took: Duration::ZERO,
             };
             self.requests.insert(stream, fetch);
             self.wanted.pop();
@@ -295,7 +320,13 @@ impl Application for Fetches {
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
     fn on_ready(&mut self, now: Time, _: Handle, quic: &mut Connection, (): &mut ()) {
-        while quic.poll_event().is_some() {}
+        while let Some(event) = quic.poll_event() {
+            if let lastbyte_quic::connection::Event::ZeroRtt { is_accepted: false } = event {
+                self.http3.on_zero_rtt_rejected();
+            }
+        }
+        let parameters = quic.session().peer_parameters();
+        self.parameters = parameters.map(<[u8]>::to_vec);
         while let Some(event) = self.http3.poll(quic, now) {
             use http3::Event;
             match event {
@@ -313,11 +344,11 @@ impl Application for Fetches {
                 }
                 Event::Finished { stream } => {
                     let fetch = self.requests.get_mut(&stream).expect("a request");
-                    fetch.end(End::Complete(fetch.status, fetch.received));
+                    fetch.end(now, End::Complete(fetch.status, fetch.received));
                 }
                 Event::Reset { stream, .. } => {
                     let fetch = self.requests.get_mut(&stream).expect("a request");
-                    fetch.end(End::Failed);
+                    fetch.end(now, End::Failed);
                 }
                 _ => {}
             }
@@ -325,12 +356,12 @@ impl Application for Fetches {
         self.send(now, quic);
     }
 
-    fn on_closed(&mut self, _: Time, closed: Closed) {
+    fn on_closed(&mut self, now: Time, closed: Closed) {
         self.closed = closed.connection.close_reason();
         self.is_over = true;
         let open = self.requests.values_mut();
         for fetch in open.filter(|fetch| fetch.end.is_none()) {
-            fetch.end(End::Failed);
+            fetch.end(now, End::Failed);
         }
     }
 
@@ -338,10 +369,21 @@ impl Application for Fetches {
 
     fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         if self.handle.is_none() {
-            let crypto = Arc::new(PlainClient::new(self.number, vec![http3::ALPN.to_vec()]));
+            let mut crypto = PlainClient::new(self.number, vec![http3::ALPN.to_vec()]);
+            crypto.resumption = self.resumed.clone().map(|parameters| Resumption {
+                parameters,
+                early_data: true,
+            });
+            let crypto = Arc::new(crypto);
             let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
             let handle = endpoint.connect(now, self.path, "localhost", &config, crypto, Vec::new());
-            self.handle = Some(handle.expect("a connection"));
+            let handle = handle.expect("a connection");
+            self.handle = Some(handle);
+            if let Some(quic) = endpoint.connection(handle)
+                && quic.is_zero_rtt()
+            {
+                self.send(now, quic);
+            }
         }
         Next {
             deadline: None,
@@ -357,11 +399,22 @@ pub(crate) struct Good {
 }
 
 impl Good {
-    fn new(number: u64, wanted: Vec<&'static str>) -> Self {
+    fn new(number: u64, wanted: Vec<&'static str>, resumed: Option<Vec<u8>>) -> Self {
         let seed = [number as u8 + 101; 32];
         let endpoint = Endpoint::new(EndpointConfig::client(), seed).expect("an endpoint");
+        let config = http3::Config::default();
+        let mut http3 = http3::Connection::client(&config);
+        if resumed.is_some() {
+            http3 = http3.with_remembered(http3::Settings {
+                max_field_section_size: config.field_section_size_max.into(),
+                qpack_max_table_capacity: config.qpack_table_capacity.into(),
+                qpack_blocked_streams: config.qpack_blocked_streams.into(),
+                enable_connect_protocol: config.extended_connect,
+                h3_datagram: config.datagrams,
+            });
+        }
         let fetches = Fetches {
-            http3: http3::Connection::client(&http3::Config::default()),
+            http3,
             path: NetworkPath {
                 local: SocketAddr::from(([198, 51, 100, number as u8], 50_000)),
                 remote: SERVER.into(),
@@ -372,6 +425,8 @@ impl Good {
             requests: BTreeMap::new(),
             closed: None,
             is_over: false,
+            resumed,
+            parameters: None,
         };
         Self {
             engine: Engine::new(endpoint, fetches),
@@ -424,6 +479,15 @@ pub(crate) fn frame(frame_type: u8, payload: &[u8]) -> Vec<u8> {
     [&[frame_type][..], &len.to_be_bytes(), payload].concat()
 }
 
+/// The arm after this number of reloads.
+fn arm(number: usize, config: &Arc<Config>) -> Arm {
+    Arm {
+        name: format!("arm-{number}"),
+        share: 1.0,
+        config: Arc::clone(config),
+    }
+}
+
 /// The server and its clients.
 pub(crate) struct World {
     pub(crate) now: Time,
@@ -432,6 +496,21 @@ pub(crate) struct World {
     pub(crate) next: Next,
     /// Whether it has received something since its last turn, or a command.
     is_called: bool,
+    /// Datagrams in the buffer of its socket, with the clients' addresses.
+    inbox: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// The time that the server's CPU takes for a datagram, and for a turn.
+    pub(crate) cost: Duration,
+    /// When the server's CPU is free again.
+    busy_until: Time,
+    /// Until then, the server's socket takes no datagrams.
+    pub(crate) blocked_until: Time,
+    /// The arms of the server.
+    arms: Arc<ArmsInUse>,
+    config: Arc<Config>,
+    /// For each reload, the connections that were accepted before.
+    reloads: Vec<u64>,
+    /// First flights of clients with requests in 0-RTT.
+    flights: Vec<Vec<u8>>,
     pub(crate) clients: Vec<Client>,
     pub(crate) goods: Vec<Good>,
     faults: Faults,
@@ -459,11 +538,7 @@ impl World {
         let mut config = Config::new("cubic".parse().expect("a spec"));
         config.streams.bidirectional_streams = STREAMS as u64;
         let config = Arc::new(config);
-        let arm = Arm {
-            name: "cubic".into(),
-            share: 1.0,
-            config: Arc::clone(&config),
-        };
+        let arm = arm(0, &config);
         let shared = Shared {
             log: Some(connections),
             access: Some(AccessLog::new(writer, Format::Ndjson)),
@@ -473,14 +548,23 @@ impl World {
                 Arc::new(|now: Time| EPOCH + now.since(Time::ZERO)),
             )
         };
+        let arms = Arc::clone(&shared.arms);
         let crypto = Arc::new(PlainServer::new(7, vec![http3::ALPN.to_vec()]));
-        let endpoint = EndpointConfig::server(config, crypto);
+        let endpoint = EndpointConfig::server(Arc::clone(&config), crypto);
         let server = engine(shared, endpoint, [9; 32]).expect("a server");
         let mut world = Self {
             now,
             server,
             next: Next::default(),
             is_called: true,
+            inbox: VecDeque::new(),
+            cost: Duration::ZERO,
+            busy_until: now,
+            blocked_until: now,
+            arms,
+            config,
+            reloads: Vec::new(),
+            flights: Vec::new(),
             clients: (0..clients as u64)
                 .map(|number| Client::new(now, number))
                 .collect(),
@@ -515,6 +599,24 @@ impl World {
         self.is_called = true;
     }
 
+    /// Replaces the arms of new connections.
+    pub(crate) fn reload(&mut self) {
+        let accepted = self.server.application().statistics().accepted;
+        self.reloads.push(accepted);
+        let next = Config::clone(&self.config);
+        let next = arm(self.reloads.len(), &Arc::new(next));
+        self.arms.set(Arms::new(vec![next]).expect("an arm"));
+    }
+
+    /// Sends a recorded first flight again, from another address.
+    pub(crate) fn replay(&mut self, which: usize) {
+        let count = self.flights.len().max(1);
+        if let Some(flight) = self.flights.get(which % count).cloned() {
+            let remote = SocketAddr::from(([203, 0, 113, which as u8], 50_000));
+            self.receive(remote, &flight);
+        }
+    }
+
     /// Whether the server has ended, and its process with it.
     pub(crate) fn has_ended(&self) -> bool {
         self.next.status != Status::Running
@@ -524,15 +626,30 @@ impl World {
     fn turn_of_server(&mut self, buffer: &mut [u8]) {
         let now = self.now;
         let is_due = self.next.deadline.is_some_and(|deadline| deadline <= now);
-        let is_called = std::mem::take(&mut self.is_called) || self.server.application().is_woken();
-        if self.has_ended() || !(is_due || is_called) {
+        self.is_called |= self.server.application().is_woken();
+        if self.has_ended() || !(is_due || self.is_called) || self.busy_until > now {
             return;
         }
+        let mut count = 1;
+        for _ in 0..RECEIVES {
+            let Some((remote, mut datagram)) = self.inbox.pop_front() else {
+                break;
+            };
+            let path = NetworkPath {
+                local: SERVER.into(),
+                remote,
+            };
+            self.server.receive(now, path, Ecn::NotEct, &mut datagram);
+            count += 1;
+        }
+        self.is_called = !self.inbox.is_empty();
         self.server.run(now);
-        for _ in 0..SENDS {
+        let is_blocked = self.blocked_until > now;
+        for _ in 0..if is_blocked { 0 } else { SENDS } {
             let Some(transmit) = self.server.poll_transmit(now, buffer) else {
                 break;
             };
+            count += 1;
             let remote = transmit.path.remote;
             let client = self
                 .clients
@@ -549,7 +666,27 @@ impl World {
                 self.send(to, false, datagram);
             }
         }
-        self.next = self.server.finish(now, false);
+        self.busy_until = now + self.cost * count;
+        self.is_called |= is_blocked;
+        self.next = self.server.finish(now, is_blocked);
+    }
+
+    /// When the server can have its next turn, if there is a reason for one.
+    fn next_turn(&self) -> Option<Time> {
+        let called = self
+            .is_called
+            .then_some(self.blocked_until.max(self.busy_until));
+        // A CPU that is busy looks at its timers later.
+        let due = self.next.deadline.map(|due| due.max(self.busy_until));
+        Time::earlier(called, due).filter(|_| !self.has_ended())
+    }
+
+    /// Puts a datagram into the buffer of the server's socket.
+    fn receive(&mut self, remote: SocketAddr, datagram: &[u8]) {
+        if self.inbox.len() < SOCKET_BUFFER && !self.has_ended() {
+            self.inbox.push_back((remote, datagram.to_vec()));
+            self.is_called = true;
+        }
     }
 
     /// Runs the server and the clients, which send what they have.
@@ -568,7 +705,12 @@ impl World {
         for from in 0..self.goods.len() {
             self.goods[from].engine.run(now);
             while let Some(transmit) = self.goods[from].engine.poll_transmit(now, &mut buffer) {
+                let fetches = self.goods[from].engine.application();
+                let is_first = fetches.resumed.is_some() && fetches.parameters.is_none();
                 for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
+                    if is_first && self.flights.len() < FLIGHTS_MAX {
+                        self.flights.push(datagram.to_vec());
+                    }
                     self.send(Party::Good(from), true, datagram);
                 }
             }
@@ -579,10 +721,13 @@ impl World {
         self.connections.extend(self.lines[1].try_iter());
     }
 
-    /// Adds a good client, which connects in the next turn.
-    pub(crate) fn add_good(&mut self, wanted: Vec<&'static str>) {
+    /// Adds a good client, which connects in the next turn. If `resumes` and another one had a connection before, its first
+    /// requests are in 0-RTT.
+    pub(crate) fn add_good(&mut self, wanted: Vec<&'static str>, resumes: bool) {
         let number = self.goods.len() as u64;
-        self.goods.push(Good::new(number, wanted));
+        let mut goods = self.goods.iter_mut().filter(|_| resumes);
+        let earlier = goods.find_map(|good| good.engine.application().parameters.clone());
+        self.goods.push(Good::new(number, wanted, earlier));
     }
 
     /// From now on, datagrams have these faults.
@@ -617,7 +762,7 @@ impl World {
         let goods = goods.filter(|good| good.next.status == Status::Running);
         let goods = goods.map(|good| good.next.deadline);
         let arrival = self.flying.keys().next().map(|(at, _)| *at);
-        let own = self.next.deadline.filter(|_| !self.has_ended());
+        let own = self.next_turn();
         clients.chain(goods).chain([own, arrival]).flatten().min()
     }
 
@@ -662,16 +807,9 @@ impl World {
             return;
         };
         let NetworkPath { local, remote } = path;
-        if to_server && self.has_ended() {
-            return;
-        }
         if to_server {
-            self.is_called = true;
-            let path = NetworkPath {
-                local: remote,
-                remote: local,
-            };
-            self.server.receive(now, path, Ecn::NotEct, datagram);
+            debug_assert_eq!(remote, SERVER.into());
+            self.receive(local, datagram);
         } else if let Party::Good(good) = party {
             let engine = &mut self.goods[good].engine;
             engine.receive(now, path, Ecn::NotEct, datagram);
@@ -710,17 +848,45 @@ impl World {
         } else {
             assert_eq!(kept, Kept::default());
         }
+        let count = |lines: &[String], what: &str| {
+            let lines = lines.iter().filter(|line| line.contains(what));
+            lines.count() as u64
+        };
+        // The server itself responds to these.
+        let refused = count(&self.logged, "\"status\":425,");
         assert_eq!(
-            self.logged.len(),
-            self.requests(),
+            self.logged.len() as u64,
+            self.requests() as u64 + refused,
             "a line for each request"
         );
         let statistics = *self.server.application().statistics();
+        let early = count(&self.logged, "\"early\":true");
+        assert_eq!(statistics.early_requests, early, "requests in 0-RTT");
+        let sent = count(&self.logged, "\"complete\":true");
+        assert_eq!(statistics.sent, sent, "responses sent whole");
+        assert!(sent + statistics.cut_off <= statistics.requests, "ends");
+        for class in 1..=5 {
+            // A response that cannot be started has a line with its status, and is not counted.
+            let status = format!("\"status\":{class}");
+            let lines = self.logged.iter().filter(|line| line.contains(&status));
+            let lines: Vec<String> = lines.cloned().collect();
+            let whole = count(&lines, "\"complete\":true");
+            let counted = statistics.responses[class];
+            let is_right = (whole..=lines.len() as u64).contains(&counted);
+            assert!(is_right, "{counted} responses with {class}xx");
+        }
+        let mut before = 0;
+        let reloads = self.reloads.iter().copied().chain([statistics.accepted]);
+        for (number, accepted) in reloads.enumerate() {
+            let lines = count(&self.connections, &format!("\"arm\":\"arm-{number}\""));
+            assert_eq!(lines, accepted - before, "connections of arm {number}");
+            before = accepted;
+        }
         assert_eq!(
             self.connections.len() as u64,
             statistics.accepted,
             "a line for each connection"
         );
-        assert_eq!(statistics.requests, self.requests() as u64);
+        assert_eq!(statistics.requests, self.requests() as u64 + refused);
     }
 }

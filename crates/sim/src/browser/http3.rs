@@ -26,7 +26,7 @@ use crate::{
         ClientApplication,
         http3::{REQUEST_FIELDS, client},
     },
-    server::AnyBytes,
+    server::{AnyBytes, http3_config},
 };
 
 /// The browser's end.
@@ -48,7 +48,7 @@ pub(super) struct PageClient {
 impl PageClient {
     pub(super) fn new(page: Arc<Page>, handshake: Handshake) -> Self {
         Self {
-            http3: client(handshake),
+            http3: client(handshake, &http3_config()),
             page,
             queue: VecDeque::new(),
             is_ready: false,

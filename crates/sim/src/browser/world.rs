@@ -22,11 +22,13 @@ use super::{
     tcp::TcpConnection,
 };
 use crate::{
+    error::SimError,
     handshake::credentials,
-    node::{Node, Setup, config},
+    node::{Node, Setup},
+    server::ServerSettings,
     tcp::{self, Segment, Tls},
     timers::Timers,
-    world::{SimError, expand, mix},
+    world::{expand, mix},
 };
 use lastbyte_scenario::{Handshake, Transport};
 
@@ -556,11 +558,13 @@ impl<'a> World<'a> {
         let transport = &input.transport;
         let stream = 2 * number as u64 + 2;
         let seeds = [stream, stream + 1].map(|stream| expand(mix(input.seed, stream)));
-        let config = config(transport, self.congestion.clone());
-        let credentials = credentials(transport, &config, &seeds).map_err(SimError::Handshake)?;
+        let server = ServerSettings::of(transport, &self.congestion);
+        let config = server.config(&self.congestion);
+        let credentials = credentials(transport, &server, &config, &seeds)?;
         let setup = Setup {
             flow: number,
             transport,
+            server: &server,
             config,
             client_crypto: credentials.client,
             server_crypto: credentials.server,

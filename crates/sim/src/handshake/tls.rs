@@ -32,11 +32,14 @@ use rustls::{
 };
 
 use super::Credentials;
-use crate::{SERVER_NAME, protocol::alpn};
+use crate::{SERVER_NAME, error::SimError, protocol::alpn};
 use lastbyte_scenario::{Handshake, Transport};
 
 /// Creates both ends, with their own certificate, keys and tickets.
-pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> {
+pub(super) fn credentials(
+    transport: &Transport,
+    takes_zero_rtt: bool,
+) -> Result<Credentials, SimError> {
     let provider = CryptoProvider {
         kx_groups: vec![kx_group::X25519],
         ..default_provider()
@@ -58,8 +61,10 @@ pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> 
     server.alpn_protocols.clone_from(&alpn);
     let keys = TicketKeys::new(&[[1; 32]]).map_err(|_| failed("the keys of tickets"))?;
     let replay_filter = Arc::new(ReplayFilter::new(64, None));
-    let tickets =
-        Tickets::new(keys, Arc::clone(&clock)).with_zero_rtt(ZeroRtt::AnyServer(replay_filter));
+    let mut tickets = Tickets::new(keys, Arc::clone(&clock));
+    if takes_zero_rtt {
+        tickets = tickets.with_zero_rtt(ZeroRtt::AnyServer(replay_filter));
+    }
 
     let mut client = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -80,12 +85,12 @@ pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> 
     })
 }
 
-fn failed(what: impl Display) -> String {
-    format!("cannot set up TLS: {what}")
+fn failed(what: impl Display) -> SimError {
+    SimError::Handshake(format!("cannot set up TLS: {what}"))
 }
 
 /// Creates a certificate, padded to `len` bytes if it is shorter.
-fn identity(len: usize) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), String> {
+fn identity(len: usize) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), SimError> {
     let key = KeyPair::generate_for(&PKCS_ED25519).map_err(failed)?;
     let make = |padding: usize| {
         let mut params = CertificateParams::new(vec![SERVER_NAME.to_owned()])?;

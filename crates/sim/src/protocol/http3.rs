@@ -3,8 +3,6 @@
 //! A request has the path `/SIZE` and the fields of a browser. An upload is a `POST` with its length. Bodies are measured as slices of
 //! the received packets. The server is that of [`lastbyte_origin`].
 
-use core::time::Duration;
-
 use lastbyte_congestion::Time;
 use lastbyte_engine::Datagram;
 use lastbyte_http3::{self as http3, Body, BodySink, Code, Event, Request, Settings};
@@ -13,7 +11,11 @@ use lastbyte_units::Direction;
 use lastbyte_wire::StreamId;
 
 use super::{ClientProtocol, NoStreamCredit};
-use crate::{SERVER_NAME, measures::Measures, server::AnyBytes};
+use crate::{
+    SERVER_NAME,
+    measures::Measures,
+    server::{AnyBytes, ServerSettings, http3_config},
+};
 use lastbyte_scenario::Handshake;
 
 /// Header fields of Chromium when it requests an image.
@@ -32,40 +34,32 @@ pub(crate) const REQUEST_FIELDS: [(&str, &str); 7] = [
     ("accept-language", "en-GB,en;q=0.9"),
     ("priority", "u=2, i"),
 ];
-/// The configuration of both ends. On the longest paths a header takes longer than a server's default timeout.
-pub(crate) fn config() -> http3::Config {
-    let mut config = http3::Config::default();
-    config.limits.head_timeout = Duration::from_secs(3600);
-    config
-}
-
 /// The client's side.
 pub(super) struct Client {
     http3: http3::Connection,
 }
 
 impl Client {
-    pub(super) fn new(handshake: Handshake) -> Self {
+    pub(super) fn new(handshake: Handshake, server: &ServerSettings) -> Self {
         Self {
-            http3: client(handshake),
+            http3: client(handshake, &server.http3),
         }
     }
 }
 
-/// Creates the connection of a client. With 0-RTT it remembers the server's settings.
-pub(crate) fn client(handshake: Handshake) -> http3::Connection {
-    let config = config();
-    let http3 = http3::Connection::client(&config);
+/// Creates the connection of a client. With 0-RTT it remembers the settings of the `server`.
+pub(crate) fn client(handshake: Handshake, server: &http3::Config) -> http3::Connection {
+    let http3 = http3::Connection::client(&http3_config());
     if handshake != Handshake::ZeroRtt {
         return http3;
     }
     // The server's settings when it issued the ticket (RFC 9114 §7.2.4.2).
     http3.with_remembered(Settings {
-        max_field_section_size: config.field_section_size_max.into(),
-        qpack_max_table_capacity: config.qpack_table_capacity.into(),
-        qpack_blocked_streams: config.qpack_blocked_streams.into(),
-        enable_connect_protocol: config.extended_connect,
-        h3_datagram: config.datagrams,
+        max_field_section_size: server.field_section_size_max.into(),
+        qpack_max_table_capacity: server.qpack_table_capacity.into(),
+        qpack_blocked_streams: server.qpack_blocked_streams.into(),
+        enable_connect_protocol: server.extended_connect,
+        h3_datagram: server.datagrams,
     })
 }
 

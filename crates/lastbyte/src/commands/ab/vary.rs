@@ -1,7 +1,7 @@
 //! Sweeps: networks with the values of some settings varied, or a population with factors, and how their chart is arranged.
 
 use lastbyte_report::comparison::{Panel, Sweep};
-use lastbyte_scenario::{Sweep as Factors, network::PathText};
+use lastbyte_scenario::{SettingError, Sweep as Factors, network::PathText};
 
 use crate::commands::path::setting;
 
@@ -37,12 +37,12 @@ pub(super) struct Axis<T> {
 }
 
 /// The settings of networks of `KEY=VALUE,…`, each key once.
-pub(super) fn axes(texts: &[String]) -> Result<Vec<Axis<PathText>>, String> {
+pub(super) fn axes(texts: &[String]) -> Result<Vec<Axis<PathText>>, SettingError> {
     let names: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
     parse(texts, &names, |name, text| {
         let place = SETTINGS.iter().find(|(one, _)| *one == name);
         let place = place.map_or(SETTINGS[0].1, |(_, place)| *place);
-        let value = setting(place)(text)?;
+        let value = setting(place)(text).map_err(|why| SettingError::because("", why))?;
         let mut varied = PathText::default();
         *place(&mut varied) = Some(value.clone());
         Ok((value, varied))
@@ -50,38 +50,36 @@ pub(super) fn axes(texts: &[String]) -> Result<Vec<Axis<PathText>>, String> {
 }
 
 /// The factors of a population of `KEY=FACTOR,…`, each key once.
-pub(super) fn factors(texts: &[String]) -> Result<Vec<Axis<Factors>>, String> {
+pub(super) fn factors(texts: &[String]) -> Result<Vec<Axis<Factors>>, SettingError> {
     parse(texts, &Factors::KEYS, |name, text| {
-        let factors = Factors::of(name, text).map_err(|error| error.problem())?;
-        Ok((text.to_owned(), factors))
+        Ok((text.to_owned(), Factors::of(name, text)?))
     })
 }
 
 fn parse<T>(
     texts: &[String],
     names: &[&'static str],
-    value: impl Fn(&'static str, &str) -> Result<(String, T), String>,
-) -> Result<Vec<Axis<T>>, String> {
+    value: impl Fn(&'static str, &str) -> Result<(String, T), SettingError>,
+) -> Result<Vec<Axis<T>>, SettingError> {
     let mut axes: Vec<Axis<T>> = Vec::new();
     for text in texts {
         let (key, values) = text
             .split_once('=')
-            .ok_or_else(|| format!("`{text}` (expected KEY=VALUE,…)"))?;
+            .ok_or_else(|| SettingError::new("", format!("`{text}`"), "KEY=VALUE,…"))?;
         let Some(name) = names.iter().copied().find(|name| *name == key) else {
-            let names = names.join(", ");
-            return Err(format!("unknown setting `{key}` (expected {names})"));
+            let unknown = format!("unknown setting `{key}`");
+            return Err(SettingError::new("", unknown, names.join(", ")));
         };
         if axes.iter().any(|axis| axis.name == name) {
-            return Err(format!("`{name}` is given twice (expected once)"));
+            let twice = format!("`{name}` is given twice");
+            return Err(SettingError::new("", twice, "once"));
         }
         let mut checked: Named<T> = Vec::new();
         for text in values.split(',') {
-            let value = value(name, text.trim()).map_err(|error| format!("`{name}`: {error}"))?;
+            let value = value(name, text.trim()).map_err(|error| error.of(name))?;
             if checked.iter().any(|(before, _)| *before == value.0) {
-                return Err(format!(
-                    "`{name}`: `{}` is given twice (expected once)",
-                    value.0
-                ));
+                let twice = format!("`{}` is given twice", value.0);
+                return Err(SettingError::new(name, twice, "once"));
             }
             checked.push(value);
         }
@@ -97,7 +95,7 @@ fn parse<T>(
 pub(super) fn combine(
     bases: Networks,
     axes: &[Axis<PathText>],
-) -> Result<(Networks, Option<Sweep>), String> {
+) -> Result<(Networks, Option<Sweep>), SettingError> {
     let bases = if bases.is_empty() && !axes.is_empty() {
         vec![(String::new(), base(axes)?)]
     } else {
@@ -112,7 +110,7 @@ pub(super) fn combine(
 pub(super) fn combine_factors(
     population: &str,
     axes: &[Axis<Factors>],
-) -> Result<(Named<Factors>, Option<Sweep>), String> {
+) -> Result<(Named<Factors>, Option<Sweep>), SettingError> {
     let bases = vec![(String::new(), Factors::default())];
     let (combinations, mut sweep) = combinations(bases, axes, Factors::and)?;
     // With one setting, its panel has nothing else to be named after.
@@ -130,7 +128,7 @@ fn combinations<T: Clone>(
     bases: Named<T>,
     axes: &[Axis<T>],
     change: impl Fn(&T, &T) -> T,
-) -> Result<(Named<T>, Option<Sweep>), String> {
+) -> Result<(Named<T>, Option<Sweep>), SettingError> {
     let Some((first, others)) = axes.split_first() else {
         return Ok((bases, None));
     };
@@ -149,9 +147,9 @@ fn combinations<T: Clone>(
     }
     let total = panels.len() * first.values.len();
     if total > COMBINATIONS_MAX {
-        return Err(format!(
-            "{total} combinations (expected at most {COMBINATIONS_MAX})"
-        ));
+        let combinations = format!("{total} combinations");
+        let most = format!("at most {COMBINATIONS_MAX}");
+        return Err(SettingError::new("", combinations, most));
     }
     let mut all = Vec::new();
     let mut sweep = Sweep {
@@ -172,12 +170,14 @@ fn combinations<T: Clone>(
 }
 
 /// The network without --network: rate and round-trip time vary, and the queue is one of 100 ms unless it varies as well.
-fn base(axes: &[Axis<PathText>]) -> Result<PathText, String> {
+fn base(axes: &[Axis<PathText>]) -> Result<PathText, SettingError> {
     let has = |name: &str| axes.iter().any(|axis| axis.name == name);
     if !has("rate") || !has("rtt") {
-        return Err(
-            "no network (expected --network, or `rate` and `rtt` among the settings)".to_owned(),
-        );
+        return Err(SettingError::new(
+            "",
+            "no network",
+            "--network, or `rate` and `rtt` among the settings",
+        ));
     }
     let mut path = PathText::default();
     path.down.queue = Some(QUEUE.to_owned());

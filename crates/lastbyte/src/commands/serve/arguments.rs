@@ -471,8 +471,8 @@ fn field(text: &str) -> Result<(String, String), String> {
 }
 
 impl Arguments {
-    /// Checks combinations of options.
-    pub(super) fn validate(&self) -> Result<(), Failure> {
+    /// Checks that there is one certificate.
+    pub(super) fn validate_certificate(&self) -> Result<(), Failure> {
         let wrong = |text: &str| Err(Failure::Usage(text.into()));
         let (certificates, keys) = (self.cert.len(), self.key.len());
         let has_files = certificates + keys > 0;
@@ -498,6 +498,12 @@ impl Arguments {
                 "no certificate (expected --cert FILE --key FILE, --acme NAME, or --self-signed to generate one)",
             );
         }
+        Ok(())
+    }
+
+    /// Checks combinations of options, except for the certificate.
+    pub(super) fn validate(&self) -> Result<(), Failure> {
+        let wrong = |text: &str| Err(Failure::Usage(text.into()));
         if self.experiment.is_some() && (self.startup.is_some() || self.congestion != CONGESTION) {
             return wrong(
                 "--experiment cannot be combined with --congestion or --startup: its arms set the congestion control",

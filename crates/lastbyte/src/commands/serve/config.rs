@@ -64,6 +64,16 @@ pub(super) fn read(
     merge(&name.unwrap_or_default(), &text, command_line).map_err(Failure::Usage)
 }
 
+/// The options of a file alone, and its keys.
+pub(super) fn read_file(path: &Path) -> Result<(Arguments, Vec<String>), Failure> {
+    let text = files::read_text(path).map_err(Failure::Usage)?;
+    let name = path.display().to_string();
+    let (arguments, _) = merge(&name, &text, &[]).map_err(Failure::Usage)?;
+    let entries = entries(&name, &text, &command()).map_err(Failure::Usage)?;
+    let keys = entries.into_iter().map(|entry| entry.key).collect();
+    Ok((arguments, keys))
+}
+
 /// A key of the file, as flags.
 struct Entry {
     key: String,

@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use lastbyte_congestion::Registry;
 use lastbyte_scenario::{
-    Arm, ClientAcks, CrossTraffic, Handshake, Protocol, workload::PARALLEL_MAX,
+    Arm, ClientAcks, CrossTraffic, Handshake, Protocol, SettingError, workload::PARALLEL_MAX,
 };
 use lastbyte_units as units;
 
@@ -99,6 +99,12 @@ pub(crate) struct Arguments {
     /// Default: slow-start, jumpstart, rapid-no-jump, rapid-start. `lastbyte specs` lists presets and keys.
     #[arg(long, value_name = "SPEC", help_heading = "Endpoints")]
     pub(crate) arm: Vec<String>,
+    /// Configuration file of `lastbyte serve` for the server
+    ///
+    /// Its congestion control or experiment gives the arms, unless there is an --arm. Keys without a meaning in virtual time
+    /// are named.
+    #[arg(long, value_name = "FILE", help_heading = "Endpoints", conflicts_with_all = ["mtu", "fixed_thresholds"])]
+    pub(crate) serve_config: Option<PathBuf>,
     /// Application protocol: h3, or raw (no HTTP, as in quicly's simulator)
     #[arg(
         long,
@@ -214,15 +220,16 @@ fn twice<T: PartialEq>(
     flag: &str,
     values: &[T],
     show: impl Fn(&T) -> String,
-) -> Result<(), String> {
+) -> Result<(), SettingError> {
     let second = values
         .iter()
         .enumerate()
         .find(|(index, value)| values.iter().take(*index).any(|before| before == *value));
     match second {
-        Some((_, value)) => Err(format!(
-            "{flag}: `{}` is given twice (expected once)",
-            show(value)
+        Some((_, value)) => Err(SettingError::new(
+            flag,
+            format!("`{}` is given twice", show(value)),
+            "once",
         )),
         None => Ok(()),
     }
@@ -233,65 +240,78 @@ const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid
 
 impl Arguments {
     /// Checks combinations of options.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), SettingError> {
         twice("--size", &self.size, |size| units::show_bytes(*size))?;
         twice("--handshake", &self.handshake, |kind| {
             kind.name().to_owned()
         })?;
+        if self.serve_config.is_some() && self.protocol == Protocol::Raw {
+            return Err(SettingError::new(
+                "--protocol",
+                self.protocol.name(),
+                "h3 with --serve-config",
+            ));
+        }
         if self.flow_rtt.len() > self.flows as usize {
-            return Err(format!(
-                "--flow-rtt: {} round-trip times (expected at most one for each of {} flows)",
-                self.flow_rtt.len(),
-                self.flows
+            return Err(SettingError::new(
+                "--flow-rtt",
+                format!("{} round-trip times", self.flow_rtt.len()),
+                format!("at most one for each of {} flows", self.flows),
             ));
         }
         let shortest = self.size.iter().min().copied().unwrap_or(0);
         if let Some(mark) = self.progress.iter().find(|mark| **mark > shortest) {
-            return Err(format!(
-                "--progress: {} (expected at most the --size, {})",
+            return Err(SettingError::new(
+                "--progress",
                 units::show_bytes(*mark),
-                units::show_bytes(shortest)
+                format!("at most the --size, {}", units::show_bytes(shortest)),
             ));
         }
         if !self.pause.is_zero() && self.requests == 1 {
-            return Err("--pause requires --requests with 2 or more".to_owned());
+            return Err(SettingError::because(
+                "",
+                "--pause requires --requests with 2 or more",
+            ));
         }
         let objects = u64::from(self.requests) * u64::from(self.parallel);
         if objects > OBJECTS_MAX {
-            return Err(format!(
-                "--requests times --parallel: {objects} (expected at most {OBJECTS_MAX})"
+            return Err(SettingError::new(
+                "--requests times --parallel",
+                objects,
+                format!("at most {OBJECTS_MAX}"),
             ));
         }
         if !self.stagger.is_zero() && self.flows == 1 {
-            return Err("--stagger requires --flows with 2 or more".to_owned());
+            return Err(SettingError::because(
+                "",
+                "--stagger requires --flows with 2 or more",
+            ));
         }
         if self.seed + u64::from(self.runs) > units::SEED_END {
-            return Err(format!(
-                "--seed: {} (expected at most 2^53 minus --runs: each run takes the next seed)",
-                self.seed
+            return Err(SettingError::new(
+                "--seed",
+                self.seed,
+                "at most 2^53 minus --runs: each run takes the next seed",
             ));
         }
         Ok(())
     }
 
     /// The arms of --arm, or the default four.
-    pub(crate) fn arms(&self, registry: &Registry) -> Result<Vec<Arm>, String> {
+    pub(crate) fn arms(&self, registry: &Registry) -> Result<Vec<Arm>, SettingError> {
         let default = FOUR_ARMS.map(str::to_owned);
         let texts = match self.arm.as_slice() {
             [] => &default[..],
             texts => texts,
         };
-        Arm::parse_all(texts, registry).map_err(|error| format!("--arm: {error}"))
+        Arm::parse_all(texts, registry).map_err(|error| error.of("--arm"))
     }
 
     /// The cross traffic of --cross.
-    pub(crate) fn cross(&self, registry: &Registry) -> Result<Vec<CrossTraffic>, String> {
-        self.cross
-            .iter()
-            .map(|text| {
-                CrossTraffic::parse(text, registry).map_err(|error| format!("--cross: {error}"))
-            })
-            .collect()
+    pub(crate) fn cross(&self, registry: &Registry) -> Result<Vec<CrossTraffic>, SettingError> {
+        let parse = |text: &String| CrossTraffic::parse(text, registry);
+        let cross: Result<_, _> = self.cross.iter().map(parse).collect();
+        cross.map_err(|error: SettingError| error.of("--cross"))
     }
 
     /// The round-trip time of a flow, where it is not the path's.

@@ -25,7 +25,6 @@ use lastbyte_sim::{
     listener::Listeners,
     recorder::{Life, Recorder, Recording, Sample},
     row::Row,
-    simulate,
 };
 use lastbyte_units::{self as units, Direction};
 use lastbyte_wire::{
@@ -176,7 +175,7 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
     let traces = limits.iter_mut().map(|one| one as &mut dyn Listener);
     let listeners = recorders.iter_mut().map(|one| one as &mut dyn Listener);
     let listeners = listeners.chain(traces).collect();
-    let outcome = simulate(scenario, &mut Listeners(listeners)).map_err(Failure::usage)?;
+    let outcome = job.run(&mut Listeners(listeners))?;
     let rows = Row::all(&job.label, &outcome);
     let end = outcome.ended_at.since(base);
     let mut name = job.label.arm.clone();

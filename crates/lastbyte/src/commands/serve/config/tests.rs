@@ -149,10 +149,10 @@ fn conflicting_flags_are_rejected() {
             "--pages requires a port",
         ),
     ] {
-        let error = merged("", flags)
-            .expect("flags")
-            .validate()
-            .expect_err(expected);
+        let arguments = merged("", flags).expect("flags");
+        let validated = arguments.validate();
+        let validated = validated.and_then(|()| arguments.validate_certificate());
+        let error = validated.expect_err(expected);
         let Failure::Usage(error) = error else {
             panic!("{error:?}");
         };

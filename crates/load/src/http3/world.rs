@@ -1,0 +1,315 @@
+//! The load engine and the HTTP/3 server of `lastbyte serve` in virtual time, over model paths.
+
+use core::sync::atomic::AtomicBool;
+
+use lastbyte_driver::Engine;
+use lastbyte_emulate::{
+    PathModel, Plan,
+    paths::{Direction, Paths},
+};
+use lastbyte_link as link;
+use lastbyte_origin::{
+    Arms, Http3Server, Shared, Statistics,
+    access::{AccessLog, Format},
+    application::Command,
+    generated::Objects,
+    log::{self, LogQueue},
+};
+use lastbyte_quic::{
+    crypto::plain::{PlainClient, PlainServer},
+    endpoint::RetryPolicy,
+};
+
+use super::*;
+use crate::{
+    dispatcher::{Amount, Arrivals, Share},
+    recorder::Counts,
+    settings::{Control, Request, Settings},
+};
+
+/// The address of the server.
+const SERVER: ([u8; 4], u16) = ([192, 0, 2, 1], 443);
+/// One way.
+const DELAY: Duration = Duration::from_millis(10);
+/// The most turns at one time.
+const TURNS_MAX: u32 = 1000;
+
+fn settings(connections: usize, amount: Amount, arrivals: Arrivals) -> Settings {
+    let mut client = lastbyte_client::Settings::new(Config::new("cubic".parse().expect("a spec")));
+    client.trust = lastbyte_client::Trust::DangerouslyAcceptAny;
+    let request = |path: &str, weight| Request {
+        url: format!("https://192.0.2.1{path}").parse().expect("a URL"),
+        weight,
+    };
+    Settings {
+        client,
+        version: crate::settings::Version::Http3,
+        requests: vec![
+            request("/1kB", 3),
+            request("/50kB", 1),
+            request("/status/404", 1),
+        ],
+        method: None,
+        fields: http3::Fields::new().with("user-agent", "test"),
+        body: None,
+        amount,
+        arrivals,
+        connections,
+        streams: 10,
+        threads: 1,
+        timeout: Duration::from_secs(10),
+        active_timeout: None,
+        handshake: Handshake::Full,
+        mix: None,
+        migrate: None,
+        migrate_to: Vec::new(),
+        seed: 1,
+        network: None,
+        connection_log: None,
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    counts: Counts,
+    /// Latencies, P50 and P99, in ns.
+    latency: [Option<u64>; 2],
+    ended: Time,
+    statistics: Statistics,
+    lines: Vec<String>,
+}
+
+/// Both engines, and the paths between them.
+struct World<'a> {
+    now: Time,
+    load: Engine<Http3Load<'a>>,
+    server: Engine<Http3Server>,
+    locals: Vec<SocketAddr>,
+    paths: Paths<u64>,
+    lines: LogQueue,
+    buffer: Vec<u8>,
+}
+
+impl World<'_> {
+    /// Has both engines receive what has left its link.
+    fn deliver(&mut self) {
+        while let Some(mut arrival) = self.paths.poll(self.now) {
+            let local = self.locals[arrival.client as usize];
+            let (local, remote) = match arrival.direction {
+                Direction::Up => (SERVER.into(), local),
+                Direction::Down => (local, SERVER.into()),
+            };
+            let path = NetworkPath { local, remote };
+            let bytes = &mut arrival.bytes;
+            match arrival.direction {
+                Direction::Up => self.server.receive(self.now, path, arrival.ecn, bytes),
+                Direction::Down => self.load.receive(self.now, path, arrival.ecn, bytes),
+            }
+        }
+    }
+
+    /// A turn of both engines. Returns when the next one is due, and whether the load is done.
+    fn turn(&mut self) -> (Option<Time>, bool) {
+        let now = self.now;
+        let Self {
+            load,
+            server,
+            locals,
+            paths,
+            buffer,
+            ..
+        } = self;
+        let number = |address: SocketAddr| {
+            let place = locals.iter().position(|local| *local == address);
+            place.expect("an address of a client") as u64
+        };
+        load.run(now);
+        while let Some(transmit) = load.poll_transmit(now, buffer) {
+            let client = number(transmit.path.local);
+            for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
+                paths.send(now, client, Direction::Up, transmit.ecn, datagram);
+            }
+        }
+        let of_load = load.finish(now, false);
+        server.run(now);
+        while let Some(transmit) = server.poll_transmit(now, buffer) {
+            let client = number(transmit.path.remote);
+            for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
+                paths.send(now, client, Direction::Down, transmit.ecn, datagram);
+            }
+        }
+        let of_server = server.finish(now, false);
+        let is_done = of_load.status != Status::Running;
+        let woken = server.application().is_woken().then_some(now);
+        let deadlines = [
+            of_load.deadline.filter(|_| !is_done),
+            of_server.deadline,
+            paths.deadline(),
+            woken,
+        ];
+        (deadlines.into_iter().flatten().min(), is_done)
+    }
+}
+
+/// Runs the load against a server that shuts down after a time, if one is given.
+fn play(settings: Settings, loss: f64, shutdown: Option<Duration>) -> Outcome {
+    let now = Time::from_nanos(1_000_000_000);
+    let count = settings.connections;
+    let target = Target::find(&settings).expect("an address");
+    let tls = Tls::new(&settings.client).expect("TLS");
+    let locals: Vec<SocketAddr> = (0..count as u16)
+        .map(|index| SocketAddr::from(([198, 51, 100, 1], 50_000 + index)))
+        .collect();
+    let mut link = link::Config {
+        delay: DELAY,
+        ..link::Config::default()
+    };
+    if loss > 0.0 {
+        link.loss.push(link::Loss::Bernoulli(loss));
+    }
+    let mut paths = Paths::new(Plan::new(link.clone(), link.clone())).expect("paths");
+    for index in 0..count as u64 {
+        let model = PathModel {
+            down: link.clone(),
+            up: link.clone(),
+            overhead: 28,
+            start: Duration::ZERO,
+            seed: index + 1,
+        };
+        paths.add(now, index, &model).expect("a path");
+    }
+    let share = Share {
+        thread: 0,
+        threads: 1,
+        connections: count,
+    };
+    let control = Arc::new(Control::new(1, Arc::new(AtomicBool::new(false))));
+    let state = ThreadState::new(Arc::new(settings), control, share, now);
+    let mut load = Http3Load::new(state, &target, &tls, locals.clone()).expect("a load");
+    load.can_probe = false;
+    load.crypto = Crypto::of_all(Arc::new(PlainClient::new(3, vec![http3::ALPN.to_vec()])));
+    let endpoint = Endpoint::with_data(EndpointConfig::client(), [5; 32]).expect("an endpoint");
+
+    let (writer, lines) = log::queue();
+    let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
+    let wall = Arc::new(|now: Time| now.since(Time::ZERO));
+    let shared = Shared {
+        access: Some(AccessLog::new(writer, Format::Ndjson)),
+        ..Shared::new(Arc::new(Objects), Arms::one(Arc::clone(&config)), wall)
+    };
+    let crypto = Arc::new(PlainServer::new(7, vec![http3::ALPN.to_vec()]));
+    let mut server = EndpointConfig::server(config, crypto);
+    if let Some(server) = &mut server.server {
+        server.retry = RetryPolicy::Never;
+    }
+    let server = lastbyte_origin::engine(shared, server, [9; 32]).expect("a server");
+    let mut world = World {
+        now,
+        load: Engine::new(endpoint, load),
+        server,
+        locals,
+        paths,
+        lines,
+        buffer: vec![0; 65_535],
+    };
+    let mut shutdown = shutdown.map(|after| now + after);
+    let (mut turns, mut ended) = (0, None);
+    loop {
+        world.deliver();
+        if shutdown.is_some_and(|at| at <= world.now) {
+            shutdown = None;
+            let command = Command::ShutDown(Duration::from_millis(100));
+            world.server.command(world.now, command);
+        }
+        let (next, is_done) = world.turn();
+        if is_done {
+            ended.get_or_insert(world.now);
+        }
+        // The server hears of the closes.
+        let until = ended.map(|ended| ended + Duration::from_secs(120));
+        let next = [next, shutdown].into_iter().flatten().min();
+        let Some(next) = next.filter(|next| until.is_none_or(|until| *next <= until)) else {
+            break;
+        };
+        turns = if next > world.now { 0 } else { turns + 1 };
+        assert!(turns < TURNS_MAX, "turns without end at {:?}", world.now);
+        world.now = world.now.max(next);
+    }
+    let result = world.load.application().state.finish(world.now);
+    let latency = [0.5, 0.99].map(|share| result.recorder.latency.supported_quantile(share));
+    Outcome {
+        counts: result.recorder.counts,
+        latency,
+        ended: ended.expect("the load ends"),
+        statistics: *world.server.application().statistics(),
+        lines: world.lines.try_iter().collect(),
+    }
+}
+
+/// The lines with a text.
+fn count(outcome: &Outcome, what: &str) -> u64 {
+    let lines = outcome.lines.iter().filter(|line| line.contains(what));
+    lines.count() as u64
+}
+
+/// What always holds: each request has one end at the client, and one line at the server.
+fn check(outcome: &Outcome) {
+    let Outcome {
+        counts, statistics, ..
+    } = outcome;
+    let ends = counts.done + counts.errored + counts.unfinished;
+    assert!(ends >= counts.started, "{counts:?}");
+    assert_eq!(outcome.lines.len() as u64, statistics.requests);
+    assert_eq!(count(outcome, "\"complete\":true"), statistics.sent);
+    assert!(statistics.sent <= counts.done, "{counts:?} {statistics:?}");
+    assert!(statistics.requests <= counts.started + counts.retried);
+}
+
+#[test]
+fn each_request_of_a_closed_loop_has_one_response_and_one_line() {
+    for loss in [0.0, 0.02] {
+        let run = || {
+            play(
+                settings(4, Amount::Requests(500), Arrivals::Closed),
+                loss,
+                None,
+            )
+        };
+        let outcome = run();
+        check(&outcome);
+        let Outcome { counts, .. } = &outcome;
+        assert_eq!((counts.started, counts.done), (500, 500), "{counts:?}");
+        assert_eq!((counts.errored, counts.connected), (0, 4), "{counts:?}");
+        assert_eq!(outcome.lines.len(), 500);
+        let missing = count(&outcome, "\"status\":404");
+        assert_eq!(counts.statuses[4], missing);
+        assert_eq!(counts.failed, missing);
+        assert!(run() == outcome, "the same run again");
+    }
+}
+
+#[test]
+fn the_latency_without_loss_is_a_round_trip() {
+    let outcome = play(
+        settings(2, Amount::Requests(200), Arrivals::Closed),
+        0.0,
+        None,
+    );
+    let [median, _] = outcome.latency;
+    let median = Duration::from_nanos(median.expect("200 requests"));
+    assert!((DELAY * 2..DELAY * 3).contains(&median), "{median:?}");
+}
+
+#[test]
+fn requests_at_a_shutdown_end_once() {
+    for after in [15, 45, 61, 100, 137] {
+        let settings = settings(4, Amount::Requests(2000), Arrivals::Closed);
+        let outcome = play(settings, 0.0, Some(Duration::from_millis(after)));
+        check(&outcome);
+        let Outcome { counts, .. } = &outcome;
+        assert!(counts.done < 2000, "{counts:?}");
+        // All 2000 have an end.
+        assert_eq!(counts.done + counts.errored, 2000, "{counts:?}");
+    }
+}
