@@ -12,6 +12,7 @@
 //! | draw times against packet loss | [`loss::LossStudy`] |
 //! | draw a real connection, from its qlog file | [`qlog::read`] |
 //! | draw a run of a load generator | [`load::Run`] |
+//! | show what another algorithm would have done to the connections of a log | [`replay::Page`] |
 //! | compute percentiles, intervals and tests | [`statistics`] |
 //!
 //! # Example
@@ -53,6 +54,7 @@ pub mod load;
 pub mod loss;
 pub mod qlog;
 mod raster;
+pub mod replay;
 mod scale;
 mod scene;
 pub mod statistics;

@@ -24,10 +24,10 @@ use crate::{
 mod tests;
 
 /// The style of the headline and the command.
-const STYLE: &str = include_str!("load/page.css");
+pub(crate) const STYLE: &str = include_str!("load/page.css");
 
 /// The tiles, and the command that made the page.
-fn headline(tiles: &[Tile], command: &str, body: &mut String) {
+pub(crate) fn headline(tiles: &[Tile], command: &str, body: &mut String) {
     if !tiles.is_empty() {
         body.push_str("<div class=\"tiles\">\n");
         for tile in tiles {
@@ -45,7 +45,7 @@ fn headline(tiles: &[Tile], command: &str, body: &mut String) {
 }
 
 /// A chart for screens and for phones.
-fn chart(title: &str, draw: impl Fn(Size) -> Option<Scene>, body: &mut String) {
+pub(crate) fn chart(title: &str, draw: impl Fn(Size) -> Option<Scene>, body: &mut String) {
     let _ = writeln!(body, "<section><h2>{title}</h2>");
     for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
         match draw(size) {
@@ -60,7 +60,7 @@ fn chart(title: &str, draw: impl Fn(Size) -> Option<Scene>, body: &mut String) {
     body.push_str("</section>\n");
 }
 
-fn notes(notes: &[String], body: &mut String) {
+pub(crate) fn notes(notes: &[String], body: &mut String) {
     for note in notes {
         let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(note));
     }

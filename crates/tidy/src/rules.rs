@@ -81,11 +81,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("emulate", &["link", "udp", "units"]),
     ("balancer", &["quic", "udp", "units", "wire"]),
     ("report", &["json", "query", "record", "units"]),
+    ("replay", &["json", "record", "units"]),
     ("testkit", &[]),
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 22] = [
+const ANY: [&str; 23] = [
     "page",
     "balancer",
     "units",
@@ -98,6 +99,7 @@ const ANY: [&str; 22] = [
     "quic",
     "http3",
     "record",
+    "replay",
     "report",
     "scenario",
     "sim",
