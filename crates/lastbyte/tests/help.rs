@@ -160,7 +160,7 @@ fn a_negative_number_is_a_value_of_the_option_before_it() {
     for (words, expected) in [
         ("bench --rate -5 https://localhost/", "'-5' for '--rate"),
         ("bench -n -1 https://localhost/", "'-1' for '--requests"),
-        ("get --retry -1 https://localhost/", "'-1' for '--retry"),
+        ("get --repeat -1 https://localhost/", "'-1' for '--repeat"),
         ("sim --loss -1", "'-1' for '--loss"),
         ("serve --workers -2 --self-signed", "'-2' for '--workers"),
         ("emulate --tun -6", "unexpected argument '-6'"),
