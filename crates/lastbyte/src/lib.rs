@@ -9,6 +9,7 @@ mod commands;
 mod failure;
 mod files;
 mod jobs;
+mod table;
 mod terminal;
 
 use std::{ffi::OsString, process::ExitCode};
