@@ -6,7 +6,7 @@
 
 use std::{env, io, process::ExitCode};
 
-use lastbyte_client::{Fetch, Follow, Head, Listener, Memory, Settings, Url, run};
+use lastbyte_client::{Fetch, Head, Listener, Memory, Settings, Url, run};
 use lastbyte_driver::Clock;
 use lastbyte_quic::connection::Config;
 
@@ -33,7 +33,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     for text in env::args().skip(1) {
         let url: Url = text.parse()?;
         let mut fetch = Fetch::get(url);
-        fetch.follow = Some(Follow::default());
+        fetch.follows_redirects = true;
         fetches.push(fetch);
     }
     let settings = Settings::new(Config::new("cubic".parse()?));

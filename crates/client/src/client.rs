@@ -74,8 +74,6 @@ pub struct Client<'a> {
     next: usize,
     /// The fetches in progress.
     active: BTreeSet<usize>,
-    /// The fetches that wait for a retry, with its time.
-    delayed: BTreeSet<(Time, usize)>,
     servers: Servers,
     /// QUIC connections.
     links: BTreeMap<Handle, Link>,
@@ -131,7 +129,6 @@ impl<'a> Client<'a> {
             fetches: FetchStates::new(fetches, parts.listener, parts.memory),
             next: 0,
             active: BTreeSet::new(),
-            delayed: BTreeSet::new(),
             servers: Servers::default(),
             links: BTreeMap::new(),
             tcp: TcpConnections::default(),

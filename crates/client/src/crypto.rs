@@ -54,7 +54,7 @@ impl CryptoCache {
             identity: settings.identity.clone(),
             aead: settings.aead,
             early_data: settings.early_data,
-            versions: (settings.tls12, settings.tls13),
+            tls13: settings.tls13,
             key_log: settings.key_log.as_ref().map(|it| Arc::as_ptr(it).addr()),
         };
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,14 +144,9 @@ impl Configurations {
         let mut config = config_for(provider, &[&rustls::version::TLS13])?;
         config.alpn_protocols = vec![http3::ALPN.to_vec()];
         // Over TCP, rustls resumes sessions within the process only: they cannot be saved, and hyper cannot send 0-RTT.
-        let versions: Vec<_> = [
-            settings.tls13.then_some(&rustls::version::TLS13),
-            settings.tls12.then_some(&rustls::version::TLS12),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let tcp = config_for(Arc::new(plain), &versions)?;
+        let all = [&rustls::version::TLS12, &rustls::version::TLS13];
+        let versions = if settings.tls13 { &all[..] } else { &all[..1] };
+        let tcp = config_for(Arc::new(plain), versions)?;
         Ok(Self {
             quic: config,
             tcp,
@@ -191,7 +186,7 @@ struct CryptoKey {
     identity: Option<Identity>,
     aead: AeadProvider,
     early_data: bool,
-    versions: (bool, bool),
+    tls13: bool,
     /// The address of the key log: key logs cannot be compared.
     key_log: Option<usize>,
 }

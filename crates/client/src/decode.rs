@@ -75,8 +75,6 @@ pub(crate) struct Decoder {
 struct Growth {
     input_len: u64,
     output_len: u64,
-    /// The limit of the output ([`Fetch::size_max`](crate::Fetch::size_max)).
-    limit: Option<u64>,
 }
 
 impl Growth {
@@ -86,13 +84,7 @@ impl Growth {
         let Self {
             input_len,
             output_len,
-            limit,
         } = *self;
-        if let Some(limit) = limit
-            && output_len > limit
-        {
-            return Err(Failure::TooLarge(limit));
-        }
         if output_len > UNCHECKED_LEN && output_len / RATIO_MAX > input_len {
             return Err(Failure::Encoding(format!(
                 "expansion limit exceeded: {input_len} bytes of compressed content became {output_len}"
@@ -140,25 +132,17 @@ impl Decoder {
             growth: Growth {
                 input_len: 0,
                 output_len: 0,
-                limit: None,
             },
             is_finished: false,
             buffer: vec![0; BUFFER_LEN],
         }))
     }
 
-    /// Limits the output to this many bytes.
-    pub(crate) const fn with_limit(mut self, limit: Option<u64>) -> Self {
-        self.growth.limit = limit;
-        self
-    }
-
     /// Decompresses the next bytes.
     ///
     /// # Errors
     ///
-    /// Returns [`Failure::Encoding`] if the bytes are invalid or expand too much, [`Failure::TooLarge`] if the limit is
-    /// exceeded, and the error of `sink`.
+    /// Returns [`Failure::Encoding`] if the bytes are invalid or expand too much, and the error of `sink`.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
         self.growth.input_len += bytes.len() as u64;
         let Self {

@@ -12,8 +12,6 @@ pub enum Failure {
     Url(String),
     /// The host name cannot be resolved.
     Resolve(String),
-    /// The host name of the proxy cannot be resolved.
-    ResolveProxy(String),
     /// No connection can be established to any address of the host.
     Connect(String),
     /// Connecting took longer than this limit.
@@ -30,7 +28,7 @@ pub enum Failure {
     Pin(String),
     /// The request is invalid and cannot be sent.
     Request(String),
-    /// The server, the proxy or the connection failed before the response head was received.
+    /// The server or the connection failed before the response head was received.
     Response(String),
     /// The server closed the connection without a response.
     Empty,
@@ -47,8 +45,6 @@ pub enum Failure {
     Status(u16),
     /// There were more redirects than this limit.
     Redirects(u32),
-    /// The body is larger than this limit, in bytes.
-    TooLarge(u64),
     /// The compressed content is invalid, its coding is not supported, or its expansion exceeds the limit.
     Encoding(String),
     /// The listener failed to process the response.
@@ -67,7 +63,6 @@ impl Failure {
         match self {
             Self::Scheme(what) => Self::Scheme(what.clone()),
             Self::Resolve(what) => Self::Resolve(what.clone()),
-            Self::ResolveProxy(what) => Self::ResolveProxy(what.clone()),
             Self::Connect(what) => Self::Connect(what.clone()),
             Self::ConnectTimeout(after) => Self::ConnectTimeout(*after),
             Self::QuicHandshake(what) => Self::QuicHandshake(what.clone()),
@@ -88,7 +83,6 @@ impl fmt::Display for Failure {
             Self::Scheme(what)
             | Self::Url(what)
             | Self::Resolve(what)
-            | Self::ResolveProxy(what)
             | Self::Connect(what)
             | Self::Request(what)
             | Self::Response(what)
@@ -112,7 +106,6 @@ impl fmt::Display for Failure {
             }
             Self::Status(status) => write!(f, "the server returned status {status}"),
             Self::Redirects(max) => write!(f, "too many redirects (limit: {max})"),
-            Self::TooLarge(max) => write!(f, "response body too large (limit: {max} bytes)"),
             Self::Write(error) => write!(f, "cannot write the response: {error}"),
             Self::Read => f.write_str("cannot read the upload"),
             Self::Rewind => f.write_str(

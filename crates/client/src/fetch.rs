@@ -12,7 +12,7 @@ use lastbyte_quic::{
     stream::{Source, SourceError},
 };
 
-use crate::{failure::Failure, head::Version, retry::Retry, url::Url};
+use crate::{failure::Failure, head::Version, url::Url};
 
 /// The body of a request.
 #[derive(Clone)]
@@ -75,16 +75,12 @@ pub struct Fetch {
     pub fields: Fields,
     /// The request body.
     pub upload: Option<Upload>,
-    /// How redirects are followed. Default: `None`, they are not.
-    pub follow: Option<Follow>,
+    /// Whether redirects are followed (RFC 9110 §15.4), up to 50. Default: no.
+    pub follows_redirects: bool,
     /// Whether to request compressed content and decompress it (RFC 9110 §8.4). Default: no.
     pub is_decoded: bool,
     /// Whether a status of 400 or more is a failure, and its body is discarded. Default: no.
     pub fails_on_error_status: bool,
-    /// When a failed fetch is retried. Default: `None`, never.
-    pub retry: Option<Retry>,
-    /// The largest accepted body, in bytes, also after decompression. Default: `None`, no limit.
-    pub size_max: Option<u64>,
 }
 
 impl Fetch {
@@ -97,11 +93,9 @@ impl Fetch {
             is_method_fixed: false,
             fields: Fields::new(),
             upload: None,
-            follow: None,
+            follows_redirects: false,
             is_decoded: false,
             fails_on_error_status: false,
-            retry: None,
-            size_max: None,
         }
     }
 
@@ -130,24 +124,6 @@ impl fmt::Debug for Upload {
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Stream")
-    }
-}
-
-/// How redirects are followed (RFC 9110 §15.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Follow {
-    /// The largest number of redirects; `None` for no limit. Default: 50.
-    pub max: Option<u32>,
-    /// Whether credentials are also sent to other origins. Default: no.
-    pub shares_credentials: bool,
-}
-
-impl Default for Follow {
-    fn default() -> Self {
-        Self {
-            max: Some(50),
-            shares_credentials: false,
-        }
     }
 }
 

@@ -3,8 +3,6 @@
 //! Responsible for everything that does not depend on the version of HTTP: redirects, resumption, decompression, rejected
 //! statuses, and calls to the listener. Knows nothing about connections.
 
-use core::time::Duration;
-
 use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::Time;
@@ -18,7 +16,6 @@ use crate::{
     head::{Head, Version},
     listener::Listener,
     memory::Memory,
-    retry::Retry,
     url::{Origin, Scheme},
 };
 
@@ -33,14 +30,6 @@ pub(crate) const INTERIM_MAX: u32 = 100;
 pub(crate) struct FetchState {
     /// The current request: the original, as changed by redirects.
     pub(crate) current: Fetch,
-    /// The original request, if the fetch may be retried.
-    original: Option<Box<Fetch>>,
-    /// When the first attempt started.
-    first_start: Option<Time>,
-    /// The number of retries ([`Retry`]).
-    attempts: u32,
-    /// The pause before the next retry, if the response calls for one.
-    pause: Option<Duration>,
     /// The origin of the first request.
     first: Origin,
     /// The index of the server to which the request is sent.
@@ -49,8 +38,6 @@ pub(crate) struct FetchState {
     /// The request to which the response redirects.
     next: Option<Fetch>,
     decoder: Option<Decoder>,
-    /// Whether the body is discarded.
-    is_discarded: bool,
     /// The number of interim responses to the current request.
     interim_count: u32,
 }
@@ -83,8 +70,6 @@ pub(crate) enum NextStep {
     Done,
     /// Send the request to which the response redirects.
     FollowRedirect,
-    /// Retry the fetch after this pause.
-    RetryAfter(Duration),
 }
 
 /// All fetches, and the listener.
@@ -97,54 +82,14 @@ pub(crate) struct FetchStates<'a> {
 impl FetchState {
     fn new(fetch: Fetch) -> Self {
         Self {
-            original: fetch.retry.is_some().then(|| Box::new(fetch.clone())),
-            first_start: None,
-            attempts: 0,
-            pause: None,
             first: fetch.url.origin().clone(),
             current: fetch,
             server: None,
             outcome: Outcome::default(),
             next: None,
             decoder: None,
-            is_discarded: false,
             interim_count: 0,
         }
-    }
-
-    /// The pause before the next retry; `None` if there is none.
-    fn next_pause(&self, now: Time, retry_after: Option<Duration>) -> Option<Duration> {
-        let first = self.original.as_ref()?;
-        if matches!(first.upload, Some(crate::fetch::Upload::Stream(_))) {
-            // The stream has been read and cannot be sent again.
-            return None;
-        }
-        let spent = self
-            .first_start
-            .map_or(Duration::ZERO, |start| now.since(start));
-        first.retry?.pause(self.attempts, spent, retry_after)
-    }
-
-    /// The pause before a retry after this failure; `None` if the fetch is not retried.
-    pub(crate) fn pause_after(&self, now: Time, failure: &Failure) -> Option<Duration> {
-        let retry = self.original.as_ref()?.retry?;
-        retry
-            .is_retryable(failure)
-            .then(|| self.next_pause(now, None))?
-    }
-
-    /// Starts over with the original request.
-    fn reset_for_retry(&mut self) {
-        if let Some(first) = &self.original {
-            self.current = Fetch::clone(first);
-        }
-        self.attempts += 1;
-        self.outcome = Outcome {
-            retries: self.outcome.retries + 1,
-            ..Outcome::default()
-        };
-        self.server = None;
-        self.reset_attempt();
     }
 
     /// Resets all state of the current attempt.
@@ -157,9 +102,7 @@ impl FetchState {
         };
         self.outcome.is_early = false;
         self.decoder = None;
-        self.is_discarded = false;
         self.next = None;
-        self.pause = None;
     }
 
     /// The request in the form of HTTP/2 and HTTP/3.
@@ -266,31 +209,13 @@ impl<'a> FetchStates<'a> {
         if it.next.is_some() {
             return Ok(());
         }
-        if Retry::is_transient(status) {
-            let retry_after = head.text("retry-after");
-            let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
-            it.pause = it.next_pause(now, retry_after.map(Duration::from_secs));
-            if it.pause.is_some() {
-                it.is_discarded = true;
-                return Ok(());
-            }
-        }
         if it.current.fails_on_error_status && status >= 400 {
             return Err(Failure::Status(status).into());
         }
-        let length = head.text("content-length");
-        let length = length.and_then(|text| text.trim().parse::<u64>().ok());
         let has_body = it.current.method != "HEAD" && !matches!(status, 204 | 304);
-        if let (Some(max), Some(length)) = (it.current.size_max, length)
-            && length > max
-            && has_body
-        {
-            return Err(Failure::TooLarge(max).into());
-        }
         if it.current.is_decoded && has_body {
             let coding = head.list("content-encoding").unwrap_or_default();
-            let decoder = Decoder::new(&coding)?;
-            it.decoder = decoder.map(|decoder| decoder.with_limit(it.current.size_max));
+            it.decoder = Decoder::new(&coding)?;
         }
         Ok(())
     }
@@ -301,17 +226,12 @@ impl<'a> FetchStates<'a> {
             return Ok(());
         };
         it.outcome.received += bytes.len() as u64;
-        if it.next.is_some() || it.is_discarded {
+        if it.next.is_some() {
             return if it.outcome.received > DISCARDED_MAX {
                 Err(Stop::Complete)
             } else {
                 Ok(())
             };
-        }
-        if let Some(max) = it.current.size_max
-            && it.outcome.received > max
-        {
-            return Err(Failure::TooLarge(max).into());
         }
         let listener = &mut *self.listener;
         match &mut it.decoder {
@@ -343,9 +263,6 @@ impl<'a> FetchStates<'a> {
             it.reset_attempt();
             return Ok(NextStep::FollowRedirect);
         }
-        if let Some(pause) = it.pause {
-            return Ok(NextStep::RetryAfter(pause));
-        }
         let listener = &mut *self.listener;
         if let Some(mut decoder) = it.decoder.take() {
             decoder.finish()?;
@@ -354,26 +271,9 @@ impl<'a> FetchStates<'a> {
         Ok(NextStep::Done)
     }
 
-    /// Prepares a retry after a pause, and reports it to the listener.
-    pub(crate) fn schedule_retry(
-        &mut self,
-        fetch: usize,
-        pause: Duration,
-        failure: Option<&Failure>,
-    ) -> Result<(), Failure> {
-        let Some(it) = self.all.get_mut(fetch) else {
-            return Ok(());
-        };
-        let reported = self.listener.on_retry(fetch, pause, &it.outcome, failure);
-        it.reset_for_retry();
-        reported.map_err(Failure::Write)
-    }
-
     /// Records the start of an attempt.
     pub(crate) fn start(&mut self, now: Time, fetch: usize) {
-        let it = &mut self.all[fetch];
-        it.first_start.get_or_insert(now);
-        it.outcome.timing.start = Some(now);
+        self.all[fetch].outcome.timing.start = Some(now);
     }
 
     /// Records the end of the fetch, and reports it to the listener.

@@ -11,6 +11,8 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
+/// The most redirects of a fetch.
+const REDIRECTS_MAX: u32 = 50;
 /// Fields with credentials, which are not sent to another origin.
 const SECRETS: [&str; 2] = ["authorization", "cookie"];
 
@@ -28,7 +30,7 @@ pub(crate) fn next(
     location: Option<&[u8]>,
     redirects: u32,
 ) -> Result<Option<Fetch>, Failure> {
-    let (Some(follow), Some(location)) = (fetch.follow, location) else {
+    let Some(location) = location.filter(|_| fetch.follows_redirects) else {
         return Ok(None);
     };
     let is_redirect = matches!(status, 301 | 302 | 303 | 307 | 308);
@@ -36,10 +38,8 @@ pub(crate) fn next(
     if !is_redirect || location.trim_ascii().is_empty() {
         return Ok(None);
     }
-    if let Some(max) = follow.max
-        && redirects >= max
-    {
-        return Err(Failure::Redirects(max));
+    if redirects >= REDIRECTS_MAX {
+        return Err(Failure::Redirects(REDIRECTS_MAX));
     }
     let mut url = fetch.url.join_field(location).map_err(|error| {
         let location = String::from_utf8_lossy(location);
@@ -52,12 +52,12 @@ pub(crate) fn next(
     let mut next = fetch.clone();
     let is_first = url.origin() == first;
     if url.credentials().is_none()
-        && (is_first || follow.shares_credentials)
+        && is_first
         && let Some(credentials) = fetch.url.credentials()
     {
         url = url.with_credentials(credentials);
     }
-    if !is_first && !follow.shares_credentials {
+    if !is_first {
         next.fields = without(&next.fields, &[&SECRETS[..], &["host"]].concat());
     }
     next.url = url;

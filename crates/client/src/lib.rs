@@ -39,9 +39,8 @@
 //! | [`Trust`], [`Identity`] | verification of server certificates; the client certificate |
 //! | [`Tls`], [`connect_target`], [`ReachabilityProbe`] | for programs that drive connections of their own |
 //! | [`AltSvc`] | alternative services (RFC 7838) |
-//! | [`Proxies`] | HTTP proxies |
 //! | `resolve`, `dns` | addresses and HTTPS records of hosts |
-//! | `fetch_state`, `follow`, `decode`, `retry` | progress of a fetch: redirects, decompression, retries |
+//! | `fetch_state`, `follow`, `decode` | progress of a fetch: redirects, decompression |
 //! | [`Client`] | the application that runs on a worker: schedules fetches on connections |
 //! | `link`, `tcp` | connections and their requests: HTTP/3 over QUIC, HTTP/1.1 and HTTP/2 over TCP |
 //! | [`best_idle`] | choice between several idle connections |
@@ -58,7 +57,7 @@
 //!
 //! At most [`Settings::parallel`] fetches are in progress; the others wait. If the listener is slow, flow control holds the
 //! server back; over TCP, at most 1 MiB of each body is buffered. A request is sent again at most [`Settings::retries`]
-//! times, and at most [`Follow::max`] redirects are followed. Decompression fails if the output is more than 64 MiB and
+//! times, and at most 50 redirects are followed. Decompression fails if the output is more than 64 MiB and
 //! more than 200 times the size of the input.
 //!
 //! # Decisions
@@ -67,9 +66,8 @@
 //! - The system resolves addresses, and a resolver of our own (`dns`) queries HTTPS records, which the system does not
 //!   return. Nothing waits for them longer than 50 ms. The crate `domain` brings five crates, `hickory-resolver` about
 //!   fifty.
-//! - Cookies are implemented here (under 400 lines): the available crates bring the tables of `idna` and `time`.
 //! - A request that the server did not process moves to another connection, a bounded number of times; other failures
-//!   are retried only on request (`retry`).
+//!   are not retried.
 //! - A session is taken out of the session file, under a lock, before it is used, so that two runs never use it twice.
 //! - While 0-RTT requests are in flight on an address, no other address is tried.
 //! - When the host's network changes, connections move to a new socket (`moves`). Which source address packets have is asked
@@ -82,7 +80,6 @@
 
 mod alt_svc;
 mod base64;
-mod calendar;
 mod candidates;
 mod client;
 mod connection_reuse;
@@ -102,11 +99,9 @@ mod mailbox;
 mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "network/none.rs")]
 mod network;
-mod proxy;
 mod quoted;
 mod reachability;
 mod resolve;
-mod retry;
 mod run;
 mod sessions;
 mod settings;
@@ -123,16 +118,14 @@ pub use connection_reuse::{IdleConnection, best_idle};
 pub use dns::Service;
 pub use failure::Failure;
 pub use family::Family;
-pub use fetch::{Fetch, Follow, Outcome, Stream, Timing, Upload};
+pub use fetch::{Fetch, Outcome, Stream, Timing, Upload};
 pub use head::{Head, Version};
 pub use listener::{Handshake, Listener, Move, Next, Transport};
 pub use memory::Memory;
-pub use proxy::{Exceptions, Proxies, Proxy};
 pub use reachability::ReachabilityProbe;
 pub use resolve::{
     Answer, ConnectTo, Lookup, Override, Services, connect_target, resolve_blocking,
 };
-pub use retry::Retry;
 pub use run::{Report, RunError, run};
 pub use sessions::SessionFile;
 pub use settings::{Settings, Versions};

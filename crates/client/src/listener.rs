@@ -1,9 +1,6 @@
 //! Callbacks for the events of a run and the bodies of responses.
 
-use core::{
-    net::{IpAddr, SocketAddr},
-    time::Duration,
-};
+use core::net::{IpAddr, SocketAddr};
 use std::io;
 
 use lastbyte_http3::{Fields, Request};
@@ -11,7 +8,6 @@ use lastbyte_quic::{Time, trace::Trace};
 use lastbyte_wire::packet;
 
 use crate::{
-    failure::Failure,
     fetch::{Fetch, Outcome},
     head::{Head, Version},
     resolve::Lookup,
@@ -36,8 +32,6 @@ pub struct Handshake {
     pub version: Version,
     /// The transport protocol.
     pub transport: Transport,
-    /// The status of the proxy's response to CONNECT (RFC 9110 §9.3.6), if a tunnel was used.
-    pub tunnel_status: Option<u16>,
     /// The TLS version, such as `TLS 1.3`; `None` without TLS.
     pub tls: Option<&'static str>,
     /// The cipher suite.
@@ -122,23 +116,6 @@ pub trait Listener {
     /// Any error that prevents the listener from flushing its buffers.
     fn on_end(&mut self, fetch: usize) -> io::Result<()> {
         let _ = fetch;
-        Ok(())
-    }
-
-    /// A fetch is retried after this pause ([`Retry`](crate::retry::Retry)). The listener discards what it has received so
-    /// far. `failure` is the reason; if it is `None`, the reason is the status in `outcome`.
-    ///
-    /// # Errors
-    ///
-    /// Any error that prevents the listener from discarding the previous content.
-    fn on_retry(
-        &mut self,
-        fetch: usize,
-        pause: Duration,
-        outcome: &Outcome,
-        failure: Option<&Failure>,
-    ) -> io::Result<()> {
-        let _ = (fetch, pause, outcome, failure);
         Ok(())
     }
 

@@ -71,11 +71,6 @@ impl Memory {
         self.alt_svc().clone()
     }
 
-    /// Replaces the known alternative services.
-    pub fn set_alternatives(&self, alternatives: AltSvc) {
-        *self.alt_svc() = alternatives;
-    }
-
     pub(crate) fn put_alternatives(&self, origin: &Origin, value: &str, now: Duration) {
         self.alt_svc().put(origin, value, now);
     }

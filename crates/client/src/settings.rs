@@ -8,7 +8,6 @@ use lastbyte_quic::{connection, crypto::AeadProvider, stream::WindowSize};
 
 use crate::{
     family::Family,
-    proxy::Proxies,
     resolve::{ConnectTo, Override},
     trust::{Identity, Trust},
 };
@@ -81,8 +80,6 @@ pub struct Settings {
     pub family: Family,
     /// Fixed addresses of hosts, used instead of the resolver. Default: none.
     pub overrides: Vec<Override>,
-    /// Proxies. A proxied origin is reached over TCP only. Default: none.
-    pub proxies: Proxies,
     /// Hosts and ports to connect to instead of those in the URL. Default: none.
     pub connect_to: Vec<ConnectTo>,
     /// DNS servers that resolve names. Default: none; the system's resolver is used.
@@ -95,9 +92,7 @@ pub struct Settings {
     pub attempt_delay: Duration,
     /// The time limit of a fetch. Default: none.
     pub time_limit: Option<Duration>,
-    /// Whether TLS 1.2 is offered over TCP. Default: yes.
-    pub tls12: bool,
-    /// Whether TLS 1.3 is offered. Without it, QUIC is not used. Default: yes.
+    /// Whether TLS 1.3 is offered besides TLS 1.2. Without it, QUIC is not used. Default: yes.
     pub tls13: bool,
     /// The largest number of concurrent fetches. Default: 100; at least 1.
     pub parallel: usize,
@@ -151,14 +146,12 @@ impl Settings {
             early_data: false,
             family: Family::default(),
             overrides: Vec::new(),
-            proxies: Proxies::default(),
             connect_to: Vec::new(),
             dns_servers: Vec::new(),
             https_records: true,
             connect_timeout: Duration::from_secs(10),
             attempt_delay: Duration::from_millis(250),
             time_limit: None,
-            tls12: true,
             tls13: true,
             parallel: 100,
             coalesces: true,

@@ -6,7 +6,6 @@
 //! | module | responsibility |
 //! |---|---|
 //! | `connect` | a connection: addresses, TLS, version of HTTP |
-//! | `tunnel` | a CONNECT tunnel through a proxy |
 //! | `half_open` | responses that arrive before the request is sent |
 //! | `exchange` | a request and its response |
 //! | `outgoing` | the body of a request |
@@ -19,7 +18,6 @@ mod exchange;
 mod half_open;
 mod outgoing;
 mod received;
-mod tunnel;
 
 pub(crate) use self::connect::tls_failure;
 pub use self::{
@@ -118,17 +116,6 @@ pub(crate) struct ConnectPlan {
     pub(crate) tls: Option<Arc<rustls::ClientConfig>>,
     /// Whether to use HTTP/2 with prior knowledge.
     pub(crate) is_http2: bool,
-    /// If set, the addresses are those of a proxy.
-    pub(crate) proxy: Option<ProxyRoute>,
-}
-
-/// The use of a proxy.
-#[derive(Clone, Debug)]
-pub(crate) struct ProxyRoute {
-    /// The value of `proxy-authorization`.
-    pub(crate) authorization: Option<String>,
-    /// The target of CONNECT (RFC 9110 §9.3.6); `None` if requests are forwarded without a tunnel.
-    pub(crate) tunnel: Option<String>,
 }
 
 /// The command to send a request.

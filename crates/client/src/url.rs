@@ -51,23 +51,15 @@ impl Origin {
     /// The host and, unless it is the default port of the scheme, the port; as in `:authority` (RFC 9114 §4.3.1).
     #[must_use]
     pub fn authority(&self) -> String {
-        if self.port == self.scheme.port() {
-            self.bracketed()
-        } else {
-            self.with_port()
-        }
-    }
-
-    /// The host and port, as in the target of CONNECT (RFC 9112 §3.2.3).
-    pub(crate) fn with_port(&self) -> String {
-        format!("{}:{}", self.bracketed(), self.port)
-    }
-
-    fn bracketed(&self) -> String {
-        if self.host.contains(':') {
+        let host = if self.host.contains(':') {
             format!("[{}]", self.host)
         } else {
             self.host.clone()
+        };
+        if self.port == self.scheme.port() {
+            host
+        } else {
+            format!("{host}:{}", self.port)
         }
     }
 }
@@ -220,22 +212,6 @@ impl Url {
         self.join(&text)
     }
 
-    /// The same URL with `more` appended to its query.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`UrlError::Character`] if `more` contains a space or a control character.
-    pub fn with_query(mut self, more: &str) -> Result<Self, UrlError> {
-        check(more)?;
-        if more.is_empty() {
-            return Ok(self);
-        }
-        self.path
-            .push(if self.path.contains('?') { '&' } else { '?' });
-        push_encoded(more, QUERY, &mut self.path);
-        Ok(self)
-    }
-
     /// The last segment of the path, as a file name; `None` if it is empty.
     #[must_use]
     pub fn file_name(&self) -> Option<&str> {
@@ -248,30 +224,6 @@ impl core::str::FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        Self::parse(text, path_of)
-    }
-}
-
-impl Url {
-    /// Parses a URL whose path keeps its dot segments (`/a/../b`).
-    ///
-    /// # Errors
-    ///
-    /// As [`str::parse`].
-    pub fn with_dot_segments(text: &str) -> Result<Self, UrlError> {
-        Self::parse(text, |path| {
-            let (path, query) = path_and_query(path);
-            let mut out = String::new();
-            if !path.starts_with('/') {
-                out.push('/');
-            }
-            push_encoded(path, PATH, &mut out);
-            push_query(query, &mut out);
-            out
-        })
-    }
-
-    fn parse(text: &str, path_of: impl Fn(&str) -> String) -> Result<Self, UrlError> {
         check(text)?;
         let (scheme, rest) = match text.split_once("://") {
             // After a `?`, the `://` is part of the query.
@@ -386,18 +338,13 @@ const PATH: &[u8] = b"\"<>^`";
 /// The same of a query: the special-query set.
 const QUERY: &[u8] = b"\"#<>'";
 
-/// Path and query, without the fragment.
-fn path_and_query(text: &str) -> (&str, Option<&str>) {
-    let text = text.split('#').next().unwrap_or_default();
-    match text.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (text, None),
-    }
-}
-
 /// Path and query as sent to the server: without dot segments (RFC 3986 §5.2.4) and fragment, encoded.
 fn path_of(text: &str) -> String {
-    let (path, query) = path_and_query(text);
+    let text = text.split('#').next().unwrap_or_default();
+    let (path, query) = match text.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (text, None),
+    };
     let mut parts: Vec<&str> = Vec::new();
     let mut ends_in_folder = true;
     for part in path.split('/').skip(1) {
@@ -418,15 +365,11 @@ fn path_of(text: &str) -> String {
         out.push('/');
         push_encoded(part, PATH, &mut out);
     }
-    push_query(query, &mut out);
-    out
-}
-
-fn push_query(query: Option<&str>, out: &mut String) {
     if let Some(query) = query {
         out.push('?');
-        push_encoded(query, QUERY, out);
+        push_encoded(query, QUERY, &mut out);
     }
+    out
 }
 
 /// Percent-encodes these characters, and all that are not ASCII.

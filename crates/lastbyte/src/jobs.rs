@@ -12,6 +12,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastbyte_driver::Clock;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Signals within this time are one: `timeout` sends SIGTERM to a process and to its group, which is the process again.
 pub(crate) const ONE_SIGNAL: Duration = Duration::from_millis(250);
@@ -27,8 +28,7 @@ impl Interrupt {
         let heard = Arc::clone(&flag);
         let clock = Clock::new();
         let mut first = None;
-        // Without a handler, the first Ctrl-C exits at once; that is acceptable.
-        let _ = ctrlc::set_handler(move || {
+        on_signal(move || {
             let now = clock.now();
             heard.store(true, Ordering::Relaxed);
             if now.since(*first.get_or_insert(now)) > ONE_SIGNAL {
@@ -47,6 +47,37 @@ impl Interrupt {
     pub(crate) fn is_pressed(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// Calls this for each SIGINT, SIGTERM and SIGHUP, in a thread of its own. Without a handler, since the system has no more
+/// descriptors, the first signal ends the process; that is acceptable.
+pub(crate) fn on_signal(mut heard: impl FnMut() + Send + 'static) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build();
+    let Ok(runtime) = runtime else { return };
+    let guard = runtime.enter();
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+        return;
+    };
+    drop(guard);
+    thread::spawn(move || {
+        runtime.block_on(async {
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
+                }
+                heard();
+            }
+        });
+    });
 }
 
 /// A progress bar, shown on a terminal after a second; nothing in a pipe.

@@ -13,10 +13,6 @@ mod dns;
 mod documents;
 #[path = "get/files.rs"]
 mod files;
-#[path = "get/proxies.rs"]
-mod proxies;
-#[path = "../../client/tests/suite/proxy.rs"]
-mod proxy;
 #[path = "../../client/tests/suite/raw.rs"]
 mod raw;
 #[path = "../../client/tests/suite/server.rs"]
@@ -40,6 +36,7 @@ use self::server::{Server, body};
 /// A program, without what the environment would say to it.
 fn alone(program: &str) -> Command {
     let mut command = Command::new(program);
+    // For curl, which is run beside ours.
     for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
         command
             .env_remove(name)
@@ -200,7 +197,7 @@ fn exit_codes_are_those_of_curl() {
         (&["-I", "-d", "x", &one], 2),
         (&["-u", "me", &one], 2),
         (&["-r", "x", &one], 2),
-        (&["-b", "file", &one], 2),
+        (&["-b", "a=b", &one], 2),
         (&["-w", "%{no_such}", &one], 2),
         (&["--cert", "/nonexistent", &one], 58),
         (&["--congestion", "none", &one], 2),
@@ -248,7 +245,7 @@ fn exit_codes_are_those_of_curl() {
     let output = place.get(&["--http3-only", "--connect-timeout", "300ms", &url]);
     assert_eq!(code(&output), 28, "{}", stderr(&output));
     // As in curl, limits of zero are none.
-    let output = place.get(&["-m", "0", "--max-filesize", "0", &one]);
+    let output = place.get(&["-m", "0", &one]);
     assert_eq!(output.stdout, body(1), "{}", stderr(&output));
 }
 

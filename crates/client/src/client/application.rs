@@ -100,11 +100,7 @@ impl Application for Client<'_> {
                 break;
             }
         }
-        deadline = deadline
-            .into_iter()
-            .chain(self.delayed.first().map(|(at, _)| *at))
-            .chain(expected)
-            .min();
+        deadline = deadline.into_iter().chain(expected).min();
         self.close_unneeded(now, endpoint);
         let is_over =
             expected.is_none() && self.active.is_empty() && self.next >= self.fetches.all.len();

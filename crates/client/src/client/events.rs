@@ -27,7 +27,6 @@ pub(super) fn handshake(quic: &Connection) -> Handshake {
         remote: quic.network().remote,
         version: Version::Http3,
         transport: Transport::Quic(quic.version()),
-        tunnel_status: None,
         tls: Some("TLS 1.3"),
         cipher_suite: session.cipher_suite(),
         is_resumed: session.is_resumed() == Some(true),

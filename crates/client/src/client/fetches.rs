@@ -1,6 +1,4 @@
-//! The life of a fetch: start, retries, end.
-
-use core::time::Duration;
+//! The life of a fetch: start, repetition on another connection, end.
 
 use lastbyte_quic::Time;
 
@@ -8,11 +6,10 @@ use super::Client;
 use crate::{
     failure::Failure,
     fetch_state::{NextStep, Stop},
-    settings::Versions,
 };
 
 impl Client<'_> {
-    /// Starts fetches up to the limit, and the retries that are due.
+    /// Starts fetches up to the limit.
     pub(super) fn start_fetches(&mut self, now: Time) {
         let parallel = self.settings.parallel.max(1);
         while self.active.len() < parallel && self.next < self.fetches.all.len() {
@@ -20,14 +17,6 @@ impl Client<'_> {
             self.next += 1;
             self.active.insert(fetch);
             self.start(now, fetch);
-        }
-        while let Some((at, fetch)) = self.delayed.first().copied()
-            && at <= now
-        {
-            self.delayed.pop_first();
-            if self.active.contains(&fetch) {
-                self.start(now, fetch);
-            }
         }
     }
 
@@ -37,20 +26,6 @@ impl Client<'_> {
             self.next_limit.get_or_insert(now + limit);
         }
         self.enqueue(now, fetch);
-    }
-
-    /// Schedules a retry after a pause.
-    fn delay(&mut self, now: Time, fetch: usize, pause: Duration, failure: Option<&Failure>) {
-        if let Some(server) = self.fetches.all[fetch].server {
-            // A name that could not be resolved is resolved again.
-            self.servers.all[server].forget_failure();
-        }
-        match self.fetches.schedule_retry(fetch, pause, failure) {
-            Ok(()) => {
-                self.delayed.insert((now + pause, fetch));
-            }
-            Err(failure) => self.finish(now, fetch, Some(failure)),
-        }
     }
 
     /// Adds a fetch to the queue of its server.
@@ -63,51 +38,26 @@ impl Client<'_> {
             self.end(now, fetch, Some(Failure::Scheme(what)));
             return;
         }
-        if versions == Versions::Http3
-            && let Some(proxy) = self.settings.proxies.of(origin)
-        {
-            let what = format!(
-                "HTTP/3 cannot be used through the proxy {proxy:?} (remove one of them, or exclude `{}` from the proxy)",
-                origin.host
-            );
-            self.end(now, fetch, Some(Failure::Scheme(what)));
-            return;
-        }
         let server = self.servers.number(origin);
         self.fetches.all[fetch].server = Some(server);
         self.servers.all[server].waiting.push_back(fetch);
     }
 
-    /// Ends a fetch, or schedules a retry if its failure permits one.
+    /// Ends a fetch.
     pub(super) fn end(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
-        let pause = failure
-            .as_ref()
-            .and_then(|failure| self.fetches.all[fetch].pause_after(now, failure));
-        match pause {
-            Some(pause) if self.active.contains(&fetch) => {
-                self.delay(now, fetch, pause, failure.as_ref());
-            }
-            _ => self.finish(now, fetch, failure),
-        }
-    }
-
-    fn finish(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
         if self.active.remove(&fetch) {
             self.fetches.finish(now, fetch, failure);
         }
     }
 
-    /// Handles a complete response: ends the fetch, follows a redirect, or schedules a retry.
+    /// Handles a complete response: ends the fetch, or follows a redirect.
     pub(super) fn on_response_end(&mut self, now: Time, fetch: usize) {
         match self.fetches.on_end(now, fetch) {
             Ok(NextStep::Done) => self.end(now, fetch, None),
             Ok(NextStep::FollowRedirect) if self.active.contains(&fetch) => {
                 self.enqueue(now, fetch);
             }
-            Ok(NextStep::RetryAfter(pause)) if self.active.contains(&fetch) => {
-                self.delay(now, fetch, pause, None);
-            }
-            Ok(NextStep::FollowRedirect | NextStep::RetryAfter(_)) => {}
+            Ok(NextStep::FollowRedirect) => {}
             Err(failure) => self.end(now, fetch, Some(failure)),
         }
     }

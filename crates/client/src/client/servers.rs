@@ -70,17 +70,6 @@ impl Resolver {
     }
 }
 
-impl Server {
-    /// Forgets a failed lookup, so that the name is resolved again when it is needed.
-    pub(super) fn forget_failure(&mut self) {
-        let found = self.resolution.as_ref();
-        if found.is_some_and(|found| found.lookup.addresses.is_empty()) {
-            self.resolution = None;
-            self.is_lookup_charged = false;
-        }
-    }
-}
-
 impl Servers {
     /// The index of an origin, which is added if it is new.
     pub(super) fn number(&mut self, origin: &Origin) -> usize {
@@ -168,7 +157,6 @@ impl Client<'_> {
         let is_wanted = self.settings.coalesces
             && self.settings.versions_of(&server.origin.host).has_quic()
             && server.origin.scheme == Scheme::Https
-            && self.settings.proxies.of(&server.origin).is_none()
             && !server.is_misdirected;
         if !is_wanted {
             return None;
@@ -219,15 +207,7 @@ impl Client<'_> {
         let settings = self.settings;
         let resolver = self.resolver(number);
         let server = &mut self.servers.all[number];
-        let proxy = settings.proxies.of(&server.origin);
-        let target = match proxy {
-            Some(proxy) => Origin {
-                scheme: Scheme::Http,
-                host: proxy.host.clone(),
-                port: proxy.port,
-            },
-            None => resolve::connect_target(&server.origin, &settings.connect_to),
-        };
+        let target = resolve::connect_target(&server.origin, &settings.connect_to);
         let query_https = settings.https_records
             && settings.versions_of(&server.origin.host) == Versions::Any
             && target == server.origin
@@ -257,10 +237,6 @@ impl Client<'_> {
                 None
             }
             State::Failed(failure) => {
-                let failure = match failure {
-                    Failure::Resolve(what) if proxy.is_some() => Failure::ResolveProxy(what),
-                    failure => failure,
-                };
                 for fetch in core::mem::take(&mut server.waiting) {
                     self.end(now, fetch, Some(failure.duplicate()));
                 }
@@ -324,10 +300,7 @@ impl Client<'_> {
         let server = &mut self.servers.all[number];
         let origin = &server.origin;
         let versions = self.settings.versions_of(&origin.host);
-        let has_quic = versions.has_quic()
-            && self.settings.tls13
-            && origin.scheme == Scheme::Https
-            && self.settings.proxies.of(origin).is_none();
+        let has_quic = versions.has_quic() && self.settings.tls13 && origin.scheme == Scheme::Https;
         if !has_quic {
             candidates.quic.clear();
         }

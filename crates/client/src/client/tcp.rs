@@ -16,14 +16,13 @@ use tokio::{
 
 use super::Client;
 use crate::{
-    base64::basic,
     connection_reuse::{IdleConnection, best_idle},
     failure::Failure,
     fetch::Upload,
     fetch_state::Stop,
     head::{Head, Version},
     settings::Versions,
-    tcp::{Command, ConnectPlan, Content, Event, ExchangeError, ProxyRoute, TcpThread, WINDOW_LEN},
+    tcp::{Command, ConnectPlan, Content, Event, ExchangeError, TcpThread, WINDOW_LEN},
     upload,
     url::Scheme,
 };
@@ -98,13 +97,6 @@ impl Client<'_> {
         let connection = self.connections;
         self.connections += 1;
         let versions = self.settings.versions_of(&server.origin.host);
-        let proxies = &self.settings.proxies;
-        let proxy_route = proxies.of(&server.origin).map(|proxy| ProxyRoute {
-            authorization: proxy.credentials.as_deref().map(basic),
-            tunnel: proxies
-                .tunnels(&server.origin)
-                .then(|| server.origin.with_port()),
-        });
         let listener = &mut *self.fetches.listener;
         listener.on_tcp_connecting(connection, &server.origin, &addresses);
         let events = self
@@ -117,7 +109,6 @@ impl Client<'_> {
             host: server.origin.host.clone(),
             tls: (server.origin.scheme == Scheme::Https).then(|| self.crypto.tcp(versions)),
             is_http2: versions == Versions::Http2Only,
-            proxy: proxy_route,
         };
         let (commands, task) = thread.connect(plan, events);
         let stream = TcpConnection {

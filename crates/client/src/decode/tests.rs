@@ -125,34 +125,6 @@ fn empty_content_is_valid() {
     }
 }
 
-/// `--max-filesize` also limits the decompressed size: 1 MB must not become 1 GB on disk.
-#[test]
-fn the_size_limit_applies_to_decompressed_content() {
-    for (coding, compressed) in all() {
-        let whole = decode(coding, &compressed, 1000)
-            .expect("it is whole")
-            .len() as u64;
-        for (limit, fits) in [(whole, true), (whole - 1, false)] {
-            let decoder = Decoder::new(coding).expect("known").expect("a coding");
-            let mut decoder = decoder.with_limit(Some(limit));
-            let mut output_len = 0;
-            let mut sink = |bytes: &[u8]| {
-                output_len += bytes.len() as u64;
-                Ok(())
-            };
-            let result = decoder
-                .push(&compressed, &mut sink)
-                .and_then(|()| decoder.finish());
-            match result {
-                Ok(()) => assert!(fits, "{coding}"),
-                Err(Failure::TooLarge(reported)) => assert!(!fits && reported == limit, "{coding}"),
-                Err(other) => panic!("{coding}: {other}"),
-            }
-            assert!(output_len <= limit, "{coding}: {output_len} of {limit}");
-        }
-    }
-}
-
 /// A few hundred bytes that expand to 256 MiB are rejected at the limit.
 #[test]
 fn excessive_expansion_is_an_error() {

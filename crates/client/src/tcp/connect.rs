@@ -22,7 +22,6 @@ use super::{
     half_open::{HalfOpen, WriteError},
     outgoing::Outgoing,
     received::Received,
-    tunnel,
 };
 use crate::{
     failure::Failure,
@@ -39,7 +38,7 @@ const FIELDS_MAX: usize = 500;
 const STREAM_WINDOW_LEN: u32 = 12 << 20;
 const CONNECTION_WINDOW_LEN: u32 = 24 << 20;
 
-/// A byte stream: TCP, TLS or a tunnel.
+/// A byte stream: TCP or TLS.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
@@ -51,15 +50,7 @@ pub(super) async fn run(
     events: Sender<Event>,
     clock: Clock,
 ) {
-    let context = ExchangeContext {
-        events,
-        clock,
-        forward: plan
-            .proxy
-            .clone()
-            .filter(|proxy| proxy.tunnel.is_none())
-            .map(Arc::new),
-    };
+    let context = ExchangeContext { events, clock };
     let result = tokio::time::timeout(plan.timeout, establish(&plan, &context)).await;
     let (stream, handshake) = match result {
         Ok(Ok(result)) => result,
@@ -217,32 +208,19 @@ async fn establish(
             Version::Http11
         },
         transport: Transport::Tcp,
-        tunnel_status: None,
         tls: None,
         cipher_suite: None,
         is_resumed: false,
         early_data: None,
         certificate: None,
     };
-    let tunnel = plan
-        .proxy
-        .as_ref()
-        .and_then(|proxy| Some((proxy, proxy.tunnel.as_ref()?)));
-    let stream: Box<dyn Stream> = match tunnel {
-        Some((proxy, authority)) => {
-            let (stream, status) = tunnel::open(tcp, proxy, authority).await?;
-            handshake.tunnel_status = Some(status);
-            Box::new(stream)
-        }
-        None => Box::new(tcp),
-    };
     let Some(config) = &plan.tls else {
-        return Ok((stream, handshake));
+        return Ok((Box::new(tcp), handshake));
     };
     let name = ServerName::try_from(plan.host.clone())
         .map_err(|_| Failure::Tls(format!("invalid TLS server name `{}`", plan.host)))?;
     let connector = TlsConnector::from(Arc::clone(config));
-    let tls = connector.connect(name, stream).await;
+    let tls = connector.connect(name, tcp).await;
     let tls = tls.map_err(|error| tls_failure(&error))?;
     let (_, session) = tls.get_ref();
     let is_http2 = session.alpn_protocol() == Some(b"h2");

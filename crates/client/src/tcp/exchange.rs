@@ -17,8 +17,8 @@ use lastbyte_http3::{Fields, Request, Response};
 use tokio::sync::{oneshot, oneshot::Receiver};
 
 use super::{
-    Command, Content, Event, ExchangeError, OwnedHead, ProxyRoute, WINDOW_LEN,
-    half_open::WriteError, outgoing::Outgoing,
+    Command, Content, Event, ExchangeError, OwnedHead, WINDOW_LEN, half_open::WriteError,
+    outgoing::Outgoing,
 };
 use crate::{fetch_state::INTERIM_MAX, head::Version, mailbox::Sender};
 
@@ -32,8 +32,6 @@ const EXPECT_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct ExchangeContext {
     pub(super) events: Sender<Event>,
     pub(super) clock: Clock,
-    /// If set, the peer is a proxy that forwards requests (RFC 9112 §3.2.2).
-    pub(super) forward: Option<Arc<ProxyRoute>>,
 }
 
 /// Performs an exchange over HTTP/1.1. Returns whether the connection may be reused.
@@ -45,14 +43,13 @@ pub(super) async fn http1(
 ) -> bool {
     let exchange = command.exchange;
     let sent = Arc::clone(&command.sent);
-    let (mut request, mut cancelled, window) =
-        match prepare(command, true, context.forward.as_deref()) {
-            Ok(prepared) => prepared,
-            Err(why) => {
-                context.events.post(Event::ExchangeFailed { exchange, why });
-                return true;
-            }
-        };
+    let (mut request, mut cancelled, window) = match prepare(command, true) {
+        Ok(prepared) => prepared,
+        Err(why) => {
+            context.events.post(Event::ExchangeFailed { exchange, why });
+            return true;
+        }
+    };
     let is_done = request.body().is_done();
     let interim = context.clone();
     let gate = request.extensions_mut().remove::<Arc<Gate>>();
@@ -101,7 +98,7 @@ pub(super) async fn http2(
     command: Command,
 ) {
     let exchange = command.exchange;
-    let (request, mut cancelled, window) = match prepare(command, false, None) {
+    let (request, mut cancelled, window) = match prepare(command, false) {
         Ok(prepared) => prepared,
         Err(why) => return context.events.post(Event::ExchangeFailed { exchange, why }),
     };
@@ -119,11 +116,7 @@ type Prepared = (
     Arc<tokio::sync::Semaphore>,
 );
 
-fn prepare(
-    command: Command,
-    is_http1: bool,
-    forward: Option<&ProxyRoute>,
-) -> Result<Prepared, ExchangeError> {
+fn prepare(command: Command, is_http1: bool) -> Result<Prepared, ExchangeError> {
     let expects = is_http1
         && command
             .request
@@ -150,8 +143,8 @@ fn prepare(
         None
     };
     let body = Outgoing::new(command.content, command.sent, wait);
-    let mut request = hyper_request(&command.request, body, is_http1, expects, forward)
-        .map_err(ExchangeError::Request)?;
+    let mut request =
+        hyper_request(&command.request, body, is_http1, expects).map_err(ExchangeError::Request)?;
     if expects {
         request.extensions_mut().insert(Arc::new(gate));
     }
@@ -181,7 +174,6 @@ fn hyper_request(
     body: Outgoing,
     is_http1: bool,
     expects: bool,
-    forward: Option<&ProxyRoute>,
 ) -> Result<hyper::Request<Outgoing>, String> {
     let is_chunked = is_http1 && body.size_hint().exact().is_none();
     let method = Method::from_bytes(request.method().as_bytes())
@@ -189,7 +181,7 @@ fn hyper_request(
     let path = request.path().unwrap_or("/");
     let authority = request.authority().unwrap_or_default();
     // HTTP/1.1 sends the authority in the `host` field (RFC 9112 §3.2).
-    let uri: Result<Uri, _> = if is_http1 && forward.is_none() {
+    let uri: Result<Uri, _> = if is_http1 {
         path.parse()
     } else {
         let scheme = request.scheme().unwrap_or("https");
@@ -210,9 +202,6 @@ fn hyper_request(
     };
     if is_http1 {
         add("host", authority.as_bytes())?;
-    }
-    if let Some(authorization) = forward.and_then(|proxy| proxy.authorization.as_ref()) {
-        add("proxy-authorization", authorization.as_bytes())?;
     }
     for field in request.fields() {
         // Connection-specific fields are not permitted in HTTP/2 (RFC 9113 §8.2.2).

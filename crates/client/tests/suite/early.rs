@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use lastbyte_client::{Fetch, Memory, Retry, Settings, Trust, Upload, Version};
+use lastbyte_client::{Fetch, Memory, Settings, Trust, Upload, Version};
 use lastbyte_quic::connection::Config;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::pki_types::PrivateKeyDer;
@@ -79,13 +79,6 @@ fn refused(tls: Option<Arc<rustls::ServerConfig>>, trust: Trust) {
         let mut fetch = Fetch::get(url.expect("a URL"));
         "POST".clone_into(&mut fetch.method);
         fetch.upload = Some(Upload::source(body(8 << 20)));
-        let all = true;
-        let max = 1;
-        fetch.retry = Some(Retry {
-            max,
-            all,
-            ..Retry::default()
-        });
         let mut recorder = Recorder::default();
         let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, vec![fetch]);
         let outcome = &outcomes[0];

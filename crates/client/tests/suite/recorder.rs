@@ -1,9 +1,9 @@
 //! A listener that records all events.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr};
 
 use lastbyte_client::{
-    Failure, Fetch, Handshake, Head, Listener, Memory, Origin, Outcome, Report, Settings, run,
+    Fetch, Handshake, Head, Listener, Memory, Origin, Outcome, Report, Settings, run,
 };
 use lastbyte_driver::Clock;
 use lastbyte_http3::Fields;
@@ -16,8 +16,6 @@ pub(crate) struct Recorder {
     pub(crate) handshakes: Vec<Handshake>,
     /// The ports of QUIC connection attempts.
     pub(crate) connecting: Vec<u16>,
-    /// The pauses before retries.
-    pub(crate) pauses: Vec<Duration>,
     /// The number of bytes of a body after which the listener fails.
     pub(crate) size_max: Option<usize>,
     pub(crate) is_interrupted: bool,
@@ -47,20 +45,6 @@ impl Listener for Recorder {
 
     fn on_trailers(&mut self, _: usize, fields: &Fields) -> io::Result<()> {
         self.heads.push(format!("{fields:?}"));
-        Ok(())
-    }
-
-    fn on_retry(
-        &mut self,
-        fetch: usize,
-        pause: Duration,
-        _: &Outcome,
-        _: Option<&Failure>,
-    ) -> io::Result<()> {
-        self.pauses.push(pause);
-        if let Some(body) = self.bodies.get_mut(fetch) {
-            body.clear();
-        }
         Ok(())
     }
 

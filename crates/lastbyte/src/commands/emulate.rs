@@ -8,7 +8,6 @@ use std::{
 };
 
 use clap::Args;
-use comfy_table::{CellAlignment, Table};
 use lastbyte_emulate::{
     DirectionReport, Network, Plan, Relay, Report, Settings, Sharing, StartError, Tunnel,
     TunnelError, packet::NetworkError, running::Running, tunnel,
@@ -23,6 +22,8 @@ use super::{
 };
 use crate::{
     failure::Failure,
+    jobs,
+    table::Table,
     terminal::{notice, print},
 };
 
@@ -134,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let name = format!("{name} ({})", describe(&path).join(", "));
     let (stop, stopped) = mpsc::channel();
     // Without a handler, a signal still ends the process, but without a report.
-    let _ = ctrlc::set_handler(move || {
+    jobs::on_signal(move || {
         let _ = stop.send(());
     });
     let mut plan = Plan {
@@ -242,12 +243,10 @@ fn network(text: &str) -> Result<Network, String> {
 }
 
 fn table(report: &Report) -> String {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
     let mut header = vec!["", "packets", "bytes", "delivered", "marked", "duplicated"];
     header.extend(DropReason::ALL.map(DropReason::name));
     header.push("overflow");
-    table.set_header(header);
+    let mut table = Table::new(header);
     for (name, way) in [("up", &report.up), ("down", &report.down)] {
         let mut row = vec![
             name.to_owned(),
@@ -259,10 +258,7 @@ fn table(report: &Report) -> String {
         ];
         row.extend(way.dropped.iter().map(|count| count.packets.to_string()));
         row.push(way.overflowed.to_string());
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
+        table.row(row);
     }
     let late = |share| report.late.quantile(share);
     let device = match (report.missed, report.foreign) {
@@ -280,8 +276,9 @@ fn table(report: &Report) -> String {
         ),
     };
     format!(
-        "{table}\n{} clients; {} packets refused, {} not sent, {} for removed clients{device}\n\
+        "{}\n{} clients; {} packets refused, {} not sent, {} for removed clients{device}\n\
          extra delay added by this machine: {delay}\n",
+        table.text(),
         report.clients,
         report.refused,
         report.unsent,

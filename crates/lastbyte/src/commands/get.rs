@@ -10,7 +10,6 @@
 //! | `timing`, `write_out` | the report afterwards |
 
 mod arguments;
-mod destination;
 mod exit;
 mod output;
 mod request;
@@ -53,7 +52,6 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         Err(Refusal::Usage(failure)) => return Err(failure),
         Err(Refusal::Authorities(what)) => return Ok(failed(arguments, 77, &what)),
         Err(Refusal::Identity(what)) => return Ok(failed(arguments, 58, &what)),
-        Err(Refusal::Proxy(what)) => return Ok(failed(arguments, 5, &what)),
     };
     let write_out = WriteOut::new(arguments)?;
     let fetches = match request::fetches(arguments) {
@@ -62,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     };
     let interrupt = Interrupt::listen();
     let clock = Clock::new();
-    let (saved, memory) = SavedState::open(arguments)?;
+    let (saved, memory) = SavedState::open(arguments);
     let mut rounds = Vec::new();
     let mut exit = 0;
     for round in 0..arguments.connection.repeat.get() {
@@ -70,7 +68,15 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         let report = match fetch(&settings, &memory, clock, fetches.clone(), &mut outputs) {
             Ok(report) => report,
             Err(RunError::Trust(what)) => {
-                let what = in_file(arguments.connection.credentials.cacert.as_deref(), &what);
+                let what = in_file(
+                    arguments
+                        .connection
+                        .credentials
+                        .authorities
+                        .cacert
+                        .as_deref(),
+                    &what,
+                );
                 return Ok(failed(arguments, 77, &what));
             }
             Err(RunError::Identity(what)) => {
@@ -81,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         };
         outputs.finish()?;
         for (asked, outcome) in fetches.iter().zip(&report.outcomes) {
-            let (code, what) = result(arguments, outcome);
+            let (code, what) = result(outcome);
             if code != 0 && code != INTERRUPTED {
                 let _ = failed(arguments, code, &format!("{}: {what}", asked.url));
             }
@@ -95,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             handshakes: outputs.into_handshakes(),
         };
         if let Some(write_out) = &write_out {
-            write_out.print(arguments, &fetches, &round)?;
+            write_out.print(&fetches, &round)?;
         }
         rounds.push(round);
         if interrupt.is_pressed() {
@@ -103,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             break;
         }
     }
-    saved.save(&memory)?;
+    saved.save();
     write_timing(arguments, &fetches, &rounds)?;
     Ok(ExitCode::from(exit))
 }

@@ -1,18 +1,17 @@
 //! The table that `ab` and `report` print: times and losses by arm.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_report::comparison::{Metric, Summary};
+
+use crate::table::Table;
 
 /// A row for each arm, with percentiles of this metric. The changes are against the arm at this place.
 pub(crate) fn table(arms: &[Summary], baseline: usize, metric: &Metric) -> String {
     let p25 = format!("{} p25", metric.name);
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     let complete = match metric.expression() {
         None => "complete",
         Some(_) => "with value",
     };
-    table.set_header([
+    let mut table = Table::new([
         "arm", "conns", complete, &p25, "p50", "p75", "p95", "loss avg", "p50", "p90", "p99",
     ]);
     let base = arms.get(baseline);
@@ -40,15 +39,9 @@ pub(crate) fn table(arms: &[Summary], baseline: usize, metric: &Metric) -> Strin
         for loss in arm.loss_percent {
             row.push(loss.map_or_else(|| ABSENT.to_owned(), |loss| format!("{loss:.2} %")));
         }
-        table.add_row(row.into_iter().map(Cell::new));
+        table.row(row);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
-    }
-    table.trim_fmt() + "\n"
+    table.text() + "\n"
 }
 
 /// Whole milliseconds as they are, others to three digits or so.

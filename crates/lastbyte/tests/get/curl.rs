@@ -85,10 +85,10 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
     let [twice, circle, chunked, close, none] =
         ["to?301,/to?302,/7", "loop", "chunked", "close", "none"].map(url);
     let [post303, post307, plain] = ["to?303,/echo", "to?307,/echo", "not-gzip"].map(url);
-    let [busy, refusing, stalled] = ["busy?1", "busy?9", "never-ends"].map(url);
+    let stalled = url("never-ends");
     let detour = format!("somewhere.invalid:80:127.0.0.1:{}", server.port);
     let write_out = "%{http_code} %{num_redirects} %{size_download} %{size_upload} %{url_effective} \
-                %{content_type} %{http_version} %{scheme} %{method} %{remote_ip} %{redirect_url}\\n%%";
+                %{content_type} %{http_version} %{remote_ip} %{redirect_url}\\n%%";
     let cases: &[(&[&str], &[u8], i32)] = &[
         (&[&thousand], b"", 0),
         (&["-I", &thousand], b"", 0),
@@ -97,22 +97,12 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
         (&["-i", "-L", &twice], b"", 0),
         (&["-L", &twice, "-w", write_out], b"", 0),
         (&[&twice, "-w", write_out], b"", 0),
-        (&["-L", "--max-redirs", "3", &circle], b"", 47),
+        (&["-L", &circle], b"", 47),
         (&["-L", "-d", "a=1", &post303], b"", 0),
         (&["-L", "-d", "a=1", &post307], b"", 0),
         (&["-L", "-X", "PUT", "-d", "a=1", &post307], b"", 0),
         (
-            &[
-                "-d",
-                "a=1",
-                "-d",
-                "b=2",
-                "--data-raw",
-                "@c",
-                "--data-urlencode",
-                "d=e f",
-                &echo,
-            ],
+            &["-d", "a=1", "-d", "b=2", "--data-binary", "c", &echo],
             b"",
             0,
         ),
@@ -123,20 +113,6 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
         (&["-T", "file", &echo], b"", 0),
         (&["-T", "-", &echo], b"from standard input", 0),
         (&["-T", "missing", &echo], b"", 26),
-        (
-            &[
-                "-G",
-                "-d",
-                "q=1",
-                "-d",
-                "r=2",
-                &thousand,
-                "-w",
-                "%{url_effective}",
-            ],
-            b"",
-            0,
-        ),
         (&["-r", "100-199", &part], b"", 0),
         (&["-r", "-100", &part], b"", 0),
         (&["--compressed", &gzip], b"", 0),
@@ -150,86 +126,28 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
         (&[&empty], b"", 52),
         (&[&missing], b"", 0),
         (&["-f", &missing], b"", 22),
-        (&["--fail-with-body", &missing], b"", 22),
         (&["-m", "0.3", &never], b"", 28),
-        (&["--max-filesize", "999", &thousand], b"", 63),
         (&["-o", "/dev/full", &thousand], b"", 23),
         (&["-o", "no/such/folder", &thousand], b"", 23),
-        (&["--create-dirs", "-o", "a/b/c", &thousand], b"", 0),
-        (&["-O", "--output-dir", ".", &thousand], b"", 0),
-        (&["-D", "heads", &thousand], b"", 0),
+        (&["-O", &thousand], b"", 0),
         (&["-o", "one", &thousand, "-o", "two", &chunked], b"", 0),
         (&[&thousand, &chunked], b"", 0),
-        (
-            &[
-                "--retry",
-                "3",
-                "--retry-delay",
-                "1",
-                "-i",
-                "-o",
-                "one",
-                &busy,
-            ],
-            b"",
-            0,
-        ),
-        (
-            &[
-                "--retry",
-                "3",
-                "--retry-delay",
-                "1",
-                "--retry-max-time",
-                "1",
-                "-f",
-                &refusing,
-            ],
-            b"",
-            22,
-        ),
         (&["-m", "1", "-o", "one", &stalled], b"", 28),
-        (
-            &["--url", &thousand, "-o", "one", &chunked, "-o", "two"],
-            b"",
-            0,
-        ),
         (
             &["--connect-to", &detour, "http://somewhere.invalid/1000"],
             b"",
             0,
         ),
-        (&["-N", &thousand], b"", 0),
         // The last one applies.
         (&["-s", "-sSL", "-L", "-m", "9", "-m", "8", &twice], b"", 0),
         (&["-X", "PUT", "-X", "GET", "-o", "one", &thousand], b"", 0),
-        (
-            &["--tlsv1.3", "--tlsv1.2", "-4", "-6", "-4", &thousand],
-            b"",
-            0,
-        ),
+        (&["-4", "-6", "-4", &thousand], b"", 0),
         (
             &["--http2", "--http1.1", "-w", "%{http_version}", &thousand],
             b"",
             0,
         ),
         (&["-k", "-k", "--cacert", "file", &thousand], b"", 0),
-        (
-            &[
-                "-q",
-                "--basic",
-                "-1",
-                "--tcp-nodelay",
-                "--no-progress-meter",
-                &thousand,
-            ],
-            b"",
-            0,
-        ),
-        (&["--json", "{\"a\":", "--json", "1}", &echo], b"", 0),
-        (&["-d", "a", "--json", "b", "-d", "c", &echo], b"", 0),
-        (&["--json", "@file", &echo], b"", 0),
-        (&["--remote-name-all", &thousand], b"", 0),
         (&["http://127.0.0.1:1/"], b"", 7),
         (&["http://no-such-name.invalid/"], b"", 6),
         (&["nothing://127.0.0.1/"], b"", 1),
@@ -251,7 +169,7 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
             text(&ours),
             text(&curl)
         );
-        for name in ["a/b/c", "1000", "heads", "one", "two"] {
+        for name in ["1000", "one", "two"] {
             let [theirs, ours] = folders
                 .clone()
                 .map(|folder| fs::read(folder.join(name)).ok());
@@ -268,28 +186,26 @@ fn requests_match_those_of_curl() {
     let server = ScriptedServer::start();
     let there = server.url("head");
     for words in [
-        &["-A", "me", "-e", "https://from.example/"][..],
-        &["--json", "{}", "-A", "me"],
-        &["--json", "{}", "-A", "me", "-H", "accept: text/plain"],
-        &["--json", "{}", "-A", "me", "-H", "content-type: text/plain"],
-        &["-G", "--json", "a=1", "-A", "me"],
         &[
             "-H",
-            "x-mine: 1",
+            "user-agent: me",
             "-H",
-            "x-none;",
+            "referer: https://from.example/",
+        ][..],
+        &["-H", "user-agent: me", "-H", "x-none;", "-H", "accept:"],
+        &["-H", "user-agent: me", "-u", "me:se cret"],
+        &["-H", "user-agent: me", "-d", "x=1"],
+        &[
             "-H",
-            "accept:",
-            "-A",
-            "me",
+            "user-agent:",
+            "-d",
+            "x=1",
+            "-H",
+            "content-type: text/x",
         ],
-        &["-u", "me:se cret", "-A", "me"],
-        &["-b", "a=b; c=d", "-A", "me"],
-        &["-d", "x=1", "-A", "me"],
-        &["-d", "x=1", "-H", "content-type: text/x", "-A", ""],
-        &["-r", "0-9", "-A", "me"],
-        &["-X", "PATCH", "-A", "me"],
-        &["-H", "host: elsewhere.example", "-A", "me"],
+        &["-H", "user-agent: me", "-r", "0-9"],
+        &["-H", "user-agent: me", "-X", "PATCH"],
+        &["-H", "user-agent: me", "-H", "host: elsewhere.example"],
     ] {
         let words = [words, &[&there]].concat();
         let (curl, ours, _) = beside_curl("curl-asks", &words, b"");
@@ -304,30 +220,6 @@ fn requests_match_those_of_curl() {
         };
         assert_eq!(lines(&ours), lines(&curl), "{words:?}");
     }
-}
-
-#[test]
-fn a_space_in_the_data_of_a_query_is_an_error() {
-    if !has_curl() {
-        return;
-    }
-    let server = ScriptedServer::start();
-    let words = ["-G", "-d", "q=a b", &server.url("echo")];
-    let (curl, ours, _) = beside_curl("curl-query", &words, b"");
-    assert_eq!(curl.status.code(), Some(3));
-    assert_eq!(ours.status.code(), Some(3), "{}", stderr(&ours));
-}
-
-/// As newer curls have it: older ones send both.
-#[test]
-fn an_explicit_cookie_field_replaces_that_of_the_option() {
-    let server = ScriptedServer::start();
-    let words = ["-b", "own=1", "-H", "Cookie: mine=2", &server.url("head")];
-    let output = super::get(&words);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let lines = text.lines();
-    let sent: Vec<&str> = lines.filter(|line| line.starts_with("cookie")).collect();
-    assert_eq!(sent, ["cookie: mine=2"]);
 }
 
 /// No option of curl is unknown: it is accepted, or refused by its name without a guess at another one.
@@ -364,7 +256,7 @@ fn every_option_of_curl_is_accepted_or_refused_by_name() {
             refused += 1;
         }
     }
-    assert!((50..250).contains(&refused), "{refused}");
+    assert!((200..300).contains(&refused), "{refused}");
 }
 
 #[test]
@@ -429,8 +321,8 @@ fn fields_contain_no_sequences_for_terminals() {
     let server = ScriptedServer::start();
     let program = env!("CARGO_BIN_EXE_lastbyte");
     let url = server.url("c1");
-    let written = "-o /dev/null -w '%header{x-utf-8} %{header_json} %{stderr}%header{x-latin-1}'";
-    for options in ["-i", "-D -", written, "-v"] {
+    let written = "-o /dev/null -w '%header{x-utf-8} %header{x-latin-1}'";
+    for options in ["-i", written, "-v"] {
         let line = format!("{program} get {options} {url}");
         let output = alone("script")
             .args(["-qec", &line, "/dev/null"])

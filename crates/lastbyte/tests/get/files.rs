@@ -126,17 +126,6 @@ fn sessions_are_resumed_by_the_next_run() {
 }
 
 #[test]
-fn the_effective_name_is_that_of_the_url_in_the_output_folder() {
-    let place = Place::new("get-names");
-    let words = ["-O", "--output-dir", "down", "--create-dirs"];
-    let url = place.url("1000");
-    let output = place.get(&[&words[..], &["-w", "%{filename_effective}"], &[&url]].concat());
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
-    assert_eq!(place.read("down/1000"), body(1000));
-    assert_eq!(output.stdout, b"down/1000");
-}
-
-#[test]
 fn standard_input_is_uploaded_over_quic_too() {
     use std::{
         io::Write as _,

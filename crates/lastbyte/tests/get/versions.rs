@@ -34,7 +34,6 @@ fn each_http_version_is_used_and_reported() {
         (&["--http2"], "2"),
         (&["--http", "1.1"], "1.1"),
         (&["--http1.1"], "1.1"),
-        (&["--http2-prior-knowledge"], "2"),
         (&[], "2"),
     ] {
         let output_flags = [
@@ -64,8 +63,7 @@ fn each_http_version_is_used_and_reported() {
     }
     for (flags, expected) in [
         (&["--tls-max", "1.2"][..], "TLS 1.2 with "),
-        (&["--tlsv1.2"], "TLS 1.3 with "),
-        (&["--tlsv1.3"], "TLS 1.3 with "),
+        (&["--tls-max", "1.3"], "TLS 1.3 with "),
     ] {
         let words = [flags, &["-v", "-o", "body", &url]].concat();
         let output = trusting(&server, "get-versions", &words);
@@ -76,8 +74,7 @@ fn each_http_version_is_used_and_reported() {
         );
     }
     for wrong in [
-        &["--tls-max", "1.2", "--tlsv1.3"][..],
-        &["--tls-max", "1.2", "--http", "3"],
+        &["--tls-max", "1.2", "--http", "3"][..],
         &["--tls-max", "1.1"],
     ] {
         let words = [wrong, &[&url]].concat();
@@ -99,7 +96,7 @@ fn each_http_version_is_used_and_reported() {
     ];
     let output = trusting(&server, "get-versions", &words);
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((server.connections(), server.resumed()), (12, 2));
+    assert_eq!((server.connections(), server.resumed()), (10, 2));
     for (fetch, handshake) in json["fetches"]
         .as_array()
         .expect("rows")
@@ -126,14 +123,9 @@ fn keys_are_pinned_over_quic_and_tcp() {
     let server = Tls::start(&TlsOptions::default());
     let url = server.url("7");
     let wrong = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
-    let both = format!("sha256//{wrong};sha256//{}", server.pin);
-    let only = format!("sha256//{wrong}");
     for (words, expected) in [
         (&["--pin-sha256", &server.pin][..], 0),
-        (&["--pinnedpubkey", &both], 0),
         (&["--pin-sha256", wrong], 90),
-        (&["--pinnedpubkey", &only], 90),
-        (&["--pinnedpubkey", "key.pem"], 2),
         (&["-k", "--pin-sha256", wrong], 90),
     ] {
         let words = [words, &["--http", "2", &url]].concat();
@@ -189,33 +181,6 @@ fn the_client_certificate_is_sent() {
         let output = trusting(&server, "get-identity", &words);
         assert_eq!(code(&output), expected, "{words:?}: {}", stderr(&output));
     }
-}
-
-#[test]
-fn alternative_services_are_stored_in_the_format_of_curl() {
-    let place = Place::new("get-alt-svc");
-    let server = Tls::start(&TlsOptions::default());
-    let both = place.server.certificate.clone() + &server.certificate;
-    std::fs::write(place.folder.join("ca.pem"), both).expect("a file");
-    let first = server.url(&format!("alternative?{}", place.server.port));
-    let output_flags = ["--alt-svc", "cache", "-o", "x", "-w", "%{http_version}"];
-    let output = place.get(&[&output_flags[..], &[&first]].concat());
-    assert_eq!(output.stdout, b"2", "{}", stderr(&output));
-    let cache = String::from_utf8(place.read("cache")).expect("text");
-    let expected = format!(
-        "h2 localhost {} h3 localhost {} ",
-        server.port, place.server.port
-    );
-    assert!(cache.contains(&expected), "{cache}");
-    // A damaged line is ignored with a warning.
-    std::fs::write(place.folder.join("cache"), format!("damaged\n{cache}")).expect("a file");
-    let output = place.get(&[&output_flags[..], &[&server.url("7")]].concat());
-    assert_eq!(output.stdout, b"3", "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("warning: `cache`: ignored 1 invalid lines"),
-        "{}",
-        stderr(&output)
-    );
 }
 
 #[test]
@@ -290,18 +255,6 @@ fn plain_http_is_used_on_request() {
         "{}",
         stderr(&output)
     );
-}
-
-#[test]
-fn dot_segments_are_sent_on_request() {
-    let server = super::raw::ScriptedServer::start();
-    for (flags, path) in [(&[][..], "get /9 "), (&["--path-as-is"], "get /a/../9 ")] {
-        let url = server.url("a/../9");
-        get(&[flags, &["-m", "5", &url]].concat());
-        let heads = server.heads();
-        let (_, head) = heads.last().expect("a request");
-        assert!(head.starts_with(path), "{head}");
-    }
 }
 
 /// Runs a command until it reports an HTTPS record, ten times at most: `get` waits 50 ms for the record after the addresses

@@ -14,20 +14,16 @@ fn fetch_many(
     count: usize,
     len: usize,
 ) -> Running {
-    let into = format!("{version}-{{}}");
+    let into = format!("{version}-all");
+    fs::create_dir_all(folder.join(&into)).expect("a folder");
     let mut words = vec![
         "get".to_owned(),
         "-k".into(),
         "--http".into(),
         version.into(),
     ];
-    words.extend([
-        "--create-dirs".into(),
-        "--output-dir".into(),
-        into.replace("{}", "all"),
-    ]);
     for number in 0..count {
-        words.extend(["-o".into(), number.to_string()]);
+        words.extend(["-o".into(), format!("{into}/{number}")]);
         words.push(serving.url(&format!("/{len}?{number}")));
     }
     let words: Vec<_> = words.iter().map(String::as_str).collect();

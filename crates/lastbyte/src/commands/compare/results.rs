@@ -3,7 +3,6 @@
 use core::{fmt::Write as _, time::Duration};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_page::{Page, View};
 use lastbyte_report::compare::{
     Metric, PageFacts, PageLoads, PartTimes, Selection, Verdict, Waterfall, show_speedup,
@@ -15,6 +14,7 @@ use super::run::{self, Job, Loaded, Setting, view_name};
 use crate::{
     failure::Failure,
     files,
+    table::Table,
     terminal::{notice, print},
 };
 
@@ -303,9 +303,7 @@ fn table(loads: &PageLoads, out: &Path) -> String {
             ..selection
         };
         let renders = loads.verdicts(render);
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header([
+        let mut table = Table::new([
             "network",
             "pages",
             "complete",
@@ -345,13 +343,7 @@ fn table(loads: &PageLoads, out: &Path) -> String {
                 show_speedup(render.speedup.map(|it| it.value)),
                 interval(&render),
             ];
-            table.add_row(row.map(Cell::new));
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        if let Some(column) = table.column_mut(0) {
-            column.set_padding((0, 1));
+            table.row(row);
         }
         // Writing to a `String` cannot fail.
         let _ = write!(
@@ -360,7 +352,7 @@ fn table(loads: &PageLoads, out: &Path) -> String {
             loads.arms[arm],
             loads.arms[0],
             loads.views[0],
-            table.trim_fmt()
+            table.text()
         );
     }
     let _ = writeln!(text, "wrote {}", out.join("report.html").display());

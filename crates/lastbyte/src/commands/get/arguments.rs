@@ -2,7 +2,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `curl` | options of curl without effect, and those that are refused |
+//! | `curl` | options of curl that are refused |
 //! | `ordered` | options whose order on the command line counts, of several kinds |
 //! | `values` | parsers of values, whose errors name the expected form |
 
@@ -17,9 +17,9 @@ use clap::{Args, ValueEnum};
 use lastbyte_client::{ConnectTo, Override};
 
 pub(crate) use self::curl::refusal;
-pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Rest, Urls};
+pub(crate) use self::ordered::{Data, Datum, Output, Outputs};
 pub(in crate::commands) use self::values::connect_to;
-use self::values::{dns_server, pinned, redirects, resolve, size, span};
+use self::values::{dns_server, resolve, span};
 use crate::commands::{credentials::Credentials, values::Aead};
 
 const EXAMPLES: &str = "\
@@ -37,8 +37,6 @@ Examples:
   # 0-RTT across runs.
   lastbyte get --session-store sessions --0rtt -v https://example.com/ \\
     -o /dev/null
-  # Retry after transient failures, including transfers that take too long.
-  lastbyte get --retry 5 --max-time 60 -O https://example.com/b.bin
   # HTTP version and total time, for scripts.
   lastbyte get --http 2 -so /dev/null \\
     -w '%{http_version} %{time_total}\\n' https://example.com/
@@ -51,19 +49,20 @@ Examples:
   lastbyte get -T backup.tar https://example.com/backups/
   tar c . | lastbyte get -T - https://example.com/backup.tar
 
-Exit codes are curl's: 2 bad usage, 3 malformed URL, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 35 TLS handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 96 QUIC handshake failed, 130 interrupted. With several URLs, that of the first that failed.
+Exit codes are curl's: 2 bad usage, 3 malformed URL, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 35 TLS handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 96 QUIC handshake failed, 130 interrupted. With several URLs, that of the first that failed.
 
-SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, all_proxy and no_proxy like --proxy and --noproxy. Reference: docs/get.md.";
+SSLKEYLOGFILE in the environment works like --keylog. For what else curl does, use curl. Reference: docs/get.md.";
 
-/// Fetch URLs over HTTP/3, 2 and 1.1, with curl's options.
+/// Fetch URLs over HTTP/3, 2 and 1.1, with curl's options
 ///
 /// URLs of the same origin share a connection and are fetched in parallel. Bodies are written to stdout in the order of the
 /// URLs, unless -o or -O is given.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    pub(crate) urls: Urls,
+    /// URL to fetch: `https://host[:port]/path`, or `http://…`
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) urls: Vec<String>,
 
     #[command(flatten)]
     pub(crate) outputs: Outputs,
@@ -73,34 +72,18 @@ pub(crate) struct Arguments {
     pub(crate) request: Request,
     #[command(flatten)]
     pub(crate) connection: Connection,
-    #[command(flatten)]
-    pub(crate) without_effect: curl::WithoutEffect,
 }
 
 /// Options for output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Shown {
-    /// Directory for the files of -o and -O
-    #[arg(long, value_name = "DIR")]
-    pub(crate) output_dir: Option<PathBuf>,
-    /// Create missing directories of -o and --output-dir
-    #[arg(long)]
-    pub(crate) create_dirs: bool,
     /// Send HEAD and print the response header
     #[arg(short = 'I', long)]
     pub(crate) head: bool,
     /// Print response headers before bodies
     #[arg(short, long)]
     pub(crate) include: bool,
-    /// Write response headers to FILE (`-`: stdout)
-    #[arg(short = 'D', long, value_name = "FILE")]
-    pub(crate) dump_header: Option<PathBuf>,
-    /// Write to stdout as data arrives
-    ///
-    /// Without this option, output to stdout is flushed ten times a second.
-    #[arg(short = 'N', long)]
-    pub(crate) no_buffer: bool,
     /// Log connections (`*`), requests (`>`) and responses (`<`) to stderr
     #[arg(short, long)]
     pub(crate) verbose: bool,
@@ -110,18 +93,9 @@ pub(crate) struct Shown {
     /// With --silent, print error messages all the same
     #[arg(short = 'S', long)]
     pub(crate) show_error: bool,
-    /// Show the progress bar from the start, not only for long transfers
-    #[arg(short = '#', long)]
-    pub(crate) progress_bar: bool,
-    /// Suppress the progress bar
-    #[arg(long)]
-    pub(crate) no_progress_meter: bool,
     /// Fail on status 400 or above; discard the body
-    #[arg(short, long, conflicts_with = "fail_with_body")]
+    #[arg(short, long)]
     pub(crate) fail: bool,
-    /// Fail on status 400 or above; keep the body
-    #[arg(long)]
-    pub(crate) fail_with_body: bool,
     /// Print FORMAT after each transfer, with `%{name}` variables
     ///
     /// @FILE reads the format from a file. docs/get.md lists the variables.
@@ -163,47 +137,23 @@ pub(crate) struct Request {
     pub(crate) method: Option<String>,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Send the data of -d as the query of the URL (GET)
-    #[arg(short = 'G', long, conflicts_with = "upload_file")]
-    pub(crate) get: bool,
     /// Upload FILE with PUT (`-`: stdin); one per URL
     ///
     /// A URL that ends in `/` gets the file's name appended.
-    #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "json", "data-binary", "data-raw", "data-urlencode", "head"])]
+    #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "data-binary", "head"])]
     pub(crate) upload_file: Vec<String>,
-    /// Keep `/../` and `/./` in the paths of URLs
-    #[arg(long)]
-    pub(crate) path_as_is: bool,
-    /// User-Agent to send
-    #[arg(short = 'A', long, value_name = "NAME")]
-    pub(crate) user_agent: Option<String>,
-    /// Referer to send
-    #[arg(short = 'e', long, value_name = "URL")]
-    pub(crate) referer: Option<String>,
     /// Credentials for HTTP Basic authentication, sent only to the original host
     #[arg(short, long, value_name = "NAME:PASSWORD")]
     pub(crate) user: Option<String>,
-    /// Cookies to send to the original host; repeatable
-    #[arg(short = 'b', long, value_name = "NAME=VALUE")]
-    pub(crate) cookie: Vec<String>,
     /// Request only these bytes: 0-499, 500-, -500
     #[arg(short, long, value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) range: Option<String>,
     /// Request compressed content and decompress it
     #[arg(long)]
     pub(crate) compressed: bool,
-    /// Abort if the file is larger: 1000, 64k, 10M, 2G
-    #[arg(long, value_name = "BYTES", value_parser = size)]
-    pub(crate) max_filesize: Option<u64>,
     /// Follow redirects
     #[arg(short = 'L', long)]
     pub(crate) location: bool,
-    /// Follow redirects and send credentials to every host
-    #[arg(long)]
-    pub(crate) location_trusted: bool,
-    /// Maximum number of redirects to follow; -1 for no limit
-    #[arg(long, value_name = "N", default_value = "50", value_parser = redirects, allow_hyphen_values = true)]
-    pub(crate) max_redirs: i64,
 }
 
 /// HTTP version to use.
@@ -227,32 +177,20 @@ pub(crate) enum Http {
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
     /// HTTP version to use
-    #[arg(long, value_name = "VERSION", default_value = "auto", overrides_with_all = ["http1_1", "http2", "http2_prior_knowledge", "http3", "http3_only"])]
+    #[arg(long, value_name = "VERSION", default_value = "auto", overrides_with_all = ["http1_1", "http2", "http3", "http3_only"])]
     pub(crate) http: Http,
     /// Same as --http 1.1
-    #[arg(long = "http1.1", overrides_with_all = ["http", "http2", "http2_prior_knowledge", "http3", "http3_only"])]
+    #[arg(long = "http1.1", overrides_with_all = ["http", "http2", "http3", "http3_only"])]
     pub(crate) http1_1: bool,
     /// Same as --http 2
-    #[arg(long, overrides_with_all = ["http", "http1_1", "http2_prior_knowledge", "http3", "http3_only"])]
+    #[arg(long, overrides_with_all = ["http", "http1_1", "http3", "http3_only"])]
     pub(crate) http2: bool,
-    /// Use HTTP/2 without negotiation, also for http:// URLs
-    #[arg(long, overrides_with_all = ["http", "http1_1", "http2", "http3", "http3_only"])]
-    pub(crate) http2_prior_knowledge: bool,
     /// Same as --http auto
-    #[arg(long, overrides_with_all = ["http", "http1_1", "http2", "http2_prior_knowledge", "http3_only"])]
+    #[arg(long, overrides_with_all = ["http", "http1_1", "http2", "http3_only"])]
     pub(crate) http3: bool,
     /// Same as --http 3
-    #[arg(long, overrides_with_all = ["http", "http1_1", "http2", "http2_prior_knowledge", "http3"])]
+    #[arg(long, overrides_with_all = ["http", "http1_1", "http2", "http3"])]
     pub(crate) http3_only: bool,
-    /// Read and write known alternative services in FILE, in curl's format
-    #[arg(long, value_name = "FILE")]
-    pub(crate) alt_svc: Option<PathBuf>,
-    /// Accepted for compatibility with curl: TLS 1.2 or later is the default
-    #[arg(long = "tlsv1.2", overrides_with = "tlsv1_3")]
-    pub(crate) tlsv1_2: bool,
-    /// Require TLS 1.3
-    #[arg(long = "tlsv1.3", overrides_with = "tlsv1_2")]
-    pub(crate) tlsv1_3: bool,
     /// Maximum TLS version; below 1.3 disables HTTP/3
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3", "default"], default_value = "default", hide_default_value = true)]
     pub(crate) tls_max: String,
@@ -263,9 +201,6 @@ pub(crate) struct Connection {
     pub(crate) aead: Aead,
     #[command(flatten)]
     pub(crate) credentials: Credentials,
-    /// Required public keys in curl's form: sha256//BASE64;sha256//BASE64
-    #[arg(long, value_name = "PINS", value_parser = pinned)]
-    pub(crate) pinnedpubkey: Option<Pins>,
     /// Use these addresses for a host and port; repeatable
     ///
     /// HOST:PORT:ADDRESS[,ADDRESS…]; the host `*` stands for all hosts.
@@ -276,22 +211,6 @@ pub(crate) struct Connection {
     /// An empty HOST1 or PORT1 matches all; an empty HOST2 or PORT2 keeps the original. TLS still verifies HOST1.
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = connect_to)]
     pub(crate) connect_to: Vec<ConnectTo>,
-    /// HTTP proxy: [NAME:PASSWORD@]HOST[:PORT]; empty for none
-    ///
-    /// A proxy is used over TCP, so without HTTP/3.
-    #[arg(short = 'x', long, value_name = "URL")]
-    pub(crate) proxy: Option<String>,
-    /// Credentials for the proxy
-    #[arg(short = 'U', long, value_name = "NAME:PASSWORD")]
-    pub(crate) proxy_user: Option<String>,
-    /// Hosts to reach without the proxy, comma-separated; `*` for all
-    ///
-    /// Domains, addresses and networks.
-    #[arg(long, value_name = "LIST")]
-    pub(crate) noproxy: Option<String>,
-    /// Tunnel http:// requests through the proxy as well (CONNECT)
-    #[arg(short = 'p', long)]
-    pub(crate) proxytunnel: bool,
     /// DNS servers to use in place of the system's: ADDRESS[:PORT],…
     #[arg(long, value_name = "ADDRESSES", value_parser = dns_server, value_delimiter = ',')]
     pub(crate) dns_servers: Vec<SocketAddr>,
@@ -307,26 +226,6 @@ pub(crate) struct Connection {
     /// Time limit for connecting: seconds, or with a unit
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span)]
     pub(crate) connect_timeout: Duration,
-    /// Retry up to N times after transient failures
-    ///
-    /// Transient failures are timeouts, DNS errors, and status 408, 429, 500, 502, 503 and 504.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = crate::commands::values::count::<u32>(0..=u64::from(u32::MAX)))]
-    pub(crate) retry: u32,
-    /// Delay between retries; 0: one second, doubled each time
-    #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span)]
-    pub(crate) retry_delay: Duration,
-    /// Time limit for all retries; 0: no limit
-    #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span)]
-    pub(crate) retry_max_time: Duration,
-    /// Retry after a refused connection as well
-    #[arg(long)]
-    pub(crate) retry_connrefused: bool,
-    /// Retry after any failure
-    #[arg(long)]
-    pub(crate) retry_all_errors: bool,
-    /// Accepted for compatibility with curl: transfers run in parallel anyway
-    #[arg(short = 'Z', long)]
-    pub(crate) parallel: bool,
     /// Maximum number of transfers at a time
     #[arg(long, value_name = "N", default_value = "100", value_parser = crate::commands::values::positive(1_000_000))]
     pub(crate) parallel_max: NonZeroUsize,
@@ -346,14 +245,7 @@ pub(crate) struct Connection {
     /// Congestion control for uploads over QUIC: a spec (docs/congestion.md)
     #[arg(long, value_name = "SPEC", default_value = "cubic")]
     pub(crate) congestion: String,
-    /// Startup rule of the congestion control: rapid-start, jumpstart, slow-start, …
-    #[arg(long, value_name = "SPEC")]
-    pub(crate) startup: Option<String>,
 }
-
-/// Pinned public keys: their SHA-256 in Base64.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pins(pub(crate) Vec<String>);
 
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,6 @@
 
 use lastbyte_client::{Failure as FetchFailure, Outcome};
 
-use super::arguments::Arguments;
-
 /// The exit code of an interrupted program in shells: 128 + SIGINT.
 pub(super) const INTERRUPTED: u8 = 130;
 
@@ -11,15 +9,13 @@ pub(super) const INTERRUPTED: u8 = 130;
 pub(crate) const UNTRUSTED: &str = "--cacert FILE names its CA, -k skips the verification";
 
 /// curl's exit code for the outcome of a fetch, and the reason.
-pub(super) fn result(arguments: &Arguments, outcome: &Outcome) -> (u8, String) {
-    let is_refused = |status: &u16| arguments.shown.fail_with_body && *status >= 400;
-    match (&outcome.failure, outcome.status.filter(is_refused)) {
-        (Some(failure @ FetchFailure::Certificate(_)), _) => {
+pub(super) fn result(outcome: &Outcome) -> (u8, String) {
+    match &outcome.failure {
+        Some(failure @ FetchFailure::Certificate(_)) => {
             (exit_code(failure), format!("{failure}; {UNTRUSTED}"))
         }
-        (Some(failure), _) => (exit_code(failure), failure.to_string()),
-        (None, Some(status)) => (22, FetchFailure::Status(status).to_string()),
-        (None, None) => (0, String::new()),
+        Some(failure) => (exit_code(failure), failure.to_string()),
+        None => (0, String::new()),
     }
 }
 
@@ -28,7 +24,6 @@ pub(super) fn exit_code(failure: &FetchFailure) -> u8 {
     match failure {
         FetchFailure::Scheme(_) => 1,
         FetchFailure::Url(_) => 3,
-        FetchFailure::ResolveProxy(_) => 5,
         FetchFailure::Resolve(_) => 6,
         FetchFailure::Connect(_) => 7,
         FetchFailure::Protocol(_) => 8,
@@ -44,7 +39,6 @@ pub(super) fn exit_code(failure: &FetchFailure) -> u8 {
         FetchFailure::Response(_) => 56,
         FetchFailure::Certificate(_) => 60,
         FetchFailure::Encoding(_) => 61,
-        FetchFailure::TooLarge(_) => 63,
         FetchFailure::Rewind => 65,
         FetchFailure::Pin(_) => 90,
         FetchFailure::QuicHandshake(_) => 96,

@@ -7,13 +7,12 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{self, IsTerminal as _, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastbyte_client::{
-    Failure as FetchFailure, Fetch, Handshake, Head, Listener, Lookup, Move, Origin, Outcome,
-    Transport, Version,
+    Fetch, Handshake, Head, Listener, Lookup, Move, Origin, Outcome, Transport, Version,
 };
 use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request};
@@ -22,10 +21,7 @@ use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
 use lastbyte_wire::Side;
 
 use self::target::Target;
-use super::{
-    arguments::{Arguments, Output},
-    destination::output_of,
-};
+use super::arguments::{Arguments, Output};
 use crate::{
     failure::Failure,
     files::{cannot_write, create, create_folder, rename},
@@ -38,20 +34,9 @@ const TICKS_WITHOUT_BAR: u32 = 10;
 
 /// Number of bodies written to the terminal.
 pub(super) fn to_stdout(arguments: &Arguments) -> usize {
-    (0..arguments.urls.0.len())
-        .filter(|fetch| output_of(arguments, *fetch) == Output::Stdout)
-        .count()
-}
-
-/// The last response of a fetch, for the report at the end.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LastHead {
-    /// Its fields.
-    pub(super) fields: Fields,
-    /// Total length of the headers of all its responses.
-    pub(super) heads_len: u64,
-    /// The file of the body, if any.
-    pub(super) path: Option<PathBuf>,
+    let given = arguments.outputs.0.iter();
+    let files = given.filter(|output| **output != Output::Stdout).count();
+    arguments.urls.len().saturating_sub(files)
 }
 
 /// The listener of the run.
@@ -60,10 +45,9 @@ pub(super) struct Outputs<'a> {
     interrupt: &'a Interrupt,
     round: usize,
     targets: Vec<Target>,
-    heads: Vec<LastHead>,
+    /// The fields of the last response of each fetch.
+    heads: Vec<Fields>,
     stdout: Box<dyn Write>,
-    /// The destination of headers, if requested.
-    dump: Option<Box<dyn Write>>,
     handshakes: BTreeMap<usize, Handshake>,
     /// By connection number.
     qlogs: BTreeMap<usize, (PathBuf, Health)>,
@@ -96,19 +80,13 @@ impl<'a> Outputs<'a> {
             create_folder(folder)?;
         }
         let target = |(index, fetch)| Target::new(arguments, index, fetch);
-        let dump: Option<Box<dyn Write>> = match &arguments.shown.dump_header {
-            None => None,
-            Some(path) if path.as_os_str() == "-" => Some(Box::new(io::stdout())),
-            Some(path) => Some(Box::new(create(path)?)),
-        };
         let targets = fetches.iter().enumerate().map(target);
         Ok(Self {
             arguments,
             interrupt,
             round,
             targets: targets.collect::<Result<_, Failure>>()?,
-            heads: vec![LastHead::default(); fetches.len()],
-            dump,
+            heads: vec![Fields::new(); fetches.len()],
             stdout: Box::new(target::stdout().map_err(|error| Failure::stdout(&error))?),
             handshakes: BTreeMap::new(),
             qlogs: BTreeMap::new(),
@@ -151,11 +129,8 @@ impl<'a> Outputs<'a> {
         self.handshakes
     }
 
-    /// The last response of each fetch, for the report at the end.
-    pub(super) fn take_heads(&mut self) -> Vec<LastHead> {
-        for (head, target) in self.heads.iter_mut().zip(&self.targets) {
-            head.path = target.path().map(Path::to_owned);
-        }
+    /// The fields of the last response of each fetch, for the report at the end.
+    pub(super) fn take_heads(&mut self) -> Vec<Fields> {
         core::mem::take(&mut self.heads)
     }
 
@@ -170,25 +145,16 @@ impl<'a> Outputs<'a> {
     fn take_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
         let line = head.status_line();
         self.print_fields('<', line.trim_end(), head.response.fields());
-        let text = head_text(head, false);
         if let Some(last) = self.heads.get_mut(fetch) {
-            last.heads_len += text.len() as u64;
-            last.fields.clone_from(head.response.fields());
+            last.clone_from(head.response.fields());
         }
         let shown = &self.arguments.shown;
-        let on_stdout = io::stdout().is_terminal().then(|| head_text(head, true));
-        let on_stdout = on_stdout.as_ref().unwrap_or(&text);
-        let to_stdout = Some(Path::new("-"));
-        if let Some(dump) = &mut self.dump {
-            let is_stdout = shown.dump_header.as_deref() == to_stdout;
-            let text = if is_stdout { on_stdout } else { &text };
-            dump.write_all(text).and_then(|()| dump.flush())?;
-        }
         let is_refused = shown.fail && head.response.status() >= 400;
         if (shown.include || shown.head) && !is_refused {
             let target = self.targets.get(fetch);
             let is_stdout = target.is_some_and(|target| target.path().is_none());
-            self.write(fetch, if is_stdout { on_stdout } else { &text })?;
+            let is_for_terminal = is_stdout && io::stdout().is_terminal();
+            self.write(fetch, &head_text(head, is_for_terminal))?;
         }
         Ok(())
     }
@@ -224,13 +190,8 @@ impl<'a> Outputs<'a> {
 
     fn show_progress(&mut self) {
         self.ticks = self.ticks.saturating_add(1);
-        let patience = if self.arguments.shown.progress_bar {
-            0
-        } else {
-            TICKS_WITHOUT_BAR
-        };
         let shown = &self.arguments.shown;
-        if self.ticks < patience || shown.silent || shown.verbose || shown.no_progress_meter {
+        if self.ticks < TICKS_WITHOUT_BAR || shown.silent || shown.verbose {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
@@ -330,11 +291,7 @@ fn without_controls(text: &str) -> String {
 impl Listener for Outputs<'_> {
     fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
         self.received += bytes.len() as u64;
-        self.write(fetch, bytes)?;
-        if self.arguments.shown.no_buffer {
-            self.stdout.flush()?;
-        }
-        Ok(())
+        self.write(fetch, bytes)
     }
 
     fn on_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
@@ -360,31 +317,6 @@ impl Listener for Outputs<'_> {
             target.finish()?;
         }
         self.stdout.flush()
-    }
-
-    fn on_retry(
-        &mut self,
-        fetch: usize,
-        pause: Duration,
-        outcome: &Outcome,
-        failure: Option<&FetchFailure>,
-    ) -> io::Result<()> {
-        if let Some(last) = self.heads.get_mut(fetch) {
-            *last = LastHead::default();
-        }
-        if !self.arguments.shown.silent {
-            let status = outcome.status.unwrap_or_default();
-            let why = failure.map_or_else(|| format!("status {status}"), ToString::to_string);
-            let url = self.arguments.urls.0.get(fetch).map_or("", String::as_str);
-            self.warn(&format!(
-                "warning: {url}: {why}; retrying in {} ms\n",
-                pause.as_millis()
-            ));
-        }
-        match self.targets.get_mut(fetch) {
-            Some(target) => target.restart(),
-            None => Ok(()),
-        }
     }
 
     fn on_done(&mut self, fetch: usize, outcome: &Outcome) {
@@ -444,9 +376,6 @@ impl Listener for Outputs<'_> {
         };
         let carrier = match handshake.transport {
             Transport::Quic(version) => format!("QUIC version {}", version.number().get()),
-            Transport::Tcp if handshake.tunnel_status.is_some() => {
-                format!("TCP to {}, through a tunnel", handshake.remote)
-            }
             Transport::Tcp => format!("TCP to {}", handshake.remote),
         };
         let version = handshake.version;
@@ -457,7 +386,7 @@ impl Listener for Outputs<'_> {
             self.handshakes.insert(connection, handshake.clone());
             return;
         };
-        let certificate = if self.arguments.connection.credentials.insecure {
+        let certificate = if self.arguments.connection.credentials.authorities.insecure {
             "not verified (-k)"
         } else {
             "verified"

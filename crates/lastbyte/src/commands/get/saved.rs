@@ -1,12 +1,12 @@
-//! Files that are kept from one run to the next: alternative services, sessions.
+//! The file of sessions, which is kept from one run to the next.
 
 use std::path::Path;
 
-use lastbyte_client::{AltSvc, Memory, SessionFile};
+use lastbyte_client::{Memory, SessionFile};
 use lastbyte_driver::Clock;
 
 use super::arguments::Arguments;
-use crate::{failure::Failure, files, terminal::notice};
+use crate::terminal::notice;
 
 /// The files with state of earlier runs.
 pub(super) struct SavedState<'a> {
@@ -16,7 +16,7 @@ pub(super) struct SavedState<'a> {
 
 impl<'a> SavedState<'a> {
     /// Reads the files that exist.
-    pub(super) fn open(arguments: &'a Arguments) -> Result<(Self, Memory), Failure> {
+    pub(super) fn open(arguments: &'a Arguments) -> (Self, Memory) {
         let mut sessions = None;
         if let Some(path) = &arguments.connection.session_store {
             // Sessions are an optimization, and nothing depends on them.
@@ -35,31 +35,15 @@ impl<'a> SavedState<'a> {
         let memory = sessions
             .as_ref()
             .map_or_else(Memory::default, |file| file.memory().clone());
-        if let Some(path) = &arguments.connection.alt_svc
-            && path.exists()
-        {
-            let text = files::read_text(path).map_err(Failure::Run)?;
-            let (services, wrong) = AltSvc::from_text(&text);
-            if wrong > 0 {
-                warn_of_file(
-                    arguments,
-                    path,
-                    &format!("ignored {wrong} invalid lines (expected curl's format)"),
-                );
-            }
-            memory.set_alternatives(services);
-        }
-        Ok((
-            Self {
-                arguments,
-                sessions,
-            },
-            memory,
-        ))
+        let saved = Self {
+            arguments,
+            sessions,
+        };
+        (saved, memory)
     }
 
     /// Writes the current state.
-    pub(super) fn save(&self, memory: &Memory) -> Result<(), Failure> {
+    pub(super) fn save(&self) {
         if let (Some(sessions), Some(path)) =
             (&self.sessions, &self.arguments.connection.session_store)
             && let Err(error) = sessions.save()
@@ -70,11 +54,6 @@ impl<'a> SavedState<'a> {
                 &format!("cannot keep sessions: {error}"),
             );
         }
-        if let Some(path) = &self.arguments.connection.alt_svc {
-            let text = memory.alternatives().to_text(Clock::since_epoch());
-            files::replace(path, text.as_bytes())?;
-        }
-        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::PathBuf, sync::Arc};
 
-use lastbyte_client::{Exceptions, Family, Proxies, Proxy, Settings, Versions};
+use lastbyte_client::{Family, Settings, Versions};
 use lastbyte_congestion::Registry;
 use lastbyte_quic::{connection::Config, crypto::key_log::KeyLogLines};
 
@@ -20,7 +20,6 @@ pub(super) enum Refusal {
     Usage(Failure),
     Authorities(String),
     Identity(String),
-    Proxy(String),
 }
 
 impl From<Failure> for Refusal {
@@ -31,28 +30,13 @@ impl From<Failure> for Refusal {
 
 pub(super) fn settings(arguments: &Arguments, registry: &Registry) -> Result<Settings, Refusal> {
     let it = &arguments.connection;
-    let congestion = match &it.startup {
-        None => it.congestion.clone(),
-        Some(startup) => {
-            let joint = if startup.contains(':') { ',' } else { ':' };
-            format!("{startup}{joint}congestion={}", it.congestion)
-        }
-    };
-    let option = if it.startup.is_some() {
-        "--startup"
-    } else {
-        "--congestion"
-    };
     let congestion = registry
-        .parse(&congestion)
-        .map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
+        .parse(&it.congestion)
+        .map_err(|error| Failure::Usage(format!("--congestion: {error}")))?;
     let mut settings = Settings::new(Config::new(congestion));
     settings.versions = versions(arguments);
     it.credentials
         .apply(&mut settings, Refusal::Authorities, Refusal::Identity)?;
-    if let Some(pins) = &it.pinnedpubkey {
-        settings.pins.extend_from_slice(&pins.0);
-    }
     if let Some(key_log) = key_log(arguments)? {
         settings.key_log = Some(key_log);
     }
@@ -67,17 +51,11 @@ pub(super) fn settings(arguments: &Arguments, registry: &Registry) -> Result<Set
         _ => Family::Any,
     };
     settings.overrides.clone_from(&it.resolve);
-    settings.proxies = proxies(arguments).map_err(Refusal::Proxy)?;
     settings.connect_to.clone_from(&it.connect_to);
     settings.dns_servers.clone_from(&it.dns_servers);
     settings.connect_timeout = it.connect_timeout;
     settings.time_limit = it.max_time.filter(|limit| !limit.is_zero());
-    settings.tls12 = !it.tlsv1_3;
     settings.tls13 = it.tls_max != "1.2";
-    if !settings.tls12 && !settings.tls13 {
-        let what = "`--tlsv1.3` and `--tls-max 1.2` exclude every TLS version";
-        return Err(Failure::Usage(what.to_owned()).into());
-    }
     if !settings.tls13 && settings.versions == Versions::Http3 {
         let what = "HTTP/3 requires TLS 1.3: remove `--tls-max 1.2`";
         return Err(Failure::Usage(what.to_owned()).into());
@@ -98,51 +76,9 @@ fn versions(arguments: &Arguments) -> Versions {
         Http::Three => Versions::Http3,
         Http::Auto if it.http1_1 => Versions::Http11,
         Http::Auto if it.http2 => Versions::Http2,
-        Http::Auto if it.http2_prior_knowledge => Versions::Http2Only,
         Http::Auto if it.http3_only => Versions::Http3,
         Http::Auto => Versions::Any,
     }
-}
-
-/// The proxies of the command line, or otherwise of the environment, as with curl.
-fn proxies(arguments: &Arguments) -> Result<Proxies, String> {
-    let it = &arguments.connection;
-    // In capitals, `HTTP_PROXY` could be a header field of a request to a CGI program.
-    let http = it
-        .proxy
-        .clone()
-        .or_else(|| variable(&["http_proxy", "all_proxy", "ALL_PROXY"]));
-    let https = it
-        .proxy
-        .clone()
-        .or_else(|| variable(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]));
-    let except = it
-        .noproxy
-        .clone()
-        .or_else(|| variable(&["no_proxy", "NO_PROXY"]));
-    let proxy = |said: Option<String>| -> Result<Option<Proxy>, String> {
-        let Some(said) = said.filter(|said| !said.is_empty()) else {
-            return Ok(None);
-        };
-        let mut proxy: Proxy = said.parse()?;
-        if let Some(user) = &it.proxy_user {
-            proxy.credentials = Some(user.clone());
-        }
-        Ok(Some(proxy))
-    };
-    Ok(Proxies {
-        http: proxy(http)?,
-        https: proxy(https)?,
-        except: Exceptions::parse(&except.unwrap_or_default()),
-        tunnels_all: it.proxytunnel,
-    })
-}
-
-/// The first of these environment variables that is set and not empty.
-#[expect(clippy::disallowed_methods, reason = "proxies are named so everywhere")]
-fn variable(names: &[&str]) -> Option<String> {
-    let said = names.iter().filter_map(|name| std::env::var(name).ok());
-    said.into_iter().find(|said| !said.is_empty())
 }
 
 #[expect(

@@ -7,13 +7,13 @@ use lastbyte_client::{Fetch, Handshake, Lookup, Outcome, Report, Version};
 use lastbyte_quic::Time;
 use serde_json::{Map, Value, json};
 
-use super::{exit::exit_code, output::LastHead};
+use super::exit::exit_code;
 
 /// One round, in which everything was fetched.
 pub(super) struct Round {
     pub(super) report: Report,
     /// The last response of each fetch.
-    pub(super) heads: Vec<LastHead>,
+    pub(super) heads: Vec<lastbyte_http3::Fields>,
     pub(super) handshakes: BTreeMap<usize, Handshake>,
 }
 

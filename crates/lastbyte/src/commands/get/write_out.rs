@@ -1,16 +1,13 @@
 //! `--write-out`: prints variables of each fetch, with curl's names.
 
-use std::{
-    io::{self, Write},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use lastbyte_client::{Fetch, Outcome};
 use serde_json::{Map, Value};
 
 use super::{
     arguments::Arguments,
-    exit::{exit_code, result},
+    exit::result,
     timing::{Round, parts},
 };
 use crate::{
@@ -29,49 +26,31 @@ enum Piece {
     Variable(&'static str),
     /// A field of the response.
     Header(String),
-    /// Further output goes to stdout or stderr.
-    Stdout,
-    Stderr,
-    /// Further output is only for fetches that failed.
-    OnError,
 }
 
 /// curl's variables, without those that control the output.
-const VARIABLES: [&str; 35] = [
+const VARIABLES: [&str; 22] = [
     "content_type",
     "errormsg",
     "exitcode",
-    "filename_effective",
-    "header_json",
     "http_code",
-    "http_connect",
     "http_version",
     "json",
-    "method",
     "num_connects",
-    "num_headers",
     "num_redirects",
-    "num_retries",
     "redirect_url",
-    "referer",
     "remote_ip",
     "remote_port",
     "response_code",
-    "scheme",
     "size_download",
-    "size_header",
     "size_upload",
     "speed_download",
-    "speed_upload",
-    "ssl_verify_result",
     "time_appconnect",
     "time_connect",
     "time_namelookup",
-    "time_pretransfer",
     "time_redirect",
     "time_starttransfer",
     "time_total",
-    "url",
     "url_effective",
 ];
 
@@ -97,48 +76,29 @@ impl WriteOut {
     /// # Errors
     ///
     /// Returns the error of writing.
-    pub(super) fn print(
-        &self,
-        arguments: &Arguments,
-        fetches: &[Fetch],
-        round: &Round,
-    ) -> Result<(), Failure> {
+    pub(super) fn print(&self, fetches: &[Fetch], round: &Round) -> Result<(), Failure> {
         for (index, outcome) in round.report.outcomes.iter().enumerate() {
             let Some(fetch) = fetches.get(index) else {
                 continue;
             };
             let data = FetchData {
-                arguments,
                 fetch,
                 outcome,
                 round,
                 index,
             };
-            let (mut stdout, mut stderr) = (String::new(), String::new());
-            let mut to_stderr = false;
+            let mut out = String::new();
             for piece in &self.0 {
-                let out = if to_stderr { &mut stderr } else { &mut stdout };
                 // The format may contain sequences for a terminal, but not what servers send.
-                let mut push = |value: &str| {
-                    out.push_str(&if to_stderr {
-                        shown(value, &io::stderr())
-                    } else {
-                        shown(value, &io::stdout())
-                    });
-                };
                 match piece {
                     Piece::Text(text) => out.push_str(text),
-                    Piece::Variable(name) => push(&text(&data.value(name), name)),
-                    Piece::Header(name) => push(&data.field(name)),
-                    Piece::Stdout => to_stderr = false,
-                    Piece::Stderr => to_stderr = true,
-                    Piece::OnError if outcome.failure.is_none() => break,
-                    Piece::OnError => {}
+                    Piece::Variable(name) => {
+                        out.push_str(&shown(&text(&data.value(name), name), &io::stdout()));
+                    }
+                    Piece::Header(name) => out.push_str(&shown(&data.field(name), &io::stdout())),
                 }
             }
-            // There is no way to report that stderr is closed.
-            let _ = io::stderr().write_all(stderr.as_bytes());
-            print_data(stdout)?;
+            print_data(out)?;
         }
         Ok(())
     }
@@ -188,16 +148,10 @@ fn parse(format: &str) -> Result<Vec<Piece>, Failure> {
 }
 
 fn variable(name: &str) -> Result<Piece, Failure> {
-    match name {
-        "stdout" => return Ok(Piece::Stdout),
-        "stderr" => return Ok(Piece::Stderr),
-        "onerror" => return Ok(Piece::OnError),
-        _ => {}
-    }
     let known = VARIABLES.iter().find(|known| **known == name);
     known.map(|name| Piece::Variable(name)).ok_or_else(|| {
         Failure::Usage(format!(
-            "`--write-out`: unknown variable `%{{{name}}}` (expected {}, stderr, stdout, onerror or %header{{NAME}})",
+            "`--write-out`: unknown variable `%{{{name}}}` (expected {} or %header{{NAME}})",
             VARIABLES.join(", ")
         ))
     })
@@ -211,17 +165,15 @@ fn text(value: &Value, name: &str) -> String {
         Value::Number(number) if name.starts_with("time_") => {
             format!("{:.6}", number.as_f64().unwrap_or_default())
         }
-        Value::Number(number) if name.ends_with("_code") || name == "http_connect" => {
+        Value::Number(number) if name.ends_with("_code") => {
             format!("{:03}", number.as_u64().unwrap_or_default())
         }
-        Value::Object(_) if name == "header_json" => format!("{value:#}"),
         value => value.to_string(),
     }
 }
 
 /// The values of one fetch.
 struct FetchData<'a> {
-    arguments: &'a Arguments,
     fetch: &'a Fetch,
     outcome: &'a Outcome,
     round: &'a Round,
@@ -231,8 +183,7 @@ struct FetchData<'a> {
 impl FetchData<'_> {
     fn octets(&self, name: &str) -> &[u8] {
         let head = self.round.heads.get(self.index);
-        head.and_then(|head| head.fields.get(name))
-            .unwrap_or_default()
+        head.and_then(|fields| fields.get(name)).unwrap_or_default()
     }
 
     fn field(&self, name: &str) -> String {
@@ -246,7 +197,6 @@ impl FetchData<'_> {
             "time_namelookup" => timing.resolved,
             "time_connect" => timing.transport.or(timing.connected),
             "time_appconnect" => timing.connected,
-            "time_pretransfer" => timing.request,
             "time_redirect" => timing.redirected,
             "time_starttransfer" => timing.head,
             _ => timing.end,
@@ -262,7 +212,6 @@ impl FetchData<'_> {
 
     fn value(&self, name: &str) -> Value {
         let (outcome, fetch) = (self.outcome, self.fetch);
-        let head = self.round.heads.get(self.index);
         let handshake = outcome
             .connection
             .and_then(|connection| self.round.handshakes.get(&connection));
@@ -272,34 +221,23 @@ impl FetchData<'_> {
                 text if text.is_empty() => Value::Null,
                 text => text.into(),
             },
-            "errormsg" => match result(self.arguments, outcome) {
+            "errormsg" => match result(outcome) {
                 (0, _) => Value::Null,
                 (_, why) => why.into(),
             },
-            "exitcode" => match &outcome.failure {
-                Some(failure) => exit_code(failure).into(),
-                None => result(self.arguments, outcome).0.into(),
-            },
-            "filename_effective" => {
-                let path = head.and_then(|head| head.path.as_ref());
-                path.map_or(Value::Null, |path| path.display().to_string().into())
-            }
-            "header_json" => self.fields(),
+            "exitcode" => result(outcome).0.into(),
             "http_code" | "response_code" => outcome.status.unwrap_or(0).into(),
             "http_version" => outcome.version.map_or("0", |it| it.number()).into(),
             "json" => {
                 let names = VARIABLES.iter();
-                let names = names.filter(|name| !matches!(**name, "json" | "header_json"));
+                let names = names.filter(|name| **name != "json");
                 let all: Map<String, Value> = names
                     .map(|name| ((*name).to_owned(), self.value(name)))
                     .collect();
                 all.into()
             }
-            "method" => fetch.method.clone().into(),
             "num_connects" => u8::from(outcome.timing.connect.is_some()).into(),
-            "num_headers" => head.map_or(0, |head| head.fields.len()).into(),
             "num_redirects" => outcome.redirects.into(),
-            "num_retries" => outcome.retries.into(),
             "redirect_url" => match outcome.status {
                 Some(301 | 302 | 303 | 307 | 308) => {
                     let led = url.join_field(self.octets("location"));
@@ -307,46 +245,14 @@ impl FetchData<'_> {
                 }
                 _ => Value::Null,
             },
-            "referer" => {
-                let referer = self.arguments.request.referer.clone();
-                referer.map_or(Value::Null, Value::String)
-            }
             "remote_ip" => handshake.map_or(Value::Null, |it| it.remote.ip().to_string().into()),
             "remote_port" => handshake.map_or(0, |it| it.remote.port()).into(),
-            "scheme" => url.origin().scheme.name().to_ascii_uppercase().into(),
             "size_download" => outcome.received.into(),
-            "size_header" => head.map_or(0, |head| head.heads_len).into(),
             "size_upload" => outcome.sent.into(),
             "speed_download" => self.speed(outcome.received).into(),
-            "speed_upload" => self.speed(outcome.sent).into(),
-            "http_connect" => {
-                let status = handshake.and_then(|handshake| handshake.tunnel_status);
-                status.unwrap_or(0).into()
-            }
-            // Without a trusted certificate there is no response.
-            "ssl_verify_result" => 0.into(),
-            "url" => {
-                let said = self.arguments.urls.0.get(self.index);
-                said.map_or(Value::Null, |said| said.clone().into())
-            }
             "url_effective" => url.to_string().into(),
             _ => self.seconds(name).into(),
         }
-    }
-
-    fn fields(&self) -> Value {
-        let mut all: Map<String, Value> = Map::new();
-        let head = self.round.heads.get(self.index);
-        for line in head.into_iter().flat_map(|head| &head.fields) {
-            let value = String::from_utf8_lossy(line.value).into_owned();
-            let values = all
-                .entry(line.name)
-                .or_insert_with(|| Value::Array(Vec::new()));
-            if let Value::Array(values) = values {
-                values.push(value.into());
-            }
-        }
-        all.into()
     }
 }
 
@@ -361,21 +267,16 @@ mod tests {
             ("", vec![]),
             ("a\\n\\t%%\\x", vec![text("a\n\t%\\x")]),
             (
-                "%{http_code} é%{url}",
+                "%{http_code} é%{url_effective}",
                 vec![
                     Piece::Variable("http_code"),
                     text(" é"),
-                    Piece::Variable("url"),
+                    Piece::Variable("url_effective"),
                 ],
             ),
             (
-                "%{stderr}%{onerror}%header{Server}!",
-                vec![
-                    Piece::Stderr,
-                    Piece::OnError,
-                    Piece::Header("server".to_owned()),
-                    text("!"),
-                ],
+                "%header{Server}!",
+                vec![Piece::Header("server".to_owned()), text("!")],
             ),
             ("100% %{open", vec![text("100% %{open")]),
         ] {

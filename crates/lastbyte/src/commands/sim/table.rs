@@ -2,10 +2,11 @@
 
 use core::{fmt::Write, time::Duration};
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_scenario::Handshake;
 use lastbyte_sim::row::Row;
 use lastbyte_units as units;
+
+use crate::table::Table;
 
 /// Tables of rows, which stand in order of network, size, arm, handshake and seed. `path` describes a network by its name.
 pub(super) fn tables(rows: &[Row], path: impl Fn(&str) -> String) -> String {
@@ -65,10 +66,7 @@ fn table(rows: &[Row]) -> String {
         })
         .collect();
     let columns = Columns::of(rows, &arms);
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let head = columns.head();
-    table.set_header(head.iter().map(Cell::new));
+    let mut table = Table::new(columns.head());
     let mut baseline: Vec<Option<f64>> = Vec::new();
     for arm in arms {
         let flows = arm.iter().map(|row| row.flow).max().unwrap_or(0) + 1;
@@ -79,16 +77,10 @@ fn table(rows: &[Row]) -> String {
                 baseline.push(ttlb);
             }
             let base = baseline.get(flow).copied().flatten();
-            table.add_row(cells(&runs, ttlb, base, &columns));
+            table.row(cells(&runs, ttlb, base, &columns));
         }
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
-    }
-    table.trim_fmt()
+    table.text()
 }
 
 /// Which columns there are, beside those of all tables.
@@ -156,7 +148,7 @@ const ENDS: [&str; 8] = [
     "used",
 ];
 
-fn cells(runs: &[&Row], ttlb: Option<f64>, base: Option<f64>, columns: &Columns) -> Vec<Cell> {
+fn cells(runs: &[&Row], ttlb: Option<f64>, base: Option<f64>, columns: &Columns) -> Vec<String> {
     let Some(first) = runs.first() else {
         return Vec::new();
     };
@@ -226,7 +218,7 @@ fn cells(runs: &[&Row], ttlb: Option<f64>, base: Option<f64>, columns: &Columns)
         Some(share) => format!("{:.0} %", share * 100.0),
         None => ABSENT.to_owned(),
     });
-    cells.into_iter().map(Cell::new).collect()
+    cells
 }
 
 /// Shown for an event that did not happen.

@@ -1,277 +1,133 @@
-//! Options of curl: those without effect here, and the refusals of those that are not supported.
+//! Options of curl that are refused, by name.
 
-use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
+use clap::Args as _;
 
-/// Options of curl that are accepted without effect, because what they ask for is the default or does not apply.
-const WITHOUT_EFFECT: &[(&str, Option<char>)] = &[
-    ("basic", None),
-    ("disable", Some('q')),
-    ("no-alpn", None),
-    ("no-npn", None),
-    ("no-sessionid", None),
-    ("parallel-immediate", None),
-    ("styled-output", None),
-    ("tcp-nodelay", None),
-    ("tlsv1", Some('1')),
-    ("tlsv1.0", None),
-    ("tlsv1.1", None),
-];
-
-/// The options that are accepted without effect.
-#[derive(Debug)]
-pub(crate) struct WithoutEffect;
-
-impl Args for WithoutEffect {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        let options = WITHOUT_EFFECT.iter().map(|(name, short)| {
-            let option = Arg::new(*name).long(*name).action(ArgAction::SetTrue);
-            let option = match short {
-                Some(short) => option.short(*short),
-                None => option,
-            };
-            option.hide(true)
-        });
-        command.args(options)
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for WithoutEffect {
-    fn from_arg_matches(_: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self)
-    }
-
-    fn update_from_arg_matches(&mut self, _: &ArgMatches) -> Result<(), clap::Error> {
-        Ok(())
-    }
-}
-
-/// Options of curl for HTTP that are not supported, and what to use in their place, if anything.
-const HTTP: &[(&str, &str)] = &[
-    ("abstract-unix-socket", ""),
+/// Options of curl that are refused, and what to use in their place.
+const HINTS: &[(&str, &str)] = &[
     ("anyauth", "use -u, for Basic authentication"),
-    ("aws-sigv4", ""),
+    ("basic", "Basic authentication is the default of -u"),
     ("ca-native", "the system's CA certificates are the default"),
     ("capath", "use --cacert FILE"),
-    ("cert-status", ""),
     ("cert-type", "certificates are in PEM"),
-    ("ciphers", ""),
-    ("compressed-ssh", ""),
-    ("create-file-mode", ""),
-    ("crlf", ""),
-    ("crlfile", ""),
-    ("curves", ""),
-    ("delegation", ""),
+    ("cookie", "use -H 'cookie: NAME=VALUE'"),
+    ("data-ascii", "use -d DATA"),
     ("digest", "use -u, for Basic authentication"),
-    ("disallow-username-in-url", ""),
-    ("dns-interface", ""),
-    ("dns-ipv4-addr", ""),
-    ("dns-ipv6-addr", ""),
-    ("doh-cert-status", ""),
-    ("doh-insecure", ""),
+    ("disable", "there is no file of options"),
     ("doh-url", "use --dns-servers ADDRESSES"),
-    ("dump-ca-embed", ""),
-    ("ech", ""),
-    ("egd-file", ""),
-    ("engine", ""),
+    ("dump-header", "use -i or -v"),
     ("etag-compare", "use -H 'if-none-match: ETAG'"),
     ("etag-save", "use -w '%header{etag}'"),
-    ("expect100-timeout", ""),
-    ("fail-early", ""),
-    ("false-start", ""),
-    ("happy-eyeballs-timeout-ms", ""),
-    ("haproxy-clientip", ""),
-    ("haproxy-protocol", ""),
-    ("hsts", ""),
-    ("http0.9", ""),
+    ("fail-with-body", "use -f or -w '%{http_code}'"),
+    ("get", "write the query into the URL"),
     ("http1.0", "use --http1.1"),
-    ("ignore-content-length", ""),
-    ("interface", ""),
-    ("ip-tos", ""),
-    ("ipfs-gateway", ""),
-    ("keepalive-cnt", ""),
-    ("keepalive-time", ""),
+    ("json", "use -d DATA -H 'content-type: application/json'"),
     ("key-type", "keys are in PEM"),
-    ("libcurl", ""),
-    ("local-port", ""),
-    ("login-options", ""),
     ("manual", "use `lastbyte man get`"),
-    ("metalink", ""),
-    ("mptcp", ""),
     ("negotiate", "use -u, for Basic authentication"),
     ("next", "run the command once for each group of options"),
-    ("no-clobber", ""),
-    ("no-keepalive", ""),
+    ("no-progress-meter", "use -s"),
     ("ntlm", "use -u, for Basic authentication"),
     ("ntlm-wb", "use -u, for Basic authentication"),
     ("out-null", "use -o /dev/null"),
+    ("parallel", "transfers run in parallel"),
+    ("parallel-immediate", "transfers run in parallel"),
     ("parallel-max-host", "use --parallel-max N"),
     ("pass", "encrypted keys are not supported"),
-    ("preproxy", "use --proxy URL"),
-    ("proto", ""),
+    ("pinnedpubkey", "use --pin-sha256 BASE64"),
     ("proto-default", "write `http://` in the URL"),
-    ("proto-redir", ""),
-    (
-        "proxy-anyauth",
-        "use --proxy-user, for Basic authentication",
-    ),
-    ("proxy-basic", "use --proxy-user, for Basic authentication"),
-    ("proxy-ca-native", ""),
-    ("proxy-cacert", ""),
-    ("proxy-capath", ""),
-    ("proxy-cert", ""),
-    ("proxy-cert-type", ""),
-    ("proxy-ciphers", ""),
-    ("proxy-crlfile", ""),
-    ("proxy-digest", "use --proxy-user, for Basic authentication"),
-    ("proxy-header", ""),
-    ("proxy-http2", ""),
-    ("proxy-insecure", ""),
-    ("proxy-key", ""),
-    ("proxy-key-type", ""),
-    (
-        "proxy-negotiate",
-        "use --proxy-user, for Basic authentication",
-    ),
-    ("proxy-ntlm", "use --proxy-user, for Basic authentication"),
-    ("proxy-pass", ""),
-    ("proxy-pinnedpubkey", ""),
-    ("proxy-service-name", ""),
-    ("proxy-ssl-allow-beast", ""),
-    ("proxy-ssl-auto-client-cert", ""),
-    ("proxy-tls13-ciphers", ""),
-    ("proxy-tlsauthtype", ""),
-    ("proxy-tlspassword", ""),
-    ("proxy-tlsuser", ""),
-    ("proxy-tlsv1", ""),
-    ("proxy1.0", "use --proxy URL"),
-    ("random-file", ""),
-    ("rate", ""),
     ("raw", "responses are not decoded without --compressed"),
-    ("remove-on-error", ""),
-    ("request-target", ""),
-    ("sasl-authzid", ""),
-    ("sasl-ir", ""),
-    ("service-name", ""),
-    ("sigalgs", ""),
-    ("skip-existing", ""),
-    ("socks4", "only HTTP proxies are supported: --proxy URL"),
-    ("socks4a", "only HTTP proxies are supported: --proxy URL"),
-    ("socks5", "only HTTP proxies are supported: --proxy URL"),
-    ("socks5-basic", ""),
-    ("socks5-gssapi", ""),
-    ("socks5-gssapi-nec", ""),
-    ("socks5-gssapi-service", ""),
-    (
-        "socks5-hostname",
-        "only HTTP proxies are supported: --proxy URL",
-    ),
-    ("ssl-allow-beast", ""),
+    ("referer", "use -H 'referer: URL'"),
+    ("remote-name-all", "use -O for each URL"),
     ("ssl-auto-client-cert", "use --cert FILE"),
-    ("ssl-no-revoke", ""),
-    ("ssl-revoke-best-effort", ""),
     ("ssl-sessions", "use --session-store FILE"),
     ("sslv2", "TLS 1.2 or later is required"),
     ("sslv3", "TLS 1.2 or later is required"),
     ("stderr", "use the shell's 2>FILE"),
-    ("suppress-connect-headers", ""),
-    ("tcp-fastopen", ""),
+    ("tcp-nodelay", "TCP_NODELAY is always set"),
     ("time-cond", "use -H 'if-modified-since: DATE'"),
     ("tls-earlydata", "use --0rtt"),
-    ("tls13-ciphers", ""),
-    ("tlsauthtype", ""),
-    ("tlspassword", ""),
-    ("tlsuser", ""),
+    ("tlsv1", "TLS 1.2 or later is required"),
+    ("tlsv1.0", "TLS 1.2 or later is required"),
+    ("tlsv1.1", "TLS 1.2 or later is required"),
+    ("tlsv1.2", "TLS 1.2 or later is the default"),
     ("tr-encoding", "use --compressed"),
     ("trace", "use -v, --qlog DIR or --keylog FILE"),
     ("trace-ascii", "use -v, --qlog DIR or --keylog FILE"),
     ("trace-config", "use -v"),
     ("trace-ids", "use -v"),
     ("trace-time", "use -v, or --timing"),
-    ("unix-socket", ""),
-    ("url-query", "use -G --data-urlencode DATA"),
-    ("variable", ""),
+    ("url", "write the URL without an option"),
+    ("url-query", "write the query into the URL"),
+    ("user-agent", "use -H 'user-agent: NAME'"),
     ("version", "use `lastbyte --version`"),
-    ("vlan-priority", ""),
-    ("xattr", ""),
 ];
+
+/// The other options of curl for HTTP.
+const OTHERS: &str = "\
+    abstract-unix-socket alt-svc aws-sigv4 buffer cert-status ciphers compressed-ssh config continue-at cookie-jar \
+    create-dirs create-file-mode crlf crlfile curves data-raw data-urlencode delegation disallow-username-in-url \
+    dns-interface dns-ipv4-addr dns-ipv6-addr doh-cert-status doh-insecure dump-ca-embed ech egd-file engine \
+    expect100-timeout fail-early false-start form form-escape form-string globoff happy-eyeballs-timeout-ms \
+    haproxy-clientip haproxy-protocol hsts http0.9 http2-prior-knowledge ignore-content-length interface ip-tos \
+    ipfs-gateway junk-session-cookies keepalive-cnt keepalive-time libcurl limit-rate local-port location-trusted \
+    login-options max-filesize max-redirs metalink mptcp netrc netrc-file netrc-optional no-alpn no-buffer \
+    no-clobber no-keepalive no-npn no-sessionid noproxy oauth2-bearer output-dir path-as-is post301 post302 \
+    post303 preproxy progress-bar proto proto-redir proxy proxy-anyauth proxy-basic proxy-ca-native proxy-cacert \
+    proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest proxy-header proxy-http2 \
+    proxy-insecure proxy-key proxy-key-type proxy-negotiate proxy-ntlm proxy-pass proxy-pinnedpubkey \
+    proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers proxy-tlsauthtype \
+    proxy-tlspassword proxy-tlsuser proxy-tlsv1 proxy-user proxy1.0 proxytunnel random-file rate \
+    remote-header-name remote-time remove-on-error request-target retry retry-all-errors retry-connrefused \
+    retry-delay retry-max-time sasl-authzid sasl-ir service-name sigalgs skip-existing socks4 socks4a socks5 \
+    socks5-basic socks5-gssapi socks5-gssapi-nec socks5-gssapi-service socks5-hostname speed-limit speed-time \
+    ssl-allow-beast ssl-no-revoke ssl-revoke-best-effort styled-output suppress-connect-headers tcp-fastopen \
+    tls13-ciphers tlsauthtype tlspassword tlsuser tlsv1.3 unix-socket variable vlan-priority xattr";
 
 /// Options of curl for other protocols.
-const OTHER_PROTOCOLS: &[&str] = &[
-    "append",
-    "disable-eprt",
-    "disable-epsv",
-    "ftp-account",
-    "ftp-alternative-to-user",
-    "ftp-create-dirs",
-    "ftp-method",
-    "ftp-pasv",
-    "ftp-port",
-    "ftp-pret",
-    "ftp-skip-pasv-ip",
-    "ftp-ssl-ccc",
-    "ftp-ssl-ccc-mode",
-    "ftp-ssl-control",
-    "hostpubmd5",
-    "hostpubsha256",
-    "krb",
-    "list-only",
-    "mail-auth",
-    "mail-from",
-    "mail-rcpt",
-    "mail-rcpt-allowfails",
-    "pubkey",
-    "quote",
-    "ssl",
-    "ssl-reqd",
-    "telnet-option",
-    "tftp-blksize",
-    "tftp-no-options",
-    "upload-flags",
-    "use-ascii",
-];
+const OTHER_PROTOCOLS: &str = "\
+    append disable-eprt disable-epsv ftp-account ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv \
+    ftp-port ftp-pret ftp-skip-pasv-ip ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control hostpubmd5 hostpubsha256 krb \
+    list-only mail-auth mail-from mail-rcpt mail-rcpt-allowfails pubkey quote ssl ssl-reqd telnet-option \
+    tftp-blksize tftp-no-options upload-flags use-ascii";
 
-/// Options of curl that are left to curl, with their short forms.
-const REMOVED: &[(&str, Option<&str>)] = &[
-    ("config", Some("-K")),
-    ("continue-at", Some("-C")),
-    ("cookie-jar", Some("-c")),
-    ("form", Some("-F")),
-    ("form-escape", None),
-    ("form-string", None),
-    ("globoff", Some("-g")),
-    ("junk-session-cookies", Some("-j")),
-    ("limit-rate", None),
-    ("netrc", Some("-n")),
-    ("netrc-file", None),
-    ("netrc-optional", None),
-    ("oauth2-bearer", None),
-    ("post301", None),
-    ("post302", None),
-    ("post303", None),
-    ("remote-header-name", Some("-J")),
-    ("remote-time", Some("-R")),
-    ("speed-limit", Some("-Y")),
-    ("speed-time", Some("-y")),
-];
-
-/// Short forms of options that are not supported.
+/// Short forms.
 const SHORT: &[(&str, &str)] = &[
+    ("-#", "progress-bar"),
     ("-0", "http1.0"),
+    ("-1", "tlsv1"),
     ("-2", "sslv2"),
     ("-3", "sslv3"),
     ("-:", "next"),
+    ("-A", "user-agent"),
     ("-B", "use-ascii"),
+    ("-C", "continue-at"),
+    ("-D", "dump-header"),
+    ("-F", "form"),
+    ("-G", "get"),
+    ("-J", "remote-header-name"),
+    ("-K", "config"),
     ("-M", "manual"),
+    ("-N", "no-buffer"),
     ("-P", "ftp-port"),
     ("-Q", "quote"),
+    ("-R", "remote-time"),
+    ("-U", "proxy-user"),
     ("-V", "version"),
+    ("-Y", "speed-limit"),
+    ("-Z", "parallel"),
     ("-a", "append"),
+    ("-b", "cookie"),
+    ("-c", "cookie-jar"),
+    ("-e", "referer"),
+    ("-g", "globoff"),
+    ("-j", "junk-session-cookies"),
     ("-l", "list-only"),
+    ("-n", "netrc"),
+    ("-p", "proxytunnel"),
+    ("-q", "disable"),
     ("-t", "telnet-option"),
+    ("-x", "proxy"),
+    ("-y", "speed-time"),
     ("-z", "time-cond"),
 ];
 
@@ -279,62 +135,57 @@ const SHORT: &[(&str, &str)] = &[
 pub(crate) fn refusal(option: &str) -> Option<String> {
     let option = option.split('=').next().unwrap_or_default();
     let of_short = SHORT.iter().find(|(short, _)| *short == option);
-    let of_short = of_short.map(|(_, name)| *name).or_else(|| {
-        let mut removed = REMOVED.iter();
-        removed
-            .find(|(_, short)| *short == Some(option))
-            .map(|(name, _)| *name)
-    });
     let name = match of_short {
-        Some(name) => name,
+        Some((_, name)) => name,
         None => option.strip_prefix("--")?,
     };
+    let what = format!("curl's `{option}` is not supported");
+    let is_in = |list: &str, name: &str| list.split_ascii_whitespace().any(|other| other == name);
     // Every switch of curl has a negative form.
     let positive = name.strip_prefix("no-");
-    let what = format!("curl's `{option}` is not supported");
-    let is_removed = |(long, _): &(&str, _)| *long == positive.unwrap_or(name);
-    if REMOVED.iter().any(is_removed) {
-        return Some(format!("{what}: use curl"));
-    }
-    if OTHER_PROTOCOLS.contains(&name) {
-        return Some(format!("{what}: it is not for HTTP"));
-    }
-    match HTTP.iter().find(|(long, _)| *long == name) {
-        Some((_, "")) => Some(what),
-        Some((_, hint)) => Some(format!("{what}: {hint}")),
-        None => {
-            let positive = positive?;
-            let command = <super::Arguments as Args>::augment_args(clap::Command::new("get"));
-            let mut switches = command.get_arguments();
-            let is_switch = switches.any(|argument| {
-                argument.get_long() == Some(positive) && !argument.get_action().takes_values()
-            });
-            is_switch.then(|| format!("{what}: leave out --{positive}"))
+    for name in [Some(name), positive].into_iter().flatten() {
+        if let Some((_, hint)) = HINTS.iter().find(|(long, _)| *long == name) {
+            return Some(format!("{what}: {hint}"));
+        }
+        if is_in(OTHERS, name) {
+            return Some(format!("{what}: use curl"));
+        }
+        if is_in(OTHER_PROTOCOLS, name) {
+            return Some(format!("{what}: it is not for HTTP"));
         }
     }
+    let positive = positive?;
+    let command = super::Arguments::augment_args(clap::Command::new("get"));
+    let mut switches = command.get_arguments();
+    let is_switch = switches.any(|argument| {
+        argument.get_long() == Some(positive) && !argument.get_action().takes_values()
+    });
+    is_switch.then(|| format!("{what}: leave out --{positive}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Arguments, Args as _, REMOVED, refusal};
+    use super::{super::Arguments, HINTS, OTHERS, SHORT, refusal};
+    use clap::Args as _;
 
     #[test]
     fn removed_options_are_refused_by_name() {
         let command = Arguments::augment_args(clap::Command::new("get"));
-        for (long, short) in REMOVED {
-            let long = format!("--{long}");
-            let forms = [Some(long.as_str()), *short];
-            for option in forms.into_iter().flatten() {
-                let error = command
-                    .clone()
-                    .try_get_matches_from(["get", option, "https://a.example/"])
-                    .expect_err(option);
-                assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
-                let given = error.get(clap::error::ContextKind::InvalidArg);
-                let given = given.expect("the option").to_string();
-                let expected = format!("curl's `{option}` is not supported: use curl");
-                assert_eq!(refusal(&given), Some(expected));
-            }
+        let hints = HINTS.iter().map(|(name, _)| *name);
+        let long = hints.chain(OTHERS.split_ascii_whitespace());
+        let long = long.map(|name| format!("--{name}"));
+        let short = SHORT.iter().map(|(short, _)| (*short).to_owned());
+        for option in long.chain(short) {
+            let error = command
+                .clone()
+                .try_get_matches_from(["get", &option, "https://a.example/"])
+                .expect_err(&option);
+            assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
+            let given = error.get(clap::error::ContextKind::InvalidArg);
+            let given = given.expect("the option").to_string();
+            let refused = refusal(&given).expect(&option);
+            let expected = format!("curl's `{option}` is not supported: ");
+            assert!(refused.starts_with(&expected), "{refused}");
         }
     }
 
@@ -360,6 +211,19 @@ mod tests {
             (
                 "--no-compressed",
                 Some("curl's `--no-compressed` is not supported: leave out --compressed"),
+            ),
+            ("-x", Some("curl's `-x` is not supported: use curl")),
+            (
+                "--retry=3",
+                Some("curl's `--retry` is not supported: use curl"),
+            ),
+            (
+                "-b",
+                Some("curl's `-b` is not supported: use -H 'cookie: NAME=VALUE'"),
+            ),
+            (
+                "--no-buffer",
+                Some("curl's `--no-buffer` is not supported: use curl"),
             ),
             ("--no-output", None),
             ("--hedaer", None),

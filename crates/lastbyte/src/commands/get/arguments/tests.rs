@@ -21,7 +21,7 @@ fn outputs_keep_the_order_of_the_command_line() {
     let arguments = parse(&["a", "-o", "x", "-O", "b", "c", "--output", "-", "d"]);
     let expected = [Output::File("x".into()), Output::RemoteName, Output::Stdout];
     assert_eq!(arguments.outputs.0, expected);
-    assert_eq!(arguments.urls.0, ["a", "b", "c", "d"]);
+    assert_eq!(arguments.urls, ["a", "b", "c", "d"]);
 }
 
 #[test]
@@ -52,23 +52,9 @@ fn resolve_accepts_addresses_of_both_families() {
 
 #[test]
 fn request_bodies_keep_the_order_of_the_command_line() {
-    let words = [
-        "-d",
-        "a=1",
-        "--data-raw",
-        "@b",
-        "--data-urlencode",
-        "c= ",
-        "-d",
-        "d",
-        "--data-binary",
-        "@e",
-        "u",
-    ];
+    let words = ["-d", "a=1", "-d", "d", "--data-binary", "@e", "u"];
     let expected = [
         Datum::Text("a=1".to_owned()),
-        Datum::Raw("@b".to_owned()),
-        Datum::Escaped("c= ".to_owned()),
         Datum::Text("d".to_owned()),
         Datum::Binary("@e".to_owned()),
     ];
@@ -76,26 +62,11 @@ fn request_bodies_keep_the_order_of_the_command_line() {
 }
 
 #[test]
-fn sizes_redirects_and_pins_are_checked() {
-    assert_eq!(size("1000"), Ok(1000));
-    assert_eq!(size("64k"), Ok(65_536));
-    assert_eq!(size("2G"), Ok(2 << 30));
-    for wrong in ["", "k", "-1", "1.5M", "99999999999G"] {
-        assert!(size(wrong).is_err(), "{wrong}");
-    }
-    assert_eq!((redirects("-1"), redirects("0")), (Ok(-1), Ok(0)));
-    assert!(redirects("-2").is_err() && redirects("x").is_err());
+fn pins_and_wildcards_are_checked() {
     let good = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
     assert_eq!(pin(good), Ok(good.to_owned()));
-    let two = format!("sha256//{good};sha256//{good}");
-    assert_eq!(pinned(&two).map(|pins| pins.0.len()), Ok(2));
-    for wrong in [
-        "",
-        "x",
-        "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuF==",
-        "key.pem",
-    ] {
-        assert!(pin(wrong).is_err() && pinned(wrong).is_err(), "{wrong}");
+    for wrong in ["", "x", "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuF=="] {
+        assert!(pin(wrong).is_err(), "{wrong}");
     }
     let any = resolve("*:443:127.0.0.1").expect("a place");
     assert_eq!(any.host, "*");

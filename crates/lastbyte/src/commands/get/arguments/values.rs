@@ -8,9 +8,6 @@ use core::{
 use lastbyte_client::{ConnectTo, Override, Url};
 use lastbyte_units as units;
 
-use super::Pins;
-use crate::commands::credentials::pin;
-
 /// Parses a time span; without a unit, the number is in seconds, as in curl.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<f64>() {
@@ -98,42 +95,4 @@ pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
     found.or_else(|_| text.parse()).map_err(|_| {
         format!("invalid address `{text}` of a DNS server (expected 192.0.2.1, 192.0.2.1:53 or [2001:db8::1]:53)")
     })
-}
-
-/// Parses a size in bytes as curl does: `k`, `M` and `G` are powers of 1024. With a `B`, they are those of
-/// [`lastbyte_units`].
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    let scale = match text.bytes().last() {
-        Some(b'k' | b'K') => 1 << 10,
-        Some(b'm' | b'M') => 1 << 20,
-        Some(b'g' | b'G') => 1 << 30,
-        _ => return units::bytes(text).map_err(|error| error.to_string()),
-    };
-    let number = units::count(&text[..text.len() - 1]).ok();
-    number
-        .and_then(|number| number.checked_mul(scale))
-        .ok_or_else(|| {
-            "expected a size, such as `1000`, `64k` (1024 each, as in curl) or `64kB`".to_owned()
-        })
-}
-
-pub(super) fn redirects(text: &str) -> Result<i64, String> {
-    match text.parse() {
-        Ok(number) if (-1..=i64::from(u32::MAX)).contains(&number) => Ok(number),
-        _ => Err(format!(
-            "invalid limit `{text}` (expected a number of redirects, or -1 for no limit)"
-        )),
-    }
-}
-
-pub(super) fn pinned(text: &str) -> Result<Pins, String> {
-    let pins = text
-        .split(';')
-        .map(|text| match text.strip_prefix("sha256//") {
-            Some(text) => pin(text),
-            None => Err(format!(
-                "invalid pin `{text}` (expected sha256//BASE64; key files are not supported)"
-            )),
-        });
-    pins.collect::<Result<_, _>>().map(Pins)
 }

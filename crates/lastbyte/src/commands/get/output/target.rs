@@ -6,8 +6,8 @@
 )]
 
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, IsTerminal as _, Seek as _, Write},
+    fs::File,
+    io::{self, BufWriter, IsTerminal as _, Write},
     os::fd::AsFd as _,
     path::{Path, PathBuf},
 };
@@ -15,10 +15,7 @@ use std::{
 use lastbyte_client::Fetch;
 
 use crate::{
-    commands::get::{
-        arguments::{Arguments, Output},
-        destination::{in_folder, output_of},
-    },
+    commands::get::arguments::{Arguments, Output},
     failure::Failure,
 };
 
@@ -39,17 +36,17 @@ pub(super) struct Target {
     /// The file; none for the terminal.
     path: Option<PathBuf>,
     writer: Option<BufWriter<File>>,
-    makes_folders: bool,
     /// Bytes with a NUL are not written: stdout is a terminal, and `-o -` was not given.
     refuses_binary: bool,
 }
 
 impl Target {
     pub(super) fn new(arguments: &Arguments, index: usize, fetch: &Fetch) -> Result<Self, Failure> {
-        let output = output_of(arguments, index);
-        let path = match &output {
+        let given = arguments.outputs.0.get(index);
+        let output = given.unwrap_or(&Output::Stdout);
+        let path = match output {
             Output::Stdout => None,
-            Output::File(path) => Some(in_folder(arguments, path)),
+            Output::File(path) => Some(path.clone()),
             Output::RemoteName => {
                 let name = fetch.url.file_name();
                 let name = name.ok_or_else(|| {
@@ -58,16 +55,13 @@ impl Target {
                         fetch.url
                     ))
                 })?;
-                Some(in_folder(arguments, Path::new(name)))
+                Some(PathBuf::from(name))
             }
         };
         Ok(Self {
             path,
             writer: None,
-            makes_folders: arguments.shown.create_dirs,
-            refuses_binary: output == Output::Stdout
-                && arguments.outputs.0.get(index).is_none()
-                && io::stdout().is_terminal(),
+            refuses_binary: given.is_none() && io::stdout().is_terminal(),
         })
     }
 
@@ -90,38 +84,12 @@ impl Target {
         if let Some(writer) = &mut self.writer {
             return writer.write_all(bytes);
         }
-        let file = self.open(path).map_err(|error| {
+        let file = File::create(path).map_err(|error| {
             let what = format!("`{}`: {error}", path.display());
             io::Error::new(error.kind(), what)
         })?;
         let writer = BufWriter::with_capacity(BUFFER_LEN, file);
         self.writer.insert(writer).write_all(bytes)
-    }
-
-    fn open(&self, path: &Path) -> io::Result<File> {
-        if self.makes_folders
-            && let Some(folder) = path.parent()
-        {
-            fs::create_dir_all(folder)?;
-        }
-        File::create(path)
-    }
-
-    /// Discards what has arrived, as it will be sent again; on the terminal it stays.
-    pub(super) fn restart(&mut self) -> io::Result<()> {
-        let Some(writer) = self.writer.take() else {
-            return Ok(());
-        };
-        let mut file = writer
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
-        // A device has no length, and is not truncated.
-        if file.metadata()?.is_file() {
-            file.set_len(0)?;
-            file.rewind()?;
-        }
-        self.writer = Some(BufWriter::with_capacity(BUFFER_LEN, file));
-        Ok(())
     }
 
     /// Writes all buffered data.

@@ -36,32 +36,25 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>, Refusal> {
     files::read(Path::new(path)).map_err(|what| (26, what))
 }
 
-/// The data of `-d` and related options, joined by `&`; pieces of JSON are appended as they are.
+/// The data of `-d` and `--data-binary`, joined by `&`.
 pub(super) fn body(data: &[Datum]) -> Result<Option<Vec<u8>>, Refusal> {
     let mut body: Option<Vec<u8>> = None;
     for datum in data {
-        let bytes = match datum {
-            Datum::Raw(text) => text.clone().into_bytes(),
-            Datum::Escaped(text) => form(text)?,
-            Datum::Text(text) | Datum::Binary(text) | Datum::Json(text) => {
-                match text.strip_prefix('@') {
-                    None => text.clone().into_bytes(),
-                    Some(path) => {
-                        let mut bytes = read(path)?;
-                        if matches!(datum, Datum::Text(_)) {
-                            bytes.retain(|byte| !b"\r\n\0".contains(byte));
-                        }
-                        bytes
-                    }
+        let (Datum::Text(text) | Datum::Binary(text)) = datum;
+        let bytes = match text.strip_prefix('@') {
+            None => text.clone().into_bytes(),
+            Some(path) => {
+                let mut bytes = read(path)?;
+                if matches!(datum, Datum::Text(_)) {
+                    bytes.retain(|byte| !b"\r\n\0".contains(byte));
                 }
+                bytes
             }
         };
         match &mut body {
             None => body = Some(bytes),
             Some(body) => {
-                if !matches!(datum, Datum::Json(_)) {
-                    body.push(b'&');
-                }
+                body.push(b'&');
                 body.extend(bytes);
             }
         }
@@ -69,43 +62,18 @@ pub(super) fn body(data: &[Datum]) -> Result<Option<Vec<u8>>, Refusal> {
     Ok(body)
 }
 
-/// As curl's `--data-urlencode` parses it: the first `=` or `@` decides.
-fn form(text: &str) -> Result<Vec<u8>, Refusal> {
-    let (name, content) = match text.find(['=', '@']) {
-        Some(at) if text[at..].starts_with('=') => {
-            (&text[..at], text.as_bytes()[at + 1..].to_vec())
-        }
-        Some(at) => (&text[..at], read(&text[at + 1..])?),
-        None => ("", text.as_bytes().to_vec()),
-    };
-    let mut escaped = String::new();
-    push_escaped(&content, &mut escaped);
-    // As in HTML forms, and curl.
-    let escaped = escaped.replace("%20", "+");
-    let out = if name.is_empty() {
-        escaped
-    } else {
-        format!("{name}={escaped}")
-    };
-    Ok(out.into_bytes())
-}
-
 /// A file name as a path segment.
 pub(super) fn escaped(name: &str) -> String {
     let mut out = String::new();
-    push_escaped(name.as_bytes(), &mut out);
-    out
-}
-
-fn push_escaped(bytes: &[u8], out: &mut String) {
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
-            out.push(char::from(*byte));
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
         } else {
             // Writing to a String cannot fail.
             let _ = write!(out, "%{byte:02X}");
         }
     }
+    out
 }
 
 /// The upload of `-T`: a file that can be read again, or a stream that is read while it is sent.
