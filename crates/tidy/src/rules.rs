@@ -459,7 +459,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("origin", &["application", "application::served"]),
     ("origin", &["exchange", "exchange::channel", "handler"]),
     ("query", &["lower", "lower::stages", "lower::survey"]),
-    ("query", &["methods::array", "methods::random"]),
     (
         "query",
         &[
@@ -470,7 +469,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "methods::enumerator",
             "methods::hash",
             "methods::object",
-            "methods::proc",
             "methods::range",
             "methods::string::search",
             "methods::table",
@@ -488,7 +486,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "value::inspect",
             "value::number",
             "value::proc",
-            "value::random",
             "value::table",
         ],
     ),
