@@ -537,7 +537,7 @@ fn memory_is_bounded() {
     for query in [
         "x = \"a\"; 40.times { x = x + x }",
         "a = [1]; a.each { a << 1 }",
-        "(1..20).to_a.permutation.to_a",
+        "(1..100_000_000).to_a",
         "x = []; loop { x << [1] }",
     ] {
         let line = format!("lastbyte query --max-memory 200MiB '[count(), ({query})]' rows");
@@ -556,9 +556,9 @@ fn memory_is_bounded() {
     assert!(output.stdout.starts_with(b"["), "what the rows before made");
     let (stdout, _) = run_once(
         &folder,
-        "lastbyte query --max-memory 200MiB 'sum([*1..20].combination(10).count)' good",
+        "lastbyte query --max-memory 200MiB 'sum((1..3_000_000).count { |x| x > 0 })' good",
     );
-    assert_eq!(stdout, "184756\n");
+    assert_eq!(stdout, "3000000\n");
 }
 
 fn run_once(folder: &Path, line: &str) -> (String, String) {

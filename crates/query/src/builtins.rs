@@ -411,9 +411,7 @@ fn apply_whole(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
 /// Checks the requested percentiles.
 fn shares(vm: &mut Vm, value: &Value) -> Eval<Shares> {
     let one = |value: &Value| match value {
-        Value::Int(_) | Value::Float(_) | Value::Rational(_) => {
-            float_of(value).filter(|p| (0.0..=1.0).contains(p))
-        }
+        Value::Int(_) | Value::Float(_) => float_of(value).filter(|p| (0.0..=1.0).contains(p)),
         _ => None,
     };
     let refused = || {

@@ -1,6 +1,7 @@
 //! The methods of values, one file per class. [`table`] says which there are, and how they are called.
 
 mod array;
+mod call;
 mod class;
 mod comparable;
 mod convert;
@@ -16,7 +17,6 @@ mod math;
 mod numeric;
 mod object;
 mod proc;
-mod random;
 mod range;
 mod regexp;
 mod strftime;
@@ -25,6 +25,7 @@ mod symbol;
 mod table;
 mod time;
 
+use self::call::Call;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
@@ -42,11 +43,17 @@ pub(crate) fn call(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
+    let call = Call {
+        receiver,
+        method,
+        args,
+        block,
+    };
     let Some(entry) = table::find(receiver, method) else {
-        return Err(no_method(method.name(), receiver));
+        return Err(call.unknown());
     };
     if entry.is_plain && entry.fits(args) {
-        let value = (entry.function)(vm, receiver, method, args, block)?;
+        let value = (entry.function)(vm, call)?;
         vm.made(receiver, &value)?;
         return Ok(value);
     }
@@ -68,9 +75,16 @@ pub(crate) fn call(
             }
             _ => vm.call_block(block, given),
         };
-        return (entry.function)(vm, receiver, method, args, Some(&Block::native(&mut both)));
+        let block = Block::native(&mut both);
+        return (entry.function)(
+            vm,
+            Call {
+                block: Some(&block),
+                ..call
+            },
+        );
     }
-    let value = (entry.function)(vm, receiver, method, args, block)?;
+    let value = (entry.function)(vm, call)?;
     vm.made(receiver, &value)?;
     Ok(value)
 }
@@ -88,9 +102,9 @@ pub(crate) fn binary(vm: &mut Vm, op: Op, left: &Value, right: &Value) -> Eval {
         _ => {}
     }
     match left {
-        Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_) => match op {
+        Value::Int(_) | Value::Float(_) | Value::Big(_) => match op {
             Op::Lt | Op::Le | Op::Gt | Op::Ge => match right {
-                Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_) => {
+                Value::Int(_) | Value::Float(_) | Value::Big(_) => {
                     let order = number::compare(left, right);
                     Ok(Value::Bool(
                         order.is_some_and(|order| comparable::holds(op, order)),

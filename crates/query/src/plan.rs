@@ -64,22 +64,7 @@ fn changes(call: &crate::tree::Call, is_row: bool) -> bool {
             call.arguments.list[..],
             [Node::Str(_) | Node::Interpolated(_)]
         ),
-        M::Store
-        | M::Update
-        | M::Replace
-        | M::Clear
-        | M::Insert
-        | M::Concat
-        | M::Prepend
-        | M::Push
-        | M::Append
-        | M::Pop
-        | M::Shift
-        | M::Unshift
-        | M::Fill
-        | M::DeleteAt
-        | M::DeleteIf
-        | M::KeepIf => true,
+        M::Concat | M::Push | M::Pop | M::Shift | M::Unshift => true,
         method => method.name().ends_with('!'),
     }
 }
@@ -537,7 +522,7 @@ impl Walk<'_> {
             .collect();
         let mut is_asked = false;
         let found = match (call.method, keys) {
-            (M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ, Some(keys)) if keys.len() == 1 => {
+            (M::KeyQ | M::HasKeyQ | M::IncludeQ, Some(keys)) if keys.len() == 1 => {
                 is_asked = true;
                 keys
             }

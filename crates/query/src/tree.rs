@@ -277,7 +277,6 @@ pub(crate) enum Function {
     Loop,
     Proc,
     Lambda,
-    Rand,
     Require,
     Method,
 }
@@ -386,15 +385,6 @@ impl Parameters {
         self.rest
             .is_none()
             .then(|| self.least() + self.optional.len())
-    }
-
-    pub(crate) fn arity(&self) -> i64 {
-        let least = self.least().cast_signed() as i64;
-        if self.rest.is_some() || !self.optional.is_empty() {
-            -least - 1
-        } else {
-            least
-        }
     }
 }
 

@@ -9,7 +9,6 @@ pub(crate) mod inspect;
 pub(crate) mod number;
 pub(crate) mod numeral;
 pub(crate) mod proc;
-pub(crate) mod random;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod time;
@@ -22,7 +21,6 @@ use enumerator::Enumerator;
 use exception::Exception;
 use num_bigint::BigInt;
 use proc::Proc;
-use random::Random;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 use table::Table;
@@ -48,12 +46,9 @@ pub(crate) enum Value {
     Match(Rc<Match>),
     Proc(Rc<Proc>),
     Time(Rc<Time>),
-    /// Only expressions such as `2 ** -1` create one.
-    Rational(Rc<(BigInt, BigInt)>),
     Enumerator(Rc<Enumerator>),
     Class(Class),
     Exception(Rc<Exception>),
-    Random(Rc<RefCell<Random>>),
     /// The self of the stages.
     Main,
     /// The result of a reducer, which stands in a template until the end of input.
@@ -87,10 +82,6 @@ impl List {
     #[inline]
     pub(crate) fn borrow_mut(&self) -> RefMut<'_, Vec<Value>> {
         self.elements.borrow_mut()
-    }
-
-    pub(crate) fn take(&self) -> Vec<Value> {
-        self.elements.take()
     }
 
     pub(crate) fn freeze(&self) {
@@ -188,10 +179,8 @@ impl Value {
             Value::Match(it) => Rc::as_ptr(it).cast(),
             Value::Proc(it) => Rc::as_ptr(it).cast(),
             Value::Time(it) => Rc::as_ptr(it).cast(),
-            Value::Rational(it) => Rc::as_ptr(it).cast(),
             Value::Enumerator(it) => Rc::as_ptr(it).cast(),
             Value::Exception(it) => Rc::as_ptr(it).cast(),
-            Value::Random(it) => Rc::as_ptr(it).cast(),
             _ => return None,
         })
     }
@@ -205,7 +194,6 @@ impl Class {
             Value::Bool(false) => Class::False,
             Value::Int(_) | Value::Big(_) => Class::Integer,
             Value::Float(_) => Class::Float,
-            Value::Rational(_) => Class::Rational,
             Value::Symbol(_) => Class::Symbol,
             Value::Str(_) => Class::Str,
             Value::Array(_) => Class::Array,
@@ -216,7 +204,6 @@ impl Class {
             Value::Proc(_) => Class::Proc,
             Value::Time(_) => Class::Time,
             Value::Enumerator(it) => it.class(),
-            Value::Random(_) => Class::Random,
             Value::Exception(it) => it.class,
             Value::Class(it) if it.is_module() => Class::ModuleClass,
             Value::Class(_) => Class::ClassClass,

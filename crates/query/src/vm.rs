@@ -51,7 +51,6 @@ pub(crate) struct Vm {
     pub(crate) chunk: bool,
     /// `$~`.
     pub(crate) last_match: Value,
-    pub(crate) random: crate::value::random::Random,
     /// Enumerators that walk endless sequences stop here.
     depth: u32,
     tags: u64,
@@ -87,7 +86,6 @@ impl Vm {
             scope: Scope::default(),
             chunk: false,
             last_match: Value::Nil,
-            random: crate::value::random::Random::seeded(0),
             depth: 0,
             tags: 0,
             env_pool: EnvPool::default(),

@@ -787,7 +787,7 @@ fn queries_that_do_not_merge_are_refused() {
         ),
         (
             "limit(3) >> count()",
-            "it keeps values from row to row (`reduce`, `limit`, `sort` with a block, variables, `rand` or the identity of objects)",
+            "it keeps values from row to row (`reduce`, `limit`, `sort` with a block, variables)",
         ),
     ] {
         assert_eq!(

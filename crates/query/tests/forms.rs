@@ -149,3 +149,44 @@ fn a_shift_inside_keywords_and_blocks_is_no_end_of_a_stage() {
     }
     refused("_[\"ttlb\"] } ; proc { 1", "mismatched delimiter \"}\"");
 }
+
+/// Values that Ruby has and that we do not: an error, and never another value.
+#[test]
+fn what_is_not_kept_of_ruby_is_refused_by_name() {
+    for (query, with) in [
+        (
+            "_[\"list\"].permutation(2).to_a",
+            "the nearest one is `flat_map`",
+        ),
+        ("_[\"list\"].map!(&:abs)", "write `x = x.map`"),
+        ("Time.at(0).monday?", "the nearest one is `wday`"),
+        ("_[\"ttlb\"].equal?(9)", "the nearest one is `==`"),
+        ("rand(3)", "does not depend on chance"),
+        ("[1, 2].shuffle", "does not depend on chance"),
+        ("Random.new(1)", "does not depend on chance"),
+        ("Rational(1, 3)", "undefined method 'Rational'"),
+    ] {
+        refused(query, with);
+    }
+    for (query, with) in [
+        (
+            "_[\"ttlb\"] ** -2",
+            "is a Rational in Ruby, which is not supported",
+        ),
+        (
+            "format(\"%x\", -_[\"ttlb\"])",
+            "%x of a negative number is not supported",
+        ),
+        ("\"0b1\".to_i(0)", "to_i(0) is not supported"),
+        (
+            "_[\"list\"][(0..).step(2)]",
+            "an index with steps is not supported",
+        ),
+    ] {
+        let answer = answer(query).unwrap();
+        assert!(
+            answer.contains(with) && answer.ends_with("stage 0\n"),
+            "{query}: {answer}"
+        );
+    }
+}

@@ -73,11 +73,9 @@ fn verbose_output_reports_what_runs_in_parallel() {
         ),
         ("reduce(0) { |a, v| a + 1 }", "nothing"),
         ("$n = 1", "nothing"),
-        ("rand", "nothing"),
         ("count($s ||= _[\"a\"])", "nothing"),
         ("$~", "nothing"),
         ("group($p ||= [1])", "nothing"),
-        ("group(_[\"a\"]) >> _[0].equal?(_[1])", "nothing"),
     ] {
         let verbose = Options {
             verbose: true,

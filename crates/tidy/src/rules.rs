@@ -505,7 +505,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("origin", &["application", "application::served"]),
     ("origin", &["exchange", "exchange::channel", "handler"]),
     ("query", &["lower", "lower::stages", "lower::survey"]),
-    ("query", &["methods::array", "methods::random"]),
     (
         "query",
         &[
@@ -516,7 +515,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "methods::enumerator",
             "methods::hash",
             "methods::object",
-            "methods::proc",
             "methods::range",
             "methods::string::search",
             "methods::table",
@@ -534,7 +532,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "value::inspect",
             "value::number",
             "value::proc",
-            "value::random",
             "value::table",
         ],
     ),

@@ -89,7 +89,6 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("loop", Function::Loop),
     ("proc", Function::Proc),
     ("lambda", Function::Lambda),
-    ("rand", Function::Rand),
     ("require", Function::Require),
     ("require_relative", Function::Require),
     ("method", Function::Method),
@@ -181,7 +180,7 @@ impl Lower {
         if reducer_at(&receiver) && !TRANSPARENT.contains(&name.as_str()) {
             return self.refuse_reducer(&at, &name, "before");
         }
-        if node.is_attribute_write() && name != "[]=" && name != "default=" {
+        if node.is_attribute_write() && name != "[]=" {
             return self.fail(
                 &at,
                 format!("undefined method '{name}' (NoMethodError): it is not supported"),
@@ -343,6 +342,11 @@ impl Lower {
         }
         if let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) {
             return self.kernel(node, *function, name, at);
+        }
+        if matches!(name, "rand" | "srand")
+            && let Err(refused) = self.method_name(at, name)
+        {
+            return Err(refused);
         }
         if PRINTING.contains(&name) {
             return self.fail(

@@ -243,6 +243,10 @@ impl Lower {
                 return Ok(Node::Literal(Literal::Class(Class::Module(module as u16))));
             }
         }
+        if name == "Random" {
+            let what = "`Random` is not supported: a query's result does not depend on chance";
+            return self.fail(at, what);
+        }
         if name == "Set" {
             return self.fail(
                 at,

@@ -7,10 +7,11 @@ pub(super) mod walk;
 
 use super::string::{range_of, span_of};
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::compare::{eql, equal, hash_of};
 use crate::value::exception::{
-    Eval, argument_error, error, no_conversion, no_method, type_error, wrong_arguments,
+    Eval, argument_error, error, no_conversion, type_error, wrong_arguments,
 };
 use crate::value::inspect::inspect;
 use crate::value::number::need_int;
@@ -47,14 +48,13 @@ pub(crate) fn insert_pair(table: &Table, pair: &Value, wrong_length: &str) -> Ev
     Ok(())
 }
 
-pub(super) fn read(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn read(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let count = list.borrow().len();
     let at = |at: usize| list.borrow().get(at).cloned().unwrap_or_default();
     Ok(match method {
@@ -108,24 +108,23 @@ pub(super) fn read(
             }
             Value::array(out)
         }
-        M::ToA | M::Entries => receiver.clone(),
-        M::IncludeQ | M::MemberQ => Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0]))),
-        _ => return Err(no_method(method.name(), receiver)),
+        M::ToA => receiver.clone(),
+        M::IncludeQ => Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0]))),
+        _ => return Err(call.unknown()),
     })
 }
 
 /// Methods that add, remove and replace elements.
-pub(super) fn change(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn change(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let count = list.borrow().len();
     Ok(match method {
-        M::Push | M::Append => {
+        M::Push => {
             list.borrow_mut().extend_from_slice(args);
             receiver.clone()
         }
@@ -152,7 +151,7 @@ pub(super) fn change(
                 (_, Some(wanted)) => Value::array(list.drain(..wanted).collect()),
             }
         }
-        M::Unshift | M::Prepend => {
+        M::Unshift => {
             list.borrow_mut().splice(0..0, args.iter().cloned());
             receiver.clone()
         }
@@ -163,17 +162,7 @@ pub(super) fn change(
             }
             receiver.clone()
         }
-        M::Insert => insert(receiver, list, args)?,
         M::OpIndexSet => store(list, args)?,
-        M::Replace => {
-            let new = strict_array(&args[0])?;
-            *list.borrow_mut() = new;
-            receiver.clone()
-        }
-        M::Clear => {
-            list.borrow_mut().clear();
-            receiver.clone()
-        }
         M::Delete => {
             let mut found = None;
             list.borrow_mut().retain(|it| {
@@ -189,35 +178,20 @@ pub(super) fn change(
                 (None, None) => Value::Nil,
             }
         }
-        M::DeleteAt => match place(need_int(&args[0])?, count) {
-            Some(at) if at < count => list.borrow_mut().remove(at),
-            _ => Value::Nil,
-        },
-        M::Fill => fill(vm, receiver, list, args, block)?,
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
 /// Methods that reorder or filter the elements.
-pub(super) fn arrange(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn arrange(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        method,
+        args: _,
+        block,
+        ..
+    } = call;
     Ok(match method {
         M::Reverse => Value::array(list.borrow().iter().rev().cloned().collect()),
-        M::Rotate => {
-            let by = args.first().map_or(Ok(1), need_int)?;
-            let mut out = list.borrow().clone();
-            if !out.is_empty() {
-                let by = by.rem_euclid(out.len().cast_signed() as i64) as usize;
-                out.rotate_left(by);
-            }
-            Value::array(out)
-        }
         M::Compact => Value::array(
             list.borrow()
                 .iter()
@@ -226,16 +200,7 @@ pub(super) fn arrange(
                 .collect(),
         ),
         M::Uniq => Value::array(uniq(vm, &list.borrow().clone(), block)?),
-        M::Assoc | M::Rassoc => {
-            let side = usize::from(method == M::Rassoc);
-            let list = list.borrow();
-            list.iter()
-                .find(|it| matches!(it, Value::Array(pair) if pair.borrow().get(side).is_some_and(|key| equal(key, &args[0]))))
-                .cloned()
-                .unwrap_or_default()
-        }
-        M::Sample | M::Shuffle => super::random::pick(vm, &list.borrow().clone(), method, args)?,
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -280,6 +245,10 @@ fn slice(list: &List, args: &[Value]) -> Eval {
     let span = match (&args[0], args.get(1)) {
         (start, Some(count)) => span_of(need_int(start)?, need_int(count)?, list.len()),
         (Value::Range(range), None) => range_of(range, list.len())?,
+        (Value::Enumerator(_), None) => {
+            let what = "an index with steps is not supported (expected an Integer or a Range)";
+            return Err(error(Class::NotImplementedError, what));
+        }
         (at, None) => {
             return Ok(place(need_int(at)?, list.len())
                 .and_then(|at| list.get(at).cloned())
@@ -326,34 +295,6 @@ fn fetch(vm: &mut Vm, list: &List, args: &[Value], block: Option<&Block<'_>>) ->
             ),
         )),
     }
-}
-
-fn insert(receiver: &Value, list: &List, args: &[Value]) -> Eval {
-    let Some((at, new)) = args.split_first() else {
-        return Err(wrong_arguments(0, 1, None));
-    };
-    let at = need_int(at)?;
-    if new.is_empty() {
-        return Ok(receiver.clone());
-    }
-    let count = list.borrow().len();
-    let place = if at < 0 {
-        at + count.cast_signed() as i64 + 1
-    } else {
-        at
-    };
-    let Ok(place) = usize::try_from(place) else {
-        return Err(error(
-            Class::IndexError,
-            format!("index {at} too small for array; minimum: -{}", count + 1),
-        ));
-    };
-    let mut list = list.borrow_mut();
-    if place > list.len() {
-        list.resize(place, Value::Nil);
-    }
-    list.splice(place..place, new.iter().cloned());
-    Ok(receiver.clone())
 }
 
 /// `a[i] = v`, `a[i, n] = v`, `a[range] = v`.
@@ -446,56 +387,6 @@ fn too_small(at: i64, count: usize) -> Box<crate::value::exception::Flow> {
     )
 }
 
-fn fill(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &List,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
-    let (value, place) = if block.is_some() {
-        (Value::Nil, args)
-    } else {
-        let (value, place) = args
-            .split_first()
-            .ok_or_else(|| wrong_arguments(0, 1, Some(3)))?;
-        (value.clone(), place)
-    };
-    let count = list.borrow().len();
-    let (from, to) = match place {
-        [] | [Value::Nil] => (0, count),
-        [Value::Range(range)] => bounds(range, count, &place[0])?,
-        [start, rest @ ..] => {
-            let start = self::place(need_int(start)?, count).unwrap_or(0);
-            match rest.first() {
-                Some(size) if !size.is_nil() => {
-                    let size = usize::try_from(need_int(size)?).unwrap_or(0);
-                    (start, start.saturating_add(size))
-                }
-                _ => (start, count),
-            }
-        }
-    };
-    if to > FILLED_MAX {
-        return Err(argument_error("argument too big"));
-    }
-    if to > count {
-        list.borrow_mut().resize(to, Value::Nil);
-    }
-    for at in from..to {
-        let value = match block {
-            Some(block) => vm.call1(block, Value::size(at))?,
-            None => value.clone(),
-        };
-        let mut list = list.borrow_mut();
-        if at >= list.len() {
-            list.resize(at + 1, Value::Nil);
-        }
-        list[at] = value;
-    }
-    Ok(receiver.clone())
-}
-
 /// The first of each `eql?` value, or of each value of the block.
 pub(crate) fn uniq(vm: &mut Vm, list: &[Value], block: Option<&Block<'_>>) -> Eval<Vec<Value>> {
     let mut seen: FastMap<u64, Vec<Value>> = FastMap::default();
@@ -512,81 +403,4 @@ pub(crate) fn uniq(vm: &mut Vm, list: &[Value], block: Option<&Block<'_>>) -> Ev
         }
     }
     Ok(out)
-}
-
-pub(super) fn bsearch(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    _: M,
-    _: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
-    let Some(block) = block else {
-        return Ok(receiver.clone());
-    };
-    let (mut low, mut high) = (0, list.borrow().len());
-    let mut found = None;
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let it = list.borrow().get(middle).cloned().unwrap_or_default();
-        match vm.call1(block, it)? {
-            Value::Bool(true) => {
-                found = Some(middle);
-                high = middle;
-            }
-            Value::Bool(false) | Value::Nil => low = middle + 1,
-            other => match crate::value::number::compare(&other, &Value::Int(0)) {
-                Some(std::cmp::Ordering::Equal) => {
-                    found = Some(middle);
-                    break;
-                }
-                Some(std::cmp::Ordering::Less) => high = middle,
-                Some(std::cmp::Ordering::Greater) => low = middle + 1,
-                None => {
-                    return Err(type_error(format!(
-                        "wrong argument type {} (must be numeric, true, false or nil)",
-                        Class::of(&other).name()
-                    )));
-                }
-            },
-        }
-    }
-    Ok(found
-        .and_then(|at| list.borrow().get(at).cloned())
-        .unwrap_or_default())
-}
-
-/// `map!` and similar methods: as without the `!`, in place; nil if `select!` and its like change nothing.
-pub(super) fn bang(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    _: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
-    let (plain, always_self) = match method {
-        M::MapBang => (M::Map, true),
-        M::SortBang => (M::Sort, true),
-        M::SortByBang => (M::SortBy, true),
-        M::ReverseBang => (M::Reverse, true),
-        M::SelectBang => (M::Select, false),
-        M::KeepIf => (M::Select, true),
-        M::RejectBang => (M::Reject, false),
-        M::DeleteIf => (M::Reject, true),
-        M::UniqBang => (M::Uniq, false),
-        _ => (M::Compact, false),
-    };
-    let before = list.borrow().len();
-    let Value::Array(new) = super::call(vm, receiver, plain, &[], block)? else {
-        return Ok(Value::Nil);
-    };
-    let changed = new.borrow().len() != before;
-    *list.borrow_mut() = new.take();
-    Ok(if changed || always_self {
-        receiver.clone()
-    } else {
-        Value::Nil
-    })
 }

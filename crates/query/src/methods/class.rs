@@ -1,31 +1,28 @@
 //! Classes and modules as receivers: `Time.at`, `Math.sqrt`, `Hash.new`, `Integer === x`.
 
+use super::hash;
 use super::string::need_str;
-use super::{hash, integer};
 use crate::class::Class;
 use crate::json::build::{Keys, Parser};
 use crate::json::print;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::compare;
-use crate::value::exception::{Eval, Exception, argument_error, error, no_method};
-use crate::value::number::need_int;
-use crate::value::random::{self, Random};
+use crate::value::exception::{Eval, Exception, argument_error, error};
 use crate::value::table::Table;
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use lastbyte_json::parse::Projection;
-use std::cell::RefCell;
 use std::rc::Rc;
 
-pub(super) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    class: Class,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(vm: &mut Vm, class: Class, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match (class, method) {
         (_, M::Name) => Value::str(class.name()),
         (_, M::OpCaseEq) => Value::Bool(compare::case_equal(receiver, &args[0]).unwrap_or(false)),
@@ -50,20 +47,9 @@ pub(super) fn call(
             args[1].clone(),
             args.get(2).is_some_and(Value::truthy),
         ),
-        (Class::Proc, M::New) => Vm::block_value(block).map_or(Value::Nil, Value::Proc),
-        (Class::Integer, M::Sqrt) => integer::square_root(&args[0])?,
-        (Class::Random, M::New) => {
-            let seed = args.first().map_or(Ok(0), need_int)?;
-            Value::Random(Rc::new(RefCell::new(Random::seeded(seed))))
-        }
-        (Class::Random, M::Rand) => random::rand(&mut vm.random, args.first())?,
-        (Class::Json, M::Generate | M::PrettyGenerate) => {
+        (Class::Json, M::Generate) => {
             let mut out = String::new();
-            if method == M::Generate {
-                print::compact(&mut out, &args[0])?;
-            } else {
-                print::pretty(&mut out, &args[0])?;
-            }
+            print::compact(&mut out, &args[0])?;
             Value::str(out)
         }
         (Class::Json, M::Parse) => parse_json(args)?,
@@ -75,7 +61,7 @@ pub(super) fn call(
                 .unwrap_or_else(|| Value::str(class.name())),
             hint: None,
         })),
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 

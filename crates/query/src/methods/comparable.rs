@@ -1,12 +1,12 @@
 //! Comparable: the comparisons of Strings, Times and numbers, `between?` and `clamp`.
 
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::compare::{compare, order};
-use crate::value::exception::{Eval, argument_error, no_method, type_error};
+use crate::value::exception::{Eval, argument_error, type_error};
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use std::cmp::Ordering;
 
 pub(crate) fn holds(op: Op, order: Ordering) -> bool {
@@ -18,13 +18,13 @@ pub(crate) fn holds(op: Op, order: Ordering) -> bool {
     }
 }
 
-pub(super) fn call(
-    _: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(_: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        ..
+    } = call;
     let op = match method {
         M::OpLt => Op::Lt,
         M::OpLe => Op::Le,
@@ -36,7 +36,7 @@ pub(super) fn call(
             return Ok(Value::Bool(inside));
         }
         M::Clamp => return clamp(receiver, args),
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     };
     Ok(Value::Bool(holds(op, order(receiver, &args[0])?)))
 }

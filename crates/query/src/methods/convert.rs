@@ -28,7 +28,7 @@ pub(super) fn to_integer(vm: &mut Vm, args: &[Value]) -> Eval {
         }),
         (Value::Int(_) | Value::Big(_), _) => Ok(args[0].clone()),
         (Value::Float(it), _) => truncated(*it),
-        (Value::Rational(_) | Value::Time(_), _) => vm.send(&args[0], M::ToI, &[], None),
+        (Value::Time(_), _) => vm.send(&args[0], M::ToI, &[], None),
         (Value::Nil, _) => Err(type_error("can't convert nil into Integer")),
         (other, _) => Err(type_error(format!(
             "can't convert {} into Integer",

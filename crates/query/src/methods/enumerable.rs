@@ -2,6 +2,7 @@
 
 use super::array;
 use super::object::enumerator;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::exception::{Eval, Flow, argument_error, no_method};
@@ -91,13 +92,13 @@ pub(crate) fn first(vm: &mut Vm, value: &Value, count: usize) -> Eval<Vec<Value>
 }
 
 /// Methods that need the first elements only, or a list of all.
-pub(super) fn begin(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn begin(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        ..
+    } = call;
     Ok(match (method, args.first()) {
         (M::First, None) => first(vm, receiver, 1)?.pop().unwrap_or_default(),
         (M::First | M::Take, Some(count)) => {
@@ -109,13 +110,13 @@ pub(super) fn begin(
 }
 
 /// Methods that need all elements, as an Array.
-pub(super) fn as_array(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn as_array(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     if block.is_none() && matches!(method, M::EachSlice | M::EachCons) {
         array::walk::part_size(method, &args[0])?;
         return Ok(enumerator(receiver, method, args));
@@ -130,13 +131,13 @@ pub(super) fn as_array(
 }
 
 /// Methods that stop at the first element that decides the result.
-pub(super) fn search(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn search(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let enough = || Err(Box::new(Flow::Enough));
     let mut list = Vec::new();
     let (mut found, mut at, mut several) = (None, 0_usize, false);
@@ -147,7 +148,7 @@ pub(super) fn search(
     };
     each(vm, receiver, &mut |vm, it| {
         let hit = match (method, args.first(), block) {
-            (M::IncludeQ | M::MemberQ | M::FindIndex | M::Index, Some(wanted), _) => {
+            (M::IncludeQ | M::FindIndex | M::Index, Some(wanted), _) => {
                 crate::value::compare::equal(&it, wanted)
             }
             (_, Some(pattern), _) => vm.case_equal(pattern, &it)?,
@@ -180,20 +181,20 @@ pub(super) fn search(
             None => vm.send(&otherwise, M::Call, &[], None)?,
         },
         M::FindIndex | M::Index => Value::option(found.map(|(at, _)| at)),
-        M::IncludeQ | M::MemberQ | M::AnyQ => Value::Bool(found.is_some()),
+        M::IncludeQ | M::AnyQ => Value::Bool(found.is_some()),
         M::OneQ => Value::Bool(found.is_some() && !several),
         _ => Value::Bool(found.is_none()),
     })
 }
 
 /// Walks with an index or an object as the second argument of the block.
-pub(super) fn each_with(
-    vm: &mut Vm,
-    receiver: &Value,
-    _: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn each_with(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        args,
+        block,
+        ..
+    } = call;
     let Some(block) = block else {
         return Ok(receiver.clone());
     };
@@ -207,13 +208,13 @@ pub(super) fn each_with(
 }
 
 /// Counts elements without keeping them.
-pub(super) fn count(
-    vm: &mut Vm,
-    receiver: &Value,
-    _: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn count(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        args,
+        block,
+        ..
+    } = call;
     let mut count = 0_usize;
     each(vm, receiver, &mut |vm, it| {
         let counts = match (args.first(), block) {

@@ -1,11 +1,12 @@
 //! Enumerator: calls its method when elements are requested; `with_index` calls it with a block of two parameters.
 
 use super::{enumerable, numeric};
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::tree::Function;
 use crate::value::Value;
 use crate::value::enumerator::Enumerator;
-use crate::value::exception::{Eval, no_method};
+use crate::value::exception::Eval;
 use crate::value::number::need_int;
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -19,14 +20,13 @@ pub(super) fn run(vm: &mut Vm, it: &Enumerator, block: &Block<'_>) -> Eval {
     }
 }
 
-pub(super) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    it: &Rc<Enumerator>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match method {
         M::Each => match block {
             None => receiver.clone(),
@@ -50,38 +50,43 @@ pub(super) fn call(
                 | M::Downto
                 | M::EachSlice
                 | M::EachCons
-                | M::Combination
-                | M::Permutation
                 | M::Step
                 | M::OpMod,
                 _,
-            ) => return enumerable::count(vm, receiver, M::Count, &[], None),
+            ) => {
+                return enumerable::count(
+                    vm,
+                    Call {
+                        method: M::Count,
+                        ..call
+                    },
+                );
+            }
             _ => Value::Nil,
         },
         M::Last => {
             let list = Value::array(enumerable::to_vec(vm, receiver)?);
             return vm.send(&list, M::Last, args, None);
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
 /// Walks with an index or an object as the second argument of the block.
-pub(super) fn with_second(
-    vm: &mut Vm,
-    receiver: &Value,
-    it: &Rc<Enumerator>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn with_second(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        method,
+        args,
+        block,
+        ..
+    } = call;
     let mut at = match (method, args.first()) {
         (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
         _ => 0,
     };
     let object = args.first().cloned().unwrap_or_default();
     let Some(block) = block else {
-        return Err(no_method(method.name(), receiver));
+        return Err(call.unknown());
     };
     let mut native = |vm: &mut Vm, given: &[Value]| {
         let value = if given.len() == 1 {
@@ -89,7 +94,7 @@ pub(super) fn with_second(
         } else {
             Value::array(given.to_vec())
         };
-        let second = if matches!(method, M::WithObject | M::EachWithObject) {
+        let second = if matches!(method, M::EachWithObject) {
             object.clone()
         } else {
             Value::Int(at)
@@ -98,7 +103,7 @@ pub(super) fn with_second(
         vm.call_block(block, &[value, second])
     };
     let value = run(vm, it, &Block::native(&mut native))?;
-    Ok(if matches!(method, M::WithObject | M::EachWithObject) {
+    Ok(if matches!(method, M::EachWithObject) {
         object
     } else {
         value

@@ -1,11 +1,11 @@
 //! Float, including rounding with the same steps as in Ruby.
 
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, no_method};
+use crate::value::exception::{Eval, argument_error};
 use crate::value::number::{float_to_s, need_int, truncated};
 use crate::vm::Vm;
-use crate::vm::block::Block;
 
 /// How a half is rounded.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,14 +16,8 @@ pub(crate) enum Half {
     Even,
 }
 
-pub(super) fn call(
-    _: &mut Vm,
-    receiver: &Value,
-    it: f64,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(_: &mut Vm, it: f64, call: Call<'_, '_>) -> Eval {
+    let Call { method, args, .. } = call;
     Ok(match method {
         M::ToS | M::Inspect => Value::str(float_to_s(it)),
         M::NanQ => Value::Bool(it.is_nan()),
@@ -36,7 +30,7 @@ pub(super) fn call(
             };
             rounded(it, method, places, half)?
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 

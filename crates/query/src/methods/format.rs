@@ -1,4 +1,4 @@
-//! `format`: the conversions of C with Ruby's additions, `%<name>d`, `%{name}`, `%2$s`, `%-*s`, and `..f` for negatives.
+//! `format`: the conversions of C with Ruby's additions, `%<name>d`, `%{name}`, `%2$s`, `%-*s`.
 
 use crate::class::Class;
 use crate::names::M;
@@ -287,61 +287,17 @@ fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<(
         'b' => "0b",
         _ => "0B",
     };
-    let signed = spec.plus || spec.space;
-    if !it.is_negative() || signed {
-        let mut digits = it.abs().to_str_radix(base);
-        if conversion == 'X' {
-            digits.make_ascii_uppercase();
-        }
-        return number(out, it.is_negative(), prefix, &digits, spec);
+    if it.is_negative() && !(spec.plus || spec.space) {
+        let what = format!(
+            "%{conversion} of a negative number is not supported (expected a sign, as in %+{conversion})"
+        );
+        return Err(error(Class::NotImplementedError, what));
     }
-    let prefix = if base == 8 { "" } else { prefix };
-    // Two's complement with endless leading digits, of which one is shown after two dots.
-    let top = match base {
-        16 => 'f',
-        8 => '7',
-        _ => '1',
-    };
-    let bits: u32 = match base {
-        16 => 4,
-        8 => 3,
-        _ => 1,
-    };
-    let places = it.bits() as u32 / bits + 2;
-    let modulus = BigInt::from(1) << (places * bits);
-    let mut digits = (modulus + it)
-        .to_str_radix(base)
-        .trim_start_matches(top)
-        .to_owned();
-    digits.insert(0, top);
-    let shown = match (spec.precision, spec.zero && !spec.minus) {
-        (Some(precision), _) => {
-            check("precision", precision)?;
-            filled(&digits, top, precision)
-        }
-        (None, true) => {
-            let width = spec.width.unwrap_or(0).saturating_sub(prefix.len());
-            check("width", width)?;
-            if digits.len() >= width {
-                format!("..{digits}")
-            } else {
-                filled(&digits, top, width)
-            }
-        }
-        _ => format!("..{digits}"),
-    };
-    let mut text = [prefix, &shown].concat();
+    let mut digits = it.abs().to_str_radix(base);
     if conversion == 'X' {
-        text = text.to_uppercase();
+        digits.make_ascii_uppercase();
     }
-    pad(
-        out,
-        &text,
-        &Spec {
-            zero: false,
-            ..copy(spec)
-        },
-    )
+    number(out, it.is_negative(), prefix, &digits, spec)
 }
 
 fn float(out: &mut String, conversion: char, it: f64, spec: &Spec) -> Eval<()> {

@@ -2,12 +2,13 @@
 
 use super::{array, enumerable};
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
+use crate::value::Value;
 use crate::value::compare::equal;
-use crate::value::exception::{Eval, error, no_conversion, no_method, wrong_arguments};
+use crate::value::exception::{Eval, error, no_conversion, wrong_arguments};
 use crate::value::inspect::inspect;
 use crate::value::table::{Fallback, Table};
-use crate::value::{Value, proc::Kind};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
@@ -31,14 +32,13 @@ fn look_up(vm: &mut Vm, receiver: &Value, table: &Table, key: &Value) -> Eval {
     }
 }
 
-pub(super) fn read(
-    vm: &mut Vm,
-    receiver: &Value,
-    table: &Rc<Table>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn read(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let key = || args.first().cloned().unwrap_or_default();
     Ok(match method {
         M::OpIndex => look_up(vm, receiver, table, &args[0])?,
@@ -54,10 +54,8 @@ pub(super) fn read(
             }
         },
         M::Dig => array::dig(vm, receiver, args)?,
-        M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ => Value::Bool(table.contains(&args[0])),
-        M::ValueQ | M::HasValueQ => {
-            Value::Bool(table.values().iter().any(|it| equal(it, &args[0])))
-        }
+        M::KeyQ | M::HasKeyQ | M::IncludeQ => Value::Bool(table.contains(&args[0])),
+        M::ValueQ => Value::Bool(table.values().iter().any(|it| equal(it, &args[0]))),
         M::Key => table
             .pairs()
             .into_iter()
@@ -86,24 +84,18 @@ pub(super) fn read(
             Some(block) => to_h(vm, table, block)?,
             None => receiver.clone(),
         },
-        M::ToProc => Value::Proc(Rc::new(crate::value::proc::Proc {
-            kind: Kind::Lookup(receiver.clone()),
-            lambda: true,
-            tag: 0,
-        })),
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
 /// Other Hashes and lists of the pairs.
-pub(super) fn derive(
-    vm: &mut Vm,
-    receiver: &Value,
-    table: &Rc<Table>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn derive(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver: _,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match method {
         M::Merge => {
             let out = Rc::new(table.copy());
@@ -134,9 +126,6 @@ pub(super) fn derive(
             }
             Value::hash(out)
         }
-        M::Assoc => table
-            .get(&args[0])
-            .map_or(Value::Nil, |value| Value::pair(args[0].clone(), value)),
         M::OpLe | M::OpLt | M::OpGe | M::OpGt => {
             let other = need_hash(&args[0])?;
             let (small, large) = match method {
@@ -150,16 +139,7 @@ pub(super) fn derive(
             let proper = small.len() < large.len();
             Value::Bool(within && (proper || matches!(method, M::OpLe | M::OpGe)))
         }
-        M::Default => match table.fallback() {
-            Fallback::Value(value) => value,
-            _ => Value::Nil,
-        },
-        M::Flatten => {
-            let depth = args.first().map_or(Ok(1), crate::value::number::need_int)?;
-            let list = Value::array(enumerable::to_vec(vm, receiver)?);
-            vm.send(&list, M::Flatten, &[Value::Int(depth)], None)?
-        }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -178,31 +158,26 @@ fn merge(vm: &mut Vm, out: &Table, args: &[Value], block: Option<&Block<'_>>) ->
 }
 
 /// Methods that change the Hash without walking it.
-pub(super) fn change(
-    vm: &mut Vm,
-    receiver: &Value,
-    table: &Rc<Table>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn change(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match method {
-        M::OpIndexSet | M::Store => {
+        M::OpIndexSet => {
             store(table, args[0].clone(), args[1].clone())?;
             args[1].clone()
         }
-        M::Update | M::MergeBang => {
+        M::MergeBang => {
             merge(vm, table, args, block)?;
             receiver.clone()
         }
-        M::Replace => {
-            table.replace(need_hash(&args[0])?.copy());
-            receiver.clone()
-        }
-        M::Compact | M::CompactBang => {
+        M::Compact => {
             let pairs = table.pairs().into_iter();
             let out = Table::from_pairs(pairs.filter(|(_, value)| !value.is_nil()));
-            settle(receiver, table, out, method == M::CompactBang, false)
+            Value::hash(out)
         }
         M::Delete => match (table.remove(&args[0]), block) {
             (Some(value), _) => value,
@@ -212,27 +187,18 @@ pub(super) fn change(
         M::Shift => table
             .remove_first()
             .map_or(Value::Nil, |(key, value)| Value::pair(key, value)),
-        M::Clear => {
-            table.clear();
-            receiver.clone()
-        }
-        M::DefaultSet => {
-            table.set_fallback(Fallback::Value(args[0].clone()));
-            args[0].clone()
-        }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
 /// `transform_keys`, with a Hash of names, a block for the other keys, or both.
-pub(super) fn transform_keys(
-    vm: &mut Vm,
-    receiver: &Value,
-    table: &Rc<Table>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn transform_keys(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver: _,
+        method: _,
+        args,
+        block,
+    } = call;
     let names = args.first().map(need_hash).transpose()?;
     let out = Table::default();
     table.walk(|| -> Eval<()> {
@@ -246,23 +212,21 @@ pub(super) fn transform_keys(
         }
         Ok(())
     })?;
-    let in_place = method == M::TransformKeysBang;
-    Ok(settle(receiver, table, out, in_place, true))
+    Ok(Value::hash(out))
 }
 
 /// Methods whose block is asked for each pair.
-pub(super) fn by_block(
-    vm: &mut Vm,
-    receiver: &Value,
-    table: &Rc<Table>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn by_block(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        method,
+        args,
+        block,
+        ..
+    } = call;
     let (Some(block), []) = (block, args) else {
         return match method {
-            M::Count => enumerable::count(vm, receiver, method, args, block),
-            _ => enumerable::search(vm, receiver, method, args, block),
+            M::Count => enumerable::count(vm, call),
+            _ => enumerable::search(vm, call),
         };
     };
     table.walk(|| {
@@ -301,26 +265,6 @@ fn to_h(vm: &mut Vm, table: &Table, block: &Block<'_>) -> Eval {
     Ok(Value::hash(new))
 }
 
-/// A new Hash, or the changed receiver; nil if it did not change.
-fn settle(
-    receiver: &Value,
-    table: &Rc<Table>,
-    new: Table,
-    in_place: bool,
-    always_self: bool,
-) -> Value {
-    if !in_place {
-        return Value::hash(new);
-    }
-    let changed = new.len() != table.len();
-    table.replace(new);
-    if changed || always_self {
-        receiver.clone()
-    } else {
-        Value::Nil
-    }
-}
-
 /// Inserts a pair, unless the key is new and a block is walking the Hash.
 fn store(table: &Table, key: Value, value: Value) -> Eval<()> {
     if table.is_walked() && !table.contains(&key) {
@@ -334,14 +278,13 @@ fn store(table: &Table, key: Value, value: Value) -> Eval<()> {
 }
 
 /// Methods that call the block for each pair, and collect a result.
-pub(super) fn walk(
-    vm: &mut Vm,
-    receiver: &Value,
-    table: &Rc<Table>,
-    method: M,
-    _: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn walk(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        block,
+        ..
+    } = call;
     let Some(block) = block else {
         return Ok(receiver.clone());
     };
@@ -376,14 +319,8 @@ fn walk_pairs(
             }
             Ok(receiver.clone())
         }
-        M::Select
-        | M::Filter
-        | M::Reject
-        | M::SelectBang
-        | M::KeepIf
-        | M::RejectBang
-        | M::DeleteIf => {
-            let wanted = !matches!(method, M::Reject | M::RejectBang | M::DeleteIf);
+        M::Select | M::Filter | M::Reject => {
+            let wanted = method != M::Reject;
             for (key, value) in pairs {
                 // These yield two values, not a pair.
                 if vm
@@ -394,27 +331,14 @@ fn walk_pairs(
                     new.insert(key, value);
                 }
             }
-            let in_place = !matches!(method, M::Select | M::Filter | M::Reject);
-            Ok(settle(
-                receiver,
-                table,
-                new,
-                in_place,
-                matches!(method, M::KeepIf | M::DeleteIf),
-            ))
+            Ok(Value::hash(new))
         }
-        M::TransformValues | M::TransformValuesBang => {
+        M::TransformValues => {
             for (key, value) in pairs {
                 let value = vm.call1(block, value)?;
                 new.insert(key, value);
             }
-            Ok(settle(
-                receiver,
-                table,
-                new,
-                method == M::TransformValuesBang,
-                true,
-            ))
+            Ok(Value::hash(new))
         }
         _ => {
             let mut list = Vec::new();

@@ -2,26 +2,24 @@
 
 use super::numeric;
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
-use crate::value::exception::{
-    Eval, argument_error, brief, error, no_conversion, no_method, type_error,
-};
+use crate::value::exception::{Eval, argument_error, brief, error, type_error};
 use crate::value::number::{self, arithmetic, big_of, integer, need_int};
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use num_bigint::BigInt;
 use num_integer::Integer as _;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{Signed, Zero};
 
-pub(super) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match method {
         M::ToS | M::Inspect => {
             let base = args.first().map_or(Ok(10), need_int)?;
@@ -36,7 +34,6 @@ pub(super) fn call(
         M::EvenQ => Value::Bool(is_even(receiver)),
         M::OddQ => Value::Bool(!is_even(receiver)),
         M::Succ | M::Next => arithmetic(Op::Add, receiver, &Value::Int(1))?,
-        M::Pred => arithmetic(Op::Sub, receiver, &Value::Int(1))?,
         M::Ord => receiver.clone(),
         M::Chr => {
             let code = need_int(receiver)?;
@@ -55,22 +52,6 @@ pub(super) fn call(
             Value::Int(_) => Value::Int(8),
             other => Value::size(big_of(other).unwrap_or_default().to_bytes_le().1.len()),
         },
-        M::BitLength => {
-            let it = big_of(receiver).unwrap_or_default();
-            let magnitude = if it.is_negative() { -it - 1 } else { it };
-            Value::Int(magnitude.bits().cast_signed())
-        }
-        M::Digits => digits(receiver, args)?,
-        M::Gcd | M::Lcm => {
-            let (Some(a), Some(b)) = (big_of(receiver), big_of(&args[0])) else {
-                return Err(type_error("not an integer"));
-            };
-            integer(if method == M::Gcd {
-                a.gcd(&b)
-            } else {
-                a.lcm(&b).abs()
-            })
-        }
         M::OpBitAnd | M::OpBitOr | M::OpBitXor => bitwise(receiver, method, &args[0])?,
         M::OpBitNot => integer(-big_of(receiver).unwrap_or_default() - 1),
         M::OpShl | M::OpShr => {
@@ -89,23 +70,19 @@ pub(super) fn call(
             }
             receiver.clone()
         }
-        M::Pow => match args {
-            [exponent, modulus] => modular_power(receiver, exponent, modulus)?,
-            _ => number::power(receiver, &args[0])?,
-        },
-        M::Upto | M::Downto => return upto_downto(vm, receiver, method, args, block),
+        M::Upto | M::Downto => return upto_downto(vm, call),
         M::Round | M::Floor | M::Ceil | M::Truncate => rounded(receiver, method, args)?,
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
-fn upto_downto(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+fn upto_downto(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let Some(block) = block else {
         return Ok(receiver.clone());
     };
@@ -132,27 +109,6 @@ pub(crate) fn is_even(value: &Value) -> bool {
     match value {
         Value::Int(it) => it & 1 == 0,
         other => big_of(other).is_none_or(|it| it.is_even()),
-    }
-}
-
-fn digits(receiver: &Value, args: &[Value]) -> Eval {
-    let base = args.first().map_or(Ok(10), need_int)?;
-    if number::is_negative(receiver) {
-        return Err(error(Class::MathDomainError, "out of domain"));
-    }
-    if base < 2 {
-        return Err(argument_error(format!("invalid radix {base}")));
-    }
-    let mut rest = big_of(receiver).unwrap_or_default();
-    let base = BigInt::from(base);
-    let mut list = Vec::new();
-    loop {
-        let (quotient, digit) = rest.div_rem(&base);
-        list.push(integer(digit));
-        rest = quotient;
-        if rest.is_zero() {
-            return Ok(Value::array(list));
-        }
     }
 }
 
@@ -239,39 +195,4 @@ fn rounded(receiver: &Value, method: M, args: &[Value]) -> Eval {
             if up { above } else { below }
         }
     }))
-}
-
-fn modular_power(base: &Value, exponent: &Value, modulus: &Value) -> Eval {
-    let (Some(base), Some(exponent), Some(modulus)) =
-        (big_of(base), big_of(exponent), big_of(modulus))
-    else {
-        return Err(no_conversion(exponent, "Integer"));
-    };
-    if modulus.is_zero() {
-        return Err(crate::value::exception::divided_by_zero());
-    }
-    if exponent.is_negative() {
-        return Err(error(
-            Class::RangeError,
-            "Integer#pow() 2nd argument cannot be negative when 3rd argument specified",
-        ));
-    }
-    Ok(integer(base.modpow(&exponent, &modulus)))
-}
-
-/// `Integer.sqrt`.
-pub(crate) fn square_root(value: &Value) -> Eval {
-    let it = big_of(value).or_else(|| {
-        number::float_of(value)
-            .and_then(|it| it.to_i64())
-            .map(BigInt::from)
-    });
-    match it {
-        Some(it) if it.is_negative() => Err(error(
-            Class::MathDomainError,
-            "Numerical argument is out of domain - \"isqrt\"",
-        )),
-        Some(it) => Ok(integer(it.sqrt())),
-        None => Err(no_conversion(value, "Integer")),
-    }
 }

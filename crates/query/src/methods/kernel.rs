@@ -95,7 +95,6 @@ impl Vm {
                     "tried to create Proc object without a block",
                 )),
             },
-            Function::Rand => crate::value::random::rand(&mut self.random, args.first()),
             Function::Require => Ok(Value::Bool(true)),
             Function::Method => {
                 arity(args, 1, 1)?;

@@ -1,22 +1,16 @@
 //! The functions of Math.
 
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, error, no_method};
+use crate::value::exception::{Eval, error};
 use crate::value::number::need_float;
 use crate::vm::Vm;
-use crate::vm::block::Block;
 
-pub(super) fn call(
-    _: &mut Vm,
-    receiver: &Value,
-    _: Class,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
-    let two = matches!(method, M::Hypot | M::Atan2) || method == M::Log && args.len() == 2;
+pub(super) fn call(_: &mut Vm, _: Class, call: Call<'_, '_>) -> Eval {
+    let Call { method, args, .. } = call;
+    let two = method == M::Atan2 || method == M::Log && args.len() == 2;
     let function: fn(f64) -> f64 = match method {
         M::Sqrt => f64::sqrt,
         M::Log => f64::ln,
@@ -25,17 +19,14 @@ pub(super) fn call(
         M::Exp => f64::exp,
         M::Sin => f64::sin,
         M::Cos => f64::cos,
-        M::Tan => f64::tan,
-        M::Atan => f64::atan,
         M::Asin => f64::asin,
-        M::Acos => f64::acos,
-        M::Hypot | M::Atan2 => f64::abs,
-        _ => return Err(no_method(method.name(), receiver)),
+        M::Atan2 => f64::abs,
+        _ => return Err(call.unknown()),
     };
     let x = need_float(&args[0])?;
     let outside = match method {
         M::Sqrt | M::Log | M::Log2 | M::Log10 => x < 0.0,
-        M::Asin | M::Acos => x.abs() > 1.0,
+        M::Asin => x.abs() > 1.0,
         _ => false,
     };
     if outside {
@@ -49,10 +40,10 @@ pub(super) fn call(
     }
     if two {
         let y = need_float(&args[1])?;
-        return Ok(Value::Float(match method {
-            M::Hypot => x.hypot(y),
-            M::Atan2 => x.atan2(y),
-            _ => x.ln() / y.ln(),
+        return Ok(Value::Float(if method == M::Atan2 {
+            x.atan2(y)
+        } else {
+            x.ln() / y.ln()
         }));
     }
     Ok(Value::Float(function(x)))

@@ -1,30 +1,28 @@
-//! Numeric: the methods that Integers, Floats and Rationals share.
+//! Numeric: the methods that Integers and Floats share.
 
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
-use crate::value::exception::{
-    Eval, argument_error, brief, divided_by_zero, no_method, type_error,
-};
+use crate::value::exception::{Eval, argument_error, brief, divided_by_zero, type_error};
 use crate::value::number::{self, arithmetic, float_of, need_float, truncated};
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use num_traits::ToPrimitive;
 
-pub(super) fn operate(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn operate(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        ..
+    } = call;
     let op = match method {
         M::OpAdd => Op::Add,
         M::OpSub => Op::Sub,
         M::OpMul => Op::Mul,
         M::OpDiv => Op::Div,
-        M::OpMod | M::Modulo => Op::Mod,
+        M::OpMod => Op::Mod,
         M::OpLt => Op::Lt,
         M::OpLe => Op::Le,
         M::OpGt => Op::Gt,
@@ -33,31 +31,19 @@ pub(super) fn operate(
     vm.binary(op, receiver, &args[0])
 }
 
-/// The rounding of a Rational.
-pub(super) fn rounded(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
-    let float = float_of(receiver).unwrap_or(f64::NAN);
-    super::float::call(vm, receiver, float, method, args, block)
-}
-
-pub(super) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let float = || float_of(receiver).unwrap_or(f64::NAN);
     Ok(match method {
         M::OpMinus => number::negate(receiver).unwrap_or_default(),
         M::OpPlus => receiver.clone(),
         M::OpPow => number::power(receiver, &args[0])?,
-        M::Abs | M::Magnitude => {
+        M::Abs => {
             if number::is_negative(receiver)
                 || matches!(receiver, Value::Float(it) if it.is_sign_negative())
             {
@@ -67,38 +53,21 @@ pub(super) fn call(
             }
         }
         M::ZeroQ => Value::Bool(number::is_zero(receiver)),
-        M::NonzeroQ => {
-            if number::is_zero(receiver) {
-                Value::Nil
-            } else {
-                receiver.clone()
-            }
-        }
         M::PositiveQ => Value::Bool(
             !number::is_negative(receiver) && !number::is_zero(receiver) && !float().is_nan(),
         ),
         M::NegativeQ => Value::Bool(number::is_negative(receiver)),
-        M::IntegerQ => Value::Bool(matches!(receiver, Value::Int(_) | Value::Big(_))),
         M::FiniteQ => Value::Bool(float().is_finite() || !receiver.is_float()),
         M::InfiniteQ => match receiver {
             Value::Float(it) if it.is_infinite() => Value::Int(if *it > 0.0 { 1 } else { -1 }),
             _ => Value::Nil,
         },
         M::ToF => Value::Float(float()),
-        M::ToI | M::ToInt => match receiver {
+        M::ToI => match receiver {
             Value::Float(it) => truncated(*it)?,
-            Value::Rational(it) => number::integer(&it.0 / &it.1),
             _ => receiver.clone(),
         },
-        M::Div => {
-            if number::is_zero(&args[0]) {
-                return Err(divided_by_zero());
-            }
-            let quotient = arithmetic(Op::Div, receiver, &args[0])?;
-            floor_value(&quotient)?
-        }
         M::Divmod => return divmod(receiver, args),
-        M::Remainder => return remainder(receiver, args),
         M::Fdiv => Value::Float(float() / need_float(&args[0])?),
         M::Step => {
             if let Some(block) = block {
@@ -108,34 +77,7 @@ pub(super) fn call(
             }
             receiver.clone()
         }
-        _ => return Err(no_method(method.name(), receiver)),
-    })
-}
-
-fn remainder(receiver: &Value, args: &[Value]) -> Eval {
-    let float = || float_of(receiver).unwrap_or(f64::NAN);
-    Ok(match (receiver, &args[0]) {
-        (Value::Int(a), Value::Int(b)) if *b != 0 => Value::Int(a.wrapping_rem(*b)),
-        (_, b) if number::is_zero(b) && !b.is_float() && !receiver.is_float() => {
-            return Err(divided_by_zero());
-        }
-        (Value::Int(_) | Value::Big(_), Value::Int(_) | Value::Big(_)) => {
-            let (Some(a), Some(b)) = (number::big_of(receiver), number::big_of(&args[0])) else {
-                return Err(divided_by_zero());
-            };
-            number::integer(a % b)
-        }
-        (_, b) => {
-            // From the modulo, as in Ruby.
-            let (a, b) = (float(), need_float(b)?);
-            let rest = number::float_mod(a, b);
-            let opposite = a < 0.0 && b > 0.0 || a > 0.0 && b < 0.0;
-            Value::Float(if rest != 0.0 && opposite {
-                rest - b
-            } else {
-                rest
-            })
-        }
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -158,9 +100,6 @@ fn divmod(receiver: &Value, args: &[Value]) -> Eval {
 fn floor_value(value: &Value) -> Eval {
     match value {
         Value::Float(it) => truncated(it.floor()),
-        Value::Rational(it) => Ok(number::integer(num_integer::Integer::div_floor(
-            &it.0, &it.1,
-        ))),
         other => Ok(other.clone()),
     }
 }
@@ -220,12 +159,7 @@ pub(crate) fn step(
     each: &mut dyn FnMut(&mut Vm, Value) -> Eval<()>,
 ) -> Eval<()> {
     let (limit, step) = limits(args);
-    if step.is_nil()
-        || !matches!(
-            step,
-            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_)
-        )
-    {
+    if step.is_nil() || !matches!(step, Value::Int(_) | Value::Float(_) | Value::Big(_)) {
         return Err(type_error(format!(
             "no implicit conversion of {} into Integer",
             brief(&step)

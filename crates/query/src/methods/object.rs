@@ -2,53 +2,51 @@
 
 use super::table;
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::compare::{self, compare, eql, equal, hash_of};
+use crate::value::compare::{self, compare, equal};
 use crate::value::enumerator::Enumerator;
-use crate::value::exception::{Eval, error, no_method, type_error};
+use crate::value::exception::{Eval, error, type_error};
 use crate::value::inspect::{inspect, to_s};
 use crate::value::table::Table;
 use crate::value::text::Text;
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use crate::vm::call::{name_of, sent};
 use std::rc::Rc;
 
 /// Comparisons and questions about the class: small, since queries ask them for each value.
-pub(super) fn predicate(
-    _: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn predicate(_: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        ..
+    } = call;
     Ok(Value::Bool(match method {
         M::NilQ => receiver.is_nil(),
         M::OpEq => equal(receiver, &args[0]),
         M::OpNe => !equal(receiver, &args[0]),
         M::OpNot => !receiver.truthy(),
         M::OpCaseEq => compare::case_equal(receiver, &args[0]).unwrap_or(false),
-        M::EqlQ => eql(receiver, &args[0]),
-        M::EqualQ => receiver.same(&args[0]),
-        M::IsAQ | M::KindOfQ | M::InstanceOfQ => {
+        M::IsAQ => {
             let Value::Class(class) = args[0] else {
                 return Err(type_error("class or module required"));
             };
             let own = Class::of(receiver);
-            own == class || method != M::InstanceOfQ && own.is(class)
+            own == class || own.is(class)
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     }))
 }
 
-pub(super) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match method {
         M::OpCmp => {
             compare(receiver, &args[0]).map_or(Value::Nil, |order| Value::Int(order as i64))
@@ -58,7 +56,6 @@ pub(super) fn call(
             let found = super::call(vm, receiver, M::OpMatch, args, None)?;
             Value::Bool(!found.truthy())
         }
-        M::Hash => Value::Int((hash_of(receiver) >> 2).cast_signed()),
         M::Inspect => Value::str(inspect(receiver)),
         M::ToS => Value::str(to_s(receiver)),
         M::ToJson => {
@@ -71,7 +68,7 @@ pub(super) fn call(
             let method = M::find(&name_of(&args[0])?);
             Value::Bool(method.is_some_and(|method| table::find(receiver, method).is_some()))
         }
-        M::Then | M::YieldSelf | M::Tap => {
+        M::Then | M::Tap => {
             let Some(block) = block else {
                 return Err(error(Class::LocalJumpError, "no block given (yield)"));
             };
@@ -95,7 +92,7 @@ pub(super) fn call(
             super::call(vm, receiver, method, args, block)?
         }
         M::Method => vm.method_value(receiver, &args[0])?,
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -154,13 +151,13 @@ pub(crate) fn enumerator(receiver: &Value, method: M, args: &[Value]) -> Value {
 }
 
 /// The methods of nil, true and false.
-pub(super) fn nil(
-    _: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn nil(_: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        ..
+    } = call;
     let argument = || args.first().is_some_and(Value::truthy);
     let truthy = receiver.truthy();
     Ok(match method {
@@ -171,6 +168,6 @@ pub(super) fn nil(
         M::ToI => Value::Int(0),
         M::ToF => Value::Float(0.0),
         M::ToH => Value::hash(Table::default()),
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }

@@ -3,6 +3,7 @@
 use super::string::successors;
 use super::{enumerable, numeric};
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::compare::{covers, equal};
@@ -52,14 +53,13 @@ pub(crate) fn each(
     }
 }
 
-pub(super) fn read(
-    vm: &mut Vm,
-    receiver: &Value,
-    range: &Rc<Range>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match method {
         M::Each => {
             if let Some(block) = block {
@@ -91,13 +91,10 @@ pub(super) fn read(
             let list = Value::array(enumerable::to_vec(vm, receiver)?);
             return vm.send(&list, M::Last, args, None);
         }
-        M::ExcludeEndQ => Value::Bool(range.exclusive),
-        M::IncludeQ | M::MemberQ
-            if matches!((&range.from, &range.to), (Value::Str(_), Value::Str(_))) =>
-        {
-            return enumerable::search(vm, receiver, method, args, block);
+        M::IncludeQ if matches!((&range.from, &range.to), (Value::Str(_), Value::Str(_))) => {
+            return enumerable::search(vm, call);
         }
-        M::IncludeQ | M::MemberQ | M::OpCaseEq | M::CoverQ => match &args[0] {
+        M::IncludeQ | M::OpCaseEq | M::CoverQ => match &args[0] {
             Value::Range(inner) if method == M::CoverQ => {
                 let ends_within = match (&range.to, &inner.to) {
                     (Value::Nil, Value::Nil) => true,
@@ -143,9 +140,23 @@ pub(super) fn read(
         M::Min | M::Max | M::Minmax if args.is_empty() && block.is_none() => {
             return extremes(range, method);
         }
-        M::Count => return enumerable::count(vm, receiver, method, args, block),
-        M::First => return enumerable::begin(vm, receiver, method, args, block),
-        _ => return enumerable::as_array(vm, receiver, method, args, block),
+        M::Min
+            if matches!(
+                (&range.from, block, args),
+                (Value::Int(_), None, [Value::Int(_)])
+            ) =>
+        {
+            return enumerable::begin(
+                vm,
+                Call {
+                    method: M::First,
+                    ..call
+                },
+            );
+        }
+        M::Count => return enumerable::count(vm, call),
+        M::First => return enumerable::begin(vm, call),
+        _ => return enumerable::as_array(vm, call),
     })
 }
 

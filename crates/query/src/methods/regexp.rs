@@ -2,25 +2,24 @@
 
 use super::string::need_str;
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::regex::{Match, Pattern};
 use crate::value::Value;
-use crate::value::exception::{Eval, error, no_method, type_error};
+use crate::value::exception::{Eval, error, type_error};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    pattern: &Rc<Pattern>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(vm: &mut Vm, pattern: &Rc<Pattern>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match method {
         M::OpMatch | M::OpCaseEq | M::Match | M::MatchQ => {
             let Some(text @ (Value::Str(_) | Value::Symbol(_))) = args.first() else {
@@ -42,8 +41,7 @@ pub(super) fn call(
             }
         }
         M::Source => Value::str(pattern.source()),
-        M::Names => Value::array(pattern.names().into_iter().map(Value::from).collect()),
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -72,14 +70,8 @@ fn group_of(found: &Match, value: &Value) -> Eval<Option<usize>> {
     }
 }
 
-pub(super) fn call_match(
-    vm: &mut Vm,
-    receiver: &Value,
-    found: &Rc<Match>,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, call: Call<'_, '_>) -> Eval {
+    let Call { method, args, .. } = call;
     let group = |group: usize| Value::option(found.group(group));
     Ok(match method {
         M::OpIndex => match &args[0] {
@@ -100,12 +92,10 @@ pub(super) fn call_match(
             }
             Value::hash(table)
         }
-        M::Names => Value::array(found.pattern.names().into_iter().map(Value::from).collect()),
         M::PreMatch => Value::str(found.pre()),
         M::PostMatch => Value::str(found.post()),
-        M::String => Value::str(&*found.text),
         M::Length | M::Size => Value::size(found.len()),
-        M::Begin | M::End | M::Offset => {
+        M::Begin | M::End => {
             let group = match &args[0] {
                 Value::Str(_) | Value::Symbol(_) => group_of(found, &args[0])?,
                 place => usize::try_from(need_int(place)?).ok(),
@@ -122,7 +112,6 @@ pub(super) fn call_match(
                 (Some((from, _)), M::Begin) => place(from),
                 (Some((_, to)), M::End) => place(to),
                 (Some((from, to)), _) => Value::pair(place(from), place(to)),
-                (None, M::Offset) => Value::pair(Value::Nil, Value::Nil),
                 (None, _) => Value::Nil,
             }
         }
@@ -133,19 +122,13 @@ pub(super) fn call_match(
             }
             Value::array(out)
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
 /// `Regexp.new`, `Regexp.escape`, `Regexp.union`.
-pub(super) fn call_class(
-    vm: &mut Vm,
-    receiver: &Value,
-    _: Class,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call_class(_vm: &mut Vm, _: Class, call: Call<'_, '_>) -> Eval {
+    let Call { method, args, .. } = call;
     Ok(match method {
         M::New => match &args[0] {
             Value::Regexp(_) => args[0].clone(),
@@ -158,7 +141,7 @@ pub(super) fn call_class(
                 Value::Regexp(Pattern::compile(&need_str(source)?, options)?)
             }
         },
-        M::Escape | M::Quote => Value::str(crate::regex::escape(&match &args[0] {
+        M::Escape => Value::str(crate::regex::escape(&match &args[0] {
             symbol @ Value::Symbol(_) => to_s(symbol),
             other => need_str(other)?,
         })),
@@ -186,10 +169,6 @@ pub(super) fn call_class(
             };
             Value::Regexp(Pattern::compile(&source, 0)?)
         }
-        M::LastMatch => match (&vm.last_match, args.first()) {
-            (Value::Match(found), Some(Value::Int(at))) => Value::option(found.group(*at as usize)),
-            (it, _) => it.clone(),
-        },
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }

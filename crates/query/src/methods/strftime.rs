@@ -55,12 +55,21 @@ pub(super) fn format(time: &Time, pattern: &str) -> String {
             flags.width = Some((flags.width.unwrap_or(0) * 10 + digit as usize).min(1024));
             at += 1;
         }
+        // The forms of another locale: Ruby prints the same, for some directives only.
+        let other = match chars.get(at) {
+            Some('E') => "cCxXyY",
+            Some('O') => "deHkIlmMSuUVwWy",
+            _ => "",
+        };
+        at += usize::from(!other.is_empty());
         let Some(directive) = chars.get(at) else {
             out.extend(&chars[start..]);
             break;
         };
         at += 1;
-        match expand(time, *directive, &flags) {
+        let is_known = (other.is_empty() || other.contains(*directive))
+            && (flags.colons == 0 || *directive == 'z');
+        match expand(time, *directive, &flags).filter(|_| is_known) {
             Some(text) => out.push_str(&text),
             None => out.extend(&chars[start..at]),
         }
@@ -138,7 +147,8 @@ fn expand(time: &Time, directive: char, flags: &Flags) -> Option<String> {
             let text = match flags.colons {
                 0 => time.offset_text(""),
                 1 => time.offset_text(":"),
-                _ => time.offset_text(":") + &format!(":{:02}", time.offset().abs() % 60),
+                2 => time.offset_text(":") + &format!(":{:02}", time.offset().abs() % 60),
+                _ => return None,
             };
             Some(text)
         }

@@ -6,19 +6,17 @@ pub(super) mod search;
 pub(super) mod translate;
 
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::regex::escape;
 use crate::symbol::Symbol;
-use crate::value::exception::{
-    Eval, argument_error, error, no_conversion, no_method, type_error, wrong_arguments,
-};
+use crate::value::exception::{Eval, argument_error, error, no_conversion, type_error};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::numeral;
 use crate::value::text::Text;
 use crate::value::{Range, Value};
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use std::rc::Rc;
 
 /// An argument that must be a String.
@@ -33,14 +31,8 @@ pub(crate) fn need_strs(args: &[Value]) -> Eval<Vec<String>> {
     args.iter().map(need_str).collect()
 }
 
-pub(super) fn starts_with(
-    vm: &mut Vm,
-    _: &Value,
-    text: &Rc<Text>,
-    _: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn starts_with(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+    let Call { args, .. } = call;
     let s = text.string();
     for prefix in args {
         let hit = match prefix {
@@ -61,38 +53,18 @@ pub(super) fn starts_with(
     Ok(Value::Bool(false))
 }
 
-pub(super) fn upto(
-    vm: &mut Vm,
-    receiver: &Value,
-    text: &Rc<Text>,
-    _: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
-    let (from, to) = (text.string(), need_str(&args[0])?);
-    if let Some(block) = block {
-        let exclusive = args.get(1).is_some_and(Value::truthy);
-        successors(&from, &to, exclusive, &mut |text| {
-            vm.call1(block, Value::str(text)).map(|_| ())
-        })?;
-    }
-    Ok(receiver.clone())
-}
-
 /// The parts of a text: a list of them, or the block is called with each.
-pub(super) fn pieces(
-    vm: &mut Vm,
-    receiver: &Value,
-    text: &Rc<Text>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn pieces(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let s = text.string();
     let list: Vec<Value> = match method {
         M::Lines | M::EachLine => lines(&s, args)?,
-        M::Bytes | M::EachByte => s.bytes().map(|byte| Value::Int(byte.into())).collect(),
-        M::Codepoints => s.chars().map(|c| Value::Int(u32::from(c).into())).collect(),
+        M::Bytes => s.bytes().map(|byte| Value::Int(byte.into())).collect(),
         _ => s.chars().map(char_value).collect(),
     };
     let Some(block) = block else {
@@ -105,14 +77,13 @@ pub(super) fn pieces(
 }
 
 /// Methods that read a text.
-pub(super) fn read(
-    vm: &mut Vm,
-    receiver: &Value,
-    text: &Rc<Text>,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn read(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        ..
+    } = call;
     if method == M::OpMod {
         let values = match &args[0] {
             Value::Array(list) => list.borrow().clone(),
@@ -128,8 +99,8 @@ pub(super) fn read(
         M::EmptyQ => Value::Bool(s.is_empty()),
         M::OpPlus if text.is_frozen() => Value::str(s),
         M::OpMinus if !text.is_frozen() => Value::Str(Rc::new(Text::frozen(s.to_owned()))),
-        M::ToS | M::ToStr | M::OpPlus | M::OpMinus => receiver.clone(),
-        M::ToSym | M::Intern => Value::Symbol(Symbol::new(s)),
+        M::ToS | M::OpPlus | M::OpMinus => receiver.clone(),
+        M::ToSym => Value::Symbol(Symbol::new(s)),
         M::OpAdd => match &args[0] {
             Value::Str(other) => Value::str([s, &other.get()].concat()),
             other => return Err(no_conversion(other, "String")),
@@ -143,9 +114,12 @@ pub(super) fn read(
             Value::str(s.repeat(count))
         }
         M::Hex => numeral::leading_radix(s, 16),
-        M::Oct => numeral::leading_octal(s),
         M::ToI => {
             let base = args.first().map_or(Ok(10), need_int)?;
+            if base == 0 {
+                let what = "to_i(0) is not supported (expected a base from 2 to 36)";
+                return Err(error(Class::NotImplementedError, what));
+            }
             if !(2..=36).contains(&base) {
                 return Err(argument_error(format!("invalid radix {base}")));
             }
@@ -156,22 +130,6 @@ pub(super) fn read(
             Some(c) => Value::Int(i64::from(c as u32)),
             None => return Err(argument_error("empty string")),
         },
-        M::Getbyte => {
-            let at = need_int(&args[0])?;
-            let at = if at < 0 {
-                at + s.len().cast_signed() as i64
-            } else {
-                at
-            };
-            Value::option(
-                usize::try_from(at)
-                    .ok()
-                    .and_then(|at| s.as_bytes().get(at))
-                    .map(|byte| i64::from(*byte)),
-            )
-        }
-        M::Unpack1 => unpack1(s, args)?,
-        M::Byteslice => byteslice(s, args)?,
         M::EndWithQ => Value::Bool(
             need_strs(args)?
                 .iter()
@@ -181,7 +139,7 @@ pub(super) fn read(
             Value::Str(other) => Value::Bool(s.contains(other.get().as_str())),
             other => return Err(no_conversion(other, "String")),
         },
-        M::Casecmp | M::CasecmpQ => {
+        M::CasecmpQ => {
             let Value::Str(other) = &args[0] else {
                 return Ok(Value::Nil);
             };
@@ -194,54 +152,8 @@ pub(super) fn read(
                 )
             }
         }
-        M::AsciiOnlyQ => Value::Bool(s.is_ascii()),
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
-}
-
-pub(super) fn bang(
-    vm: &mut Vm,
-    receiver: &Value,
-    text: &Rc<Text>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
-    let plain = match method {
-        M::SqueezeBang => M::Squeeze,
-        M::SubBang => M::Sub,
-        M::GsubBang => M::Gsub,
-        M::UpcaseBang => M::Upcase,
-        M::DowncaseBang => M::Downcase,
-        M::CapitalizeBang => M::Capitalize,
-        M::StripBang => M::Strip,
-        M::ChompBang => M::Chomp,
-        _ => M::Reverse,
-    };
-    let replaces = matches!(plain, M::Sub | M::Gsub);
-    if replaces && args.len() == 1 && block.is_none() {
-        return Err(if plain == M::Sub {
-            wrong_arguments(1, 2, Some(2))
-        } else {
-            let what = "`gsub!` without a replacement is not supported";
-            error(Class::NotImplementedError, what)
-        });
-    }
-    // A replacement by the same text is a change.
-    let changes = match plain {
-        M::Reverse => true,
-        _ => replaces && pattern_of(&args[0])?.is_match(&text.get(), 0)?,
-    };
-    let value = super::call(vm, receiver, plain, args, block)?;
-    let Value::Str(new) = &value else {
-        return Ok(value);
-    };
-    let new = new.string();
-    if *text.get() == new && !changes {
-        return Ok(Value::Nil);
-    }
-    text.set(new);
-    Ok(receiver.clone())
 }
 
 pub(crate) fn char_value(c: char) -> Value {
@@ -306,14 +218,8 @@ fn substring(s: &str, start: usize, count: usize) -> Value {
     Value::str(&s[from..to])
 }
 
-pub(super) fn index(
-    vm: &mut Vm,
-    _: &Value,
-    text: &Rc<Text>,
-    _: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn index(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+    let Call { args, .. } = call;
     let s = text.string();
     let s = s.as_str();
     if let Value::Regexp(pattern) = &args[0] {
@@ -369,40 +275,6 @@ pub(super) fn index(
         }
     };
     Ok(span.map_or(Value::Nil, |(start, count)| substring(s, start, count)))
-}
-
-fn byteslice(s: &str, args: &[Value]) -> Eval {
-    let span = match (&args[0], args.get(1)) {
-        (start, Some(count)) => span_of(need_int(start)?, need_int(count)?, s.len()),
-        (Value::Range(range), None) => range_of(range, s.len())?,
-        (at, None) => span_of(need_int(at)?, 1, s.len()).filter(|(_, count)| *count == 1),
-    };
-    let Some((start, count)) = span else {
-        return Ok(Value::Nil);
-    };
-    match s.get(start..start + count) {
-        Some(part) => Ok(Value::str(part)),
-        None => Err(error(
-            Class::NotImplementedError,
-            "a String that is not UTF-8 is not supported: `byteslice` cuts a character",
-        )),
-    }
-}
-
-fn unpack1(s: &str, args: &[Value]) -> Eval {
-    let directive = need_str(&args[0])?;
-    let bytes = s.as_bytes();
-    Ok(match directive.as_str() {
-        "C" => Value::option(bytes.first().map(|byte| i64::from(*byte))),
-        "c" => Value::option(bytes.first().map(|byte| i64::from(byte.cast_signed()))),
-        "U" => Value::option(s.chars().next().map(|c| i64::from(c as u32))),
-        "a*" | "A*" => Value::str(s),
-        other => {
-            return Err(argument_error(format!(
-                "unpack1 of {other:?} is not supported"
-            )));
-        }
-    })
 }
 
 fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {

@@ -1,22 +1,21 @@
 //! Symbol: most methods are those of its name, a String.
 
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::symbol::Symbol;
 use crate::value::Value;
 use crate::value::exception::{Eval, no_method};
 use crate::value::proc::{Kind, Proc};
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    it: Symbol,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(super) fn call(vm: &mut Vm, it: Symbol, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let text = || Value::str(&*it.name());
     Ok(match method {
         M::ToSym => receiver.clone(),
@@ -43,10 +42,10 @@ pub(super) fn call(
         | M::MatchQ => {
             return vm.send(&text(), method, args, block);
         }
-        M::Upcase | M::Downcase | M::Capitalize | M::Swapcase | M::Succ => {
+        M::Upcase | M::Downcase | M::Capitalize | M::Succ => {
             let changed = vm.send(&text(), method, args, block)?;
             Value::symbol(&crate::value::inspect::to_s(&changed))
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }

@@ -10,21 +10,21 @@
 //! - `spreads`: of two values that an Enumerator yields, as `each_with_index` does, the block receives both, not a pair.
 
 use super::array::{combine, order, walk};
+use super::call::Call;
 use super::string::{change, search, translate};
 use super::{
     array, class, comparable, enumerable, enumerator, exception, float, hash, integer, math,
-    numeric, object, proc, random, range, regexp, string, symbol, time,
+    numeric, object, proc, range, regexp, string, symbol, time,
 };
 use crate::class::Class;
 use crate::names::{COUNT, M};
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, no_method, wrong_arguments};
+use crate::value::exception::{Eval, argument_error, wrong_arguments};
 use crate::value::inspect::inspect;
 use crate::value::table::Table;
 use crate::vm::Vm;
-use crate::vm::block::Block;
 
-type Function = fn(&mut Vm, &Value, M, &[Value], Option<&Block<'_>>) -> Eval;
+type Function = fn(&mut Vm, Call<'_, '_>) -> Eval;
 
 /// No upper bound.
 const MANY: u8 = u8::MAX;
@@ -117,15 +117,6 @@ impl Entry {
             )),
         }
     }
-
-    /// As `Method#arity`: -1 for any that varies.
-    pub(super) fn arity(&self) -> i64 {
-        if self.least == self.most && self.keywords.is_empty() {
-            i64::from(self.least)
-        } else {
-            -1
-        }
-    }
 }
 
 fn are_keywords(options: &Table) -> bool {
@@ -133,7 +124,7 @@ fn are_keywords(options: &Table) -> bool {
     !keys.is_empty() && keys.iter().all(|key| matches!(key, Value::Symbol(_)))
 }
 
-/// A function of the receiver's inner value, as one of the receiver.
+/// A function of the receiver's inner value, as one of the call alone.
 macro_rules! adapted {
     (Any, $function:path) => {
         $function
@@ -148,15 +139,15 @@ macro_rules! adapted {
         adapted!(@copied Symbol, $function)
     };
     (@copied $variant:ident, $function:path) => {
-        |vm, receiver, method, args, block| match receiver {
-            Value::$variant(it) => $function(vm, receiver, *it, method, args, block),
-            _ => Err(no_method(method.name(), receiver)),
+        |vm, call| match call.receiver {
+            Value::$variant(it) => $function(vm, *it, call),
+            _ => Err(call.unknown()),
         }
     };
     ($variant:ident, $function:path) => {
-        |vm, receiver, method, args, block| match receiver {
-            Value::$variant(it) => $function(vm, receiver, it, method, args, block),
-            _ => Err(no_method(method.name(), receiver)),
+        |vm, call| match call.receiver {
+            Value::$variant(it) => $function(vm, it, call),
+            _ => Err(call.unknown()),
         }
     };
 }
@@ -190,9 +181,9 @@ macro_rules! rows {
 rows! {
     Object [] Any {
         object::predicate => 0 0: NilQ OpNot;
-        object::predicate => 1 1: EqlQ EqualQ InstanceOfQ IsAQ KindOfQ OpCaseEq OpEq OpNe;
-        object::call => 0 0: Class Dup Freeze FrozenQ Hash Inspect Itself Tap ToS;
-        object::call => 0 0 each: Then YieldSelf;
+        object::predicate => 1 1: IsAQ OpCaseEq OpEq OpNe;
+        object::call => 0 0: Class Dup Freeze FrozenQ Inspect Itself Tap ToS;
+        object::call => 0 0 each: Then;
         object::call => 0 0 [freeze]: Clone;
         object::call => 0 1: ToJson;
         object::call => 0 MANY: PublicSend Send;
@@ -203,7 +194,7 @@ rows! {
     Token [] Any {
         object::predicate => 0 0: NilQ OpNot;
         object::call => 0 0: Itself Tap;
-        object::call => 0 0 each: Then YieldSelf;
+        object::call => 0 0 each: Then;
     }
     Comparable [] Any {
         comparable::call => 1 1: OpGe OpGt OpLe OpLt;
@@ -211,64 +202,50 @@ rows! {
         comparable::call => 2 2: BetweenQ;
     }
     Numeric [] Any {
-        numeric::operate => 1 1: Modulo OpAdd OpDiv OpGe OpGt OpLe OpLt OpMod OpMul OpSub;
-        numeric::call => 0 0: Abs FiniteQ InfiniteQ IntegerQ Magnitude NegativeQ NonzeroQ OpMinus OpPlus PositiveQ ToF
-            ToI ToInt ZeroQ;
+        numeric::operate => 1 1: OpAdd OpDiv OpGe OpGt OpLe OpLt OpMod OpMul OpSub;
+        numeric::call => 0 0: Abs FiniteQ InfiniteQ NegativeQ OpMinus OpPlus PositiveQ ToF ToI ZeroQ;
         numeric::call => 0 2 each [by to]: Step;
-        numeric::call => 1 1: Div Divmod Fdiv OpPow Remainder;
+        numeric::call => 1 1: Divmod Fdiv OpPow;
     }
     Integer [Numeric Comparable Object] Any {
-        integer::call => 0 0: BitLength EvenQ Next OddQ OpBitNot Ord Pred Size Succ;
+        integer::call => 0 0: EvenQ Next OddQ OpBitNot Ord Size Succ;
         integer::call => 0 0 each: Times;
-        integer::call => 0 1: Ceil Chr Digits Floor Inspect ToS Truncate;
+        integer::call => 0 1: Ceil Chr Floor Inspect ToS Truncate;
         integer::call => 0 1 [half]: Round;
-        integer::call => 1 1: Gcd Lcm OpBitAnd OpBitOr OpBitXor OpIndex OpShl OpShr;
+        integer::call => 1 1: OpBitAnd OpBitOr OpBitXor OpIndex OpShl OpShr;
         integer::call => 1 1 each: Downto Upto;
-        integer::call => 1 2: Pow;
     }
     Float [Numeric Comparable Object] Float {
         float::call => 0 0: Inspect NanQ ToS;
         float::call => 0 1: Ceil Floor Truncate;
         float::call => 0 1 [half]: Round;
     }
-    Rational [Numeric Comparable Object] Any {
-        numeric::rounded => 0 1: Ceil Floor Round;
-    }
     Str [Comparable Object] Str {
-        string::read => 0 0: AsciiOnlyQ Bytesize EmptyQ Hex Intern Length Oct OpMinus OpPlus Ord Size ToF ToS ToStr ToSym;
+        string::read => 0 0: Bytesize EmptyQ Hex Length OpMinus OpPlus Ord Size ToF ToS ToSym;
         string::read => 0 1: ToI;
         string::read => 0 MANY: EndWithQ;
-        string::read => 1 1: Casecmp CasecmpQ Getbyte IncludeQ OpAdd OpMod OpMul Unpack1;
-        string::read => 1 2: Byteslice;
+        string::read => 1 1: CasecmpQ IncludeQ OpAdd OpMod OpMul;
         string::index => 1 2: OpIndex Slice;
         string::starts_with => 0 MANY: StartWithQ;
-        string::upto => 1 2 each: Upto;
-        string::pieces => 0 0: Bytes Chars Codepoints;
-        string::pieces => 0 0 each: EachByte EachChar;
+        string::pieces => 0 0: Bytes Chars;
+        string::pieces => 0 0 each: EachChar;
         string::pieces => 0 1 [chomp]: Lines;
         string::pieces => 0 1 each [chomp]: EachLine;
-        change::call => 0 0: Capitalize Chop Chr Downcase Lstrip Next Reverse Rstrip Strip Succ Swapcase Upcase;
+        change::call => 0 0: Capitalize Chr Downcase Lstrip Next Reverse Rstrip Strip Succ Upcase;
         change::call => 0 1: Chomp;
         change::call => 1 1: DeletePrefix DeleteSuffix;
         change::call => 1 2: Center Ljust Rjust;
-        change::in_place => 0 0 changes: Clear;
-        change::in_place => 0 MANY changes: Concat Prepend;
-        change::in_place => 1 1 changes: OpShl Replace;
-        change::in_place => 2 2 changes: Insert;
-        change::in_place => 2 3 changes: OpIndexSet;
+        change::in_place => 0 MANY changes: Concat;
+        change::in_place => 1 1 changes: OpShl;
         translate::call => 0 MANY: Squeeze;
         translate::call => 1 MANY: Count Delete;
-        translate::call => 2 2: Tr TrS;
+        translate::call => 2 2: Tr;
         search::call => 0 2: Split;
         search::call => 1 1: OpMatch Partition Rpartition Scan;
         search::call => 1 2: Gsub Index Match MatchQ Rindex Sub;
-        string::bang => 0 0 changes: CapitalizeBang DowncaseBang ReverseBang StripBang UpcaseBang;
-        string::bang => 0 1 changes: ChompBang;
-        string::bang => 0 MANY changes: SqueezeBang;
-        string::bang => 1 2 changes: GsubBang SubBang;
     }
     Symbol [Comparable Object] Symbol {
-        symbol::call => 0 0: Capitalize Downcase EmptyQ Length Name Size Succ Swapcase ToProc ToSym Upcase;
+        symbol::call => 0 0: Capitalize Downcase EmptyQ Length Name Size Succ ToProc ToSym Upcase;
         symbol::call => 0 MANY: EndWithQ StartWithQ;
         symbol::call => 1 1: OpMatch;
         symbol::call => 1 2: Match MatchQ OpIndex Slice;
@@ -278,142 +255,117 @@ rows! {
         enumerable::search => 0 1 each: Detect Find;
         enumerable::search => 0 1 each0 spreads: FindIndex;
         enumerable::search => 0 1 spreads: AllQ AnyQ NoneQ OneQ;
-        enumerable::search => 1 1: IncludeQ MemberQ;
+        enumerable::search => 1 1: IncludeQ;
         enumerable::each_with => 0 0 each: EachWithIndex;
         enumerable::each_with => 1 1 each: EachWithObject;
         enumerable::count => 0 1 spreads: Count;
     }
     Enumerable [Walked] Any {
-        enumerable::begin => 0 0: Entries ToA;
+        enumerable::begin => 0 0: ToA;
         enumerable::begin => 0 1: First;
         enumerable::begin => 1 1: Take;
-        enumerable::as_array => 0 0 each spreads: Collect CollectConcat FilterMap FlatMap Map;
-        enumerable::as_array => 0 0 each: Chunk DropWhile Filter FindAll GroupBy MinmaxBy Partition Reject ReverseEach
-            Select SortBy;
+        enumerable::as_array => 0 0 each spreads: Collect FilterMap FlatMap Map;
+        enumerable::as_array => 0 0 each: DropWhile Filter GroupBy MinmaxBy Partition Reject ReverseEach Select SortBy;
         enumerable::as_array => 0 0 proc: ChunkWhile SliceWhen;
         enumerable::as_array => 0 0: Compact Minmax Sort Tally;
         enumerable::as_array => 0 0 spreads: ToH Uniq;
-        enumerable::as_array => 0 1 each: Cycle MaxBy MinBy;
-        enumerable::as_array => 0 1: Max Min SliceAfter SliceBefore Sum;
+        enumerable::as_array => 0 1 each: MaxBy MinBy;
+        enumerable::as_array => 0 1: Max Min Sum;
         enumerable::as_array => 0 2: Inject Reduce;
         enumerable::as_array => 0 MANY: Zip;
         enumerable::as_array => 1 1: Drop EachCons EachSlice Grep GrepV;
     }
     Array [Walked Object] Array {
-        array::read => 0 0: EmptyQ Entries Length Size ToA;
+        array::read => 0 0: EmptyQ Length Size ToA;
         array::read => 0 1: First Last;
         array::read => 0 MANY: ValuesAt;
-        array::read => 1 1: At Drop IncludeQ MemberQ Take;
+        array::read => 1 1: At Drop IncludeQ Take;
         array::read => 1 2: Fetch OpIndex Slice;
         array::read => 1 MANY: Dig;
-        array::change => 0 0 changes: Clear;
         array::change => 0 1 changes: Pop Shift;
-        array::change => 0 3 changes: Fill;
-        array::change => 0 MANY changes: Append Concat Prepend Push Unshift;
-        array::change => 1 1 changes: Delete DeleteAt OpShl Replace;
-        array::change => 1 MANY changes: Insert;
+        array::change => 0 MANY changes: Concat Push Unshift;
+        array::change => 1 1 changes: Delete OpShl;
         array::change => 2 3 changes: OpIndexSet;
-        array::bang => 0 0 changes: CompactBang ReverseBang SortBang UniqBang;
-        array::bang => 0 0 changes each: DeleteIf KeepIf MapBang RejectBang SelectBang SortByBang;
         array::arrange => 0 0: Compact Reverse Uniq;
-        array::arrange => 0 0 [random]: Shuffle;
-        array::arrange => 0 1: Rotate;
-        array::arrange => 0 1 [random]: Sample;
-        array::arrange => 1 1: Assoc Rassoc;
-        array::bsearch => 0 0 each: Bsearch;
-        combine::call => 0 MANY: Difference Intersection Union Zip;
-        combine::call => 1 1: IntersectQ OpAdd OpBitAnd OpBitOr OpMul OpSub;
+        combine::call => 0 MANY: Union Zip;
+        combine::call => 1 1: OpAdd OpBitAnd OpBitOr OpMul OpSub;
         combine::reshape => 0 0: ToH Transpose;
         combine::reshape => 0 1: Flatten Join;
-        combine::reshape => 0 1 each: Cycle Permutation;
-        combine::reshape => 0 MANY: Product;
-        combine::reshape => 1 1 each: Combination;
         order::call => 0 0: Minmax Sort;
         order::call => 0 0 each: MinmaxBy SortBy;
         order::call => 0 1: Max Min Sum;
         order::call => 0 1 each: MaxBy MinBy;
         walk::fold => 0 0: Tally;
-        walk::fold => 0 1: SliceAfter SliceBefore;
         walk::fold => 0 2: Inject Reduce;
         walk::fold => 1 1: Grep GrepV;
         walk::index => 0 1 each0: Index Rindex;
-        walk::collect => 0 0 each: Collect CollectConcat DropWhile Filter FilterMap FindAll FlatMap Map Reject Select;
-        walk::go => 0 0 each: Each EachIndex ReverseEach;
+        walk::collect => 0 0 each: Collect DropWhile Filter FilterMap FlatMap Map Reject Select;
+        walk::go => 0 0 each: Each ReverseEach;
         walk::go => 1 1: EachCons EachSlice;
         walk::divide => 0 0 each: GroupBy Partition;
-        walk::part => 0 0 each: Chunk;
         walk::part => 0 0 proc: ChunkWhile SliceWhen;
     }
     Hash [Enumerable Object] Hash {
         hash::derive => 0 0: Invert;
-        hash::derive => 0 1: Default Flatten;
+        hash::derive => 1 1: OpGe OpGt OpLe OpLt;
         hash::derive => 0 MANY: Except Merge Slice;
-        hash::derive => 1 1: Assoc OpGe OpGt OpLe OpLt;
-        hash::read => 0 0: EmptyQ Keys Length Size ToH ToProc Values;
+        hash::read => 0 0: EmptyQ Keys Length Size ToH Values;
         hash::read => 0 MANY: FetchValues ValuesAt;
-        hash::read => 1 1: HasKeyQ HasValueQ IncludeQ Key KeyQ MemberQ OpIndex ValueQ;
+        hash::read => 1 1: HasKeyQ IncludeQ Key KeyQ OpIndex ValueQ;
         hash::read => 1 2: Fetch;
         hash::read => 1 MANY: Dig;
-        hash::change => 0 0 changes: Clear CompactBang Shift;
+        hash::change => 0 0 changes: Shift;
         hash::change => 0 0: Compact;
-        hash::change => 0 MANY changes: MergeBang Update;
-        hash::change => 1 1 changes: DefaultSet Delete Replace;
-        hash::change => 2 2 changes: OpIndexSet Store;
+        hash::change => 0 MANY changes: MergeBang;
+        hash::change => 1 1 changes: Delete;
+        hash::change => 2 2 changes: OpIndexSet;
         hash::walk => 0 0 each: Collect Each EachKey EachPair EachValue Filter FilterMap FlatMap Map Reject Select
             TransformValues;
-        hash::walk => 0 0 changes each: DeleteIf KeepIf RejectBang SelectBang TransformValuesBang;
         hash::transform_keys => 0 1 each0: TransformKeys;
-        hash::transform_keys => 0 1 changes each0: TransformKeysBang;
         hash::by_block => 0 0 each: Partition;
         hash::by_block => 0 1: AllQ AnyQ Count NoneQ;
         hash::by_block => 0 1 each: Detect Find;
     }
     Range [Enumerable Object] Range {
-        range::read => 0 0: Begin End ExcludeEndQ Size;
+        range::read => 0 0: Begin End Size;
         range::read => 0 0 each: Each;
         range::read => 0 1: Count First Last Max Min Sum;
         range::read => 0 0: Minmax;
         range::read => 0 1 each: Step;
         range::read => 1 1 each: OpMod;
-        range::read => 1 1: CoverQ IncludeQ MemberQ OpCaseEq;
+        range::read => 1 1: CoverQ IncludeQ OpCaseEq;
     }
     Enumerator [Enumerable Object] Enumerator {
         enumerator::call => 0 0: Each Size;
         enumerator::with_second => 0 0 each: EachWithIndex;
         enumerator::with_second => 0 1 each: WithIndex;
-        enumerator::with_second => 1 1 each: EachWithObject WithObject;
+        enumerator::with_second => 1 1 each: EachWithObject;
     }
     Sequence [Enumerator Object] Enumerator {
         enumerator::call => 0 1: Last;
     }
     Regexp [Object] Regexp {
-        regexp::call => 0 0: Names Source;
+        regexp::call => 0 0: Source;
         regexp::call => 1 1: OpCaseEq OpMatch;
         regexp::call => 1 2: Match MatchQ;
     }
     Match [Object] Match {
-        regexp::call_match => 0 0: Captures Length NamedCaptures Names PostMatch PreMatch Size String ToA;
+        regexp::call_match => 0 0: Captures Length NamedCaptures PostMatch PreMatch Size ToA;
         regexp::call_match => 0 MANY: ValuesAt;
-        regexp::call_match => 1 1: Begin End Offset;
+        regexp::call_match => 1 1: Begin End;
         regexp::call_match => 1 2: OpIndex;
     }
     Time [Comparable Object] Time {
-        time::call => 0 0: Day FridayQ Getgm Getutc GmtOffset GmtQ Gmtime Gmtoff Hour Httpdate Mday Min Mon MondayQ Month
-            Nsec SaturdayQ Sec SundayQ ThursdayQ ToA ToF ToI TuesdayQ TvSec TvUsec Usec Utc UtcOffset UtcQ Wday
-            WednesdayQ Yday Year Zone;
-        time::call => 0 1: Ceil Floor Getlocal Iso8601 Localtime Round Xmlschema;
+        time::call => 0 0: Day Hour Min Month Nsec Sec ToF ToI Usec Utc UtcOffset UtcQ Wday Yday Year Zone;
+        time::call => 0 1: Ceil Floor Getlocal Iso8601 Round;
         time::call => 1 1: OpAdd OpSub Strftime;
     }
     Proc [Object] Proc {
-        proc::call => 0 0: Arity LambdaQ ToProc;
-        proc::call => 0 MANY: Call OpCaseEq OpIndex Yield;
-        proc::call => 1 1: OpShl OpShr;
+        proc::call => 0 0: ToProc;
+        proc::call => 0 MANY: Call OpCaseEq OpIndex;
     }
     Exception [Object] Exception {
-        exception::call => 0 0: FullMessage Message;
-    }
-    Random [Object] Random {
-        random::call => 0 1: Rand;
+        exception::call => 0 0: Message;
     }
     Nil [Object] Any {
         object::nil => 0 0: ToA ToF ToH ToI;
@@ -437,17 +389,8 @@ rows! {
     ClassStr [ClassAny Object] Class {
         class::call => 0 1: New;
     }
-    ClassInteger [ClassAny Object] Class {
-        class::call => 1 1: Sqrt;
-    }
     ClassRange [ClassAny Object] Class {
         class::call => 2 3: New;
-    }
-    ClassProc [ClassAny Object] Class {
-        class::call => 0 0 proc: New;
-    }
-    ClassRandom [ClassAny Object] Class {
-        class::call => 0 1: New Rand;
     }
     ClassException [ClassAny Object] Class {
         class::call => 0 1: New;
@@ -455,24 +398,23 @@ rows! {
     ClassTime [ClassAny Object] Class {
         time::call_class => 0 0: Now;
         time::call_class => 0 7 [in]: New;
-        time::call_class => 0 MANY: Gm Local Mktime Utc;
+        time::call_class => 0 MANY: Utc;
         time::call_class => 1 3 [in]: At;
-        time::from_text => 1 1: Iso8601 Xmlschema;
+        time::from_text => 1 1: Iso8601;
         time::from_text => 1 2: Parse;
     }
     ClassRegexp [ClassAny Object] Class {
-        regexp::call_class => 0 1: LastMatch;
         regexp::call_class => 0 MANY: Union;
-        regexp::call_class => 1 1: Escape Quote;
+        regexp::call_class => 1 1: Escape;
         regexp::call_class => 1 2: New;
     }
     Math [ClassAny Object] Class {
-        math::call => 1 1: Acos Asin Atan Cos Exp Log10 Log2 Sin Sqrt Tan;
+        math::call => 1 1: Asin Cos Exp Log10 Log2 Sin Sqrt;
         math::call => 1 2: Log;
-        math::call => 2 2: Atan2 Hypot;
+        math::call => 2 2: Atan2;
     }
     Json [ClassAny Object] Class {
-        class::call => 1 1: Generate Parse PrettyGenerate;
+        class::call => 1 1: Generate Parse;
     }
 }
 
@@ -523,7 +465,6 @@ fn row(receiver: &Value) -> Row {
         Value::Hash(_) => Row::Hash,
         Value::Int(_) | Value::Big(_) => Row::Integer,
         Value::Float(_) => Row::Float,
-        Value::Rational(_) => Row::Rational,
         Value::Symbol(_) => Row::Symbol,
         Value::Range(_) => Row::Range,
         Value::Regexp(_) => Row::Regexp,
@@ -533,17 +474,13 @@ fn row(receiver: &Value) -> Row {
         Value::Enumerator(it) if it.class() == Class::ArithmeticSequence => Row::Sequence,
         Value::Enumerator(_) => Row::Enumerator,
         Value::Exception(_) => Row::Exception,
-        Value::Random(_) => Row::Random,
         Value::Nil => Row::Nil,
         Value::Bool(_) => Row::Bool,
         Value::Class(class) => match class {
             Class::Array => Row::ClassArray,
             Class::Hash => Row::ClassHash,
             Class::Str => Row::ClassStr,
-            Class::Integer => Row::ClassInteger,
             Class::Range => Row::ClassRange,
-            Class::Proc => Row::ClassProc,
-            Class::Random => Row::ClassRandom,
             Class::Time => Row::ClassTime,
             Class::Regexp => Row::ClassRegexp,
             Class::Math => Row::Math,

@@ -19,7 +19,6 @@ const CLASSES: &[(&str, &str)] = &[
     ("Time", "Time.at(0).utc"),
     ("Proc", "->(x) { x }"),
     ("NilClass", "nil"),
-    ("Class Integer", "Integer"),
     ("Class Time", "Time"),
     ("Class Regexp", "Regexp"),
     ("Class Array", "Array"),
@@ -70,7 +69,7 @@ fn wrapped(class: &str, names: &BTreeSet<&str>) -> String {
 const ARGUMENTS: &str = r#"
     one = [nil, true, 2, -1, 1.5, "a", :a, [1], { "k" => 2 }, 1..2, /a/, Time.at(0), ->(x) { x }, 2**70]
     two = [nil, 1, -2, "b", [0], { half: :even }]
-    calls = [[]] + one.map { |x| [x] } + two.product(two) + [[1, 2, 3], [nil, nil, nil], [1, 2, 3, 4]]
+    calls = [[]] + one.map { |x| [x] } + two.flat_map { |x| two.map { |y| [x, y] } } + [[1, 2, 3], [nil, nil, nil], [1, 2, 3, 4]]
 "#;
 
 /// Calls each method of each class with none to four arguments of every class, with and without a block. None panics,
@@ -80,10 +79,8 @@ fn each_method_takes_any_arguments() {
     let mut known = BTreeSet::new();
     for (class, value) in CLASSES.iter().chain(&[
         ("Enumerator::ArithmeticSequence", "1.step(9, 2)"),
-        ("Random", "Random.new(1)"),
         ("Exception", "(begin; raise \"x\"; rescue => e; e; end)"),
         ("Class Range", "Range"),
-        ("Class Random", "Random"),
         ("Module JSON", "JSON"),
     ]) {
         let names = answered(value);
@@ -97,8 +94,6 @@ fn each_method_takes_any_arguments() {
             r#"{ARGUMENTS}
             wrong = []
             [{}].each do |name|
-              asked = {value}.method(name).arity
-              wrong << [name, "arity"] unless asked.is_a?(Integer)
               calls.each do |given|
                 [false, true].each do |with|
                   x = {value}
@@ -135,14 +130,14 @@ fn each_method_takes_any_arguments() {
 #[test]
 fn what_is_refused_has_no_entry_and_a_hint() {
     for (names, hint) in super::REFUSED {
-        for name in *names {
+        for name in names.split(' ') {
             assert!(M::find(name).is_none(), "{name}");
-            assert_eq!(super::instead(name).as_deref(), Some(*hint));
+            assert_eq!(super::instead(name).as_deref(), Some(*hint), "{name}");
         }
     }
     assert_eq!(
-        super::instead("swapcase!").as_deref(),
-        Some("write `x = x.swapcase`")
+        super::instead("upcase!").as_deref(),
+        Some("write `x = x.upcase`")
     );
 }
 

@@ -77,10 +77,7 @@ impl ConstantKeys {
 
     /// A method is called on a row or on a part of it.
     pub(super) fn called(&mut self, method: M) {
-        let writes = matches!(
-            method,
-            M::Store | M::Update | M::Replace | M::Delete | M::Clear
-        ) || method.name().ends_with('!');
+        let writes = matches!(method, M::Delete) || method.name().ends_with('!');
         self.paused += usize::from(writes);
     }
 

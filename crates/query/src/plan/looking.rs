@@ -111,9 +111,7 @@ fn looks(method: M) -> bool {
             | M::OpMinus
             | M::NilQ
             | M::IsAQ
-            | M::KindOfQ
             | M::Class
-            | M::EqlQ
             | M::Inspect
             | M::ToS
             | M::ToI

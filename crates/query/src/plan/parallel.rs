@@ -161,10 +161,8 @@ impl Walk<'_> {
                     })
             }
             Node::Kernel(call) => {
-                !matches!(
-                    call.function,
-                    Function::Rand | Function::Method | Function::Require
-                ) && self.arguments(&call.arguments)
+                !matches!(call.function, Function::Method | Function::Require)
+                    && self.arguments(&call.arguments)
                     && self.block(call.block.as_ref())
             }
             Node::Stage(call) => self.stage(call),
@@ -263,12 +261,9 @@ impl Walk<'_> {
     }
 }
 
-/// Methods except those that call others by name, keep something, or compare identities.
+/// Methods except those that call others by name.
 fn is_independent(method: M) -> bool {
-    !matches!(
-        method,
-        M::Send | M::PublicSend | M::LastMatch | M::EqualQ | M::Sample | M::Shuffle | M::Rand
-    )
+    !matches!(method, M::Send | M::PublicSend)
 }
 
 fn immutable(node: &Node) -> bool {

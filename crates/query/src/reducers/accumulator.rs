@@ -64,12 +64,10 @@ pub(crate) enum Shares {
 impl Accumulator {
     pub(crate) fn sum(initial: Value) -> Accumulator {
         match initial {
-            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_) => {
-                Accumulator::Sum {
-                    total: Value::Int(0),
-                    initial,
-                }
-            }
+            Value::Int(_) | Value::Float(_) | Value::Big(_) => Accumulator::Sum {
+                total: Value::Int(0),
+                initial,
+            },
             other => Accumulator::Sum {
                 total: other,
                 initial: Value::Nil,

@@ -48,7 +48,7 @@ impl Query {
             Some(Parallel::Rows(at)) => {
                 format!("stage[{at}] needs all rows in order: {}", program.stages[at].text)
             }
-            None => "it keeps values from row to row (`reduce`, `limit`, `sort` with a block, variables, `rand` or the identity of objects)"
+            None => "it keeps values from row to row (`reduce`, `limit`, `sort` with a block, variables)"
                 .to_owned(),
         };
         Err(CompileError::whole(

@@ -24,10 +24,7 @@ pub(crate) fn eql(a: &Value, b: &Value) -> bool {
 fn eql_number(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a == b,
-        (Value::Rational(_), Value::Rational(_)) => number::equal(a, b),
-        (Value::Float(_) | Value::Rational(_), _) | (_, Value::Float(_) | Value::Rational(_)) => {
-            false
-        }
+        (Value::Float(_), _) | (_, Value::Float(_)) => false,
         _ => number::equal(a, b),
     }
 }
@@ -41,8 +38,8 @@ fn equal_to(a: &Value, b: &Value, numbers: fn(&Value, &Value) -> bool, depth: u3
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Str(a), Value::Str(b)) => *a.get() == *b.get(),
         (
-            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_),
-            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_),
+            Value::Int(_) | Value::Float(_) | Value::Big(_),
+            Value::Int(_) | Value::Float(_) | Value::Big(_),
         ) => numbers(a, b),
         (Value::Array(a), Value::Array(b)) => {
             if std::rc::Rc::ptr_eq(a, b) {
@@ -118,7 +115,6 @@ fn feed(hasher: &mut FastHasher, value: &Value, depth: u32) {
         Value::Time(it) => hasher.write_u64(it.nanoseconds() as u64),
         Value::Regexp(it) => hasher.write_u64(of_bytes(it.source().as_bytes())),
         Value::Class(it) => std::hash::Hash::hash(it, hasher),
-        Value::Rational(it) => hasher.write_u64(of_bytes(&it.0.to_signed_bytes_le())),
         Value::Exception(it) => feed(hasher, &it.message, depth + 1),
         other => hasher.write_usize(other.address().map_or(0, |address| address as usize)),
     }
@@ -136,8 +132,8 @@ fn compare_to(a: &Value, b: &Value, depth: u32) -> Option<Ordering> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
         (
-            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_),
-            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_),
+            Value::Int(_) | Value::Float(_) | Value::Big(_),
+            Value::Int(_) | Value::Float(_) | Value::Big(_),
         ) => number::compare(a, b),
         (Value::Str(a), Value::Str(b)) => Some(a.get().as_bytes().cmp(b.get().as_bytes())),
         (Value::Symbol(a), Value::Symbol(b)) => Some(a.name().cmp(&b.name())),

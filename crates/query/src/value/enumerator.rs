@@ -35,7 +35,7 @@ impl Enumerator {
     pub(crate) fn yields_two(&self) -> bool {
         matches!(
             self.method,
-            M::EachWithIndex | M::WithIndex | M::EachWithObject | M::WithObject
+            M::EachWithIndex | M::WithIndex | M::EachWithObject
         )
     }
 }

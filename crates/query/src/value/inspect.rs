@@ -32,9 +32,6 @@ pub(crate) fn write_to_s(out: &mut String, value: &Value) {
             out.push_str(if range.exclusive { "..." } else { ".." });
             write_to_s(out, &range.to);
         }
-        Value::Rational(it) => {
-            let _ = write!(out, "{}/{}", it.0, it.1);
-        }
         Value::Regexp(it) => out.push_str(&it.to_s()),
         Value::Match(it) => out.push_str(it.group(0).unwrap_or_default()),
         Value::Exception(it) => write_to_s(out, &it.message),
@@ -56,9 +53,6 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
         Value::Float(it) => write_float(out, *it),
         Value::Big(it) => {
             let _ = write!(out, "{it}");
-        }
-        Value::Rational(it) => {
-            let _ = write!(out, "({}/{})", it.0, it.1);
         }
         Value::Symbol(it) => write_symbol(out, &it.name()),
         Value::Str(it) => write_quoted(out, &it.get()),
@@ -126,7 +120,7 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
         Value::Main => out.push_str("main"),
         Value::Token(_) => out.push_str("#<reducer>"),
         Value::Dropped => out.push_str("#<dropped>"),
-        Value::Proc(_) | Value::Random(_) => {
+        Value::Proc(_) => {
             let _ = write!(out, "#<{}>", Class::of(value).name());
         }
     }

@@ -29,7 +29,6 @@ pub(crate) fn wide(it: i128) -> Value {
 pub(crate) enum Number {
     Int(BigInt),
     Float(f64),
-    Ratio(BigInt, BigInt),
 }
 
 impl Number {
@@ -38,7 +37,6 @@ impl Number {
             Value::Int(it) => Number::Int(BigInt::from(*it)),
             Value::Big(it) => Number::Int((**it).clone()),
             Value::Float(it) => Number::Float(*it),
-            Value::Rational(it) => Number::Ratio(it.0.clone(), it.1.clone()),
             _ => return None,
         })
     }
@@ -47,15 +45,6 @@ impl Number {
         match self {
             Number::Int(it) => big_to_f64(it),
             Number::Float(it) => *it,
-            Number::Ratio(a, b) => big_to_f64(a) / big_to_f64(b),
-        }
-    }
-
-    fn ratio(self) -> (BigInt, BigInt) {
-        match self {
-            Number::Int(it) => (it, BigInt::from(1)),
-            Number::Ratio(a, b) => (a, b),
-            Number::Float(_) => (BigInt::zero(), BigInt::from(1)),
         }
     }
 }
@@ -63,15 +52,6 @@ impl Number {
 pub(crate) fn big_to_f64(it: &BigInt) -> f64 {
     // `to_f64` truncates beyond 64 bits in some versions; the decimal road rounds to nearest.
     it.to_string().parse().unwrap_or(f64::NAN)
-}
-
-pub(crate) fn rational(a: BigInt, b: BigInt) -> Value {
-    let divisor = a.gcd(&b);
-    let (mut a, mut b) = (a / &divisor, b / &divisor);
-    if b.is_negative() {
-        (a, b) = (-a, -b);
-    }
-    Value::Rational(Rc::new((a, b)))
 }
 
 /// The Float of a number; `None` for anything else.
@@ -111,7 +91,6 @@ pub(crate) fn need_int(value: &Value) -> Eval<i64> {
             Class::RangeError,
             "bignum too big to convert into 'long'",
         )),
-        Value::Rational(it) => Ok((&it.0 / &it.1).to_i64().unwrap_or(i64::MAX)),
         other => Err(no_conversion(other, "Integer")),
     }
 }
@@ -225,10 +204,6 @@ pub(crate) fn arithmetic(op: Op, a: &Value, b: &Value) -> Eval {
         (left @ Number::Float(_), right) | (left, right @ Number::Float(_)) => {
             Ok(fast_float(op, left.float(), right.float()))
         }
-        (left, right) => {
-            let ((a, b), (c, d)) = (left.ratio(), right.ratio());
-            ratio(op, (a, b), (c, d))
-        }
     }
 }
 
@@ -249,21 +224,6 @@ fn big(op: Op, a: &BigInt, b: &BigInt) -> Eval {
     }))
 }
 
-fn ratio(op: Op, (a, b): (BigInt, BigInt), (c, d): (BigInt, BigInt)) -> Eval {
-    Ok(match op {
-        Op::Add => rational(a * &d + c * &b, b * d),
-        Op::Sub => rational(a * &d - c * &b, b * d),
-        Op::Mul => rational(a * c, b * d),
-        Op::Div | Op::Mod if c.is_zero() => return Err(divided_by_zero()),
-        Op::Div => rational(a * d, b * c),
-        Op::Mod => {
-            let (left, right) = (a * &d, c * &b);
-            rational(left.mod_floor(&right), b * d)
-        }
-        comparison => return big(comparison, &(a * d), &(c * b)),
-    })
-}
-
 /// `a <=> b` for numbers; `None` beside NaN or when `b` is no number.
 pub(crate) fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     match (a, b) {
@@ -277,13 +237,7 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
         (Number::Float(a), Number::Int(b)) => {
             compare_big_float(&b, a).map(std::cmp::Ordering::reverse)
         }
-        (left @ Number::Float(_), right) | (left, right @ Number::Float(_)) => {
-            left.float().partial_cmp(&right.float())
-        }
-        (left, right) => {
-            let ((a, b), (c, d)) = (left.ratio(), right.ratio());
-            Some((a * d).cmp(&(c * b)))
-        }
+        (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
     }
 }
 
@@ -328,23 +282,12 @@ pub(crate) fn power(a: &Value, b: &Value) -> Eval {
             if raised.is_zero() {
                 return Err(divided_by_zero());
             }
-            Ok(rational(BigInt::from(1), raised))
+            let what = "a whole number to a negative power is a Rational in Ruby, which is not supported (expected a Float, as in `2.0 ** -1`)";
+            Err(error(Class::NotImplementedError, what))
         }
         (Value::Int(base @ -1..=1), Value::Big(exponent)) if exponent.is_positive() => {
             let is_even = !exponent.bit(0);
             Ok(Value::Int(if is_even { base * base } else { *base }))
-        }
-        (Value::Rational(it), Value::Int(exponent)) => {
-            let size = exponent.unsigned_abs();
-            if (it.0.bits() + it.1.bits()).saturating_mul(size) > BITS_MAX {
-                return Err(argument_too_big());
-            }
-            let (a, b): (BigInt, BigInt) = (Pow::pow(&it.0, size), Pow::pow(&it.1, size));
-            Ok(if *exponent >= 0 {
-                rational(a, b)
-            } else {
-                rational(b, a)
-            })
         }
         _ => {
             let Some(exponent) = float_of(b) else {
@@ -379,7 +322,6 @@ pub(crate) fn negate(value: &Value) -> Option<Value> {
         Value::Int(it) => wide(-i128::from(*it)),
         Value::Float(it) => Value::Float(-it),
         Value::Big(it) => integer(-(**it).clone()),
-        Value::Rational(it) => Value::Rational(Rc::new((-it.0.clone(), it.1.clone()))),
         _ => return None,
     })
 }
@@ -389,7 +331,6 @@ pub(crate) fn is_negative(value: &Value) -> bool {
         Value::Int(it) => *it < 0,
         Value::Float(it) => *it < 0.0,
         Value::Big(it) => it.sign() == Sign::Minus,
-        Value::Rational(it) => it.0.is_negative(),
         _ => false,
     }
 }

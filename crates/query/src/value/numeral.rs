@@ -68,17 +68,6 @@ fn split(
     Some(split(high, base, convert)? * shift + split(low, base, convert)?)
 }
 
-/// `oct`: base 8, unless a prefix says otherwise.
-pub(crate) fn leading_octal(s: &str) -> Value {
-    let unsigned = s.trim_start().trim_start_matches(['-', '+']);
-    let base = match unsigned.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("0x") => 16,
-        Some("0b") => 2,
-        _ => 8,
-    };
-    leading_radix(s, base)
-}
-
 /// The decimal number at the start of a text, without underscores.
 fn float_prefix(s: &str) -> (String, usize) {
     let bytes = s.as_bytes();

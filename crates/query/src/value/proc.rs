@@ -23,6 +23,4 @@ pub(crate) enum Kind {
     Helper(usize),
     /// A Hash as a proc: looks its argument up.
     Lookup(Value),
-    /// `f >> g`: the first, then the second.
-    Chain(Value, Value),
 }

@@ -294,15 +294,6 @@ impl Table {
         Some((entry.key, entry.value))
     }
 
-    pub(crate) fn clear(&self) {
-        *self.entries.borrow_mut() = Entries::default();
-    }
-
-    /// Takes the other's entries.
-    pub(crate) fn replace(&self, other: Table) {
-        *self.entries.borrow_mut() = other.entries.into_inner();
-    }
-
     pub(crate) fn pairs(&self) -> Vec<(Value, Value)> {
         let entries = self.entries.borrow();
         entries

@@ -53,11 +53,6 @@ impl Text {
         self.string.borrow().clone()
     }
 
-    pub(crate) fn set(&self, text: String) {
-        self.plain.set(None);
-        *self.string.borrow_mut() = text;
-    }
-
     /// Replaces the text in place. Requires the only reference.
     pub(crate) fn become_text(&mut self, text: &str) {
         self.plain.set(None);

@@ -350,11 +350,6 @@ impl Vm {
             }
             Kind::Helper(helper) => self.call_helper(*helper, Value::Main, args, keywords, block),
             Kind::Lookup(table) => self.send(table, M::OpIndex, args, None),
-            Kind::Chain(first, second) => {
-                let block = block.map(Block::of);
-                let between = self.send_with(first, M::Call, args, keywords, block.as_ref())?;
-                self.send(second, M::Call, &[between], None)
-            }
         }
     }
 

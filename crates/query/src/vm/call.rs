@@ -36,7 +36,7 @@ impl Vm {
         block: Option<&Block<'_>>,
     ) -> Eval {
         match (receiver, method) {
-            (Value::Proc(proc), M::Call | M::Yield | M::OpIndex | M::OpCaseEq) if keywords => {
+            (Value::Proc(proc), M::Call | M::OpIndex | M::OpCaseEq) if keywords => {
                 self.call_proc_with(proc, args, true, Vm::block_value(block))
             }
             (Value::Proc(_), M::Send | M::PublicSend) if keywords => {

@@ -3,9 +3,10 @@
 use super::super::enumerable;
 use super::{insert_pair, size_argument, strict_array, uniq};
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::compare::eql;
-use crate::value::exception::{Eval, argument_error, error, no_conversion, no_method, type_error};
+use crate::value::exception::{Eval, argument_error, error, no_conversion, type_error};
 use crate::value::inspect::write_to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
@@ -17,14 +18,13 @@ use std::rc::Rc;
 /// Maximum number of elements that `product` and similar methods make.
 const MADE_MAX: usize = 50_000_000;
 
-pub(in crate::methods) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn call(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        method,
+        args,
+        block,
+        ..
+    } = call;
     let elements = || list.borrow().clone();
     Ok(match method {
         M::OpAdd => {
@@ -44,7 +44,7 @@ pub(in crate::methods) fn call(
             let one = elements();
             Value::array((0..times).flat_map(|_| one.iter().cloned()).collect())
         }
-        M::OpSub | M::Difference => {
+        M::OpSub => {
             let mut out = elements();
             for other in args {
                 let gone =
@@ -53,7 +53,7 @@ pub(in crate::methods) fn call(
             }
             Value::array(out)
         }
-        M::OpBitAnd | M::Intersection => {
+        M::OpBitAnd => {
             let mut out = uniq(vm, &elements(), None)?;
             for other in args {
                 let other = strict_array(other)?;
@@ -68,16 +68,8 @@ pub(in crate::methods) fn call(
             }
             Value::array(uniq(vm, &all, None)?)
         }
-        M::IntersectQ => {
-            let other = strict_array(&args[0])?;
-            Value::Bool(
-                list.borrow()
-                    .iter()
-                    .any(|it| other.iter().any(|same| eql(it, same))),
-            )
-        }
         M::Zip => return zip(vm, list, args, block),
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -118,14 +110,13 @@ fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) 
 }
 
 /// `flatten`, `zip`, `transpose`, `product`, `combination` and similar methods.
-pub(in crate::methods) fn reshape(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn reshape(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver: _,
+        method,
+        args,
+        block,
+    } = call;
     let elements = || list.borrow().clone();
     Ok(match method {
         M::Transpose => transpose(&elements())?,
@@ -148,46 +139,8 @@ pub(in crate::methods) fn reshape(
             join(&mut out, list, &separator, 0)?;
             Value::str(out)
         }
-        M::Product => {
-            let rows = product(list, args)?;
-            let Some(block) = block else {
-                return Ok(Value::array(rows));
-            };
-            for row in rows {
-                vm.call1(block, row)?;
-            }
-            receiver.clone()
-        }
-        M::Combination | M::Permutation => {
-            let elements = elements();
-            let size = match args.first() {
-                Some(size) if method == M::Combination || !size.is_nil() => need_int(size)?,
-                _ => elements.len().cast_signed() as i64,
-            };
-            if let (Ok(size), Some(block)) = (usize::try_from(size), block) {
-                let ordered = method == M::Combination;
-                choose(vm, &elements, size, ordered, &mut Vec::new(), block)?;
-            }
-            receiver.clone()
-        }
         M::ToH => return to_h(vm, list, block),
-        M::Cycle => {
-            let mut turns = match args.first() {
-                Some(turns) if !turns.is_nil() => Some(need_int(turns)?),
-                _ => None,
-            };
-            while let Some(block) = block
-                && turns.is_none_or(|turns| turns > 0)
-                && !list.borrow().is_empty()
-            {
-                for it in elements() {
-                    vm.call1(block, it)?;
-                }
-                turns = turns.map(|turns| turns - 1);
-            }
-            Value::Nil
-        }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -201,24 +154,6 @@ fn to_h(vm: &mut Vm, list: &Rc<List>, block: Option<&Block<'_>>) -> Eval {
         insert_pair(&table, &pair, "wrong array length")?;
     }
     Ok(Value::hash(table))
-}
-
-fn product(list: &Rc<List>, args: &[Value]) -> Eval<Vec<Value>> {
-    let mut rows = vec![Vec::new()];
-    for list in std::iter::once(Ok(list.borrow().clone())).chain(args.iter().map(strict_array)) {
-        let list = list?;
-        if rows.len().saturating_mul(list.len()) > MADE_MAX {
-            return Err(error(Class::RangeError, "too big to product"));
-        }
-        rows = rows
-            .iter()
-            .flat_map(|row: &Vec<Value>| {
-                list.iter()
-                    .map(|it| [row.as_slice(), std::slice::from_ref(it)].concat())
-            })
-            .collect();
-    }
-    Ok(rows.into_iter().map(Value::array).collect())
 }
 
 fn transpose(rows: &[Value]) -> Eval {
@@ -264,34 +199,6 @@ fn join(out: &mut String, list: &List, separator: &str, level: u32) -> Eval<()> 
         match it {
             Value::Array(inner) => join(out, inner, separator, level + 1)?,
             other => write_to_s(out, other),
-        }
-    }
-    Ok(())
-}
-
-/// Every choice of `size` elements, kept in their order or not.
-fn choose(
-    vm: &mut Vm,
-    list: &[Value],
-    size: usize,
-    ordered: bool,
-    chosen: &mut Vec<usize>,
-    block: &Block<'_>,
-) -> Eval<()> {
-    if chosen.len() == size {
-        let choice = chosen.iter().map(|at| list[*at].clone()).collect();
-        vm.call1(block, Value::array(choice))?;
-        return Ok(());
-    }
-    let from = match chosen.last() {
-        Some(latest) if ordered => latest + 1,
-        _ => 0,
-    };
-    for at in from..list.len() {
-        if ordered || !chosen.contains(&at) {
-            chosen.push(at);
-            choose(vm, list, size, ordered, chosen, block)?;
-            chosen.pop();
         }
     }
     Ok(())

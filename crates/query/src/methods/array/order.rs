@@ -1,11 +1,12 @@
 //! Sorting, extremes and sums of an Array.
 
 use super::size_argument;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::compare::sign;
 use crate::value::compare::{self, order};
-use crate::value::exception::{Eval, no_method};
+use crate::value::exception::Eval;
 use crate::value::number::float_of;
 use crate::value::{List, Value};
 use crate::vm::Vm;
@@ -13,14 +14,13 @@ use crate::vm::block::Block;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-pub(in crate::methods) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn call(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let elements = || list.borrow().clone();
     Ok(match method {
         M::Sort => {
@@ -52,7 +52,7 @@ pub(in crate::methods) fn call(
             }
             sum(vm, args.first().cloned().unwrap_or(Value::Int(0)), &list)?
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -171,12 +171,7 @@ pub(crate) fn sum(vm: &mut Vm, initial: Value, list: &[Value]) -> Eval {
         total = vm.binary(Op::Add, &total, it)?;
         at += 1;
     }
-    let numeric = |it: &Value| {
-        matches!(
-            it,
-            Value::Int(_) | Value::Big(_) | Value::Float(_) | Value::Rational(_)
-        )
-    };
+    let numeric = |it: &Value| matches!(it, Value::Int(_) | Value::Big(_) | Value::Float(_));
     let next_is_float = list.get(at).is_some_and(Value::is_float);
     if numeric(&total) && (total.is_float() || next_is_float) && at < list.len() {
         let mut sum = float_of(&total).unwrap_or(0.0);

@@ -2,9 +2,10 @@
 
 use super::super::enumerable::{self, each};
 use super::super::object::enumerator;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::compare::equal;
-use crate::value::exception::{Eval, argument_error, no_method, wrong_arguments};
+use crate::value::exception::{Eval, argument_error, wrong_arguments};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
@@ -24,14 +25,13 @@ pub(in crate::methods) fn part_size(method: M, size: &Value) -> Eval<usize> {
 }
 
 /// Methods that make one value of all elements, or part them by a pattern.
-pub(in crate::methods) fn fold(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn fold(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     Ok(match method {
         M::Reduce | M::Inject => inject(vm, receiver, args, block)?,
         M::Tally => {
@@ -58,54 +58,18 @@ pub(in crate::methods) fn fold(
             })?;
             Value::array(out)
         }
-        _ => slice_at(vm, receiver, method, args, block)?,
+        _ => return Err(call.unknown()),
     })
 }
 
-fn slice_at(
-    vm: &mut Vm,
-    receiver: &Value,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
-    let mut out: Vec<Value> = Vec::new();
-    let mut part = Vec::new();
-    match (args.len(), block) {
-        (0, None) => return Err(wrong_arguments(0, 1, Some(1))),
-        (1, Some(_)) => return Err(argument_error("both pattern and block are given")),
-        _ => {}
-    }
-    each(vm, receiver, &mut |vm, it| {
-        let hit = match (args.first(), block) {
-            (Some(pattern), None) => vm.case_equal(pattern, &it)?,
-            (None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
-            _ => return Ok(()),
-        };
-        if method == M::SliceBefore && hit && !part.is_empty() {
-            out.push(Value::array(std::mem::take(&mut part)));
-        }
-        part.push(it);
-        if method == M::SliceAfter && hit {
-            out.push(Value::array(std::mem::take(&mut part)));
-        }
-        Ok(())
-    })?;
-    if !part.is_empty() {
-        out.push(Value::array(part));
-    }
-    Ok(Value::array(out))
-}
-
 /// Calls the block for its effects.
-pub(in crate::methods) fn go(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn go(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     if matches!(method, M::EachSlice | M::EachCons) {
         part_size(method, &args[0])?;
     }
@@ -118,13 +82,6 @@ pub(in crate::methods) fn go(
     match method {
         M::Each => {
             each(vm, receiver, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
-        }
-        M::EachIndex => {
-            let mut at = 0;
-            while at < list.borrow().len() {
-                vm.call1(block, Value::size(at))?;
-                at += 1;
-            }
         }
         M::ReverseEach => {
             let elements = list.borrow().clone();
@@ -144,20 +101,19 @@ pub(in crate::methods) fn go(
                 vm.call1(block, Value::array(part.to_vec()))?;
             }
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     }
     Ok(receiver.clone())
 }
 
 /// Finds the last, groups and divides elements.
-pub(in crate::methods) fn divide(
-    vm: &mut Vm,
-    receiver: &Value,
-    _: &Rc<List>,
-    method: M,
-    _: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn divide(vm: &mut Vm, _: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        block,
+        ..
+    } = call;
     let Some(block) = block else {
         return Ok(receiver.clone());
     };
@@ -187,19 +143,18 @@ pub(in crate::methods) fn divide(
             })?;
             Value::hash(table)
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
 /// The elements, or the values of the block, that a method keeps.
-pub(in crate::methods) fn collect(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    _: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn collect(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        block,
+        ..
+    } = call;
     let Some(block) = block else {
         return Ok(receiver.clone());
     };
@@ -212,14 +167,14 @@ pub(in crate::methods) fn collect(
                 Ok(())
             })?;
         }
-        M::FlatMap | M::CollectConcat => each(vm, receiver, &mut |vm, it| {
+        M::FlatMap => each(vm, receiver, &mut |vm, it| {
             match vm.call1(block, it)? {
                 Value::Array(more) => out.extend(more.borrow().iter().cloned()),
                 other => out.push(other),
             }
             Ok(())
         })?,
-        M::Select | M::Filter | M::FindAll | M::Reject => each(vm, receiver, &mut |vm, it| {
+        M::Select | M::Filter | M::Reject => each(vm, receiver, &mut |vm, it| {
             if vm.call1(block, it.clone())?.truthy() == (method != M::Reject) {
                 out.push(it);
             }
@@ -242,20 +197,19 @@ pub(in crate::methods) fn collect(
                 Ok(())
             })?;
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     }
     Ok(Value::array(out))
 }
 
 /// Methods that return runs of adjacent elements.
-pub(in crate::methods) fn part(
-    vm: &mut Vm,
-    receiver: &Value,
-    _: &Rc<List>,
-    method: M,
-    _: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn part(vm: &mut Vm, _: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        block,
+        ..
+    } = call;
     let Some(block) = block else {
         return Ok(receiver.clone());
     };
@@ -277,41 +231,21 @@ pub(in crate::methods) fn part(
                 out.push(Value::array(part));
             }
         }
-        M::Chunk => {
-            let mut part: Option<(Value, Vec<Value>)> = None;
-            each(vm, receiver, &mut |vm, it| {
-                let key = vm.call1(block, it.clone())?;
-                match &mut part {
-                    Some((known, elements)) if equal(known, &key) => elements.push(it),
-                    _ => {
-                        if let Some((key, elements)) = part.take() {
-                            out.push(Value::pair(key, Value::array(elements)));
-                        }
-                        part = (!key.is_nil()).then(|| (key, vec![it]));
-                    }
-                }
-                Ok(())
-            })?;
-            if let Some((key, elements)) = part {
-                out.push(Value::pair(key, Value::array(elements)));
-            }
-        }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     }
     Ok(Value::array(out))
 }
 
 /// The first or last place of a value, or of an element for which the block is true.
-pub(in crate::methods) fn index(
-    vm: &mut Vm,
-    receiver: &Value,
-    list: &Rc<List>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn index(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        method,
+        args,
+        block,
+        ..
+    } = call;
     if method == M::Index {
-        return enumerable::search(vm, receiver, method, args, block);
+        return enumerable::search(vm, call);
     }
     let elements = list.borrow().clone();
     for (at, it) in elements.into_iter().enumerate().rev() {

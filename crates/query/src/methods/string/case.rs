@@ -7,7 +7,6 @@ pub(super) fn call(s: &str, method: M) -> String {
     let mut out = String::with_capacity(s.len());
     match method {
         M::Upcase => out.extend(s.chars().flat_map(char::to_uppercase)),
-        M::Downcase => s.chars().for_each(|c| lower(&mut out, c)),
         M::Capitalize => {
             let mut chars = s.chars();
             if let Some(first) = chars.next() {
@@ -15,7 +14,7 @@ pub(super) fn call(s: &str, method: M) -> String {
             }
             chars.for_each(|c| lower(&mut out, c));
         }
-        _ => s.chars().for_each(|c| swapped(&mut out, c)),
+        _ => s.chars().for_each(|c| lower(&mut out, c)),
     }
     out
 }
@@ -52,25 +51,6 @@ fn title(out: &mut String, c: char) {
             out.extend(all.next());
             all.for_each(|c| lower(out, c));
         }
-    }
-}
-
-fn swapped(out: &mut String, c: char) {
-    match c {
-        // Title case: the first part of two is large.
-        'ǅ' => out.push_str("dŽ"),
-        'ǈ' => out.push_str("lJ"),
-        'ǋ' => out.push_str("nJ"),
-        'ǲ' => out.push_str("dZ"),
-        'ᾈ'..='ᾏ' | 'ᾘ'..='ᾟ' | 'ᾨ'..='ᾯ' | 'ᾼ' | 'ῌ' | 'ῼ' => {
-            let mut all = c.to_uppercase();
-            if let Some(first) = all.next() {
-                lower(out, first);
-            }
-            out.extend(all);
-        }
-        _ if c.to_lowercase().ne([c]) => lower(out, c),
-        _ => out.extend(c.to_uppercase()),
     }
 }
 

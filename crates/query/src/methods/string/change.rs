@@ -1,28 +1,22 @@
 //! Methods that change a String or return a changed copy: blanks, padding, cutting.
 
-use super::{byte_of, char_count, need_str, need_strs};
+use super::{char_count, need_str};
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, error, no_conversion, no_method};
+use crate::value::exception::{Eval, argument_error, error};
 use crate::value::number::need_int;
 use crate::value::text::Text;
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(in crate::methods) fn call(
-    _: &mut Vm,
-    receiver: &Value,
-    text: &Rc<Text>,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn call(_: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+    let Call { method, args, .. } = call;
     let it = text.get();
     let s: &str = &it;
     Ok(Value::str(match method {
-        M::Upcase | M::Downcase | M::Capitalize | M::Swapcase => super::case::call(s, method),
+        M::Upcase | M::Downcase | M::Capitalize => super::case::call(s, method),
         M::Strip => s
             .trim_start_matches(is_blank)
             .trim_end_matches(is_blank)
@@ -44,14 +38,6 @@ pub(in crate::methods) fn call(
                     s.strip_suffix(suffix.as_str()).unwrap_or(s).to_owned()
                 }
             }
-        },
-        M::Chop => match s.strip_suffix("\r\n") {
-            Some(cut) => cut.to_owned(),
-            None => s
-                .chars()
-                .next_back()
-                .map_or("", |last| &s[..s.len() - last.len_utf8()])
-                .to_owned(),
         },
         M::Chr => s.chars().next().map(String::from).unwrap_or_default(),
         M::Reverse => s.chars().rev().collect(),
@@ -82,7 +68,7 @@ pub(in crate::methods) fn call(
             let fill = |count: usize| pad.chars().cycle().take(count).collect::<String>();
             fill(left) + s + &fill(missing - left)
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     }))
 }
 
@@ -156,14 +142,13 @@ fn appended(value: &Value) -> Eval<String> {
 }
 
 /// The methods that change their receiver.
-pub(in crate::methods) fn in_place(
-    _: &mut Vm,
-    receiver: &Value,
-    text: &Rc<Text>,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn in_place(_: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        ..
+    } = call;
     match method {
         M::OpShl => text.push(&appended(&args[0])?),
         M::Concat => {
@@ -171,67 +156,7 @@ pub(in crate::methods) fn in_place(
             let more: String = args.iter().map(appended).collect::<Eval<_>>()?;
             text.push(&more);
         }
-        M::Prepend => {
-            let before = need_strs(args)?.concat();
-            let whole = before + &text.get();
-            text.set(whole);
-        }
-        M::Replace => {
-            text.set(need_str(&args[0])?);
-        }
-        M::Clear => text.set(String::new()),
-        M::Insert => {
-            let (at, more) = (need_int(&args[0])?, need_str(&args[1])?);
-            let mut whole = text.string();
-            let length = char_count(&whole).cast_signed() as i64;
-            let place = if at < 0 { at + length + 1 } else { at };
-            let byte = usize::try_from(place)
-                .ok()
-                .and_then(|place| byte_of(&whole, place));
-            let byte =
-                byte.ok_or_else(|| error(Class::IndexError, format!("index {at} out of string")))?;
-            whole.insert_str(byte, &more);
-            text.set(whole);
-        }
-        _ => return set_part(text, args),
+        _ => return Err(call.unknown()),
     }
     Ok(receiver.clone())
-}
-
-/// `s[place] = text`.
-fn set_part(text: &Rc<Text>, args: &[Value]) -> Eval {
-    let Some((value, place)) = args.split_last() else {
-        return Err(argument_error(
-            "wrong number of arguments (given 0, expected 2..3)",
-        ));
-    };
-    let whole = text.string();
-    let more = need_str(value)?;
-    let length = char_count(&whole);
-    let span = match place {
-        [Value::Str(part)] => {
-            let part = part.string();
-            let at = whole
-                .find(&part)
-                .ok_or_else(|| error(Class::IndexError, "string not matched"))?;
-            text.set([&whole[..at], &more, &whole[at + part.len()..]].concat());
-            return Ok(value.clone());
-        }
-        [Value::Regexp(pattern)] => {
-            let (from, to) = pattern
-                .find(&whole, 0)?
-                .ok_or_else(|| error(Class::IndexError, "regexp not matched"))?;
-            text.set([&whole[..from], &more, &whole[to..]].concat());
-            return Ok(value.clone());
-        }
-        [Value::Range(range)] => super::range_of(range, length)?,
-        [start] => super::span_of(need_int(start)?, 1, length),
-        [start, count] => super::span_of(need_int(start)?, need_int(count)?, length),
-        _ => return Err(no_conversion(&Value::Nil, "Integer")),
-    };
-    let (start, count) = span.ok_or_else(|| error(Class::IndexError, "index out of string"))?;
-    let from = byte_of(&whole, start).unwrap_or(whole.len());
-    let to = byte_of(&whole, start + count).unwrap_or(whole.len());
-    text.set([&whole[..from], &more, &whole[to..]].concat());
-    Ok(value.clone())
 }

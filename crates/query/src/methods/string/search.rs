@@ -3,10 +3,11 @@
 use super::super::object::enumerator;
 use super::{byte_of, char_count, need_str, pattern_of};
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::regex::{Match, Pattern};
 use crate::value::Value;
-use crate::value::exception::{Eval, brief, error, no_method, type_error, wrong_arguments};
+use crate::value::exception::{Eval, brief, error, type_error, wrong_arguments};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
 use crate::value::text::Text;
@@ -14,14 +15,13 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(in crate::methods) fn call(
-    vm: &mut Vm,
-    receiver: &Value,
-    text: &Rc<Text>,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn call(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     let s = text.string();
     let s = s.as_str();
     Ok(match method {
@@ -51,7 +51,7 @@ pub(in crate::methods) fn call(
             Value::Bool(from.map_or(Ok(false), |from| pattern.is_match(s, from))?)
         }
         M::Scan => scan(vm, receiver, s, args, block)?,
-        M::Sub | M::Gsub => substitute(vm, receiver, s, method, args, block)?,
+        M::Sub | M::Gsub => substitute(vm, s, call)?,
         M::Split => {
             let list = split(vm, s, args)?;
             match block {
@@ -80,7 +80,7 @@ pub(in crate::methods) fn call(
         }
         M::Rindex => rindex(vm, s, args)?,
         M::Partition | M::Rpartition => partition(vm, s, method, args)?,
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -168,14 +168,13 @@ fn scan(vm: &mut Vm, receiver: &Value, s: &str, args: &[Value], block: Option<&B
     Ok(Value::array(found.iter().map(|one| groups(one)).collect()))
 }
 
-fn substitute(
-    vm: &mut Vm,
-    receiver: &Value,
-    s: &str,
-    method: M,
-    args: &[Value],
-    block: Option<&Block<'_>>,
-) -> Eval {
+fn substitute(vm: &mut Vm, s: &str, call: Call<'_, '_>) -> Eval {
+    let Call {
+        receiver,
+        method,
+        args,
+        block,
+    } = call;
     if args.is_empty() || args.len() > 2 || args.len() == 1 && block.is_none() {
         if method == M::Gsub && args.len() == 1 {
             return Ok(enumerator(receiver, method, args));

@@ -1,12 +1,12 @@
 //! Sets of characters: `tr`, `delete`, `squeeze`, `count`.
 
 use super::need_strs;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, no_method};
+use crate::value::exception::{Eval, argument_error};
 use crate::value::text::Text;
 use crate::vm::Vm;
-use crate::vm::block::Block;
 use std::rc::Rc;
 
 /// `a-z`, `^0-9`, `\\-`: the characters, and whether the set is their complement.
@@ -61,14 +61,8 @@ fn sets(args: &[Value]) -> Eval<Vec<Set>> {
     need_strs(args)?.iter().map(|text| Set::new(text)).collect()
 }
 
-pub(in crate::methods) fn call(
-    _: &mut Vm,
-    receiver: &Value,
-    text: &Rc<Text>,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(in crate::methods) fn call(_: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+    let Call { method, args, .. } = call;
     let it = text.get();
     let s: &str = &it;
     Ok(match method {
@@ -98,26 +92,24 @@ pub(in crate::methods) fn call(
             }
             Value::str(out)
         }
-        M::Tr | M::TrS => {
+        M::Tr => {
             let texts = need_strs(args)?;
-            Value::str(tr(s, &texts[0], &texts[1], method == M::TrS)?)
+            Value::str(tr(s, &texts[0], &texts[1])?)
         }
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
-fn tr(s: &str, from: &str, to: &str, squeeze: bool) -> Eval<String> {
+fn tr(s: &str, from: &str, to: &str) -> Eval<String> {
     let from = Set::new(from)?;
     let to = match to.strip_prefix('^') {
         Some(rest) => Set::new(&format!("\\^{rest}"))?.chars,
         None => Set::new(to)?.chars,
     };
     let mut out = String::with_capacity(s.len());
-    let mut last = None;
     for c in s.chars() {
         if !from.has(c) {
             out.push(c);
-            last = None;
             continue;
         }
         let place = if from.negated {
@@ -125,13 +117,7 @@ fn tr(s: &str, from: &str, to: &str, squeeze: bool) -> Eval<String> {
         } else {
             from.chars.iter().position(|known| *known == c).unwrap_or(0)
         };
-        let new = to.get(place).or(to.last()).copied();
-        if let Some(new) = new
-            && !(squeeze && last == Some(new))
-        {
-            out.push(new);
-            last = Some(new);
-        }
+        out.extend(to.get(place).or(to.last()));
     }
     Ok(out)
 }

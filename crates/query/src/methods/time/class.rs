@@ -2,10 +2,11 @@
 
 use super::{nanoseconds, value};
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::exception::{
-    Eval, argument_error, error, no_conversion, no_method, type_error, wrong_arguments,
+    Eval, argument_error, error, no_conversion, type_error, wrong_arguments,
 };
 use crate::value::inspect::{inspect, to_s};
 use crate::value::number::{float_to_s, need_float, need_int};
@@ -13,16 +14,9 @@ use crate::value::numeral::parse_radix;
 use crate::value::table::Table;
 use crate::value::time::{Civil, Time, Zone};
 use crate::vm::Vm;
-use crate::vm::block::Block;
 
-pub(crate) fn call_class(
-    _: &mut Vm,
-    receiver: &Value,
-    _: Class,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(crate) fn call_class(_: &mut Vm, _: Class, call: Call<'_, '_>) -> Eval {
+    let Call { method, args, .. } = call;
     Ok(match method {
         M::At => at(args)?,
         M::New => {
@@ -52,7 +46,7 @@ pub(crate) fn call_class(
             let shift = i128::from(zone.offset()) * 1_000_000_000;
             value(Time::from_nanoseconds(time.nanoseconds() - shift).with_zone(zone))
         }
-        M::Utc | M::Gm | M::Mktime | M::Local => {
+        M::Utc => {
             // The order of `Time#to_a`, from which the year is the sixth.
             let turned: Vec<Value>;
             let mut fields = args;
@@ -72,12 +66,12 @@ pub(crate) fn call_class(
                 time = Time::from_nanoseconds(whole + more);
             }
             value(match method {
-                M::Utc | M::Gm => time.with_zone(Zone::Utc),
+                M::Utc => time.with_zone(Zone::Utc),
                 _ => time,
             })
         }
         M::Now => return Err(now_is_not_known()),
-        _ => return Err(no_method(method.name(), receiver)),
+        _ => return Err(call.unknown()),
     })
 }
 
@@ -147,7 +141,7 @@ fn whole(given: &Value) -> Eval<i64> {
             "no implicit conversion of {} into Integer",
             crate::value::exception::brief(given)
         ))),
-        Value::Int(_) | Value::Big(_) | Value::Float(_) | Value::Rational(_) => need_int(given),
+        Value::Int(_) | Value::Big(_) | Value::Float(_) => need_int(given),
         other => Err(no_conversion(other, "Integer")),
     }
 }
@@ -185,7 +179,7 @@ pub(super) fn from_fields(args: &[Value]) -> Eval<Time> {
     let hour = field(3, 0, 5)?;
     let minute = field(4, 0, 6)?;
     let (second, fraction) = match args.get(5).filter(|it| !it.is_nil()) {
-        Some(exact @ (Value::Float(_) | Value::Rational(_))) => {
+        Some(exact @ Value::Float(_)) => {
             let all = nanoseconds(exact)?;
             let seconds = all.div_euclid(1_000_000_000);
             if !(0..64).contains(&seconds) {

@@ -3,22 +3,16 @@
 use super::class::{MONTHS, from_fields, zone_of};
 use super::value;
 use crate::class::Class;
+use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::exception::{Eval, argument_error, error, no_conversion};
 use crate::value::inspect::inspect;
 use crate::value::time::{Time, Zone};
 use crate::vm::Vm;
-use crate::vm::block::Block;
 
-pub(crate) fn from_text(
-    _: &mut Vm,
-    _: &Value,
-    _: Class,
-    method: M,
-    args: &[Value],
-    _: Option<&Block<'_>>,
-) -> Eval {
+pub(crate) fn from_text(_: &mut Vm, _: Class, call: Call<'_, '_>) -> Eval {
+    let Call { method, args, .. } = call;
     let Value::Str(text) = &args[0] else {
         return Err(no_conversion(&args[0], "String"));
     };

@@ -1,0 +1,26 @@
+//! What a function of the table of methods is given.
+
+use crate::names::M;
+use crate::value::Value;
+use crate::value::exception::{Flow, no_method};
+use crate::vm::block::Block;
+
+/// A call of a method.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a, 'b> {
+    pub(crate) receiver: &'a Value,
+    pub(crate) method: M,
+    pub(crate) args: &'a [Value],
+    pub(crate) block: Option<&'a Block<'b>>,
+}
+
+impl Call<'_, '_> {
+    /// The error of a method that the receiver does not have.
+    #[expect(
+        clippy::unnecessary_box_returns,
+        reason = "`Eval` takes its error boxed"
+    )]
+    pub(super) fn unknown(&self) -> Box<Flow> {
+        no_method(self.method.name(), self.receiver)
+    }
+}
