@@ -48,6 +48,7 @@ use lastbyte_scenario::experiment::Experiment;
 use lastbyte_server::{
     Arm, Arms, Identity, LogWriter, Server, Settings,
     access::AccessLog,
+    handover::Successor,
     log::{LogSettings, LogThread},
     server::Report,
 };
@@ -139,35 +140,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     notice(format!("configuration {config_hash}"));
     notice(greeting(arguments, &server, hash.as_deref(), &aead));
 
-    runtime.block_on(async {
-        loop {
-            let request = tokio::select! {
-                request = signals.next() => request,
-                () = handover::taken(&mut successor) => {
-                    notice("a later process has taken over");
-                    return;
-                }
-                worker = server.worker_failed() => {
-                    notice(format!("error: HTTP/3 worker {worker} failed"));
-                    Request::ShutDown
-                }
-            };
-            if request == Request::ShutDown {
-                // The sockets are closed: new clients go elsewhere.
-                if let Some(successor) = successor.take() {
-                    successor.close();
-                }
-                return;
-            }
-            match reload(arguments, &server, registry, &windows) {
-                Ok(what) => notice(format!("reloaded: {what}")),
-                Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
-                    "error: {why}\nreload failed; keeping the current configuration"
-                )),
-                Err(Failure::BrokenPipe) => {}
-            }
-        }
-    });
+    let reloading = || reload(arguments, &server, registry, &windows);
+    runtime.block_on(until_end(&server, &mut signals, &mut successor, reloading));
     notice("shutting down");
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
     let code = print_report(&report);
@@ -229,6 +203,7 @@ fn settings(
     (settings.connection_ids, settings.retry_balancers) = balancing(arguments)?;
     settings.host = host_identity();
     settings.quic = arguments.quic_limits();
+    settings.interim_http1 = arguments.http1_hints;
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
     settings.tcp = arguments.tcp_limits();
     settings.budget = arguments.budget();
@@ -333,6 +308,48 @@ impl Signals {
             _ = self.interrupt.recv() => Request::ShutDown,
             _ = self.terminate.recv() => Request::ShutDown,
             _ = self.hangup.recv() => Request::Reload,
+        }
+    }
+}
+
+/// Warns and reloads until the server is to end: by a signal, a failed worker, or a later process.
+async fn until_end(
+    server: &Server,
+    signals: &mut Signals,
+    successor: &mut Option<Successor>,
+    reload: impl Fn() -> Result<String, Failure>,
+) {
+    let mut warns_of_names = true;
+    loop {
+        let request = tokio::select! {
+            request = signals.next() => request,
+            () = handover::taken(successor) => {
+                notice("a later process has taken over");
+                return;
+            }
+            worker = server.worker_failed() => {
+                notice(format!("error: HTTP/3 worker {worker} failed"));
+                Request::ShutDown
+            }
+            () = server.server_name_refused(), if warns_of_names => {
+                notice(NAME_REFUSED);
+                warns_of_names = false;
+                continue;
+            }
+        };
+        if request == Request::ShutDown {
+            // The sockets are closed: new clients go elsewhere.
+            if let Some(successor) = successor.take() {
+                successor.close();
+            }
+            return;
+        }
+        match reload() {
+            Ok(what) => notice(format!("reloaded: {what}")),
+            Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
+                "error: {why}\nreload failed; keeping the current configuration"
+            )),
+            Err(Failure::BrokenPipe) => {}
         }
     }
 }
@@ -564,6 +581,10 @@ fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
 }
 
 type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;
+
+/// A client that is refused has an alert only.
+const NAME_REFUSED: &str = "warning: a TLS handshake failed, because its server name is not a DNS name, as with a port \
+     (reported once; counted in `lastbyte_tcp_handshakes_failed_total`)";
 
 fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     files::create_folder(folder)?;
