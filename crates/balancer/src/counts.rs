@@ -33,7 +33,7 @@ pub enum Counter {
     Retries,
     /// Dropped: the Retry could not be sent.
     RetryFailed,
-    /// Dropped: a first packet with an invalid Retry token.
+    /// Dropped: a first packet with an invalid Retry token, or a packet of an unknown connection while all clients need one.
     InvalidToken,
     /// Initial packets with a valid Retry token. They are counted as forwarded or dropped as well.
     ValidTokens,

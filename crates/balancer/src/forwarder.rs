@@ -489,6 +489,10 @@ impl Worker {
                 _ if is_validated => Opening::Validated,
                 _ if is_initial => Opening::Initial,
                 Counter::ByConnectionId => Opening::Moved,
+                _ if self.is_token_due(datagram) => {
+                    self.count(Counter::InvalidToken, 1);
+                    return None;
+                }
                 _ => Opening::Other,
             };
             self.open(now, *key, opening, table)?
@@ -502,6 +506,13 @@ impl Worker {
         }
         self.count(counter, 1);
         Some((server, counter))
+    }
+
+    /// Whether a packet of no known connection is dropped, because its client has to begin with a token. Servers answer packets
+    /// of unknown versions with Version Negotiation, and those have no tokens.
+    fn is_token_due(&self, datagram: &[u8]) -> bool {
+        let is_unknown_version = matches!(Invariant::decode(datagram), Ok(Invariant::Long(long)) if long.version.known().is_none());
+        self.settings.retry == Retry::Always && self.retry.is_some() && !is_unknown_version
     }
 
     /// Whether the token of a client's first packet validates its address; `None` if the packet is not to be forwarded: then

@@ -2,6 +2,12 @@
 //!
 //! The kernel reports ICMP errors only to connected sockets, and the client's QUIC socket is not connected. If an address
 //! has not responded for a while, a connected socket sends it one datagram that QUIC servers must drop.
+//!
+//! # Decisions
+//!
+//! - *`IP_RECVERR` is not used*, by which Linux would report the error of the Initial packet itself: with it, the next call on
+//!   the client's socket fails with the error of any destination (ip(7)), and this socket also sends to the other addresses of the
+//!   race and to the servers of other connections.
 
 #![expect(
     clippy::disallowed_types,

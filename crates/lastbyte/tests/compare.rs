@@ -286,6 +286,22 @@ fn a_single_host_takes_one_connection_over_http2_and_3_and_six_over_http11() {
     assert!(page.contains("one a page: that of the document"));
 }
 
+/// The default differs from Chromium where versions of HTTP are compared with HTTP/1.1.
+#[test]
+fn first_renders_that_compete_with_requests_of_low_priority_cause_a_warning() {
+    let folder = folder("compare-hold-back");
+    let warns = |more: &[&str]| {
+        let words = ["--pages", "1", "--network", "lte", "--view", "first"];
+        let output = compare(&folder, &[&words, &["--force"][..], more].concat());
+        assert!(output.status.success(), "{output:?}");
+        let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
+        warnings.contains("warning: First renders over HTTP/2 and 3 are later than in Chromium")
+    };
+    assert!(warns(&["--http", "1.1,2"]));
+    assert!(!warns(&["--http", "1.1,2", "--hold-back"]));
+    assert!(!warns(&["--http", "2,3"]));
+}
+
 #[test]
 fn a_partial_deployment_is_an_arm() {
     let folder = folder("compare-upgrade");

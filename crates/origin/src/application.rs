@@ -464,8 +464,15 @@ impl Application for Http3Server {
         if connection.is_address_validated() {
             self.starting.append(&mut served.held);
         }
+        let mut failing = Vec::new();
         for (stream, running) in &mut served.running {
             running.count_held(connection, *stream);
+            if running.is_failing() {
+                failing.push(*stream);
+            }
+        }
+        for stream in failing {
+            served.flush_response(now, connection, stream, &mut self.common);
         }
         self.reschedule(handle, served);
     }

@@ -21,7 +21,7 @@
 //! | there are too many requests in flight | 503 |
 //! | connecting to the upstream, or its response header, takes too long | 504 |
 //! | the last three also have the reason | `proxy-status` (RFC 9209) |
-//! | the upstream truncates its response, or stalls for too long; or the client reads nothing for too long | a reset stream, or a closed connection |
+//! | the upstream truncates its response, or stalls for too long; or the client reads nothing for too long | what had arrived, and then a reset stream, or a closed connection |
 //! | the client goes away | the connection to the upstream is closed, or over HTTP/2 the stream reset |
 
 mod body;
@@ -50,6 +50,7 @@ use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming};
 use lastbyte_http3::{Request, Response};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     runtime,
     sync::{Notify, mpsc, oneshot},
     task, time,
@@ -58,7 +59,7 @@ use tokio::{
 pub use self::upstream::{Upstream, UpstreamError};
 use self::{
     body::{Cause, Source, Upload},
-    pool::{FIELDS_MAX, Pool, SendFailure},
+    pool::{FIELDS_MAX, Pool, SendFailure, Transport},
     slots::{Client, Side, Slots},
 };
 use super::{
@@ -104,8 +105,9 @@ impl Default for Limits {
 /// The handler.
 pub struct Proxy {
     shared: Arc<Shared>,
-    /// `None` only while it is dropped.
-    runtime: Option<runtime::Runtime>,
+    runtime: runtime::Handle,
+    /// Its own runtime, if it has one; `None` while it is dropped.
+    owned: Option<runtime::Runtime>,
 }
 
 struct Shared {
@@ -113,6 +115,17 @@ struct Shared {
     pool: Arc<Pool>,
     slots: Arc<Slots>,
     limits: Limits,
+}
+
+impl Shared {
+    fn new(upstream: Upstream, limits: Limits, pool: Arc<Pool>) -> Arc<Self> {
+        Arc::new(Self {
+            pool,
+            slots: Slots::new(limits.requests),
+            upstream: Arc::new(upstream),
+            limits,
+        })
+    }
 }
 
 /// Interim responses waiting for the client; later ones are dropped, as they are hints.
@@ -141,23 +154,41 @@ impl Proxy {
             .thread_name("proxy")
             .enable_all()
             .build()?;
-        let shared = Arc::new(Shared {
-            pool: Pool::new(upstream.clone(), tls, limits),
-            slots: Slots::new(limits.requests),
-            upstream: Arc::new(upstream),
-            limits,
-        });
         Ok(Self {
-            shared,
-            runtime: Some(runtime),
+            shared: Shared::new(upstream.clone(), limits, Pool::new(upstream, tls, limits)),
+            runtime: runtime.handle().clone(),
+            owned: Some(runtime),
         })
+    }
+
+    /// Forwards requests on an existing runtime, over connections that `connect` opens in place of TCP, without TLS. To be
+    /// called in the context of the runtime, from which it takes the time.
+    ///
+    /// So a proxy runs without threads and sockets, and in virtual time if the runtime's clock is paused.
+    pub fn over<S, F>(
+        upstream: Upstream,
+        limits: Limits,
+        runtime: runtime::Handle,
+        connect: F,
+    ) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        F: Fn() -> io::Result<S> + Send + Sync + 'static,
+    {
+        let connect = move || connect().map(|stream| Box::new(stream) as Box<dyn Transport>);
+        let pool = Pool::over(upstream.clone(), limits, Box::new(connect));
+        Self {
+            shared: Shared::new(upstream, limits, pool),
+            runtime,
+            owned: None,
+        }
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
         // The last reference may be dropped by a thread that must not block.
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.owned.take() {
             runtime.shutdown_background();
         }
     }
@@ -179,10 +210,7 @@ impl Handler for Proxy {
                 _ => FullResponse::text(501, "TRACE is not supported\n").into(),
             };
         }
-        let Some(runtime) = self.runtime.as_ref().map(runtime::Runtime::handle).cloned() else {
-            return FullResponse::text(503, "Service unavailable: the server is shutting down\n")
-                .into();
-        };
+        let runtime = self.runtime.clone();
         let shared = Arc::clone(&self.shared);
         HandlerResponse::Task(Box::new(move |exchange| {
             runtime.spawn(pass(shared, head, exchange));
@@ -243,6 +271,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
         }
     };
     tokio::select! {
+        biased;
         () = send(&shared, head, body, outgoing, &client) => {}
         // Others need the slot, and this client is stalled.
         () = client.revoked() => {}
@@ -308,6 +337,7 @@ async fn send(
                 if !matches!(interim.status(), 100 | 101) {
                     let informed = outgoing.inform(interim);
                     let informed = tokio::select! {
+                        biased;
                         () = flooded.notified() => break too_many(),
                         informed = send_part(shared, client, informed) => informed,
                     };
@@ -427,6 +457,7 @@ async fn forward_response(
     }
     let trailers = loop {
         let next = tokio::select! {
+            biased;
             next = time::timeout(shared.limits.stall, next_frame(&mut body)) => next,
             () = outgoing.aborted() => return false,
         };

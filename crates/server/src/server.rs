@@ -120,6 +120,9 @@ pub struct Settings {
     /// `max-age` of the `Alt-Svc` field that announces HTTP/3 to TCP clients (RFC 7838 §3.1). Default: a day; none to not announce
     /// it.
     pub alt_svc: Option<Duration>,
+    /// Whether 103 (Early Hints) and other interim responses are sent over HTTP/1.1 too: some clients take the first for the
+    /// response (RFC 8297 §3). Default: no.
+    pub interim_http1: bool,
     /// Socket options.
     pub sockets: Options,
     /// HTTP/3 settings.
@@ -218,6 +221,7 @@ impl Settings {
             connection_ids: None,
             host: Vec::new(),
             alt_svc: Some(Duration::from_secs(86_400)),
+            interim_http1: false,
             sockets: Options::default(),
             http3: http3::Config::default(),
             tcp: tcp::Limits::default(),
@@ -619,6 +623,15 @@ impl Server {
         }
     }
 
+    /// Waits until a TLS handshake over TCP fails because its server name is not a DNS name (RFC 6066 §3), such as a name with a
+    /// port. Such clients never connect, and know of an alert only.
+    pub async fn server_name_refused(&self) {
+        match &self.tcp {
+            Some(tcp) => tcp.name_refused().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Accepts no more requests, finishes those in flight for up to `limit`, and shuts down. Returns a report.
     #[must_use]
     pub fn shut_down(mut self, limit: Duration) -> Report {
@@ -702,6 +715,7 @@ fn tcp_parts(
         sites: settings.sites.clone(),
         arms: Arc::clone(arms),
         alt_svc: max_age.map(|age| format!("h3=\":{port}\"; ma={}", age.as_secs())),
+        interim_http1: settings.interim_http1,
         limits: settings.tcp,
         budget: budget.clone(),
         window_budget: settings.window_budget.clone(),

@@ -17,6 +17,7 @@
 //! | `observed` | measurements of a connection, for the connection log |
 //! | `turns` | which response over HTTP/2 is sent next |
 //! | `transport` | the stream under HTTP/2, which sends once for many frames |
+//! | `interim` | interim responses over HTTP/1.1 |
 //! | `pace` | a response over HTTP/2 that its client does not read |
 //! | `stalled` | a peer that reads nothing for too long |
 //! | `lingering` | the close of a socket without loss of written data |
@@ -33,6 +34,7 @@ mod body;
 mod connection;
 mod http2;
 mod in_flight;
+mod interim;
 mod lingering;
 mod observed;
 mod pace;
@@ -64,7 +66,7 @@ use std::{
 use lastbyte_quic::stream::WindowBudget;
 use tokio::{
     runtime::Handle,
-    sync::{mpsc, watch},
+    sync::{Notify, mpsc, watch},
     time,
 };
 use tokio_rustls::TlsAcceptor;
@@ -270,6 +272,8 @@ pub(crate) struct Parts {
     pub(crate) arms: Arc<ArmsInUse>,
     /// The value of `alt-svc`.
     pub(crate) alt_svc: Option<String>,
+    /// Whether interim responses are sent over HTTP/1.1.
+    pub(crate) interim_http1: bool,
     pub(crate) limits: Limits,
     /// The limit on buffered bytes of bodies.
     pub(crate) budget: Budget,
@@ -289,6 +293,7 @@ struct Shared {
     access: Option<AccessLog>,
     log: Option<LogWriter>,
     alt_svc: Option<http::HeaderValue>,
+    interim_http1: bool,
     limits: Limits,
     budget: Budget,
     window_budget: WindowBudget,
@@ -297,6 +302,8 @@ struct Shared {
     date: DateField,
     /// The number of the next connection, of all threads.
     next_number: Arc<AtomicU64>,
+    /// Notified when a handshake fails because of its server name.
+    name_refused: Arc<Notify>,
     stopped: watch::Receiver<bool>,
 }
 
@@ -315,6 +322,7 @@ pub(crate) struct TcpServer {
     stop: Vec<watch::Sender<bool>>,
     /// Closed when all connections have ended.
     ended: mpsc::Receiver<()>,
+    name_refused: Arc<Notify>,
     /// By thread.
     counts: Vec<Arc<Counts>>,
 }
@@ -333,6 +341,7 @@ impl TcpServer {
         let alt_svc: Option<http::HeaderValue> =
             parts.alt_svc.and_then(|text| text.try_into().ok());
         let next_number = Arc::default();
+        let name_refused = Arc::<Notify>::default();
         let stop: Vec<_> = threads
             .handles()
             .iter()
@@ -354,12 +363,14 @@ impl TcpServer {
                     access: parts.access.clone(),
                     log: parts.log.clone(),
                     alt_svc: alt_svc.clone(),
+                    interim_http1: parts.interim_http1,
                     limits: parts.limits,
                     budget: parts.budget.clone(),
                     window_budget: parts.window_budget.clone(),
                     counts: Arc::default(),
                     date: DateField::default(),
                     next_number: Arc::clone(&next_number),
+                    name_refused: Arc::clone(&name_refused),
                     stopped: stop.subscribe(),
                 }),
             })
@@ -396,6 +407,7 @@ impl TcpServer {
             threads,
             stop,
             ended,
+            name_refused,
             counts: all
                 .iter()
                 .map(|thread| Arc::clone(&thread.shared.counts))
@@ -411,6 +423,11 @@ impl TcpServer {
     pub(crate) fn counts(&self) -> impl Fn() -> Statistics + Send + Sync + 'static + use<> {
         let counts = self.counts.clone();
         move || sum(&counts)
+    }
+
+    /// Waits until a handshake fails because its server name is not a DNS name.
+    pub(crate) async fn name_refused(&self) {
+        self.name_refused.notified().await;
     }
 
     /// Announces the shutdown to clients: GOAWAY, `connection: close`.

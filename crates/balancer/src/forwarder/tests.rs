@@ -543,7 +543,7 @@ fn packets_that_take_no_token_open_few_flows() {
         new_per_second: 1_000_000,
         ..FlowLimits::default()
     };
-    let scene = Scene::with_retry(1, limits, Retry::Always);
+    let scene = Scene::with_retry(1, limits, Retry::UnderLoad);
     // v1: 0-RTT and Handshake; an unknown version.
     let long = |first, version| {
         let mut packet = initial(1);
@@ -585,6 +585,48 @@ fn packets_that_take_no_token_open_few_flows() {
     scene.send(&client, &short(&id_of(1)));
     assert_eq!(scene.receive(0).1, upstream, "it has kept its flow");
     scene.check_counts();
+}
+
+/// With a token from each client, packets of unknown connections open no flow, unless a server has to name its versions.
+#[test]
+fn rfc9000_8_1_2_garbage_opens_no_flow_if_all_clients_need_a_token() {
+    let scene = Scene::with_retry(1, FlowLimits::default(), Retry::Always);
+    let long = |first, version| {
+        let mut packet = initial(1);
+        (packet[0], packet[4]) = (first, version);
+        packet
+    };
+    for packet in [
+        short(&[0x55; 17]),
+        short(&[0xff; 8]),
+        long(0xd0, 1),
+        long(0xe0, 1),
+        long(0xf0, 1),
+    ] {
+        scene.send_as_new(&packet);
+    }
+    scene.wait_for(Counter::InvalidToken, 5);
+    assert_eq!(scene.forwarder.count(Counter::FlowsOpened), 0);
+    scene.send_as_new(&long(0xc0, 77));
+    scene.send_as_new(&short(&id_of(1)));
+    scene.receive(0);
+    scene.receive(0);
+    scene.wait_for(Counter::FlowsOpened, 2);
+    scene.check_counts();
+}
+
+#[test]
+fn the_counts_of_a_server_outlive_another_table() {
+    let mut scene = Scene::new(2, FlowLimits::default());
+    scene.send_as_new(&short(&id_of(2)));
+    scene.wait_for_sent(&[0, 1]);
+    // The first server leaves, and another one comes.
+    scene.fleet.servers.remove(0);
+    let other = socket();
+    scene.fleet.servers.push(Server::new(3, address(&other)));
+    let table = Table::new(&scene.fleet, |_| true).expect("valid");
+    scene.forwarder.publish(Arc::new(table));
+    assert_eq!(scene.forwarder.sent().1, [1, 0]);
 }
 
 #[test]
@@ -638,4 +680,134 @@ fn under_load_clients_with_a_token_are_admitted_beside_a_flood() {
 
 fn worker_count(shared: &Shared, counter: Counter) -> u64 {
     shared.counts[0].get(counter)
+}
+
+fn settings_of(workers: usize, limits: FlowLimits) -> Settings {
+    Settings {
+        listen: "127.0.0.1:0".parse().expect("an address"),
+        workers,
+        limits,
+        key: [2; 16],
+        retry: Retry::Never,
+    }
+}
+
+/// A forwarder of several threads, after first packets of 64 addresses, and the flows that are open then.
+fn flooded(workers: usize, limits: FlowLimits) -> (Forwarder, u64) {
+    let server = socket();
+    let table = Arc::new(Table::new(&fleet_of(&[server]), |_| true).expect("valid"));
+    let forwarder = Forwarder::start(&settings_of(workers, limits), table).expect("started");
+    let clients: Vec<UdpSocket> = (0..64).map(|_| socket()).collect();
+    for client in &clients {
+        client
+            .send_to(&initial(1), forwarder.address())
+            .expect("sent");
+    }
+    let began = Instant::now();
+    let count = |counter| forwarder.count(counter);
+    while count(Counter::ByHash) + count(Counter::FlowLimit) < 64 {
+        assert!(began.elapsed() < PATIENCE);
+        thread::yield_now();
+    }
+    let open = count(Counter::FlowsOpened) - count(Counter::FlowsDisplaced);
+    (forwarder, open)
+}
+
+#[test]
+fn the_limits_are_those_of_all_threads_together() {
+    let flows = FlowLimits {
+        flows: 8,
+        ..FlowLimits::default()
+    };
+    let (_forwarder, open) = flooded(4, flows);
+    assert!((1..=8).contains(&open), "{open}");
+    let rate = FlowLimits {
+        new_per_second: 4,
+        ..FlowLimits::default()
+    };
+    let began = Instant::now();
+    let (_forwarder, open) = flooded(4, rate);
+    // Twice as many at once, and the rate for the time that it took.
+    let most = 8 + 4 * (began.elapsed().as_secs() + 1);
+    assert!((1..=most).contains(&open), "{open} of {most}");
+}
+
+/// While a thread has the address, no other socket can be bound to it alone.
+#[test]
+fn a_forwarder_that_is_stopped_or_dropped_has_no_sockets_and_threads() {
+    let is_free = |address| UdpSocket::bind(address).is_ok();
+    for stops in [true, false] {
+        let (forwarder, _) = flooded(2, FlowLimits::default());
+        let address = forwarder.address();
+        assert!(!is_free(address));
+        assert!(!forwarder.has_failed());
+        if stops {
+            forwarder.stop().expect("no error");
+        } else {
+            drop(forwarder);
+        }
+        assert!(is_free(address), "stops: {stops}");
+    }
+}
+
+#[test]
+fn a_thread_that_failed_is_reported_with_its_error() {
+    let (mut forwarder, _) = flooded(1, FlowLimits::default());
+    let failed = thread::spawn(|| Err(io::Error::other("no poller")));
+    forwarder.threads.push(failed);
+    let began = Instant::now();
+    while !forwarder.has_failed() {
+        assert!(began.elapsed() < PATIENCE);
+        thread::yield_now();
+    }
+    let error = forwarder.stop().expect_err("an error");
+    assert_eq!(error.to_string(), "no poller");
+}
+
+/// A client that sends to the connection ID of the server's answer receives at its address, whatever the form of the header, and
+/// one that sends the bytes of the ID elsewhere proves nothing.
+#[test]
+fn rfc9000_8_1_the_servers_connection_id_in_either_header_form_proves_an_address() {
+    let own_id = [7; 8];
+    let long = |first: u8, id: &[u8]| {
+        let mut packet = vec![first, 0, 0, 0, 1, id.len() as u8];
+        packet.extend(id);
+        packet.push(0);
+        packet.resize(1200, 0);
+        packet
+    };
+    let short = |offset: usize| [&[0x40][..], &vec![0; offset], &own_id, &[0; 30]].concat();
+    for (packet, is_proof) in [
+        (short(0), true),
+        (short(1), false),
+        (long(0xe0, &own_id), true),
+        (long(0xe0, &[6; 8]), false),
+    ] {
+        let server = socket();
+        let table = Table::new(&fleet_of(std::slice::from_ref(&server)), |_| true).expect("valid");
+        let shared = Arc::new(Shared::new(Arc::new(table), 1));
+        let any = "127.0.0.1:0".parse().expect("an address");
+        let listener = Socket::bind(any, &Options::default()).expect("a socket");
+        let to = listener.local_address();
+        let settings = settings_of(1, FlowLimits::default());
+        let mut worker = Worker::new(0, listener, &settings, &shared).expect("a worker");
+        let client = socket();
+        let turn_until = |worker: &mut Worker, counter, count| {
+            while worker_count(&shared, counter) < count {
+                worker.turn().expect("no error");
+            }
+        };
+        client.send_to(&initial(7), to).expect("sent");
+        turn_until(&mut worker, Counter::FromClients, 1);
+        let mut buffer = [0; 2000];
+        let (_, upstream) = server.recv_from(&mut buffer).expect("a datagram");
+        // A long header with the server's ID as its source.
+        let answer = [&[0xe0, 0, 0, 0, 1, 0, 8][..], &own_id, &[0; 100]].concat();
+        server.send_to(&answer, upstream).expect("sent");
+        turn_until(&mut worker, Counter::ToClients, 1);
+        assert!(!worker.flows.is_proven(0));
+        client.send_to(&packet, to).expect("sent");
+        turn_until(&mut worker, Counter::FromClients, 2);
+        assert_eq!(worker.flows.is_proven(0), is_proof, "{:x?}", &packet[..9]);
+    }
 }

@@ -15,6 +15,7 @@ mod simulation;
 use std::{process::ExitCode, sync::Arc};
 
 use lastbyte_congestion::Registry;
+use lastbyte_scenario::HttpVersion;
 use lastbyte_units as units;
 
 pub(crate) use self::arguments::Arguments;
@@ -122,7 +123,16 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
         limit: TIME_LIMIT,
         total,
     };
-    let loads = gather(&setting, jobs, results, about);
+    let mut loads = gather(&setting, jobs, results, about);
+    // Chromium and the simulator differ most where an arm of HTTP/1.1, whose requests are held back, is beside another.
+    let is_http1 = |arm: &arms::Arm| arm.version == HttpVersion::Http1;
+    if !arguments.hold_back && arms.iter().any(is_http1) && !arms.iter().all(is_http1) {
+        loads.warnings.push(
+            "First renders over HTTP/2 and 3 are later than in Chromium, which holds requests of low priority back over all \
+             versions. --hold-back does so."
+                .to_owned(),
+        );
+    }
     let rows = jobs.iter().zip(results);
     let rows = rows.map(|(job, result)| format!("{}\n", simulation.row(job, result)));
     let rows: String = rows.collect();

@@ -53,6 +53,7 @@ use lastbyte_server::{
     Arm, Arms, Identity, LogWriter, Server, Settings, StartError,
     access::AccessLog,
     challenges::Challenges,
+    handover::Successor,
     log::{LogSettings, LogThread},
     server::Report,
 };
@@ -159,43 +160,16 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     notice(format!("configuration {config_hash}"));
     notice(greeting(arguments, &server, hash.as_deref(), &aead));
 
-    runtime.block_on(async {
-        let mut looks = interval_at(Instant::now() + certificates::PERIOD, certificates::PERIOD);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            let request = tokio::select! {
-                request = signals.next() => request,
-                _ = looks.tick() => {
-                    renew(&mut certificates, &server);
-                    continue;
-                }
-                () = handover::taken(&mut successor) => {
-                    notice("a later process has taken over");
-                    return;
-                }
-                worker = server.worker_failed() => {
-                    notice(format!("error: HTTP/3 worker {worker} failed"));
-                    Request::ShutDown
-                }
-            };
-            if request == Request::ShutDown {
-                // The sockets are closed: new clients go elsewhere.
-                if let Some(successor) = successor.take() {
-                    successor.close();
-                }
-                return;
-            }
-            let reloaded = reload(arguments, &server, registry, &windows, &mut certificates);
-            server.record_reload(reloaded.is_ok());
-            match reloaded {
-                Ok(what) => notice(format!("reloaded: {what}")),
-                Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
-                    "error: {why}\nreload failed; keeping the current configuration"
-                )),
-                Err(Failure::BrokenPipe) => {}
-            }
-        }
-    });
+    let reloading = |certificates: &mut CertificateFiles| {
+        reload(arguments, &server, registry, &windows, certificates)
+    };
+    runtime.block_on(until_end(
+        &server,
+        &mut signals,
+        &mut successor,
+        &mut certificates,
+        reloading,
+    ));
     notice("shutting down");
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
     let code = print_report(&report);
@@ -258,6 +232,7 @@ fn settings(
     (settings.connection_ids, settings.retry_balancers) = balancing(arguments)?;
     settings.host = host_identity();
     settings.quic = arguments.quic_limits();
+    settings.interim_http1 = arguments.http1_hints;
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
     settings.tcp = arguments.tcp_limits();
     settings.budget = arguments.budget();
@@ -404,6 +379,57 @@ impl Signals {
             _ = self.interrupt.recv() => Request::ShutDown,
             _ = self.terminate.recv() => Request::ShutDown,
             _ = self.hangup.recv() => Request::Reload,
+        }
+    }
+}
+
+/// Warns, reloads, and looks for new certificates until the server is to end: by a signal, a failed worker, or a later process.
+async fn until_end(
+    server: &Server,
+    signals: &mut Signals,
+    successor: &mut Option<Successor>,
+    certificates: &mut CertificateFiles,
+    reload: impl Fn(&mut CertificateFiles) -> Result<String, Failure>,
+) {
+    let mut warns_of_names = true;
+    let mut looks = interval_at(Instant::now() + certificates::PERIOD, certificates::PERIOD);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let request = tokio::select! {
+            request = signals.next() => request,
+            _ = looks.tick() => {
+                renew(certificates, server);
+                continue;
+            }
+            () = handover::taken(successor) => {
+                notice("a later process has taken over");
+                return;
+            }
+            worker = server.worker_failed() => {
+                notice(format!("error: HTTP/3 worker {worker} failed"));
+                Request::ShutDown
+            }
+            () = server.server_name_refused(), if warns_of_names => {
+                notice(NAME_REFUSED);
+                warns_of_names = false;
+                continue;
+            }
+        };
+        if request == Request::ShutDown {
+            // The sockets are closed: new clients go elsewhere.
+            if let Some(successor) = successor.take() {
+                successor.close();
+            }
+            return;
+        }
+        let reloaded = reload(certificates);
+        server.record_reload(reloaded.is_ok());
+        match reloaded {
+            Ok(what) => notice(format!("reloaded: {what}")),
+            Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
+                "error: {why}\nreload failed; keeping the current configuration"
+            )),
+            Err(Failure::BrokenPipe) => {}
         }
     }
 }
@@ -639,6 +665,10 @@ fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
 }
 
 type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;
+
+/// A client that is refused has an alert only.
+const NAME_REFUSED: &str = "warning: a TLS handshake failed, because its server name is not a DNS name, as with a port \
+     (reported once; counted in `lastbyte_tcp_handshakes_failed_total`)";
 
 fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     files::create_folder(folder)?;

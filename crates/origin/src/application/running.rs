@@ -27,8 +27,10 @@ pub(super) struct Running {
     incoming: Option<Sender<Piece>>,
     /// The source of the response; dropped when all of it was acknowledged, or it was cancelled.
     outgoing: Option<Receiver<ResponsePart>>,
-    /// The whole response was passed on.
+    /// The whole response was passed on, or the handler gave it up.
     has_ended: bool,
+    /// The handler gave it up in its body: the stream is reset once the client has received what was written before.
+    is_failing: bool,
     /// The part that could not be sent yet.
     stuck: Option<ResponsePart>,
     /// Bytes of the response waiting here and in the stream.
@@ -77,6 +79,7 @@ impl Running {
             incoming: Some(channels.incoming),
             outgoing: Some(channels.outgoing),
             has_ended: false,
+            is_failing: false,
             stuck: None,
             held: 0,
             has_head: false,
@@ -91,6 +94,11 @@ impl Running {
         self.incoming.is_none() && self.outgoing.is_none()
     }
 
+    /// Whether the response is reset once the client has received what was written.
+    pub(super) const fn is_failing(&self) -> bool {
+        self.is_failing
+    }
+
     /// Sends parts of the response while there is room.
     pub(super) fn flush_response(
         &mut self,
@@ -101,6 +109,9 @@ impl Running {
     ) -> Flushed {
         self.meet_expectation(http3, quic, stream);
         let mut flushed = Flushed::default();
+        if self.is_failing && unacknowledged(quic, stream) == 0 {
+            self.cancel(http3, quic, stream, &mut flushed);
+        }
         while let Some(outgoing) = self.outgoing.as_ref().filter(|_| !self.has_ended) {
             let part = match self.stuck.take() {
                 Some(part) => part,
@@ -181,8 +192,7 @@ impl Running {
             return;
         };
         let stuck = self.stuck.as_ref().map_or(0, ResponsePart::size);
-        let progress = quic.streams().progress(stream).unwrap_or_default();
-        let held = stuck + progress.buffered;
+        let held = stuck + unacknowledged(quic, stream);
         if held != self.held {
             self.held = held;
             outgoing.set_held(held);
@@ -281,6 +291,11 @@ impl Running {
         stream: StreamId,
         flushed: &mut Flushed,
     ) {
+        // A reset permits the client to drop what it has received, so it comes last.
+        if self.has_head && unacknowledged(quic, stream) > 0 {
+            (self.has_ended, self.is_failing) = (true, true);
+            return;
+        }
         let status = 502;
         let response = Response::new(status).with("content-length", "0");
         if self.has_head || http3.respond(quic, stream, &response, Body::Empty).is_err() {
@@ -360,6 +375,12 @@ pub(super) fn with_date(mut response: Response, date: &str) -> Response {
         response.fields_mut().push("date", date);
     }
     response
+}
+
+/// Bytes that were written to a stream, and not acknowledged.
+fn unacknowledged(quic: &mut Connection, stream: StreamId) -> usize {
+    let progress = quic.streams().progress(stream);
+    progress.unwrap_or_default().buffered
 }
 
 fn content_length(response: &Response) -> u64 {

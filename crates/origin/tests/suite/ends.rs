@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lastbyte_http3::{Code, Response};
 use lastbyte_origin::exchange::Exchange;
-use lastbyte_quic::close::CloseReason;
+use lastbyte_quic::{close::CloseReason, stream::StreamEvent};
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
 use crate::world::{Client, DELAY, World, frame, head, poll_once};
@@ -163,6 +163,68 @@ fn a_task_that_gives_up_ends_its_request() {
     }
     assert_eq!(logged(&world, true), 2, "502");
     assert_eq!(logged(&world, false), 2);
+    world.end();
+}
+
+/// A handler that fails in the middle of a body, as a proxy whose upstream breaks off: the client receives what came before.
+#[test]
+fn rfc9114_4_1_a_response_that_breaks_off_is_reset_after_what_was_sent() {
+    for len in [1, 5000, 200_000] {
+        let mut world = World::new(1);
+        let id = get(&mut world.clients[0], "/task").expect("permitted");
+        world.pass(2 * DELAY);
+        let exchange = world.scripted.exchanges.lock().expect("no panic").pop();
+        let mut exchange = exchange.expect("it was passed on");
+        let begun = poll_once(exchange.outgoing.begin(Response::new(200)));
+        assert_eq!(begun, Some(Ok(())));
+        let mut sent = 0;
+        while sent < len {
+            let piece = vec![b'x'; (len - sent).min(10_000)];
+            sent += piece.len();
+            assert_eq!(
+                poll_once(exchange.outgoing.data(piece.into())),
+                Some(Ok(()))
+            );
+            if sent < len {
+                world.pass(2 * DELAY);
+            }
+        }
+        // In the same turn as the last piece.
+        drop(exchange);
+        world.pass(Duration::from_secs(1));
+        let received = &world.clients[0].received[&id];
+        let count = received.iter().filter(|byte| **byte == b'x').count();
+        assert!(count >= len, "{len}: {count}");
+        let code = VarInt::from(Code::INTERNAL_ERROR);
+        assert!(
+            world.clients[0]
+                .events
+                .contains(&StreamEvent::Reset { id, code }),
+            "{len}"
+        );
+        assert_eq!((world.kept().records, world.kept().running), (0, 0));
+        assert_eq!(logged(&world, false), 1);
+        world.end();
+    }
+}
+
+/// A client that does not acknowledge what came before, because it reads nothing.
+#[test]
+fn a_response_that_breaks_off_ends_although_its_client_reads_nothing() {
+    let mut world = World::new(1);
+    world.clients[0].reads = false;
+    get(&mut world.clients[0], "/task").expect("permitted");
+    world.pass(2 * DELAY);
+    let exchange = world.scripted.exchanges.lock().expect("no panic").pop();
+    let mut exchange = exchange.expect("it was passed on");
+    let _ = poll_once(exchange.outgoing.begin(Response::new(200)));
+    while poll_once(exchange.outgoing.data(vec![b'x'; 10_000].into())) == Some(Ok(())) {
+        world.pass(2 * DELAY);
+    }
+    drop(exchange);
+    world.pass(Duration::from_secs(120));
+    assert_eq!((world.kept().records, world.kept().running), (0, 0));
+    assert_eq!(logged(&world, false), 1);
     world.end();
 }
 

@@ -531,6 +531,14 @@ pub(crate) struct World {
 impl World {
     /// A server with both logs, and connected clients.
     pub(crate) fn new(clients: usize) -> Self {
+        Self::with(clients, |scripted| Arc::new(Handed(scripted)))
+    }
+
+    /// With another handler, which counts its requests.
+    pub(crate) fn with(
+        clients: usize,
+        handler: impl FnOnce(Arc<Scripted>) -> Arc<dyn Handler>,
+    ) -> Self {
         let now = Time::from_nanos(1_000_000_000);
         let scripted = Arc::<Scripted>::default();
         let (writer, lines) = log::queue();
@@ -543,7 +551,7 @@ impl World {
             log: Some(connections),
             access: Some(AccessLog::new(writer, Format::Ndjson)),
             ..Shared::new(
-                Arc::new(Handed(Arc::clone(&scripted))),
+                handler(Arc::clone(&scripted)),
                 Arms::new(vec![arm]).expect("an arm"),
                 Arc::new(|now: Time| EPOCH + now.since(Time::ZERO)),
             )

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | idle HTTP/1.1 connection | a request takes it; or, at the next request, it is closed or was idle for [`Limits::idle`] |
 //! | HTTP/1.1 connection of a request | its response ended, and it goes back to the idle ones, if there are fewer than [`Limits::kept`]. In all other cases (the request failed, was reset by either side or was refused, a write failed, the client left, the response is truncated, the proxy stops) it is dropped and closed |
-//! | HTTP/2 connection | a request on it fails, as after GOAWAY; or, at the next request, it is closed. Its other streams go on, and it closes after the last of them. hyper closes it when the upstream does not answer a PING |
+//! | HTTP/2 connection | a request on it fails, as after GOAWAY; it was unused for [`Limits::idle`]; a response ends, and there are [`Limits::kept`] other unused ones; or, at the next request, it is closed. Its other streams go on, and it closes after the last of them. hyper closes it when the upstream does not answer a PING |
 //! | stream of an HTTP/2 connection | both directions have ended: the [`Lease`] of the response is dropped, at its end and in each case above, and hyper dropped the body of the request, after its end, its failure, or a reset by either side |
 //! | permit to connect | connecting succeeded, failed or took too long. It does not depend on the request |
 //!
@@ -85,9 +85,19 @@ pub(super) enum SendFailure {
     Broken(String),
 }
 
+/// A connection, before HTTP.
+pub(super) trait Transport: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for T {}
+
+/// Opens connections in place of TCP.
+type Connect = Box<dyn Fn() -> io::Result<Box<dyn Transport>> + Send + Sync>;
+
 /// All connections to one server.
 pub(super) struct Pool {
     upstream: Upstream,
+    /// `None`: by TCP.
+    connect: Option<Connect>,
     tls: Option<Arc<rustls::ClientConfig>>,
     limits: Limits,
     idle: Arc<Mutex<IdleConnections>>,
@@ -117,6 +127,10 @@ struct Multiplexed {
     sender: http2::SendRequest<RequestBody>,
     /// One permit for each unused stream.
     free: Arc<Semaphore>,
+    /// The number of its streams.
+    streams: usize,
+    /// The number of requests so far.
+    uses: Arc<AtomicUsize>,
     /// The server's limit on streams (`SETTINGS_MAX_CONCURRENT_STREAMS`).
     allowed: Arc<AtomicUsize>,
     opened: Instant,
@@ -136,15 +150,23 @@ pub(super) struct Lease {
     idle: Arc<Mutex<IdleConnections>>,
     idle_max: usize,
     idle_time: Duration,
-    _stream: Option<Stream>,
+    stream: Option<Stream>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.stream.take().is_some() {
+            lock(&self.idle).keep_unused(self.idle_max);
+        }
+    }
 }
 
 impl Lease {
-    pub(super) fn return_to_pool(self) {
-        let Some(mut connection) = self.connection else {
+    pub(super) fn return_to_pool(mut self) {
+        let Some(mut connection) = self.connection.take() else {
             return;
         };
-        let (idle, idle_max, idle_time) = (self.idle, self.idle_max, self.idle_time);
+        let (idle, idle_max, idle_time) = (Arc::clone(&self.idle), self.idle_max, self.idle_time);
         tokio::spawn(async move {
             // This may be the last response on this connection, or the server may read no more of the request.
             let ready = time::timeout(idle_time, connection.sender.ready()).await;
@@ -165,6 +187,26 @@ impl IdleConnections {
             self.http1.push((connection, Instant::now()));
         }
     }
+
+    /// Drops unused connections of HTTP/2 beyond this number.
+    fn keep_unused(&mut self, idle_max: usize) {
+        let mut unused = 0;
+        self.http2.retain(|connection| {
+            let is_unused = connection.is_unused();
+            unused += usize::from(is_unused);
+            !is_unused || unused <= idle_max
+        });
+    }
+
+    /// Drops a connection of HTTP/2 if it is unused, as before. Returns the number of its requests.
+    fn drop_unused(&mut self, uses: &Arc<AtomicUsize>, before: usize) -> usize {
+        let count = uses.load(Ordering::Relaxed);
+        self.http2.retain(|connection| {
+            let is_it = Arc::ptr_eq(&connection.uses, uses);
+            !(is_it && count == before && connection.is_unused())
+        });
+        count
+    }
 }
 
 impl Pool {
@@ -173,12 +215,27 @@ impl Pool {
         tls: Option<Arc<rustls::ClientConfig>>,
         limits: Limits,
     ) -> Arc<Self> {
+        Self::with(upstream, tls, limits, None)
+    }
+
+    /// With connections that are opened in another way than by TCP.
+    pub(super) fn over(upstream: Upstream, limits: Limits, connect: Connect) -> Arc<Self> {
+        Self::with(upstream, None, limits, Some(connect))
+    }
+
+    fn with(
+        upstream: Upstream,
+        tls: Option<Arc<rustls::ClientConfig>>,
+        limits: Limits,
+        connect: Option<Connect>,
+    ) -> Arc<Self> {
         let offers_http2 = |tls: &Arc<rustls::ClientConfig>| {
             upstream.is_secure && tls.alpn_protocols.iter().any(|name| name == HTTP2)
         };
         let may_be_http2 = upstream.is_h2c || tls.as_ref().is_some_and(offers_http2);
         Arc::new(Self {
             upstream,
+            connect,
             tls,
             limits,
             idle: Arc::default(),
@@ -286,7 +343,7 @@ impl Pool {
         };
         let lease = Lease {
             connection,
-            _stream: stream,
+            stream,
             idle: Arc::clone(&self.idle),
             idle_max: self.limits.kept,
             idle_time: self.limits.idle,
@@ -327,7 +384,7 @@ impl Pool {
         let mut idle = lock(&self.idle);
         idle.http2.retain(|idle| !idle.sender.is_closed());
         for connection in idle.http2.iter().filter(|it| is_wanted(it)) {
-            if let Some(stream) = connection.stream(self.limits.streams) {
+            if let Some(stream) = connection.stream() {
                 return Some(Connection::Http2(connection.clone(), stream));
             }
         }
@@ -362,20 +419,31 @@ impl Pool {
 
     async fn try_connect(&self) -> io::Result<Connection> {
         let Upstream { host, port, .. } = &self.upstream;
+        if let Some(connect) = &self.connect {
+            return self.speak(connect()?).await;
+        }
         let stream = TcpStream::connect((host.as_str(), *port)).await?;
         stream.set_nodelay(true)?;
         let Some(tls) = self.tls.as_ref().filter(|_| self.upstream.is_secure) else {
-            return if self.upstream.is_h2c {
-                self.speak_http2(stream).await
-            } else {
-                self.speak_http1(stream).await
-            };
+            return self.speak(stream).await;
         };
         let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
         let stream = TlsConnector::from(Arc::clone(tls))
             .connect(name, stream)
             .await?;
         if stream.get_ref().1.alpn_protocol() == Some(HTTP2) {
+            self.speak_http2(stream).await
+        } else {
+            self.speak_http1(stream).await
+        }
+    }
+
+    /// Without TLS.
+    async fn speak<S>(&self, stream: S) -> io::Result<Connection>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        if self.upstream.is_h2c {
             self.speak_http2(stream).await
         } else {
             self.speak_http1(stream).await
@@ -403,20 +471,36 @@ impl Pool {
         let allowed = Arc::new(AtomicUsize::new(connection.current_max_send_streams()));
         let settings = Arc::clone(&allowed);
         let mut connection = Box::pin(connection);
-        tokio::spawn(poll_fn(move |context| {
+        let mut running = poll_fn(move |context| {
             let polled = connection.as_mut().poll(context);
             let allowed = connection.current_max_send_streams();
             settings.store(allowed, Ordering::Relaxed);
             polled
-        }));
+        });
+        let uses = Arc::<AtomicUsize>::default();
+        let (counted, idle, limit) = (
+            Arc::clone(&uses),
+            Arc::downgrade(&self.idle),
+            self.limits.idle,
+        );
+        tokio::spawn(async move {
+            let mut before = 0;
+            while time::timeout(limit, &mut running).await.is_err() {
+                if let Some(idle) = idle.upgrade() {
+                    before = lock(&idle).drop_unused(&counted, before);
+                }
+            }
+        });
         let connection = Multiplexed {
             sender,
             free: Arc::new(Semaphore::new(streams as usize)),
+            streams: streams as usize,
+            uses,
             allowed,
             opened: Instant::now(),
         };
         let closed = || io::Error::from(io::ErrorKind::ConnectionAborted);
-        let stream = connection.stream(streams).ok_or_else(closed)?;
+        let stream = connection.stream().ok_or_else(closed)?;
         Ok(Connection::Http2(connection, stream))
     }
 
@@ -481,12 +565,18 @@ fn chain(error: &hyper::Error) -> String {
 
 impl Multiplexed {
     /// An unused stream, if the server permits that many.
-    fn stream(&self, streams: u32) -> Option<Stream> {
-        let used = (streams.max(1) as usize).saturating_sub(self.free.available_permits());
+    fn stream(&self) -> Option<Stream> {
+        let used = self.streams.saturating_sub(self.free.available_permits());
         if used >= self.allowed.load(Ordering::Relaxed) {
             return None;
         }
         let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;
+        self.uses.fetch_add(1, Ordering::Relaxed);
         Some(Arc::new(permit))
+    }
+
+    /// Whether no stream is in use.
+    fn is_unused(&self) -> bool {
+        self.free.available_permits() == self.streams
     }
 }

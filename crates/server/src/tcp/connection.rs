@@ -15,6 +15,7 @@ use tokio_rustls::server::TlsStream;
 use super::{
     ConnectionGuard, HandshakeFailure, Shared, Stage, count, http2,
     in_flight::Connection,
+    interim::WithInterim,
     lingering::{ReturnOnDrop, linger},
     observed::{self, Observation, Session},
     request,
@@ -69,6 +70,9 @@ pub(super) async fn serve(
     let requests = match handshake.await {
         Ok(requests) => requests,
         Err(failure) => {
+            if failure == HandshakeFailure::ServerName {
+                shared.name_refused.notify_one();
+            }
             if let Some(counter) = shared.counts.handshakes_failed.get(failure as usize) {
                 count(counter);
             }
@@ -129,6 +133,7 @@ async fn handshake(
 fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()> {
     let mut stopped = shared.stopped.clone();
     let of_connection = Arc::clone(&requests);
+    let stream = WithInterim::new(tls, requests.interim.clone());
     let service = service_fn(move |request| request::serve(&of_connection, request));
     // Pinned before it is in a future, which would contain it twice: where it is created, and where it is pinned.
     let mut connection = Box::pin(
@@ -138,7 +143,7 @@ fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
             .max_header_size(shared.limits.head_size)
             // The header of a request must fit in it, too.
             .max_buf_size(BUFFER.max(2 * shared.limits.head_size))
-            .serve_connection(TokioIo::new(tls), service),
+            .serve_connection(TokioIo::new(stream), service),
     );
     Box::pin(async move {
         let is_over = tokio::select! {

@@ -71,8 +71,8 @@ where
     builder
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
-        // Of each stream, plus one piece.
-        .max_send_buffer_size(ROOM)
+        // More than h2 has at a time: its room for a piece is that in the client's windows.
+        .max_send_buffer_size(2 * ROOM)
         .initial_window_size(windows.initial())
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_pending_accept_reset_streams(PENDING_RESETS);

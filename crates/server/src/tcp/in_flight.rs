@@ -15,6 +15,7 @@ use lastbyte_http3::{Allowance, Limits, Priority, Response};
 
 use super::{
     Shared,
+    interim::Interim,
     observed::Observation,
     request_body::Counter,
     turns::{Turn, Turns},
@@ -37,6 +38,8 @@ pub(super) struct Connection {
     pub(super) body_read: Counter,
     /// Over HTTP/2.
     pub(super) turns: Option<Arc<Turns>>,
+    /// Over HTTP/1.1, if interim responses are sent.
+    pub(super) interim: Option<Arc<Interim>>,
     started: AtomicUsize,
     in_flight: AtomicUsize,
     /// Requests that the client may cancel: as many as over HTTP/3.
@@ -61,6 +64,7 @@ impl Connection {
             budget: shared.budget.connection(),
             clock: Clock::new(),
             body_read: Counter::default(),
+            interim: (shared.interim_http1 && turns.is_none()).then(Arc::default),
             turns,
             started: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),

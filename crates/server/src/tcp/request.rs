@@ -11,6 +11,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use bytes::Bytes;
 use http::{StatusCode, header};
 use hyper::body::Incoming;
 use lastbyte_driver::Clock;
@@ -22,6 +23,7 @@ use super::{
     body::{Report, ResponseBody, ends_now, header_map},
     count,
     in_flight::{Connection, InFlight},
+    interim::{INTERIM_MAX, Interim},
     request_body::{RequestBody, add_regular, discard, forward},
 };
 use crate::{
@@ -189,13 +191,28 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
         }
         (reply, body) => Responded::DelayedResponse(Box::pin(async move {
             let shared = &connection.shared;
+            // RFC 9110 §15.2: HTTP/1.0 has none.
+            let interim = connection.interim.as_deref();
+            let interim = interim.filter(|_| version == Version::Http11);
             let response = match reply {
                 HandlerResponse::Now(answer) => {
                     discard(shared, body).await;
                     whole(answer, report)
                 }
-                HandlerResponse::After(span, answer) | HandlerResponse::Hinted(_, span, answer) => {
+                HandlerResponse::After(span, answer) => {
                     time::sleep(span).await;
+                    discard(shared, body).await;
+                    whole(answer(), report)
+                }
+                HandlerResponse::Hinted(hint, span, answer) => {
+                    let sent = async {
+                        if let Some(interim) = interim {
+                            interim.send(encode(&hint));
+                            poll_fn(|context| interim.poll_written(context)).await;
+                        }
+                    };
+                    // Both at once: a response is not delayed by its hint.
+                    tokio::join!(sent, time::sleep(span));
                     discard(shared, body).await;
                     whole(answer(), report)
                 }
@@ -211,8 +228,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                             is_expecting,
                         ));
                     }
-                    // hyper cannot send interim responses.
-                    let part = poll_fn(|context| poll_final(&outgoing, context, |_| ())).await;
+                    let part = await_final(&outgoing, interim).await;
                     begin(part, outgoing, report, is_head)
                 }
             };
@@ -286,6 +302,48 @@ pub(super) fn poll_final(
             part => return Poll::Ready(part),
         }
     }
+}
+
+/// An interim response over HTTP/1.1. Invalid fields are omitted, and those of a connection.
+fn encode(response: &Response) -> Bytes {
+    let head = head(response, true);
+    let status = head.status();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();
+    for (name, value) in head.headers() {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            bytes.extend_from_slice(part);
+        }
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes.into()
+}
+
+/// Over HTTP/1.1: the first part of a response after the interim ones, of which each is written before the next is taken.
+async fn await_final(
+    outgoing: &Receiver<ResponsePart>,
+    interim: Option<&Interim>,
+) -> Option<ResponsePart> {
+    let mut count = 0;
+    poll_fn(|context| {
+        loop {
+            if let Some(interim) = interim {
+                ready!(interim.poll_written(context));
+            }
+            match (ready!(outgoing.poll_next(context)), interim) {
+                (Some(ResponsePart::Interim(response)), Some(interim)) => {
+                    // 101 would end HTTP on this connection, and was not requested.
+                    if count < INTERIM_MAX && response.status() != 101 {
+                        count += 1;
+                        interim.send(encode(&response));
+                    }
+                }
+                (Some(ResponsePart::Interim(_)), None) => {}
+                (part, _) => return Poll::Ready(part),
+            }
+        }
+    })
+    .await
 }
 
 /// A response that starts with this part, and arrives piece by piece.

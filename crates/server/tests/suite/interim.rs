@@ -10,13 +10,15 @@ use std::{
 use bytes::Bytes;
 use lastbyte_http3::{Fields, Request, Response};
 use lastbyte_server::{
-    FullResponse, Handler, HandlerResponse, Peer, Site, exchange::Exchange, proxy::Limits,
+    FullResponse, Handler, HandlerResponse, Peer, Site,
+    exchange::{Exchange, Piece},
+    proxy::{Limits, Proxy},
 };
 
 use crate::{
     limits::{
         ACK, DATA, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, get, get_with, http2,
-        next_with_flags,
+        next_frame, next_with_flags,
     },
     proxy::{behind, front},
     serving::{Client, PATIENCE, Serving, settings},
@@ -188,6 +190,83 @@ fn rfc8297_2_early_hints_of_an_upstream_are_sent_over_http2() {
     serving.end();
 }
 
+/// A server whose operator has asked for interim responses over HTTP/1.1.
+fn with_interim_http1(handler: impl Handler + 'static) -> Serving {
+    let mut settings = settings(handler);
+    settings.interim_http1 = true;
+    Serving::start(settings)
+}
+
+/// The heads of the responses over HTTP/1.1, up to the final one, without a body.
+fn heads(client: &mut Client) -> Vec<String> {
+    let mut heads = vec![client.head()];
+    while heads
+        .last()
+        .is_some_and(|head| head.starts_with("HTTP/1.1 1"))
+    {
+        heads.push(client.head());
+    }
+    heads
+}
+
+const HINT: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+
+#[test]
+fn rfc8297_2_early_hints_are_sent_over_http1_if_the_operator_asks() {
+    let serving = with_interim_http1(Hinting);
+    let mut client = serving.connect();
+    // Pipelined, so that the second is received before the first response is written.
+    let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    client.send(request.repeat(3).as_bytes());
+    for _ in 0..3 {
+        let heads = heads(&mut client);
+        assert_eq!(heads.len(), 2, "{heads:?}");
+        assert_eq!(heads[0], HINT);
+        assert!(heads[1].starts_with("HTTP/1.1 204 "), "{heads:?}");
+    }
+    drop(client);
+    // HTTP/1.0 has none (RFC 9110 §15.2).
+    assert_eq!(serving.ask("GET / HTTP/1.0\r\n\r\n").status, 204);
+    serving.end();
+}
+
+#[test]
+fn rfc8297_3_early_hints_are_not_sent_over_http1_unasked() {
+    let serving = Serving::start(settings(Hinting));
+    assert_eq!(serving.get("/", "").status, 204);
+    serving.end();
+}
+
+#[test]
+fn rfc8297_2_early_hints_of_an_upstream_are_sent_over_http1() {
+    let upstream = format!("http://{}", behind()).parse().expect("a server");
+    let proxy = Proxy::new(upstream, None, Limits::default(), 1).expect("threads");
+    let serving = with_interim_http1(proxy);
+    let mut client = serving.connect();
+    for _ in 0..3 {
+        client.send(b"GET /hints HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let heads = heads(&mut client);
+        assert_eq!(heads[0], HINT);
+        assert!(heads[1].starts_with("HTTP/1.1 200 "), "{heads:?}");
+        assert_eq!(client.take(2), b"ok");
+    }
+    drop(client);
+    serving.end();
+}
+
+#[test]
+fn interim_responses_over_http1_are_bounded() {
+    let serving = with_interim_http1(Act(inform));
+    let mut client = serving.connect();
+    client.send(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let heads = heads(&mut client);
+    assert_eq!(heads.len(), 101);
+    assert!(heads[99].starts_with("HTTP/1.1 103 "), "{heads:?}");
+    assert!(heads[100].starts_with("HTTP/1.1 204 "), "{heads:?}");
+    drop(client);
+    serving.end();
+}
+
 /// More interim responses than are sent, as fast as the connection takes them.
 fn inform(_: &str, exchange: Exchange) {
     let mut outgoing = exchange.outgoing;
@@ -227,6 +306,46 @@ fn post(stream: u32, path: &str) -> Vec<u8> {
     // :method POST of the static table, and END_HEADERS alone.
     (request[4], request[9]) = (0x4, 0x83);
     request
+}
+
+/// Responds with data at once, and ends the response with the request.
+fn end_with_the_request(_: &str, exchange: Exchange) {
+    on_a_thread(async move {
+        let Exchange {
+            mut incoming,
+            mut outgoing,
+        } = exchange;
+        outgoing.begin(Response::new(200)).await?;
+        outgoing.data(vec![b'x'; 8 << 10].into()).await?;
+        while !matches!(incoming.next().await, Some(Piece::End) | None) {}
+        outgoing.end(None).await
+    });
+}
+
+/// The end of a response is not known with its last data, as of a proxy, and there is room for one byte of that.
+#[test]
+fn rfc9113_5_2_the_last_piece_of_a_response_waits_for_its_window_for_a_limited_time() {
+    let mut settings = settings(Act(end_with_the_request));
+    settings.tcp.stall = Duration::from_millis(200);
+    let serving = Serving::start(settings);
+    let mut client = http2(&serving);
+    // SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 §6.5.2).
+    client.send(&frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 1]));
+    client.send(&post(1, "/"));
+    let is_data = |(kind, stream, payload): (u8, u32, Vec<u8>)| {
+        (kind, stream) == (DATA, 1) && payload == b"x"
+    };
+    while !is_data(next_frame(&mut client, |_| true).expect("it stays open")) {}
+    client.send(&frame(DATA, 1, 1, &[]));
+    let reset = Frame {
+        kind: RST_STREAM,
+        ends: false,
+        payload: vec![0, 0, 0, 8],
+    };
+    assert_eq!(until_end(&mut client, 1), [reset], "CANCEL");
+    drop(client);
+    let report = serving.server.shut_down(PATIENCE);
+    assert_eq!(report.tcp.cut_off, 1);
 }
 
 /// A client that waits for the response before it sends more, and one that sends too much.

@@ -188,6 +188,28 @@ fn rfc9113_10_5_rapid_resets_of_short_responses_close_the_connection() {
 /// What h2 asks with before the last GOAWAY; other PINGs, by which it finds out whether a client is there, are answered.
 const LAST_PING: [u8; 8] = [0x0b, 0x7b, 0xa2, 0xf0, 0x8b, 0x9b, 0xfe, 0x54];
 
+/// Requests that are reset before the server has accepted them: they are in one record of TLS. Fewer than those that may be
+/// reset later.
+#[test]
+fn rfc9113_10_5_requests_that_are_reset_before_they_are_accepted_close_the_connection() {
+    let serving = serving(Limits::default());
+    let mut client = http2(&serving);
+    let mut requests = Vec::new();
+    for stream in (1..200).step_by(2) {
+        requests.extend(get(stream, "/100"));
+        requests.extend(frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes()));
+    }
+    client.send(&requests);
+    let code = loop {
+        let (kind, _, payload) = next_frame(&mut client, |_| true).expect("a reason");
+        if kind == GOAWAY {
+            break payload[4..8].to_vec();
+        }
+    };
+    assert_eq!(code, [0, 0, 0, 11], "ENHANCE_YOUR_CALM");
+    serving.end();
+}
+
 #[test]
 fn rfc9113_6_8_shutdown_does_not_wait_for_a_client_that_ignores_the_last_ping() {
     let limits = Limits {

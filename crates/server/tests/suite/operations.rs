@@ -3,8 +3,10 @@
 use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    pin::pin,
     slice,
     sync::Arc,
+    task::{Context, Waker},
     time::Duration,
 };
 
@@ -348,6 +350,12 @@ fn rfc6066_3_failed_handshakes_are_counted_by_reason() {
         let line =
             format!("\nlastbyte_tcp_handshakes_failed_total{{reason=\"{reason}\"}} {count}\n");
         assert!(text.contains(&line), "{line}{text}");
+    }
+    // For a warning.
+    {
+        let refused = pin!(serving.server.server_name_refused());
+        let polled = refused.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_ready());
     }
     serving.end();
 }

@@ -6,6 +6,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
+        mpsc,
     },
     thread,
     time::Duration,
@@ -18,7 +19,7 @@ use lastbyte_server::proxy::{Limits, Proxy, Upstream};
 
 use crate::{
     http3::ask,
-    limits::{DATA, HEADERS, RST_STREAM, SETTINGS, frame},
+    limits::{DATA, HEADERS, RST_STREAM, SETTINGS, frame, http2},
     serving::{PATIENCE, Serving, settings},
 };
 
@@ -261,6 +262,62 @@ fn early_hints_trailers_and_bodies_are_proxied_over_http3() {
         (head.status, head.body.len(), head.is_whole),
         (200, 0, true)
     );
+    serving.end();
+}
+
+/// An upstream that sends an event each time that the test says so, in a response until the close.
+fn behind_events() -> (SocketAddr, mpsc::Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let (next, events) = mpsc::channel();
+    let serve = move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            line(&mut stream, b"\r\n\r\n").expect("a head");
+            say(
+                &mut stream,
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
+            );
+            for number in 0..EVENTS {
+                say(&mut stream, &format!("data: {number}\n\n"));
+                if events.recv().is_err() {
+                    return;
+                }
+            }
+        }
+    };
+    thread::Builder::new().spawn(serve).expect("a thread");
+    (address, next)
+}
+
+const EVENTS: usize = 20;
+
+/// The client has each event of a response (server-sent events) before the upstream sends the next.
+#[test]
+fn pieces_of_a_response_are_passed_on_at_once_over_http1_and_2() {
+    let (address, next) = behind_events();
+    let serving = front(address, Limits::default());
+    for is_http2 in [false, true] {
+        let mut client = if is_http2 {
+            http2(&serving)
+        } else {
+            serving.connect()
+        };
+        let request = if is_http2 {
+            crate::limits::get(1, "/")
+        } else {
+            b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec()
+        };
+        client.send(&request);
+        let mut received = Vec::new();
+        for number in 0..EVENTS {
+            let event = format!("data: {number}\n\n");
+            while !received.ends_with(event.as_bytes()) {
+                received.extend(client.take(1));
+            }
+            next.send(()).expect("the upstream waits");
+        }
+    }
     serving.end();
 }
 

@@ -137,6 +137,7 @@ impl Results {
 
 fn text(before: &[Results], after: &[Results]) -> Result<String, String> {
     let mut text = String::new();
+    check_runs(before.iter().chain(after))?;
     for side in [before, after] {
         check_side(side)?;
         warn_of_side(side, &mut text);
@@ -298,17 +299,23 @@ fn within_run(before: &Results, after: &Results, share: Option<f64>) -> Option<S
     Some(format!("{low:+.1} % to {high:+.1} %"))
 }
 
-/// Checks that the runs of a side are different runs of one command.
-fn check_side(side: &[Results]) -> Result<(), String> {
-    let mut seen = BTreeSet::new();
-    for run in side {
-        if !seen.insert(run.value.to_string()) {
+/// Checks that all are different runs. A run that is given twice, also as a copy, differs from itself by nothing, and is no
+/// measure of the variation between runs.
+fn check_runs<'a>(runs: impl Iterator<Item = &'a Results>) -> Result<(), String> {
+    let mut seen = BTreeMap::new();
+    for run in runs {
+        if let Some(first) = seen.insert(run.value.to_string(), &run.path) {
             return Err(format!(
-                "`{}`: the results of a run are given twice on a side (expected different runs)",
+                "`{first}` and `{}` are the results of the same run (expected different runs)",
                 run.path
             ));
         }
     }
+    Ok(())
+}
+
+/// Checks that the runs of a side are those of one command.
+fn check_side(side: &[Results]) -> Result<(), String> {
     if let Some(run) = side
         .iter()
         .find(|run| run.total > 0 && run.failed.saturating_mul(2) > run.total)

@@ -191,9 +191,14 @@ pub(crate) struct Arguments {
     pub(super) route: Vec<Route>,
     /// Send a link as 103 Early Hints: '/=</app.css>; rel=preload; as=style'
     ///
-    /// Over HTTP/3, before responses of upstream servers and delayed ones; others have the field themselves. Repeatable.
+    /// Over HTTP/2 and 3, before responses of upstream servers and delayed ones; others have the field themselves. Repeatable.
     #[arg(long, value_name = "LINK", help_heading = "Site", value_parser = hint)]
     pub(super) hint: Vec<(String, String)>,
+    /// Send 103 Early Hints over HTTP/1.1 as well, also those of upstream servers
+    ///
+    /// Some clients of HTTP/1.1 take a 103 for the response (RFC 8297 §3).
+    #[arg(long, help_heading = "Site")]
+    pub(super) http1_hints: bool,
     /// Forward all requests to this upstream server
     ///
     /// `http://127.0.0.1:8080`, `https://…`, or `h2c://…` for HTTP/2 without TLS.

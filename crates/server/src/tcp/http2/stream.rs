@@ -25,14 +25,12 @@ use crate::{
     tcp::{
         body::{Report, ResponseBody},
         in_flight::{Connection, InFlight},
+        interim::INTERIM_MAX,
         pace::{Pace, PacedExecutor},
         request::{self, Received, begin, finish, head, poll_final, whole},
         request_body::{RequestBody, discard, forward},
     },
 };
-
-/// The most interim responses to a request: those that a client does not read are in memory. Further ones are not sent.
-const INTERIM_MAX: u32 = 100;
 
 /// A request, before the handler has seen it.
 pub(super) struct Accepted {
@@ -175,7 +173,7 @@ struct Reply {
 impl Reply {
     /// Sends an interim response.
     fn inform(&mut self, response: &Response) {
-        // 101 is not for HTTP/2 (RFC 9113 §8.6).
+        // Those that a client does not read are in memory. 101 is not for HTTP/2 (RFC 9113 §8.6).
         if self.interim_count == INTERIM_MAX || response.status() == 101 {
             return;
         }
@@ -277,8 +275,7 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
         if let Some(pace) = &self.pace {
             pace.on_wait(bytes.len());
         }
-        self.stream
-            .reserve_capacity(if is_last { bytes.len() } else { 1 });
+        self.stream.reserve_capacity(bytes.len());
         self.piece = Some((bytes, is_last));
     }
 
@@ -293,11 +290,8 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
                     return Poll::Pending;
                 }
             }
-            // h2 sends the rest of a piece as there is room, while the next one waits here, where the time that it takes is
-            // observed. So of the last piece, the rest waits here.
-            let room = self.stream.capacity();
-            let len = bytes.len().min(if is_last { room } else { usize::MAX });
-            let part = bytes.split_to(len);
+            // The rest waits here, where the time that it takes is observed.
+            let part = bytes.split_to(bytes.len().min(self.stream.capacity()));
             if let Some(pace) = &self.pace {
                 pace.on_wait(part.len());
                 pace.on_room();

@@ -1,0 +1,374 @@
+//! A hostile client and a hostile upstream against the whole HTTP/3 server with the reverse proxy as its handler, in memory and in
+//! virtual time. What is kept for requests and the connections to the upstream stay within their bounds, and each request has one
+//! end. Shared by the replay of the corpus and the fuzz target.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use lastbyte_http3::Request;
+use lastbyte_origin::{Handler, HandlerResponse, Peer as PeerInfo};
+use lastbyte_server::proxy::{Limits, Proxy};
+use lastbyte_testkit::Input;
+#[cfg(test)]
+use lastbyte_wire::Direction;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex},
+    runtime::{Builder, Runtime},
+    task, time,
+};
+
+#[cfg(test)]
+use super::world::{frame as http3_frame, head};
+use super::{
+    application::Peer,
+    world::{DELAY, Scripted, World},
+};
+
+const LIMITS: Limits = Limits {
+    connect: Duration::from_secs(1),
+    response: Duration::from_secs(2),
+    stall: Duration::from_secs(2),
+    idle: Duration::from_secs(4),
+    kept: 4,
+    requests: 8,
+    streams: 4,
+};
+/// Bytes on their way in a connection to the upstream, in each direction.
+const IN_FLIGHT: usize = 8 << 10;
+/// Polls of the proxy's tasks after each step.
+const POLLS: usize = 64;
+
+/// What an upstream sends over HTTP/1.1.
+const RESPONSES: [&str; 16] = [
+    "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    "HTTP/1.1 200 OK\r\ncontent-length: 200\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
+    "0\r\n\r\n",
+    "0\r\nx-end: 1\r\n\r\n",
+    "HTTP/1.1 204 No Content\r\n\r\n",
+    "HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n",
+    "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n",
+    "HTTP/1.1 100 Continue\r\n\r\n",
+    "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\n",
+    "HTTP/1.1 200 OK\r\n\r\nuntil the close",
+    "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\nx",
+    "HTTP/1.1 500 Internal Server Error\r\nconnection: close\r\n\r\n",
+    "what?\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n1\r\nx\r\n",
+];
+
+/// The proxy, whose requests are counted.
+struct Counted {
+    proxy: Proxy,
+    scripted: Arc<Scripted>,
+}
+
+impl Handler for Counted {
+    fn handle(&self, request: &Request, peer: &PeerInfo) -> HandlerResponse {
+        *self.scripted.requests.lock().expect("no panic") += 1;
+        self.proxy.handle(request, peer)
+    }
+}
+
+/// The other ends of the connections to the upstream.
+#[derive(Default)]
+struct Upstream {
+    opened: Arc<Mutex<Vec<DuplexStream>>>,
+    open: Vec<DuplexStream>,
+    /// The number of connections so far.
+    count: usize,
+}
+
+impl Upstream {
+    /// Reads everything, and forgets connections that the proxy has closed.
+    fn read(&mut self) {
+        let before = self.open.len();
+        self.open.append(&mut self.opened.lock().expect("no panic"));
+        self.count += self.open.len() - before;
+        self.open.retain_mut(|stream| {
+            let mut bytes = [0; 1 << 10];
+            loop {
+                let mut buffer = ReadBuf::new(&mut bytes);
+                match Pin::new(&mut *stream).poll_read(&mut context(), &mut buffer) {
+                    Poll::Pending => return true,
+                    Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
+                    Poll::Ready(_) => return false,
+                }
+            }
+        });
+    }
+
+    /// Sends bytes, as many as there is room for.
+    fn send(&mut self, at: usize, bytes: &[u8]) {
+        let _ = Pin::new(&mut self.open[at]).poll_write(&mut context(), bytes);
+    }
+
+    /// Does the next thing that the bytes say.
+    fn step(&mut self, is_http2: bool, input: &mut Input<'_>) {
+        let what = input.byte();
+        if what & 8 != 0 {
+            self.read();
+        }
+        let len = self.open.len();
+        if len == 0 {
+            return;
+        }
+        let at = usize::from(what >> 4) % len;
+        let bytes = match what & 7 {
+            0 => return drop(self.open.swap_remove(at)),
+            1 => input.data().to_vec(),
+            2 => vec![b'x'; usize::from(input.byte()) * 32],
+            _ if is_http2 => frame(input),
+            _ => RESPONSES[usize::from(input.byte() & 15)].into(),
+        };
+        self.send(at, &bytes);
+    }
+}
+
+fn context() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+/// A frame of an HTTP/2 upstream (RFC 9113 §6).
+fn frame(input: &mut Input<'_>) -> Vec<u8> {
+    let how = input.byte();
+    let stream = u32::from(how >> 4) * 2 + 1;
+    // The status 200, 204, 304, 404 of the static table (RFC 7541, appendix A).
+    let status = [0x88, 0x89, 0x8b, 0x8d][usize::from(how >> 4 & 3)];
+    let (kind, flags, stream, payload): (u8, u8, u32, Vec<u8>) = match how & 15 {
+        0 | 1 => (4, 0, 0, vec![]),
+        2 => (4, 1, 0, vec![]),
+        3 => (4, 0, 0, vec![0, 3, 0, 0, 0, how >> 6]),
+        4 | 5 => (1, 4, stream, vec![status]),
+        6 => (1, 5, stream, vec![status]),
+        7 | 8 => (0, 0, stream, vec![b'x'; usize::from(input.byte()) * 16]),
+        9 => (0, 1, stream, vec![b'x'; 100]),
+        10 => (3, 0, stream, vec![0, 0, 0, input.byte() & 15]),
+        11 => (7, 0, 0, [stream.to_be_bytes(), [0; 4]].concat()),
+        12 => (8, 0, 0, vec![0, 1, 0, 0]),
+        13 => (8, 0, stream, vec![0, 0, 1, 0]),
+        14 => (6, 0, 0, vec![0; 8]),
+        _ => (input.byte(), input.byte(), stream, input.data().to_vec()),
+    };
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// A server with its clients, and an upstream.
+struct Scene {
+    world: World,
+    upstream: Upstream,
+    runtime: Runtime,
+}
+
+impl Scene {
+    fn new(is_http2: bool) -> Self {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        let upstream = Upstream::default();
+        let opened = Arc::clone(&upstream.opened);
+        let connect = move || {
+            let (near, far) = duplex(IN_FLIGHT);
+            opened.lock().expect("no panic").push(far);
+            Ok(near)
+        };
+        let url = if is_http2 {
+            "h2c://upstream"
+        } else {
+            "http://upstream"
+        };
+        let proxy = {
+            let _context = runtime.enter();
+            let url = url.parse().expect("a URL");
+            Proxy::over(url, LIMITS, runtime.handle().clone(), connect)
+        };
+        Self {
+            world: World::with(2, |scripted| Arc::new(Counted { proxy, scripted })),
+            upstream,
+            runtime,
+        }
+    }
+
+    /// Lets the tasks of the proxy run, after this time, and the server send what they have.
+    fn run(&mut self, span: Duration) {
+        self.runtime.block_on(async {
+            if !span.is_zero() {
+                time::advance(span).await;
+            }
+            for _ in 0..POLLS {
+                task::yield_now().await;
+            }
+        });
+        self.world.turn();
+    }
+}
+
+/// Does what the bytes say.
+pub(crate) fn play(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let is_http2 = input.byte() & 1 != 0;
+    let mut scene = Scene::new(is_http2);
+    let mut peers = [0, 1].map(Peer::new);
+    while !input.is_empty() {
+        let Scene {
+            world, upstream, ..
+        } = &mut scene;
+        let before = world.now;
+        match input.byte() & 7 {
+            which @ 0..=1 => peers[usize::from(which)].step(world, &mut input),
+            2..=5 => upstream.step(is_http2, &mut input),
+            6 => world.pass(DELAY),
+            _ => world.pass(Duration::from_millis(100) * u32::from(input.byte() & 15)),
+        }
+        let span = world.now.since(before);
+        scene.run(span);
+        scene.world.check();
+        scene.upstream.read();
+        let (open, most) = (scene.upstream.open.len(), LIMITS.requests + LIMITS.kept);
+        assert!(open <= most, "{open}");
+    }
+    scene.world.end();
+    for _ in 0..20 {
+        scene.run(Duration::from_secs(1));
+        scene.upstream.read();
+    }
+    let (open, most) = (
+        scene.upstream.open.len(),
+        if is_http2 { 0 } else { LIMITS.kept },
+    );
+    assert!(open <= most, "{open}");
+}
+
+/// After a burst, an upstream that permits one stream a connection has no more connections than those of HTTP/1.1 would be, and after
+/// a while none.
+#[test]
+fn unused_connections_of_http2_to_an_upstream_are_few_and_closed_after_a_while() {
+    let mut scene = Scene::new(true);
+    for number in 1..=LIMITS.requests {
+        let client = &mut scene.world.clients[0];
+        let id = client.open(Direction::Bidirectional);
+        let id = id.expect("a stream is permitted");
+        client.write(id, &head("GET", "/", &[]), true);
+        scene.world.pass(2 * DELAY);
+        scene.run(Duration::ZERO);
+        scene.upstream.read();
+        assert_eq!(scene.upstream.open.len(), number);
+        // SETTINGS_MAX_CONCURRENT_STREAMS of 1 (RFC 9113 §6.5.2).
+        let settings = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1];
+        scene.upstream.send(number - 1, &settings);
+        scene.run(Duration::ZERO);
+    }
+    for connection in 0..LIMITS.requests {
+        // HEADERS with the status 204 and the end of the stream.
+        scene
+            .upstream
+            .send(connection, &[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x89]);
+    }
+    for _ in 0..4 {
+        scene.run(Duration::ZERO);
+        scene.world.pass(2 * DELAY);
+    }
+    scene.upstream.read();
+    assert_eq!(scene.upstream.open.len(), LIMITS.kept);
+    scene.run(LIMITS.idle);
+    scene.run(LIMITS.idle);
+    scene.upstream.read();
+    assert_eq!(scene.upstream.open.len(), 0);
+    scene.world.end();
+}
+
+/// As of server-sent events: the client has each piece before the upstream sends the next.
+#[test]
+fn pieces_of_a_response_are_passed_on_at_once_over_http3() {
+    let mut scene = Scene::new(false);
+    let client = &mut scene.world.clients[0];
+    let id = client
+        .open(Direction::Bidirectional)
+        .expect("a stream is permitted");
+    client.write(id, &head("GET", "/events", &[]), true);
+    scene.world.pass(2 * DELAY);
+    scene.run(Duration::ZERO);
+    scene.upstream.read();
+    let begins = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    for number in 0..20 {
+        let head = if number == 0 { begins } else { "" };
+        let event = format!("data: {number}\n\n");
+        scene.upstream.send(0, format!("{head}{event}").as_bytes());
+        scene.run(Duration::ZERO);
+        // One way, and no more.
+        scene.world.pass(DELAY);
+        let received = &scene.world.clients[0].received[&id];
+        let is_there = received
+            .windows(event.len())
+            .any(|bytes| bytes == event.as_bytes());
+        assert!(is_there, "{number}");
+    }
+    scene.world.end();
+}
+
+#[test]
+fn a_kept_connection_that_was_idle_for_too_long_is_not_used_again() {
+    let mut scene = Scene::new(false);
+    let idle = LIMITS.idle;
+    for (pause, connections) in [(Duration::ZERO, 1), (idle / 2, 1), (idle, 2), (idle / 2, 2)] {
+        scene.run(pause);
+        let client = &mut scene.world.clients[0];
+        let id = client.open(Direction::Bidirectional);
+        let id = id.expect("a stream is permitted");
+        client.write(id, &head("GET", "/", &[]), true);
+        scene.world.pass(2 * DELAY);
+        scene.run(Duration::ZERO);
+        scene.upstream.read();
+        assert_eq!(scene.upstream.count, connections, "after {pause:?}");
+        assert_eq!(scene.upstream.open.len(), 1);
+        scene.upstream.send(0, RESPONSES[0].as_bytes());
+        scene.run(Duration::ZERO);
+        scene.world.pass(2 * DELAY);
+    }
+    scene.world.end();
+}
+
+/// An upload may take longer than the limit for a response, and no pause longer than that for a body.
+#[test]
+fn an_upload_that_makes_progress_is_no_stall() {
+    for (pauses, status) in [([1; 8], 204), ([3; 8], 408)] {
+        let mut scene = Scene::new(false);
+        let client = &mut scene.world.clients[0];
+        let id = client.open(Direction::Bidirectional);
+        let id = id.expect("a stream is permitted");
+        client.write(id, &head("POST", "/", &[]), false);
+        for pause in pauses {
+            let client = &mut scene.world.clients[0];
+            client.write(id, &http3_frame(0, &[b'x'; 1000]), false);
+            scene.world.pass(2 * DELAY);
+            scene.run(Duration::ZERO);
+            scene.upstream.read();
+            scene.run(Duration::from_secs(pause));
+        }
+        let client = &mut scene.world.clients[0];
+        client.write(id, &http3_frame(0, b"last"), true);
+        scene.world.pass(2 * DELAY);
+        scene.run(Duration::ZERO);
+        scene.upstream.read();
+        if !scene.upstream.open.is_empty() {
+            scene.upstream.send(0, RESPONSES[5].as_bytes());
+        }
+        scene.run(Duration::ZERO);
+        scene.world.pass(10 * DELAY);
+        let line = format!("\"status\":{status}");
+        let logged = &scene.world.logged;
+        assert!(logged.iter().any(|it| it.contains(&line)), "{logged:?}");
+        scene.world.end();
+    }
+}
