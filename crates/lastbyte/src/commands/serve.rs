@@ -44,7 +44,6 @@ use lastbyte_quic::{
     trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
-use lastbyte_scenario::experiment::Experiment;
 use lastbyte_server::{
     Arm, Arms, Identity, LogWriter, Server, Settings,
     access::AccessLog,
@@ -62,9 +61,12 @@ use tokio::{
 };
 
 pub(crate) use self::arguments::Arguments;
-use self::arguments::Retry;
+use self::{arguments::Retry, config::Effective};
 use crate::{
-    commands::fleet_file::FleetFile,
+    commands::{
+        ab::{self, FOUR_ARMS},
+        fleet_file::FleetFile,
+    },
     failure::Failure,
     files,
     jobs::ONE_SIGNAL,
@@ -75,7 +77,7 @@ use crate::{
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     // While there is only one thread: this changes the environment.
     let inherited = activation::take()?;
-    let (loaded, config_hash) = load(arguments)?;
+    let (loaded, mut options) = load(arguments)?;
     let arguments = &loaded;
     let mut one_for_all = arguments.workers.is_none() && inherited.udp_count() == 1;
     let runtime = runtime::Builder::new_current_thread()
@@ -91,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let descriptors = descriptors::raise();
     let aead = arguments.aead.choose();
     let mut settings = settings(arguments, descriptors, registry, aead.provider)?;
+    let config_hash = config_hash(arguments, &options)?;
     settings.inherited = inherited;
     let hash = settings.identity.public_key_hash();
     Server::check(&settings).map_err(Failure::usage)?;
@@ -139,6 +142,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     notice(format!("configuration {config_hash}"));
     notice(greeting(arguments, &server, hash.as_deref(), &aead));
 
+    let check = |new: &Arguments| handler::handler(new, descriptors, aead.provider).map(drop);
     runtime.block_on(async {
         loop {
             let request = tokio::select! {
@@ -159,7 +163,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
                 }
                 return;
             }
-            match reload(arguments, &server, registry, &windows) {
+            match reload(arguments, &server, registry, &windows, &mut options, check) {
                 Ok(what) => notice(format!("reloaded: {what}")),
                 Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
                     "error: {why}\nreload failed; keeping the current configuration"
@@ -180,14 +184,20 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 /// Printed if systemd passed one UDP socket and no number of workers was given.
 const ONE_WORKER: &str = "HTTP/3 has one worker because one UDP socket was passed; for more, repeat `ListenDatagram=` for each worker and set `ReusePort=yes`";
 
-/// The options, with those of the configuration file, and their hash for the logs.
-fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
+/// The options, with those of the configuration file.
+fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     // Behind the binary's name and the command's.
     let command_line: Vec<OsString> = std::env::args_os().skip(2).collect();
-    let (loaded, mut hashed) = config::read(arguments.config.as_deref(), &command_line)?;
+    let (loaded, effective) = config::read(arguments.config.as_deref(), &command_line)?;
     loaded.validate()?;
+    Ok((loaded, effective))
+}
+
+/// The hash of the configuration for the logs.
+fn config_hash(arguments: &Arguments, effective: &Effective) -> Result<String, Failure> {
+    let mut hashed = effective.hashed();
     // Its content is part of the configuration, too.
-    if let Some(path) = loaded
+    if let Some(path) = arguments
         .experiment
         .as_deref()
         .filter(|name| *name != FOUR_ARMS)
@@ -195,11 +205,8 @@ fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
         hashed.push_str(&files::read_text(Path::new(path)).map_err(Failure::Usage)?);
     }
     let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(hashed.as_bytes());
-    Ok((loaded, format!("{hash:016x}")))
+    Ok(format!("{hash:016x}"))
 }
-
-/// The experiment that needs no file.
-const FOUR_ARMS: &str = "four-arms";
 
 /// The settings of the server, except for the files that it writes.
 fn settings(
@@ -266,16 +273,23 @@ fn host_identity() -> Vec<u8> {
         .concat()
 }
 
-/// Reloads what can change while connections are open. Everything is validated before anything is applied.
+/// Reloads what can change while connections are open. Everything is validated before anything is applied: `check` does what is
+/// needed for a restart with these options.
 fn reload(
     arguments: &Arguments,
     server: &Server,
     registry: &Registry,
     windows: &WindowBudget,
+    effective: &mut Effective,
+    check: impl Fn(&Arguments) -> Result<(), Failure>,
 ) -> Result<String, Failure> {
-    let (arguments, config_hash) = load(arguments)?;
+    let (arguments, read) = load(arguments)?;
+    check(&arguments)?;
+    let mut reloaded = effective.clone();
+    let needs_restart = reloaded.reload(&read);
     let mut what = vec!["arms"];
     let arms = arms(&arguments, registry, windows)?;
+    let config_hash = config_hash(&arguments, &reloaded)?;
     let keys = ticket_keys(&arguments)?;
     let (layout, balancers) = balancing(&arguments)?;
     let invalid = |why| Failure::Usage(format!("--lb-config: {why}"));
@@ -303,7 +317,12 @@ fn reload(
         what.push("Retry keys");
     }
     server.set_arms(arms.with_config_hash(&config_hash));
-    Ok(format!("{}; configuration {config_hash}", what.join(", ")))
+    *effective = reloaded;
+    let mut text = format!("{}; configuration {config_hash}", what.join(", "));
+    if !needs_restart.is_empty() {
+        let _ = write!(text, "; needs a restart: {}", needs_restart.join(", "));
+    }
+    Ok(text)
 }
 
 /// The request of an operator, by a signal.
@@ -501,7 +520,7 @@ fn arms(
             (vec![arm], None)
         }
         Some(name) => {
-            let experiment = experiment(name, registry)?;
+            let experiment = ab::read(Some(Path::new(name)), registry)?;
             let arms = experiment.arms.into_iter().map(|arm| Arm {
                 name: arm.name,
                 share: arm.share,
@@ -520,20 +539,6 @@ fn arms(
         arms = arms.of_experiment(name);
     }
     Ok(arms)
-}
-
-fn experiment(name: &str, registry: &Registry) -> Result<Experiment, Failure> {
-    if name == FOUR_ARMS {
-        return Ok(Experiment::four_arms());
-    }
-    let path = Path::new(name);
-    let text = files::read_text(path)
-        .map_err(|error| Failure::Usage(format!("{error} (expected a file, or `four-arms`)")))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    Experiment::parse_with(&text, registry, &mut |name| {
-        files::read_text(&folder.join(name))
-    })
-    .map_err(|error| Failure::Usage(format!("`{name}`: {error}")))
 }
 
 type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
