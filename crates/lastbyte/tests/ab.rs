@@ -389,6 +389,7 @@ fn invalid_experiments_are_rejected() {
     fs::write(folder.join("file"), "").expect("a file");
     for (arguments, code, wanted) in [
         (&["none.toml"][..], 2, "cannot read `none.toml`"),
+        (&["four-arm"], 2, "did you mean `four-arms`?"),
         (
             &["bad.toml"],
             2,

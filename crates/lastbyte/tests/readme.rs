@@ -6,6 +6,7 @@
 mod h2o;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -72,6 +73,21 @@ fn every_command_of_the_readme_gives_a_result() {
     }
     assert_eq!(logs, ["conns.ndjson"]);
     run(&folder, "lastbyte report h2o.ndjson");
+    // Helpers and report have the same arms and connections.
+    let query = "select(base_cond(_, 200_000)) >> group_by(group_name(_)) { count() }";
+    let output = run(&folder, &format!("lastbyte query -r h2o '{query}' h2o.ndjson"));
+    let counts: BTreeMap<String, u64> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let output = run(&folder, "lastbyte report h2o.ndjson --json");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let arms = report["groups"][0]["arms"].as_array().expect("arms");
+    let counted = arms.iter().filter_map(|arm| {
+        Some((
+            arm["arm"].as_str()?.to_owned(),
+            arm["connections"].as_u64()?,
+        ))
+    });
+    let counted: BTreeMap<String, u64> = counted.collect();
+    assert_eq!(counts, counted);
 }
 
 /// The first page shows what the program prints. `INSTA_UPDATE=always` writes it.

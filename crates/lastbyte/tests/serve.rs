@@ -281,7 +281,12 @@ fn invalid_settings_are_errors_before_the_server_starts() {
         (
             &["--self-signed", "--experiment", "nowhere"],
             2,
-            "cannot read `nowhere`",
+            "cannot read `nowhere`: No such file or directory (os error 2) (expected a file, or `four-arms`)",
+        ),
+        (
+            &["--self-signed", "--experiment", "four-arm"],
+            2,
+            "cannot read `four-arm`: No such file or directory (os error 2); did you mean `four-arms`?",
         ),
         (
             &["--self-signed", "--header", "x"],

@@ -48,7 +48,7 @@ use lastbyte_quic::{
     trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
-use lastbyte_scenario::{self as scenario, experiment::Experiment};
+use lastbyte_scenario as scenario;
 use lastbyte_server::{
     Arm, Arms, Identity, LogWriter, Server, Settings, StartError,
     access::AccessLog,
@@ -70,10 +70,14 @@ use tokio::{
 use self::{
     arguments::Retry,
     certificates::{CertificateFiles, Look},
+    config::Effective,
 };
 pub(crate) use self::{arguments::Arguments, simulated::Simulated};
 use crate::{
-    commands::fleet_file::FleetFile,
+    commands::{
+        ab::{self, FOUR_ARMS},
+        fleet_file::FleetFile,
+    },
     failure::Failure,
     files,
     jobs::ONE_SIGNAL,
@@ -84,7 +88,7 @@ use crate::{
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     // While there is only one thread: this changes the environment.
     let inherited = activation::take()?;
-    let (loaded, config_hash) = load(arguments)?;
+    let (loaded, mut options) = load(arguments)?;
     let arguments = &loaded;
     let mut one_for_all = arguments.workers.is_none() && inherited.udp_count() == 1;
     let runtime = runtime::Builder::new_current_thread()
@@ -102,6 +106,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let mut certificates = CertificateFiles::read(arguments)?;
     let identities = certificates.identities();
     let mut settings = settings(arguments, identities, descriptors, registry, aead.provider)?;
+    let config_hash = config_hash(arguments, &options)?;
     settings.inherited = inherited;
     let hash = settings
         .identities
@@ -160,8 +165,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     notice(format!("configuration {config_hash}"));
     notice(greeting(arguments, &server, hash.as_deref(), &aead));
 
+    let check = |new: &Arguments| handler::handler(new, descriptors, aead.provider).map(drop);
     let reloading = |certificates: &mut CertificateFiles| {
-        reload(arguments, &server, registry, &windows, certificates)
+        let inputs = (arguments, registry, &windows);
+        reload(inputs, &server, certificates, &mut options, check)
     };
     runtime.block_on(until_end(
         &server,
@@ -182,15 +189,21 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 /// Printed if systemd passed one UDP socket and no number of workers was given.
 const ONE_WORKER: &str = "HTTP/3 has one worker because one UDP socket was passed; for more, repeat `ListenDatagram=` for each worker and set `ReusePort=yes`";
 
-/// The options, with those of the configuration file, and their hash for the logs.
-fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
+/// The options, with those of the configuration file.
+fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     // Behind the binary's name and the command's.
     let command_line: Vec<OsString> = std::env::args_os().skip(2).collect();
-    let (loaded, mut hashed) = config::read(arguments.config.as_deref(), &command_line)?;
+    let (loaded, effective) = config::read(arguments.config.as_deref(), &command_line)?;
     loaded.validate()?;
     loaded.validate_certificate()?;
+    Ok((loaded, effective))
+}
+
+/// The hash of the configuration for the logs.
+fn config_hash(arguments: &Arguments, effective: &Effective) -> Result<String, Failure> {
+    let mut hashed = effective.hashed();
     // Its content is part of the configuration, too.
-    if let Some(path) = loaded
+    if let Some(path) = arguments
         .experiment
         .as_deref()
         .filter(|name| *name != FOUR_ARMS)
@@ -198,11 +211,8 @@ fn load(arguments: &Arguments) -> Result<(Arguments, String), Failure> {
         hashed.push_str(&files::read_text(Path::new(path)).map_err(Failure::Usage)?);
     }
     let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(hashed.as_bytes());
-    Ok((loaded, format!("{hash:016x}")))
+    Ok(format!("{hash:016x}"))
 }
-
-/// The experiment that needs no file.
-const FOUR_ARMS: &str = "four-arms";
 
 /// The settings of the server, except for the files that it writes.
 fn settings(
@@ -284,17 +294,22 @@ fn host_identity() -> Vec<u8> {
         .concat()
 }
 
-/// Reloads what can change while connections are open. Everything is validated before anything is applied.
+/// Reloads what can change while connections are open. Everything is validated before anything is applied: `check` does what is
+/// needed for a restart with these options.
 fn reload(
-    arguments: &Arguments,
+    (arguments, registry, windows): (&Arguments, &Registry, &WindowBudget),
     server: &Server,
-    registry: &Registry,
-    windows: &WindowBudget,
     certificates: &mut CertificateFiles,
+    effective: &mut Effective,
+    check: impl Fn(&Arguments) -> Result<(), Failure>,
 ) -> Result<String, Failure> {
-    let (arguments, config_hash) = load(arguments)?;
+    let (arguments, read) = load(arguments)?;
+    check(&arguments)?;
+    let mut reloaded = effective.clone();
+    let needs_restart = reloaded.reload(&read);
     let mut what = vec!["arms"];
     let arms = arms(&arguments, registry, windows)?;
+    let config_hash = config_hash(&arguments, &reloaded)?;
     let keys = ticket_keys(&arguments)?;
     let (layout, balancers) = balancing(&arguments)?;
     let invalid = |why| Failure::Usage(format!("--lb-config: {why}"));
@@ -325,7 +340,12 @@ fn reload(
         what.push("Retry keys");
     }
     server.set_arms(arms.with_config_hash(&config_hash));
-    Ok(format!("{}; configuration {config_hash}", what.join(", ")))
+    *effective = reloaded;
+    let mut text = format!("{}; configuration {config_hash}", what.join(", "));
+    if !needs_restart.is_empty() {
+        let _ = write!(text, "; needs a restart: {}", needs_restart.join(", "));
+    }
+    Ok(text)
 }
 
 /// Warns of certificates that are not valid, or soon will not be.
@@ -389,7 +409,7 @@ async fn until_end(
     signals: &mut Signals,
     successor: &mut Option<Successor>,
     certificates: &mut CertificateFiles,
-    reload: impl Fn(&mut CertificateFiles) -> Result<String, Failure>,
+    mut reload: impl FnMut(&mut CertificateFiles) -> Result<String, Failure>,
 ) {
     let mut warns_of_names = true;
     let mut looks = interval_at(Instant::now() + certificates::PERIOD, certificates::PERIOD);
@@ -617,24 +637,10 @@ fn specs(
             Ok((vec![arm], None))
         }
         Some(name) => {
-            let experiment = experiment(name, registry)?;
+            let experiment = ab::read(Some(Path::new(name)), registry)?;
             Ok((experiment.arms, Some(experiment.name)))
         }
     }
-}
-
-fn experiment(name: &str, registry: &Registry) -> Result<Experiment, Failure> {
-    if name == FOUR_ARMS {
-        return Ok(Experiment::four_arms());
-    }
-    let path = Path::new(name);
-    let text = files::read_text(path)
-        .map_err(|error| Failure::Usage(format!("{error} (expected a file, or `four-arms`)")))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    Experiment::parse_with(&text, registry, &mut |name| {
-        files::read_text(&folder.join(name))
-    })
-    .map_err(|error| Failure::Usage(format!("`{name}`: {error}")))
 }
 
 type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;

@@ -69,3 +69,61 @@ fn a_reload_carries_the_experiment_and_its_absence_to_every_line() {
         assert!(error.contains(&expected), "{error}");
     }
 }
+
+/// What a check refuses, a reload refuses; what a reload cannot apply is named, and does not change the hash.
+#[test]
+fn a_reload_refuses_what_a_check_refuses_and_names_what_needs_a_restart() {
+    let folder = folder("serve-reload-restart");
+    fs::create_dir_all(folder.join("public")).expect("room");
+    fs::write(folder.join("public/a"), "a").expect("room");
+    let rest = "self-signed = true\nlog = \"log\"\n";
+    let configure = |text: &str| {
+        fs::write(folder.join("serve.toml"), format!("{text}{rest}")).expect("room");
+    };
+    let first = "directory = \"public\"\nheader = [\"x: old\"]\n";
+    configure(first);
+    let mut serving = Serving::start(&folder, &["--config", "serve.toml"]);
+    let header = |serving: &Serving| {
+        let got = serving.get(&folder, "/a", &["-i"]);
+        let text = String::from_utf8_lossy(&got.stdout).into_owned();
+        assert!(got.status.success(), "{}", stderr(&got));
+        text.contains("x: old")
+    };
+    assert!(header(&serving));
+    for wrong in [
+        "directory = \"pulic\"\n",
+        "header = [\"x\"]\n",
+        "proxy-ca = \"none\"\n",
+    ] {
+        configure(wrong);
+        let check = lastbyte(&folder, &["serve", "--config", "serve.toml", "--check"]);
+        assert_eq!(check.status.code(), Some(2), "{}", stderr(&check));
+        let expected = stderr(&check);
+        serving.signal("-HUP");
+        let line = serving.until("error: ");
+        assert_eq!(line, expected, "{wrong}");
+        serving.until("reload failed; keeping the current configuration");
+    }
+    configure("directory = \"public\"\nheader = [\"x: new\"]\nworkers = 2\n");
+    serving.signal("-HUP");
+    let line = serving.until("reloaded: ");
+    assert!(
+        line.ends_with("; needs a restart: workers, header\n"),
+        "{line}"
+    );
+    assert!(header(&serving));
+    configure(&format!("congestion = \"cubic\"\n{first}"));
+    serving.signal("-HUP");
+    let line = serving.until("reloaded: ");
+    assert!(!line.contains("restart"), "{line}");
+    assert!(header(&serving));
+    assert_eq!(serving.end().0, 0);
+    let lines = serving::lines(&folder.join("log"));
+    let hashes: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["config"].as_str())
+        .collect();
+    assert_eq!(hashes.len(), 3);
+    assert_eq!(hashes[0], hashes[1]);
+    assert!(hashes[1] != hashes[2] && line.contains(hashes[2]), "{line}");
+}

@@ -2,7 +2,8 @@
 //! too narrow.
 //!
 //! A line has an identity if it has a seed, or the number of its connection and a time. Two such lines are the same if all columns of the
-//! reading query are. Of files whose lines have no identity, those are the same that have the same lines in the same order.
+//! reading query are, except those that the name of the file is part of: a copy has another name. Lines of one seed in several arms are
+//! pairs, also if each arm is a file. Of files whose lines have no identity, those are the same that have the same lines in the same order.
 //!
 //! Memory is bounded: of many lines, only those count whose hash ends with some zero bits, and the number of copies is an estimate.
 
@@ -11,7 +12,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use lastbyte_query::Value;
 
 use super::{
-    queries::Column,
+    queries::{self, Column},
+    settings::Settings,
     state::{SHARED_ROWS, value},
 };
 
@@ -57,6 +59,8 @@ impl Copies {
 /// Finds copies.
 #[derive(Default)]
 pub(super) struct CopyFinder {
+    /// Columns that the name of the file is part of.
+    names_file: Vec<bool>,
     /// Hashes of lines with an identity, each with the place of its file.
     lines: BTreeMap<u64, usize>,
     /// Only hashes without these bits are kept.
@@ -73,6 +77,13 @@ pub(super) struct CopyFinder {
 }
 
 impl CopyFinder {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            names_file: queries::names_file(settings),
+            ..Self::default()
+        }
+    }
+
     /// Adds a row of the reading query.
     pub(super) fn add(&mut self, file: &str, row: &[Value]) {
         if self.names.last().is_none_or(|last| **last != *file) {
@@ -81,10 +92,17 @@ impl CopyFinder {
         }
         let here = self.names.len() - 1;
         self.count += 1;
-        let hash = row.iter().fold(START, add);
         let is_there = |column| !value(row, column).is_null();
-        let has_identity =
-            is_there(Column::Seed) || (is_there(Column::Connection) && is_there(Column::Time));
+        let has_seed = is_there(Column::Seed);
+        let has_identity = has_seed || (is_there(Column::Connection) && is_there(Column::Time));
+        let hash = row.iter().enumerate().fold(START, |hash, (at, value)| {
+            let is_paired = has_seed && at == Column::Named as usize;
+            let names_file = self.names_file.get(at).is_some_and(|it| *it);
+            if names_file && !is_paired {
+                return hash;
+            }
+            add(hash, value)
+        });
         let (any_identity, rows, all) = &mut self.open;
         *any_identity |= has_identity;
         *rows += 1;

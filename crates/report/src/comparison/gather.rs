@@ -358,7 +358,7 @@ impl Counter {
             not_time: None,
             presence: Presence::default(),
             pairing: Pairing::default(),
-            copies: CopyFinder::default(),
+            copies: CopyFinder::new(settings),
             tally: Tally {
                 hours: Some(Hours::new()),
                 ..Tally::default()

@@ -305,6 +305,13 @@ columns! { |settings|
     Parts: format!("{} ? [{}] : nil", of(ANATOMY_LAST_ACK), PARTS.map(|(key, _)| of(key)).join(", "));
 }
 
+/// Columns whose expression has the name of the file, which is not of the line.
+pub(super) fn names_file(settings: &Settings) -> Vec<bool> {
+    let expressions = expressions(settings);
+    let has_name = expressions.iter().map(|it| it.contains("$FILENAME"));
+    has_name.collect()
+}
+
 /// The number of columns.
 pub(super) fn columns(settings: &Settings) -> usize {
     expressions(settings).len()

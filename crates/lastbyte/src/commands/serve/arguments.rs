@@ -76,13 +76,15 @@ pub(crate) struct Arguments {
     pub(super) check: bool,
     /// Address and port for UDP and TCP; port 0 selects a free port
     ///
-    /// An IPv6 wildcard address accepts IPv4 as well.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433", value_parser = values::any_by_default)]
+    /// A port alone is a port of all addresses. An IPv6 wildcard address accepts IPv4 as well.
+    #[arg(long, value_name = "[ADDR:]PORT", default_value = "[::]:4433", value_parser = values::any_by_default)]
     pub(super) listen: SocketAddr,
     /// HTTP versions to serve: 1.1 and 2 over TCP, 3 over UDP
     #[arg(long, value_name = "V,...", value_delimiter = ',', default_value = "1.1,2,3", value_parser = ["1.1", "2", "3"])]
     http: Vec<String>,
     /// Address of a plain-HTTP listener that redirects to HTTPS
+    ///
+    /// A port alone is a port of all addresses.
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::any_by_default)]
     pub(super) http_listen: Option<SocketAddr>,
     /// Address for /metrics (Prometheus) and /healthz, over plain HTTP

@@ -29,12 +29,29 @@ const ALTERNATIVES: [(&[&str], &[&str]); 2] = [
 /// Options that are not accepted in a file.
 const NOT_IN_FILES: [&str; 3] = ["config", "check", "help"];
 
+/// Options that a reload applies.
+const RELOADED: [&str; 12] = [
+    "congestion",
+    "startup",
+    "experiment",
+    "sticky",
+    "initial-mtu",
+    "mtu",
+    "upload-window",
+    "quic-version",
+    "cert",
+    "key",
+    "ticket-keys",
+    "lb-config",
+];
+/// Those of them that a reload applies in part: HTTP/2, and the QUIC versions that are accepted, need a restart.
+const RELOADED_IN_PART: [&str; 2] = ["upload-window", "quic-version"];
+/// Those of them that stay as they are if they are removed.
+const KEPT: [&str; 4] = ["cert", "key", "ticket-keys", "lb-config"];
+
 /// What names or observes a server, and does not change its responses: such options are not hashed, so that all servers
 /// with the same configuration have the same hash.
-const NOT_HASHED: [&str; 18] = [
-    "config",
-    "check",
-    "help",
+const NOT_HASHED: [&str; 15] = [
     "listen",
     "http-listen",
     "metrics",
@@ -52,12 +69,65 @@ const NOT_HASHED: [&str; 18] = [
     "keylog",
 ];
 
-/// The flags of the command line, behind the name of the command, with those of the file they name; and the text to be
-/// hashed.
+/// All options, each with its values, defaults included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Effective(Vec<(String, Vec<String>)>);
+
+impl Effective {
+    fn of(command: &Command, matches: &ArgMatches) -> Self {
+        let keys = command.get_arguments().filter_map(|arg| {
+            let key = key_of(arg).filter(|key| !NOT_IN_FILES.contains(key))?;
+            let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+            let values = values.map(|value| value.to_string_lossy().into_owned());
+            Some((key.to_owned(), values.collect()))
+        });
+        Self(keys.collect())
+    }
+
+    /// The version of the program and all options that can change responses, a line each: what the hash is of.
+    pub(super) fn hashed(&self) -> String {
+        let mut text = format!("lastbyte {}\n", env!("CARGO_PKG_VERSION"));
+        for (key, values) in &self.0 {
+            if NOT_HASHED.contains(&key.as_str()) {
+                continue;
+            }
+            for value in values {
+                // Debug output has no line breaks, and writing to a String cannot fail.
+                let _ = writeln!(text, "{key}={value:?}");
+            }
+        }
+        text
+    }
+
+    /// Takes the values that a reload applies from the options that were read. Returns the names of the others that differ.
+    pub(super) fn reload(&mut self, read: &Self) -> Vec<String> {
+        let mut needs_restart = Vec::new();
+        for ((key, values), (_, new)) in self.0.iter_mut().zip(&read.0) {
+            if values == new {
+                continue;
+            }
+            let name = key.as_str();
+            let is_applied = match name {
+                // A generated certificate is kept.
+                "self-signed" => new != &["true"],
+                _ => RELOADED.contains(&name) && !(KEPT.contains(&name) && new.is_empty()),
+            };
+            if !is_applied || RELOADED_IN_PART.contains(&name) {
+                needs_restart.push(key.clone());
+            }
+            if is_applied {
+                values.clone_from(new);
+            }
+        }
+        needs_restart
+    }
+}
+
+/// The flags of the command line, behind the name of the command, with those of the file they name; and all options by name.
 pub(super) fn read(
     path: Option<&Path>,
     command_line: &[OsString],
-) -> Result<(Arguments, String), Failure> {
+) -> Result<(Arguments, Effective), Failure> {
     let text = path.map(files::read_text).transpose();
     let text = text.map_err(Failure::Usage)?.unwrap_or_default();
     let name = path.map(|path| path.display().to_string());
@@ -81,7 +151,11 @@ struct Entry {
     flags: Vec<OsString>,
 }
 
-fn merge(name: &str, text: &str, command_line: &[OsString]) -> Result<(Arguments, String), String> {
+fn merge(
+    name: &str,
+    text: &str,
+    command_line: &[OsString],
+) -> Result<(Arguments, Effective), String> {
     let command = command();
     let said = command
         .clone()
@@ -107,24 +181,9 @@ fn merge(name: &str, text: &str, command_line: &[OsString]) -> Result<(Arguments
         .clone()
         .try_get_matches_from(with_name(&all))
         .map_err(|error| explain(name, &entries, &error))?;
-    let hashed = hashed(&command, &matches);
+    let effective = Effective::of(&command, &matches);
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-    Ok((arguments, hashed))
-}
-
-/// The version of the program and all options that can change responses, with their defaults, a line each.
-fn hashed(command: &Command, matches: &ArgMatches) -> String {
-    let mut text = format!("lastbyte {}\n", env!("CARGO_PKG_VERSION"));
-    for arg in command.get_arguments() {
-        let Some(key) = key_of(arg).filter(|key| !NOT_HASHED.contains(key)) else {
-            continue;
-        };
-        for value in matches.get_raw(arg.get_id().as_str()).into_iter().flatten() {
-            // Debug output has no line breaks, and writing to a String cannot fail.
-            let _ = writeln!(text, "{key}={:?}", value.to_string_lossy());
-        }
-    }
-    text
+    Ok((arguments, effective))
 }
 
 fn command() -> Command {

@@ -58,6 +58,56 @@ fn a_few_copies_are_the_first_warning() {
     assert!(comparison.html().contains("4 of 604 lines are copies"));
 }
 
+/// The name of its file is not of a line, whatever it is used for.
+#[test]
+fn a_copy_under_another_name_is_one_where_the_name_counts() {
+    let text = production(600);
+    let anonymous = text.replace("\"conn_id\"", "\"none\"");
+    let name = || Some("$FILENAME".to_owned());
+    let metric = crate::comparison::Metric::of("$FILENAME == 'a' ? 1 : 2");
+    let by_name = [
+        Settings {
+            site: name(),
+            ..quick()
+        },
+        Settings {
+            by: name(),
+            ..quick()
+        },
+        Settings {
+            arm: name(),
+            ..quick()
+        },
+        Settings { metric, ..quick() },
+    ];
+    for settings in by_name {
+        for text in [&text, &anonymous] {
+            let inputs = ["a", "b"].map(|name| Input::from_bytes(name, text.as_bytes().to_vec()));
+            let error = Comparison::read(inputs.into(), settings.clone()).expect_err("an error");
+            assert!(
+                error
+                    .to_string()
+                    .starts_with("600 of 1200 lines are copies"),
+                "{error}"
+            );
+        }
+    }
+}
+
+/// Two runs of one simulation may have the same outcome.
+#[test]
+fn connections_of_one_seed_in_arms_by_file_are_pairs() {
+    let text = log(3, 400, &ARMS[..1], 0.0);
+    let inputs = ["a", "b"].map(|name| Input::from_bytes(name, text.as_bytes().to_vec()));
+    let settings = Settings {
+        arm: Some("$FILENAME".to_owned()),
+        baseline: Some("a".to_owned()),
+        ..quick()
+    };
+    let comparison = Comparison::read(inputs.into(), settings).expect("a report");
+    assert!(!comparison.has_copies());
+}
+
 /// Connections of other servers, workers and times may have the same number, and lines without an identity the same values.
 #[test]
 fn equal_values_of_other_connections_are_no_copies() {

@@ -9,7 +9,82 @@ fn merged(text: &str, flags: &[&str]) -> Result<Arguments, String> {
 
 fn hashed(text: &str, flags: &[&str]) -> String {
     let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    merge("serve.toml", text, &flags).expect("it is right").1
+    let (_, effective) = merge("serve.toml", text, &flags).expect("it is right");
+    effective.hashed()
+}
+
+/// What a reload cannot change is named, and the hash remains that of the options in effect.
+#[test]
+fn a_reload_takes_only_what_it_applies() {
+    let of = |text: &str| merge("serve.toml", text, &[]).expect("it is right").1;
+    let certificate = "cert = \"a\"\nkey = \"b\"\n";
+    let self_signed = "self-signed = true\n";
+    let tickets = format!("{certificate}ticket-keys = \"c\"\n");
+    let tickets = tickets.as_str();
+    for (before, after, needs_restart, in_effect) in [
+        ("", "congestion = \"bbr\"", &[][..], "congestion = \"bbr\""),
+        ("", "header = [\"x: y\"]", &["header"], ""),
+        (
+            "",
+            "listen = \"127.0.0.1:1\"\nlog = \"l\"",
+            &["listen", "log"],
+            "",
+        ),
+        (
+            "directory = \"a\"",
+            "directory = \"b\"",
+            &["directory"],
+            "directory = \"a\"",
+        ),
+        ("listing = true", "", &["listing"], "listing = true"),
+        (
+            "workers = 2",
+            "workers = 3\nmtu = 1300",
+            &["workers"],
+            "workers = 2\nmtu = 1300",
+        ),
+        (
+            "",
+            "quic-version = \"1\"",
+            &["quic-version"],
+            "quic-version = \"1\"",
+        ),
+        (self_signed, certificate, &[], certificate),
+        (
+            certificate,
+            self_signed,
+            &["cert", "key", "self-signed"],
+            certificate,
+        ),
+        (tickets, certificate, &["ticket-keys"], tickets),
+        (certificate, tickets, &[], tickets),
+    ] {
+        let mut running = of(before);
+        assert_eq!(
+            running.reload(&of(after)),
+            needs_restart,
+            "{before} {after}"
+        );
+        assert_eq!(running.hashed(), of(in_effect).hashed(), "{before} {after}");
+        // The same file again changes no more.
+        let again = running.clone();
+        let _ = running.reload(&of(after));
+        assert_eq!(running, again, "{before} {after}");
+    }
+}
+
+#[test]
+fn the_options_that_a_reload_applies_exist() {
+    let command = command();
+    let keys: Vec<&str> = command.get_arguments().filter_map(key_of).collect();
+    for key in RELOADED
+        .iter()
+        .chain(&NOT_HASHED)
+        .chain(&RELOADED_IN_PART)
+        .chain(&KEPT)
+    {
+        assert!(keys.contains(key), "{key}");
+    }
 }
 
 #[test]
