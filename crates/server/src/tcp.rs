@@ -56,7 +56,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -290,6 +290,8 @@ struct Shared {
     limits: Limits,
     budget: Budget,
     window_budget: WindowBudget,
+    /// [`Limits::upload_window`] of new connections.
+    upload_window: Arc<AtomicU32>,
     counts: Arc<Counts>,
     /// Of responses over HTTP/2; hyper adds its own over HTTP/1.1.
     date: DateField,
@@ -315,6 +317,7 @@ pub(crate) struct TcpServer {
     ended: mpsc::Receiver<()>,
     /// By thread.
     counts: Vec<Arc<Counts>>,
+    upload_window: Arc<AtomicU32>,
 }
 
 /// A stage of a connection: the handshake, the requests, the close. Each has an allocation of its own, so that an idle connection
@@ -331,6 +334,7 @@ impl TcpServer {
         let alt_svc: Option<http::HeaderValue> =
             parts.alt_svc.and_then(|text| text.try_into().ok());
         let next_number = Arc::default();
+        let upload_window = Arc::new(AtomicU32::new(parts.limits.upload_window));
         let stop: Vec<_> = threads
             .handles()
             .iter()
@@ -355,6 +359,7 @@ impl TcpServer {
                     limits: parts.limits,
                     budget: parts.budget.clone(),
                     window_budget: parts.window_budget.clone(),
+                    upload_window: Arc::clone(&upload_window),
                     counts: Arc::default(),
                     date: DateField::default(),
                     next_number: Arc::clone(&next_number),
@@ -407,6 +412,11 @@ impl TcpServer {
     pub(crate) fn counts(&self) -> impl Fn() -> Statistics + Send + Sync + 'static + use<> {
         let counts = self.counts.clone();
         move || sum(&counts)
+    }
+
+    /// Replaces [`Limits::upload_window`] for new connections.
+    pub(crate) fn set_upload_window(&self, bytes: u32) {
+        self.upload_window.store(bytes, Ordering::Relaxed);
     }
 
     /// Announces the shutdown to clients: GOAWAY, `connection: close`.

@@ -303,6 +303,7 @@ fn reload(
         what.push("Retry keys");
     }
     server.set_arms(arms.with_config_hash(&config_hash));
+    server.set_upload_window(arguments.tcp_limits().upload_window);
     Ok(format!("{}; configuration {config_hash}", what.join(", ")))
 }
 
