@@ -4,6 +4,10 @@
 //! statuses, and calls to the listener. Knows nothing about connections.
 
 use core::time::Duration;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request};
@@ -53,6 +57,8 @@ pub(crate) struct FetchState {
     is_discarded: bool,
     /// The number of interim responses to the current request.
     interim_count: u32,
+    /// Bytes of the request's body that were sent over HTTP/3, if it has a length.
+    pub(crate) upload_sent: Option<Arc<AtomicU64>>,
 }
 
 /// The reason to stop reading a response.
@@ -109,6 +115,7 @@ impl FetchState {
             decoder: None,
             is_discarded: false,
             interim_count: 0,
+            upload_sent: None,
         }
     }
 
@@ -156,6 +163,7 @@ impl FetchState {
             ..Timing::default()
         };
         self.outcome.is_early = false;
+        self.upload_sent = None;
         self.decoder = None;
         self.is_discarded = false;
         self.next = None;
@@ -380,6 +388,9 @@ impl<'a> FetchStates<'a> {
     pub(crate) fn finish(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
         if let Some(it) = self.all.get_mut(fetch) {
             it.outcome.timing.end = Some(now);
+            if let Some(sent) = it.upload_sent.take() {
+                it.outcome.sent = sent.load(Ordering::Relaxed);
+            }
             it.outcome.failure = failure;
             self.listener.on_done(fetch, &it.outcome);
         }
