@@ -65,14 +65,13 @@ const REFUSED: &[(&[&str], &str)] = &[
             "scrub",
             "unicode_normalize",
             "valid_encoding?",
-            "unpack",
         ],
         "texts are UTF-8, so that it can be left out",
     ),
-    (
-        &["pack", "crypt", "byteindex"],
-        "the nearest one is `bytes`",
-    ),
+    (&["unpack"], "the nearest ones are `bytes` and `unpack1`"),
+    (&["pack"], "write `map { |code| code.chr }.join`"),
+    (&["crypt"], "there is nothing like it"),
+    (&["byteindex"], "the nearest one is `bytes`"),
     (
         &["each_grapheme_cluster", "grapheme_clusters"],
         "the nearest one is `chars`",
