@@ -46,6 +46,7 @@ pub(super) fn to_stdout(arguments: &Arguments) -> usize {
 /// The last response of a fetch, for the report at the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastHead {
+    pub(super) status: u16,
     /// Its fields.
     pub(super) fields: Fields,
     /// Total length of the headers of all its responses.
@@ -172,6 +173,7 @@ impl<'a> Outputs<'a> {
         self.print_fields('<', line.trim_end(), head.response.fields());
         let text = head_text(head, false);
         if let Some(last) = self.heads.get_mut(fetch) {
+            last.status = head.response.status();
             last.heads_len += text.len() as u64;
             last.fields.clone_from(head.response.fields());
         }

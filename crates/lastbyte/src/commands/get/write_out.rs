@@ -285,7 +285,12 @@ impl FetchData<'_> {
                 path.map_or(Value::Null, |path| path.display().to_string().into())
             }
             "header_json" => self.fields(),
-            "http_code" | "response_code" => outcome.status.unwrap_or(0).into(),
+            "http_code" | "response_code" => {
+                // After a redirect whose target does not answer, that of the redirect, as with curl.
+                let redirect = head.filter(|_| outcome.redirects > 0);
+                let status = outcome.status.or(redirect.map(|head| head.status));
+                status.unwrap_or(0).into()
+            }
             "http_version" => outcome.version.map_or("0", |it| it.number()).into(),
             "json" => {
                 let names = VARIABLES.iter();
