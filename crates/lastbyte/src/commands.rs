@@ -59,6 +59,7 @@ pub(crate) fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
         let refused = match words.get(1).and_then(|command| command.to_str()) {
             Some("get") => get::refusal(&given),
             Some("bench") => bench::refusal(&given),
+            Some("query") => query::refusal(&given),
             _ => None,
         };
         if let Some(what) = refused {
