@@ -3,7 +3,10 @@
 use core::fmt;
 use std::{
     io::Read,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use lastbyte_http3::Fields;
@@ -128,15 +131,28 @@ impl fmt::Debug for Stream {
 }
 
 /// An upload as a [`Source`] of the transport.
-pub(crate) struct SharedSource(pub(crate) Arc<dyn Source + Sync>);
+pub(crate) struct SharedSource {
+    source: Arc<dyn Source + Sync>,
+    /// Bytes that were sent: the transport reads them when it does.
+    sent: Arc<AtomicU64>,
+}
+
+impl SharedSource {
+    pub(crate) const fn new(source: Arc<dyn Source + Sync>, sent: Arc<AtomicU64>) -> Self {
+        Self { source, sent }
+    }
+}
 
 impl Source for SharedSource {
     fn len(&self) -> u64 {
-        self.0.len()
+        self.source.len()
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
-        self.0.read_at(offset, buffer)
+        self.source.read_at(offset, buffer)?;
+        let end = offset.saturating_add(buffer.len() as u64);
+        self.sent.fetch_max(end, Ordering::Relaxed);
+        Ok(())
     }
 }
 

@@ -3,6 +3,11 @@
 //! Responsible for everything that does not depend on the version of HTTP: redirects, resumption, decompression, rejected
 //! statuses, and calls to the listener. Knows nothing about connections.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
 use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::Time;
@@ -40,6 +45,8 @@ pub(crate) struct FetchState {
     decoder: Option<Decoder>,
     /// The number of interim responses to the current request.
     interim_count: u32,
+    /// Bytes of the request's body that were sent over HTTP/3, if it has a length.
+    pub(crate) upload_sent: Option<Arc<AtomicU64>>,
 }
 
 /// The reason to stop reading a response.
@@ -89,6 +96,7 @@ impl FetchState {
             next: None,
             decoder: None,
             interim_count: 0,
+            upload_sent: None,
         }
     }
 
@@ -101,6 +109,7 @@ impl FetchState {
             ..Timing::default()
         };
         self.outcome.is_early = false;
+        self.upload_sent = None;
         self.decoder = None;
         self.next = None;
     }
@@ -280,6 +289,9 @@ impl<'a> FetchStates<'a> {
     pub(crate) fn finish(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
         if let Some(it) = self.all.get_mut(fetch) {
             it.outcome.timing.end = Some(now);
+            if let Some(sent) = it.upload_sent.take() {
+                it.outcome.sent = sent.load(Ordering::Relaxed);
+            }
             it.outcome.failure = failure;
             self.listener.on_done(fetch, &it.outcome);
         }

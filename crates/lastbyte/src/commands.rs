@@ -72,6 +72,7 @@ pub(crate) fn usage(mut error: clap::Error, program: Command, words: &[OsString]
             Some("get") => get::refusal(&given),
             Some("bench") => bench::refusal(&given),
             Some("sim" | "emulate") => path::refusal(&given),
+            Some("query") => query::refusal(&given),
             _ => None,
         };
         if let Some(what) = refused {

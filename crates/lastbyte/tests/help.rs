@@ -165,6 +165,15 @@ fn a_negative_number_is_a_value_of_the_option_before_it() {
         ("serve --workers -2 --self-signed", "'-2' for '--workers"),
         ("emulate --tun -6", "unexpected argument '-6'"),
         ("get -4 --repeat 5", "required arguments"),
+        (
+            "query -7 rows",
+            "before a query that starts with `-`, write `--`",
+        ),
+        (
+            "query -_ rows",
+            "before a query that starts with `-`, write `--`",
+        ),
+        ("query --nothing rows", "unexpected argument '--nothing'"),
     ] {
         let output = Command::new(BINARY).args(words.split(' ')).output();
         let output = output.expect("the binary runs");

@@ -810,6 +810,15 @@ fn a_directory_stands_for_its_qlog_files() {
     assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(folder.join("q.html")).expect("a page");
     assert!(page.contains("\"note\":\"server, ") && page.contains("\"note\":\"client, "));
+    // By the same path, and by another one.
+    for (again, wanted) in [
+        ("q", "is given twice (expected each file once)"),
+        ("./q", "are the same file (expected each file once)"),
+    ] {
+        let output = run(&folder, &["plot", "q", again, "-o", "again.html"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
+    }
     fs::create_dir(folder.join("none")).expect("a folder");
     let output = run(&folder, &["plot", "none"]);
     assert_eq!(output.status.code(), Some(2));

@@ -680,6 +680,9 @@ fn repeated_values_and_impossible_marks_are_named() {
             &["--aqm", "dualpi2", "--mark", "off"],
             "(expected `on`: `dualpi2` always marks)",
         ),
+        // The client of an upload receives nothing, and grants no window.
+        (&["--upload", "--progress", "100kB"], "cannot be used with"),
+        (&["--upload", "--window", "64kB"], "cannot be used with"),
     ] {
         let output = sim(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -65,7 +65,7 @@ pub struct Record {
     user_agent: String,
     /// The status of the response; 0 until it is known.
     pub status: u16,
-    /// The length of its body, in bytes.
+    /// The bytes of its body that were sent; so far, until the response ends.
     pub body_len: u64,
 }
 

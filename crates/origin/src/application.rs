@@ -37,8 +37,8 @@ pub use self::{
 };
 use self::{
     measure::Measure,
-    running::Running,
-    served::{First, Sink, Start},
+    running::{Running, SentBody},
+    served::{Entry, First, Sink, Start},
 };
 use super::{
     access::{AccessLog, ConnectionRef},
@@ -185,7 +185,8 @@ impl Http3Server {
             stream,
             began: now,
             method: log::field(request.method()),
-            content_length: 0,
+            content_length: None,
+            body: SentBody::default(),
             site: self
                 .common
                 .shared
@@ -203,7 +204,12 @@ impl Http3Server {
                 origin: self.common.shared.arms.origin_of(connection.config()),
             };
             let record = AccessLog::begin(&request, &peer, connection_ref, self.common.wall(now));
-            served.records.insert(stream, Box::new((now, record)));
+            let entry = Entry {
+                began: now,
+                record,
+                body: SentBody::default(),
+            };
+            served.records.insert(stream, Box::new(entry));
         }
         let is_head = request.method() == "HEAD";
         let is_expecting = request.fields().get("expect").is_some();
@@ -283,7 +289,7 @@ impl Http3Server {
             } => {
                 self.common.measure.statistics.resets += 1;
                 if cancels_ours {
-                    served.cut_off(&mut self.common, now, stream);
+                    served.cut_off(&mut self.common, now, connection, stream);
                 } else if let Some(running) = served.running.get_mut(&stream) {
                     running.on_reset();
                     if running.is_over() {
@@ -292,7 +298,7 @@ impl Http3Server {
                 }
             }
             Event::Stopped { stream, .. } | Event::SourceFailed { stream, .. } => {
-                served.cut_off(&mut self.common, now, stream);
+                served.cut_off(&mut self.common, now, connection, stream);
             }
             Event::Sent { stream } => {
                 if let Some(running) = served.running.get_mut(&stream) {
@@ -302,7 +308,7 @@ impl Http3Server {
                     }
                 }
                 self.common.measure.statistics.sent += 1;
-                served.end_record(&self.common.shared, now, stream, true);
+                served.end_record(&self.common.shared, now, (connection, stream), true);
                 if served.is_first(stream) {
                     let ttlb = served.log(&self.common, connection, now, true);
                     self.common
@@ -383,7 +389,7 @@ impl Http3Server {
             };
             if self.is_closing {
                 served.http3.close(connection, now, Code::NO_ERROR);
-                served.end_all_records(&self.common.shared, now);
+                served.end_all_records(&self.common.shared, now, connection);
                 let _ = served.log(&self.common, connection, now, false);
             } else {
                 served.http3.shut_down(connection, now);
@@ -483,8 +489,8 @@ impl Application for Http3Server {
         if let Some(due) = served.due {
             self.due.remove(&(due, closed.handle));
         }
-        served.end_all_records(&self.common.shared, now);
-        let _ = served.log(&self.common, &closed.connection, now, false);
+        served.end_all_records(&self.common.shared, now, &mut closed.connection);
+        let _ = served.log(&self.common, &mut closed.connection, now, false);
     }
 
     fn on_command(&mut self, now: Time, endpoint: &mut Connections, command: Command) {

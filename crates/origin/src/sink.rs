@@ -64,8 +64,12 @@ async fn receive(exchange: Exchange, len_max: u64) {
         match incoming.next().await {
             Some(Piece::Data(bytes)) => len += bytes.len() as u64,
             Some(Piece::Trailers(_) | Piece::End) => break,
-            // The client cancelled.
-            None => return,
+            None => {
+                // If the client only ended its part, it reads the response.
+                let text = "The request body ended early\n";
+                let _ = outgoing.respond(FullResponse::text(400, text)).await;
+                return;
+            }
         }
         if len > len_max {
             let text = format!("The body is too long (expected at most {len_max} bytes)\n");

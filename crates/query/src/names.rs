@@ -57,11 +57,14 @@ pub(crate) const PRINTING: &[&str] = &[
 /// Names of Ruby that are not supported, separated by spaces, and what to write instead.
 const REFUSED: &[(&str, &str)] = &[
     (
-        "b encode encoding force_encoding scrub unicode_normalize valid_encoding? unpack",
+        "b encode encoding force_encoding scrub unicode_normalize valid_encoding?",
         "texts are UTF-8, so that it can be left out",
     ),
+    ("unpack", "the nearest one is `bytes`"),
+    ("pack", "write `map { |code| code.chr }.join`"),
+    ("crypt", "there is nothing like it"),
     (
-        "pack crypt byteindex byteoffset each_byte getbyte byteslice codepoints unpack1",
+        "byteindex byteoffset each_byte getbyte byteslice codepoints unpack1",
         "the nearest one is `bytes`",
     ),
     (

@@ -270,6 +270,10 @@ fn errors_of_invalid_queries_suggest_a_correction() {
             "query:1:1: undefined method 'median'; did you mean `percentile(e, 0.5)`? (NameError)",
         ),
         (
+            "reject(_[\"a\"].nil?)",
+            "query:1:1: undefined method 'reject'; did you mean `select(!p)`? (NameError)",
+        ),
+        (
             "limt(3)",
             "query:1:1: undefined method 'limt'; did you mean `limit`? (NameError)",
         ),

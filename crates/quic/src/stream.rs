@@ -85,6 +85,8 @@ const RTT_INITIAL: Duration = Duration::from_millis(333);
 pub struct Progress {
     /// Bytes of ours that the peer has acknowledged without a gap.
     pub acked: u64,
+    /// Bytes of ours before the first one that was never sent, also of a stream that is reset.
+    pub sent: u64,
     /// Bytes that the application has passed to be sent.
     pub end: u64,
     /// Whether any of them, or the end of the stream, is unacknowledged.
@@ -276,6 +278,7 @@ impl Streams {
         let receive = stream.receive.as_deref();
         Some(Progress {
             acked: send.map_or(0, SendPart::acked_to),
+            sent: send.map_or(0, SendPart::final_size),
             end: send.map_or(0, |send| send.body.end()),
             is_outstanding: send.is_some_and(SendPart::is_outstanding),
             is_blocked: send.is_some_and(SendPart::is_blocked),

@@ -26,7 +26,7 @@ pub struct Header {
     pub conn_id: u64,
     /// The method of the first request.
     pub method: String,
-    /// The length of the first response, in bytes.
+    /// The length of the first response, in bytes: announced, or else sent.
     pub content_length: u64,
     /// Time to last byte, in milliseconds: from the start of the first request until all of the response was acknowledged. `None`
     /// if it was not, or if that is not known.

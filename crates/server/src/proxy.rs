@@ -442,14 +442,15 @@ async fn forward_response(
         reply(outgoing, failed(502, "http_protocol_error", why)).await;
         return false;
     };
-    if is_head || body.is_end_stream() {
+    let has_no_content = head.status == http::StatusCode::RESET_CONTENT;
+    if is_head || has_no_content || body.is_end_stream() {
         // Without a body, the header ends the stream: gRPC calls that Trailers-Only.
         let answer = FullResponse {
             response: answer,
             body: None,
         };
         let sent = send_part(shared, client, outgoing.respond(answer)).await;
-        return sent.is_ok();
+        return sent.is_ok() && (is_head || body.is_end_stream());
     }
     let begun = send_part(shared, client, outgoing.begin(answer)).await;
     if begun.is_err() {

@@ -551,6 +551,13 @@ impl Server {
         self.arms.set(arms);
     }
 
+    /// Replaces [`tcp::Limits::upload_window`] for new connections. Over HTTP/3, the [arms](Server::set_arms) have the window.
+    pub fn set_upload_window(&self, bytes: u32) {
+        if let Some(tcp) = &self.tcp {
+            tcp.set_upload_window(bytes);
+        }
+    }
+
     /// Checks whether [`Server::set_connection_ids`] accepts a layout.
     ///
     /// # Errors

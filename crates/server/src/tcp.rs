@@ -58,7 +58,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -297,6 +297,8 @@ struct Shared {
     limits: Limits,
     budget: Budget,
     window_budget: WindowBudget,
+    /// [`Limits::upload_window`] of new connections.
+    upload_window: Arc<AtomicU32>,
     counts: Arc<Counts>,
     /// Of responses over HTTP/2; hyper adds its own over HTTP/1.1.
     date: DateField,
@@ -325,6 +327,7 @@ pub(crate) struct TcpServer {
     name_refused: Arc<Notify>,
     /// By thread.
     counts: Vec<Arc<Counts>>,
+    upload_window: Arc<AtomicU32>,
 }
 
 /// A stage of a connection: the handshake, the requests, the close. Each has an allocation of its own, so that an idle connection
@@ -342,6 +345,7 @@ impl TcpServer {
             parts.alt_svc.and_then(|text| text.try_into().ok());
         let next_number = Arc::default();
         let name_refused = Arc::<Notify>::default();
+        let upload_window = Arc::new(AtomicU32::new(parts.limits.upload_window));
         let stop: Vec<_> = threads
             .handles()
             .iter()
@@ -367,6 +371,7 @@ impl TcpServer {
                     limits: parts.limits,
                     budget: parts.budget.clone(),
                     window_budget: parts.window_budget.clone(),
+                    upload_window: Arc::clone(&upload_window),
                     counts: Arc::default(),
                     date: DateField::default(),
                     next_number: Arc::clone(&next_number),
@@ -428,6 +433,11 @@ impl TcpServer {
     /// Waits until a handshake fails because its server name is not a DNS name.
     pub(crate) async fn name_refused(&self) {
         self.name_refused.notified().await;
+    }
+
+    /// Replaces [`Limits::upload_window`] for new connections.
+    pub(crate) fn set_upload_window(&self, bytes: u32) {
+        self.upload_window.store(bytes, Ordering::Relaxed);
     }
 
     /// Announces the shutdown to clients: GOAWAY, `connection: close`.

@@ -45,12 +45,12 @@ impl Client<'_> {
             let (body, reader) = match &it.current.upload {
                 None => (Body::Empty, None),
                 Some(Upload::Source(source)) => {
-                    let source = SharedSource(Arc::clone(source));
+                    let sent = it.upload_sent.insert(Arc::default());
+                    let source = SharedSource::new(Arc::clone(source), Arc::clone(sent));
                     (Body::Source(Box::new(source)), None)
                 }
                 Some(Upload::Stream(stream)) => (Body::Follows, Some(stream.clone())),
             };
-            let sent = it.current.upload.as_ref().and_then(Upload::len);
             match link.http3.request(quic, &request, body) {
                 Ok(stream) => {
                     link.queue.pop_front();
@@ -59,7 +59,7 @@ impl Client<'_> {
                     let outcome = &mut it.outcome;
                     outcome.connection = Some(link.number);
                     outcome.is_early = is_early;
-                    outcome.sent = sent.unwrap_or(0);
+                    outcome.sent = 0;
                     outcome.timing.request = Some(now);
                     outcome.timing.connect = link.started.take();
                     if outcome.timing.connect.is_some() {

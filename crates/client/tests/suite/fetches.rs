@@ -116,6 +116,27 @@ fn an_upload_arrives_whole() {
     assert!(recorder.bodies[0] == sent);
 }
 
+/// The server responds to the second without waiting for its body.
+#[test]
+fn bytes_of_an_upload_that_were_not_sent_do_not_count() {
+    let server = server();
+    for (path, len, is_taken) in [("echo", 3_000_000, true), ("1000", 60_000_000, false)] {
+        let mut what = get(&server, path);
+        what.method = "POST".to_owned();
+        what.upload = Some(Upload::source(vec![7; len]));
+        let mut recorder = Recorder::default();
+        let outcomes = fetch_with(
+            &settings(&server),
+            &Memory::default(),
+            &mut recorder,
+            vec![what],
+        );
+        let (status, sent) = (outcomes[0].status, outcomes[0].sent);
+        assert_eq!(status, Some(200), "{path}");
+        assert_eq!(sent == len as u64, is_taken, "{path}: {sent}");
+    }
+}
+
 #[test]
 fn the_next_run_resumes_and_sends_early_data() {
     let server = server();

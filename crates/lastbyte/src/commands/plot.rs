@@ -9,7 +9,11 @@ use lastbyte_report::{
     transfer::{Arm, Guides, Picture},
 };
 
-use crate::{commands::sim::plot as picture, failure::Failure, files, terminal};
+use crate::{
+    commands::{report::GivenFiles, sim::plot as picture},
+    failure::Failure,
+    files, terminal,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,6 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// What was read of all files.
 #[derive(Default)]
 struct All {
+    given: GivenFiles,
     arms: Vec<Arm>,
     names: Vec<PathBuf>,
     rtt: Option<f64>,
@@ -100,6 +105,7 @@ struct All {
 
 impl All {
     fn add(&mut self, file: &Path) -> Result<(), Failure> {
+        self.given.add(file, "file")?;
         let name = file.display().to_string();
         let reading = read(file)?.map_err(|error| Failure::Run(format!("`{name}`: {error}")))?;
         self.names.push(file.to_owned());

@@ -57,6 +57,16 @@ The file of a row is `$FILENAME`. `-r h2o` has helpers for logs of connections: 
 
 Input files may be compressed with gzip or zstd. Exit code: 0 on success, 1 if an input or a row failed, 2 on bad usage. Language reference: docs/query.md."#;
 
+/// Why an argument is unknown, if it can be the start of a query.
+pub(crate) fn refusal(given: &str) -> Option<String> {
+    let is_option = given
+        .trim_start_matches('-')
+        .starts_with(|c: char| c.is_ascii_alphabetic());
+    (!is_option).then(|| {
+        format!("unexpected argument `{given}`: before a query that starts with `-`, write `--`")
+    })
+}
+
 /// Query logs of JSON lines: stages of Ruby expressions joined by `>>`, with reducers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, version, disable_version_flag = true)]

@@ -330,21 +330,38 @@ impl FileId {
     }
 }
 
+/// Files that were given, each once.
+#[derive(Default)]
+pub(crate) struct GivenFiles(BTreeMap<FileId, PathBuf>);
+
+impl GivenFiles {
+    /// Adds a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Failure::Usage`] if it was given before. `what` it is called there.
+    pub(crate) fn add(&mut self, file: &Path, what: &str) -> Result<(), Failure> {
+        let Some(earlier) = self.0.insert(FileId::of(file), file.to_owned()) else {
+            return Ok(());
+        };
+        let name = file.display();
+        Err(Failure::Usage(if earlier == file {
+            format!("`{name}` is given twice (expected each {what} once)")
+        } else {
+            format!(
+                "`{}` and `{name}` are the same file (expected each {what} once)",
+                earlier.display()
+            )
+        }))
+    }
+}
+
 pub(super) fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
-    let mut known: BTreeMap<FileId, &PathBuf> = BTreeMap::new();
+    let mut known = GivenFiles::default();
     for log in logs {
         let name = log.display().to_string();
-        if let Some(earlier) = known.insert(FileId::of(log), log) {
-            return Err(Failure::Usage(if earlier == log {
-                format!("`{name}` is given twice (expected each log once)")
-            } else {
-                format!(
-                    "`{}` and `{name}` are the same file (expected each log once)",
-                    earlier.display()
-                )
-            }));
-        }
+        known.add(log, "log")?;
         if name == "-" {
             inputs.push(Input::new("<stdin>", || {
                 Ok(Box::new(io::stdin()) as Box<dyn io::Read + Send>)

@@ -340,6 +340,7 @@ fn reload(
         what.push("Retry keys");
     }
     server.set_arms(arms.with_config_hash(&config_hash));
+    server.set_upload_window(arguments.tcp_limits().upload_window);
     *effective = reloaded;
     let mut text = format!("{}; configuration {config_hash}", what.join(", "));
     if !needs_restart.is_empty() {

@@ -86,6 +86,7 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
         ["to?301,/to?302,/7", "loop", "chunked", "close", "none"].map(url);
     let [post303, post307, plain] = ["to?303,/echo", "to?307,/echo", "not-gzip"].map(url);
     let stalled = url("never-ends");
+    let away = url("to?301,http://127.0.0.1:1/");
     let detour = format!("somewhere.invalid:80:127.0.0.1:{}", server.port);
     let write_out = "%{http_code} %{num_redirects} %{size_download} %{size_upload} %{url_effective} \
                 %{content_type} %{http_version} %{remote_ip} %{redirect_url}\\n%%";
@@ -98,6 +99,11 @@ fn the_same_command_returns_the_bytes_and_exit_code_of_curl() {
         (&["-L", &twice, "-w", write_out], b"", 0),
         (&[&twice, "-w", write_out], b"", 0),
         (&["-L", &circle], b"", 47),
+        (
+            &["-L", &away, "-w", "%{http_code} %{num_redirects}"],
+            b"",
+            7,
+        ),
         (&["-L", "-d", "a=1", &post303], b"", 0),
         (&["-L", "-d", "a=1", &post307], b"", 0),
         (&["-L", "-X", "PUT", "-d", "a=1", &post307], b"", 0),

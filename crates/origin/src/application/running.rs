@@ -35,6 +35,7 @@ pub(super) struct Running {
     stuck: Option<ResponsePart>,
     /// Bytes of the response waiting here and in the stream.
     held: usize,
+    body: SentBody,
     has_head: bool,
     /// Whether the response has no body (HEAD).
     is_head: bool,
@@ -64,8 +65,41 @@ pub(super) struct Flushed {
 /// The header of a response as it was sent, for logs.
 pub(super) struct Sent {
     pub(super) status: u16,
-    /// Its length, if known.
-    pub(super) body_len: u64,
+    /// The announced length of its body, if there is one.
+    pub(super) content_length: Option<u64>,
+}
+
+/// The body of a response, as far as it was passed to its stream.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SentBody {
+    /// Bytes of it.
+    len: u64,
+    /// Other bytes of the stream up to its last one: headers, and frame headers.
+    overhead: u64,
+}
+
+impl SentBody {
+    /// The length of what was sent.
+    pub(super) const fn len(self) -> u64 {
+        self.len
+    }
+
+    /// More of it was passed to the stream.
+    pub(super) fn add(&mut self, quic: &mut Connection, stream: StreamId, len: u64) {
+        if len > 0
+            && let Some(progress) = quic.streams().progress(stream)
+        {
+            self.len += len;
+            self.overhead = progress.end.saturating_sub(self.len);
+        }
+    }
+
+    /// The response will not be completed: what was not sent does not count.
+    pub(super) fn settle(&mut self, quic: &mut Connection, stream: StreamId) {
+        if let Some(progress) = quic.streams().progress(stream) {
+            self.len = self.len.min(progress.sent.saturating_sub(self.overhead));
+        }
+    }
 }
 
 impl Running {
@@ -82,6 +116,7 @@ impl Running {
             is_failing: false,
             stuck: None,
             held: 0,
+            body: SentBody::default(),
             has_head: false,
             is_head,
             has_no_body: false,
@@ -97,6 +132,11 @@ impl Running {
     /// Whether the response is reset once the client has received what was written.
     pub(super) const fn is_failing(&self) -> bool {
         self.is_failing
+    }
+
+    /// The body so far.
+    pub(super) const fn body(&self) -> SentBody {
+        self.body
     }
 
     /// Sends parts of the response while there is room.
@@ -128,11 +168,15 @@ impl Running {
             let head = match &part {
                 ResponsePart::Whole(answer) => Some(Sent {
                     status: answer.response.status(),
-                    body_len: answer.body_len(),
+                    content_length: Some(if self.is_head { 0 } else { answer.body_len() }),
                 }),
                 ResponsePart::Head(response) => Some(Sent {
                     status: response.status(),
-                    body_len: content_length(response),
+                    content_length: if has_no_body(self.is_head, response) {
+                        Some(0)
+                    } else {
+                        content_length(response)
+                    },
                 }),
                 _ => None,
             };
@@ -215,7 +259,7 @@ impl Running {
             },
             ResponsePart::Whole(answer) => return self.whole(http3, quic, stream, answer, date),
             ResponsePart::Head(response) => {
-                self.has_no_body = self.is_head || matches!(response.status(), 204 | 304);
+                self.has_no_body = has_no_body(self.is_head, &response);
                 let body = if self.has_no_body {
                     Body::Empty
                 } else {
@@ -231,13 +275,17 @@ impl Running {
                 }
             }
             ResponsePart::Data(_) | ResponsePart::End(_) if self.has_no_body => Ok(()),
-            ResponsePart::Data(mut bytes) => match http3.write(quic, stream, &bytes) {
-                Ok(taken) if taken < bytes.len() => {
-                    bytes.advance(taken);
-                    return Outcome::Stuck(ResponsePart::Data(bytes));
+            ResponsePart::Data(mut bytes) => {
+                let written = http3.write(quic, stream, &bytes);
+                self.body.add(quic, stream, written.unwrap_or(0) as u64);
+                match written {
+                    Ok(taken) if taken < bytes.len() => {
+                        bytes.advance(taken);
+                        return Outcome::Stuck(ResponsePart::Data(bytes));
+                    }
+                    result => result.map(|_| ()),
                 }
-                result => result.map(|_| ()),
-            },
+            }
             ResponsePart::End(None) => http3.finish(quic, stream),
             ResponsePart::End(Some(trailers)) => match http3.trailers(quic, stream, &trailers) {
                 Err(SendError::Blocked) => {
@@ -271,12 +319,14 @@ impl Running {
         };
         let FullResponse { response, body } = answer;
         let response = with_date(response, date);
+        let len = body.as_ref().map_or(0, |body| body.len());
         let body = body.map_or(Body::Empty, Body::Source);
         // There was room for a header before; after interim responses perhaps not, and then the body, which cannot be
         // recovered, is dropped with it.
         match http3.respond(quic, stream, &response, body) {
             Ok(()) => {
                 self.has_head = true;
+                self.body.add(quic, stream, len);
                 Outcome::Sent
             }
             Err(_) => Outcome::Failed,
@@ -304,7 +354,7 @@ impl Running {
         self.outgoing = None;
         flushed.sent = Some(Sent {
             status,
-            body_len: 0,
+            content_length: Some(0),
         });
     }
 
@@ -383,10 +433,11 @@ fn unacknowledged(quic: &mut Connection, stream: StreamId) -> usize {
     progress.unwrap_or_default().buffered
 }
 
-fn content_length(response: &Response) -> u64 {
-    response
-        .fields()
-        .get("content-length")
-        .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok())
-        .unwrap_or(0)
+fn has_no_body(is_head: bool, response: &Response) -> bool {
+    is_head || matches!(response.status(), 204 | 304)
+}
+
+fn content_length(response: &Response) -> Option<u64> {
+    let text = response.fields().get("content-length")?;
+    std::str::from_utf8(text).ok()?.parse().ok()
 }

@@ -13,7 +13,7 @@ use lastbyte_wire::StreamId;
 
 use super::{
     Common, Shared,
-    running::{Running, with_date},
+    running::{Running, SentBody, with_date},
 };
 use crate::{
     access::{Ending, Record},
@@ -29,7 +29,7 @@ pub struct Served {
     pub(super) http3: http3::Connection,
     /// The budget of its buffered bodies.
     pub(super) budget: Arc<ConnectionBudget>,
-    /// The first request: its stream, when it arrived, its method, and the length of its response.
+    /// The first request, for the connection log.
     pub(super) first: Option<First>,
     pub(super) is_logged: bool,
     pub(super) is_counted: bool,
@@ -42,8 +42,16 @@ pub struct Served {
     /// Of those, requests that wait for the client's address to be validated: a request in 0-RTT can have a spoofed
     /// source address, which an upstream might trust.
     pub(super) held: Vec<Start>,
-    /// The entry for the access log, and when the request arrived.
-    pub(super) records: BTreeMap<StreamId, Box<(Time, Record)>>,
+    /// The entries for the access log.
+    pub(super) records: BTreeMap<StreamId, Box<Entry>>,
+}
+
+/// A request for the access log.
+pub(super) struct Entry {
+    /// When it arrived.
+    pub(super) began: Time,
+    pub(super) record: Record,
+    pub(super) body: SentBody,
 }
 
 /// A request to be passed to another thread.
@@ -58,7 +66,9 @@ pub(super) struct First {
     pub(super) stream: StreamId,
     pub(super) began: Time,
     pub(super) method: String,
-    pub(super) content_length: u64,
+    /// The announced length of its response, if there is one.
+    pub(super) content_length: Option<u64>,
+    pub(super) body: SentBody,
     pub(super) site: Option<Arc<str>>,
 }
 
@@ -78,49 +88,80 @@ impl Served {
         self.held.shrink_to_fit();
     }
 
-    /// Records the header of a response.
-    pub(super) fn note(&mut self, stream: StreamId, status: u16, body_len: u64) {
+    fn first_on(&mut self, stream: StreamId) -> Option<&mut First> {
+        self.first.as_mut().filter(|first| first.stream == stream)
+    }
+
+    /// Records the header of a response, with the announced length of its body.
+    fn note(&mut self, stream: StreamId, status: u16, content_length: Option<u64>) {
         if let Some(entry) = self.records.get_mut(&stream) {
-            (entry.1.status, entry.1.body_len) = (status, body_len);
+            entry.record.status = status;
         }
-        if let Some(first) = self.first.as_mut().filter(|first| first.stream == stream) {
-            first.content_length = body_len;
+        if let Some(first) = self.first_on(stream) {
+            first.content_length = content_length;
+        }
+    }
+
+    /// Records the body of a response so far.
+    fn note_body(&mut self, stream: StreamId, body: SentBody) {
+        if let Some(entry) = self.records.get_mut(&stream) {
+            entry.body = body;
+        }
+        if let Some(first) = self.first_on(stream) {
+            first.body = body;
         }
     }
 
     /// A response will not be completed: ends everything that is kept for it, and counts it.
-    pub(super) fn cut_off(&mut self, common: &mut Common, now: Time, stream: StreamId) {
+    pub(super) fn cut_off(
+        &mut self,
+        common: &mut Common,
+        now: Time,
+        connection: &mut Connection,
+        stream: StreamId,
+    ) {
+        if let Some(first) = self.first_on(stream) {
+            first.body.settle(connection, stream);
+        }
         common.measure.statistics.cut_off += 1;
         if let Some(mut running) = self.running.remove(&stream) {
             running.on_stopped();
         }
         self.delayed.retain(|(_, delayed), _| *delayed != stream);
-        self.end_record(&common.shared, now, stream, false);
+        self.end_record(&common.shared, now, (connection, stream), false);
     }
 
     pub(super) fn end_record(
         &mut self,
         shared: &Shared,
         now: Time,
-        stream: StreamId,
+        (connection, stream): (&mut Connection, StreamId),
         is_complete: bool,
     ) {
-        if let Some(entry) = self.records.remove(&stream)
+        if let Some(mut entry) = self.records.remove(&stream)
             && let Some(access) = &shared.access
         {
-            let (began, record) = &*entry;
+            if !is_complete {
+                entry.body.settle(connection, stream);
+            }
+            entry.record.body_len = entry.body.len();
             let ending = Ending {
-                took: now.since(*began),
+                took: now.since(entry.began),
                 is_complete,
             };
-            access.end(record, ending);
+            access.end(&entry.record, ending);
         }
     }
 
-    pub(super) fn end_all_records(&mut self, shared: &Shared, now: Time) {
+    pub(super) fn end_all_records(
+        &mut self,
+        shared: &Shared,
+        now: Time,
+        connection: &mut Connection,
+    ) {
         let streams: Vec<StreamId> = self.records.keys().copied().collect();
         for stream in streams {
-            self.end_record(shared, now, stream, false);
+            self.end_record(shared, now, (connection, stream), false);
         }
     }
 
@@ -143,15 +184,18 @@ impl Served {
         let FullResponse { response, body } = answer;
         let response = with_date(response, common.date(now));
         let body = body.map_or(Body::Empty, Body::Source);
-        self.note(stream, status, body_len);
+        self.note(stream, status, Some(body_len));
         let result = self.http3.respond(connection, stream, &response, body);
         if result.is_ok() {
+            let mut body = SentBody::default();
+            body.add(connection, stream, body_len);
+            self.note_body(stream, body);
             return common.measure.on_response(status);
         }
         // It must not leave the client waiting. If it had ended before, an event reports that.
         let code = Code::INTERNAL_ERROR;
         if self.http3.reset(connection, stream, code) {
-            self.cut_off(common, now, stream);
+            self.cut_off(common, now, connection, stream);
         }
     }
 
@@ -168,13 +212,14 @@ impl Served {
         };
         let date = common.date(now);
         let flushed = running.flush_response(&mut self.http3, connection, stream, date);
-        let is_over = running.is_over();
+        let (is_over, body) = (running.is_over(), running.body());
         if let Some(sent) = flushed.sent {
-            self.note(stream, sent.status, sent.body_len);
+            self.note(stream, sent.status, sent.content_length);
             common.measure.on_response(sent.status);
         }
+        self.note_body(stream, body);
         if flushed.is_cut_off {
-            self.cut_off(common, now, stream);
+            self.cut_off(common, now, connection, stream);
         } else if is_over {
             self.running.remove(&stream);
         }
@@ -185,11 +230,14 @@ impl Served {
     pub(super) fn log(
         &mut self,
         common: &Common,
-        connection: &Connection,
+        connection: &mut Connection,
         now: Time,
         is_sent: bool,
     ) -> Option<Duration> {
         let shared = &common.shared;
+        if let Some(first) = self.first.as_mut().filter(|_| !is_sent) {
+            first.body.settle(connection, first.stream);
+        }
         let first = self.first.as_ref();
         let ttlb = first
             .filter(|_| is_sent)
@@ -203,7 +251,8 @@ impl Served {
             time_ms: u64::try_from(common.wall(now).as_millis()).unwrap_or(u64::MAX),
             conn_id: self.number,
             method: first.map_or(String::new(), |first| first.method.clone()),
-            content_length: first.map_or(0, |first| first.content_length),
+            content_length: first
+                .map_or(0, |first| first.content_length.unwrap_or(first.body.len())),
             ttlb_ms: ttlb.and_then(|ttlb| millis(ttlb).ok()),
         };
         let origin = shared.arms.origin_of(connection.config());

@@ -228,6 +228,77 @@ fn a_response_that_breaks_off_ends_although_its_client_reads_nothing() {
     world.end();
 }
 
+/// The number of a key in a line.
+fn number(line: &str, key: &str) -> Option<u64> {
+    let (_, rest) = line.split_once(&format!("\"{key}\":"))?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// Of responses piece by piece: with and without an announced length, complete, cut off, and to HEAD.
+#[test]
+fn both_logs_have_the_bytes_of_a_body_that_were_sent() {
+    for (method, announced, is_complete, bytes, content_length) in [
+        ("GET", None, true, 5000, 5000),
+        ("GET", Some("5000"), true, 5000, 5000),
+        ("GET", None, false, 5000, 5000),
+        ("GET", Some("9000"), false, 5000, 9000),
+        ("HEAD", Some("5000"), true, 0, 0),
+        ("HEAD", None, true, 0, 0),
+    ] {
+        let mut world = World::new(1);
+        let id = world.clients[0].open(BIDI).expect("permitted");
+        world.clients[0].write(id, &head(method, "/task", &[]), true);
+        world.pass(2 * DELAY);
+        let exchange = world.scripted.exchanges.lock().expect("no panic").pop();
+        let mut exchange = exchange.expect("it was passed on");
+        let mut response = Response::new(200);
+        if let Some(length) = announced {
+            response = response.with("content-length", length);
+        }
+        assert_eq!(poll_once(exchange.outgoing.begin(response)), Some(Ok(())));
+        let piece = vec![b'x'; 5000].into();
+        assert_eq!(poll_once(exchange.outgoing.data(piece)), Some(Ok(())));
+        world.pass(4 * DELAY);
+        if is_complete {
+            assert_eq!(poll_once(exchange.outgoing.end(None)), Some(Ok(())));
+        } else {
+            drop(exchange);
+        }
+        world.pass(10 * DELAY);
+        world.end();
+        let [line] = &world.logged[..] else {
+            panic!("{:?}", world.logged);
+        };
+        let what = format!("{method} {announced:?} {line}");
+        assert_eq!(logged(&world, is_complete), 1, "{what}");
+        assert_eq!(number(line, "bytes"), Some(bytes), "{what}");
+        let found = number(&world.connections[0], "content_length");
+        assert_eq!(found, Some(content_length), "{what}");
+    }
+}
+
+/// Of bodies with a source: one that fails with the read after 50 000 bytes, and one that the client stops.
+#[test]
+fn a_response_that_is_cut_off_is_logged_with_the_bytes_that_were_sent() {
+    for path in ["/failing", "/large"] {
+        let mut world = World::new(1);
+        let id = get(&mut world.clients[0], path).expect("permitted");
+        world.pass(3 * DELAY);
+        if path == "/large" {
+            let now = world.now;
+            world.clients[0].stop(now, id);
+        }
+        world.pass(20 * DELAY);
+        world.end();
+        assert_eq!(logged(&world, false), 1, "{path}");
+        let bytes = number(&world.logged[0], "bytes").expect("a number");
+        assert!((5000..52_000).contains(&bytes), "{path}: {bytes}");
+        let announced = number(&world.connections[0], "content_length");
+        assert_eq!(announced, Some(100_000), "{path}");
+    }
+}
+
 /// A request that the client resets is answered; one that it resets and stops is not.
 #[test]
 fn requests_that_are_reset_end_with_their_response() {

@@ -28,6 +28,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("first", "limit(n)"),
     ("filter", "select(p)"),
     ("where", "select(p)"),
+    ("reject", "select(!p)"),
     ("sort_by", "sort(key)"),
     ("order_by", "sort(key)"),
     ("length", "count()"),

@@ -96,7 +96,7 @@ impl SendPart {
         self.reset_code
     }
 
-    /// The final size, once the stream is reset (RFC 9000 §4.5): what was sent.
+    /// Bytes that were sent: the final size, once the stream is reset (RFC 9000 §4.5).
     pub(super) const fn final_size(&self) -> u64 {
         self.sent
     }

@@ -81,7 +81,7 @@ fields! {
         TIME "time", Kind::Integer, Milliseconds, "When the line was written, since the Unix epoch; in a simulation, since its start.", |of| of.time_ms;
         CONN_ID "conn_id", Kind::Integer, None, "The number of the connection within its process. QUIC and TCP are numbered separately.", |of| of.conn_id;
         METHOD "method", Kind::Text, None, "The method of the first request.", |of| of.method.as_str();
-        CONTENT_LENGTH "content_length", Kind::Integer, Bytes, "The length of the first response. Over TCP, the bytes handed to the kernel if the response has no `content-length`.", |of| of.content_length;
+        CONTENT_LENGTH "content_length", Kind::Integer, Bytes, "The length of the first response: its `content-length`, or else the bytes of its body that were sent, over TCP those handed to the kernel.", |of| of.content_length;
         TTLB "ttlb", Kind::NullableInteger, Milliseconds, "Time to last byte: from the start of the first request until all of the response is acknowledged; `null` if it was not, or if that is not known.", |of| Nullable(of.ttlb_ms);
     }
 }

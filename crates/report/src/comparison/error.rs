@@ -105,6 +105,8 @@ pub enum Error {
     Write(String),
     /// No transfer of the baseline completed.
     NothingEnded(String),
+    /// No line has a time to last byte.
+    NoTimes,
 }
 
 impl fmt::Display for Error {
@@ -202,6 +204,10 @@ impl fmt::Display for Error {
             Self::NothingEnded(arm) => write!(
                 f,
                 "no transfer of the baseline `{arm}` completed, so there is no time to compare with"
+            ),
+            Self::NoTimes => f.write_str(
+                "no line has the key `ttlb`; in access logs times are in `ms`: lastbyte query \
+                 '{arm: _[\"arm\"], ttlb: _[\"ms\"], content_length: _[\"bytes\"]}' LOG | lastbyte report -",
             ),
         }
     }

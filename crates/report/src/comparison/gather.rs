@@ -139,7 +139,14 @@ pub(super) fn tally(
         counter.presence.check(settings, rows, &outcome.absent)?;
     }
     let absent = of_filter(settings, &outcome.absent)?;
-    Ok((counter.finish(trouble, absent)?, settings.files.clone()))
+    let has_no_times = settings.metric.is_ttlb()
+        && trouble.is_none()
+        && outcome.absent.iter().any(|key| key.path == ["ttlb"]);
+    let tally = counter.finish(trouble, absent)?;
+    if has_no_times {
+        return Err(Error::NoTimes);
+    }
+    Ok((tally, settings.files.clone()))
 }
 
 /// The limits of `count` bins of about as many connections each.

@@ -302,7 +302,10 @@ pub(super) fn response(head: &http::response::Parts) -> Result<Response, Invalid
     let fields = response.fields_mut();
     copy_response(map, fields);
     // RFC 9112 §6.3: `transfer-encoding` overrides the length.
-    if !map.contains_key(header::TRANSFER_ENCODING)
+    if head.status == StatusCode::RESET_CONTENT {
+        // RFC 9110 §15.3.6: it has no content, whatever the upstream sends.
+        fields.push("content-length", "0");
+    } else if !map.contains_key(header::TRANSFER_ENCODING)
         && let Some(len) = response_length(map)?
         // RFC 9110 §8.6: neither 204 nor interim responses have one.
         && head.status != StatusCode::NO_CONTENT

@@ -203,7 +203,12 @@ fn rfc9110_8_6_one_content_length_and_5_5_no_blanks_around_a_value() {
 
 #[test]
 fn rfc9110_8_6_a_response_without_content_has_no_length() {
-    for (status, expected) in [(200, Some(&b"5"[..])), (304, Some(b"5")), (204, None)] {
+    for (status, expected) in [
+        (200, Some(&b"5"[..])),
+        (304, Some(b"5")),
+        (204, None),
+        (205, Some(b"0")),
+    ] {
         let response = http::Response::builder()
             .status(status)
             .header("content-length", "5")

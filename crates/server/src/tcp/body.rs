@@ -97,11 +97,10 @@ impl Report {
         self.connection.turns.is_some()
     }
 
-    /// The header of the response, and the length of its body.
-    pub(super) fn on_response(&mut self, response: &Response, body_len: u64) {
+    /// The header of the response.
+    pub(super) fn on_response(&mut self, response: &Response) {
         if let Some((record, _)) = self.record.as_deref_mut() {
             record.status = response.status();
-            record.body_len = body_len;
         }
         if let Some(in_flight) = &mut self.in_flight {
             in_flight.on_head(response);
@@ -112,6 +111,16 @@ impl Report {
     pub(super) fn on_content_length(&self, content_length: Option<u64>) {
         if let Some(observed) = &self.observed {
             observed.on_head(content_length);
+        }
+    }
+
+    /// A piece of the body is passed on.
+    fn on_body(&mut self, len: usize) {
+        if let Some((record, _)) = self.record.as_deref_mut() {
+            record.body_len += len as u64;
+        }
+        if let Some(observed) = &self.observed {
+            observed.on_body(len);
         }
     }
 
@@ -267,9 +276,7 @@ impl Body for ResponseBody {
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 let len = frame.data_ref().map_or(0, Bytes::len);
-                if let Some(observed) = &self.report.observed {
-                    observed.on_body(len);
-                }
+                self.report.on_body(len);
             }
             Poll::Ready(None) => {
                 self.is_over = true;

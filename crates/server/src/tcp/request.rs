@@ -286,7 +286,7 @@ pub(super) fn head(response: &Response, is_http2: bool) -> http::Response<()> {
 }
 
 pub(super) fn whole(answer: FullResponse, mut report: Report) -> http::Response<ResponseBody> {
-    report.on_response(&answer.response, answer.body_len());
+    report.on_response(&answer.response);
     head(&answer.response, report.is_http2()).map(|()| ResponseBody::whole(answer.body, report))
 }
 
@@ -362,7 +362,7 @@ pub(super) fn begin(
             let len = response.fields().get("content-length");
             let len = len.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
             report.on_content_length(len);
-            report.on_response(&response, len.unwrap_or(0));
+            report.on_response(&response);
             let has_no_body = is_head || matches!(response.status(), 204 | 304);
             let is_empty = has_no_body || len.unwrap_or(0) == 0 && ends_now(&outgoing);
             head(&response, report.is_http2()).map(|()| {

@@ -109,21 +109,22 @@ pub(super) async fn forward(shared: Arc<Shared>, mut body: RequestBody, incoming
     loop {
         let has_room = poll_fn(|context| incoming.poll_ready(context)).await;
         if has_room.is_err() {
-            // The handler does not need the rest: it is not read, and an HTTP/1.1 connection is closed.
-            return;
+            return discard_unneeded(&shared, body).await;
         }
         let began = time::Instant::now();
         let next = poll_fn(|context| {
             if incoming.poll_aborted(context).is_ready() {
                 return Poll::Ready(None);
             }
-            body.poll_next(context).map(Result::ok)
+            body.poll_next(context).map(Some)
         });
         let next = time::timeout(shared.limits.stall, next).await;
         waited += began.elapsed();
-        // Not needed by the handler, truncated or too slow: dropped without an end.
-        let Ok(Some(piece)) = next else {
-            return;
+        let piece = match next {
+            Ok(Some(Ok(piece))) => piece,
+            Ok(None) => return discard_unneeded(&shared, body).await,
+            // Truncated or too slow: dropped without an end.
+            Ok(Some(Err(CutOff))) | Err(_) => return,
         };
         if let Piece::Data(bytes) = &piece {
             moved += bytes.len() as u64;
@@ -139,6 +140,14 @@ pub(super) async fn forward(shared: Arc<Shared>, mut body: RequestBody, incoming
             }
             (waited, moved) = (Duration::ZERO, 0);
         }
+    }
+}
+
+/// The handler does not need the rest of a body. Over HTTP/2 a part of it is read: to some clients a reset stream is a failure,
+/// also after a whole response. Over HTTP/1.1 nothing is read, and the connection is closed.
+async fn discard_unneeded(shared: &Shared, body: RequestBody) {
+    if matches!(body, RequestBody::Http2(..)) {
+        discard(shared, Some(body)).await;
     }
 }
 

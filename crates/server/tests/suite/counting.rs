@@ -3,9 +3,10 @@
 use std::{num::NonZeroUsize, time::Duration};
 
 use lastbyte_driver::Clock;
+use lastbyte_http3::{Request, Response};
 use lastbyte_quic::cid::QuicLbConfig;
 use lastbyte_server::{
-    Site,
+    Handler, HandlerResponse, Peer, Site,
     access::{AccessLog, Format},
     log::{self, LogQueue},
 };
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::{
     http3::{Got, get},
+    limits,
     operations::plain,
     serving::{PATIENCE, Serving, settings},
 };
@@ -165,6 +167,79 @@ fn connection_ids_get_another_layout_of_the_same_length_only() {
     let error = serving.server.set_connection_ids(&layout(0, 2, 8));
     assert!(error.is_err_and(|error| error.contains("requires a restart")));
     drop(serving.server.shut_down(Duration::ZERO));
+}
+
+/// Responds piece by piece, with 5000 bytes: `/cut` without the end, `/announced` after announcing more.
+struct Streaming;
+
+impl Handler for Streaming {
+    fn handle(&self, request: &Request, _: &Peer) -> HandlerResponse {
+        let path = request.path().unwrap_or_default().to_owned();
+        HandlerResponse::Task(Box::new(move |mut exchange| {
+            let respond = async move {
+                let mut response = Response::new(200);
+                if path == "/announced" {
+                    response = response.with("content-length", "9000");
+                }
+                let _ = exchange.outgoing.begin(response).await;
+                let _ = exchange.outgoing.data(vec![b'x'; 5000].into()).await;
+                if path == "/whole" {
+                    let _ = exchange.outgoing.end(None).await;
+                }
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime.expect("a runtime");
+            let work = move || runtime.block_on(respond);
+            std::thread::Builder::new().spawn(work).expect("a thread");
+        }))
+    }
+}
+
+#[test]
+fn responses_over_tcp_are_logged_with_the_bytes_of_their_bodies() {
+    for is_http2 in [false, true] {
+        let mut settings = settings(Streaming);
+        let (writer, log) = log::queue();
+        settings.access = Some(AccessLog::new(writer, Format::Ndjson));
+        let serving = Serving::start(settings);
+        for (method, path) in [
+            ("GET", "/whole"),
+            ("GET", "/cut"),
+            ("GET", "/announced"),
+            ("HEAD", "/announced"),
+        ] {
+            if is_http2 {
+                let mut client = limits::http2(&serving);
+                let mut request = limits::get(1, path);
+                if method == "HEAD" {
+                    // `:method` as a literal (RFC 7541 §6.2.2).
+                    let block = [&[0x02, 4][..], b"HEAD", &request[10..]].concat();
+                    request = limits::frame(limits::HEADERS, 5, 1, &block);
+                }
+                client.send(&request);
+                loop {
+                    let next = limits::next_with_flags(&mut client, |_| true);
+                    let (kind, flags, stream, _) = next.expect("it stays open");
+                    let is_end = kind <= limits::HEADERS && flags & 1 > 0;
+                    if stream == 1 && (is_end || kind == limits::RST_STREAM) {
+                        break;
+                    }
+                }
+            } else {
+                let mut client = serving.connect();
+                let request =
+                    format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+                client.send(request.as_bytes());
+                client.rest();
+            }
+        }
+        serving.end();
+        let mut lines = lines(&log);
+        lines.sort_by_key(|line| line["conn_id"].as_u64());
+        assert_eq!(of(&lines, "bytes"), [5000, 5000, 5000, 0], "{is_http2}");
+        let complete = of(&lines, "complete");
+        assert_eq!(complete, [true, false, false, true], "{is_http2}");
+    }
 }
 
 #[test]

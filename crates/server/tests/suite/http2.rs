@@ -7,11 +7,15 @@ use std::{
 };
 
 use lastbyte_http3::Request;
-use lastbyte_server::{FullResponse, Handler, HandlerResponse, Peer, Site, exchange::Piece};
+use lastbyte_server::{
+    FullResponse, Handler, HandlerResponse, Peer, Site,
+    exchange::{Exchange, Piece},
+};
 
 use crate::{
     limits::{
-        DATA, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, get_with, http2, next_frame,
+        ACK, DATA, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, get_with, http2,
+        next_frame, next_with_flags,
     },
     serving::{Client, PATIENCE, Serving, settings},
 };
@@ -201,6 +205,56 @@ fn post(client: &mut Client, stream: u32) {
     let block = [&[0x83, 0x87, 0x84, 0x01, 9][..], b"localhost"].concat();
     client.send(&frame(HEADERS, 0x4, stream, &block));
     client.send(&frame(DATA, 0, stream, b"a part"));
+}
+
+/// Responds before the body of the request has arrived, as a proxy does with an early error.
+struct Early;
+
+impl Handler for Early {
+    fn handle(&self, _: &Request, _: &Peer) -> HandlerResponse {
+        HandlerResponse::Task(Box::new(move |exchange| {
+            let respond = async move {
+                let Exchange { incoming, outgoing } = exchange;
+                let _ = outgoing.respond(FullResponse::text(413, "too long")).await;
+                drop(incoming);
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime.expect("a runtime");
+            let work = move || runtime.block_on(respond);
+            thread::Builder::new().spawn(work).expect("a thread");
+        }))
+    }
+}
+
+/// curl takes a reset for a failure, also after the whole response.
+#[test]
+fn rfc9113_8_1_an_early_response_is_not_followed_by_a_reset_while_the_body_is_short() {
+    let serving = Serving::start(settings(Early));
+    let mut client = http2(&serving);
+    for stream in [1, 3, 5] {
+        post(&mut client, stream);
+        let mut is_answered = false;
+        while !is_answered {
+            let next = next_with_flags(&mut client, |_| true);
+            let (kind, flags, ..) = next.expect("it stays open");
+            is_answered = kind == DATA && flags & 1 > 0;
+        }
+        for _ in 0..6 {
+            client.send(&frame(DATA, 0, stream, &[0; 8192]));
+        }
+        client.send(&frame(DATA, 1, stream, b"the end"));
+        client.send(&frame(PING, 0, 0, b"client's"));
+        loop {
+            let next = next_with_flags(&mut client, |_| true);
+            let (kind, flags, ..) = next.expect("it stays open");
+            assert_ne!(kind, RST_STREAM, "stream {stream}");
+            if (kind, flags & ACK) == (PING, ACK) {
+                break;
+            }
+        }
+    }
+    drop(client);
+    serving.end();
 }
 
 #[test]

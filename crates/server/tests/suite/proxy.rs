@@ -162,6 +162,10 @@ fn answers(head: &str, body: &[u8], stream: &mut TcpStream) {
             );
             let _ = stream.shutdown(Shutdown::Both);
         }
+        "/reset" => say(
+            stream,
+            "HTTP/1.1 205 Reset Content\r\ncontent-length: 5\r\n\r\nhello",
+        ),
         "/nonsense" => {
             say(stream, "what?\r\n\r\n");
             let _ = stream.shutdown(Shutdown::Both);
@@ -568,6 +572,20 @@ fn rfc9112_3_2_http1_requests_without_host_or_path_do_not_reach_the_upstream() {
         assert_eq!(answer.status, 400, "{request}");
     }
     assert_eq!(behind.connections.load(Ordering::Relaxed), 0);
+    serving.end();
+}
+
+#[test]
+fn rfc9110_15_3_6_the_content_of_a_205_is_not_forwarded() {
+    let serving = front(behind(), Limits::default());
+    for _ in 0..2 {
+        let answer = serving.get("/reset", "");
+        assert_eq!((answer.status, &answer.body[..]), (205, &b""[..]));
+        assert_eq!(answer.field("content-length"), Some("0"));
+        let got = get(&serving, "/reset");
+        assert_eq!((got.status, got.is_whole), (205, true));
+        assert!(got.body.is_empty());
+    }
     serving.end();
 }
 

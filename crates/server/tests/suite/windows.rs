@@ -4,6 +4,7 @@
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
     thread,
+    time::Duration,
 };
 
 use lastbyte_http3::Request;
@@ -167,6 +168,55 @@ fn the_window_of_a_body_has_a_maximum_and_stays_within_the_budget() {
     let most = (256 << 10) + (1 << 20);
     assert!((1 << 20..=most).contains(&window), "a sixteenth: {window}");
     assert_eq!(budget.used(), 0, "its connection is closed");
+}
+
+/// The PING by which the server finds out whether a client that says nothing is still there.
+#[test]
+fn the_window_of_a_body_grows_after_a_pause() {
+    let (sender, read) = channel();
+    let mut all = settings(Reading(sender));
+    all.tcp.idle = Duration::from_millis(400);
+    let serving = Serving::start(all);
+    let mut uploading = Uploading::start(&serving);
+    let initial = uploading.window;
+    loop {
+        let next = next_with_flags(&mut uploading.client, |_| true);
+        let (kind, flags, ..) = next.expect("it stays open");
+        if (kind, flags & ACK) == (PING, 0) {
+            break;
+        }
+    }
+    for _ in 0..10 {
+        let sent = uploading.send();
+        wait_for(&read, sent);
+        uploading.round_trip();
+    }
+    assert!(uploading.window > initial, "{}", uploading.window);
+    drop(uploading);
+    serving.end();
+}
+
+#[test]
+fn another_maximum_is_for_new_connections() {
+    let (sender, read) = channel();
+    let serving = Serving::start(settings(Reading(sender)));
+    let grown = |uploading: &mut Uploading| {
+        let mut round_trips = 0;
+        while uploading.window <= 1 << 20 && round_trips < 20 {
+            let sent = uploading.send();
+            wait_for(&read, sent);
+            uploading.round_trip();
+            round_trips += 1;
+        }
+        uploading.window
+    };
+    let mut first = Uploading::start(&serving);
+    serving.server.set_upload_window(1 << 20);
+    let mut second = Uploading::start(&serving);
+    assert!(grown(&mut first) > 1 << 20);
+    assert_eq!(grown(&mut second), 1 << 20);
+    drop((first, second));
+    serving.end();
 }
 
 /// However often the client answers PINGs, and opens further bodies.

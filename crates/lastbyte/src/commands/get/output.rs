@@ -39,6 +39,14 @@ pub(super) fn to_stdout(arguments: &Arguments) -> usize {
     arguments.urls.len().saturating_sub(files)
 }
 
+/// The last response of a fetch, for the report at the end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastHead {
+    pub(super) status: u16,
+    /// Its fields.
+    pub(super) fields: Fields,
+}
+
 /// The listener of the run.
 pub(super) struct Outputs<'a> {
     arguments: &'a Arguments,
@@ -46,7 +54,7 @@ pub(super) struct Outputs<'a> {
     round: usize,
     targets: Vec<Target>,
     /// The fields of the last response of each fetch.
-    heads: Vec<Fields>,
+    heads: Vec<LastHead>,
     stdout: Box<dyn Write>,
     handshakes: BTreeMap<usize, Handshake>,
     /// By connection number.
@@ -86,7 +94,7 @@ impl<'a> Outputs<'a> {
             interrupt,
             round,
             targets: targets.collect::<Result<_, Failure>>()?,
-            heads: vec![Fields::new(); fetches.len()],
+            heads: vec![LastHead::default(); fetches.len()],
             stdout: Box::new(target::stdout().map_err(|error| Failure::stdout(&error))?),
             handshakes: BTreeMap::new(),
             qlogs: BTreeMap::new(),
@@ -130,7 +138,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// The fields of the last response of each fetch, for the report at the end.
-    pub(super) fn take_heads(&mut self) -> Vec<Fields> {
+    pub(super) fn take_heads(&mut self) -> Vec<LastHead> {
         core::mem::take(&mut self.heads)
     }
 
@@ -146,7 +154,8 @@ impl<'a> Outputs<'a> {
         let line = head.status_line();
         self.print_fields('<', line.trim_end(), head.response.fields());
         if let Some(last) = self.heads.get_mut(fetch) {
-            last.clone_from(head.response.fields());
+            last.status = head.response.status();
+            last.fields.clone_from(head.response.fields());
         }
         let shown = &self.arguments.shown;
         let is_refused = shown.fail && head.response.status() >= 400;

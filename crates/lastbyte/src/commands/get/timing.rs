@@ -13,7 +13,7 @@ use super::exit::exit_code;
 pub(super) struct Round {
     pub(super) report: Report,
     /// The last response of each fetch.
-    pub(super) heads: Vec<lastbyte_http3::Fields>,
+    pub(super) heads: Vec<super::output::LastHead>,
     pub(super) handshakes: BTreeMap<usize, Handshake>,
 }
 

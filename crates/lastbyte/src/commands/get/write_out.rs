@@ -183,7 +183,7 @@ struct FetchData<'a> {
 impl FetchData<'_> {
     fn octets(&self, name: &str) -> &[u8] {
         let head = self.round.heads.get(self.index);
-        head.and_then(|fields| fields.get(name)).unwrap_or_default()
+        head.and_then(|head| head.fields.get(name)).unwrap_or_default()
     }
 
     fn field(&self, name: &str) -> String {
@@ -216,6 +216,7 @@ impl FetchData<'_> {
             .connection
             .and_then(|connection| self.round.handshakes.get(&connection));
         let url = outcome.url.as_ref().unwrap_or(&fetch.url);
+        let head = self.round.heads.get(self.index);
         match name {
             "content_type" => match self.field("content-type") {
                 text if text.is_empty() => Value::Null,
@@ -226,7 +227,12 @@ impl FetchData<'_> {
                 (_, why) => why.into(),
             },
             "exitcode" => result(outcome).0.into(),
-            "http_code" | "response_code" => outcome.status.unwrap_or(0).into(),
+            "http_code" | "response_code" => {
+                // After a redirect whose target does not answer, that of the redirect, as with curl.
+                let redirect = head.filter(|_| outcome.redirects > 0);
+                let status = outcome.status.or(redirect.map(|head| head.status));
+                status.unwrap_or(0).into()
+            }
             "http_version" => outcome.version.map_or("0", |it| it.number()).into(),
             "json" => {
                 let names = VARIABLES.iter();

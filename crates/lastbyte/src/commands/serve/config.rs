@@ -44,8 +44,8 @@ const RELOADED: [&str; 12] = [
     "ticket-keys",
     "lb-config",
 ];
-/// Those of them that a reload applies in part: HTTP/2, and the QUIC versions that are accepted, need a restart.
-const RELOADED_IN_PART: [&str; 2] = ["upload-window", "quic-version"];
+/// Those of them that a reload applies in part: the QUIC versions that are accepted need a restart.
+const RELOADED_IN_PART: [&str; 1] = ["quic-version"];
 /// Those of them that stay as they are if they are removed.
 const KEPT: [&str; 4] = ["cert", "key", "ticket-keys", "lb-config"];
 

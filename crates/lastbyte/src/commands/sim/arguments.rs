@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "400kB", value_delimiter = ',', value_parser = units::bytes, help_heading = "Transfer")]
     pub(crate) size: Vec<u64>,
     /// Also report when these numbers of bytes had arrived in order
-    #[arg(long, value_name = "BYTES,…", value_delimiter = ',', value_parser = units::bytes, help_heading = "Transfer")]
+    #[arg(long, value_name = "BYTES,…", value_delimiter = ',', value_parser = units::bytes, conflicts_with = "upload", help_heading = "Transfer")]
     pub(crate) progress: Vec<u64>,
     /// Requests per connection, one after the other
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::count::<u32>(1..=1_000_000), help_heading = "Transfer")]
@@ -148,7 +148,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", help_heading = "Endpoints")]
     pub(crate) client_acks: Option<ClientAcks>,
     /// Flow-control window per stream granted by the client
-    #[arg(long, value_name = "BYTES", default_value = "6MiB", value_parser = values::size::<u64>(1..=1 << 40), help_heading = "Endpoints")]
+    #[arg(long, value_name = "BYTES", default_value = "6MiB", value_parser = values::size::<u64>(1..=1 << 40), conflicts_with = "upload", help_heading = "Endpoints")]
     pub(crate) window: u64,
     /// Length of the server's certificate chain
     #[arg(long, value_name = "BYTES", default_value = "2400", value_parser = values::size::<u16>(0..=65_535), help_heading = "Endpoints")]

@@ -50,10 +50,14 @@ impl Liveness {
     }
 
     /// Sends a PING. Returns whether it did: there is one at a time.
-    pub(super) fn ask(&mut self) -> bool {
+    pub(super) fn ask(&mut self, context: &mut Context<'_>) -> bool {
         self.is_answered = false;
-        let pings = self.pings.as_mut();
-        pings.is_some_and(|pings| pings.send_ping(Ping::opaque()).is_ok())
+        let Some(pings) = self.pings.as_mut() else {
+            return false;
+        };
+        // The answer to a PING of `is_gone`, which may not look at it for long.
+        while let Poll::Ready(Ok(_)) = pings.poll_pong(context) {}
+        pings.send_ping(Ping::opaque()).is_ok()
     }
 
     /// Whether the client has answered the PING of [`Liveness::ask`].

@@ -6,7 +6,10 @@
 //! The window of the connection is larger by its initial size, so that a body which is not read leaves that to the others. What it
 //! grows by is taken from the budget that HTTP/3 uses as well.
 
-use std::{sync::Arc, task::Context};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    task::Context,
+};
 
 use bytes::Bytes;
 use h2::server;
@@ -26,6 +29,7 @@ pub(super) struct Windows {
     requests: Arc<Connection>,
     /// The window of a stream.
     size: u32,
+    maximum: u32,
     /// Bytes read when the last measurement started or ended.
     read: u64,
     is_measuring: bool,
@@ -35,9 +39,11 @@ pub(super) struct Windows {
 impl Windows {
     pub(super) fn new(requests: &Arc<Connection>) -> Self {
         let shared = &requests.shared;
+        let maximum = shared.upload_window.load(Ordering::Relaxed);
         Self {
             requests: Arc::clone(requests),
-            size: STREAM_WINDOW.min(shared.limits.upload_window),
+            size: STREAM_WINDOW.min(maximum),
+            maximum,
             read: 0,
             is_measuring: false,
             share: WindowShare::new(shared.window_budget.clone()),
@@ -58,8 +64,7 @@ impl Windows {
     ) where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let maximum = self.requests.shared.limits.upload_window;
-        if self.size >= maximum {
+        if self.size >= self.maximum {
             return;
         }
         let read = self.requests.body_read.get();
@@ -70,11 +75,12 @@ impl Windows {
             self.is_measuring = false;
             let in_round_trip = u32::try_from(read - self.read).unwrap_or(u32::MAX);
             if in_round_trip >= self.size / 2 {
-                self.grow(in_round_trip.saturating_mul(4).min(maximum), connection);
+                let wanted = in_round_trip.saturating_mul(4).min(self.maximum);
+                self.grow(wanted, connection);
             }
             self.read = read;
         }
-        if read - self.read >= u64::from(self.size / 4) && liveness.ask() {
+        if read - self.read >= u64::from(self.size / 4) && liveness.ask(context) {
             self.is_measuring = true;
             self.read = read;
         }
