@@ -149,6 +149,8 @@ pub enum FirstRecovery {
 pub enum Variant {
     /// draft-kazuho-ccwg-rapid-start-02.
     Draft02,
+    /// The editors' copy of 26 September 2026: the recovery of revision 02, with other defaults of pacing and of beta for marks.
+    Editor,
     /// quicly as shipped in April 2026.
     Quicly,
 }

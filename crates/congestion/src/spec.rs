@@ -37,7 +37,7 @@ use crate::{
     avoidance::{Avoidance, Cubic, NewReno, Pico, Prague},
     config::Config,
     controller::{Controller, ControllerFactory, Environment},
-    startup::{HyStart, QueueThreshold, RapidStart, Search, SlowStart, Startup},
+    startup::{HyStart, RapidStart, Search, SlowStart, Startup},
 };
 
 /// Creates a startup for a controller with these settings.
@@ -143,7 +143,7 @@ impl Registry {
                 startup(
                     "rapid",
                     "3x while no queue shows, else 2x (Rapid Start)",
-                    |config| Box::new(RapidStart::new(QueueThreshold::of(&config.settings))),
+                    |config| Box::new(RapidStart::of(&config.settings)),
                 ),
                 startup(
                     "search",

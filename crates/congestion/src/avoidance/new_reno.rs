@@ -1,4 +1,7 @@
 //! NewReno (RFC 9002 §7.3.3): one datagram for each window acknowledged, half the window at congestion.
+//!
+//! Growth is in fractions of a datagram, as in RFC 9002 §B.5: what was acknowledged of a window before a loss has its effect.
+//! Counting whole windows, as Linux does, forgets it at each loss, which is most of the growth where losses are frequent.
 
 use lastbyte_units::Time;
 
@@ -10,8 +13,8 @@ use crate::config::Config;
 pub struct NewReno {
     beta: f64,
     beta_ecn: f64,
-    /// Bytes acknowledged since the window last grew.
-    credit: u64,
+    /// The fraction of a byte by which the window exceeds its whole bytes.
+    fraction: f64,
 }
 
 impl NewReno {
@@ -25,7 +28,7 @@ impl NewReno {
         Self {
             beta,
             beta_ecn: config.beta_ecn.unwrap_or(beta),
-            credit: 0,
+            fraction: 0.0,
         }
     }
 }
@@ -43,27 +46,26 @@ impl Avoidance for NewReno {
     }
 
     fn on_congestion(&mut self, _: &Reduction<'_>) {
-        self.credit = 0;
+        self.fraction = 0.0;
     }
 
     fn on_slow_start_exit(&mut self, _: u64) {
-        self.credit = 0;
+        self.fraction = 0.0;
     }
 
     fn on_ack(&mut self, ack: &AvoidanceAck<'_>) -> u64 {
-        self.credit = self.credit.saturating_add(ack.bytes);
-        if self.credit < ack.window {
-            return ack.window;
-        }
         // At most one datagram for each window acknowledged; a frame that acknowledges more does not count more.
-        self.credit = (self.credit - ack.window).min(ack.window);
-        ack.window.saturating_add(ack.max_datagram_size)
+        let share = (ack.bytes as f64 / ack.window.max(1) as f64).min(1.0);
+        let growth = self.fraction + ack.max_datagram_size as f64 * share;
+        let whole = growth as u64;
+        self.fraction = growth - whole as f64;
+        ack.window.saturating_add(whole)
     }
 
     fn on_app_limited(&mut self, _: Time) {}
 
     fn on_persistent_congestion(&mut self) {
-        self.credit = 0;
+        self.fraction = 0.0;
     }
 
     fn undo(&mut self, _: usize) {}

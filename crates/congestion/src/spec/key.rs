@@ -66,8 +66,8 @@ pub(super) const KEYS: &[Key] = &[
     .common(),
     Key::choice(
         "variant",
-        &["draft-02", "quicly"],
-        "Rapid Start of the draft, or of quicly in April 2026 (its threshold, K = 11/18, floors, startup-beta 0.7)",
+        &["draft-02", "editor", "quicly"],
+        "Rapid Start of the draft, of its editors' copy (burst=2p, startup-pacing-gain=1, startup-beta-ecn=0.8), or of quicly in April 2026 (its threshold, K = 11/18, floors, startup-beta 0.7)",
     ),
     Key::window(
         "initial-window",
@@ -127,6 +127,10 @@ pub(super) const KEYS: &[Key] = &[
         "queue-threshold",
         &["min", "max"],
         "growth=rapid falls back to 2x above the min or the max of min_rtt + 4 ms and about 1.1 x min_rtt",
+    ),
+    Key::switch(
+        "hystart-exit",
+        "growth=rapid also slows down and ends as growth=hystart does, before a loss (off)",
     ),
     Key::number(
         "search-threshold",

@@ -206,6 +206,11 @@ pub(super) fn monolithic() -> [Preset; 2] {
 const INITIAL_WINDOW: WindowSize = WindowSize::Datagrams(30);
 /// The largest jump of Careful Resume. RFC 9959 leaves `max_jump` to the configuration.
 const RESUME_MAX: WindowSize = WindowSize::Bytes(2 << 20);
+/// Rapid Start's editors' copy: the initial window is paced without a burst (§3.1.1), later rounds over the full round trip
+/// (§3.1.2), and a mark is no overflow (§3.3.1, RFC 8511).
+const EDITOR_BURST: WindowSize = WindowSize::Datagrams(2);
+const EDITOR_PACING_GAIN: f64 = 1.0;
+const EDITOR_BETA_ECN: f64 = 0.8;
 /// The factor of quicly's Rapid Start.
 const QUICLY_BETA: f64 = 0.7;
 
@@ -291,10 +296,11 @@ impl Preset {
 impl Window {
     fn configure(self, settings: &Settings, config: &mut Config) {
         let first_recovery = match settings.choice("recovery").unwrap_or(self.recovery) {
-            "proportional" if settings.choice("variant") == Some("quicly") => {
-                FirstRecovery::Proportional(Variant::Quicly)
-            }
-            "proportional" => FirstRecovery::Proportional(Variant::Draft02),
+            "proportional" => FirstRecovery::Proportional(match settings.choice("variant") {
+                Some("quicly") => Variant::Quicly,
+                Some("editor") => Variant::Editor,
+                _ => Variant::Draft02,
+            }),
             _ => FirstRecovery::Cut,
         };
         let startup_beta = match first_recovery {
@@ -322,6 +328,11 @@ impl Window {
         config.beta_ecn = settings.number("beta-ecn");
         config.pacing_gain = settings.number("pacing-gain");
         config.startup_pacing_gain = settings.number("startup-pacing-gain");
+        if first_recovery == FirstRecovery::Proportional(Variant::Editor) {
+            config.burst = config.burst.or(Some(EDITOR_BURST));
+            config.startup_pacing_gain = config.startup_pacing_gain.or(Some(EDITOR_PACING_GAIN));
+            config.startup_beta_ecn = config.startup_beta_ecn.or(Some(EDITOR_BETA_ECN));
+        }
         config.idle = match settings.choice("idle") {
             Some("rfc9002") => IdlePolicy::Rfc9002,
             Some("rfc5681") => IdlePolicy::Rfc5681,

@@ -8,7 +8,7 @@ use crate::{
     config::{AppLimited, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
     controller::Ack,
     rtt::Rtt,
-    startup::{Growth, StartupAck},
+    startup::{Growth, QueueThreshold, StartupAck},
     window::WindowController,
 };
 
@@ -104,6 +104,49 @@ fn the_spec_of_the_rapid_start_authors_is_parsed() {
 }
 
 #[test]
+fn the_variant_of_the_editors_copy_sets_the_keys_that_it_names() {
+    let keys = |text: &str| {
+        let spec = parse(text);
+        let config = spec.config();
+        (
+            config.first_recovery,
+            config.burst,
+            config.startup_pacing_gain,
+            config.startup_beta_ecn,
+        )
+    };
+    let editor = FirstRecovery::Proportional(Variant::Editor);
+    let burst = Some(WindowSize::Datagrams(2));
+    assert_eq!(
+        keys("rapid-start:variant=editor"),
+        (editor, burst, Some(1.0), Some(0.8))
+    );
+    assert_eq!(
+        keys("rapid-start:variant=editor,burst=10p,startup-pacing-gain=2,startup-beta-ecn=0.7"),
+        (
+            editor,
+            Some(WindowSize::Datagrams(10)),
+            Some(2.0),
+            Some(0.7)
+        )
+    );
+    // As with the other variants, no effect on a cut.
+    assert_eq!(
+        keys("slow-start:variant=editor"),
+        (FirstRecovery::Cut, None, None, None)
+    );
+    assert_eq!(
+        keys("rapid-start"),
+        (
+            FirstRecovery::Proportional(Variant::Draft02),
+            None,
+            None,
+            None
+        )
+    );
+}
+
+#[test]
 fn startup_beta_overrides_beta_which_overrides_variant_and_preset() {
     let startup_beta = |text: &str| parse(text).config().startup_beta;
     assert_eq!(startup_beta("rapid-start"), Some(0.5));
@@ -160,7 +203,7 @@ fn keys_are_accepted_in_any_order() {
          beta-ecn=0.85,startup-beta=0.6,beta=0.7,first-flight-rtts=1,min-window=4p,initial-window=64KiB,\
          recovery=proportional,first-flight=initial-window,growth=rapid,congestion=newreno,variant=draft-02,jump-window=1MB,\
          search-threshold=0.3,search-exit=keep,rate-limited-increase=off,resume=on,resume-max=100p,\
-         classic-ecn-fallback=on,burst=2p,startup-pacing-gain=1,startup-beta-ecn=0.8",
+         hystart-exit=on,classic-ecn-fallback=on,burst=2p,startup-pacing-gain=1,startup-beta-ecn=0.8",
     );
     assert_eq!(
         *spec.config(),
@@ -185,6 +228,7 @@ fn keys_are_accepted_in_any_order() {
                 ("variant", Value::Choice("draft-02")),
                 ("search-threshold", Value::Number(0.3)),
                 ("search-exit", Value::Choice("keep")),
+                ("hystart-exit", Value::Switch(true)),
                 ("classic-ecn-fallback", Value::Switch(true)),
             ]
             .into_iter()

@@ -15,21 +15,22 @@
 //!
 //! While growing 3×, the pacer releases three windows in a round trip, so that it is not the limit.
 //!
-//! The editors' copy of 26 September 2026, the newest text found, differs from revision 02 in these clauses:
+//! The editors' copy of 26 September 2026, the newest text found, differs from revision 02 in these clauses. `variant=editor` sets the
+//! keys that they name, except for the last:
 //!
 //! | clause | here |
 //! |---|---|
 //! | §3.1.1: the initial window over the full round trip, no faster than classic paced slow start | `first-flight=jump` does this once ten datagrams are in flight, which leave back to back; with `burst=2p` they are paced as well |
 //! | §3.1.2: the sender ought to pace later rounds over the full round trip | `startup-pacing-gain=1`: a window a round trip. By default, see above. It slows the growth: with windows that triple by each one acknowledged, but wait for the pacer, to 2.35× a round trip, and with those that double, to 1.76× |
 //! | §3.3.1: a larger beta where the congestion is not an overflow, such as the 0.8 of RFC 8511 for marks | `startup-beta-ecn=0.8` |
-//! | §3.2: may be combined with HyStart++ | not implemented: the rule of growth is one of `growth=` |
+//! | §3.2: may be combined with HyStart++ | `hystart-exit=on`: growth by 3× and 2× as above until HyStart++ finds a queue ([`HyStart`]), then its Conservative Slow Start, which ends startup unless the round-trip time falls again |
 
 use core::time::Duration;
 
 use lastbyte_units::Time;
 
-use super::{Growth, Startup, StartupAck};
-use crate::{rtt::Rtt, spec::Settings};
+use super::{Growth, HyStart, Startup, StartupAck};
+use crate::{rtt::Rtt, spec::Settings, state::Phase};
 
 /// Rapid Start's growth.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ pub struct RapidStart {
     threshold: QueueThreshold,
     floor: RttFloor,
     tripling: bool,
+    hystart: Option<HyStart>,
 }
 
 /// The round-trip time above which Rapid Start assumes a queue.
@@ -90,6 +92,17 @@ impl RapidStart {
             threshold,
             floor: RttFloor::new(),
             tripling: false,
+            hystart: None,
+        }
+    }
+
+    /// Growth with the keys `queue-threshold`, `variant` and `hystart-exit`.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let has_hystart = settings.switch("hystart-exit").unwrap_or(false);
+        Self {
+            hystart: has_hystart.then(HyStart::new),
+            ..Self::new(QueueThreshold::of(settings))
         }
     }
 }
@@ -109,11 +122,22 @@ impl Startup for RapidStart {
                 .floor
                 .smallest(ack.now, min_rtt)
                 .is_some_and(|floor| floor <= self.threshold.round_trip(min_rtt));
+        if let Some(hystart) = &mut self.hystart {
+            let growth = hystart.on_ack(ack);
+            if hystart.phase() == Phase::ConservativeSlowStart {
+                self.tripling = false;
+                return growth;
+            }
+        }
         Growth::by(if self.tripling {
             ack.bytes.saturating_mul(2)
         } else {
             ack.bytes
         })
+    }
+
+    fn phase(&self) -> Phase {
+        self.hystart.as_ref().map_or(Phase::Startup, Startup::phase)
     }
 
     fn pacing_gain(&self) -> f64 {

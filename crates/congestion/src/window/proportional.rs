@@ -155,7 +155,7 @@ impl Proportional {
     /// Enters recovery.
     pub(super) fn new(variant: Variant, entry: &Entry) -> Self {
         let rule: &'static dyn Rule = match variant {
-            Variant::Draft02 => &Draft02,
+            Variant::Draft02 | Variant::Editor => &Draft02,
             Variant::Quicly => &Quicly,
         };
         let pre = rule.pre(entry);

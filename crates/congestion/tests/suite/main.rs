@@ -5,6 +5,7 @@ mod arms;
 mod duels;
 mod path;
 mod properties;
+mod response;
 mod script;
 mod spec_text;
 mod tables;

@@ -142,6 +142,7 @@ fn value(key: &str, config: &Config, state: &State) -> Option<Value> {
         },
         "variant" => match config.first_recovery {
             FirstRecovery::Proportional(Variant::Draft02) => "draft-02".to_owned(),
+            FirstRecovery::Proportional(Variant::Editor) => "editor".to_owned(),
             FirstRecovery::Proportional(Variant::Quicly) => "quicly".to_owned(),
             FirstRecovery::Cut => return None,
         },

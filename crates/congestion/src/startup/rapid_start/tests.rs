@@ -95,3 +95,51 @@ fn paces_three_windows_a_round_trip_while_tripling() {
     startup.tripling = true;
     assert!((startup.pacing_gain() - 3.0).abs() < f64::EPSILON);
 }
+
+/// The growth of a flow of ten packets a round, of which the round-trip times are these, for each packet acknowledged; and whether
+/// startup ended.
+fn rounds(hystart_exit: bool, rtts: &[u64]) -> (Vec<u64>, bool) {
+    let settings = [("hystart-exit", crate::spec::Value::Switch(hystart_exit))];
+    let mut startup = RapidStart::of(&settings.into_iter().collect());
+    let (mut rtt, mut at, mut number, mut done) = (Rtt::default(), 0, 0, false);
+    let mut growths = Vec::new();
+    for sample in rtts {
+        for _ in 0..10 {
+            at += sample / 10;
+            rtt.update(Time::ZERO + ms(at), ms(*sample), Duration::ZERO, None);
+            let growth = startup.on_ack(&StartupAck {
+                now: Time::ZERO + ms(at),
+                bytes: 1000,
+                delivered: 0,
+                sent: 0,
+                in_flight: 0,
+                rate: None,
+                window: 10_000,
+                largest_acked: number,
+                next: number + 10,
+                rtt: &rtt,
+                rtt_sample: Some(ms(*sample)),
+            });
+            number += 1;
+            growths.push(growth.bytes);
+            done |= growth.done;
+        }
+    }
+    (growths, done)
+}
+
+#[test]
+fn rfc9406_4_2_hystart_beside_rapid_growth_slows_it_and_ends_startup_before_a_loss() {
+    // Doubled as soon as there is a queue; a round later the queue has grown by more than an eighth.
+    let queue = [40, 40, 46, 60, 60, 60, 60, 60, 60, 60, 60];
+    let (growths, done) = rounds(true, &queue);
+    assert_eq!(growths[19], 2000);
+    assert_eq!(growths[29], 250);
+    assert!(growths[30..].iter().all(|bytes| *bytes == 250));
+    assert!(done);
+    let (growths, done) = rounds(false, &queue);
+    assert_eq!((growths[19], growths[39], done), (2000, 1000, false));
+    // The delay was none of the queue: growth goes on as it was.
+    let (growths, done) = rounds(true, &[40, 40, 46, 40, 40, 40, 40, 40, 40, 40]);
+    assert_eq!((growths[29], growths[99], done), (250, 2000, false));
+}
