@@ -13,6 +13,7 @@
 //! | the path is that of an earlier connection, before the first packet | [`on_saved_path`](Controller::on_saved_path) |
 //! | about to send, with nothing in flight since the sender ran out of data | [`on_idle_restart`](Controller::on_idle_restart) |
 //! | the path's datagram size changed | [`on_mtu`](Controller::on_mtu) |
+//! | the peer's port changed, and what was in flight is forgotten | [`on_rebind`](Controller::on_rebind) |
 //!
 //! An ACK frame is reported in the order of RFC 9002 Appendix A.7, losses before growth:
 //!
@@ -103,6 +104,10 @@ pub trait Controller: fmt::Debug + Send {
     fn on_mtu(&mut self, max_datagram_size: u64) {
         let _ = max_datagram_size;
     }
+
+    /// The peer's port changed: what was in flight no longer is, and will be reported neither as acknowledged nor as lost (RFC 9000
+    /// §9.4). Default: ignored.
+    fn on_rebind(&mut self) {}
 
     /// The sender is about to send again, with nothing in flight, after a pause that
     /// [`on_app_limited`](Controller::on_app_limited) reported. Default: ignored, so the window stays.

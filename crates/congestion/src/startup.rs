@@ -79,6 +79,10 @@ pub trait Startup: fmt::Debug + Send {
     /// Responds to an ACK frame outside of recovery. Called for every frame, also when [`StartupAck::bytes`] is zero.
     fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth;
 
+    /// What was in flight is reported neither as acknowledged nor as lost, as after a NAT rebinding: a rule that compares what was
+    /// sent with what was delivered starts again. Default: ignored.
+    fn on_rebind(&mut self) {}
+
     /// The phase in logs, while startup lasts: [`Phase::Startup`], or a named part of it.
     fn phase(&self) -> Phase {
         Phase::Startup

@@ -696,6 +696,10 @@ impl Controller for WindowController {
         }
     }
 
+    fn on_rebind(&mut self) {
+        self.startup.on_rebind();
+    }
+
     fn on_saved_path(&mut self, saved: &SavedPath) {
         let Some(max_jump) = self.config.resume else {
             return;

@@ -838,7 +838,8 @@ impl Recovery {
         }
         self.rebound_at = Some(now);
         self.leave_path(sink);
-        let _ = self.control.change();
+        let (controller, _) = self.control.change();
+        controller.on_rebind();
         true
     }
 

@@ -34,6 +34,7 @@
 //!   draft's use of the bin after it a mistake, and in the authors' implementations.
 //! - The authors' newest code discards the history when the application limits the sender. Then as little is delivered as was sent a
 //!   round trip before, so that nothing is detected; the history is kept here.
+//! - The history is discarded when a flight is forgotten, as after a NAT rebinding: what was sent of it is never delivered.
 //! - Bins hold 64-bit byte counts; the draft's scaling to 16 bits only saves memory.
 
 use core::time::Duration;
@@ -215,6 +216,11 @@ impl History {
 impl Startup for Search {
     fn name(&self) -> &'static str {
         "search"
+    }
+
+    /// Of a flight that is forgotten, delivery stays behind for a window.
+    fn on_rebind(&mut self) {
+        self.history = None;
     }
 
     fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth {

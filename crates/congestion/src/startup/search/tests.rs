@@ -295,3 +295,27 @@ fn the_bytes_sent_are_interpolated_between_bins() {
         "{difference}"
     );
 }
+
+/// A NAT rebinding: what was sent in a round trip before it is never delivered, and acknowledgments pause as long.
+#[test]
+fn rfc9000_9_4_a_flight_that_a_rebinding_forgets_is_no_lower_rate() {
+    let is_found = |is_reported: bool| {
+        let mut flow = Flow::new();
+        let mut is_found = false;
+        for step in 0..200 {
+            flow.now = flow.now + ms(10);
+            flow.sent += 1000;
+            let is_forgotten = (100..110).contains(&step);
+            if step == 100 && is_reported {
+                flow.search.on_rebind();
+            }
+            if step >= 10 && !is_forgotten {
+                flow.delivered += 1000;
+                is_found |= flow.ack(Some(ms(100))).limit.is_some();
+            }
+        }
+        is_found
+    };
+    assert!(is_found(false));
+    assert!(!is_found(true));
+}

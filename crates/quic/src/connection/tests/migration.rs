@@ -107,6 +107,7 @@ fn rfc9000_9_4_a_rebinding_is_no_congestion_for_any_startup_and_avoidance() {
         "rapid-no-jump",
         "rapid-start",
         "hystart",
+        "search",
     ];
     let specs = startups.into_iter().flat_map(|startup| {
         ["newreno", "cubic", "pico", "prague"]
