@@ -130,7 +130,7 @@ pub(crate) struct Resolution {
 /// The state of the query for the HTTPS record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Https {
-    /// It is not queried, or the record and its targets are resolved, since this time.
+    /// The record is not queried, or it and its targets are resolved, since this time.
     Done(Option<Time>),
     /// The query is outstanding.
     Pending,

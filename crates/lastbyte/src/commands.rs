@@ -8,6 +8,7 @@ mod credentials;
 pub(crate) mod emulate;
 mod fleet_file;
 pub(crate) mod get;
+mod help;
 pub(crate) mod lb;
 pub(crate) mod man;
 mod path;
@@ -52,13 +53,24 @@ pub(crate) fn with_negative_values(command: Command) -> Command {
 }
 
 /// Prints a usage error (exit code 2), or the requested help, of a command line.
-pub(crate) fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
+pub(crate) fn usage(mut error: clap::Error, program: Command, words: &[OsString]) -> ExitCode {
+    if error.kind() == ErrorKind::DisplayHelp {
+        let printed = match help::print(program, words) {
+            Ok(printed) => printed.and_then(|()| std::io::stdout().flush()),
+            Err(what) => return report(&Failure::Usage(what)),
+        };
+        return match printed {
+            Err(error) => report(&Failure::stdout(&error)),
+            Ok(()) => ExitCode::SUCCESS,
+        };
+    }
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg).cloned()
     {
         let refused = match words.get(1).and_then(|command| command.to_str()) {
             Some("get") => get::refusal(&given),
             Some("bench") => bench::refusal(&given),
+            Some("sim" | "emulate") => path::refusal(&given),
             _ => None,
         };
         if let Some(what) = refused {

@@ -69,7 +69,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
     });
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(error) => return commands::usage(error, &words),
+        Err(error) => return commands::usage(error, Arguments::command(), &words),
     };
     let result = match arguments.command {
         // Without a command there is `--version`.

@@ -164,12 +164,69 @@ fn a_negative_number_is_a_value_of_the_option_before_it() {
         ("sim --loss -1", "'-1' for '--loss"),
         ("serve --workers -2 --self-signed", "'-2' for '--workers"),
         ("emulate --tun -6", "unexpected argument '-6'"),
-        ("bench -4 --rate 5", "required arguments"),
+        ("get -4 --repeat 5", "required arguments"),
     ] {
         let output = Command::new(BINARY).args(words.split(' ')).output();
         let output = output.expect("the binary runs");
         let printed = String::from_utf8(output.stderr).expect("UTF-8");
         assert!(printed.contains(expected), "{words}: {printed}");
         assert_eq!(output.status.code(), Some(2), "{words}");
+    }
+}
+
+/// `-h` is one screen, `--help` has all options, and `--help GROUP` those of a group.
+#[test]
+fn help_is_short_whole_or_of_a_group() {
+    let run = |words: &str| {
+        let output = Command::new(BINARY).args(words.split(' ')).output();
+        let output = output.expect("the binary runs");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).expect("UTF-8");
+        (output.status.code(), text)
+    };
+    let (code, short) = run("get -h");
+    assert_eq!(code, Some(0), "{short}");
+    assert!(short.contains("--timing") && !short.contains("--resolve"));
+    assert!(
+        short.contains("groups output,\nrequest, connection;"),
+        "{short}"
+    );
+    for words in ["get --help", "help get", "get -s --help"] {
+        let (code, long) = run(words);
+        assert_eq!(code, Some(0), "{long}");
+        assert!(
+            long.contains("--timing") && long.contains("--resolve"),
+            "{words}"
+        );
+    }
+    let (code, group) = run("get --help connection");
+    assert_eq!(code, Some(0), "{group}");
+    assert!(
+        !group.contains("--timing") && group.contains("--resolve"),
+        "{group}"
+    );
+    assert!(!group.contains("Examples"), "{group}");
+    let (code, error) = run("get --help network");
+    assert_eq!(code, Some(2), "{error}");
+    let expected = "unknown group `network` (expected output, request, connection)";
+    assert!(error.contains(expected), "{error}");
+    for (words, expected) in [
+        (
+            "sim --jitter 5ms",
+            "`jitter = …` in [down] of a network file",
+        ),
+        (
+            "serve --max-resets 5 --self-signed",
+            "is a key of the configuration file only",
+        ),
+        ("bench --csv https://localhost/", "use --json"),
+        (
+            "get --proxy http://a/ https://b/",
+            "curl's `--proxy` is not supported: use curl",
+        ),
+    ] {
+        let (code, error) = run(words);
+        assert_eq!(code, Some(2), "{words}: {error}");
+        assert!(error.contains(expected), "{words}: {error}");
     }
 }

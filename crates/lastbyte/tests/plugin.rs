@@ -64,7 +64,7 @@ fn all_commands_know_the_startups_of_the_registry() {
     let words = [
         "get",
         "--silent",
-        "--startup",
+        "--congestion",
         "surge",
         "http://127.0.0.1:1/",
     ];

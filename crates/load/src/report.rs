@@ -1,13 +1,12 @@
 //! The output at the end of a run: h2load's table with additions, JSON, or CSV.
 
-mod csv;
 mod json;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::{csv::csv, json::json, text::text};
+pub use self::{json::json, text::text};
 
 use core::time::Duration;
 

@@ -13,7 +13,7 @@ pub(crate) enum Event {
     },
     /// Something happened on a TCP connection.
     Tcp {
-        /// Its number.
+        /// The number of the connection.
         connection: usize,
         /// The event.
         event: tcp::Event,

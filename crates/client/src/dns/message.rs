@@ -53,9 +53,9 @@ pub(super) struct Answer {
 /// Why a message is not a usable answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnswerError {
-    /// It does not answer this query, and is to be ignored.
+    /// The message does not answer this query, and is to be ignored.
     Unrelated,
-    /// It is truncated.
+    /// The message is truncated.
     Truncated,
     /// The server reports an error, or the answer is invalid.
     Failed(String),

@@ -366,7 +366,7 @@ fn arms(texts: &[String], registry: &Registry) -> Result<Vec<Arm>, String> {
 /// A page that was written.
 struct Page {
     path: String,
-    /// Its verdicts in styles.
+    /// The verdicts of the report, in styles.
     verdicts: Vec<(Style, String)>,
     /// The exit code that follows from it.
     code: ExitCode,

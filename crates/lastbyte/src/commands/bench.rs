@@ -67,8 +67,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let measurement = watched(&settings, &control, "")?;
     let text = if arguments.json {
         format!("{:#}\n", report::json(&settings, &measurement))
-    } else if arguments.csv {
-        report::csv(&settings, &measurement)
     } else {
         report::text(&settings, &measurement)
     };

@@ -7,9 +7,9 @@ use lastbyte_client::{Identity, Settings, Trust};
 
 use crate::files;
 
-/// The certificates of both ends.
+/// The certificates that a client trusts.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Credentials {
+pub(crate) struct Authorities {
     /// Do not verify the server's certificate
     ///
     /// The connection can be intercepted by a man in the middle.
@@ -20,6 +20,29 @@ pub(crate) struct Credentials {
     /// Without effect beside -k.
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
+}
+
+impl Authorities {
+    /// Puts them into the settings of a client.
+    ///
+    /// # Errors
+    ///
+    /// Returns the text of the error if the file of `--cacert` cannot be read.
+    pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), String> {
+        if self.insecure {
+            settings.trust = Trust::DangerouslyAcceptAny;
+        } else if let Some(path) = &self.cacert {
+            settings.trust = Trust::Authorities(files::read(path)?);
+        }
+        Ok(())
+    }
+}
+
+/// The certificates of both ends.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Credentials {
+    #[command(flatten)]
+    pub(crate) authorities: Authorities,
     /// Client certificate (PEM)
     #[arg(short = 'E', long, value_name = "FILE")]
     pub(crate) cert: Option<PathBuf>,
@@ -43,11 +66,7 @@ impl Credentials {
         authorities: impl Fn(String) -> E,
         identity: impl Fn(String) -> E,
     ) -> Result<(), E> {
-        if self.insecure {
-            settings.trust = Trust::DangerouslyAcceptAny;
-        } else if let Some(path) = &self.cacert {
-            settings.trust = Trust::Authorities(files::read(path).map_err(authorities)?);
-        }
+        self.authorities.apply(settings).map_err(authorities)?;
         settings.pins.clone_from(&self.pin_sha256);
         if let Some(path) = &self.cert {
             let certificates = files::read(path).map_err(&identity)?;

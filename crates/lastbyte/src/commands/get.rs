@@ -68,7 +68,15 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         let report = match fetch(&settings, &memory, clock, fetches.clone(), &mut outputs) {
             Ok(report) => report,
             Err(RunError::Trust(what)) => {
-                let what = in_file(arguments.connection.credentials.cacert.as_deref(), &what);
+                let what = in_file(
+                    arguments
+                        .connection
+                        .credentials
+                        .authorities
+                        .cacert
+                        .as_deref(),
+                    &what,
+                );
                 return Ok(failed(arguments, 77, &what));
             }
             Err(RunError::Identity(what)) => {

@@ -10,7 +10,6 @@ use lastbyte_scenario::{
 };
 use lastbyte_units as units;
 
-use super::values;
 use crate::{failure::Failure, files};
 
 /// One path or several.
@@ -50,35 +49,9 @@ pub(crate) struct PathArguments {
     /// Random loss: 1%
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.loss), help_heading = "Path")]
     loss: Option<String>,
-    /// Loss in bursts, and their mean length: "1% 3p" (Gilbert-Elliott)
-    #[arg(long, value_name = "SHARE LENGTH", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.burst_loss), help_heading = "Path")]
-    burst_loss: Option<String>,
-    /// Share of packets delayed further, and for how long: "1% 5ms"
-    #[arg(long, value_name = "SHARE SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.reorder), help_heading = "Path")]
-    reorder: Option<String>,
-    /// Maximum additional delay: 5ms, or "5ms reorder" to allow reordering
-    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.jitter), help_heading = "Path")]
-    jitter: Option<String>,
-    /// Share of packets duplicated: 0.1%
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.duplicate), help_heading = "Path")]
-    duplicate: Option<String>,
-    /// Policer rate and bucket: "10mbit 100kB"
-    #[arg(long, value_name = "RATE BUCKET", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.policer), help_heading = "Path")]
-    policer: Option<String>,
     /// Rate from client to server [default: unlimited]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.rate), help_heading = "Path")]
     up_rate: Option<String>,
-    /// Random loss from client to server
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.loss), help_heading = "Path")]
-    up_loss: Option<String>,
-    /// Interval at which client packets are released in batches: 4ms
-    ///
-    /// As on radio links with scheduled uplinks.
-    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.release), help_heading = "Path")]
-    up_release: Option<String>,
-    /// Bytes per packet besides the UDP payload: 28 for IPv4 [default: 0]
-    #[arg(long, value_name = "BYTES", value_parser = values::size::<u32>(0..=65_535), help_heading = "Path")]
-    overhead: Option<u32>,
 }
 
 impl PathArguments {
@@ -91,7 +64,6 @@ impl PathArguments {
     fn text(&self) -> PathText {
         PathText {
             rtt: self.rtt.clone(),
-            overhead: self.overhead,
             down: LinkText {
                 rate: self.rate.clone(),
                 trace: self.rate_trace.clone(),
@@ -99,17 +71,10 @@ impl PathArguments {
                 discipline: self.aqm.clone(),
                 mark: self.mark.clone(),
                 loss: self.loss.clone(),
-                burst_loss: self.burst_loss.clone(),
-                reorder: self.reorder.clone(),
-                jitter: self.jitter.clone(),
-                duplicate: self.duplicate.clone(),
-                policer: self.policer.clone(),
                 ..LinkText::default()
             },
             up: LinkText {
                 rate: self.up_rate.clone(),
-                loss: self.up_loss.clone(),
-                release: self.up_release.clone(),
                 ..LinkText::default()
             },
             ..PathText::default()
@@ -268,6 +233,27 @@ fn depth(limit: Limit) -> String {
         Limit::Packets(packets) => format!("{packets} packets"),
         Limit::Time(span) => units::show_span(span),
     }
+}
+
+/// Settings of a path that only a network file has: the removed option, table and key.
+const OF_FILES: [(&str, &str, &str); 8] = [
+    ("--burst-loss", "[down]", "burst-loss"),
+    ("--duplicate", "[down]", "duplicate"),
+    ("--jitter", "[down]", "jitter"),
+    ("--overhead", "the file", "overhead"),
+    ("--policer", "[down]", "policer"),
+    ("--reorder", "[down]", "reorder"),
+    ("--up-loss", "[up]", "loss"),
+    ("--up-release", "[up]", "release"),
+];
+
+/// Why an option of a path is refused; `None` if no network file has it.
+pub(super) fn refusal(option: &str) -> Option<String> {
+    let option = option.split('=').next().unwrap_or_default();
+    let (_, place, key) = OF_FILES.iter().find(|(name, ..)| *name == option)?;
+    Some(format!(
+        "`{option}` is not an option (expected `{key} = …` in {place} of a network file: --network FILE)"
+    ))
 }
 
 /// Checks a setting with the grammar of network files, so that an error names its option.

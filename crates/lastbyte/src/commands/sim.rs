@@ -261,12 +261,10 @@ fn scenario(
                 Security::Simulated
             },
             datagram_size: arguments.mtu,
-            adapts_to_reordering: !arguments.fixed_thresholds,
+            adapts_to_reordering: true,
             ack_frequency: arguments.ack_frequency,
             ecn: arguments.uses_ecn(),
-            max_ack_delay: arguments
-                .max_ack_delay
-                .unwrap_or_else(|| acks.max_ack_delay()),
+            max_ack_delay: acks.max_ack_delay(),
             ack_decimation: acks.decimation(),
             stream_window: arguments.window,
             has_fixed_windows: false,

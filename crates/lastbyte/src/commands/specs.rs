@@ -81,7 +81,7 @@ struct Resolved {
     spec: Spec,
     /// Keys that the spec uses, with the value of each as a spec has it; null for the default of the avoidance.
     settings: Vec<(&'static str, Value)>,
-    /// Its avoidance; `None` for a monolithic algorithm.
+    /// The avoidance of the spec; `None` for a monolithic algorithm.
     avoidance: Option<Box<dyn Avoidance>>,
     /// The state of a controller built from it.
     state: State,

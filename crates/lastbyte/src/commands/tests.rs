@@ -1,8 +1,12 @@
 //! Rules for the options and the help of every command.
 
+mod tables;
+
 use std::process;
 
 use clap::{Arg, Command, CommandFactory, error::ErrorKind};
+
+use super::help;
 
 fn commands() -> Vec<Command> {
     let mut all = crate::Arguments::command();
@@ -208,21 +212,61 @@ fn examples_can_be_pasted() {
     }
 }
 
-fn help(command: &Command, width: usize) -> String {
-    let mut command = command.clone().term_width(width);
-    let short = command.render_help();
-    let long = command.render_long_help();
+fn help(command: &Command) -> String {
+    let short = help::short(command.clone()).render_help();
+    let long = help::layout(command.clone()).render_long_help();
     format!("{short}\n======== --help ========\n\n{long}")
 }
 
-/// The whole help of every command, at two terminal widths.
+/// The whole help of every command.
 #[test]
-fn help_at_80_and_100_columns() {
+fn help_at_80_columns() {
     for command in commands() {
-        for width in [80, 100] {
-            let name = format!("help-{}-{width}", command.get_name());
-            insta::assert_snapshot!(name, help(&command, width));
+        let text = help(&command.clone().term_width(80));
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
         }
+        insta::assert_snapshot!(format!("help-{}", command.get_name()), text);
+    }
+}
+
+/// `-h` has at most 40 lines: two examples, the everyday options and the names of the groups.
+#[test]
+fn short_help_fits_one_screen() {
+    for command in commands() {
+        let name = command.get_name();
+        let text = help::short(command.clone()).render_help().to_string();
+        let lines = text.lines().count();
+        assert!(lines <= 40, "{name}: {lines} lines\n{text}");
+        let examples = text.lines().filter(|line| line.contains("lastbyte "));
+        assert!(examples.count() >= 3, "{name}: {text}");
+        let options = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with('-'));
+        let all = command.get_opts().filter(|arg| !arg.is_hide_set()).count();
+        assert!(options.count() >= all.min(5), "{name}: {text}");
+    }
+}
+
+/// Options that few people need belong in files, or in other programs.
+#[test]
+fn commands_have_at_most_this_many_options() {
+    for (name, most) in [
+        ("get", 45),
+        ("serve", 50),
+        ("sim", 40),
+        ("bench", 35),
+        ("emulate", 25),
+    ] {
+        let all = commands();
+        let command = all.iter().find(|command| command.get_name() == name);
+        let options = command.expect(name).get_arguments();
+        let options = options.filter(|arg| !arg.is_positional() && !arg.is_hide_set());
+        let count = options.filter(|arg| arg.get_id() != "help").count();
+        assert!(
+            count <= most,
+            "{name}: {count} options (expected at most {most})"
+        );
     }
 }
 
@@ -255,7 +299,7 @@ fn the_help_of_an_option_is_one_plain_line() {
             let first = text.chars().next().expect("text");
             assert!(!first.is_ascii_lowercase(), "{place}");
         }
-        let long = help(&command, 100).to_lowercase();
+        let long = help(&command).to_lowercase();
         for word in TRANSLATED {
             let found = long
                 .match_indices(word)
@@ -290,7 +334,8 @@ fn earlier_names_of_options_still_work() {
         assert_eq!(matches(old), [value], "{command} {old}");
         let all = commands();
         let shown = all.iter().find(|one| one.get_name() == command);
-        let shown = help(shown.expect("a command"), 100);
+        let shown = help::layout(shown.expect("a command").clone()).render_long_help();
+        let shown = shown.to_string();
         assert!(shown.contains(new) && !shown.contains(&format!("{old} ")));
     }
 }

@@ -125,7 +125,7 @@ pub(crate) const THREADS_MAX: u64 = 4096;
 mod tests {
     use super::{any_by_default, loopback_by_default, not_a_dash};
 
-    /// It would be a file of this name.
+    /// A dash would be a file of this name.
     #[test]
     fn a_log_is_not_a_dash() {
         assert!(not_a_dash("-".into()).is_err_and(|error| error.contains("/dev/stdout")));

@@ -8,11 +8,6 @@ fn a_failed_threshold_is_exit_code_3_with_both_numbers() {
     let place = Place::new("bench-thresholds");
     let cases: &[(&[&str], &str, &[&str])] = &[
         (
-            &["-n", "20", "--max-p50", "1ns"],
-            "/1kB",
-            &["P50 ", "(expected at most 0.000 ms: --max-p50)"],
-        ),
-        (
             &["-n", "1000", "-m", "10", "--max-p99", "1us"],
             "/1kB",
             &["P99 ", "(expected at most 0.001 ms: --max-p99)"],
@@ -68,8 +63,6 @@ fn a_failed_threshold_is_exit_code_3_with_both_numbers() {
         "10",
         "--max-errors",
         "0",
-        "--max-p50",
-        "1h",
         "--max-p99",
         "1h",
         "--min-rate",

@@ -96,7 +96,7 @@ fn each_http_version_is_used_and_reported() {
     ];
     let output = trusting(&server, "get-versions", &words);
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((server.connections(), server.resumed()), (12, 2));
+    assert_eq!((server.connections(), server.resumed()), (10, 2));
     for (fetch, handshake) in json["fetches"]
         .as_array()
         .expect("rows")

@@ -72,15 +72,7 @@ fn a_request_pending_at_a_killed_server_is_retried_on_its_successor() {
     let port = free_port();
     let serving = start(&folder, port);
     let path = "/delay/20s/1000";
-    let flags = [
-        "-v",
-        "-o",
-        "body",
-        "--http",
-        "3",
-        "-w",
-        "%{stderr}took %{num_retries}\n",
-    ];
+    let flags = ["-v", "-o", "body", "--http", "3"];
     let client = serving.begin(&folder, path, &flags);
     serving.wait_for("lastbyte_requests_total{http=\"3\"}", |count| count > 0);
     serving.kill();

@@ -35,10 +35,11 @@ fn limited(folder: &Path, descriptors: &str, flags: &[&str]) -> Serving {
 fn idle_clients_cannot_exhaust_the_descriptors() {
     let folder = folder("hostile-descriptors");
     fs::write(folder.join("page"), "hello").expect("room");
+    fs::write(folder.join("serve.toml"), "head-timeout = \"600s\"\n").expect("room");
     let serving = limited(
         &folder,
         "100",
-        &["--self-signed", "--head-timeout", "600s", "."],
+        &["--self-signed", "--config", "serve.toml", "."],
     );
     assert!(
         serving

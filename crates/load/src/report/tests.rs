@@ -166,19 +166,6 @@ fn doubtful_figures_come_with_a_warning() {
 }
 
 #[test]
-fn csv_has_a_cell_for_each_column() {
-    let settings = settings(Arrivals::Closed, Amount::Requests(1002));
-    let csv = csv(&settings, &measurement());
-    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(lines.len(), 2);
-    assert_eq!(lines[0].len(), lines[1].len());
-    let column = lines[0].iter().position(|name| *name == "latency_us.p50");
-    assert_eq!(lines[1][column.expect("a column")], "3000.0");
-    let column = lines[0].iter().position(|name| *name == "requests.done");
-    assert_eq!(lines[1][column.expect("a column")], "1000");
-}
-
-#[test]
 fn a_silent_end_of_a_run_is_a_warning() {
     let time = Amount::Time {
         warm_up: Duration::ZERO,

@@ -10,9 +10,9 @@ use lastbyte_units as units;
 
 use super::thresholds::{Thresholds, rate};
 use crate::commands::{
-    credentials::Credentials,
+    credentials::Authorities,
     get::connect_to,
-    values::{Aead, THREADS_MAX, count, positive, size},
+    values::{THREADS_MAX, count, positive},
 };
 
 const EXAMPLES: &str = "\
@@ -78,18 +78,15 @@ pub(crate) struct Arguments {
     /// Run in turn with this URL of another server, in rounds, and print ratios
     ///
     /// -D is the length of a turn, of which each server has one in each round. A ratio is that of URL to this one.
-    #[arg(long, value_name = "URL", help_heading = "Two servers", requires = "duration", conflicts_with_all = ["requests", "compare", "csv", "connection_log", "input_file"])]
+    #[arg(long, value_name = "URL", help_heading = "Comparison", requires = "duration", conflicts_with_all = ["requests", "compare", "connection_log", "input_file"])]
     pub(crate) against: Option<Url>,
     /// Number of rounds of --against
-    #[arg(long, value_name = "N", help_heading = "Two servers", default_value = "10", value_parser = count::<usize>(2..=1000), requires = "against")]
+    #[arg(long, value_name = "N", help_heading = "Comparison", default_value = "10", value_parser = count::<usize>(2..=1000), requires = "against")]
     pub(crate) rounds: usize,
 
     /// Print the results as JSON
-    #[arg(long, help_heading = "Output", conflicts_with = "csv")]
-    pub(crate) json: bool,
-    /// Print the results as CSV: a header and one row
     #[arg(long, help_heading = "Output")]
-    pub(crate) csv: bool,
+    pub(crate) json: bool,
     /// Write a connection log line per connection (docs/connection-log.md); `.gz` and `.zst` compress it
     ///
     /// HTTP/3 only. An existing file is overwritten.
@@ -111,7 +108,7 @@ pub(crate) struct Arguments {
     /// Print the change between results of two commands (--json files), without a run
     ///
     /// Several files of a side are separated by commas: runs of one command. With two or more a side, intervals are over runs.
-    #[arg(long, value_names = ["BEFORE[,FILE]", "AFTER[,FILE]"], num_args = 2, help_heading = "Output", conflicts_with_all = ["urls", "input_file", "json", "csv"])]
+    #[arg(long, value_names = ["BEFORE[,FILE]", "AFTER[,FILE]"], num_args = 2, help_heading = "Output", conflicts_with_all = ["urls", "input_file", "json"])]
     pub(crate) compare: Vec<PathBuf>,
 }
 
@@ -188,12 +185,9 @@ pub(crate) struct Request {
     /// Header field of all requests, `name: value`; repeatable
     #[arg(short = 'H', long, value_name = "FIELD")]
     pub(crate) header: Vec<String>,
-    /// Send the content of FILE in a POST request
+    /// Send POST requests with the content of FILE
     #[arg(short = 'd', long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
-    /// Request method
-    #[arg(short = 'X', long = "request", value_name = "METHOD")]
-    pub(crate) method: Option<String>,
     /// Time limit of a request
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span)]
     pub(crate) timeout: Duration,
@@ -209,9 +203,6 @@ pub(crate) struct Connection {
     /// Time limit for establishing a connection
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span)]
     pub(crate) connect_timeout: Duration,
-    /// Close each connection after this time, with the requests on it
-    #[arg(short = 'T', long = "connection-active-timeout", value_name = "SPAN", value_parser = units::span)]
-    pub(crate) active_timeout: Option<Duration>,
     /// Use a connection for each request
     #[arg(long, conflicts_with = "mix")]
     pub(crate) no_keepalive: bool,
@@ -237,17 +228,6 @@ pub(crate) struct Connection {
         requires = "migrate"
     )]
     pub(crate) migrate_to: Vec<IpAddr>,
-    /// Size of the dynamic table for response headers (HTTP/2 and 3)
-    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
-    pub(crate) header_table_size: u32,
-    /// Maximum size of the dynamic table for request headers (HTTP/3)
-    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = size::<u32>(0..=TABLE_MAX))]
-    pub(crate) encoder_header_table_size: u32,
-    /// Library that protects packets and TLS records with AES-GCM
-    ///
-    /// The handshake uses aws-lc.
-    #[arg(long, value_enum, default_value_t = Aead::Auto)]
-    pub(crate) aead: Aead,
     /// Connect to HOST2:PORT2 in place of HOST1:PORT1; repeatable
     ///
     /// An empty HOST1 or PORT1 matches all; an empty HOST2 or PORT2 keeps the original. TLS still verifies HOST1.
@@ -261,20 +241,9 @@ pub(crate) struct Connection {
     /// Draw the path of each connection from a population: a file (docs/population.md), or `default`
     #[arg(long, value_name = "FILE", conflicts_with = "network")]
     pub(crate) population: Option<String>,
-    /// Use IPv4 only
-    #[arg(short = '4', long, conflicts_with = "ipv6")]
-    pub(crate) ipv4: bool,
-    /// Use IPv6 only
-    #[arg(short = '6', long)]
-    pub(crate) ipv6: bool,
     #[command(flatten)]
-    pub(crate) credentials: Credentials,
+    pub(crate) credentials: Authorities,
 }
-
-/// The largest dynamic table, in bytes.
-const TABLE_MAX: u64 = 1 << 20;
-/// The usual size of a dynamic table (RFC 9113 §6.5.2), which is also the default here.
-pub(super) const TABLE_DEFAULT: u32 = 4096;
 
 /// The shortest interval of --migrate. A path is validated within it, unless its round-trip time is longer.
 const MIGRATE_MIN: Duration = Duration::from_millis(100);

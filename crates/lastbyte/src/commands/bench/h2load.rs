@@ -17,6 +17,10 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--log-file", "use --connection-log FILE or --json"),
     ("--max-frame-size", ""),
     ("-f", ""),
+    ("--connection-active-timeout", ""),
+    ("-T", ""),
+    ("--header-table-size", ""),
+    ("--encoder-header-table-size", ""),
     ("--max-udp-payload-size", ""),
     ("--no-tls-proto", "use --http 2 or 1.1 with an http:// URL"),
     ("-p", "use --http 2 or 1.1 with an http:// URL"),
@@ -41,10 +45,28 @@ const OPTIONS: &[(&str, &str)] = &[
     ("-w", ""),
 ];
 
-/// Why an option of h2load is refused; `None` if it is not one of h2load's. `option` is as given: `--name` or `-n`.
+/// Options that `bench` does not have, although other commands do.
+const REMOVED: &[(&str, &str)] = &[
+    ("--csv", "use --json"),
+    ("-X", "-d FILE sends POST requests"),
+    ("--request", "-d FILE sends POST requests"),
+    ("--aead", "the faster library is measured at startup"),
+    ("-4", "write the address in --connect-to"),
+    ("-6", "write the address in --connect-to"),
+    ("--cert", "client certificates are for `lastbyte get`"),
+    ("--key", "client certificates are for `lastbyte get`"),
+    ("--pin-sha256", "use --cacert FILE"),
+    ("--max-p50", "use --max-p99"),
+];
+
+/// Why an option is refused; `None` if it is not one of h2load's, or of other commands. `option` is as given: `--name` or `-n`.
 pub(crate) fn refusal(option: &str) -> Option<String> {
     let option = option.split('=').next().unwrap_or_default();
-    let (_, hint) = OPTIONS.iter().find(|(known, _)| *known == option)?;
+    let is_known = |(known, _): &&(&str, &str)| *known == option;
+    if let Some((_, hint)) = REMOVED.iter().find(is_known) {
+        return Some(format!("`{option}` is not an option of `bench`: {hint}"));
+    }
+    let (_, hint) = OPTIONS.iter().find(is_known)?;
     let what = format!("h2load's `{option}` is not supported");
     Some(match *hint {
         "" => what,
@@ -56,7 +78,7 @@ pub(crate) fn refusal(option: &str) -> Option<String> {
 mod tests {
     use clap::Args as _;
 
-    use super::{OPTIONS, refusal};
+    use super::{OPTIONS, REMOVED, refusal};
 
     #[test]
     fn options_of_h2load_are_refused_with_what_to_use_instead() {
@@ -69,12 +91,16 @@ mod tests {
                 "--window-bits=16",
                 Some("h2load's `--window-bits` is not supported"),
             ),
+            (
+                "--csv",
+                Some("`--csv` is not an option of `bench`: use --json"),
+            ),
             ("--windw-bits", None),
         ] {
             assert_eq!(refusal(option).as_deref(), expected, "{option}");
         }
         let command = super::super::Arguments::augment_args(clap::Command::new("bench"));
-        for (option, _) in OPTIONS {
+        for (option, _) in OPTIONS.iter().chain(REMOVED) {
             let name = option.trim_start_matches('-');
             let is_supported = command.get_arguments().any(|argument| {
                 argument.get_long() == Some(name)

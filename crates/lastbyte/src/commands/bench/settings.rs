@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::{io::Read as _, path::Path, sync::Arc};
 
-use lastbyte_client::{Family, Settings as ClientSettings, Versions};
+use lastbyte_client::{Settings as ClientSettings, Versions};
 use lastbyte_emulate::PathModel;
 use lastbyte_http3::Fields;
 use lastbyte_load::{
@@ -12,9 +12,9 @@ use lastbyte_load::{
 use lastbyte_quic::connection::Config;
 use lastbyte_scenario::{self as scenario, Experiment, Population};
 
-use super::arguments::{Arguments, ArrivalProcess, Http, TABLE_DEFAULT};
+use super::arguments::{Arguments, ArrivalProcess, Http};
 use crate::{
-    commands::{get, path, serve::descriptors},
+    commands::{get, path, serve::descriptors, values::Aead},
     failure::Failure,
     files,
 };
@@ -91,7 +91,7 @@ pub(super) fn settings(
         client: client(arguments)?,
         version,
         requests,
-        method: arguments.request.method.clone(),
+        method: None,
         fields: fields(&arguments.request.header)?,
         body,
         amount,
@@ -106,7 +106,7 @@ pub(super) fn settings(
         },
         threads: load.jobs,
         timeout: arguments.request.timeout,
-        active_timeout: arguments.connection.active_timeout,
+        active_timeout: None,
         handshake,
         mix,
         migrate: it.migrate,
@@ -208,32 +208,11 @@ fn client(arguments: &Arguments) -> Result<ClientSettings, Failure> {
         Http::Three => Versions::Http3,
     };
     it.credentials
-        .apply(&mut settings, Failure::usage, Failure::usage)?;
-    settings.family = match (it.ipv4, it.ipv6) {
-        (true, _) => Family::Ipv4,
-        (_, true) => Family::Ipv6,
-        _ => Family::Any,
-    };
+        .apply(&mut settings)
+        .map_err(Failure::usage)?;
     settings.connect_to.clone_from(&it.connect_to);
     settings.connect_timeout = it.connect_timeout;
-    settings.aead = it.aead.choose().provider;
-    for (flag, size, versions) in [
-        ("header", it.header_table_size, "HTTP/2 or 3"),
-        ("encoder-header", it.encoder_header_table_size, "HTTP/3"),
-    ] {
-        let is_supported = match it.http {
-            Http::One => false,
-            Http::Two => flag == "header",
-            Http::Three => true,
-        };
-        if size != TABLE_DEFAULT && !is_supported {
-            return Err(Failure::Usage(format!(
-                "`--{flag}-table-size` has no effect on this version of HTTP (expected {versions})"
-            )));
-        }
-    }
-    settings.http3.qpack_table_capacity = it.header_table_size;
-    settings.http3.qpack_encoder_capacity = it.encoder_header_table_size;
+    settings.aead = Aead::Auto.choose().provider;
     Ok(settings)
 }
 

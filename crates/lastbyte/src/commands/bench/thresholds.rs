@@ -28,9 +28,6 @@ pub(crate) struct Thresholds {
     /// Most requests that may fail: a number, or a share such as 1%
     #[arg(long, value_name = "N|SHARE", conflicts_with_all = ["compare", "against"])]
     pub(crate) max_errors: Option<MostErrors>,
-    /// Highest median of the latency
-    #[arg(long, value_name = "SPAN", value_parser = units::span, conflicts_with_all = ["compare", "against"])]
-    pub(crate) max_p50: Option<Duration>,
     /// Highest 99th percentile of the latency
     #[arg(long, value_name = "SPAN", value_parser = units::span, conflicts_with_all = ["compare", "against"])]
     pub(crate) max_p99: Option<Duration>,
@@ -88,12 +85,8 @@ impl Thresholds {
         let slow = self.min_rate.filter(|least| rate < *least);
         let slow = slow
             .map(|least| format!("{rate:.2} requests/s (expected at least {least}: --min-rate)"));
-        let p50 = percentile("P50", 0.5, self.max_p50, "--max-p50", latency);
         let p99 = percentile("P99", 0.99, self.max_p99, "--max-p99", latency);
-        let is_set = self.max_errors.is_some()
-            || self.max_p50.is_some()
-            || self.max_p99.is_some()
-            || self.min_rate.is_some();
+        let is_set = self.max_errors.is_some() || self.max_p99.is_some() || self.min_rate.is_some();
         let silent = silent_end(settings, measurement).filter(|_| is_set);
         let silent = silent.map(|silent| {
             format!(
@@ -101,10 +94,7 @@ impl Thresholds {
                 silent.as_secs_f64()
             )
         });
-        [errors, p50, p99, slow, silent]
-            .into_iter()
-            .flatten()
-            .collect()
+        [errors, p99, slow, silent].into_iter().flatten().collect()
     }
 }
 

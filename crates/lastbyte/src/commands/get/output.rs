@@ -386,7 +386,7 @@ impl Listener for Outputs<'_> {
             self.handshakes.insert(connection, handshake.clone());
             return;
         };
-        let certificate = if self.arguments.connection.credentials.insecure {
+        let certificate = if self.arguments.connection.credentials.authorities.insecure {
             "not verified (-k)"
         } else {
             "verified"

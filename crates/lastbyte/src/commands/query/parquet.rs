@@ -83,7 +83,7 @@ pub(super) struct Table<W: Write + Send> {
     kinds: Vec<Kind>,
     /// The row group that is filled, by column.
     columns: Vec<Vec<Value>>,
-    /// Its size in memory.
+    /// The size of the column in memory.
     bytes: usize,
     /// Number of records in the groups before it.
     written: usize,

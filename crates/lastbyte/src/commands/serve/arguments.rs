@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     pub(super) directory: Option<PathBuf>,
     /// Read options from FILE (TOML); command-line options override it
     ///
-    /// A key is the name of an option without its dashes: `listen = "[::]:443"`. SIGHUP reloads the file.
+    /// A key is the name of an option without its dashes: `listen = "[::]:443"`. Limits that few servers change are keys of the file only: docs/serve.md. SIGHUP reloads the file.
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// Validate the configuration and exit
@@ -126,20 +126,17 @@ pub(crate) struct Arguments {
     /// Serve files whose names start with a dot
     ///
     /// Files in .well-known are served without this option.
-    #[arg(long, help_heading = "Site")]
+    #[arg(long, help_heading = "Site", hide = true)]
     pub(super) hidden: bool,
     /// Serve objects by size (/32k), /delay/ and /status/ beside the directory
     ///
     /// For tests only: any client can request any number of bytes.
     #[arg(long, help_heading = "Site", conflicts_with = "proxy")]
     pub(super) generated: bool,
-    /// Serve the directory only (default)
-    #[arg(long, help_heading = "Site", conflicts_with = "generated")]
-    pub(super) no_generated: bool,
     /// Time before a cached file is looked up again; 0s to disable the cache
     ///
     /// A file that is replaced or changed is noticed after this time at the latest. Files of up to 64 KiB are kept in memory.
-    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = units::span, help_heading = "Site")]
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = units::span, help_heading = "Site", hide = true)]
     pub(super) file_cache: Duration,
     /// Serve the pages of a corpus, with generated bodies, to browsers
     ///
@@ -172,7 +169,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Proxy")]
     pub(super) proxy_ca: Option<PathBuf>,
     /// Time limit for connecting to the upstream server
-    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Proxy")]
+    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Proxy", hide = true)]
     proxy_connect_timeout: Duration,
     /// Time limit for the response header, and for each pause in a body
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Proxy")]
@@ -183,15 +180,15 @@ pub(crate) struct Arguments {
     /// Maximum requests in flight to the upstream server
     ///
     /// Over HTTP/1.1, each request uses a connection. At the limit, new requests replace those of stalled clients.
-    #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().requests, value_parser = values::count::<usize>(1..=1_000_000), help_heading = "Proxy")]
+    #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().requests, value_parser = values::count::<usize>(1..=1_000_000), help_heading = "Proxy", hide = true)]
     proxy_requests: usize,
     /// Maximum streams per HTTP/2 connection to the upstream server
-    #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().streams, value_parser = values::count::<u32>(1..=1000), help_heading = "Proxy")]
+    #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().streams, value_parser = values::count::<u32>(1..=1000), help_heading = "Proxy", hide = true)]
     proxy_streams: u32,
     /// Forward request fields whose names contain `_`
     ///
     /// Many applications read `_` as `-`.
-    #[arg(long, help_heading = "Proxy")]
+    #[arg(long, help_heading = "Proxy", hide = true)]
     pub(super) proxy_underscores: bool,
     /// Lifetime of the Alt-Svc advertisement of HTTP/3; 0s to disable it
     #[arg(long, value_name = "SPAN", default_value = "86400s", value_parser = units::span, help_heading = "Site")]
@@ -259,7 +256,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", value_parser = values::log(), help_heading = "Logs")]
     pub(super) access_log: Option<PathBuf>,
     /// Format of the access log
-    #[arg(long, value_enum, default_value_t = AccessFormat::Ndjson, help_heading = "Logs")]
+    #[arg(long, value_enum, default_value_t = AccessFormat::Ndjson, help_heading = "Logs", hide = true)]
     access_format: AccessFormat,
     /// Site in the logs: fra1, or by host or path: a.example=fra1-a
     #[arg(long, value_name = "SITE", value_parser = site, help_heading = "Logs")]
@@ -268,14 +265,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", value_parser = values::size::<u64>(LOG_ROTATE_MIN..=u64::MAX), help_heading = "Logs")]
     pub(super) log_rotate: Option<u64>,
     /// Number of rotated logs to keep
-    #[arg(long, value_name = "N", default_value = "10", value_parser = values::count::<u32>(0..=1_000_000), help_heading = "Logs")]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = values::count::<u32>(0..=1_000_000), help_heading = "Logs", hide = true)]
     pub(super) log_keep: u32,
     /// Compress rotated logs: gzip, zstd, none
     #[arg(
         long,
         value_name = "FORMAT",
         default_value = "none",
-        help_heading = "Logs"
+        help_heading = "Logs",
+        hide = true
     )]
     pub(super) log_compress: Packing,
     /// Write a qlog file for each connection to DIR
@@ -288,75 +286,75 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Limits")]
     pub(super) drain: Duration,
     /// Maximum TCP connections, those of --http-listen included
-    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits", hide = true)]
     tcp_connections: usize,
     /// Maximum TCP connections from an IPv4 address or IPv6 /56
     ///
     /// No address has more than there is room left; connections above the limit are closed.
-    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits", hide = true)]
     tcp_connections_per_prefix: usize,
     /// Maximum QUIC connections per worker
     #[arg(long, value_name = "N", default_value_t = QUIC.connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     max_connections: usize,
     /// Maximum QUIC handshakes in progress per worker
-    #[arg(long, value_name = "N", default_value_t = QUIC.handshakes, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = QUIC.handshakes, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits", hide = true)]
     max_handshakes: usize,
     /// Maximum handshakes of validated clients per IPv4 address or IPv6 /56
     ///
     /// In progress, over QUIC, per worker.
-    #[arg(long, value_name = "N", default_value_t = QUIC.handshakes_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = QUIC.handshakes_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits", hide = true)]
     max_handshakes_per_prefix: usize,
     /// Maximum handshakes of clients whose address is not validated
     ///
     /// In progress, over QUIC, per worker.
-    #[arg(long, value_name = "N", default_value_t = QUIC.unvalidated, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = QUIC.unvalidated, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits", hide = true)]
     max_unvalidated: usize,
     /// Maximum stateless resets per second and worker; 0 disables them
-    #[arg(long, value_name = "N", default_value_t = QUIC.resets.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = QUIC.resets.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits", hide = true)]
     max_resets: u32,
     /// Maximum Version Negotiation packets per second and worker; 0 disables them
-    #[arg(long, value_name = "N", default_value_t = QUIC.version_negotiations.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = QUIC.version_negotiations.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits", hide = true)]
     max_version_negotiations: u32,
     /// Maximum refused clients that get an answer per second and worker; 0 disables them
-    #[arg(long, value_name = "N", default_value_t = QUIC.refusals.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = QUIC.refusals.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits", hide = true)]
     max_refusals: u32,
     /// Maximum queued packets without a connection per worker
     ///
     /// Retry, Version Negotiation, stateless resets and refusals.
-    #[arg(long, value_name = "N", default_value_t = QUIC.answers, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = QUIC.answers, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits", hide = true)]
     max_pending_answers: usize,
     /// Time limit for handshakes, QUIC and TLS over TCP
-    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span, help_heading = "Limits")]
+    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span, help_heading = "Limits", hide = true)]
     handshake_timeout: Duration,
     /// Time limit for an HTTP/1.1 request header, from the end of the previous request
-    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits", hide = true)]
     head_timeout: Duration,
     /// Time limit for an HTTP/2 connection without requests
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Limits")]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Limits", hide = true)]
     idle_timeout: Duration,
-    /// Period over which the minimum rate of --stall-bytes is checked
+    /// Period in which a request has to transfer 3000 bytes (key `stall-bytes`)
     ///
     /// Applies to responses that a client reads too slowly and to request bodies that it sends too slowly.
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
     stall_timeout: Duration,
-    /// Minimum bytes per --stall-timeout; slower requests are aborted
-    #[arg(long, value_name = "BYTES", default_value = "3000", value_parser = units::bytes, help_heading = "Limits")]
+    /// Minimum bytes per stall-timeout; slower requests are aborted
+    #[arg(long, value_name = "BYTES", default_value = "3000", value_parser = units::bytes, help_heading = "Limits", hide = true)]
     stall_bytes: u64,
     /// Memory for buffered bodies of all connections
     ///
     /// At the limit, handlers and upstream servers are not read from. As much again for windows of request bodies.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size::<u64>(1_048_576..=1_099_511_627_776), help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size::<u64>(1_048_576..=1_099_511_627_776), help_heading = "Limits", hide = true)]
     pub(super) buffer_memory: u64,
     /// Maximum flow-control window for request bodies, per connection
     ///
     /// Windows grow to four times what arrives in a round trip.
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::size::<u64>(65_536..=1_073_741_824), help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::size::<u64>(65_536..=1_073_741_824), help_heading = "Limits", hide = true)]
     pub(super) upload_window: u64,
     /// Maximum size of a request header
-    #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = values::size::<u32>(1024..=1_048_576), help_heading = "Limits")]
+    #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = values::size::<u32>(1024..=1_048_576), help_heading = "Limits", hide = true)]
     pub(super) head_size: u32,
     /// Maximum concurrent requests per HTTP/2 connection
-    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().streams, value_parser = values::count::<u32>(1..=u64::from(u32::MAX)), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().streams, value_parser = values::count::<u32>(1..=u64::from(u32::MAX)), help_heading = "Limits", hide = true)]
     http2_streams: u32,
 }
 
@@ -476,13 +474,13 @@ impl Arguments {
             return wrong("--log-rotate requires --log or --access-log");
         }
         if self.log_compress != Packing::None && self.log_rotate.is_none() {
-            return wrong("--log-compress requires --log-rotate BYTES: it compresses rotated logs");
+            return wrong("`log-compress` requires --log-rotate BYTES: it compresses rotated logs");
         }
         let has_site_options = self.listing || self.hidden || !self.header.is_empty();
         let has_sites = self.route.iter().any(|route| route.upstream().is_none());
         if self.proxy.is_some() && (self.directory.is_some() || (has_site_options && !has_sites)) {
             return wrong(
-                "--proxy cannot be combined with a directory, --listing, --hidden or --header",
+                "--proxy cannot be combined with a directory, --listing, --header or the key `hidden`",
             );
         }
         let is_secure = self.upstreams().any(|server| server.is_secure);
@@ -516,10 +514,6 @@ impl Arguments {
         }
         if self.pages.is_some() && self.listen.port() == 0 {
             return wrong("--pages requires a port other than 0 in --listen: pages contain it");
-        }
-        let has_site = self.directory.is_some() || self.pages.is_some();
-        if !has_site && self.route.is_empty() && self.no_generated {
-            return wrong("nothing to serve: --no-generated requires a directory");
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 //!
 //! Converts a TOML file to flags. Errors name file and line. A key is a flag's name without its dashes;
 //! `directory` is the directory. Flags of the command line take the place of the file's, and so does one that excludes
-//! another: `--self-signed` of a certificate, `--experiment` of a congestion control. And which options are part of the
+//! another: `--self-signed` of a certificate, `--experiment` of a congestion control. Hidden options are keys of a file
+//! only. And which options are part of the
 //! configuration that the hash on the lines of the logs names.
 
 use std::{ffi::OsString, fmt::Write as _, path::Path};
@@ -21,8 +22,7 @@ use crate::{commands, failure::Failure, files};
 mod tests;
 
 /// Flags that take each other's place.
-const ALTERNATIVES: [(&[&str], &[&str]); 3] = [
-    (&["generated"], &["no-generated"]),
+const ALTERNATIVES: [(&[&str], &[&str]); 2] = [
     (&["self-signed"], &["cert", "key"]),
     (&["experiment"], &["congestion", "startup"]),
 ];
@@ -77,6 +77,13 @@ fn merge(name: &str, text: &str, command_line: &[OsString]) -> Result<(Arguments
         .clone()
         .try_get_matches_from(with_name(command_line))
         .map_err(|error| error.to_string())?;
+    let of_file = command.get_arguments().filter(|arg| arg.is_hide_set());
+    let mut of_file = of_file.filter_map(key_of);
+    if let Some(key) = of_file.find(|key| is_said(&command, &said, key)) {
+        return Err(format!(
+            "`--{key}` is a key of the configuration file only (expected `{key} = …` in the file of --config)"
+        ));
+    }
     let entries = entries(name, text, &command)?;
     let mut all: Vec<OsString> = Vec::new();
     for entry in entries
@@ -202,18 +209,21 @@ fn text_of(key: &str, value: &DeValue<'_>) -> Result<String, String> {
     }
 }
 
+/// Whether the command line sets this key.
+fn is_said(command: &Command, said: &ArgMatches, key: &str) -> bool {
+    let arg = command.get_arguments().find(|arg| key_of(arg) == Some(key));
+    arg.is_some_and(|arg| {
+        said.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
+    })
+}
+
 /// Whether the command line sets another value.
 fn is_overridden(entry: &Entry, command: &Command, said: &ArgMatches) -> bool {
-    let is_said = |key: &str| {
-        let arg = command.get_arguments().find(|arg| key_of(arg) == Some(key));
-        arg.is_some_and(|arg| {
-            said.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
-        })
-    };
     let excludes = |one: &[&str], other: &[&str]| {
-        one.contains(&entry.key.as_str()) && other.iter().any(|key| is_said(key))
+        let is_other = other.iter().any(|key| is_said(command, said, key));
+        one.contains(&entry.key.as_str()) && is_other
     };
-    is_said(&entry.key)
+    is_said(command, said, &entry.key)
         || ALTERNATIVES
             .iter()
             .any(|(one, other)| excludes(one, other) || excludes(other, one))
@@ -243,6 +253,6 @@ fn explain(name: &str, entries: &[Entry], error: &clap::Error) -> String {
 fn hint<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
     match nearest(key, known.filter(|name| !NOT_IN_FILES.contains(name))) {
         Some(name) => format!("; did you mean `{name}`?"),
-        None => "; keys are the options of `lastbyte serve --help`".into(),
+        None => "; docs/serve.md lists the keys".into(),
     }
 }

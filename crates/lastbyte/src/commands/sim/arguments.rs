@@ -132,11 +132,6 @@ pub(crate) struct Arguments {
     /// --mark DEPTH implies it. A drop-tail queue marks only with --mark DEPTH.
     #[arg(long, help_heading = "Endpoints")]
     pub(crate) ecn: bool,
-    /// Keep the reordering thresholds of RFC 9002
-    ///
-    /// By default the thresholds adapt to reordering.
-    #[arg(long, help_heading = "Endpoints")]
-    pub(crate) fixed_thresholds: bool,
     /// Let the server request fewer ACKs (draft-ietf-quic-ack-frequency)
     #[arg(long, help_heading = "Endpoints")]
     pub(crate) ack_frequency: bool,
@@ -146,9 +141,6 @@ pub(crate) struct Arguments {
     /// every tenth from the 100th packet on.
     #[arg(long, value_name = "NAME", help_heading = "Endpoints")]
     pub(crate) client_acks: Option<ClientAcks>,
-    /// Maximum ACK delay of the client [default: of --client-acks]
-    #[arg(long, value_name = "SPAN", value_parser = units::span, help_heading = "Endpoints")]
-    pub(crate) max_ack_delay: Option<Duration>,
     /// Flow-control window per stream granted by the client
     #[arg(long, value_name = "BYTES", default_value = "6MiB", value_parser = values::size::<u64>(1..=1 << 40), help_heading = "Endpoints")]
     pub(crate) window: u64,

@@ -92,7 +92,7 @@ fn errors_name_the_line() {
             "`serve.toml` line 2: unknown key `listen-on`; did you mean `listen`?",
         ),
         ("worker = 1", "did you mean `workers`?"),
-        ("quite-something-else = 1", "keys are the options of"),
+        ("quite-something-else = 1", "docs/serve.md lists the keys"),
         ("config = \"x\"", "unknown key `config`"),
         (
             "\n\nmtu = 100\n",
@@ -143,7 +143,6 @@ fn conflicting_flags_are_rejected() {
             "cannot be the same file",
         ),
         (&["--self-signed", "--log-rotate", "1MB"], "requires --log"),
-        (&["--self-signed", "--no-generated"], "nothing to serve"),
         (
             &["--self-signed", "--pages", "x", "--listen", "[::]:0"],
             "--pages requires a port",
@@ -193,4 +192,37 @@ handshake-timeout = \"9s\"
     assert_eq!(limits, expected);
     let error = merged("max-handshakes = 0", &[]).expect_err("none could come");
     assert!(error.contains("a whole number from 1 to"), "{error}");
+}
+
+#[test]
+fn keys_of_the_file_only_are_refused_on_the_command_line() {
+    let arguments = merged("max-resets = 7\nhead-size = \"8KiB\"\n", &[]).expect("keys");
+    assert_eq!(arguments.quic_limits().resets.per_second, 7);
+    assert_eq!(arguments.head_size, 8192);
+    let command = command();
+    let hidden = command.get_arguments().filter(|arg| arg.is_hide_set());
+    let mut count = 0;
+    for arg in hidden {
+        let key = key_of(arg).expect("a key");
+        let mut words = vec![format!("--{key}")];
+        if arg.get_action().takes_values() {
+            let valid = ["5s", "5", "5000", "70000", "2MiB", "gzip", "common"];
+            let fits = valid.into_iter().find(|value| {
+                let flag = OsString::from(format!("--{key}={value}"));
+                command
+                    .clone()
+                    .try_get_matches_from(with_name(&[flag]))
+                    .is_ok()
+            });
+            words = vec![format!("--{key}={}", fits.expect(key))];
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let error = merged("", &words).expect_err(key);
+        assert!(
+            error.starts_with(&format!("`--{key}` is a key of the")),
+            "{error}"
+        );
+        count += 1;
+    }
+    assert!(count > 20);
 }
