@@ -19,7 +19,7 @@ import time
 
 from measure import (LASTBYTE, PEERS, ROOT, SIZES, Bench, Server, cpu_seconds, machine, number, put, table, version)
 
-PAGE = os.path.join(ROOT, "docs", "benchmarks.md")
+PAGE = os.path.join(ROOT, "docs", "performance.md")
 OBJECT = 32 << 20
 #: Port of Caddy; the others are those of measure.py.
 CADDY = 17084
@@ -201,7 +201,7 @@ def run(arguments, field):
     if "caddy h3" in servers:
         facts += f"\n- Caddy {version(['caddy', 'version'])}"
     facts += f"\n- medians of {arguments.rounds} rounds; load average {os.getloadavg()[0]:.1f} at the end"
-    tables = {"machine": facts}
+    tables = {"machine-field": facts}
     for case in selected:
         what = all[case][0]
         text = beside(results[case]) if case == "h2load" else shown(results[case])
@@ -257,7 +257,7 @@ def main():
     parser.add_argument("--small", type=int, default=20_000, metavar="N", help="requests for 32 KiB")
     parser.add_argument("--mixed", type=int, default=6_100, metavar="N", help="requests of the mix")
     parser.add_argument("--handshakes", type=int, default=1_000, metavar="N", help="connections of the handshake cases")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/performance.md")
     arguments = parser.parse_args()
     if os.cpu_count() < 2:
         sys.exit("bench/field: needs two cores, one for the server and one for the generator")

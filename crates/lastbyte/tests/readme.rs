@@ -1,9 +1,11 @@
-//! The commands of the README, against a log of the simulator and against one as H2O writes it.
+//! The commands of the README, against a log of the simulator, and its output.
 
 #![expect(clippy::disallowed_methods, reason = "commands read and write files")]
 
+#[path = "common/h2o.rs"]
+mod h2o;
+
 use std::{
-    fmt::Write,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -34,31 +36,12 @@ fn run(folder: &Path, command: &str) -> Output {
     output
 }
 
-/// Connections of H2O's: each flag of its startups, large and small objects, some outside the experiment.
-fn h2o_log() -> String {
-    let mut log = String::new();
-    for at in 0..400_u32 {
-        let (rapid, jump) = (at % 2, at / 2 % 2 * 44_160);
-        let (paced, size) = (u32::from(at % 17 != 0), 100_000 + at * 997 % 900_000);
-        let ttlb = 120 + at * 37 % 300 - rapid * 20;
-        writeln!(
-            log,
-            r#"{{"conn_id":{at},"time":{time},"num-rapid-start":{rapid},"jumpstart.cwnd":{jump},"jumpstart.prev-rate":0,"num-jumpstart-applicable":1,"num-paced":{paced},"content_length":{size},"num-packets.sent":{sent},"num-packets.lost":{lost},"ttlb":{ttlb}}}"#,
-            time = 1_773_000_000_000_u64 + u64::from(at) * 1000,
-            sent = size / 1400,
-            lost = at % 5,
-        )
-        .expect("a text grows");
-    }
-    log
-}
-
 fn folder() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("readme");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("public")).expect("a folder");
     fs::write(folder.join("public/index.html"), "<p>").expect("a file");
-    fs::write(folder.join("h2o.ndjson"), h2o_log()).expect("a file");
+    fs::write(folder.join("h2o.ndjson"), h2o::log()).expect("a file");
     run(&folder, "lastbyte ab --connections 400 --out log");
     fs::rename(folder.join("log/conns.ndjson"), folder.join("conns.ndjson")).expect("a log");
     folder
@@ -75,6 +58,10 @@ fn every_command_of_the_readme_gives_a_result() {
             run(&folder, &format!("{command} --check"));
             continue;
         }
+        // It does not end either: tests of the examples of `emulate` start it.
+        if command.starts_with("lastbyte emulate ") {
+            continue;
+        }
         let output = run(&folder, command);
         assert!(!output.stdout.is_empty(), "{command}");
         if command.starts_with("lastbyte query ") {
@@ -83,8 +70,24 @@ fn every_command_of_the_readme_gives_a_result() {
             logs.extend(command.split(' ').next_back());
         }
     }
-    assert_eq!(logs, ["conns.ndjson", "h2o.ndjson"]);
-    for log in logs {
-        run(&folder, &format!("lastbyte report {log}"));
+    assert_eq!(logs, ["conns.ndjson"]);
+    run(&folder, "lastbyte report h2o.ndjson");
+}
+
+/// The first page shows what the program prints. `INSTA_UPDATE=always` writes it.
+#[test]
+fn the_readme_shows_what_the_simulator_prints() {
+    let (before, rest) = README.split_once("```console\n").expect("a block");
+    let (block, after) = rest.split_once("```").expect("its end");
+    let line = block.lines().next().expect("a command");
+    let command = line.strip_prefix("$ ").expect("a prompt");
+    let output = run(Path::new(env!("CARGO_TARGET_TMPDIR")), command);
+    let printed = String::from_utf8(output.stdout).expect("UTF-8");
+    let expected = format!("{before}```console\n{line}\n{printed}```{after}");
+    if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+        return fs::write(path, expected).expect("a writable page");
     }
+    assert_eq!(README, expected, "run with INSTA_UPDATE=always");
+    assert!(README.lines().count() <= 90);
 }

@@ -1,4 +1,4 @@
-//! The newcomer's page, `docs/start.md`: every command of it is run, in its order.
+//! The pages `docs/start.md` and `docs/recipes.md`: every command of them is run, in its order.
 //!
 //! Blocks are marked: `sh` is run to its end, `sh server` runs until the page ends, `sh browser` is the one that Chromium
 //! is started with. `sh build` is what made this test.
@@ -9,6 +9,8 @@
     reason = "commands read and write files and sockets"
 )]
 
+#[path = "common/h2o.rs"]
+mod h2o;
 #[path = "common/serving.rs"]
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;
@@ -23,15 +25,16 @@ use std::{
 use serving::{Running, folder, free_port, stderr};
 
 const PAGE: &str = include_str!("../../../docs/start.md");
+const RECIPES: &str = include_str!("../../../docs/recipes.md");
 
 /// The ports of the page: of servers, of relays, of metrics. Here others are used.
 const PORTS: [&str; 5] = ["4433", "4443", "4453", "4463", "9100"];
 
-/// The blocks of the page: how they are marked, and what is in them.
-fn blocks() -> Vec<(String, String)> {
+/// The blocks of a page: how they are marked, and what is in them.
+fn blocks(page: &str) -> Vec<(String, String)> {
     let ports: Vec<u16> = PORTS.iter().map(|_| free_port()).collect();
     let mut blocks = Vec::new();
-    let mut rest = PAGE;
+    let mut rest = page;
     while let Some((_, begun)) = rest.split_once("```sh") {
         let (mark, begun) = begun.split_once('\n').expect("a block");
         let (block, after) = begun.split_once("```").expect("its end");
@@ -52,8 +55,8 @@ struct Machine {
 }
 
 impl Machine {
-    fn new() -> Self {
-        let folder = folder("start");
+    fn new(name: &str) -> Self {
+        let folder = folder(name);
         let programs = folder.join("bin");
         fs::create_dir(&programs).expect("a folder");
         symlink(env!("CARGO_BIN_EXE_lastbyte"), programs.join("lastbyte")).expect("a link");
@@ -141,10 +144,10 @@ fn look(machine: &Machine, line: &str) {
 
 #[test]
 fn each_command_of_the_page_works() {
-    let mut machine = Machine::new();
+    let mut machine = Machine::new("start");
     let mut printed = String::new();
     let mut counted = [0; 4];
-    for (mark, block) in blocks() {
+    for (mark, block) in blocks(PAGE) {
         match mark.as_str() {
             "build" => {
                 counted[0] += 1;
@@ -204,7 +207,32 @@ fn each_command_of_the_page_works() {
         error.contains("lines of several experiments (four-arms, none)"),
         "{error}"
     );
-    links_lead_somewhere(Path::new(env!("CARGO_MANIFEST_DIR")));
+    links_lead_somewhere(PAGE);
+}
+
+/// 25 tasks, with two servers; the last command ends what it started.
+#[test]
+fn each_recipe_works() {
+    let mut machine = Machine::new("recipes");
+    fs::write(machine.folder.join("h2o.ndjson"), h2o::log()).expect("a log");
+    let mut count = 0;
+    for (mark, block) in blocks(RECIPES) {
+        if mark == "server" {
+            machine.serve(block.trim());
+            continue;
+        }
+        assert_eq!(mark, "", "{block}");
+        let output = machine.run(&block);
+        assert!(output.status.success(), "{block}\n{}", stderr(&output));
+        count += 1;
+    }
+    assert!(count > 25, "{count} recipes");
+    for server in machine.servers.drain(..) {
+        server.signal("-TERM");
+        let (code, printed) = server.wait();
+        assert_eq!(code, Some(0), "{printed}");
+    }
+    links_lead_somewhere(RECIPES);
 }
 
 /// Forty connections of the experiment, and one after the reload that ended it.
@@ -224,12 +252,13 @@ fn check_lines(lines: &[serde_json::Value]) {
     }
 }
 
-fn links_lead_somewhere(manifest: &Path) {
-    let docs = manifest.join("../../docs");
-    for part in PAGE.split("](").skip(1) {
+fn links_lead_somewhere(page: &str) {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    for part in page.split("](").skip(1) {
         let (link, _) = part.split_once(')').expect("its end");
         if !link.starts_with("http") {
-            assert!(docs.join(link).exists(), "{link}");
+            let (file, _) = link.split_once('#').unwrap_or((link, ""));
+            assert!(docs.join(file).exists(), "{link}");
         }
     }
 }
