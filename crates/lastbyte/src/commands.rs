@@ -13,6 +13,7 @@ pub(crate) mod man;
 mod path;
 pub(crate) mod plot;
 pub(crate) mod query;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod search;
 pub(crate) mod serve;

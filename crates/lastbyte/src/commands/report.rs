@@ -326,7 +326,7 @@ impl FileId {
     }
 }
 
-fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+pub(super) fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
     let mut known: BTreeMap<FileId, &PathBuf> = BTreeMap::new();
     for log in logs {

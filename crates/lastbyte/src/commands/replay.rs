@@ -1,0 +1,339 @@
+//! `lastbyte replay`: predicts what an algorithm that never ran would have done to the connections of a log.
+
+mod answer;
+mod bank;
+mod log;
+mod population;
+
+use core::num::NonZeroUsize;
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Args;
+use lastbyte_congestion::Registry;
+use lastbyte_record::json::Object;
+use lastbyte_replay::{CheckKind, Effort, LogLine, Prediction};
+use lastbyte_scenario::{Arm, experiment::Experiment};
+use lastbyte_units as units;
+
+use self::{
+    answer::{Answer, Shown},
+    bank::Store,
+    log::Log,
+};
+use crate::{
+    commands::{report, values},
+    failure::Failure,
+    files,
+    jobs::{Interrupt, run_all},
+    terminal::{notice, print},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  # What BBR would have done to last week's connections.
+  lastbyte replay conns.ndjson --arm bbr
+  # Two new arms; the log's arm `control` ran this congestion control.
+  lastbyte replay conns.ndjson --arm rapid-start --arm 'ten=cubic:initial-window=10p' \\
+    --spec control=slow-start
+  # A test: an arm that is the logged one under another name changes nothing.
+  lastbyte replay ab/conns.ndjson --arm again=slow-start
+
+Lines of the baseline arm are matched with simulated paths, whose outcome under the new arm is known. The answer is for these connections as logged: their sizes, paths and hours, with no change of demand. Before it, what the log has is predicted: each arm from the baseline, and the times of the baseline without using them. If that fails, or the lines resemble no simulated path, there is no prediction; the reason is printed, and the exit code is 3.
+
+Simulated paths are kept in the directory of --bank and used again; Ctrl-C keeps those that are complete.
+
+Method and limits: docs/replay.md.";
+
+/// Predict what a congestion control that never ran would have done to the connections of a log.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Connection logs of `serve --log`, `ab` or H2O, also compressed
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<PathBuf>,
+    /// New arm: SPEC or NAME=SPEC; repeatable
+    #[arg(long, value_name = "SPEC", required = true)]
+    arm: Vec<String>,
+    /// Congestion control of an arm of the log whose name is not a spec: NAME=SPEC; repeatable
+    #[arg(long, value_name = "NAME=SPEC")]
+    spec: Vec<String>,
+    /// Arm of the log whose lines are predicted [default: the one with the most lines]
+    #[arg(long, value_name = "NAME")]
+    baseline: Option<String>,
+    /// Directory of the simulated paths
+    #[arg(long, value_name = "DIR", default_value = "replay-bank")]
+    bank: PathBuf,
+    /// Number of simulated paths
+    #[arg(long, value_name = "N", default_value = "8192", value_parser = values::count::<u32>(512..=1_000_000))]
+    paths: u32,
+    /// Lines of an arm that are matched, drawn at random
+    #[arg(long, value_name = "N", default_value = "4000", value_parser = values::count::<u32>(100..=1_000_000))]
+    lines: u32,
+    /// Page
+    #[arg(short, long, value_name = "FILE.html", default_value = "replay.html")]
+    out: PathBuf,
+    /// Write a synthetic log of the predicted connections
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Write the simulated paths, with the weights of the log, as a population file
+    #[arg(long, value_name = "FILE")]
+    population: Option<PathBuf>,
+    /// Random seed
+    #[arg(long, default_value = "1", value_parser = units::seed)]
+    seed: u64,
+    /// Parallel simulations [default: CPU cores]
+    #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
+    jobs: Option<NonZeroUsize>,
+    /// Print JSON (docs/replay.md)
+    #[arg(long)]
+    json: bool,
+}
+
+/// The exit code if there is no prediction.
+const NO_ANSWER: u8 = 3;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    files::check_is_page(&arguments.out)?;
+    files::check_folder_of(&arguments.out)?;
+    let new = Arm::parse_all(&arguments.arm, registry)
+        .map_err(|error| Failure::Usage(format!("--arm: {error}")))?;
+    let specs = Arm::parse_all(&arguments.spec, registry)
+        .map_err(|error| Failure::Usage(format!("--spec: {error}")))?;
+    let most = arguments.lines as usize;
+    let threads = report::threads(arguments.jobs);
+    let log = log::read(&arguments.logs, most, threads, arguments.seed)?;
+    let logged = logged_arms(&log, &specs, registry)?;
+    if let Some(both) = new.iter().find(|arm| log.usable.contains_key(&arm.name)) {
+        return Err(Failure::Usage(format!(
+            "--arm: the log has an arm `{0}` (expected another name: `again={1}`)",
+            both.name, both.spec
+        )));
+    }
+    let baseline = baseline(arguments, &log)?;
+    let interrupt = Interrupt::listen();
+    let store = Store::new(&arguments.bank, registry, arguments.jobs, &interrupt)?;
+    let arms: Vec<Arm> = logged.iter().chain(&new).cloned().collect();
+    let Some(bank) = store.bank(&arms, arguments.paths as usize)? else {
+        notice(format!(
+            "interrupted: `{}` has the paths that are complete; the same command continues",
+            arguments.bank.display()
+        ));
+        return Ok(ExitCode::from(130));
+    };
+    let mut tasks = vec![Task::Check(CheckKind::Own {
+        arm: baseline.clone(),
+    })];
+    for other in logged.iter().filter(|arm| arm.name != baseline) {
+        let (from, to) = (baseline.clone(), other.name.clone());
+        let back = CheckKind::Arm {
+            from: to.clone(),
+            to: from.clone(),
+        };
+        tasks.extend([Task::Check(CheckKind::Arm { from, to }), Task::Check(back)]);
+    }
+    tasks.extend(new.iter().map(|arm| Task::Predict(arm.name.clone())));
+    let (effort, seed) = (Effort::default(), arguments.seed);
+    let results = run_all(&tasks, arguments.jobs, &interrupt, |task| match task {
+        Task::Check(kind) => Done::Check(
+            lastbyte_replay::check(&bank, &log.lines, kind, effort, seed)
+                .map_err(|no| no.to_string()),
+        ),
+        Task::Predict(to) => Done::Predict(
+            lastbyte_replay::predict(&bank, &log.lines, &baseline, to, effort, seed)
+                .map_err(|no| no.to_string()),
+        ),
+    });
+    if results.len() < tasks.len() {
+        notice("interrupted: no page was written");
+        return Ok(ExitCode::from(130));
+    }
+    let mut answer = Answer::new(&log, &baseline);
+    for result in results {
+        match result {
+            Done::Check(check) => answer.add_check(check),
+            Done::Predict(prediction) => answer.add_prediction(prediction),
+        }
+    }
+    let shown = Shown {
+        title: arguments
+            .logs
+            .iter()
+            .map(|log| log.display().to_string())
+            .collect::<Vec<_>>()
+            .join(", "),
+        command: report::again(),
+        facts: facts(arguments, &logged, &new, &bank),
+    };
+    files::write(&arguments.out, answer.page(&shown).html().as_bytes())?;
+    if let Some(path) = &arguments.log
+        && answer.reasons.is_empty()
+    {
+        write_log(path, &log, &baseline, &answer.predictions)?;
+    }
+    if let Some(path) = &arguments.population
+        && let Some(first) = answer.predictions.first()
+        && answer.reasons.is_empty()
+    {
+        let text = population::text(&bank, &first.weights, |seed| store.draw(seed), registry)?;
+        files::write(path, text.as_bytes())?;
+    }
+    if arguments.json {
+        print(answer.json(&shown))?;
+    } else {
+        print(format!(
+            "{}\nreport: {}\n",
+            answer.text(),
+            arguments.out.display()
+        ))?;
+    }
+    Ok(if answer.reasons.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NO_ANSWER)
+    })
+}
+
+enum Task {
+    Check(CheckKind),
+    Predict(String),
+}
+
+enum Done {
+    Check(Result<lastbyte_replay::Check, String>),
+    Predict(Result<Prediction, String>),
+}
+
+/// The arms of the log with their specs: of --spec, of an arm of the built-in experiment, or those that are named by their specs.
+fn logged_arms(log: &Log, specs: &[Arm], registry: &Registry) -> Result<Vec<Arm>, Failure> {
+    if let Some(unknown) = specs.iter().find(|arm| !log.usable.contains_key(&arm.name)) {
+        let names: Vec<&str> = log.usable.keys().map(String::as_str).collect();
+        return Err(Failure::Usage(format!(
+            "--spec: the log has no arm `{}` (expected {})",
+            unknown.name,
+            names.join(", ")
+        )));
+    }
+    let built_in = Experiment::four_arms();
+    let built_in = if log.experiment.as_ref() == Some(&built_in.name) {
+        built_in.arms
+    } else {
+        Vec::new()
+    };
+    let arms = log.usable.keys().map(|name| {
+        let known = specs.iter().chain(&built_in).find(|arm| arm.name == *name);
+        let parsed = || Arm::parse(name, registry).ok().filter(|arm| arm.name == *name);
+        known.cloned().or_else(parsed).ok_or_else(|| {
+            Failure::Usage(format!(
+                "the congestion control of the log's arm `{name}` is unknown (expected --spec '{name}=SPEC')"
+            ))
+        })
+    });
+    arms.collect()
+}
+
+fn baseline(arguments: &Arguments, log: &Log) -> Result<String, Failure> {
+    let most = log
+        .usable
+        .iter()
+        .max_by_key(|(name, count)| (**count, core::cmp::Reverse(*name)));
+    let most = most.map(|(name, _)| name.clone()).unwrap_or_default();
+    match &arguments.baseline {
+        None => Ok(most),
+        Some(name) if log.usable.contains_key(name) => Ok(name.clone()),
+        Some(name) => {
+            let names: Vec<&str> = log.usable.keys().map(String::as_str).collect();
+            Err(Failure::Usage(format!(
+                "--baseline: the log has no arm `{name}` (expected {})",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+fn facts(
+    arguments: &Arguments,
+    logged: &[Arm],
+    new: &[Arm],
+    bank: &lastbyte_replay::Bank,
+) -> Vec<(String, String)> {
+    let mut facts = vec![
+        ("version".to_owned(), report::version()),
+        ("seed".to_owned(), arguments.seed.to_string()),
+        ("simulated paths".to_owned(), arguments.paths.to_string()),
+    ];
+    for (kind, arms) in [("arm of the log", logged), ("new arm", new)] {
+        for arm in arms {
+            let incomplete = bank.incomplete(&arm.name);
+            facts.push((
+                format!("{kind}: {}", arm.name),
+                format!("{}; {incomplete} simulated transfers incomplete", arm.spec),
+            ));
+        }
+    }
+    facts
+}
+
+/// Writes the lines of the baseline, and a draw of each under the new arms.
+fn write_log(
+    path: &Path,
+    log: &Log,
+    baseline: &str,
+    predictions: &[Prediction],
+) -> Result<(), Failure> {
+    use lastbyte_replay::Column;
+    let lines: Vec<&LogLine> = log
+        .lines
+        .iter()
+        .filter(|line| line.arm == baseline)
+        .collect();
+    let mut out = Vec::new();
+    let mut write = |line: &LogLine, arm: &str, number: usize, ttlb: f64, lost: f64| {
+        let mut text = String::new();
+        {
+            let mut object = Object::new(&mut text);
+            let whole = |column| line.line.get(column).unwrap_or(0.0).max(0.0) as u64;
+            object
+                .text("module", "lastbyte")
+                .text("type", "prediction")
+                .integer("conn_id", number as u64)
+                .integer("content_length", whole(Column::Size))
+                .number("ttlb", ttlb, 3)
+                .integer("num-packets.sent", whole(Column::Sent))
+                .integer(
+                    "num-packets.lost",
+                    (whole(Column::Sent) as f64 * lost).round() as u64,
+                )
+                .boolean("complete", true)
+                .text("experiment", "replay")
+                .text("arm", arm);
+            if let Some(site) = &line.site {
+                object.text("site", site);
+            }
+            object.integer("seed", number as u64);
+        }
+        text.push('\n');
+        // Writing to memory cannot fail.
+        let _ = out.write_all(text.as_bytes());
+    };
+    for (number, line) in lines.iter().enumerate() {
+        let ttlb = line.line.get(Column::Ttlb).unwrap_or(0.0);
+        write(
+            line,
+            baseline,
+            number,
+            ttlb,
+            line.line.loss().unwrap_or(0.0),
+        );
+    }
+    for prediction in predictions {
+        for (number, ttlb, loss) in &prediction.draws {
+            write(lines[*number], &prediction.to, *number, *ttlb, *loss);
+        }
+    }
+    files::write(path, &out)
+}
