@@ -70,7 +70,7 @@ fn write(folder: &Path, lines: impl Iterator<Item = Value>) {
     fs::write(folder.join("a.ndjson"), text).expect("a log");
 }
 
-fn arm<'a>(name: &'a str) -> impl Iterator<Item = Value> + 'a {
+fn arm(name: &str) -> impl Iterator<Item = Value> {
     simulated()
         .iter()
         .filter(move |line| line["arm"] == name)
@@ -81,10 +81,10 @@ fn arm<'a>(name: &'a str) -> impl Iterator<Item = Value> + 'a {
 fn replay(folder: &Path, arguments: &[&str]) -> (i32, Value) {
     let bank = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("replay-bank");
     let bank = bank.to_str().expect("UTF-8");
-    let common = [
+    let common: &[&str] = &[
         "replay", "a.ndjson", "--paths", "768", "--bank", bank, "--json",
     ];
-    let output = run(folder, &[&common, arguments].concat());
+    let output = run(folder, &[common, arguments].concat());
     let code = output.status.code().expect("an exit code");
     assert!([0, 3].contains(&code), "{}", stderr(&output));
     (code, serde_json::from_slice(&output.stdout).expect("JSON"))
@@ -160,7 +160,9 @@ fn an_arm_of_the_log_is_predicted_from_the_other_before_the_answer() {
     let folder = folder("replay-checks");
     // As in production, a connection has one arm.
     let lines = simulated().iter().filter(|line| {
-        let is_first = line["seed"].as_u64().is_some_and(|seed| seed % 2 == 0);
+        let is_first = line["seed"]
+            .as_u64()
+            .is_some_and(|seed| seed.is_multiple_of(2));
         line["arm"]
             == if is_first {
                 "slow-start"
