@@ -593,6 +593,23 @@ fn memory_is_bounded() {
     assert_eq!(stdout, "3000000\n");
 }
 
+#[test]
+fn rows_beyond_the_memory_limit_are_sorted_in_temporary_files() {
+    let folder = bad_files("query-spill");
+    let query = "'[_[\"a\"] % 1000, \"x\" * 600] >> sort(-_[0]) >> _[0]' rows | cksum";
+    let (whole, _) = run_once(&folder, &format!("lastbyte query {query}"));
+    let (sorted, errors) = run_once(&folder, &format!("lastbyte query --max-memory 70M {query}"));
+    assert_eq!((sorted, errors), (whole, String::new()));
+    let (_, errors) = run_once(
+        &folder,
+        &format!("TMPDIR=/absent lastbyte query --max-memory 70M {query}"),
+    );
+    assert!(
+        errors.contains("a temporary file in /absent: No such file or directory"),
+        "{errors}"
+    );
+}
+
 fn run_once(folder: &Path, line: &str) -> (String, String) {
     let output = shell(folder, line);
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");

@@ -6,6 +6,7 @@ use crate::reducers::accumulator::{Accumulator, Shares};
 use crate::reducers::column::Column;
 use crate::reducers::histogram::Histogram;
 use crate::reducers::scope::{Keyed, Reducer, Scope};
+use crate::reducers::sort::Sort;
 use crate::reducers::top::Top;
 use crate::tree::Builtin;
 use crate::value::Value;
@@ -63,7 +64,7 @@ pub(crate) fn call(
                 |vm| {
                     Ok(Accumulator::Percentile {
                         values: Column::default(),
-                        shares: shares(vm, &asked)?,
+                        shares: Box::new(shares(vm, &asked)?),
                     })
                 },
                 first(),
@@ -78,7 +79,7 @@ pub(crate) fn call(
             step(vm, |_| Ok(Accumulator::Group(Vec::new())), value)
         }
         Builtin::Distinct => {
-            let none = |_: &mut Vm| Ok(Accumulator::Distinct(Table::default()));
+            let none = |_: &mut Vm| Ok(Accumulator::Distinct(Box::default()));
             step_unless_nil(vm, none, first())
         }
         Builtin::Histogram => {
@@ -88,6 +89,7 @@ pub(crate) fn call(
         }
         Builtin::Top => top(vm, args),
         Builtin::Sort => sort(vm, args, block),
+        Builtin::Least => least(vm, args),
         Builtin::Reduce => {
             let Some(block) = block else {
                 return Err(argument_error("reduce requires a block"));
@@ -217,19 +219,34 @@ fn sort(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
     let by = Vm::block_value(block);
     let (row, key) = (vm.target.clone(), args.first().cloned());
     vm.reducer(
-        |_| {
-            Ok(Reducer::Sort {
-                keys: Vec::new(),
-                rows: Vec::new(),
-                by,
-            })
-        },
-        |_, reducer| {
-            if let Reducer::Sort { keys, rows, .. } = reducer {
-                rows.push(row);
-                keys.extend(key);
+        |_| Ok(Reducer::Sort(Box::new(Sort::by(by)))),
+        |vm, reducer| match reducer {
+            Reducer::Sort(sort) => {
+                sort.push(key, row);
+                sort.spill(vm)
             }
-            Ok(())
+            _ => Ok(()),
+        },
+    )
+}
+
+/// `sort(key) >> limit(n)`: the number of rows, and the key; without a key, the row is the key.
+fn least(vm: &mut Vm, args: &[Value]) -> Eval {
+    let row = vm.target.clone();
+    let key = args.get(1).unwrap_or(&row).clone();
+    vm.reducer(
+        |vm| plain(vm, |_| Ok(Accumulator::Top(Top::least(&args[0])))),
+        |_, reducer| match reducer {
+            Reducer::Plain(Accumulator::Top(top)) => {
+                top.push_or_fail_later(key, row);
+                Ok(())
+            }
+            // A part with an error runs again.
+            Reducer::Chunk {
+                part: Accumulator::Top(top),
+                ..
+            } => top.push(key, row),
+            _ => Ok(()),
         },
     )
 }
@@ -445,6 +462,10 @@ impl Vm {
         let at = self.scope.cursor;
         if at == self.scope.reducers.len() {
             let reducer = make(self)?;
+            // Most scopes have few, and there may be one scope for each group.
+            if at < 4 {
+                self.scope.reducers.reserve_exact(1);
+            }
             self.scope.reducers.push(Some(reducer));
         }
         self.scope.cursor = at + 1;

@@ -70,5 +70,5 @@ mod vm;
 
 pub use error::{AbsentKey, CompileError, RunError, SkippedLines};
 pub use lastbyte_json::Value;
-pub use memory::Memory;
+pub use memory::{Memory, Spill, TemporaryFile};
 pub use run::{ByteSource, Follow, Format, Input, Options, Outcome, Query};

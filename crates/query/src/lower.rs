@@ -11,7 +11,7 @@ mod stages;
 mod survey;
 
 use crate::error::CompileError;
-use crate::tree::{Code, Definition, Node, Parameters, Program, Stage};
+use crate::tree::{Builtin, Code, Definition, Node, Parameters, Program, Stage};
 use ruby_prism as prism;
 use stages::Piece;
 use std::rc::Rc;
@@ -78,7 +78,28 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
     for piece in &pieces {
         lower.stage(query, piece)?;
     }
+    keep_first_rows(&mut lower.program.stages);
     Ok(lower.program)
+}
+
+/// The most rows that `sort(key) >> limit(n)` keeps in order while it reads.
+const FIRST_MAX: i64 = 10_000;
+
+/// `sort(key) >> limit(n)` needs the `n` first rows only.
+fn keep_first_rows(stages: &mut [Stage]) {
+    for at in 1..stages.len() {
+        let (before, after) = stages.split_at_mut(at);
+        if let Some(Node::Stage(call)) = before.last_mut().map(|stage| &mut stage.body)
+            && let Node::Limit(limit) = &after[0].body
+            && let Node::Int(count @ 1..=FIRST_MAX) = &limit.count
+            && call.builtin == Builtin::Sort
+            && call.block.is_none()
+            && call.arguments.is_plain()
+        {
+            call.builtin = Builtin::Least;
+            call.arguments.list.insert(0, Node::Int(*count));
+        }
+    }
 }
 
 /// Returns the first syntax error of a text that begins at `start` of `whole`.

@@ -1,4 +1,6 @@
-//! The bound on memory.
+//! The bounds on memory.
+
+use std::io::{self, Read, Seek, Write};
 
 /// A limit on the memory that a run uses.
 #[derive(Clone, Copy, Debug)]
@@ -8,3 +10,19 @@ pub struct Memory {
     /// Returns the number of bytes that the process uses, or `None` if unknown.
     pub used: fn() -> Option<u64>,
 }
+
+/// Temporary files for the rows that `sort` keeps beyond a limit.
+#[derive(Clone, Debug)]
+pub struct Spill {
+    /// Maximum number of bytes of rows in memory, for each `sort`.
+    pub bytes_max: u64,
+    /// The directory of the files, for errors.
+    pub directory: String,
+    /// Creates an empty file that disappears when it is closed.
+    pub create: fn() -> io::Result<Box<dyn TemporaryFile>>,
+}
+
+/// A file that is written and then read.
+pub trait TemporaryFile: Read + Write + Seek {}
+
+impl<T: Read + Write + Seek> TemporaryFile for T {}

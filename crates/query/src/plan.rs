@@ -473,7 +473,7 @@ impl<'a> Walk<'a> {
         self.arguments(&call.arguments);
         let bare = call.arguments.list.is_empty();
         let takes_row = match call.builtin {
-            Builtin::Select | Builtin::Flat | Builtin::Sort | Builtin::Top => true,
+            Builtin::Select | Builtin::Flat | Builtin::Sort | Builtin::Least | Builtin::Top => true,
             Builtin::Reduce => second_parameter(call.block.as_ref()).is_none(),
             // They work on the row when their argument is nil.
             Builtin::Map | Builtin::MapValues => {

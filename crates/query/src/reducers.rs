@@ -8,8 +8,10 @@ pub(crate) mod histogram;
 pub(crate) mod packed;
 pub(crate) mod portable;
 pub(crate) mod scope;
+pub(crate) mod sort;
 pub(crate) mod top;
 
+use crate::memory::Spill;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::proc::Proc;
@@ -24,6 +26,8 @@ pub(crate) trait Evaluator {
     fn send_one(&mut self, receiver: &Value, method: M, argument: Value) -> Eval;
     /// Calls a block with two arguments.
     fn call_two(&mut self, block: &Rc<Proc>, first: &Value, second: &Value) -> Eval;
+    /// Where rows beyond a limit go.
+    fn spill(&self) -> Option<&Spill>;
 }
 
 #[inline]

@@ -18,7 +18,7 @@ mod work;
 use crate::error::{AbsentKey, CompileError, RunError, SkippedLines};
 use crate::library::LIBRARY;
 use crate::lower::{self, Source};
-use crate::memory::Memory;
+use crate::memory::{Memory, Spill};
 use crate::plan::{self, parallel::Parallel};
 use crate::vm::Vm;
 pub use follow::Follow;
@@ -58,6 +58,9 @@ pub struct Options {
     pub skip_bad_lines: bool,
     /// Memory limit. Default: none.
     pub memory: Option<Memory>,
+    /// Temporary files for the rows of `sort` beyond a limit; not while results so far are printed, and not with `--partial`.
+    /// Default: none.
+    pub spill: Option<Spill>,
     /// Once set, the run ends as at the end of the input: reducers return the results so far. Default: none.
     pub interrupt: Option<Arc<AtomicBool>>,
     /// Prints the results so far when they are due, on one thread. Default: no.
@@ -86,6 +89,7 @@ impl Default for Options {
             line_bytes_max: 256 << 20,
             skip_bad_lines: false,
             memory: None,
+            spill: None,
             interrupt: None,
             follow: None,
             sentinels: &[],
@@ -272,6 +276,9 @@ impl Query {
         let output = output.with_sentinels(self.options.sentinels);
         let mut vm = Vm::new(Rc::new(program), &LIBRARY);
         vm.memory = self.options.memory;
+        if self.options.follow.is_none() {
+            vm.spill.clone_from(&self.options.spill);
+        }
         vm.interrupt.clone_from(&self.options.interrupt);
         let mut pipeline = Pipeline::new(vm, output, on_error, projection, None);
         pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))

@@ -301,6 +301,8 @@ pub(crate) enum Builtin {
     Top,
     Histogram,
     Sort,
+    /// `sort(key) >> limit(n)`, with the number first.
+    Least,
     Sum,
     Count,
     CountIf,

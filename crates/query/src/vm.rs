@@ -9,7 +9,7 @@ mod eval;
 mod library;
 
 use crate::class::Class;
-use crate::memory::Memory;
+use crate::memory::{Memory, Spill};
 use crate::names::M;
 use crate::reducers::Evaluator;
 use crate::reducers::scope::Scope;
@@ -57,6 +57,8 @@ pub(crate) struct Vm {
     env_pool: EnvPool,
     /// Memory limit.
     pub(crate) memory: Option<Memory>,
+    /// Temporary files for rows, unless results so far are printed.
+    pub(crate) spill: Option<Spill>,
     /// Set to end the run.
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
     ticks: u32,
@@ -90,6 +92,7 @@ impl Vm {
             tags: 0,
             env_pool: EnvPool::default(),
             memory: None,
+            spill: None,
             interrupt: None,
             ticks: 0,
             made_bytes: 0,
@@ -187,5 +190,9 @@ impl Evaluator for Vm {
     fn call_two(&mut self, block: &Rc<Proc>, first: &Value, second: &Value) -> Eval {
         let block = Block::of(Rc::clone(block));
         self.call_block(&block, &[first.clone(), second.clone()])
+    }
+
+    fn spill(&self) -> Option<&Spill> {
+        self.spill.as_ref()
     }
 }

@@ -1,6 +1,7 @@
 //! `lastbyte query`: arguments, files and standard input. The crate `lastbyte-query` does the work.
 
 mod follow;
+mod memory;
 #[cfg(feature = "parquet")]
 mod parquet;
 
@@ -9,7 +10,7 @@ use crate::failure::Failure;
 use crate::jobs::Interrupt;
 use crate::terminal::{self, Messages};
 use clap::ValueEnum;
-use lastbyte_query::{ByteSource, Follow, Format, Input, Memory, Options, Query};
+use lastbyte_query::{ByteSource, Follow, Format, Input, Options, Query};
 use rustix::event::{PollFd, PollFlags};
 use std::io::{self, IsTerminal, Read};
 use std::num::NonZeroUsize;
@@ -116,8 +117,8 @@ pub(crate) struct Arguments {
     /// Skip lines that are not JSON; report their number on stderr
     #[arg(long, overrides_with = "skip_bad_lines", conflicts_with = "lax")]
     skip_bad_lines: bool,
-    /// Stop when memory use exceeds SIZE [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = super::values::size::<u64>(1 << 20..=1 << 50), overrides_with = "max_memory")]
+    /// Memory limit, beyond which `sort` uses temporary files [default: 3/4 of RAM]
+    #[arg(long, value_name = "SIZE", value_parser = memory::size, overrides_with = "max_memory")]
     max_memory: Option<u64>,
     /// File of Ruby helper methods, or `h2o` (built in); repeatable
     #[arg(short = 'r', long = "require", value_name = "FILE")]
@@ -267,6 +268,7 @@ fn helpers(paths: &[PathBuf]) -> Result<Vec<(String, String)>, String> {
 }
 
 fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>) -> Options {
+    let limit = memory::limit(arguments.max_memory);
     Options {
         format: match arguments.output {
             Output::Json => Format::Json,
@@ -281,10 +283,8 @@ fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>)
         verbose: arguments.verbose,
         threads: arguments.jobs.map_or_else(cores, NonZeroUsize::get),
         skip_bad_lines: arguments.skip_bad_lines,
-        memory: arguments.max_memory.map(|bytes_max| Memory {
-            bytes_max,
-            used: memory_used,
-        }),
+        memory: limit,
+        spill: limit.map(memory::spill),
         interrupt: Some(interrupt.flag()),
         follow,
         sentinels: lastbyte_record::connection_log::keys::SENTINELS,
@@ -414,13 +414,6 @@ const INTERRUPTED: u8 = 130;
 fn failed(message: &str) -> ExitCode {
     terminal::error(message);
     ExitCode::from(USAGE)
-}
-
-/// The resident memory of this process, if `/proc` provides it.
-fn memory_used() -> Option<u64> {
-    let statm = read(Path::new("/proc/self/statm")).ok()?;
-    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
 }
 
 #[expect(

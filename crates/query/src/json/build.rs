@@ -12,6 +12,13 @@ use crate::value::{number, numeral};
 pub(crate) type Keys = parse::Keys<Value>;
 pub(crate) type Parser<'a> = parse::Parser<'a, Value>;
 
+/// The value of a text that was printed.
+pub(crate) fn parsed(text: &str, keys: &mut Keys) -> Value {
+    Parser::new(text.as_bytes(), keys)
+        .only(&parse::Projection::Whole)
+        .unwrap_or_default()
+}
+
 /// A frozen key and its hash.
 #[derive(Clone)]
 pub(crate) struct Key {

@@ -43,11 +43,11 @@ pub(crate) enum Accumulator {
     /// The values, and which percentiles of them.
     Percentile {
         values: Column,
-        shares: Shares,
+        shares: Box<Shares>,
     },
     Group(Vec<Value>),
     /// The values as keys, in order of first appearance.
-    Distinct(Table),
+    Distinct(Box<Table>),
     Top(Top),
     Histogram(Histogram),
     /// A chunk of one whose steps must be made in order.
@@ -73,6 +73,11 @@ impl Accumulator {
                 initial: Value::Nil,
             },
         }
+    }
+
+    pub(super) fn distinct(values: impl Iterator<Item = Value>) -> Accumulator {
+        let values = Table::from_pairs(values.map(|value| (value, Value::Nil)));
+        Accumulator::Distinct(Box::new(values))
     }
 
     pub(crate) fn average() -> Accumulator {
@@ -121,9 +126,7 @@ impl Accumulator {
                 shares: shares.clone(),
             },
             Accumulator::Group(list) => Accumulator::Group(copies(list)),
-            Accumulator::Distinct(values) => Accumulator::Distinct(Table::from_pairs(
-                values.keys().iter().map(|value| (copy(value), Value::Nil)),
-            )),
+            Accumulator::Distinct(values) => Accumulator::distinct(values.keys().iter().map(copy)),
             Accumulator::Top(top) => Accumulator::Top(top.copy()),
             Accumulator::Histogram(histogram) => Accumulator::Histogram(histogram.clone()),
             Accumulator::Chunk(values) => Accumulator::Chunk(values.copy()),
@@ -141,8 +144,8 @@ impl Accumulator {
                 shares: shares.clone(),
             },
             Accumulator::Group(_) => Accumulator::Group(Vec::new()),
-            Accumulator::Distinct(_) => Accumulator::Distinct(Table::default()),
-            Accumulator::Top(top) => Accumulator::Top(Top::of(top.count)),
+            Accumulator::Distinct(_) => Accumulator::Distinct(Box::default()),
+            Accumulator::Top(top) => Accumulator::Top(top.empty()),
             Accumulator::Histogram(it) => Accumulator::Histogram(Histogram::of(it.width)),
             Accumulator::Sum { .. }
             | Accumulator::Average { .. }
@@ -276,7 +279,7 @@ impl Accumulator {
             }
             Accumulator::Percentile { mut values, shares } => {
                 values.sort()?;
-                match shares {
+                match *shares {
                     Shares::One(p) => nearest_rank(&values, p),
                     Shares::Many(list) => {
                         Value::array(list.iter().map(|p| nearest_rank(&values, *p)).collect())
@@ -285,7 +288,7 @@ impl Accumulator {
             }
             Accumulator::Group(list) => Value::array(list),
             Accumulator::Distinct(values) => Value::array(values.keys()),
-            Accumulator::Top(top) => Value::array(top.into_rows()),
+            Accumulator::Top(top) => Value::array(top.into_rows()?),
             Accumulator::Histogram(histogram) => histogram.finish(),
             Accumulator::Chunk(values) => Value::array(values.into_values()),
         })

@@ -161,6 +161,10 @@ impl Portable {
                 out.push(13);
                 write_count(out, u64::from(*at));
             }
+            Portable::Json(text) => {
+                out.push(14);
+                write_text(out, text);
+            }
         }
     }
 
@@ -186,6 +190,7 @@ impl Portable {
             11 => Portable::Token(u32::try_from(bytes.count()?).ok()?),
             12 => Portable::Dropped,
             13 => Portable::Shared(u32::try_from(bytes.count()?).ok()?),
+            14 => Portable::Json(bytes.text()?),
             _ => return None,
         })
     }
@@ -262,7 +267,9 @@ impl<'a> Checker<'a> {
                 }
                 return Some((below, count));
             }
-            Portable::Str(text) | Portable::FrozenStr(text) => values += text.len() as u64,
+            Portable::Str(text) | Portable::FrozenStr(text) | Portable::Json(text) => {
+                values += text.len() as u64;
+            }
             _ => {}
         }
         Some((deepest, values))

@@ -15,6 +15,7 @@ use crate::value::Value;
 use crate::value::exception::Eval;
 use crate::value::table::Table;
 use num_bigint::BigInt;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 enum PackedColumn {
@@ -83,7 +84,8 @@ enum Initial {
     Percentile(Shares),
     Group,
     Distinct,
-    Top(usize),
+    /// The count, and which of two keys comes first.
+    Top(usize, Ordering),
     Histogram(Width),
 }
 
@@ -98,10 +100,10 @@ impl Initial {
             Accumulator::Max(_) => Initial::Max,
             Accumulator::Average { .. } => Initial::Average,
             Accumulator::Deviation { sample, .. } => Initial::Deviation(*sample),
-            Accumulator::Percentile { shares, .. } => Initial::Percentile(shares.clone()),
+            Accumulator::Percentile { shares, .. } => Initial::Percentile((**shares).clone()),
             Accumulator::Group(_) => Initial::Group,
             Accumulator::Distinct(_) => Initial::Distinct,
-            Accumulator::Top(top) => Initial::Top(top.count),
+            Accumulator::Top(top) => Initial::Top(top.count, top.first),
             Accumulator::Histogram(it) => Initial::Histogram(it.width),
             Accumulator::Chunk(_) => return None,
         })
@@ -120,11 +122,11 @@ impl Initial {
             Initial::Deviation(sample) => Accumulator::deviation(*sample),
             Initial::Percentile(shares) => Accumulator::Percentile {
                 values: Column::default(),
-                shares: shares.clone(),
+                shares: Box::new(shares.clone()),
             },
             Initial::Group => Accumulator::Group(Vec::new()),
-            Initial::Distinct => Accumulator::Distinct(Table::default()),
-            Initial::Top(count) => Accumulator::Top(Top::of(*count)),
+            Initial::Distinct => Accumulator::Distinct(Box::default()),
+            Initial::Top(count, first) => Accumulator::Top(Top::of(*count, *first)),
             Initial::Histogram(width) => Accumulator::Histogram(Histogram::of(*width)),
         }
     }
@@ -213,12 +215,9 @@ impl Slot {
         let mut fits = reducers.map(|(at, part)| match (scope.reducers.get(at), part) {
             (Some(Some(Reducer::Plain(known))), PackedReducer::Plain(_, part)) => part.fits(known),
             (None, PackedReducer::Plain(initial, part)) => part.fits(&initial.make(heap)),
-            (
-                Some(Some(Reducer::Sort { keys, rows, .. })),
-                PackedReducer::Sort(more_keys, more_rows),
-            ) => {
-                keys.len() == rows.len() && more_keys.len() == more_rows.len()
-                    || keys.is_empty() && more_keys.is_empty()
+            (Some(Some(Reducer::Sort(sort))), PackedReducer::Sort(more_keys, more_rows)) => {
+                sort.has_keys() && more_keys.len() == more_rows.len()
+                    || !sort.has_keys() && more_keys.is_empty()
             }
             (None, PackedReducer::Sort(..)) => true,
             (
@@ -258,11 +257,7 @@ impl Slot {
             if at == scope.reducers.len() {
                 scope.reducers.push(Some(match &part {
                     PackedReducer::Plain(initial, _) => Reducer::Plain(initial.make(heap)),
-                    PackedReducer::Sort(..) => Reducer::Sort {
-                        keys: Vec::new(),
-                        rows: Vec::new(),
-                        by: None,
-                    },
+                    PackedReducer::Sort(..) => Reducer::Sort(Box::default()),
                     PackedReducer::Keyed(kind, _) => Reducer::keyed(*kind),
                 }));
             }
@@ -273,9 +268,16 @@ impl Slot {
                 (Reducer::Plain(known), PackedReducer::Plain(_, part)) => {
                     join_part(heap, vm, known, part)?;
                 }
-                (Reducer::Sort { keys, rows, .. }, PackedReducer::Sort(more_keys, more_rows)) => {
-                    keys.extend(heap.all(&more_keys));
-                    rows.extend(heap.all(&more_rows));
+                (Reducer::Sort(sort), PackedReducer::Sort(keys, rows)) => {
+                    let mut keys = keys.iter();
+                    for row in &rows {
+                        let key = keys.next().map(|key| heap.unpack(key));
+                        match row {
+                            Portable::Json(text) => sort.push_text(key, text),
+                            row => sort.push(key, heap.unpack(row)),
+                        }
+                    }
+                    sort.spill(vm)?;
                 }
                 (known, PackedReducer::Keyed(_, slots)) => {
                     for (key, slot) in slots {
@@ -321,11 +323,10 @@ impl PackedReducer {
                 PackedReducer::Plain(Initial::of(packer, initial)?, Part::of(packer, part)?)
             }
             // The block is the first row's, which only that row's thread has.
-            Reducer::Sort { by: Some(_), .. } | Reducer::Plain(_) | Reducer::Reduce(_) => {
-                return None;
-            }
-            Reducer::Sort { keys, rows, .. } => {
-                PackedReducer::Sort(packer.all(keys)?, packer.all(rows)?)
+            Reducer::Plain(_) | Reducer::Reduce(_) => return None,
+            Reducer::Sort(sort) => {
+                let (keys, rows) = sort.pack(packer)?;
+                PackedReducer::Sort(keys, rows)
             }
             Reducer::Keyed {
                 kind,
@@ -415,11 +416,11 @@ impl Part {
                 Accumulator::Chunk(values.unpack(heap))
             }
             Part::Group(list) => Accumulator::Group(heap.all(&list)),
-            Part::Distinct(list) => Accumulator::Distinct(Table::from_pairs(
-                list.iter().map(|value| (heap.unpack(value), Value::Nil)),
-            )),
+            Part::Distinct(list) => {
+                Accumulator::distinct(list.iter().map(|value| heap.unpack(value)))
+            }
             Part::Top(rows) => {
-                let mut top = Top::of(rows.len());
+                let mut top = Top::of(rows.len(), Ordering::Greater);
                 let rows = rows.iter();
                 top.rows = rows
                     .map(|(key, row)| (heap.unpack(key), heap.unpack(row)))

@@ -1,5 +1,6 @@
 //! Values in a form that crosses threads, and the rows made of them.
 
+use crate::json::build::{Keys, parsed};
 use crate::value::Value;
 use crate::value::table::Table;
 use crate::value::text::Text;
@@ -29,13 +30,18 @@ pub(crate) enum Portable {
     Dropped,
     /// In the heap.
     Shared(u32),
+    /// A row of `sort`, as JSON.
+    Json(String),
 }
 
 impl Portable {
     /// Its approximate size, in bytes.
     pub(super) fn weight(&self) -> usize {
         let inner = match self {
-            Portable::Symbol(text) | Portable::Str(text) | Portable::FrozenStr(text) => text.len(),
+            Portable::Symbol(text)
+            | Portable::Str(text)
+            | Portable::FrozenStr(text)
+            | Portable::Json(text) => text.len(),
             Portable::Array(list) => list.iter().map(Portable::weight).sum(),
             Portable::Hash(pairs) => pairs
                 .iter()
@@ -176,6 +182,7 @@ impl Heap {
             )),
             Portable::Token(at) => Value::Token(*at),
             Portable::Dropped => Value::Dropped,
+            Portable::Json(text) => parsed(text, &mut Keys::default()),
             Portable::Shared(at) => {
                 let at = *at as usize;
                 if let Some(made) = &self.made[at] {

@@ -4,12 +4,10 @@
 use super::Evaluator;
 use super::accumulator::Accumulator;
 use super::portable::{copies, copy};
+use super::sort::Sort;
 use crate::value::Value;
-use crate::value::compare;
 use crate::value::exception::{Eval, type_error};
-use crate::value::proc::Proc;
 use crate::value::table::Table;
-use std::rc::Rc;
 
 #[derive(Default)]
 pub(crate) struct Scope {
@@ -27,12 +25,7 @@ pub(crate) enum Reducer {
         initial: Box<Accumulator>,
         part: Accumulator,
     },
-    /// Rows with their keys, or with the block that compares them.
-    Sort {
-        keys: Vec<Value>,
-        rows: Vec<Value>,
-        by: Option<Rc<Proc>>,
-    },
+    Sort(Box<Sort>),
     Reduce(Value),
     /// One scope for each key, in order of first appearance.
     Keyed {
@@ -90,11 +83,7 @@ impl Reducer {
                 initial: Box::new(initial.copy()),
                 part: part.copy(),
             },
-            Reducer::Sort { keys, rows, by } => Reducer::Sort {
-                keys: copies(keys),
-                rows: copies(rows),
-                by: by.clone(),
-            },
+            Reducer::Sort(sort) => Reducer::Sort(Box::new(sort.copy())),
             Reducer::Reduce(value) => Reducer::Reduce(copy(value)),
             Reducer::Keyed {
                 kind, keys, scopes, ..
@@ -136,13 +125,13 @@ impl Reducer {
     /// The rows it emits: one, but for `sort`.
     fn finish(self, vm: &mut dyn Evaluator) -> Eval<Vec<Value>> {
         Ok(match self {
-            Reducer::Plain(accumulator) => vec![accumulator.finish(vm)?],
+            Reducer::Plain(accumulator) => results(vm, accumulator)?,
             Reducer::Chunk { mut initial, part } => {
                 initial.merge(vm, part)?;
-                vec![(*initial).finish(vm)?]
+                results(vm, *initial)?
             }
             Reducer::Reduce(value) => vec![value],
-            Reducer::Sort { keys, rows, by } => sorted(vm, keys, rows, by)?,
+            Reducer::Sort(sort) => sort.finish(vm)?.into_values()?,
             Reducer::Keyed {
                 kind, keys, scopes, ..
             } => {
@@ -172,28 +161,12 @@ fn same_text(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn sorted(
-    vm: &mut dyn Evaluator,
-    keys: Vec<Value>,
-    rows: Vec<Value>,
-    by: Option<Rc<Proc>>,
-) -> Eval<Vec<Value>> {
-    if let Some(proc) = by {
-        let mut rows = rows;
-        compare::sort_with(&mut rows, &mut |a, b| {
-            let value = vm.call_two(&proc, a, b)?;
-            compare::sign(&value, a, b)
-        })?;
-        return Ok(rows);
+/// The results of an accumulator: one, but for the first rows of `sort`.
+fn results(vm: &mut dyn Evaluator, accumulator: Accumulator) -> Eval<Vec<Value>> {
+    match accumulator {
+        Accumulator::Top(top) if top.emits_rows() => top.into_rows(),
+        other => Ok(vec![other.finish(vm)?]),
     }
-    if keys.is_empty() {
-        let mut rows = rows;
-        compare::sort(&mut rows)?;
-        return Ok(rows);
-    }
-    let mut pairs: Vec<(Value, Value)> = keys.into_iter().zip(rows).collect();
-    compare::sort_with(&mut pairs, &mut |a, b| compare::order(&a.0, &b.0))?;
-    Ok(pairs.into_iter().map(|(_, row)| row).collect())
 }
 
 /// Rows where one value is wanted: a single row stands by itself.
@@ -231,6 +204,20 @@ impl Scope {
     pub(crate) fn note(&mut self, value: &Value) {
         if self.template.is_none() {
             self.template = Some(value.clone());
+        }
+    }
+
+    /// If its result is what one `sort` gives, that one.
+    pub(crate) fn take_sort(&mut self) -> Option<Box<Sort>> {
+        let Some(Value::Token(at)) = self.template else {
+            return None;
+        };
+        match self.reducers.get_mut(at as usize)?.take()? {
+            Reducer::Sort(sort) => Some(sort),
+            other => {
+                self.reducers[at as usize] = Some(other);
+                None
+            }
         }
     }
 

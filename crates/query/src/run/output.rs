@@ -240,6 +240,17 @@ impl<'a> Output<'a> {
         self.pending.push_str(group);
     }
 
+    /// Writes a value that is printed as one compact line.
+    pub(super) fn write_line(&mut self, text: &str) {
+        if let Form::Text { write_bytes, .. } = self.form
+            && self.pending.len() + text.len() + 1 > write_bytes
+        {
+            self.flush();
+        }
+        self.pending.push_str(text);
+        self.pending.push('\n');
+    }
+
     /// Writes what another output has kept.
     pub(super) fn write(&mut self, results: Results) {
         match results {

@@ -7,7 +7,7 @@ use super::output::{Output, Results};
 use super::work::Work;
 use crate::class::Class;
 use crate::error::{AbsentKey, RunError, SkippedLines};
-use crate::json::build::{Keys, Parser};
+use crate::json::build::{Keys, Parser, parsed};
 use crate::json::condition::Condition;
 use crate::json::export::export;
 use crate::json::rows::Reader;
@@ -15,6 +15,7 @@ use crate::plan::{self, parallel::Parallel};
 use crate::reducers::packed::PackedScope;
 use crate::reducers::portable::PackedRows;
 use crate::reducers::scope::Scope;
+use crate::reducers::sort::{Next, Sort};
 use crate::tree::Program;
 use crate::value::Value;
 use crate::value::env::Env;
@@ -676,18 +677,56 @@ impl<'a> Pipeline<'a> {
     pub(super) fn finish(&mut self) {
         self.vm.file_name = Value::Nil;
         for at in 0..self.stages.len() {
-            let scope = std::mem::take(&mut self.stages[at].scope);
+            let mut scope = std::mem::take(&mut self.stages[at].scope);
             if scope.is_empty() {
                 continue;
             }
-            let result = scope.finish(&mut self.vm).map_err(|flow| (at, flow));
-            let result =
-                result.and_then(|rows| rows.into_iter().try_for_each(|row| self.push(at + 1, row)));
+            let result = match scope.take_sort() {
+                Some(sort) => self.finish_sort(at, *sort),
+                None => {
+                    let rows = scope.finish(&mut self.vm).map_err(|flow| (at, flow));
+                    rows.and_then(|rows| {
+                        rows.into_iter().try_for_each(|row| self.push(at + 1, row))
+                    })
+                }
+            };
             if let Err((stage, flow)) = result {
                 self.output.forget_table();
                 self.report(&flow, &format!("end of input, stage {stage}"), None);
             }
         }
+    }
+
+    /// Passes sorted rows to the next stage, one by one.
+    fn finish_sort(&mut self, at: usize, sort: Sort) -> Result<(), (usize, Box<Flow>)> {
+        let mut sorted = sort.finish(&mut self.vm).map_err(|flow| (at, flow))?;
+        let is_printed = at + 1 == self.stages.len() && self.output.is_compact();
+        let mut keys = Keys::default();
+        let output = &mut self.output;
+        while is_printed && output.failure().is_none() {
+            let row = sorted.next(|row| match row {
+                Next::Text(text) => {
+                    output.write_line(text);
+                    Ok(())
+                }
+                Next::Value(value) => output.put(&value),
+            });
+            match row.map_err(|flow| (at, flow))? {
+                None => return Ok(()),
+                Some(put) => put.map_err(|flow| (at, flow))?,
+            }
+        }
+        while self.output.failure().is_none() {
+            let row = sorted.next(|row| match row {
+                Next::Text(text) => parsed(text, &mut keys),
+                Next::Value(value) => value,
+            });
+            match row.map_err(|flow| (at, flow))? {
+                None => return Ok(()),
+                Some(row) => self.push(at + 1, row)?,
+            }
+        }
+        Ok(())
     }
 
     fn report(&mut self, flow: &Flow, place: &str, row: Option<lastbyte_json::Value>) {

@@ -30,7 +30,7 @@ fn kinds() -> Vec<fn() -> Accumulator> {
         || Accumulator::Group(Vec::new()),
         || Accumulator::Percentile {
             values: Column::default(),
-            shares: Shares::Many(vec![0.0, 0.25, 0.5, 1.0]),
+            shares: Box::new(Shares::Many(vec![0.0, 0.25, 0.5, 1.0])),
         },
     ]
 }

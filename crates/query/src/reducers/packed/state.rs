@@ -8,6 +8,7 @@ use super::super::portable::Portable;
 use super::super::scope::Keyed;
 use super::{Initial, PackedColumn, PackedReducer, PackedScope, Part, Slot};
 use crate::reducers::accumulator::Shares;
+use std::cmp::Ordering;
 
 /// The maximum of a count in a state, so that sums do not overflow.
 const COUNT_MAX: u64 = 1 << 48;
@@ -169,8 +170,8 @@ impl Initial {
             }
             Initial::Group => out.push(9),
             Initial::Distinct => out.push(10),
-            Initial::Top(count) => {
-                out.push(11);
+            Initial::Top(count, first) => {
+                out.push(if *first == Ordering::Greater { 11 } else { 15 });
                 write_count(out, *count as u64);
             }
             Initial::Histogram(Width::Whole(width)) => {
@@ -198,7 +199,14 @@ impl Initial {
             8 => Initial::Percentile(Shares::Many(bytes.all(8, share)?)),
             9 => Initial::Group,
             10 => Initial::Distinct,
-            11 => Initial::Top(usize::try_from(bytes.count()?).ok().filter(|it| *it > 0)?),
+            kind @ (11 | 15) => Initial::Top(
+                usize::try_from(bytes.count()?).ok().filter(|it| *it > 0)?,
+                if kind == 11 {
+                    Ordering::Greater
+                } else {
+                    Ordering::Less
+                },
+            ),
             12 => Initial::Histogram(Width::Whole(bytes.int().filter(|width| *width > 0)?)),
             13 => Initial::Histogram(Width::Real(
                 bytes

@@ -1,0 +1,156 @@
+//! What bounds the memory of a query: rows of `sort` are kept as text, in temporary files beyond a limit, and only the first
+//! ones if a `limit` follows. None of it changes the result.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use lastbyte_query::{Input, Options, Query, Spill, TemporaryFile};
+use proptest::prelude::*;
+use std::io::{self, Cursor, ErrorKind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn run(query: &str, rows: &str, options: Options) -> (String, String) {
+    let query = Query::compile(query, &[], options).unwrap();
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    let input = Input::from_bytes("rows", rows.as_bytes().to_vec());
+    query.run(vec![input], &mut out, &mut errors);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(out), text(errors))
+}
+
+fn options(threads: usize, spill: Option<Spill>) -> Options {
+    Options {
+        threads,
+        chunk_bytes: 200,
+        spill,
+        ..Options::default()
+    }
+}
+
+static CREATED: AtomicUsize = AtomicUsize::new(0);
+
+fn spill() -> Spill {
+    Spill {
+        bytes_max: 600,
+        directory: "/elsewhere".to_owned(),
+        create: || {
+            CREATED.fetch_add(1, Ordering::Relaxed);
+            Ok(Box::new(Cursor::new(Vec::<u8>::new())) as Box<dyn TemporaryFile>)
+        },
+    }
+}
+
+const VALUES: &[&str] = &[
+    "1.0",
+    "-0.0",
+    "1e300",
+    "123456789012345678901234567890",
+    r#""é \u0007 \"x\" \\ / 🙂""#,
+    r#"{"b":[1,{"c":null}],"a":{}}"#,
+    "[true,false,[]]",
+];
+
+/// Rows with keys that are often the same, and their places.
+fn rows() -> impl Strategy<Value = String> {
+    let row = (-3..4_i64, any::<bool>(), 0..VALUES.len());
+    proptest::collection::vec(row, 0..300).prop_map(|rows| {
+        let lines = rows.iter().enumerate().map(|(at, (key, is_float, value))| {
+            let key = if *is_float {
+                format!("{key}.0")
+            } else {
+                key.to_string()
+            };
+            format!(
+                "{{\"at\":{at},\"key\":{key},\"value\":{}}}\n",
+                VALUES[*value]
+            )
+        });
+        lines.collect::<String>()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn sorting_in_temporary_files_gives_the_same_bytes(rows in rows()) {
+        for query in [
+            "sort(_[\"key\"])",
+            "sort(-_[\"key\"]) >> [_[\"at\"], _[\"value\"]]",
+            "sort([_[\"value\"].to_s, _[\"key\"]])",
+            "sort(_[\"value\"].to_s) >> select(_[\"key\"] > 0)",
+            "{k: _[\"key\"], v: _[\"value\"]} >> sort(_[:k]) >> _[:v]",
+            "[_[\"value\"], _[\"key\"]] >> sort(_[1]) >> _[0]",
+            "group_by(_[\"key\"].to_i) { sort(-_[\"at\"]) }",
+        ] {
+            let whole = run(query, &rows, options(1, None));
+            for threads in [1, 3] {
+                let spilled = run(query, &rows, options(threads, Some(spill())));
+                prop_assert_eq!(&spilled, &whole, "{} on {} threads", query, threads);
+            }
+        }
+    }
+
+    #[test]
+    fn sort_and_limit_give_the_first_rows_of_sort(rows in rows(), count in 1..40_usize) {
+        for sort in ["sort(_[\"key\"])", "sort(-_[\"key\"])", "[_[\"key\"], _[\"at\"]] >> sort(_[0])", "_[\"key\"] >> sort"] {
+            let (whole, _) = run(sort, &rows, options(1, None));
+            let first: String = whole.split_inclusive('\n').take(count).collect();
+            for threads in [1, 3] {
+                let query = format!("{sort} >> limit({count})");
+                prop_assert_eq!(run(&query, &rows, options(threads, None)).0, first.clone());
+            }
+        }
+    }
+}
+
+#[test]
+fn more_runs_than_are_merged_at_once_become_one() {
+    let rows: String = (0..3000)
+        .map(|at| format!("{{\"key\":{},\"at\":{at}}}\n", at * 7 % 1000))
+        .collect();
+    let before = CREATED.load(Ordering::Relaxed);
+    let spilled = run("sort(_[\"key\"])", &rows, options(1, Some(spill())));
+    assert!(CREATED.load(Ordering::Relaxed) - before > 100);
+    assert_eq!(spilled, run("sort(_[\"key\"])", &rows, options(1, None)));
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_names_the_directory() {
+    let full = Spill {
+        create: || Err(io::Error::from(ErrorKind::StorageFull)),
+        ..spill()
+    };
+    let rows = "{\"key\":1}\n".repeat(100);
+    let (_, errors) = run("sort(_[\"key\"])", &rows, options(1, Some(full)));
+    assert!(
+        errors.contains("a temporary file in /elsewhere: "),
+        "{errors}"
+    );
+}
+
+#[test]
+fn sort_and_limit_keep_no_other_rows() {
+    let rows: String = (0..2000)
+        .map(|at| format!("{{\"key\":{}}}\n", at % 977))
+        .collect();
+    let mut sizes = Vec::new();
+    for query in ["sort(_[\"key\"])", "sort(_[\"key\"]) >> limit(3)"] {
+        let query = Query::compile(query, &[], Options::default()).unwrap();
+        let (mut state, mut errors) = (Vec::new(), Vec::new());
+        let input = Input::from_bytes("rows", rows.clone().into_bytes());
+        assert!(query.partial(vec![input], &mut state, &mut errors));
+        sizes.push(state.len());
+    }
+    assert!(sizes[0] > 20_000 && sizes[1] < 400, "{sizes:?}");
+}
+
+#[test]
+fn keys_that_cannot_be_compared_are_an_error_at_the_end() {
+    let rows = "{\"key\":1}\n{\"key\":\"a\"}\n";
+    let (out, errors) = run("sort(_[\"key\"]) >> limit(1)", rows, options(1, None));
+    assert_eq!(out, "");
+    assert!(
+        errors.ends_with("failed (ArgumentError) at end of input, stage 0\n"),
+        "{errors}"
+    );
+}
