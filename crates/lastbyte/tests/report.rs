@@ -273,6 +273,19 @@ fn invalid_metrics_and_groups_are_errors() {
     );
 }
 
+#[test]
+fn the_end_of_the_name_of_a_key_suggests_it() {
+    let folder = folder("report-part-of-name");
+    write_log_with_more_keys(&folder);
+    for (option, wanted) in [
+        ("--by=rtt", "`rtt`; did you mean `link.rtt`?\n"),
+        ("--metric=ttfb", "`ttfb`; did you mean `client.ttfb`?\n"),
+    ] {
+        let output = run(&folder, &["report", "a.ndjson", option]);
+        assert!(stderr(&output).ends_with(wanted), "{}", stderr(&output));
+    }
+}
+
 /// A key without a value in any line, and options that exclude all lines, are named; a condition with an absent key is reported.
 #[test]
 fn keys_that_no_line_has_and_options_that_exclude_all_lines_are_named() {

@@ -276,10 +276,23 @@ impl fmt::Display for AbsentKey {
             );
         }
         write!(f, "{rows} has `{}`", KeyName(&self.path))?;
-        match &self.nearest {
-            Some(nearest) => write!(f, "; did you mean `{}`?", KeyName(nearest)),
+        match self.meant() {
+            Some(meant) => write!(f, "; did you mean `{meant}`?"),
             None => Ok(()),
         }
+    }
+}
+
+impl AbsentKey {
+    /// The similar key: its name, or `_["a"]["b"]` where a name alone would not do.
+    #[must_use]
+    pub fn meant(&self) -> Option<String> {
+        let nearest = self.nearest.as_ref()?;
+        Some(match &nearest[..] {
+            // A symbol, or one key for several.
+            [name] if name.starts_with(':') || self.path.len() > 1 => format!("_{}", Index(name)),
+            path => KeyName(path).to_string(),
+        })
     }
 }
 
@@ -292,6 +305,25 @@ impl fmt::Display for KeyName<'_> {
             return f.write_str(name);
         }
         f.write_str("_")?;
-        self.0.iter().try_for_each(|key| write!(f, "[{key:?}]"))
+        self.0
+            .iter()
+            .try_for_each(|key| write!(f, "{}", Index(key)))
+    }
+}
+
+/// A key in brackets: a text, or a symbol if a colon is before it.
+struct Index<'a>(&'a str);
+
+impl fmt::Display for Index<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_word = |name: &str| {
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            !name.starts_with(|c: char| c.is_numeric()) && name.chars().all(is_part)
+        };
+        match self.0.strip_prefix(':') {
+            Some(name) if is_word(name) => write!(f, "[:{name}]"),
+            Some(name) => write!(f, "[:{name:?}]"),
+            None => write!(f, "[{:?}]", self.0),
+        }
     }
 }

@@ -96,6 +96,9 @@ fn refuse_errors(
     let is_sql = whole.to_ascii_lowercase().starts_with("select ");
     let hint = match whole.get(byte..).and_then(field_of_jq) {
         Some(field) => format!("; the field is `_[\"{field}\"]`"),
+        None if starts_with_word(whole, byte, "and") => "; write `&&`".to_owned(),
+        None if starts_with_word(whole, byte, "or") => "; write `||`".to_owned(),
+        None if starts_with_word(whole, byte, "not") => "; write `!`".to_owned(),
         None if is_sql => {
             "; a query is Ruby, as in `select(_[\"ttlb\"] > 100) >> count()`".to_owned()
         }
@@ -121,6 +124,12 @@ fn refuse_errors(
         None => format!("syntax error: {message}"),
     };
     Err(CompileError::at(source, whole, byte, what + &hint))
+}
+
+/// Whether a word begins at a byte of a text.
+fn starts_with_word(text: &str, byte: usize, word: &str) -> bool {
+    let rest = text.get(byte..).and_then(|rest| rest.strip_prefix(word));
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
 }
 
 /// The name in `.name`, the form of jq.

@@ -2,6 +2,7 @@
 //! select, through helpers it is passed to, and into the blocks of `group_by`.
 
 pub(crate) mod constant_keys;
+pub(crate) mod later_keys;
 mod looking;
 pub(crate) mod parallel;
 
@@ -94,17 +95,7 @@ struct Analysis {
 }
 
 fn walk(program: &Program) -> Analysis {
-    let mut walk = Walk {
-        program,
-        paths: Vec::new(),
-        whole: false,
-        row: true,
-        is_target_row: false,
-        keys: ConstantKeys::default(),
-        effect: None,
-        tracked: Vec::new(),
-        helpers: Vec::new(),
-    };
+    let mut walk = Walk::new(program);
     for (node, _) in &program.start {
         walk.node(node);
     }
@@ -159,7 +150,21 @@ struct Walk<'a> {
     helpers: Vec<(usize, usize)>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(program: &'a Program) -> Self {
+        Self {
+            program,
+            paths: Vec::new(),
+            whole: false,
+            row: true,
+            is_target_row: false,
+            keys: ConstantKeys::default(),
+            effect: None,
+            tracked: Vec::new(),
+            helpers: Vec::new(),
+        }
+    }
+
     /// Walks a stage; whether its value is the row itself, so that the next stage sees it.
     fn stage(&mut self, body: &Node) -> bool {
         let last = match body {

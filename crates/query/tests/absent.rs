@@ -106,6 +106,36 @@ const ABSENT: &[(&str, &str)] = &[
         "no row has `ttbl`; did you mean `ttlb`?\n",
     ),
     (r#"_["x"] || _["y"]"#, "no row has `x`\nno row has `y`\n"),
+    // Of later stages: rows whose keys the query writes.
+    (
+        r#"{a: _["ttlb"]} >> sum(_["a"])"#,
+        "no row has `a`; did you mean `_[:a]`?\n",
+    ),
+    (
+        r#"{a: _["ttlb"]} >> select(_["a"]) >> _[:a]"#,
+        "no row has `a`; did you mean `_[:a]`?\n",
+    ),
+    (
+        r#"{"a" => _["ttlb"]} >> group_by(_[:a]) { |r| sum(r["b"] || 0) }"#,
+        "no row has `:a`; did you mean `a`?\nno row has `b`\n",
+    ),
+    (
+        r#"{ttlb: sum(_["ttlb"]), "n" => count()} >> select(_["n"] > 0) >> sort(_["m"].to_i) >> _[:tltb]"#,
+        "no row has `m`\nno row has `:tltb`; did you mean `_[:ttlb]`?\n",
+    ),
+    (
+        r#"{a: {"b-c": _["ttlb"]}} >> [_[:a], _["a"], _[:a]["b-c"]]"#,
+        "no row has `a`; did you mean `_[:a]`?\n",
+    ),
+    (
+        r#"{"a" => {"b-c": _["ttlb"]}} >> _["a"]["b-c"]"#,
+        "no row has `_[\"a\"][\"b-c\"]`; did you mean `_[\"a\"][:\"b-c\"]`?\n",
+    ),
+    (
+        r#"group_by(_["arm"]) { |r| {n: count()} } >> map_values { |v| v["n"] }"#,
+        "no row has `n`; did you mean `_[:n]`?\n",
+    ),
+    (r#"{"a": 1} >> _["b"]"#, "no row has `b`\n"),
     // Not to the end.
     (
         r#"_["ttbl"] >> limit(1)"#,
@@ -142,11 +172,64 @@ const PRESENT: &[&str] = &[
     r#"_["sum"] ||= 3; _"#,
     r#"_.merge!("sum" => 1); _["sum"]"#,
     r#"r = _; r = r["quic"]; r["rtt"]"#,
-    // Not of the rows of the input.
-    r#"{"a": 1} >> _["b"]"#,
+    // Of rows whose keys are not all known, and of other values.
+    r#"{a: _["ttlb"], **_} >> _["arm"]"#,
+    r#"{_["arm"] => 1} >> _["a"]"#,
+    r#"{a: 1} >> _.transform_keys(&:to_s) >> _["a"]"#,
+    r#"{a: 1} >> (_["b"] = 2; _) >> _["b"]"#,
+    r#"{a: 1} >> (_["b"] ||= 2; _["b"])"#,
+    r#"{a: 1} >> (_.key?("a") ? _["a"] : _[:a])"#,
+    r#"{a: 1} >> (_["a"] || _[:a])"#,
+    r#"{a: [{"b" => 1}]} >> _[:a].map { |it| it["b"] }"#,
+    r#"group_by(_["arm"]) { {n: count()} } >> _["a"]"#,
+    r#"group_by(_["arm"]) { |r| {n: count()} } >> map_values { |v| v[:n] } >> _["a"]"#,
     r#"map([{"x" => 1}]) { |it| [it["x"], _["x"]] }"#,
     r#"[[_]].map { |row| row.first["absent"] }"#,
 ];
+
+/// Logs write a key within a key in one of two ways, and names are abbreviated.
+#[test]
+fn keys_with_dots_and_starts_of_names_are_suggested() {
+    let flat =
+        r#"{"num-packets.lost":1,"num-paced":0,"rtt.minimum":3,"link.rate":5,"a":{"b.c":1}}"#;
+    let nested = r#"{"num-packets":{"lost":1},"num-paced":0}"#;
+    for (query, rows, expected) in [
+        (
+            r#"sum(_.dig("num-packets", "lost"))"#,
+            flat,
+            r#"no row has `_["num-packets"]["lost"]`; did you mean `_["num-packets.lost"]`?"#,
+        ),
+        (
+            r#"_.dig("a", "b", "c")"#,
+            flat,
+            r#"no row has `_["a"]["b"]["c"]`; did you mean `_["a"]["b.c"]`?"#,
+        ),
+        (
+            r#"_["num-packets.lost"]"#,
+            nested,
+            r#"no row has `num-packets.lost`; did you mean `_["num-packets"]["lost"]`?"#,
+        ),
+        (
+            r#"_["rtt.min"]"#,
+            flat,
+            "no row has `rtt.min`; did you mean `rtt.minimum`?",
+        ),
+        (
+            r#"_["rate"]"#,
+            flat,
+            "no row has `rate`; did you mean `link.rate`?",
+        ),
+        (r#"_["rt"]"#, flat, "no row has `rt`"),
+        (r#"_["ate"]"#, flat, "no row has `ate`"),
+        (
+            r#"_["num-packets.sent"]"#,
+            nested,
+            "no row has `num-packets.sent`; did you mean `num-packets`?",
+        ),
+    ] {
+        assert_eq!(notes(query, rows), format!("{expected}\n"), "{query}");
+    }
+}
 
 #[test]
 fn keys_that_a_row_has_and_other_texts_in_brackets_are_not_reported() {

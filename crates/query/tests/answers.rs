@@ -230,14 +230,53 @@ fn rows_that_end_with_carriage_returns_are_read_or_refused() {
     assert_eq!(read("1\r2\r", true), all);
     let (out, reported, good) = read("1\r2\r", false);
     assert_eq!((out.as_str(), good), ("", false));
-    let expected = "rows: unexpected character: '2\r' after a carriage return, which ends lines with `--lax` only at line 1 column 3 (JSON::ParserError)\n";
+    let expected = "rows: unexpected character: '2\r' (`query --lax` reads lines that end with a carriage return) at line 1 column 3 (JSON::ParserError)\n";
     assert_eq!(reported, expected);
-    // Values of several lines.
-    let (_, reported, _) = read("{\n \"a\": 1\n}\n", false);
-    assert!(
-        reported.contains(" (values of several lines are read with `--lax`) at line 1"),
-        "{reported}"
-    );
+}
+
+/// What only the reader of `--lax` accepts is refused with its name.
+#[test]
+fn rows_that_are_not_lines_are_refused_with_the_option_that_reads_them() {
+    let read = |rows: &str, options: &Options| answer("_", rows.as_bytes(), options);
+    let lax = Options {
+        lax: true,
+        ..Options::default()
+    };
+    for (rows, what) in [
+        ("{\n \"a\": 1\n}\n", "values of several lines"),
+        ("{\"a\":1,\n\"b\":2}\n", "values of several lines"),
+        ("{\"a\":1,\r\n\"b\":2}\r\n", "values of several lines"),
+        ("[\"\u{e9}\", \n2]", "values of several lines"),
+        (
+            "\u{1e}{\"a\":1}\n\u{1e}{\"a\":2}\n",
+            "values with RS before them",
+        ),
+        ("{\"a\":1} {\"a\":2}\n", "several values in a line"),
+        ("[1][2]\n", "several values in a line"),
+        ("\"a\" 2\n", "several values in a line"),
+    ] {
+        let hint = format!(" (`query --lax` reads {what}) at line 1");
+        let (_, reported, good) = read(rows, &Options::default());
+        assert!(!good && reported.contains(&hint), "{rows:?}: {reported}");
+        assert!(read(rows, &lax).2, "{rows:?}");
+        // Also of the first of the lines that are skipped.
+        let skipping = Options {
+            skip_bad_lines: true,
+            ..Options::default()
+        };
+        let (_, reported, _) = read(rows, &skipping);
+        assert!(reported.contains(&hint), "{rows:?}: {reported}");
+    }
+    for rows in [
+        "{\"a\":}\n",
+        "{\"a\":1}x\n",
+        "1\n{\"a\":",
+        "nul\n",
+        "[1 2]\n",
+    ] {
+        let (_, reported, good) = read(rows, &Options::default());
+        assert!(!good && !reported.contains("--lax"), "{rows:?}: {reported}");
+    }
 }
 
 #[test]

@@ -84,6 +84,47 @@ fn an_unknown_keyword_is_answered_with_what_to_write() {
     }
 }
 
+/// A setting of the first row would count for all.
+#[test]
+fn a_setting_that_is_a_value_of_the_row_is_refused() {
+    let top = "wrong arguments of `top` (expected `top(n, key)`, with the same n for all rows)";
+    for (query, with) in [
+        ("top(_[\"ttlb\"], 3)", top),
+        ("top(_[\"ttlb\"])", top),
+        ("top(_[\"ttlb\"].to_i + 1, _[\"ttlb\"])", top),
+        ("group_by(_[\"arm\"]) { |r| top(r[\"ttlb\"], 3) }", top),
+        (
+            "histogram(100, _[\"ttlb\"])",
+            "(expected `histogram(e, width)`, with the same width",
+        ),
+        (
+            "histogram(_[\"ttlb\"], _[\"ttlb\"])",
+            "with the same width for all rows",
+        ),
+        (
+            "percentile(0.5, _[\"ttlb\"])",
+            "(expected `percentile(e, p)`, with the same p",
+        ),
+        (
+            "percentile(_[\"ttlb\"], _[\"p\"])",
+            "with the same p for all rows",
+        ),
+        (
+            "limit(_[\"ttlb\"])",
+            "`limit` expects the same number for all rows",
+        ),
+    ] {
+        refused(query, with);
+    }
+    for query in [
+        "$n ||= 1; top($n, _[\"ttlb\"]) >> _.length",
+        "n = 1; top(n, _[\"ttlb\"]) >> _.length",
+        "top(1, 0) >> _.length",
+    ] {
+        assert_eq!(answer(query).unwrap(), "1\n", "{query}");
+    }
+}
+
 #[test]
 fn pairs_without_braces_are_a_hash_where_a_hash_makes_sense() {
     assert_eq!(

@@ -430,6 +430,10 @@ impl Lower {
         ) else {
             return self.fail(at, "`limit` expects a number of rows: write `limit(10)`");
         };
+        if is_of_row(&count) {
+            let message = "`limit` expects the same number for all rows: write `limit(10)`";
+            return self.fail(at, message);
+        }
         let at = self.program.limits;
         self.program.limits += 1;
         let ends_run = self.program.stages.iter().all(|stage| !stage.reducing);
@@ -459,6 +463,13 @@ impl Lower {
         {
             let what = "is the same in all rows (expected a value of the row:";
             return self.fail(&at, format!("`{name}({text:?})` {what} `_[{text:?}]`)"));
+        }
+        if let Some(setting) = misplaced_setting(builtin, &arguments.list) {
+            let written = form.written;
+            let message = format!(
+                "wrong arguments of `{name}` (expected `{written}`, with the same {setting} for all rows)"
+            );
+            return self.fail(&at, message);
         }
         let reducing = match node.block() {
             Some(block) => match block.as_block_node() {
@@ -573,6 +584,31 @@ fn range(counts: &std::ops::RangeInclusive<usize>) -> String {
     match (counts.start(), counts.end()) {
         (least, most) if least == most => least.to_string(),
         (least, most) => format!("{least}..{most}"),
+    }
+}
+
+/// The setting of a reducer that has the place of a value of the row, or is one: it would be that of the first row.
+fn misplaced_setting(builtin: Builtin, arguments: &[Node]) -> Option<&'static str> {
+    let is_number = |node: &Node| matches!(node, Node::Int(_) | Node::Literal(Literal::Float(_)));
+    let (setting, value, name) = match (builtin, arguments) {
+        (Builtin::Top, [count]) => (count, None, "n"),
+        (Builtin::Top, [count, key]) => (count, Some(key), "n"),
+        (Builtin::Histogram, [value, width]) => (width, Some(value), "width"),
+        (Builtin::Percentile, [value, share]) => (share, Some(value), "p"),
+        _ => return None,
+    };
+    let is_swapped = value.is_some_and(is_number) && !is_number(setting);
+    (is_of_row(setting) || is_swapped).then_some(name)
+}
+
+/// Whether a node's value is of the row for sure: `_`, a part of it, or what is computed from that.
+fn is_of_row(node: &Node) -> bool {
+    match node {
+        Node::Row => true,
+        Node::Index(index) => is_of_row(&index.receiver),
+        Node::Call(call) => is_of_row(&call.receiver),
+        Node::Binary(parts) => is_of_row(&parts.1) || is_of_row(&parts.2),
+        _ => false,
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) struct KeySearch {
     has_objects: bool,
     /// The names of keys by the path of their object.
     names: BTreeMap<KeyPath, BTreeSet<String>>,
+    /// Paths that rows have in place of a key with dots: `["a", "b"]` for `a.b`.
+    nested: BTreeSet<KeyPath>,
     names_bytes: usize,
 }
 
@@ -59,6 +61,7 @@ impl KeySearch {
             rows: 0,
             has_objects: false,
             names: BTreeMap::new(),
+            nested: BTreeSet::new(),
             names_bytes: NAMES_BYTES,
         };
         for group in groups {
@@ -143,7 +146,7 @@ impl KeySearch {
             return;
         };
         for at in &self.open {
-            let Some((_, parents)) = self.wanted[*at].path.split_last() else {
+            let Some((name, parents)) = self.wanted[*at].path.split_last() else {
                 continue;
             };
             let object = parents.iter().try_fold(&row, |value, key| value.get(key));
@@ -151,6 +154,15 @@ impl KeySearch {
             if !keys.is_empty() {
                 let names = self.names.entry(parents.to_vec()).or_default();
                 names.extend(keys.iter().map(|(name, _)| name.clone()));
+            }
+            let nested = with_dots(parents, name);
+            if nested.len() > parents.len() + 1
+                && nested
+                    .iter()
+                    .try_fold(&row, |value, key| value.get(key))
+                    .is_some()
+            {
+                self.nested.insert(nested);
             }
         }
     }
@@ -181,7 +193,7 @@ impl KeySearch {
             .groups
             .iter()
             .filter(|(group, _)| self.has_objects && group.iter().all(is_absent));
-        let mut paths: Vec<(&[String], Option<&String>)> = Vec::new();
+        let mut paths: Vec<AbsentKey> = Vec::new();
         for (at, helper) in groups.flat_map(|(group, helper)| {
             let shown = if helper.is_some() { 1 } else { group.len() };
             group
@@ -194,30 +206,66 @@ impl KeySearch {
             let open = self.open.iter().map(|at| &self.wanted[*at].path);
             let leads = open.filter(|open| path.starts_with(open));
             let shortest = leads.min_by_key(|open| open.len()).unwrap_or(path);
-            if !paths.contains(&(&shortest[..], helper)) {
-                paths.push((shortest, helper));
+            let key = self.absent_key(path, shortest, helper, is_whole);
+            if !paths.contains(&key) {
+                paths.push(key);
             }
         }
         paths
-            .into_iter()
-            .map(|(path, helper)| self.absent_key(path, helper, is_whole))
-            .collect()
     }
 
-    fn absent_key(&self, path: &[String], helper: Option<&String>, is_whole: bool) -> AbsentKey {
-        let written = path.split_last().filter(|_| helper.is_none());
-        let nearest = written.and_then(|(name, parents)| {
-            let names = self.names.get(parents)?.iter().map(String::as_str);
-            let nearest = nearest(name, names)?;
-            Some([parents, &[nearest.to_owned()]].concat())
-        });
-        AbsentKey {
+    /// A path of which no row has `shortest`.
+    fn absent_key(
+        &self,
+        path: &[String],
+        shortest: &[String],
+        helper: Option<&String>,
+        is_whole: bool,
+    ) -> AbsentKey {
+        let of = |path: &[String], nearest| AbsentKey {
             path: path.to_vec(),
             nearest,
             helper: helper.cloned(),
             is_whole,
+        };
+        let Some((name, parents)) = shortest.split_last().filter(|_| helper.is_none()) else {
+            return of(shortest, None);
+        };
+        // Keys with dots in place of keys within keys, and the reverse.
+        let names = self.names.get(parents);
+        let flat = path[parents.len()..].join(".");
+        if path.len() > shortest.len() && names.is_some_and(|names| names.contains(&flat)) {
+            return of(path, Some([parents, &[flat]].concat()));
         }
+        let nested = with_dots(parents, name);
+        if self.nested.contains(&nested) {
+            return of(shortest, Some(nested));
+        }
+        let nearest = names.and_then(|names| similar(name, names));
+        of(
+            shortest,
+            nearest.map(|it| [parents, &[it.to_owned()]].concat()),
+        )
     }
+}
+
+/// The path of a key with dots, as if each of its parts were a key.
+fn with_dots(parents: &[String], name: &str) -> KeyPath {
+    let parts = name.split('.').map(str::to_owned);
+    parents.iter().cloned().chain(parts).collect()
+}
+
+/// The name with the fewest edits, or the shortest one of which this is the start or the end: `rtt.minimum` for `rtt.min`.
+fn similar<'a>(name: &str, names: &'a BTreeSet<String>) -> Option<&'a str> {
+    let all = || names.iter().map(String::as_str);
+    let is_part = |it: &&str| {
+        let end = it.strip_suffix(name);
+        it.starts_with(name) || end.is_some_and(|before| before.ends_with(['.', '-', '_']))
+    };
+    nearest(name, all()).or_else(|| {
+        let parts = all().filter(|_| name.len() > 2).filter(is_part);
+        parts.min_by_key(|it| it.len())
+    })
 }
 
 impl Wanted {

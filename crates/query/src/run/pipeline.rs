@@ -167,9 +167,13 @@ impl<'a> Pipeline<'a> {
 
     fn notes(&mut self, is_whole: bool, query: &Query) -> Notes {
         let is_whole = is_whole && !query.options.is_interrupted();
+        let mut absent = self.search.absent(is_whole);
+        if self.search.rows > 0 {
+            absent.extend(plan::later_keys::absent(&self.program));
+        }
         Notes {
             skipped: self.skipped.take(),
-            absent: self.search.absent(is_whole),
+            absent,
             rows: self.search.rows,
         }
     }
@@ -453,13 +457,32 @@ impl<'a> Pipeline<'a> {
                 self.row(name, number, 0, row)
             }
             Err(mut wrong) => {
-                if line[..wrong.at.min(line.len())].ends_with(b"\r") {
-                    wrong.message += " after a carriage return, which ends lines with `--lax` only";
-                } else if number == 1 && matches!(line.trim_ascii(), b"{" | b"[") {
-                    wrong.message += " (values of several lines are read with `--lax`)";
+                if let Some(what) = self.lax_form(number, line, &wrong) {
+                    wrong.message = format!("{} (`query --lax` reads {what})", wrong.message);
                 }
                 self.bad_line(name, number, column(line, wrong.at), &wrong)
             }
+        }
+    }
+
+    /// What a line is by its error, if only the reader of `--lax` accepts it.
+    fn lax_form(&mut self, number: usize, line: &[u8], wrong: &ParseError) -> Option<&'static str> {
+        let (before, rest) = line.split_at(wrong.at.min(line.len()));
+        let begins_value = |byte: &u8| b"{[\"-0123456789tfn".contains(byte);
+        let mut is_value = |text| {
+            Parser::new(text, &mut self.keys)
+                .only(&self.projection)
+                .is_ok()
+        };
+        match rest.first() {
+            // The first line is not the last one of a file that was cut off.
+            None if number == 1 => Some("values of several lines"),
+            Some(0x1e) => Some("values with RS before them"),
+            Some(_) if before.ends_with(b"\r") => Some("lines that end with a carriage return"),
+            Some(byte) if begins_value(byte) && is_value(before) => {
+                Some("several values in a line")
+            }
+            None | Some(_) => None,
         }
     }
 

@@ -118,12 +118,12 @@ pub(super) fn no_values(
 ) -> Error {
     let keys = compile(&expression_of(expression), settings).map(|query| query.keys());
     let absent = among(absent, &keys.unwrap_or_default());
-    let nearest = absent.into_iter().find_map(|key| key.nearest);
+    let nearest = absent.iter().find_map(AbsentKey::meant);
     Error::NoValues {
         setting,
         expression: expression.to_owned(),
         lines,
-        nearest: nearest.map(|path| path.join(".")),
+        nearest,
     }
 }
 

@@ -60,6 +60,14 @@ fn errors_name_the_place() {
             "_ >> foo(1",
             "unclosed or mismatched delimiter: unexpected end-of-input; expected a `)` to close the arguments",
         ),
+        (
+            "select(_[1] and _[2])",
+            "unclosed or mismatched delimiter: unexpected 'and'; expected a `)` to close the arguments; write `&&`",
+        ),
+        (
+            "select(_[1] or not _[2])",
+            "unclosed or mismatched delimiter: unexpected 'or'; expected a `)` to close the arguments; write `||`",
+        ),
     ] {
         let message = crate::lower::compile(query, &[]).err().unwrap().message;
         assert_eq!(message, expected, "{query}");
