@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "commands read and write files")]
 
 use std::{
+    collections::BTreeMap,
     fmt::Write,
     fs,
     path::{Path, PathBuf},
@@ -87,4 +88,22 @@ fn every_command_of_the_readme_gives_a_result() {
     for log in logs {
         run(&folder, &format!("lastbyte report {log}"));
     }
+    // Helpers and report have the same arms and connections.
+    let query = commands().into_iter().find(|it| it.contains("-r h2o"));
+    let query = query.expect("a query of H2O's log");
+    let (before, after) = query.split_once("percentile(").expect("a reducer");
+    let (_, after) = after.split_once("])").expect("its end");
+    let output = run(&folder, &format!("{before}count(){after}"));
+    let counts: BTreeMap<String, u64> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let output = run(&folder, "lastbyte report h2o.ndjson --json");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let arms = report["groups"][0]["arms"].as_array().expect("arms");
+    let counted = arms.iter().filter_map(|arm| {
+        Some((
+            arm["arm"].as_str()?.to_owned(),
+            arm["connections"].as_u64()?,
+        ))
+    });
+    let counted: BTreeMap<String, u64> = counted.collect();
+    assert_eq!(counts, counted);
 }

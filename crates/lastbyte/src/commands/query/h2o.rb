@@ -7,14 +7,15 @@ def base_cond(row, from = 0, to = Float::INFINITY)
     row["content_length"] >= from && row["content_length"] < to
 end
 
-# The arm of a connection: of a line of Lastbyte's, the arm that it names; else the startup by H2O's flags.
+# The arm of a connection: of a line of Lastbyte's, the arm that it names; else the startup by H2O's flags, by the names of
+# `lastbyte report`.
 def group_name(row)
   return row["arm"] if row["arm"]
   jumped = row["jumpstart.cwnd"] > 0
   if row["num-rapid-start"] == 0
-    jumped ? "jumpstart" : "baseline"
+    jumped ? "jumpstart" : "slow-start"
   else
-    jumped ? "rapidstart" : "rapid-no-jump"
+    jumped ? "rapid-start" : "rapid-no-jump"
   end
 end
 
