@@ -70,6 +70,24 @@ fn messages_about_files_contain_no_sequences_for_terminals() {
     }
 }
 
+/// Its examples can be run on a log of `ab` and `serve`.
+#[test]
+fn the_log_of_the_page_has_keys_and_arms_of_connection_logs() {
+    const LOG: &str = include_str!("../../../docs/connection-log.md");
+    let [rows] = blocks("ndjson")[..] else {
+        panic!("one block of rows");
+    };
+    for row in rows.lines() {
+        let row: serde_json::Value = serde_json::from_str(row).expect("JSON");
+        for (key, value) in row.as_object().expect("a row") {
+            let is_known = key == "tags" || LOG.contains(&format!("`{key}`"));
+            assert!(is_known, "{key}");
+            let arms = ["slow-start", "rapid-start"];
+            assert!(key != "arm" || arms.contains(&value.as_str().expect("a name")));
+        }
+    }
+}
+
 #[test]
 fn examples_of_the_page_print_what_it_shows() {
     let folder = folder("query-page");
@@ -92,7 +110,7 @@ fn every_example_of_the_help_runs() {
     let folder = folder("query-help");
     let row = |arm: &str, ttlb: u32| {
         format!(
-            "{{\"arm\":\"{arm}\",\"conn_id\":{ttlb},\"rtt.minimum\":9,\"ttlb\":{ttlb},\"num-packets\":{{\"sent\":10,\"lost\":1}}}}\n"
+            "{{\"arm\":\"{arm}\",\"conn_id\":{ttlb},\"rtt.minimum\":9,\"ttlb\":{ttlb},\"num-packets.sent\":10,\"num-packets.lost\":1}}\n"
         )
     };
     let rows = [row("a", 700), row("b", 300), row("a", 500)].concat();
@@ -280,11 +298,21 @@ fn usage_errors_exit_with_2() {
             "conns.ndjson",
             "no query: `conns.ndjson` is a file (expected a query, and then files)",
         ),
+        (
+            "conns.ndjson 'count()'",
+            "no query: `conns.ndjson` is a file (expected a query, and then files)",
+        ),
+        (
+            "-r '_[\"arm\"]' conns.ndjson",
+            "(-r expects a file of helper methods, or `h2o`; `-o tsv` prints texts without quotes)",
+        ),
+        ("-i tsv 'count()' conns.ndjson", "expected json or csv"),
         ("'count()' -o xml conns.ndjson", "invalid value 'xml'"),
     ] {
         let output = shell(&folder, &format!("lastbyte query {words}"));
         let text = String::from_utf8(output.stderr).expect("UTF-8");
         assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("similar"), "{text}");
     }
 }
 
@@ -395,6 +423,10 @@ fn parquet_files_have_the_records_of_the_results() {
     let output = shell(&folder, "lastbyte query -o parquet _ log > /dev/full");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("cannot write"));
+    // A reader that ends early is not an error: the file is larger than a pipe.
+    let query = "seq 200000 | lastbyte query -o parquet _";
+    let (_, errors) = run_once(&folder, &format!("{{ {query}; echo $? >&2; }} | head -c 4"));
+    assert_eq!(errors, "0\n");
 }
 
 #[test]
@@ -509,7 +541,7 @@ fn the_built_in_helpers_know_the_startups() {
     assert_eq!(errors, "");
     assert_eq!(
         out,
-        "[\"baseline\",0.25]\n[\"jumpstart\",null]\n[\"rapidstart\",0.5]\n[\"rapid-no-jump\",1.0]\n"
+        "[\"slow-start\",0.25]\n[\"jumpstart\",null]\n[\"rapid-start\",0.5]\n[\"rapid-no-jump\",1.0]\n"
     );
     // A line of ours names its arm, which the flags of H2O do not show.
     let ours = row(0, 0, 1, 4).replacen('{', "{\"arm\":\"cubic\",", 1);

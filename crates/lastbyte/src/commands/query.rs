@@ -4,6 +4,8 @@ mod follow;
 #[cfg(feature = "parquet")]
 mod parquet;
 
+#[cfg(feature = "parquet")]
+use crate::failure::Failure;
 use crate::jobs::Interrupt;
 use crate::terminal::{self, Messages};
 use clap::ValueEnum;
@@ -68,13 +70,13 @@ pub(crate) struct Arguments {
         overrides_with = "output"
     )]
     output: Output,
-    /// Input format [default: csv for files named *.csv, else json]
+    /// Input format, json or csv [default: csv for files named *.csv, else json]
     ///
     /// A name may end in .csv.gz or .csv.zst as well.
     #[arg(
         short,
         long,
-        value_enum,
+        value_parser = input_format,
         value_name = "FORMAT",
         overrides_with = "input"
     )]
@@ -150,10 +152,19 @@ enum Output {
     Parquet,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum InputFormat {
     Json,
     Csv,
+}
+
+/// Of no output format but these, so that no similar name is suggested.
+fn input_format(text: &str) -> Result<InputFormat, &'static str> {
+    match text {
+        "json" => Ok(InputFormat::Json),
+        "csv" => Ok(InputFormat::Csv),
+        _ => Err("expected json or csv"),
+    }
 }
 
 fn write_bytes(text: &str) -> Result<usize, &'static str> {
@@ -190,7 +201,7 @@ fn start(
     let options = options(arguments, interrupt, follow.clone());
     let query = match Query::compile(text, &helpers, options) {
         Ok(query) => query,
-        Err(_) if files.is_empty() && Path::new(text).is_file() => {
+        Err(_) if Path::new(text).is_file() => {
             return Err(format!(
                 "no query: `{text}` is a file (expected a query, and then files)"
             ));
@@ -235,6 +246,10 @@ fn helpers(paths: &[PathBuf]) -> Result<Vec<(String, String)>, String> {
         let name = path.display().to_string();
         match read(path) {
             Ok(text) => Ok((name, text)),
+            // With jq, `-r` is another option.
+            Err(reason) if path.extension().is_none_or(|it| it != "rb") => Err(format!(
+                "cannot load such file -- {name}: {reason} (-r expects a file of helper methods, or `h2o`; `-o tsv` prints texts without quotes)"
+            )),
             Err(reason) => Err(format!("cannot load such file -- {name}: {reason}")),
         }
     };
@@ -343,8 +358,8 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
     let mut failure = None;
     let outcome = query.for_each_record(inputs, |names, fields| match table.push(names, fields) {
         Ok(()) => ControlFlow::Continue(()),
-        Err(message) => {
-            failure = Some(message);
+        Err(reason) => {
+            failure = Some(reason);
             ControlFlow::Break(())
         }
     });
@@ -358,7 +373,7 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         terminal::notice(absent.to_string());
     }
     let finished = match failure {
-        Some(message) => Err(message),
+        Some(reason) => Err(reason),
         None => table.finish(),
     };
     match finished {
@@ -368,7 +383,9 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
                 "no records: no Parquet file is written, since its columns are unknown",
             );
         }
-        Err(message) => terminal::error(message),
+        // The reader has what it needs.
+        Err(Failure::BrokenPipe) => return outcome.errors.is_empty(),
+        Err(Failure::Usage(message) | Failure::Run(message)) => terminal::error(message),
     }
     false
 }

@@ -8,8 +8,10 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
+
+use crate::failure::Failure;
 
 /// Size of a row group in memory, in bytes.
 const GROUP_BYTES: usize = 64 << 20;
@@ -104,13 +106,13 @@ impl<W: Write + Send> Table<W> {
     }
 
     /// Adds a record. `names` are the same for all.
-    pub(super) fn push(&mut self, names: &[String], fields: &[Value]) -> Result<(), String> {
+    pub(super) fn push(&mut self, names: &[String], fields: &[Value]) -> Result<(), Failure> {
         if self.names.is_empty() {
             if names.is_empty() || names.len() > COLUMNS_MAX {
-                return Err(format!(
+                return Err(Failure::Run(format!(
                     "a Parquet file has 1 to {COLUMNS_MAX} columns: {}",
                     names.len()
-                ));
+                )));
             }
             self.names = names.to_vec();
             self.columns = vec![Vec::new(); names.len()];
@@ -127,7 +129,7 @@ impl<W: Write + Send> Table<W> {
 
     /// Writes the rest. Returns whether there was any record: without one, the columns are unknown, and nothing is
     /// written.
-    pub(super) fn finish(mut self) -> Result<bool, String> {
+    pub(super) fn finish(mut self) -> Result<bool, Failure> {
         if self.names.is_empty() {
             return Ok(false);
         }
@@ -140,19 +142,19 @@ impl<W: Write + Send> Table<W> {
         Ok(true)
     }
 
-    fn write_group(&mut self) -> Result<(), String> {
+    fn write_group(&mut self) -> Result<(), Failure> {
         let first = self.writer.is_none();
         if first {
             self.kinds = self.columns.iter().map(|it| Kind::of(it)).collect();
         }
         for ((name, kind), values) in self.names.iter().zip(&self.kinds).zip(&self.columns) {
             if let Some(at) = values.iter().position(|value| !kind.has_room_for(value)) {
-                return Err(format!(
+                return Err(Failure::Run(format!(
                     "parquet: the field `{name}` of record {} is `{}` (expected {}, as in the records before it); convert it in the query, as in `_[{name:?}]&.to_s`",
                     self.written + at + 1,
                     values[at],
                     kind.name()
-                ));
+                )));
             }
         }
         if let Some(out) = self.out.take() {
@@ -229,11 +231,15 @@ fn write_values<T: DataType>(
     Ok(())
 }
 
-fn failed(error: ParquetError) -> String {
-    match error {
-        ParquetError::External(reason) => format!("cannot write: {reason}"),
-        other => other.to_string(),
+fn failed(error: ParquetError) -> Failure {
+    let ParquetError::External(reason) = error else {
+        return Failure::run(error);
+    };
+    let kind = reason.downcast_ref().map(io::Error::kind);
+    if kind == Some(io::ErrorKind::BrokenPipe) {
+        return Failure::BrokenPipe;
     }
+    Failure::Run(format!("cannot write: {reason}"))
 }
 
 #[cfg(test)]
