@@ -8,6 +8,7 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
@@ -87,6 +88,18 @@ pub(crate) fn check_absent(path: &Path) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Returns an error if the name of a page has the ending of another format; `other` says what writes that.
+pub(crate) fn check_page_name(option: &str, path: &Path, other: &str) -> Result<(), Failure> {
+    let extension = path.extension().map(OsStr::to_ascii_lowercase);
+    if extension.is_none_or(|it| it == "html" || it == "htm") {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{option}: unknown format `{}` (expected a name that ends in .html{other})",
+        path.display()
+    )))
 }
 
 /// Returns an error if the file exists and is not an HTML page: it may be a log passed as the wrong argument.
@@ -173,8 +186,26 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::rename(from, to).map_err(|error| cannot_write(to, &error))
 }
 
+/// Endings of files that the commands write.
+const FILE_ENDINGS: [&str; 11] = [
+    "csv", "gz", "htm", "html", "json", "ndjson", "parquet", "png", "qlog", "sqlog", "svg",
+];
+
+/// Returns an error if a new folder has the name of a file, so that an option that names one is not taken for a file.
+pub(crate) fn check_folder_name(path: &Path) -> Result<(), String> {
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    if path.exists() || !FILE_ENDINGS.iter().any(|ending| extension == *ending) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{}` is the name of a file (expected a directory)",
+        path.display()
+    ))
+}
+
 /// Creates a folder and its parents, unless they exist.
 pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
+    check_folder_name(path).map_err(Failure::Usage)?;
     fs::create_dir_all(path).map_err(|error| {
         if path.exists() && !path.is_dir() {
             let path = path.display();

@@ -186,7 +186,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.partial {
         return partial(&arguments.logs, settings, arguments.bins.is_some());
     }
+    files::check_page_name("--out", &arguments.out, "; for charts: --svg DIR")?;
     files::check_is_page(&arguments.out)?;
+    if let Some(folder) = &arguments.svg {
+        files::check_folder_name(folder).map_err(|why| Failure::Usage(format!("--svg: {why}")))?;
+    }
     if let Some(count) = arguments
         .bins
         .and_then(|bins| NonZeroUsize::new(bins as usize))

@@ -200,3 +200,41 @@ fn a_log_that_is_given_twice_by_another_name_is_an_error() {
     );
     assert_eq!(output.status.code(), Some(3));
 }
+
+/// The ending of a name is that of its format, and a directory has none of a file.
+#[test]
+fn a_page_in_a_file_of_another_format_is_an_error() {
+    let folder = folder("report-endings");
+    fs::write(folder.join("a.ndjson"), log(500)).expect("a log");
+    for (options, expected) in [
+        (
+            ["--out", "x.svg"],
+            "--out: unknown format `x.svg` (expected a name that ends in .html; for charts: --svg DIR)",
+        ),
+        (["--out", "x.PNG"], "--out: unknown format `x.PNG`"),
+        (["--out", "x.json"], "--out: unknown format `x.json`"),
+        (
+            ["--svg", "x.svg"],
+            "--svg: `x.svg` is the name of a file (expected a directory)",
+        ),
+        (["--svg", "x.html"], "--svg: `x.html` is the name of a file"),
+    ] {
+        let output = run(&folder, &[&["report", "a.ndjson"], &options[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+    let names = fs::read_dir(&folder).expect("a folder");
+    assert_eq!(names.count(), 1);
+    // A directory that is there is one, and the ending may be left out.
+    fs::create_dir(folder.join("charts.svg")).expect("room");
+    let output = run(
+        &folder,
+        &["report", "a.ndjson", "--out", "page", "--svg", "charts.svg"],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(folder.join("charts.svg/ttlb.svg").exists() && folder.join("page").exists());
+    // Other commands.
+    let output = run(&folder, &["ab", "--connections", "4", "--out", "ab.html"]);
+    let expected = "`ab.html` is the name of a file (expected a directory)";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
