@@ -303,7 +303,7 @@ fn losers(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
         let facts = &loads.pages[page];
         let _ = writeln!(
             body,
-            "<tr><th>{}</th><td>{}</td><td>{} of {} networks</td><td>{}</td><td>{}</td><td>{}</td><td>{:.0} kB</td></tr>",
+            "<tr><th>{}</th><td>{}</td><td>{} of {} networks</td><td>{}</td><td>{}</td><td>{}</td><td>{} kB</td></tr>",
             escaped(&facts.name),
             one.speedup().map_or_else(|| "–".to_owned(), factor),
             one.slower,
@@ -311,7 +311,8 @@ fn losers(loads: &PageLoads, all: &[Vec<Pair>], body: &mut String) {
             one.lost,
             facts.hosts,
             facts.resources.len(),
-            facts.bytes as f64 / 1e3
+            // As the program of the page rounds.
+            facts.bytes.saturating_add(500) / 1000
         );
     }
     body.push_str("</tbody></table></div></section>\n");

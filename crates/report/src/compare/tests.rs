@@ -314,3 +314,11 @@ fn only_pages_that_lose_are_listed() {
     assert!(row(&page, "page 2").is_some_and(|row| row.starts_with(expected)));
     assert!(!page.contains("0.00×") && page.contains("<td>never</td>"));
 }
+
+/// 2500 bytes, by the rule of the page's program.
+#[test]
+fn bytes_of_a_page_are_rounded_as_its_waterfall_has_them() {
+    let mut loads = loads(&[(100.0, 200.0)]);
+    loads.pages[0].bytes = 2500;
+    assert!(loads.html().contains("<td>3 kB</td>"));
+}

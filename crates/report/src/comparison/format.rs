@@ -23,7 +23,19 @@ pub(super) fn percent(value: f64) -> String {
 
 fn bare_percent(value: f64) -> String {
     let value = value * 100.0;
-    signed(value, usize::from(value.abs() < 99.95))
+    signed(value, percent_decimals(value))
+}
+
+fn percent_decimals(percent: f64) -> usize {
+    usize::from(percent.abs() < 99.95)
+}
+
+/// A change in percent, rounded as [`percent`] writes it. The program of the page rounds another way, which then makes no difference.
+pub(super) fn rounded_percent(value: f64) -> Option<f64> {
+    let percent = value * 100.0;
+    let decimals = percent_decimals(percent);
+    let text = format!("{percent:.decimals$}");
+    text.parse().ok().filter(|it: &f64| it.is_finite())
 }
 
 /// `−16.0 to −13.1 %`. An interval without an upper end is `at least −16.0 %`. The program of the page writes the same.

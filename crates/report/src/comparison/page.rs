@@ -118,7 +118,7 @@ impl Page<'_> {
     }
 
     fn paragraph(&mut self, text: &str) {
-        let _ = writeln!(self.body, "<p>{}</p>", escaped(text));
+        let _ = writeln!(self.body, "<p>{}</p>", with_code(text));
     }
 
     fn list(&mut self, class: &str, items: &[String]) {
@@ -141,11 +141,11 @@ impl Page<'_> {
                 return format!(
                     "<b>{}</b>{}",
                     tables::named(&one.name, Some(arm)),
-                    escaped(rest)
+                    with_code(rest)
                 );
             }
         }
-        escaped(sentence)
+        with_code(sentence)
     }
 
     fn head(&mut self) {
@@ -544,11 +544,10 @@ impl Page<'_> {
         let arms: Vec<Value> = (1..analysis.arms.len())
             .map(|arm| {
                 let curve = &subject.curves()[arm];
-                let thousandths = |value: f64| (value * 1e5).round() / 1e3;
                 let column = |of: &dyn Fn(&Interval) -> Option<f64>| {
                     curve
                         .iter()
-                        .map(|cell| of(cell).map(thousandths))
+                        .map(|cell| of(cell).and_then(format::rounded_percent))
                         .collect::<Vec<_>>()
                 };
                 json!({
@@ -908,6 +907,19 @@ fn why_absent(curve: &[Interval]) -> Value {
     } else {
         json!(why)
     }
+}
+
+/// A sentence in markup: what is between two backticks is code.
+fn with_code(sentence: &str) -> String {
+    let (mut out, mut rest) = (String::new(), sentence);
+    while let Some((before, code, after)) = rest.split_once('`').and_then(|(before, rest)| {
+        let (code, after) = rest.split_once('`')?;
+        Some((before, code, after))
+    }) {
+        let _ = write!(out, "{}<code>{}</code>", escaped(before), escaped(code));
+        rest = after;
+    }
+    out + &escaped(rest)
 }
 
 /// A text in markup, with a button that copies it.

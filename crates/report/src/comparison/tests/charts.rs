@@ -105,3 +105,42 @@ fn too_few_connections_for_intervals_have_no_verdict() {
         "{some}"
     );
 }
+
+/// The values of the page's charts, rounded by its program, are those of its texts and tables.
+#[test]
+fn the_program_of_the_page_writes_the_numbers_of_the_page() {
+    let text = log(5, 3000, &ARMS, 0.01);
+    let comparison = read(&text, quick()).expect("a report");
+    let html = comparison.html();
+    let (_, data) = html.split_once("id=\"data\">").expect("data");
+    let (data, _) = data.split_once("</script>").expect("an end");
+    let data: Value = serde_json::from_str(data).expect("JSON");
+    let shown = |value: &Value| -> Option<String> {
+        let value = value.as_f64()?;
+        // `toFixed` of a number that has no more decimals.
+        let decimals = usize::from(value.abs() < 99.95);
+        let text = crate::comparison::format::signed(value, decimals);
+        assert_eq!(format!("{value:.decimals$}").parse(), Ok(value));
+        Some(format!("{text}\u{a0}%"))
+    };
+    let mut compared = 0;
+    let group = &comparison.analysis.groups[0];
+    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
+        let columns = &data["charts"][0]["arms"][arm - 1];
+        for (place, cell) in curve.iter().enumerate() {
+            for (name, change) in [
+                ("e", cell.estimate),
+                ("l", cell.alone.map(|(low, _)| low)),
+                (
+                    "h",
+                    cell.alone.map(|(_, high)| high).filter(|it| it.is_finite()),
+                ),
+            ] {
+                let expected = change.map(crate::comparison::format::percent);
+                assert_eq!(shown(&columns[name][place]), expected, "{name} {place}");
+                compared += usize::from(expected.is_some());
+            }
+        }
+    }
+    assert!(compared > 500, "{compared}");
+}

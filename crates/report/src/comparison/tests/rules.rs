@@ -48,6 +48,14 @@ fn each_rule_has_its_count_and_an_empty_arm_its_option() {
             "{expected}: {notes:?}"
         );
     }
+    // On the page, keys are code.
+    let html = comparison.html();
+    let (markup, _) = html.split_once("<script").expect("a program");
+    assert!(
+        markup.contains("because <code>num-paced</code> is not 1"),
+        "{markup}"
+    );
+    assert!(!markup.contains('`'), "{markup}");
     // The option brings the arms back, and the queries of the page have them.
     let settings = Settings {
         has_resumed: true,
