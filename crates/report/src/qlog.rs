@@ -127,7 +127,7 @@ pub fn read(
     let mut file = pass(Vec::new())?;
     if file.is_late_header {
         file = pass(file.headers).map_err(|error| {
-            let what = "the header of a trace is behind its events, and the file cannot be read a second time";
+            let what = "the header of a trace is behind its events, and the file cannot be read a second time (expected a regular file: save it first)";
             QlogError::Refused(format!("{what}: {error}"))
         })?;
     }

@@ -260,6 +260,13 @@ impl Figure<'_> {
         for series in series {
             self.series(row, series, arm, panel);
         }
+        if series.iter().all(|series| (series.of)(arm).is_empty()) {
+            let at = (
+                f32::midpoint(panel.left, panel.right),
+                f32::midpoint(panel.top, panel.bottom) + 4.0,
+            );
+            self.noted(at, Anchor::Middle, NO_DATA);
+        }
         let corner = vec![
             (panel.left, panel.top),
             (panel.left, panel.bottom),
@@ -354,11 +361,8 @@ impl Figure<'_> {
             self.lines(vec![vec![(panel.left, y), (panel.right, y)]], stroke);
             if first {
                 let width = self.width(&label, NOTE, false);
-                let lefts = [
-                    panel.left + 6.0,
-                    (panel.left + panel.right - width) / 2.0,
-                    panel.right - width - 6.0,
-                ];
+                let free = panel.right - panel.left - width - 12.0;
+                let lefts = PLACES.map(|share| panel.left + 6.0 + free * share);
                 let places = [y - 5.0, y + 13.0]
                     .into_iter()
                     .flat_map(|y| lefts.map(|x| (x, y)));
@@ -602,6 +606,12 @@ const SHADES: [Shade; 2] = [
     (BLOCKED, 0.28, "blocked by flow control", |arm| &arm.blocked),
 ];
 
+/// Where the label of a level may be, as shares of the width, in the order of preference.
+const PLACES: [f32; 9] = [0.0, 0.5, 1.0, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875];
+
+/// In place of the series of a panel, if a file has none of them.
+const NO_DATA: &str = "no data";
+
 /// What a panel shows.
 struct Data<'a> {
     arm: &'a Arm,
@@ -610,7 +620,7 @@ struct Data<'a> {
 }
 
 impl Data<'_> {
-    /// The number of points and steps in a rectangle.
+    /// The number of points, steps and lines of events in a rectangle.
     fn covered(&self, from: Place, to: Place) -> usize {
         let place = |point: &Point| {
             (
@@ -618,7 +628,9 @@ impl Data<'_> {
                 self.panel.y.place(point.value) as f32,
             )
         };
-        let mut covered = 0;
+        let events = self.arm.events.iter();
+        let events = events.map(|(ms, _)| self.panel.x.place(*ms) as f32);
+        let mut covered = events.filter(|x| (from.0..=to.0).contains(x)).count();
         for series in self.series {
             let points = (series.of)(self.arm);
             let start = points.partition_point(|point| place(point).0 < from.0);

@@ -655,6 +655,12 @@
       }
     }
     c.restore();
+    if (!row.series.some((s) => panel.arms.some((index) => data.arms[index].series[s.key]))) {
+      c.fillStyle = colors.muted;
+      c.textAlign = "center";
+      c.textBaseline = "middle";
+      c.fillText("no data", width / 2, (box.top + box.bottom) / 2);
+    }
     c.strokeStyle = colors.frame;
     c.lineWidth = 1;
     c.beginPath();
@@ -825,12 +831,14 @@
    */
   const guide = (c, panel, x, y, box, width) => {
     /**
-     * The number of points and steps of the panel in a rectangle.
+     * The number of points, steps and lines of events of the panel in a rectangle.
      * @type {(left: number, top: number, right: number, bottom: number) => number}
      */
     const covered = (left, top, right, bottom) => {
       let count = 0;
       const time = (at) => view.from + (at / width) * (view.to - view.from);
+      if (!view.overlaid)
+        for (const [ms] of data.arms[panel.arms[0]].events) if (x(ms) >= left && x(ms) <= right) count++;
       for (const s of panel.row.series) {
         if (hiddenSeries().has(s.key)) continue;
         const held = s.kind === "steps" || s.kind === "area";
@@ -894,7 +902,7 @@
         const size = measured(level[1]);
         /** @type {[number, number][]} */
         const places = [at - 5, at + 14].flatMap((to) =>
-          [7, (width - size) / 2, width - size - 7].map((left) => [left, to]),
+          [0, 0.5, 1, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875].map((share) => [7 + (width - size - 14) * share, to]),
         );
         note(level[1], places);
       }

@@ -62,6 +62,8 @@
     one.phase = make("span", div);
     one.canvas = make("canvas", div);
     if (!one.groups.length) one.canvas.style.height = "75px";
+    // A client's file does not have what is in flight.
+    if (!one.groups.length && !one.arm.series.in_flight) one.canvas.style.display = "none";
     one.canvas.setAttribute("role", "img");
     one.text = make("p", div);
   }
@@ -196,7 +198,7 @@
       add("acked", "acknowledged");
       const lost = arm.series.lost ? upto(arm.series.lost.times, now) : 0;
       if (arm.series.sent) parts.push(`${lost} ${lost === 1 ? "packet" : "packets"} declared lost`);
-      one.text.textContent = `${parts.join(", ")}.`;
+      one.text.textContent = parts.length ? `${parts.join(", ")}.` : "No bytes yet.";
     }
     one.phase.textContent = phase(one);
   };

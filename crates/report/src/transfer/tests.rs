@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::{panel::ROWS, *};
+use crate::scene::Shape;
 
 /// An arm of which every series has `count` points over `ms` milliseconds.
 fn full(label: &str, count: u32, ms: f64) -> Arm {
@@ -268,6 +269,60 @@ fn rows_without_data_are_left_out() {
     arm.pacing.push(Point::new(1.0, 1e6));
     let large = picture(vec![arm, Arm::new("b")]).svg();
     assert!(large.contains("Pacing rate") && !large.contains("Congestion window"));
+}
+
+/// Lines of events count as data: a label is where none crosses it.
+#[test]
+fn labels_of_levels_are_beside_the_lines_of_events() {
+    let mut arm = full("a", 20, 100.0);
+    arm.queue = [(0.0, 0.0), (1.0, 3e5), (2.0, 0.0), (100.0, 0.0)]
+        .map(|(ms, bytes)| Point::new(ms, bytes))
+        .into();
+    (arm.drops, arm.marks) = (Vec::new(), Vec::new());
+    arm.events = [4.0, 10.0, 50.0, 94.0]
+        .map(|ms| (ms, "x".to_owned()))
+        .into();
+    let shapes = figure::scene(&picture(vec![arm])).shapes;
+    let is_label =
+        |shape: &Shape| matches!(shape, Shape::Text { text, .. } if text.starts_with("limit "));
+    let label = shapes.iter().position(is_label).expect("a label");
+    // Its background is before it.
+    let Shape::Rect { at, size, .. } = shapes[label - 1] else {
+        panic!("a background");
+    };
+    let mut crossing = 0;
+    for shape in &shapes {
+        let Shape::Lines { lines, stroke } = shape else {
+            continue;
+        };
+        let is_vertical =
+            |line: &&Vec<(f32, f32)>| line.len() == 2 && line[0].0.total_cmp(&line[1].0).is_eq();
+        let crosses = |line: &&Vec<(f32, f32)>| {
+            let [(x, top), (_, bottom)] = line[..] else {
+                return false;
+            };
+            at.0 <= x && x <= at.0 + size.0 && top <= at.1 && at.1 + size.1 <= bottom
+        };
+        if stroke.dashed {
+            crossing += lines.iter().filter(is_vertical).filter(crosses).count();
+        }
+    }
+    assert_eq!(crossing, 0);
+}
+
+/// The file of a client beside that of its server.
+#[test]
+fn a_panel_without_data_says_so() {
+    let server = full("server", 20, 100.0);
+    let client = Arm {
+        label: "client".to_owned(),
+        arrived: server.acked.clone(),
+        ..Arm::default()
+    };
+    let none = |arms: Vec<Arm>| picture(arms).svg().matches(">no data<").count();
+    assert_eq!(none(vec![server.clone()]), 0);
+    let all = panel::rows(&picture(vec![server.clone()])).len();
+    assert_eq!(none(vec![server, client]), all - 1);
 }
 
 #[test]

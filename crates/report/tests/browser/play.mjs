@@ -2,7 +2,7 @@
 //
 //   NODE_PATH=DIR/node_modules node crates/report/tests/browser/play.mjs transfer.html qlog.html [folder for screenshots]
 //
-// `transfer.html` is of `lastbyte sim --plot`, `qlog.html` of `lastbyte plot` of the file of a sender.
+// `transfer.html` is of `lastbyte sim --plot`, `qlog.html` of `lastbyte plot` of the files of a sender and its client.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { mkdirSync } from "node:fs";
@@ -167,9 +167,11 @@ for (const [name, options] of [
   await close();
 }
 
-// A qlog file of one endpoint: no queue, and the page says so.
+// qlog files of a sender and its client: no queue, and the page says so. The client's has nothing to draw.
 {
   const { page, close, shot } = await open(qlog, "", desk);
+  for (const text of await page.locator("#play .scene p").allInnerTexts()) assert.match(text, /\w/);
+  assert.deepEqual(await page.locator("#play canvas").evaluateAll((all) => all.map((one) => one.offsetHeight > 0)), [true, false]);
   const end = await page.locator("#play input").evaluate((input) => Number(input.max));
   await move(page, end / 2);
   assert.match(await page.locator("#play .scene p").first().innerText(), /sent, .* in flight, .* acknowledged, \d+ packets? declared lost/);

@@ -152,7 +152,7 @@ const ENDS: [&str; 8] = [
     "episodes",
     "startup ends ms",
     "window kB",
-    "idle ms",
+    "link idle ms",
     "used",
 ];
 

@@ -73,7 +73,7 @@ fn a_header_behind_the_events_counts() {
     let error = read_once(text.as_bytes()).expect_err("a pipe").to_string();
     assert!(
         error.starts_with(
-            "the header of a trace is behind its events, and the file cannot be read a second time"
+            "the header of a trace is behind its events, and the file cannot be read a second time (expected a regular file: save it first)"
         ),
         "{error}"
     );
