@@ -10,7 +10,10 @@ use std::{fmt, fs, net::IpAddr, path::Path};
 use aws_lc_rs::digest::{SHA256, digest};
 use lastbyte_units::date_of_days;
 use rcgen::{CertificateParams, DnType, KeyPair, SanType};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer,
+    pem::{self, PemObject},
+};
 
 #[cfg(test)]
 mod tests;
@@ -51,10 +54,25 @@ impl Identity {
             .collect::<Result<_, _>>()
             .map_err(|found| error(certificates, &found))?;
         if chain.is_empty() {
-            return Err(error(certificates, &"no certificate found (expected PEM)"));
+            let what = match PrivateKeyDer::from_pem_slice(&text) {
+                Ok(_) => "a private key (expected a certificate chain in PEM)",
+                Err(_) => "no certificate found (expected PEM)",
+            };
+            return Err(error(certificates, &what));
         }
         let text = fs::read(key).map_err(|found| error(key, &found))?;
-        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|found| error(key, &found))?;
+        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|found| match found {
+            pem::Error::NoItemsFound => {
+                let has_certificate = CertificateDer::from_pem_slice(&text).is_ok();
+                let found = if has_certificate {
+                    "a certificate"
+                } else {
+                    "no private key found"
+                };
+                error(key, &format!("{found} (expected a private key in PEM)"))
+            }
+            found => error(key, &found),
+        })?;
         Ok(Self { chain, key })
     }
 

@@ -38,3 +38,42 @@ fn errors_name_missing_and_empty_certificate_files() {
     let error = Identity::read(empty, empty).expect_err("nothing in it");
     assert!(error.to_string().contains("no certificate"), "{error}");
 }
+
+/// Files in each other's place are named by what they are.
+#[test]
+fn errors_say_what_a_file_is_in_place_of_a_certificate_or_key() {
+    let folder = std::env::temp_dir().join(format!("lastbyte-identity-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("room");
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("one");
+    let (chain, key, text) = (
+        folder.join("chain"),
+        folder.join("key"),
+        folder.join("text"),
+    );
+    fs::write(&chain, made.cert.pem()).expect("room");
+    fs::write(&key, made.signing_key.serialize_pem()).expect("room");
+    fs::write(&text, "text\n").expect("room");
+    for (certificates, private, expected) in [
+        (
+            &key,
+            &chain,
+            "key`: a private key (expected a certificate chain in PEM)",
+        ),
+        (&text, &key, "text`: no certificate found (expected PEM)"),
+        (
+            &chain,
+            &chain,
+            "chain`: a certificate (expected a private key in PEM)",
+        ),
+        (
+            &chain,
+            &text,
+            "text`: no private key found (expected a private key in PEM)",
+        ),
+    ] {
+        let error = Identity::read(certificates, private).expect_err(expected);
+        assert!(error.to_string().ends_with(expected), "{error}");
+    }
+    Identity::read(&chain, &key).expect("an identity");
+    fs::remove_dir_all(&folder).expect("it was there");
+}
