@@ -118,10 +118,18 @@ struct Hint<'a> {
 
 impl fmt::Display for Hint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.known.iter().find(|name| is_near(self.given, name)) {
-            Some(name) => write!(f, "; did you mean `{name}`?"),
-            None => Ok(()),
+        if let Some(name) = self.known.iter().find(|name| is_near(self.given, name)) {
+            return write!(f, "; did you mean `{name}`?");
         }
+        let is_start = |name: &&String| self.given.len() > 2 && name.starts_with(self.given);
+        for (place, name) in self.known.iter().filter(is_start).enumerate() {
+            let before = if place == 0 { "; did you mean" } else { " or" };
+            write!(f, "{before} `{name}`")?;
+        }
+        if self.known.iter().any(|name| is_start(&name)) {
+            f.write_str("?")?;
+        }
+        Ok(())
     }
 }
 
