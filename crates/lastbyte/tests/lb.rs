@@ -290,7 +290,7 @@ fn a_drained_server_keeps_its_connections_and_gets_no_new_ones() {
     let line = fleet.reconfigure(IDS, more);
     assert_eq!(
         line,
-        "reloaded: 2 servers (1 draining), 1 layouts of connection IDs\n"
+        "reloaded: 2 servers (1 draining), 1 layout of connection IDs\n"
     );
     let before = fleet.accepted();
     for version in ["3", "3", "3", "1.1"] {

@@ -68,7 +68,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     check: bool,
     /// Address and port for UDP and TCP; port 0 selects a free port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433", value_parser = values::any_by_default)]
+    ///
+    /// A port alone is a port of all addresses.
+    #[arg(long, value_name = "[ADDR:]PORT", default_value = "[::]:4433", value_parser = values::any_by_default)]
     listen: SocketAddr,
     /// Address for /metrics (Prometheus) and /healthz, over plain HTTP
     ///
@@ -240,11 +242,8 @@ async fn balance(
         };
         tokio::task::spawn_local(metrics::serve(listener, sources));
     }
-    let servers = control.file.fleet.servers.len();
-    notice(format!(
-        "listening on {} ({servers} servers)",
-        loopback(address)
-    ));
+    let servers = counted(control.file.fleet.servers.len(), "server");
+    notice(format!("listening on {} ({servers})", loopback(address)));
     let mut ticks = time::interval(CHECK_INTERVAL);
     let mut probes = time::interval(arguments.health_interval.max(Duration::from_millis(10)));
     probes.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
@@ -280,6 +279,12 @@ async fn balance(
     Ok(ExitCode::SUCCESS)
 }
 
+/// A number of things: `1 server`, `2 servers`.
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// The interval at which the file and the threads are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -297,9 +302,9 @@ impl Control {
                 let (servers, ids) = (&self.file.fleet.servers, &self.file.fleet.ids);
                 let draining = servers.iter().filter(|server| server.drain).count();
                 notice(format!(
-                    "reloaded: {} servers ({draining} draining), {} layouts of connection IDs",
-                    servers.len(),
-                    ids.len()
+                    "reloaded: {} ({draining} draining), {} of connection IDs",
+                    counted(servers.len(), "server"),
+                    counted(ids.len(), "layout")
                 ));
             }
             Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
