@@ -112,7 +112,7 @@ const ABSENT: &[(&str, &str)] = &[
         "no row has `a`; did you mean `_[:a]`?\n",
     ),
     (
-        r#"{a: _["ttlb"]} >> select(_["a"] > 3) >> _[:a]"#,
+        r#"{a: _["ttlb"]} >> select(_["a"]) >> _[:a]"#,
         "no row has `a`; did you mean `_[:a]`?\n",
     ),
     (
@@ -120,8 +120,8 @@ const ABSENT: &[(&str, &str)] = &[
         "no row has `:a`; did you mean `a`?\nno row has `b`\n",
     ),
     (
-        r#"{ttlb: sum(_["ttlb"]), "n" => count()} >> select(_["n"] > 0) >> sort(_["m"].to_i) >> _[:tlbt]"#,
-        "no row has `m`; did you mean `n`?\nno row has `:tlbt`; did you mean `_[:ttlb]`?\n",
+        r#"{ttlb: sum(_["ttlb"]), "n" => count()} >> select(_["n"] > 0) >> sort(_["m"].to_i) >> _[:tltb]"#,
+        "no row has `m`\nno row has `:tltb`; did you mean `_[:ttlb]`?\n",
     ),
     (
         r#"{a: {"b-c": _["ttlb"]}} >> [_[:a], _["a"], _[:a]["b-c"]]"#,
