@@ -75,7 +75,10 @@ fn every_command_of_the_readme_gives_a_result() {
     run(&folder, "lastbyte report h2o.ndjson");
     // Helpers and report have the same arms and connections.
     let query = "select(base_cond(_, 200_000)) >> group_by(group_name(_)) { count() }";
-    let output = run(&folder, &format!("lastbyte query -r h2o '{query}' h2o.ndjson"));
+    let output = run(
+        &folder,
+        &format!("lastbyte query -r h2o '{query}' h2o.ndjson"),
+    );
     let counts: BTreeMap<String, u64> = serde_json::from_slice(&output.stdout).expect("JSON");
     let output = run(&folder, "lastbyte report h2o.ndjson --json");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

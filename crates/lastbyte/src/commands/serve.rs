@@ -67,12 +67,12 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval_at},
 };
 
+pub(crate) use self::{arguments::Arguments, simulated::Simulated};
 use self::{
     arguments::Retry,
     certificates::{CertificateFiles, Look},
     config::Effective,
 };
-pub(crate) use self::{arguments::Arguments, simulated::Simulated};
 use crate::{
     commands::{
         ab::{self, FOUR_ARMS},

@@ -183,7 +183,8 @@ struct FetchData<'a> {
 impl FetchData<'_> {
     fn octets(&self, name: &str) -> &[u8] {
         let head = self.round.heads.get(self.index);
-        head.and_then(|head| head.fields.get(name)).unwrap_or_default()
+        head.and_then(|head| head.fields.get(name))
+            .unwrap_or_default()
     }
 
     fn field(&self, name: &str) -> String {
