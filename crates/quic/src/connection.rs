@@ -321,7 +321,10 @@ impl Connection {
     }
 
     /// Sets the listener for trace events.
-    pub fn set_trace(&mut self, trace: Box<dyn Trace>) {
+    pub fn set_trace(&mut self, mut trace: Box<dyn Trace>) {
+        if let Some(ids) = self.handshake.first_ids() {
+            trace.on_event(self.handshake.started_at(), &trace::Event::Started(ids));
+        }
         self.tracer.set_listener(trace);
     }
 

@@ -6,7 +6,7 @@
 use core::time::Duration;
 
 use lastbyte_congestion::{Bandwidth, State, Time};
-use lastbyte_wire::{packet::PacketType, transport_parameters::TransportParameters};
+use lastbyte_wire::{ConnectionId, packet::PacketType, transport_parameters::TransportParameters};
 
 use crate::{NetworkPath, Stage, ack::Ecn, close::CloseReason, space::Space};
 
@@ -20,6 +20,8 @@ pub trait Trace: Send {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
+    /// The connection has started. The first event, if the listener is set before the handshake is confirmed.
+    Started(FirstIds),
     /// A packet was sent.
     PacketSent(Packet<'a>),
     /// A packet was received and opened.
@@ -69,12 +71,12 @@ pub enum Event<'a> {
     KeysUpdated(u64),
     /// The datagram size changed to this many bytes.
     DatagramSize(u16),
-    /// The transport parameters of flow control, of this endpoint or of its peer, apply from now on.
-    FlowLimits {
+    /// The transport parameters of this endpoint or of its peer apply from now on.
+    Parameters {
         /// Whether they are of this endpoint.
         is_local: bool,
-        /// The limits.
-        limits: FlowLimits,
+        /// The parameters.
+        parameters: &'a TransportParameters,
     },
     /// The state of a path changed.
     Path(NetworkPath, PathEvent),
@@ -127,28 +129,15 @@ pub enum LossTrigger {
     TimeThreshold,
 }
 
-/// The limits of stream data with which a connection starts (RFC 9000 §18.2), in bytes.
+/// Connection IDs of the first packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowLimits {
-    /// Of the connection.
-    pub data: u64,
-    /// Of a bidirectional stream that the owner of the parameters opens.
-    pub bidi_local: u64,
-    /// Of a bidirectional stream that its peer opens.
-    pub bidi_remote: u64,
-    /// Of a unidirectional stream.
-    pub uni: u64,
-}
-
-impl From<&TransportParameters> for FlowLimits {
-    fn from(parameters: &TransportParameters) -> Self {
-        Self {
-            data: parameters.initial_max_data.get(),
-            bidi_local: parameters.initial_max_stream_data_bidi_local.get(),
-            bidi_remote: parameters.initial_max_stream_data_bidi_remote.get(),
-            uni: parameters.initial_max_stream_data_uni.get(),
-        }
-    }
+pub struct FirstIds {
+    /// The destination connection ID of the client's first packet, which both ends know.
+    pub original_destination: ConnectionId,
+    /// The source connection ID of this endpoint's first packet.
+    pub local: ConnectionId,
+    /// The source connection ID of the peer's first packet, once that is known.
+    pub remote: Option<ConnectionId>,
 }
 
 /// The state of a path.

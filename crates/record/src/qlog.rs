@@ -4,6 +4,9 @@
 //! opens a file, or writes addresses, tokens or data.
 //!
 //! Sources: draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-13, and the loader of qvis (72c8c4b).
+//!
+//! Both ends of a connection write its original destination connection ID as the group, so that tools find the two files of one
+//! connection. Version 0.3 requires addresses of `connection_started`, so that event is written by the drafts only.
 
 mod frames;
 mod names;
@@ -18,9 +21,11 @@ use lastbyte_congestion::{Phase, Time};
 use lastbyte_quic::{
     close::CloseReason,
     connection::Stage,
-    trace::{DropReason, Event, FlowLimits, LossTrigger, Metrics, Packet, PathEvent, Trace},
+    trace::{DropReason, Event, FirstIds, LossTrigger, Metrics, Packet, PathEvent, Trace},
 };
-use lastbyte_wire::{Side, frame::Frames, packet::PacketType};
+use lastbyte_wire::{
+    Side, frame::Frames, packet::PacketType, transport_parameters::TransportParameters,
+};
 
 pub use self::names::Dialect;
 use self::names::{Name, packet_type_name, phase_name, space_packet_type};
@@ -38,7 +43,8 @@ pub struct Header {
     pub title: String,
     /// The endpoint whose view it is.
     pub vantage_point: Side,
-    /// The name of the connection in tools: usually the original destination connection ID in hexadecimal.
+    /// The name of the connection in tools if the first event is not [`Event::Started`], which has the original destination
+    /// connection ID.
     pub group_id: String,
 }
 
@@ -68,6 +74,8 @@ pub struct Qlog<W: Write> {
     writer: W,
     health: Health,
     has_failed: bool,
+    /// Written with the first event, or at the end.
+    header: Option<Header>,
     text: String,
     last: Option<Metrics>,
     last_phase: Option<Phase>,
@@ -84,23 +92,35 @@ impl<W: Write> fmt::Debug for Qlog<W> {
 }
 
 impl<W: Write> Qlog<W> {
-    /// Writes the header. Times are relative to `epoch`.
+    /// A writer for the events of one connection, after this header. Times are relative to `epoch`.
     pub fn new(header: &Header, epoch: Time, writer: W) -> (Self, Health) {
         let health = Health::default();
-        let mut qlog = Self {
+        let qlog = Self {
             dialect: header.dialect,
             side: header.vantage_point,
             epoch,
             writer,
             health: health.clone(),
             has_failed: false,
+            header: Some(header.clone()),
             text: String::new(),
             last: None,
             last_phase: None,
         };
-        qlog.write_header(header);
-        qlog.put();
         (qlog, health)
+    }
+
+    /// Writes the header if that is not done. The name of the connection is its original destination connection ID if the first
+    /// event has that.
+    fn begin(&mut self, first: Option<&Event<'_>>) {
+        let Some(mut header) = self.header.take() else {
+            return;
+        };
+        if let Some(Event::Started(ids)) = first {
+            header.group_id = ids.original_destination.to_string();
+        }
+        self.write_header(&header);
+        self.put();
     }
 
     fn write_header(&mut self, header: &Header) {
@@ -255,22 +275,84 @@ impl<W: Write> Qlog<W> {
         self.last = Some(metrics.clone());
     }
 
-    fn limits(&mut self, now: Time, is_local: bool, limits: &FlowLimits) {
-        // The drafts call the owner of parameters their initiator.
-        let owner = match self.dialect {
+    fn started(&mut self, now: Time, ids: &FirstIds) {
+        if self.dialect == Dialect::V03 {
+            return;
+        }
+        self.event(now, Name::ConnectionStarted, |data| {
+            let ends = [("local", Some(ids.local)), ("remote", ids.remote)];
+            for (end, id) in ends {
+                let mut info = data.object(end);
+                if let Some(id) = id {
+                    info.array("connection_ids").text(&id.to_string());
+                }
+            }
+        });
+    }
+
+    /// The member that names the end that did something: the drafts call it the initiator.
+    const fn owner(&self) -> &'static str {
+        match self.dialect {
             Dialect::V03 => "owner",
             Dialect::Draft => "initiator",
-        };
+        }
+    }
+
+    fn parameters(&mut self, now: Time, is_local: bool, of: &TransportParameters) {
+        let owner = self.owner();
+        // Neither stateless reset tokens, which are secret, nor addresses.
+        let ids = [
+            (
+                "original_destination_connection_id",
+                of.original_destination_connection_id,
+            ),
+            (
+                "initial_source_connection_id",
+                of.initial_source_connection_id,
+            ),
+            ("retry_source_connection_id", of.retry_source_connection_id),
+        ];
         self.event(now, Name::ParametersSet, |data| {
-            data.text(owner, if is_local { "local" } else { "remote" })
-                .integer("initial_max_data", limits.data)
-                .integer("initial_max_stream_data_bidi_local", limits.bidi_local)
-                .integer("initial_max_stream_data_bidi_remote", limits.bidi_remote)
-                .integer("initial_max_stream_data_uni", limits.uni);
+            data.text(owner, if is_local { "local" } else { "remote" });
+            for (key, id) in ids {
+                if let Some(id) = id {
+                    data.text(key, &id.to_string());
+                }
+            }
+            data.boolean("disable_active_migration", of.disable_active_migration)
+                .integer("max_idle_timeout", of.max_idle_timeout_ms.get())
+                .integer("max_udp_payload_size", of.max_udp_payload_size.get())
+                .integer("ack_delay_exponent", u64::from(of.ack_delay_exponent))
+                .integer("max_ack_delay", of.max_ack_delay_ms.get())
+                .integer(
+                    "active_connection_id_limit",
+                    of.active_connection_id_limit.get(),
+                )
+                .integer("initial_max_data", of.initial_max_data.get())
+                .integer(
+                    "initial_max_stream_data_bidi_local",
+                    of.initial_max_stream_data_bidi_local.get(),
+                )
+                .integer(
+                    "initial_max_stream_data_bidi_remote",
+                    of.initial_max_stream_data_bidi_remote.get(),
+                )
+                .integer(
+                    "initial_max_stream_data_uni",
+                    of.initial_max_stream_data_uni.get(),
+                )
+                .integer(
+                    "initial_max_streams_bidi",
+                    of.initial_max_streams_bidi.get(),
+                )
+                .integer("initial_max_streams_uni", of.initial_max_streams_uni.get())
+                .integer("max_datagram_frame_size", of.max_datagram_frame_size.get())
+                .boolean("grease_quic_bit", of.grease_quic_bit);
         });
     }
 
     fn closed(&mut self, now: Time, reason: CloseReason) {
+        let (owner_key, dialect) = (self.owner(), self.dialect);
         self.event(now, Name::ConnectionClosed, |data| {
             let (owner, trigger) = match reason {
                 CloseReason::Local { .. } => ("local", "error"),
@@ -281,19 +363,28 @@ impl<W: Write> Qlog<W> {
                 CloseReason::IdleTimeout => ("local", "idle_timeout"),
                 CloseReason::NoCommonVersion => ("local", "version_mismatch"),
             };
-            data.text("owner", owner);
+            data.text(owner_key, owner);
+            // The drafts have names for codes, and the number beside the name "unknown".
+            let mut code = |v03: &str, draft: &str, code: u64| match dialect {
+                Dialect::V03 => {
+                    data.integer(v03, code);
+                }
+                Dialect::Draft => {
+                    data.text(draft, "unknown").integer("error_code", code);
+                }
+            };
             match reason {
-                CloseReason::Local { code, reason, .. } => {
-                    data.integer("connection_code", code.code().get())
-                        .text("reason", reason);
+                CloseReason::Local { code: error, .. } | CloseReason::Peer { code: error } => {
+                    code("connection_code", "connection_error", error.code().get());
                 }
-                CloseReason::Peer { code } => {
-                    data.integer("connection_code", code.code().get());
-                }
-                CloseReason::LocalApplication { code } | CloseReason::PeerApplication { code } => {
-                    data.integer("application_code", code);
+                CloseReason::LocalApplication { code: error }
+                | CloseReason::PeerApplication { code: error } => {
+                    code("application_code", "application_error", error);
                 }
                 _ => {}
+            }
+            if let CloseReason::Local { reason, .. } = reason {
+                data.text("reason", reason);
             }
             data.text("trigger", trigger);
         });
@@ -302,8 +393,10 @@ impl<W: Write> Qlog<W> {
 
 impl<W: Write + Send> Trace for Qlog<W> {
     fn on_event(&mut self, now: Time, event: &Event<'_>) {
+        self.begin(Some(event));
         let side = self.side;
         match event {
+            Event::Started(ids) => self.started(now, ids),
             Event::PacketSent(packet) => self.packet(now, Name::PacketSent, packet, side),
             Event::PacketReceived(packet) => {
                 self.packet(now, Name::PacketReceived, packet, side.peer());
@@ -372,7 +465,10 @@ impl<W: Write + Send> Trace for Qlog<W> {
             Event::DatagramSize(bytes) => self.event(now, Name::MtuUpdated, |data| {
                 data.integer("new", *bytes);
             }),
-            Event::FlowLimits { is_local, limits } => self.limits(now, *is_local, limits),
+            Event::Parameters {
+                is_local,
+                parameters,
+            } => self.parameters(now, *is_local, parameters),
             Event::Path(_, path) => self.event(now, Name::MigrationStateUpdated, |data| {
                 data.text(
                     "new",
@@ -402,6 +498,7 @@ impl<W: Write> Qlog<W> {
 
 impl<W: Write> Drop for Qlog<W> {
     fn drop(&mut self) {
+        self.begin(None);
         if !self.has_failed
             && let Err(error) = self.writer.flush()
         {

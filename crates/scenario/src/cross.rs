@@ -8,7 +8,7 @@ use lastbyte_units as units;
 
 use lastbyte_units::Direction;
 
-use crate::setting::SettingError;
+use crate::{arrivals::Arrivals, setting::SettingError};
 
 #[cfg(test)]
 mod tests;
@@ -40,6 +40,8 @@ pub enum CrossKind {
     Stack(Spec),
     /// Consecutive transfers of one size, each over a new connection with this congestion control.
     Pages(Spec, Pages),
+    /// Transfers that arrive at random, each over a new connection with this congestion control.
+    Arrivals(Spec, Arrivals),
     /// Packets of 1200 bytes at a constant rate, without congestion control.
     Constant(link::Rate),
 }
@@ -67,7 +69,7 @@ impl From<CrossKind> for CrossTraffic {
 }
 
 impl CrossKind {
-    /// Parses `SPEC`, `stack:SPEC`, `pages:SPEC SIZE INTERVAL` or `cbr:RATE`.
+    /// Parses `SPEC`, `stack:SPEC`, `pages:SPEC SIZE INTERVAL`, `poisson:SPEC LOAD of SIZES` or `cbr:RATE`.
     ///
     /// # Errors
     ///
@@ -167,6 +169,10 @@ fn kind<'a>(
     }
     if let Some(text) = word.strip_prefix("stack:") {
         return spec(text).map(CrossKind::Stack);
+    }
+    if let Some(text) = word.strip_prefix("poisson:") {
+        let congestion = spec(text)?;
+        return Ok(CrossKind::Arrivals(congestion, Arrivals::parse(words)?));
     }
     if let Some(text) = word.strip_prefix("pages:") {
         let size = words.next().ok_or_else(|| {

@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arm;
+pub mod arrivals;
 pub mod client_acks;
 pub mod cross;
 pub mod experiment;

@@ -34,7 +34,7 @@
 //! [`CrossKind::Stack`]: crate::CrossKind::Stack
 
 use core::{ops::RangeInclusive, time::Duration};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lastbyte_congestion::{ControllerFactory, Environment, Rtt, Spec, Time};
 use lastbyte_quic::{
@@ -47,11 +47,15 @@ use lastbyte_quic::{
     },
     space::Space,
 };
-use lastbyte_scenario::{Transport, cross::Pages};
-use lastbyte_units::Direction;
+use lastbyte_scenario::{Transport, arrivals::Sizes, cross::Pages};
+use lastbyte_units::{Direction, SplitMix64};
 use lastbyte_wire::{Reader, StreamId, VarInt, Writer, frame::Frame, packet::PacketNumber};
 
-use crate::{node::receive_windows, server::server_windows};
+use crate::{
+    node::receive_windows,
+    outcome::{ArrivalsOutcome, Completion},
+    server::server_windows,
+};
 
 /// A packet of a background transfer on a link.
 #[derive(Clone, Debug)]
@@ -103,66 +107,163 @@ pub(crate) struct Plan {
     pub(crate) rtt: Duration,
     /// From the client's first datagram to the first data: the handshake, and the request of a download.
     pub(crate) handshake: Duration,
-    /// Consecutive transfers of one size; `None` for one endless transfer.
-    pub(crate) pages: Option<Pages>,
+    pub(crate) kind: Kind,
     pub(crate) seed: u64,
 }
 
-/// Both ends of a source's current transfer.
+/// Which transfers a source has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// One that does not end.
+    Endless,
+    /// Consecutive ones of one size.
+    Pages(Pages),
+    /// Transfers of these sizes that arrive at random, with this mean interval.
+    Arrivals(Sizes, Duration),
+}
+
+/// A source of transfers, with both ends of those that are not complete.
 pub(crate) struct Background {
     plan: Plan,
     transport: Transport,
-    generation: u32,
-    started_at: Time,
-    sender: Sender,
-    receiver: Receiver,
+    /// Number of the next transfer.
+    next: u32,
+    transfers: BTreeMap<u32, Transfer>,
+    /// When the next transfer arrives; `None` unless they arrive at random.
+    arrives_at: Option<Time>,
+    random: SplitMix64,
+    outcome: ArrivalsOutcome,
     /// Buffers of processed ACK frames, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
+/// A transfer.
+struct Transfer {
+    started_at: Time,
+    /// Its size in bytes; `None` if it does not end.
+    bytes: Option<u64>,
+    has_arrived: bool,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+/// At most so many transfers that arrived at random are open; further ones are refused.
+const OPEN_MAX: usize = 1000;
+
 impl Background {
-    /// Creates a source whose first transfer starts at `start`.
+    /// Creates a source whose first transfer starts at `start`, or arrives after it.
     pub(crate) fn new(plan: Plan, transport: &Transport, start: Time) -> Self {
-        Self {
-            sender: Sender::new(&plan, transport, start, 0),
-            receiver: Receiver::new(plan.direction, transport),
+        let mut source = Self {
+            random: SplitMix64::new(plan.seed),
             plan,
             transport: transport.clone(),
-            generation: 0,
-            started_at: start,
+            next: 0,
+            transfers: BTreeMap::new(),
+            arrives_at: None,
+            outcome: ArrivalsOutcome::default(),
             spare: Vec::new(),
+        };
+        match source.plan.kind {
+            Kind::Endless => source.start(start, None),
+            Kind::Pages(pages) => source.start(start, Some(pages.bytes)),
+            Kind::Arrivals(_, mean) => source.arrives_at = Some(start + source.interval(mean)),
         }
+        source
+    }
+
+    fn start(&mut self, at: Time, bytes: Option<u64>) {
+        let transfer = Transfer {
+            started_at: at,
+            bytes,
+            has_arrived: false,
+            sender: Sender::new(&self.plan, &self.transport, at, self.next, bytes),
+            receiver: Receiver::new(self.plan.direction, &self.transport),
+        };
+        self.transfers.insert(self.next, transfer);
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// A random number, 0 to 1 exclusive.
+    fn unit(&mut self) -> f64 {
+        (self.random.number() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A random time to the next arrival.
+    fn interval(&mut self, mean: Duration) -> Duration {
+        let means = -(1.0 - self.unit()).ln();
+        Duration::try_from_secs_f64(mean.as_secs_f64() * means).unwrap_or(Duration::MAX)
+    }
+
+    /// The transfers that are complete, and the number of those that are not.
+    pub(crate) fn outcome(&self) -> ArrivalsOutcome {
+        let is_open = |transfer: &&Transfer| !transfer.has_arrived;
+        ArrivalsOutcome {
+            open: self.transfers.values().filter(is_open).count() as u64,
+            ..self.outcome.clone()
+        }
+    }
+
+    /// Whether its transfers arrive at random.
+    pub(crate) const fn is_open_loop(&self) -> bool {
+        matches!(self.plan.kind, Kind::Arrivals(..))
     }
 
     /// When [`Background::on_time`] must be called next.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        Time::earlier(self.sender.deadline(), self.receiver.packets.deadline())
+        self.transfers
+            .values()
+            .fold(self.arrives_at, |first, transfer| {
+                let receiver = transfer.receiver.packets.deadline();
+                let own = Time::earlier(transfer.sender.deadline(), receiver);
+                Time::earlier(first, own)
+            })
     }
 
     /// Handles the timers that have expired.
     pub(crate) fn on_time(&mut self, now: Time) {
-        self.sender.on_time(now);
+        if let Kind::Arrivals(sizes, mean) = self.plan.kind {
+            while let Some(at) = self.arrives_at.filter(|at| *at <= now) {
+                self.arrives_at = Some(at + self.interval(mean));
+                if self.transfers.len() < OPEN_MAX {
+                    let bytes = sizes.at(self.unit());
+                    self.start(at, Some(bytes));
+                } else {
+                    self.outcome.refused += 1;
+                }
+            }
+        }
+        for transfer in self.transfers.values_mut() {
+            transfer.sender.on_time(now);
+        }
     }
 
     /// Processes a received packet.
     pub(crate) fn on_packet(&mut self, now: Time, ecn: Ecn, packet: Packet) {
-        if packet.generation != self.generation {
+        let Some(transfer) = self.transfers.get_mut(&packet.generation) else {
             return; // of a finished transfer
-        }
+        };
         match packet.content {
             Content::Data {
                 number,
                 offset,
                 largest_acked,
             } => {
-                let rtt = self.sender.recovery.rtt();
-                self.receiver.on_data(now, ecn, number, offset, rtt);
+                let rtt = transfer.sender.recovery.rtt();
+                transfer.receiver.on_data(now, ecn, number, offset, rtt);
                 if let Some(largest) = largest_acked {
-                    self.receiver.packets.on_ack_acknowledged(largest);
+                    transfer.receiver.packets.on_ack_acknowledged(largest);
+                }
+                let has_arrived = transfer.receiver.in_order >= transfer.sender.data.end;
+                if has_arrived
+                    && !core::mem::replace(&mut transfer.has_arrived, true)
+                    && let (Kind::Arrivals(..), Some(bytes)) = (self.plan.kind, transfer.bytes)
+                {
+                    let time = now.since(transfer.started_at);
+                    self.outcome.completions.push(Completion { bytes, time });
                 }
             }
             Content::Ack { frame, limit } => {
-                self.sender.on_ack(now, &frame, limit);
+                transfer.sender.on_ack(now, &frame, limit);
                 self.spare.push(frame);
             }
         }
@@ -174,45 +275,52 @@ impl Background {
             Direction::Down => (Direction::Down, Direction::Up),
             Direction::Up => (Direction::Up, Direction::Down),
         };
-        let spare = &mut self.spare;
-        if let Some((frame, limit, bytes)) = self.receiver.poll_ack(now, spare) {
-            return Some(Transmit {
-                direction: back,
-                hops: 0..=u8::MAX,
-                bytes,
-                ecn: Ecn::NotEct,
-                packet: Packet {
-                    generation: self.generation,
-                    content: Content::Ack { frame, limit },
-                },
-            });
+        for (generation, transfer) in &mut self.transfers {
+            let packet = |content| Packet {
+                generation: *generation,
+                content,
+            };
+            let spare = &mut self.spare;
+            if let Some((frame, limit, bytes)) = transfer.receiver.poll_ack(now, spare) {
+                return Some(Transmit {
+                    direction: back,
+                    hops: 0..=u8::MAX,
+                    bytes,
+                    ecn: Ecn::NotEct,
+                    packet: packet(Content::Ack { frame, limit }),
+                });
+            }
+            if let Some((content, ecn)) = transfer.sender.poll_data(now) {
+                return Some(Transmit {
+                    direction,
+                    hops: self.plan.hops.clone(),
+                    bytes: self.transport.datagram_size.into(),
+                    ecn,
+                    packet: packet(content),
+                });
+            }
         }
-        if let Some((content, ecn)) = self.sender.poll_data(now) {
-            return Some(Transmit {
-                direction,
-                hops: self.plan.hops.clone(),
-                bytes: self.transport.datagram_size.into(),
-                ecn,
-                packet: Packet {
-                    generation: self.generation,
-                    content,
-                },
-            });
-        }
-        if let Some(pages) = self.plan.pages
-            && self.sender.is_done()
-        {
-            self.started_at = (self.started_at + pages.every).max(now);
-            self.generation = self.generation.wrapping_add(1);
-            self.sender = Sender::new(
-                &self.plan,
-                &self.transport,
-                self.started_at,
-                self.generation,
-            );
-            self.receiver = Receiver::new(self.plan.direction, &self.transport);
-        }
+        self.end_transfers(now);
         None
+    }
+
+    /// Removes transfers of which all is acknowledged. After a page, the next one follows.
+    fn end_transfers(&mut self, now: Time) {
+        match self.plan.kind {
+            Kind::Endless => {}
+            Kind::Pages(pages) => {
+                if let Some(page) = self.transfers.first_entry()
+                    && page.get().sender.is_done()
+                {
+                    let at = (page.get().started_at + pages.every).max(now);
+                    page.remove();
+                    self.start(at, Some(pages.bytes));
+                }
+            }
+            Kind::Arrivals(..) => self
+                .transfers
+                .retain(|_, transfer| !transfer.sender.is_done()),
+        }
     }
 }
 
@@ -240,7 +348,13 @@ struct Data {
 }
 
 impl Sender {
-    fn new(plan: &Plan, transport: &Transport, started_at: Time, generation: u32) -> Self {
+    fn new(
+        plan: &Plan,
+        transport: &Transport,
+        started_at: Time,
+        generation: u32,
+        bytes: Option<u64>,
+    ) -> Self {
         let controller = plan.congestion.build(&Environment {
             max_datagram_size: transport.datagram_size.into(),
             seed: plan.seed.wrapping_add(generation.into()),
@@ -263,9 +377,7 @@ impl Sender {
             recovery: Recovery::new(controller, rtt, thresholds, ecn),
             data: Data {
                 next: 0,
-                end: plan
-                    .pages
-                    .map_or(u64::MAX, |pages| pages.bytes.div_ceil(payload).max(1)),
+                end: bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(payload).max(1)),
                 again: BTreeSet::new(),
                 limit: windows(plan.direction, transport)[0].initial / payload,
             },

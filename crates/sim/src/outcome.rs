@@ -13,6 +13,8 @@ use lastbyte_units::Direction;
 pub struct Outcome {
     /// The result of each flow, in the order of the scenario.
     pub flows: Vec<FlowOutcome>,
+    /// The result of each cross traffic that arrives at random, in the order of the scenario.
+    pub arrivals: Vec<ArrivalsOutcome>,
     /// Direction of the bottleneck: that of the first flow's data.
     pub direction: Direction,
     /// Use of the bottleneck, from the first data to the end of the last response.
@@ -36,6 +38,26 @@ impl Outcome {
             Direction::Up => &self.up,
         }
     }
+}
+
+/// The result of transfers that arrive at random.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArrivalsOutcome {
+    /// Those that were complete, in the order of their ends.
+    pub completions: Vec<Completion>,
+    /// Transfers that were not complete at the end of the simulation.
+    pub open: u64,
+    /// Transfers that were refused because too many were open.
+    pub refused: u64,
+}
+
+/// A complete transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Its size, in bytes.
+    pub bytes: u64,
+    /// The flow-completion time: from the client's first datagram, before the handshake, until all data had arrived.
+    pub time: Duration,
 }
 
 /// The result of a flow.

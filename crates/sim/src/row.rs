@@ -10,7 +10,7 @@ use lastbyte_record::json::Object;
 
 use crate::{
     lines::Label,
-    outcome::{Outcome, Progress},
+    outcome::{ArrivalsOutcome, Outcome, Progress},
 };
 
 /// The figures of one flow.
@@ -69,8 +69,57 @@ pub struct Row {
     pub progress: Vec<Progress>,
     /// From request to last byte, of the other responses on the connection.
     pub next_ttlb: Vec<Option<Duration>>,
+    /// Transfers of cross traffic that arrived at random during the simulation.
+    pub arrivals: Vec<ArrivalsOutcome>,
     /// Why the connection ended early, if it did: a clause.
     pub failure: Option<String>,
+}
+
+/// Flow-completion times of transfers of similar size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletionTimes {
+    /// The transfers are smaller than this, in bytes, and not in a class before; `None` for all others.
+    pub below: Option<u64>,
+    /// Their number.
+    pub count: u64,
+    /// The mean.
+    pub mean: Duration,
+    /// The median.
+    pub p50: Duration,
+    /// The 99th percentile: the smallest time that at least 99 % do not exceed.
+    pub p99: Duration,
+}
+
+/// The limits of the classes: short transfers, and long ones.
+const SIZE_CLASSES: [Option<u64>; 3] = [Some(100_000), Some(1_000_000), None];
+
+impl CompletionTimes {
+    /// The times by size; classes without transfers are left out.
+    #[must_use]
+    pub fn by_size(arrivals: &ArrivalsOutcome) -> Vec<Self> {
+        let mut from = 0;
+        let classes = SIZE_CLASSES.iter().filter_map(|below| {
+            let to = below.unwrap_or(u64::MAX);
+            let of_class = arrivals.completions.iter();
+            let of_class = of_class.filter(|one| (from..to).contains(&one.bytes));
+            let mut times: Vec<Duration> = of_class.map(|one| one.time).collect();
+            from = to;
+            times.sort_unstable();
+            let at = |share: usize| {
+                let rank = (times.len() * share).div_ceil(100).max(1);
+                times.get(rank - 1).copied()
+            };
+            let (p50, p99) = (at(50)?, at(99)?);
+            Some(Self {
+                below: *below,
+                count: times.len() as u64,
+                mean: times.iter().sum::<Duration>() / u32::try_from(times.len()).ok()?,
+                p50,
+                p99,
+            })
+        });
+        classes.collect()
+    }
 }
 
 /// Why a connection ended early.
@@ -135,6 +184,7 @@ impl Row {
                     .skip(1)
                     .map(|next| next.last_byte)
                     .collect(),
+                arrivals: outcome.arrivals.clone(),
                 failure: one.failure.map(why),
             }
         });
@@ -203,6 +253,27 @@ impl Row {
             let mut next = object.array("next_ttlb_ms");
             for span in &self.next_ttlb {
                 next.number(ms(*span), 6);
+            }
+        }
+        if !self.arrivals.is_empty() {
+            let mut sources = object.array("arrivals");
+            for arrivals in &self.arrivals {
+                let mut source = sources.object();
+                source
+                    .integer("completed", arrivals.completions.len() as u64)
+                    .integer("open", arrivals.open)
+                    .integer("refused", arrivals.refused);
+                let mut classes = source.array("completion_times");
+                for class in CompletionTimes::by_size(arrivals) {
+                    let mut one = classes.object();
+                    if let Some(below) = class.below {
+                        one.integer("below_bytes", below);
+                    }
+                    one.integer("count", class.count)
+                        .number("mean_ms", ms(Some(class.mean)), 6)
+                        .number("p50_ms", ms(Some(class.p50)), 6)
+                        .number("p99_ms", ms(Some(class.p99)), 6);
+                }
             }
         }
         if let Some(failure) = &self.failure {

@@ -13,7 +13,7 @@ use lastbyte_wire::Side;
 
 use lastbyte_scenario::{
     FlowPlan, Handshake, Request, Scenario, Transport,
-    cross::{CrossKind, CrossTraffic, Pages},
+    cross::{CrossKind, CrossTraffic},
 };
 use lastbyte_units::{Direction, SplitMix64};
 
@@ -236,9 +236,20 @@ impl<'a, L: Listener> World<'a, L> {
         for cross in cross_traffic() {
             match &cross.kind {
                 CrossKind::Stack(_) => {}
-                CrossKind::Bulk(congestion) => world.add_background(cross, congestion, None)?,
+                CrossKind::Bulk(congestion) => {
+                    world.add_background(cross, congestion, background::Kind::Endless)?;
+                }
                 CrossKind::Pages(congestion, pages) => {
-                    world.add_background(cross, congestion, Some(*pages))?;
+                    world.add_background(cross, congestion, background::Kind::Pages(*pages))?;
+                }
+                CrossKind::Arrivals(congestion, arrivals) => {
+                    let (_, bottleneck) = scenario.path.link(cross.direction).bottleneck();
+                    let rate = bottleneck.capacity.nominal().ok_or_else(|| {
+                        let link = format!("the {} without a rate", cross.direction.name());
+                        SimError::Cross(SettingError::new("poisson", link, "a rate"))
+                    })?;
+                    let kind = background::Kind::Arrivals(arrivals.sizes, arrivals.interval(rate));
+                    world.add_background(cross, congestion, kind)?;
                 }
                 CrossKind::Constant(rate) => world.constants.push(Constant {
                     direction: cross.direction,
@@ -259,7 +270,7 @@ impl<'a, L: Listener> World<'a, L> {
         &mut self,
         cross: &CrossTraffic,
         congestion: &Spec,
-        pages: Option<Pages>,
+        kind: background::Kind,
     ) -> Result<(), SimError> {
         let path = &self.scenario.path;
         let delay = cross.delay(path.link(cross.direction));
@@ -278,7 +289,7 @@ impl<'a, L: Listener> World<'a, L> {
                 Direction::Up => rtt,
                 Direction::Down => rtt + rtt.saturating_sub(delay),
             },
-            pages,
+            kind,
             seed: mix(
                 self.scenario.seed,
                 BACKGROUND_STREAM + self.backgrounds.len() as u64,
@@ -710,7 +721,9 @@ impl<'a, L: Listener> World<'a, L> {
                 .flow_outcome(server, drops, path_rtt)
         });
         let flows: Vec<FlowOutcome> = flows.collect();
+        let open_loops = self.backgrounds.iter().filter(|one| one.is_open_loop());
         Outcome {
+            arrivals: open_loops.map(Background::outcome).collect(),
             flows,
             direction: self.bottleneck,
             bottleneck: self.monitor.outcome(&self.scenario.bottleneck().capacity),

@@ -16,7 +16,7 @@ use lastbyte_congestion::{Registry, SavedPath};
 use lastbyte_record::qlog::Dialect;
 use lastbyte_scenario::{
     self as scenario, Arm, CrossKind, CrossTraffic, Direction, FlowPlan, Scenario, Security,
-    Transport, Workload,
+    Transport, Workload, arrivals::Sizes,
 };
 use lastbyte_sim::{
     Listener, Outcome, ServerSettings,
@@ -240,6 +240,14 @@ fn cross_words(cross: &CrossTraffic) -> String {
             "pages:{spec} {} {}",
             units::show_bytes(pages.bytes),
             units::show_span(pages.every)
+        ),
+        CrossKind::Arrivals(spec, arrivals) => format!(
+            "poisson:{spec} {} of {}",
+            units::show_share(arrivals.load),
+            match arrivals.sizes {
+                Sizes::Web => "web".to_owned(),
+                Sizes::Fixed(bytes) => units::show_bytes(bytes),
+            }
         ),
         CrossKind::Constant(rate) => format!("cbr:{}", units::show_rate(*rate)),
     };

@@ -4,13 +4,10 @@
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
-use lastbyte_wire::{Side, packet::PacketType, transport_parameters::TransportParameters};
+use lastbyte_wire::{Side, packet::PacketType};
 
 use super::{Connection, Event, Fatal, frame_sources::Discard};
-use crate::{
-    space::Space,
-    trace::{self, FlowLimits},
-};
+use crate::{space::Space, trace};
 
 impl Connection {
     /// Processes the session's output and the resulting state changes; closes the connection if the session failed.
@@ -99,12 +96,16 @@ impl Connection {
         let mtu = self.paths.mtu_mut();
         mtu.limit(peer.max_udp_payload_size.get());
         if self.tracer.is_listening() {
-            let remote = FlowLimits::from(peer);
-            let mut local = TransportParameters::default();
-            self.config.streams.announce(&mut local);
-            for (is_local, limits) in [(true, FlowLimits::from(&local)), (false, remote)] {
-                let event = trace::Event::FlowLimits { is_local, limits };
-                self.tracer.event(now, &event);
+            let local = self.handshake.parameters(&self.config);
+            let both = [(true, local.as_ref()), (false, Some(peer))];
+            for (is_local, parameters) in both {
+                if let Some(parameters) = parameters {
+                    let event = trace::Event::Parameters {
+                        is_local,
+                        parameters,
+                    };
+                    self.tracer.event(now, &event);
+                }
             }
         }
         self.recovery_follows_mtu(now);

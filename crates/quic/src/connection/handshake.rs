@@ -31,7 +31,7 @@ pub(super) use self::{
     version::{Choice, better, listed},
 };
 use super::{
-    Fatal,
+    Config, Fatal,
     peer_parameters::{self, Expected},
     start::HandshakeState,
 };
@@ -40,6 +40,7 @@ use crate::{
     crypto::{DirectionalKeys, EarlyData, Keys, NewKeys, OneRttKeys, Session},
     crypto_stream::CryptoStream,
     space::{PerSpace, Space, SpaceStates},
+    trace::FirstIds,
 };
 
 /// The handshake of a connection and its keys.
@@ -122,6 +123,22 @@ impl Handshake {
     /// Whether it is confirmed (RFC 9001 §4.1.2).
     pub(super) fn is_confirmed(&self) -> bool {
         self.stage == Stage::Confirmed
+    }
+
+    /// Connection IDs of the first packets; `None` once the handshake is confirmed.
+    pub(super) fn first_ids(&self) -> Option<FirstIds> {
+        self.state.as_deref().map(|state| FirstIds {
+            original_destination: state.original_destination,
+            local: self.local_id,
+            remote: state.peer_id,
+        })
+    }
+
+    /// Our transport parameters; `None` once the handshake is confirmed.
+    pub(super) fn parameters(&self, config: &Config) -> Option<TransportParameters> {
+        self.state
+            .as_deref()
+            .map(|state| state.offer.parameters(config))
     }
 
     /// The session.

@@ -24,6 +24,7 @@ pub(super) enum Name {
     MetricsUpdated,
     CongestionStateUpdated,
     TimerUpdated,
+    ConnectionStarted,
     ConnectionStateUpdated,
     ConnectionClosed,
     KeyUpdated,
@@ -46,6 +47,9 @@ impl Name {
                 "quic:congestion_state_updated",
             ),
             Self::TimerUpdated => ("recovery:loss_timer_updated", "quic:timer_updated"),
+            Self::ConnectionStarted => {
+                ("connectivity:connection_started", "quic:connection_started")
+            }
             Self::ConnectionStateUpdated => (
                 "connectivity:connection_state_updated",
                 "quic:connection_state_updated",

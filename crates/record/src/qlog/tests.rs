@@ -1,4 +1,4 @@
-use lastbyte_wire::packet::PacketType;
+use lastbyte_wire::{ConnectionId, VarInt, packet::PacketType};
 
 use super::*;
 
@@ -30,6 +30,10 @@ fn header(dialect: Dialect) -> Header {
     }
 }
 
+fn id(bytes: &[u8]) -> ConnectionId {
+    ConnectionId::new(bytes).expect("at most 20 bytes")
+}
+
 /// PING, an ACK of 3 to 5 and 0, a STREAM frame with the end, and padding.
 const PAYLOAD: &[u8] = &[
     0x01, 0x02, 5, 10, 1, 2, 1, 0, 0x0b, 0, 3, b'a', b'b', b'c', 0, 0, 0,
@@ -51,6 +55,12 @@ fn written(dialect: Dialect) -> String {
     let epoch = Time::from_nanos(1_000_000);
     let (mut qlog, health) = Qlog::new(&header(dialect), epoch, shared.clone());
     let now = |micros: u64| Time::from_nanos(1_000_000 + micros * 1000);
+    let ids = FirstIds {
+        original_destination: id(&[1, 2, 3, 4, 5, 6, 7, 8]),
+        local: id(&[9, 10]),
+        remote: Some(id(&[])),
+    };
+    qlog.on_event(now(0), &Event::Started(ids));
     qlog.on_event(now(0), &Event::PacketSent(packet(PAYLOAD)));
     qlog.on_event(
         now(1500),
@@ -66,15 +76,25 @@ fn written(dialect: Dialect) -> String {
         },
     );
     qlog.on_event(now(3000), &Event::DatagramSize(1452));
-    let limits = FlowLimits {
-        data: 4000,
-        bidi_local: 3000,
-        bidi_remote: 2000,
-        uni: 1000,
+    let mut parameters = TransportParameters {
+        original_destination_connection_id: Some(id(&[1, 2, 3, 4, 5, 6, 7, 8])),
+        initial_source_connection_id: Some(id(&[9, 10])),
+        ..TransportParameters::default()
     };
+    parameters.initial_max_data = VarInt::from_u32(4000);
+    parameters.initial_max_stream_data_bidi_local = VarInt::from_u32(3000);
+    parameters.initial_max_stream_data_bidi_remote = VarInt::from_u32(2000);
+    parameters.initial_max_stream_data_uni = VarInt::from_u32(1000);
     for is_local in [true, false] {
-        qlog.on_event(now(3500), &Event::FlowLimits { is_local, limits });
+        let parameters = &parameters;
+        let event = Event::Parameters {
+            is_local,
+            parameters,
+        };
+        qlog.on_event(now(3500), &event);
     }
+    let application = CloseReason::PeerApplication { code: 0x100 };
+    qlog.on_event(now(4000), &Event::Closed(application));
     qlog.on_event(now(4000), &Event::Closed(CloseReason::IdleTimeout));
     drop(qlog);
     assert!(health.take_error().is_none());
@@ -120,4 +140,26 @@ fn a_failed_writer_is_not_used_again_and_its_error_is_kept() {
     drop(qlog);
     let error = health.take_error().expect("no room");
     assert_eq!(error.to_string(), "no room");
+}
+
+#[test]
+fn both_ends_of_a_connection_have_its_original_destination_id_as_their_group() {
+    for dialect in [Dialect::V03, Dialect::Draft] {
+        let text = written(dialect);
+        let header: serde_json::Value =
+            serde_json::from_str(text.split('\u{1e}').nth(1).expect("a header")).expect("JSON");
+        let common = &header["trace"]["common_fields"];
+        assert_eq!(common["group_id"], "0102030405060708");
+        if dialect == Dialect::V03 {
+            assert_eq!(common["ODCID"], "0102030405060708");
+        }
+    }
+}
+
+#[test]
+fn a_file_without_events_has_a_header() {
+    let shared = Shared::default();
+    drop(Qlog::new(&header(Dialect::V03), Time::ZERO, shared.clone()));
+    let text = String::from_utf8(shared.0.lock().expect("one thread").clone()).expect("UTF-8");
+    assert!(text.contains(r#""group_id":"0011""#), "{text}");
 }

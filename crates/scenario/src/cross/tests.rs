@@ -32,6 +32,9 @@ fn each_kind_of_cross_traffic_is_parsed() {
     );
     let traffic = parse("cbr:5mbit start 1s").expect("a rate");
     assert!(matches!(traffic.kind, CrossKind::Constant(_)));
+    let traffic = parse("poisson:bbr 60% of web up").expect("arrivals");
+    assert!(matches!(traffic.kind, CrossKind::Arrivals(_, of) if (of.load - 0.6).abs() < 1e-9));
+    assert_eq!(traffic.direction, Direction::Up);
     assert_eq!(traffic.hops, None);
     for (text, hops) in [("hop 2", 1..=1), ("hop 1-3", 0..=2), ("hop 255", 254..=254)] {
         let traffic = parse(&format!("cubic {text}")).expect(text);
@@ -48,6 +51,15 @@ fn errors_of_cross_traffic_name_what_is_expected() {
         ("pages:cubic", "`pages` without a size"),
         ("pages:cubic 300kB", "`pages` without a span"),
         ("pages:cubic 300kB 0s", "an interval of 0"),
+        (
+            "poisson:cubic",
+            "`poisson` without a load (expected `poisson:SPEC LOAD of",
+        ),
+        ("poisson:cubic 0% of web", "a load of 0"),
+        ("poisson:cubic 60% web", "`poisson` without sizes"),
+        ("poisson:cubic 60% of", "`poisson` without sizes"),
+        ("poisson:cubic 60% of large", "`large` (expected"),
+        ("poisson:cubic 60% of web fast", "`fast` (expected `up`"),
         ("cubic rtt", "`rtt` without a span"),
         ("cubic rtt fast", "`fast` (expected"),
         ("cubic down", "`down` (expected `up`"),

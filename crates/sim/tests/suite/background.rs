@@ -5,7 +5,7 @@ use core::time::Duration;
 use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link::{Capacity, DropReason, Loss, Rate, Reordering, Schedule, Time};
 use lastbyte_scenario::{CrossKind, CrossTraffic, Direction, Scenario};
-use lastbyte_sim::{LinkEvent, Listener, Outcome, SimError, simulate};
+use lastbyte_sim::{LinkEvent, Listener, Outcome, SimError, row::CompletionTimes, simulate};
 
 use crate::paths::{bottleneck, run, transfer, ttlb_ms};
 
@@ -248,6 +248,61 @@ fn pages_are_transfers_of_their_size_at_their_interval() {
         (1.5..1.9).contains(&megabytes),
         "{megabytes} MB of 1.9 that the line carries"
     );
+}
+
+/// Arrivals do not wait for those before: on average they offer their load, at intervals as irregular as those of a Poisson process.
+#[test]
+fn transfers_that_arrive_at_random_offer_their_load() {
+    let counts: Vec<f64> = (1..=8)
+        .map(|seed| {
+            let mut scenario = transfer(bottleneck(20, 40, 50), "cubic", 20_000_000);
+            scenario.seed = seed;
+            scenario.cross = vec![traffic("poisson:cubic 50% of 50kB")];
+            let outcome = run(&scenario);
+            let arrivals = &outcome.arrivals[0];
+            assert_eq!(arrivals.refused, 0);
+            let seconds = outcome.ended_at.since(Time::ZERO).as_secs_f64();
+            let round_trip = Duration::from_millis(40);
+            assert!(
+                arrivals
+                    .completions
+                    .iter()
+                    .all(|one| one.bytes == 50_000 && one.time > 2 * round_trip)
+            );
+            // 10 Mb/s of 400 kbit each.
+            (arrivals.completions.len() as u64 + arrivals.open) as f64 / (25.0 * seconds)
+        })
+        .collect();
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    assert!((0.9..1.1).contains(&mean), "{counts:?}");
+    assert!(
+        counts.iter().any(|count| (count - mean).abs() > 0.01),
+        "{counts:?}"
+    );
+}
+
+/// Short transfers of a mix are over sooner than long ones.
+#[test]
+fn completion_times_of_random_arrivals_grow_with_their_size() {
+    let mut scenario = transfer(bottleneck(50, 20, 50), "cubic", 200_000_000);
+    scenario.cross = vec![traffic("poisson:cubic 50% of web")];
+    let outcome = run(&scenario);
+    let by_size = CompletionTimes::by_size(&outcome.arrivals[0]);
+    let limits: Vec<Option<u64>> = by_size.iter().map(|class| class.below).collect();
+    assert_eq!(limits, [Some(100_000), Some(1_000_000), None]);
+    assert!(by_size.is_sorted_by_key(|class| class.p50), "{by_size:?}");
+    let all: u64 = by_size.iter().map(|class| class.count).sum();
+    assert_eq!(all, outcome.arrivals[0].completions.len() as u64);
+}
+
+#[test]
+fn random_arrivals_need_a_rate_to_offer_a_share_of() {
+    let mut path = bottleneck(20, 40, 50);
+    path.down.capacity = Capacity::Unlimited;
+    let mut scenario = transfer(path, "cubic", 1000);
+    scenario.cross = vec![traffic("poisson:cubic 50% of 50kB")];
+    let error = simulate(&scenario, &mut ()).expect_err("no rate");
+    assert!(error.to_string().contains("without a rate"), "{error}");
 }
 
 /// Pages yield to a measured transfer, where a constant rate of the same mean does not.

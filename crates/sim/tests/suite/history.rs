@@ -180,3 +180,37 @@ fn invalid_scenarios_are_errors() {
     assert!(error(&|one| one.transport.datagram_size = 1199).contains("1200"));
     assert!(error(&|one| one.path.down.duplication = 2.0).contains("the downlink"));
 }
+
+/// Collects the first events.
+#[derive(Default)]
+struct FirstEvents(Arc<Mutex<Vec<String>>>);
+
+impl Trace for FirstEvents {
+    fn on_event(&mut self, _: Time, event: &Event<'_>) {
+        if let Event::Started(ids) = event {
+            let mut all = self.0.lock().expect("one thread");
+            all.push(ids.original_destination.to_string());
+        }
+    }
+}
+
+impl Listener for FirstEvents {
+    fn trace(&mut self, _: usize, _: Side) -> Option<Box<dyn Trace>> {
+        Some(Box::new(Self(Arc::clone(&self.0))))
+    }
+}
+
+/// So that tools find the two qlog files of a connection.
+#[test]
+fn rfc9000_7_3_both_ends_report_the_original_destination_connection_id() {
+    let mut events = FirstEvents::default();
+    simulate(
+        &transfer(bottleneck(20, 40, 50), "cubic", 1000),
+        &mut events,
+    )
+    .expect("a scenario");
+    let ids = events.0.lock().expect("one thread").clone();
+    assert_eq!(ids.len(), 2, "{ids:?}");
+    assert_eq!(ids[0], ids[1]);
+    assert!(ids[0].len() >= 16, "{ids:?}");
+}

@@ -308,12 +308,17 @@ impl Trace for LimitsTrace {
                 (packet, true)
             }
             Event::PacketReceived(packet) => (packet, false),
-            Event::FlowLimits {
+            Event::Parameters {
                 is_local: false,
-                limits,
+                parameters: of,
             } => {
-                let streams = [limits.bidi_remote, limits.bidi_local, limits.uni];
-                flow.start(now, Some(limits.data), streams.map(Some), *packets);
+                let streams = [
+                    of.initial_max_stream_data_bidi_remote,
+                    of.initial_max_stream_data_bidi_local,
+                    of.initial_max_stream_data_uni,
+                ];
+                let data = Some(of.initial_max_data.get());
+                flow.start(now, data, streams.map(|limit| Some(limit.get())), *packets);
                 return;
             }
             _ => return,

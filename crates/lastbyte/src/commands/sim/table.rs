@@ -3,7 +3,7 @@
 use core::{fmt::Write, time::Duration};
 
 use lastbyte_scenario::Handshake;
-use lastbyte_sim::row::Row;
+use lastbyte_sim::row::{CompletionTimes, Row};
 use lastbyte_units as units;
 
 use crate::table::Table;
@@ -42,6 +42,37 @@ pub(super) fn tables(rows: &[Row], path: impl Fn(&str) -> String) -> String {
         text.push('\n');
         text.push_str(&table(group));
         text.push('\n');
+        text.push_str(&completions(group));
+    }
+    text
+}
+
+/// Flow-completion times of cross traffic that arrives at random, a line for each arm, seed and class of sizes.
+fn completions(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| row.flow == 0) {
+        for arrivals in &row.arrivals {
+            let (arm, seed) = (&row.label.arm, row.label.seed);
+            let done = arrivals.completions.len();
+            let (open, refused) = (arrivals.open, arrivals.refused);
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "arrivals beside {arm}, seed {seed}: {done} complete, {open} open, {refused} refused"
+            );
+            for class in CompletionTimes::by_size(arrivals) {
+                let below = class.below.map_or_else(
+                    || "others".to_owned(),
+                    |below| format!("below {}", units::show_bytes(below)),
+                );
+                let [mean, p50, p99] = [class.mean, class.p50, class.p99].map(ms);
+                let _ = writeln!(
+                    text,
+                    "  {below}: {} transfers, mean {mean:.1} ms, p50 {p50:.1} ms, p99 {p99:.1} ms",
+                    class.count
+                );
+            }
+        }
     }
     text
 }

@@ -1,0 +1,136 @@
+//! Open-loop arrivals: transfers that start at random times, however long those before take.
+
+use core::time::Duration;
+
+use lastbyte_units::{self as units, Rate};
+
+use crate::setting::SettingError;
+
+/// Arrivals of a Poisson process, with sizes of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrivals {
+    /// The offered load: bytes of transfers in relation to what the bottleneck passes, above 0 and at most 1. Headers and
+    /// retransmissions come on top.
+    pub load: f64,
+    /// The sizes of the transfers.
+    pub sizes: Sizes,
+}
+
+/// Sizes of transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// All of this many bytes.
+    Fixed(u64),
+    /// Those of queries and updates of a web search engine, up to 30 MB (Alizadeh et al., "Data Center TCP", SIGCOMM 2010, as
+    /// simulators of the field use it): most transfers are small, and most bytes are of large ones.
+    Web,
+}
+
+/// The cumulative distribution of [`Sizes::Web`]: bytes, and the share of transfers of at most that size. Sizes between are
+/// equally likely.
+const WEB: [(f64, f64); 12] = [
+    (1.0, 0.0),
+    (10e3, 0.15),
+    (20e3, 0.2),
+    (30e3, 0.3),
+    (50e3, 0.4),
+    (80e3, 0.53),
+    (200e3, 0.6),
+    (1e6, 0.7),
+    (2e6, 0.8),
+    (5e6, 0.9),
+    (10e6, 0.97),
+    (30e6, 1.0),
+];
+
+impl Sizes {
+    /// The mean, in bytes.
+    #[must_use]
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::Fixed(bytes) => bytes as f64,
+            Self::Web => WEB
+                .windows(2)
+                .map(|step| (step[0].0 + step[1].0) / 2.0 * (step[1].1 - step[0].1))
+                .sum(),
+        }
+    }
+
+    /// The size that this share of transfers does not exceed, 0 to 1.
+    #[must_use]
+    pub fn at(self, share: f64) -> u64 {
+        if let Self::Fixed(bytes) = self {
+            return bytes;
+        }
+        let step = WEB.windows(2).find(|step| share <= step[1].1);
+        let size = step.map_or(30e6, |step| {
+            let [(from, low), (to, high)] = [step[0], step[1]];
+            from + (to - from) * ((share - low) / (high - low)).clamp(0.0, 1.0)
+        });
+        size.max(1.0) as u64
+    }
+}
+
+impl Arrivals {
+    /// Parses `LOAD of SIZES`: `60% of web`, `30% of 100kB`, with the words split already.
+    pub(crate) fn parse<'a>(
+        words: &mut impl Iterator<Item = &'a str>,
+    ) -> Result<Self, SettingError> {
+        const EXPECTED: &str = "`poisson:SPEC LOAD of SIZES`, such as `poisson:cubic 60% of web`";
+        let load = words
+            .next()
+            .ok_or_else(|| SettingError::new("", "`poisson` without a load", EXPECTED))?;
+        let share = units::probability(load)?;
+        if share <= 0.0 {
+            return Err(SettingError::new("", "a load of 0", "a share above 0"));
+        }
+        if words.next() != Some("of") {
+            return Err(SettingError::new("", "`poisson` without sizes", EXPECTED));
+        }
+        let sizes = match words.next() {
+            Some("web") => Sizes::Web,
+            Some(size) => Sizes::Fixed(units::bytes(size)?.max(1)),
+            None => return Err(SettingError::new("", "`poisson` without sizes", EXPECTED)),
+        };
+        Ok(Self { load: share, sizes })
+    }
+
+    /// The mean time between two arrivals on a bottleneck of this rate.
+    #[must_use]
+    pub fn interval(&self, rate: Rate) -> Duration {
+        let bits = self.sizes.mean() * 8.0;
+        let seconds = bits / (self.load * rate.bits_per_second() as f64);
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_the_web_have_the_mean_of_their_distribution() {
+        let mean = Sizes::Web.mean();
+        let drawn: f64 = (0..10_000)
+            .map(|index| Sizes::Web.at((f64::from(index) + 0.5) / 10_000.0) as f64)
+            .sum();
+        assert!((1.70e6..1.72e6).contains(&mean), "{mean}");
+        assert!((drawn / 10_000.0 / mean - 1.0).abs() < 0.01, "{drawn}");
+        assert_eq!(
+            [0.0, 0.15, 0.53, 1.0].map(|share| Sizes::Web.at(share)),
+            [1, 10_000, 80_000, 30_000_000]
+        );
+        assert_eq!(Sizes::Fixed(7).at(0.3), 7);
+    }
+
+    #[test]
+    fn the_interval_offers_the_load() {
+        let arrivals = Arrivals {
+            load: 0.5,
+            sizes: Sizes::Fixed(125_000),
+        };
+        // A transfer takes 100 ms of the link.
+        let interval = arrivals.interval(Rate::from_bits_per_second(10_000_000));
+        assert_eq!(interval, Duration::from_millis(200));
+    }
+}
