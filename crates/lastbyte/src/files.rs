@@ -220,6 +220,30 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Run(format!("cannot write `{}`: {error}", path.display()))
 }
 
+/// Replaces a file atomically. Only its owner can read the new file. A path that is not a regular file, such as a device, is
+/// written to instead.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if path.metadata().is_ok_and(|about| !about.is_file()) {
+        return write(path, bytes);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = path.with_file_name(name);
+    // A killed process may have left this file behind. `create_new` below neither follows nor opens an existing one.
+    let _ = fs::remove_file(&new);
+    let opened = private(File::options().write(true).create_new(true)).open(&new);
+    let written = opened.and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    });
+    written.map_err(|error| {
+        // A partial file is of no use.
+        let _ = fs::remove_file(&new);
+        cannot_write(path, &error)
+    })
+}
+
 /// The names of files in a folder, made of names that users give.
 #[derive(Default)]
 pub(crate) struct Names(BTreeSet<String>);

@@ -66,6 +66,7 @@ pub(crate) fn on_signal(mut heard: impl FnMut() + Send + 'static) {
         return;
     };
     drop(guard);
+    #[expect(clippy::disallowed_methods, reason = "signals need a thread")]
     thread::spawn(move || {
         runtime.block_on(async {
             loop {

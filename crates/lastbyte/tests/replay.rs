@@ -66,7 +66,10 @@ fn simulated() -> &'static [Value] {
 }
 
 fn write(folder: &Path, lines: impl Iterator<Item = Value>) {
-    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let text: String = lines
+        .map(|line| format!("{line}\n"))
+        .collect::<Vec<_>>()
+        .concat();
     fs::write(folder.join("a.ndjson"), text).expect("a log");
 }
 

@@ -107,7 +107,8 @@ proptest! {
 fn more_runs_than_are_merged_at_once_become_one() {
     let rows: String = (0..3000)
         .map(|at| format!("{{\"key\":{},\"at\":{at}}}\n", at * 7 % 1000))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let before = CREATED.load(Ordering::Relaxed);
     let spilled = run("sort(_[\"key\"])", &rows, options(1, Some(spill())));
     assert!(CREATED.load(Ordering::Relaxed) - before > 100);
@@ -132,7 +133,8 @@ fn a_full_disk_is_an_error_that_names_the_directory() {
 fn sort_and_limit_keep_no_other_rows() {
     let rows: String = (0..2000)
         .map(|at| format!("{{\"key\":{}}}\n", at % 977))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let mut sizes = Vec::new();
     for query in ["sort(_[\"key\"])", "sort(_[\"key\"]) >> limit(3)"] {
         let query = Query::compile(query, &[], Options::default()).unwrap();

@@ -103,7 +103,7 @@ mod tests {
             .map(|at| [1.0 + 2.0 * at[0] - at[1], 3.0 * at[1]])
             .collect();
         let all: Vec<Weighted> = (0..200).map(|path| (path, 1.0 / 200.0)).collect();
-        let [first, second] = super::at(&[1.0, -1.0], &all, &of, &outcomes);
+        let [first, second] = at(&[1.0, -1.0], &all, &of, &outcomes);
         assert!((first - 4.0).abs() < 0.05, "{first}");
         assert!((second + 3.0).abs() < 0.05, "{second}");
     }

@@ -153,19 +153,19 @@ impl Model {
                 ]
             })
             .collect();
-        let mut scaled = outcomes.clone();
+        let mut standard = outcomes.clone();
         let outcome_scales = self::scales(
             &outcomes
                 .iter()
                 .map(|pair| pair.to_vec())
                 .collect::<Vec<_>>(),
         );
-        for outcome in &mut scaled {
+        for outcome in &mut standard {
             standardise(outcome, &outcome_scales);
         }
         let data = Data {
             features: &features,
-            outcomes: &scaled,
+            outcomes: &standard,
             populations: &populations,
         };
         let candidates = LEAVES.map(|leaf| {

@@ -416,7 +416,7 @@ fn group(
         kind,
         title: title.to_owned(),
         lines: lines.len(),
-        mean: all[MEAN].from_logarithm(),
+        mean: all[MEAN].exponentiated(),
         loss: all[LOSS],
         slower: Estimate {
             low: slower.low.max(0.0),
@@ -428,7 +428,7 @@ fn group(
 }
 
 fn percentiles(all: &[Estimate; COUNT]) -> Vec<(f64, Estimate)> {
-    let of = |(share, estimate): (f64, &Estimate)| (share, estimate.from_logarithm());
+    let of = |(share, estimate): (f64, &Estimate)| (share, estimate.exponentiated());
     SHARES.into_iter().zip(&all[FIRST..]).map(of).collect()
 }
 
@@ -514,7 +514,7 @@ pub fn check(
         lines: all.len(),
         predicted_ms: libm::exp(predicted[MEAN]),
         true_ms: libm::exp(truth[MEAN]),
-        mean: errors[MEAN].from_logarithm(),
+        mean: errors[MEAN].exponentiated(),
         loss: matches!(target, Target::Arm(_)).then_some(errors[LOSS]),
         percentiles: percentiles(&errors),
     })

@@ -109,7 +109,7 @@ impl Estimate {
     }
 
     /// The estimate of a share from that of a logarithm: 0.1 is 10 % more.
-    pub(crate) fn from_logarithm(self) -> Self {
+    pub(crate) fn exponentiated(self) -> Self {
         let [value, low, high] = [self.value, self.low, self.high].map(libm::expm1);
         Self { value, low, high }
     }
@@ -127,7 +127,7 @@ pub(crate) fn estimates(
     random: &mut Random,
     mut replicate: impl FnMut(&mut Random) -> Statistics,
 ) -> [Estimate; COUNT] {
-    let mut values: Vec<Vec<f64>> = vec![Vec::with_capacity(REPLICATES); COUNT];
+    let mut values: Vec<Vec<f64>> = vec![Vec::new(); COUNT];
     for _ in 0..REPLICATES {
         let statistics = replicate(random);
         let error = random.normal();
@@ -192,7 +192,7 @@ mod tests {
             (transfer(200.0, 0.0), transfer(208.0, 0.0)),
         ];
         let change = change(pairs.into_iter());
-        let mean = (libm::log(1.06) + libm::log(1.04)) / 2.0;
+        let mean = f64::midpoint(libm::log(1.06), libm::log(1.04));
         assert!((change[MEAN] - mean).abs() < 1e-12);
         assert!((change[LOSS] - 0.01).abs() < 1e-12);
         assert!((change[SLOWER] - 0.5).abs() < 1e-12);

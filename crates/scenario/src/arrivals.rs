@@ -51,7 +51,7 @@ impl Sizes {
             Self::Fixed(bytes) => bytes as f64,
             Self::Web => WEB
                 .windows(2)
-                .map(|step| (step[0].0 + step[1].0) / 2.0 * (step[1].1 - step[0].1))
+                .map(|step| f64::midpoint(step[0].0, step[1].0) * (step[1].1 - step[0].1))
                 .sum(),
         }
     }

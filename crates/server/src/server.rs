@@ -48,7 +48,7 @@ use super::{
     metrics,
     sites::Sites,
     tcp::{self, TcpServer},
-    tls::{self, Credentials, KeyLog},
+    tls::{self, Credentials, KeyLog, TlsConfigs},
 };
 
 mod inherited;
@@ -331,19 +331,7 @@ impl Server {
     pub fn start(mut settings: Settings) -> Result<Self, StartError> {
         Self::check(&settings)?;
         let versions = settings.versions;
-        let tls_configs = tls::configure(tls::TlsSettings {
-            identities: &settings.identities,
-            challenges: settings.challenges.clone(),
-            ticket_keys: settings.ticket_keys.as_deref(),
-            takes_zero_rtt: settings.takes_zero_rtt,
-            server_id: settings.server_id.unwrap_or(0),
-            aead: settings.aead,
-            key_log: settings.key_log.clone(),
-            tcp_protocols: tcp_protocols(&settings),
-            ticket_secret: random()?,
-            random: random()?,
-        })
-        .map_err(StartError::Tls)?;
+        let tls_configs = tls_configs(&settings)?;
         let tokens = tls_configs.credentials.tokens();
         tokens.set_balancers(settings.retry_balancers.as_ref());
         // All listeners are created before any thread, so that an error leaves nothing running.
@@ -728,6 +716,22 @@ fn tcp_parts(
         window_budget: settings.window_budget.clone(),
         challenges: settings.challenges.clone(),
     }
+}
+
+fn tls_configs(settings: &Settings) -> Result<TlsConfigs, StartError> {
+    tls::configure(tls::TlsSettings {
+        identities: &settings.identities,
+        challenges: settings.challenges.clone(),
+        ticket_keys: settings.ticket_keys.as_deref(),
+        takes_zero_rtt: settings.takes_zero_rtt,
+        server_id: settings.server_id.unwrap_or(0),
+        aead: settings.aead,
+        key_log: settings.key_log.clone(),
+        tcp_protocols: tcp_protocols(settings),
+        ticket_secret: random()?,
+        random: random()?,
+    })
+    .map_err(StartError::Tls)
 }
 
 /// ALPN identifiers over TCP, in order of preference (RFC 7301).

@@ -413,6 +413,7 @@ impl TcpServer {
             stop,
             ended,
             name_refused,
+            upload_window,
             counts: all
                 .iter()
                 .map(|thread| Arc::clone(&thread.shared.counts))

@@ -12,7 +12,7 @@ use lastbyte_quic::{ack::Ecn, random::Seed, stream::WindowBudget};
 use lastbyte_wire::Side;
 
 use lastbyte_scenario::{
-    FlowPlan, Handshake, Request, Scenario, Transport,
+    FlowPlan, Handshake, Request, Scenario, SettingError, Transport,
     cross::{CrossKind, CrossTraffic},
 };
 use lastbyte_units::{Direction, SplitMix64};

@@ -62,15 +62,15 @@ fn mean_window(spec: &str, loss: f64, seed: u64) -> f64 {
             }
             None => u64::MAX,
         };
-        let mut lost = 0;
+        let mut lost_count = 0;
         while missing.front().is_some_and(|(one, _)| one + 3 <= number)
             && let Some((_, packet)) = missing.pop_front()
         {
             in_flight -= DATAGRAM;
-            lost += 1;
+            lost_count += 1;
             controller.on_packet_lost(now, &packet);
         }
-        if lost > 0 {
+        if lost_count > 0 {
             controller.on_lost(&Loss {
                 now,
                 in_flight,

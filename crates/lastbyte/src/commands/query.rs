@@ -387,14 +387,13 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         None => table.finish(),
     };
     match finished {
-        Ok(true) => return outcome.errors.is_empty(),
+        // To a closed pipe: its reader has what it needs.
+        Ok(true) | Err(Failure::BrokenPipe) => return outcome.errors.is_empty(),
         Ok(false) => {
             terminal::notice(
                 "no records: no Parquet file is written, since its columns are unknown",
             );
         }
-        // The reader has what it needs.
-        Err(Failure::BrokenPipe) => return outcome.errors.is_empty(),
         Err(Failure::Usage(message) | Failure::Run(message)) => terminal::error(message),
     }
     false

@@ -130,11 +130,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     })];
     for other in logged.iter().filter(|arm| arm.name != baseline) {
         let (from, to) = (baseline.clone(), other.name.clone());
-        let back = CheckKind::Arm {
+        let reverse = CheckKind::Arm {
             from: to.clone(),
             to: from.clone(),
         };
-        tasks.extend([Task::Check(CheckKind::Arm { from, to }), Task::Check(back)]);
+        tasks.extend([
+            Task::Check(CheckKind::Arm { from, to }),
+            Task::Check(reverse),
+        ]);
     }
     tasks.extend(new.iter().map(|arm| Task::Predict(arm.name.clone())));
     let (effort, seed) = (Effort::default(), arguments.seed);
@@ -170,14 +173,12 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         facts: facts(arguments, &logged, &new, &bank),
     };
     files::write(&arguments.out, answer.page(&shown).html().as_bytes())?;
-    if let Some(path) = &arguments.log
-        && answer.reasons.is_empty()
-    {
+    let is_answered = answer.reasons.is_empty();
+    if let Some(path) = arguments.log.as_ref().filter(|_| is_answered) {
         write_log(path, &log, &baseline, &answer.predictions)?;
     }
-    if let Some(path) = &arguments.population
+    if let Some(path) = arguments.population.as_ref().filter(|_| is_answered)
         && let Some(first) = answer.predictions.first()
-        && answer.reasons.is_empty()
     {
         let text = population::text(&bank, &first.weights, |seed| store.draw(seed), registry)?;
         files::write(path, text.as_bytes())?;

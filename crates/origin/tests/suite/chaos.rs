@@ -190,7 +190,7 @@ fn play(plan: &Plan) -> Report {
             let object = |_| OBJECTS[random.number() as usize % OBJECTS.len()].0;
             let wanted = (0..objects).map(object).collect();
             let begin = random.number() % plan.steps.max(1);
-            (begin, random.number() % 2 == 0, wanted)
+            (begin, random.number().is_multiple_of(2), wanted)
         })
         .collect();
     for step in 0..plan.steps {

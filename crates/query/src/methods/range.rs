@@ -94,20 +94,10 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
         M::IncludeQ if matches!((&range.from, &range.to), (Value::Str(_), Value::Str(_))) => {
             return enumerable::search(vm, call);
         }
-        M::IncludeQ | M::OpCaseEq | M::CoverQ => match &args[0] {
-            Value::Range(inner) if method == M::CoverQ => {
-                let ends_within = match (&range.to, &inner.to) {
-                    (Value::Nil, Value::Nil) => true,
-                    (_, Value::Nil) => false,
-                    _ => {
-                        covers(range, &inner.to)
-                            || range.exclusive && inner.exclusive && equal(&range.to, &inner.to)
-                    }
-                };
-                Value::Bool(covers(range, &inner.from) && ends_within)
-            }
-            value => Value::Bool(covers(range, value)),
-        },
+        M::IncludeQ | M::OpCaseEq | M::CoverQ => Value::Bool(match &args[0] {
+            Value::Range(inner) if method == M::CoverQ => contains(range, inner),
+            value => covers(range, value),
+        }),
         M::Step | M::OpMod => return step(vm, receiver, range, args, block),
         M::Size | M::Count if args.is_empty() && block.is_none() => {
             return size(vm, receiver, range, method);
@@ -158,6 +148,19 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
         M::First => return enumerable::begin(vm, call),
         _ => return enumerable::as_array(vm, call),
     })
+}
+
+/// Whether all of another range is covered.
+fn contains(range: &Range, inner: &Range) -> bool {
+    let ends_within = match (&range.to, &inner.to) {
+        (Value::Nil, Value::Nil) => true,
+        (_, Value::Nil) => false,
+        _ => {
+            covers(range, &inner.to)
+                || range.exclusive && inner.exclusive && equal(&range.to, &inner.to)
+        }
+    };
+    covers(range, &inner.from) && ends_within
 }
 
 fn size(vm: &mut Vm, receiver: &Value, range: &Rc<Range>, method: M) -> Eval {

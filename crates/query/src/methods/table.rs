@@ -424,7 +424,6 @@ static INDEX: [[u16; COUNT]; PARENTS.len()] = index();
 /// The entries again, at one place in memory.
 static TABLE: &[(Row, Entry, &[M])] = ENTRIES;
 
-#[expect(clippy::large_stack_arrays, reason = "the compiler evaluates this")]
 const fn index() -> [[u16; COUNT]; PARENTS.len()] {
     let mut index = [[0; COUNT]; PARENTS.len()];
     let mut at = 0;

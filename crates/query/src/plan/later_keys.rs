@@ -67,7 +67,7 @@ impl<'a> Shape<'a> {
             return None;
         };
         if let Some((_, value)) = entries.iter().find(|(name, _)| name == first) {
-            let with_first = |rest: KeyPath| [&[first.clone()], &rest[..]].concat();
+            let with_first = |rest: KeyPath| [std::slice::from_ref(first), &rest[..]].concat();
             let (rest, nearest) = Shape::of(value)?.lacks(rest)?;
             return Some((with_first(rest), nearest.map(with_first)));
         }

@@ -422,12 +422,12 @@ fn encode(out: &mut Vec<u8>, row: &Row) -> Option<()> {
 
 fn encode_value(out: &mut Vec<u8>, value: &Value) -> Option<()> {
     let mut packer = Packer::default();
-    let packed = packer.pack(value)?;
+    let written = packer.pack(value)?;
     write_count(out, packer.heap.len() as u64);
     for entry in &packer.heap {
         entry.as_ref()?.write(out);
     }
-    packed.write(out);
+    written.write(out);
     Some(())
 }
 

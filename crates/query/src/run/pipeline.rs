@@ -681,14 +681,11 @@ impl<'a> Pipeline<'a> {
             if scope.is_empty() {
                 continue;
             }
-            let result = match scope.take_sort() {
-                Some(sort) => self.finish_sort(at, *sort),
-                None => {
-                    let rows = scope.finish(&mut self.vm).map_err(|flow| (at, flow));
-                    rows.and_then(|rows| {
-                        rows.into_iter().try_for_each(|row| self.push(at + 1, row))
-                    })
-                }
+            let result = if let Some(sort) = scope.take_sort() {
+                self.finish_sort(at, *sort)
+            } else {
+                let rows = scope.finish(&mut self.vm).map_err(|flow| (at, flow));
+                rows.and_then(|rows| rows.into_iter().try_for_each(|row| self.push(at + 1, row)))
             };
             if let Err((stage, flow)) = result {
                 self.output.forget_table();

@@ -202,10 +202,10 @@ impl<'a> Store<'a> {
         let Some(server) = outcome.flows.first().and_then(|flow| flow.server.as_ref()) else {
             return Ok(None);
         };
-        let Some((asked, acked)) = server.requested_at.zip(server.acked_at) else {
+        let Some((requested_at, acked_at)) = server.requested_at.zip(server.acked_at) else {
             return Ok(None);
         };
-        let ttlb = acked.since(asked);
+        let ttlb = acked_at.since(requested_at);
         let header = Header {
             time_ms: outcome.ended_at.as_nanos() / 1_000_000,
             conn_id: index as u64,

@@ -122,13 +122,13 @@ fn share(part: f64, of: f64) -> f64 {
 fn head(classes: &BTreeMap<String, Class>, cross: [f64; 2], sizes: &[(f64, f64)]) -> String {
     let head = PRIOR.split("[[sites]]").next().unwrap_or_default();
     let mut text = String::new();
-    let mut name = String::new();
+    let mut name = "";
     for line in head.lines().filter(|line| !line.starts_with('#')) {
         let key = line.split('=').next().unwrap_or_default().trim();
         if key == "name" {
-            name = line.split('"').nth(1).unwrap_or_default().to_owned();
+            name = line.split('"').nth(1).unwrap_or_default();
         }
-        let class = classes.get(&name).filter(|class| class.weight >= SHARE_MIN);
+        let class = classes.get(name).filter(|class| class.weight >= SHARE_MIN);
         let replaced = match (key, class) {
             ("name", _) if name == "replay-prior" => Some("name = \"replayed\"".to_owned()),
             ("description", _) => Some(

@@ -9,7 +9,7 @@ use std::{
     convert::Infallible,
     error::Error,
     fmt,
-    fs::{DirBuilder, File, TryLockError},
+    fs::{DirBuilder, TryLockError},
     io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
@@ -49,7 +49,7 @@ const ORDER: Duration = Duration::from_secs(600);
 /// Limit on a request to the authority.
 const REQUEST: Duration = Duration::from_secs(60);
 /// Largest response of the authority, in bytes.
-const RESPONSE_MAX: u64 = 1 << 20;
+const RESPONSE_MAX: usize = 1 << 20;
 /// The pause after a failed order, and its factor and limit after further ones: four in an hour and a half at most, since
 /// authorities refuse names after five failures in an hour.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -176,11 +176,7 @@ impl Acme {
 
     /// Orders the certificate, unless another process does: whether it did.
     async fn turn(&self, failures: u32) -> Result<bool, AnyError> {
-        let lock = File::options()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .open(self.folder.join("lock"))?;
+        let lock = files::append_private(&self.folder.join("lock")).map_err(text)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(false),
@@ -312,7 +308,7 @@ impl HttpClient for Client {
             let (parts, body) = request.into_parts();
             let Ok(body) = body.collect().await;
             let body = body.to_bytes();
-            let fetched = task::spawn_blocking(move || fetch(&settings, &parts, body)).await;
+            let fetched = task::spawn_blocking(move || fetch(&settings, &parts, &body)).await;
             let response = fetched.map_err(|error| other(error.into()))?;
             Ok(BytesResponse::from(response.map_err(other)?))
         })
@@ -322,11 +318,10 @@ impl HttpClient for Client {
 fn fetch(
     settings: &Settings,
     parts: &http::request::Parts,
-    body: Bytes,
+    body: &Bytes,
 ) -> Result<http::Response<Full<Bytes>>, AnyError> {
     let mut fetch = Fetch::get(parts.uri.to_string().parse()?);
     fetch.method = parts.method.to_string();
-    fetch.size_max = Some(RESPONSE_MAX);
     for (name, value) in &parts.headers {
         fetch.fields.push(name.as_str(), value.as_bytes());
     }
@@ -367,6 +362,10 @@ impl Listener for Received {
     }
 
     fn on_body(&mut self, _fetch: usize, bytes: &[u8]) -> io::Result<()> {
+        if self.body.len() + bytes.len() > RESPONSE_MAX {
+            let why = format!("a response of more than {RESPONSE_MAX} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
         self.body.extend_from_slice(bytes);
         Ok(())
     }

@@ -125,7 +125,7 @@ pub(crate) struct Arguments {
     pub(super) acme_contact: Vec<String>,
     /// Directory URL of the authority
     ///
-    /// For trials: https://acme-staging-v02.api.letsencrypt.org/directory
+    /// For trials, that of Let's Encrypt's staging environment.
     #[arg(
         long,
         value_name = "URL",

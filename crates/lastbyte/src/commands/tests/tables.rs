@@ -59,22 +59,23 @@ fn push<'a>(groups: &mut Vec<(&'a str, String)>, heading: &'a str, row: String) 
 fn names(arg: &Arg) -> String {
     let mut names = String::new();
     if let Some(short) = arg.get_short() {
-        names += &format!("`-{short}`, ");
+        names.extend(["`-", &short.to_string(), "`, "]);
     }
-    names += &format!("`--{}", arg.get_long().expect("a name"));
+    names.extend(["`--", arg.get_long().expect("a name")]);
     let is_switch = arg.get_num_args().is_some_and(|num| num.max_values() == 0);
     if arg.get_action().takes_values() && !is_switch {
         let values = arg.get_value_names().unwrap_or_default();
         let values: Vec<&str> = values.iter().map(clap::builder::Str::as_str).collect();
         let is_optional = arg.get_num_args().is_some_and(|num| num.min_values() == 0);
         let values = values.join(" ");
-        names += &if is_optional && arg.is_require_equals_set() {
+        let suffix = if is_optional && arg.is_require_equals_set() {
             format!("[={values}]")
         } else if is_optional {
             format!(" [{values}]")
         } else {
             format!(" {values}")
         };
+        names.push_str(&suffix);
     }
     names.replace('|', "\\|") + "`"
 }
@@ -107,7 +108,7 @@ fn row(arg: &Arg, names: &str) -> String {
         .map(|value| format!("`{}`", value.get_name()))
         .collect();
     if !values.is_empty() {
-        text += &format!(": {}", values.join(", "));
+        text.extend([": ", &values.join(", ")]);
     }
     format!("| {names} |{default}| {} |\n", text.replace('|', "\\|"))
 }

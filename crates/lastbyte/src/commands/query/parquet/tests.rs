@@ -8,11 +8,11 @@ use std::sync::Mutex;
 struct File(Arc<Mutex<Vec<u8>>>);
 
 impl Write for File {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("a lock").write(bytes)
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -22,7 +22,7 @@ fn file(
     group_bytes: usize,
     names: &[&str],
     records: &[Vec<Value>],
-) -> Result<SerializedFileReader<bytes::Bytes>, String> {
+) -> Result<SerializedFileReader<bytes::Bytes>, Failure> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let file = File::default();
     let mut table = Table::new(file.clone());
@@ -129,11 +129,12 @@ fn a_value_of_another_type_in_a_later_group_is_an_error() {
     let records = |last| vec![vec![Value::Integer(1)], vec![Value::Null], vec![last]];
     assert!(file(size, &["n"], &records(Value::Integer(3))).is_ok());
     let wrong = file(size, &["n"], &records(text("x"))).err();
+    let Some(Failure::Run(why)) = wrong else {
+        panic!("{wrong:?}")
+    };
     assert_eq!(
-        wrong.as_deref(),
-        Some(
-            "parquet: the field `n` of record 3 is `\"x\"` (expected a 64-bit integer, as in the records before it); convert it in the query, as in `_[\"n\"]&.to_s`"
-        )
+        why,
+        "parquet: the field `n` of record 3 is `\"x\"` (expected a 64-bit integer, as in the records before it); convert it in the query, as in `_[\"n\"]&.to_s`"
     );
 }
 
